@@ -1,0 +1,28 @@
+"""How long a design takes, realisation included."""
+
+import numpy as np
+import pytest
+
+import dpfast as dp
+
+PRIVACY = dp.Privacy(np.log(3), 0.05)
+CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+TARGETS = {
+    "example": dp.Filter([1, 0.995], [1, -0.995]),
+    "pole .9999": dp.Filter([1], [1, -0.9999]),
+    "moving average 12": dp.Filter(np.full(12, 1 / 12)),
+    "resonator .97": dp.Filter([1, 0.2], [1, -1.140303389447398, 0.9409]),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.benchmark(group="zero forcing", max_time=0.5, min_rounds=2)
+def bench_zero_forcing(benchmark, target):
+    benchmark(dp.zero_forcing, TARGETS[target], PRIVACY)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("lag", [None, 0, 5])
+@pytest.mark.benchmark(group="lmmse", max_time=0.5, min_rounds=2)
+def bench_lmmse(benchmark, target, lag):
+    benchmark(dp.lmmse, TARGETS[target], PRIVACY, CHAIN, lag=lag)

@@ -1,0 +1,50 @@
+"""Publish filtered event streams under differential privacy, and know what accuracy it costs."""
+
+from dpfast.design.feedback import decision_feedback, ideal_feedback
+from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
+from dpfast.design.programs import Program, feedback_program, lmmse_program
+from dpfast.errors import (
+    DataError,
+    DesignError,
+    MissingExtraError,
+    PaleyWienerError,
+    ToleranceWarning,
+    UnstableFilterError,
+)
+from dpfast.filters import Filter
+from dpfast.mechanism import Mechanism, Paths
+from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
+from dpfast.montecarlo import Comparison, Result, Study, monte_carlo
+from dpfast.privacy import Privacy
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ARMA",
+    "Comparison",
+    "DataError",
+    "DesignError",
+    "Filter",
+    "IndependentLevels",
+    "MarkovChain",
+    "Mechanism",
+    "MissingExtraError",
+    "Model",
+    "PaleyWienerError",
+    "Paths",
+    "Privacy",
+    "Program",
+    "Result",
+    "Study",
+    "ToleranceWarning",
+    "UnstableFilterError",
+    "decision_feedback",
+    "feedback_program",
+    "ideal_feedback",
+    "input_perturbation",
+    "lmmse",
+    "lmmse_program",
+    "monte_carlo",
+    "output_perturbation",
+    "zero_forcing",
+]

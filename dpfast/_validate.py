@@ -1,0 +1,110 @@
+"""Checks of public arguments, in one wording: name, what it must be, what it was."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import operator
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfast.errors import MissingExtraError
+
+Array = NDArray[np.float64]
+
+
+def fail(name: str, must_be: str, got: object) -> ValueError:
+    """The error for an argument that is not what it must be."""
+    text = repr(got)
+    return ValueError(f"{name} must be {must_be}, got {text if len(text) <= 80 else text[:77] + '...'}")
+
+
+def number(name: str, value: Any, *, above: float = -math.inf, below: float = math.inf) -> float:
+    """A finite real number strictly between two bounds."""
+    must_be = "a finite number"
+    if math.isfinite(above) and math.isfinite(below):
+        must_be = f"a number strictly between {above:g} and {below:g}"
+    elif math.isfinite(above):
+        must_be += f" above {above:g}"
+    try:
+        result = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise fail(name, must_be, value) from None
+    if isinstance(value, (bool, np.bool_, str, bytes)) or not math.isfinite(result) or not above < result < below:
+        raise fail(name, must_be, value)
+    return result
+
+
+def integer(name: str, value: Any, minimum: int) -> int:
+    """An integer that is not below `minimum`."""
+    try:
+        result = operator.index(value)
+    except TypeError:
+        raise fail(name, f"an integer, at least {minimum}", value) from None
+    if isinstance(value, (bool, np.bool_)) or result < minimum:
+        raise fail(name, f"an integer, at least {minimum}", value)
+    return result
+
+
+def lag(value: Any) -> int:
+    """A lag in samples."""
+    return integer("lag", value, 0)
+
+
+def choice(name: str, value: Any, options: Iterable[str]) -> str:
+    """One of a few words."""
+    words = tuple(options)
+    if not isinstance(value, str) or value not in words:
+        raise fail(name, "one of " + ", ".join(map(repr, words)), value)
+    return value
+
+
+def array(name: str, value: ArrayLike, *, ndim: int | None = None, empty: bool = True) -> Array:
+    """A float64 copy of real, finite numbers. The message shows the shape or the dtype, never the data."""
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} must be an array of numbers, got rows of unequal length") from None
+    if given.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold real numbers, got dtype {given.dtype}")
+    if ndim is not None and given.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension{'s' * (ndim != 1)}, got shape {given.shape}")
+    if not empty and given.size == 0:
+        raise ValueError(f"{name} must not be empty, got shape {given.shape}")
+    result = np.array(given, dtype=np.float64, order="C")
+    if not np.isfinite(result).all():
+        count = np.count_nonzero(~np.isfinite(result))
+        raise ValueError(f"{name} must be finite, got {count} NaN or infinite values: remove or replace them")
+    return result
+
+
+def frozen(x: NDArray[Any]) -> NDArray[Any]:
+    """The array, made read-only."""
+    x.setflags(write=False)
+    return x
+
+
+def instance(name: str, value: Any, kind: type, must_be: str) -> None:
+    """An object of the right class."""
+    if not isinstance(value, kind):
+        raise fail(name, must_be, value)
+
+
+def seed(value: Any) -> int:
+    """A seed as an integer; from a NumPy Generator one is drawn."""
+    if isinstance(value, np.random.Generator):
+        return int(value.integers(2**63))
+    return integer("seed", value, 0)
+
+
+def optional(module: str, extra: str) -> ModuleType:
+    """Import a module that an extra brings."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise MissingExtraError(f"this needs {package}: pip install 'dpfast[{extra}]'") from None

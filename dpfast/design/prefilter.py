@@ -1,0 +1,270 @@
+r"""Optimal prefilters: convex problems in x(ω) = |G(ω)|² / ‖G‖₂².
+
+In closed form (water-filling, on a graded grid); `programs` has the same as convex programs, open to further
+constraints. c² is the variance of the noise per unit of ‖G‖₂²: (κ d)² for one event.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+
+from dpfast._validate import Array
+from dpfast.filters import Filter
+from dpfast.models import Model
+from dpfast.quadrature import ON_CIRCLE, Grid, graded_grid
+from dpfast.realize import Loss, Objective
+from dpfast.spectra import Spectrum
+
+Complex = NDArray[np.complex128]
+Constraints = Callable[[Any, Array], list[Any]]
+_PASSES = 3  # solve, insert the cutoffs into the grid, solve again
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A target, a signal (None where the design needs none) and the noise per unit of ‖G‖₂²."""
+
+    target: Filter
+    model: Model | None
+    cost: float  # c²
+
+    def gain(self, omega: Array) -> Array:
+        """|F|."""
+        return np.asarray(np.abs(self.target.response(omega)))
+
+    def psd(self, omega: Array) -> Array:
+        """P_u."""
+        assert self.model is not None
+        return self.model.psd(omega)
+
+    @functools.cached_property
+    def log_mean_output(self) -> float:
+        """γ_u² γ_F² = exp <ln P_u|F|²>."""
+        assert self.model is not None
+        return canonical_factor(self.model.shaping)[0] * canonical_factor(self.target)[0]
+
+    @functools.cached_property
+    def roots(self) -> Complex:
+        """Poles and zeros of the target and of the spectrum."""
+        shaping = Filter([1.0]) if self.model is None else self.model.shaping
+        return np.concatenate([self.target.poles, self.target.zeros, shaping.poles, shaping.zeros])
+
+    @property
+    def degree(self) -> int:
+        """Taps in the target and the spectrum."""
+        return self.target.order + (0 if self.model is None else self.model.shaping.order)
+
+    @property
+    def slowest(self) -> float:
+        """Largest modulus of a pole."""
+        shaping = Filter([1.0]) if self.model is None else self.model.shaping
+        return float(np.abs(np.concatenate([self.target.poles, shaping.poles])).max(initial=0.0))
+
+    def detail(self, cutoffs: tuple[float, ...] = ()) -> complex:
+        """The pole, zero (not one on the circle) or cutoff that is nearest to the circle, inside of it."""
+        roots = self.roots[self.roots != 0]
+        roots = np.where(np.abs(roots) > 1, 1 / roots.conj(), roots)
+        ends = [1 - x if x < np.pi / 2 else np.pi - x - 1 for x in cutoffs if min(x, np.pi - x) < 0.5]
+        near = np.concatenate([[0.5], roots[np.abs(roots) < 1 - ON_CIRCLE], ends])
+        return complex(near[np.argmax(np.abs(near))])
+
+    def grid(self, roots: Any = (), degree: int = 0, breaks: tuple[float, ...] = ()) -> Grid:
+        """A grid that resolves the problem, further roots and so many taps."""
+        every = np.concatenate([self.roots, np.asarray(roots, dtype=np.complex128)])
+        return graded_grid(every, breaks=breaks, degree=max(2 * degree, self.degree))
+
+
+class WaterFilling(NamedTuple):
+    """The optimal x of a problem.
+
+    Attributes
+    ----------
+    x : callable
+        ω → x(ω).
+    mse : float
+        The value of the criterion.
+    cutoffs : tuple of float
+        Angles at which x starts or stops being zero.
+    """
+
+    x: Spectrum
+    mse: float
+    cutoffs: tuple[float, ...]
+
+
+# --- closed forms ---------------------------------------------------------------------------------
+
+
+def zero_forcing_mse(problem: Problem) -> float:
+    """c² <|F|>² (Le Ny 2013, Theorem 6), reached by |G|² ∝ |F|."""
+    grid = problem.grid()
+    return problem.cost * grid.mean(problem.gain(grid.omega)) ** 2
+
+
+def smoother_water_filling(problem: Problem) -> WaterFilling:
+    """The prefilter that is best in front of a non-causal Wiener filter.
+
+    With K = HG: |K| = (|F| - c²m/P_u)₊, m = <|K|>, x = |K|/m, MSE = <P_u (|F| - |K|)²> + c²m². It is the solution of
+    the program of Le Ny 2013, equation (9).
+    """
+
+    def margin(m: float, omega: Array) -> Array:
+        return problem.gain(omega) * problem.psd(omega) - problem.cost * m
+
+    def product(m: float, omega: Array) -> Array:
+        psd = problem.psd(omega)
+        return np.maximum(margin(m, omega), 0) / np.where(psd > 0, psd, 1)
+
+    def level(grid: Grid) -> float:
+        top = grid.mean(problem.gain(grid.omega))
+        return _root(lambda m: grid.mean(product(m, grid.omega)) - m, 0.0, top)
+
+    m, grid, cutoffs = _refine(problem, level, margin)
+    gain, psd = problem.gain(grid.omega), problem.psd(grid.omega)
+    mse = grid.mean(psd * (gain - product(m, grid.omega)) ** 2) + problem.cost * m * m
+    return WaterFilling(lambda omega: product(m, omega) / m, mse, cutoffs)
+
+
+def feedback_water_filling(problem: Problem) -> WaterFilling:
+    """The prefilter that is best for the error-free approximation of decision feedback.
+
+    x = (μ - c²/P_u)₊ with <x> = 1 maximises <ln(P_u x/c² + 1)>: Le Ny 2013, equation (16). It does not depend on F.
+    """
+
+    def margin(mu: float, omega: Array) -> Array:
+        return mu * problem.psd(omega) - problem.cost
+
+    def x(mu: float, omega: Array) -> Array:
+        psd = problem.psd(omega)
+        return np.maximum(margin(mu, omega), 0) / np.where(psd > 0, psd, 1)
+
+    def level(grid: Grid) -> float:
+        high = 1.0
+        while grid.mean(x(high, grid.omega)) < 1:
+            high *= 2
+        return _root(lambda mu: grid.mean(x(mu, grid.omega)) - 1, 0.0, high)
+
+    mu, grid, cutoffs = _refine(problem, level, margin)
+    mse = feedback_mse(problem, grid, x(mu, grid.omega))
+    return WaterFilling(lambda omega: x(mu, omega), mse, cutoffs)
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    return float(optimize.brentq(function, low, high, xtol=1e-300, rtol=4 * np.finfo(float).eps, maxiter=500))
+
+
+def _refine(
+    problem: Problem, solve: Callable[[Grid], float], margin: Callable[[float, Array], Array]
+) -> tuple[float, Grid, tuple[float, ...]]:
+    """Solve for the water level, with the angles where the margin changes sign as breakpoints of the grid."""
+    cutoffs: tuple[float, ...] = ()
+    for _ in range(_PASSES):
+        grid = problem.grid(breaks=cutoffs)
+        level = solve(grid)
+        crossings = np.nonzero(np.diff(margin(level, grid.omega) > 0))[0]
+        cutoffs = tuple(_crossing(margin, level, *grid.omega[i : i + 2]) for i in crossings)
+    return level, grid, cutoffs
+
+
+def _crossing(margin: Callable[[float, Array], Array], level: float, low: float, high: float) -> float:
+    return float(optimize.brentq(lambda omega: margin(level, np.array(omega)).item(), low, high, xtol=1e-15))
+
+
+def canonical_factor(filter: Filter) -> tuple[float, Filter]:
+    r"""γ² and the monic, causal, minimum-phase Q with |H|² = γ²|Q|².
+
+    By Jensen's formula γ² = exp<ln|H|²> = (leading coefficient)² Π max(1, |zero|)².
+    """
+    lead = np.trim_zeros(filter.b, "f")[0]
+    modulus = np.abs(filter.zeros)
+    reflected = np.where(modulus > 1, filter.zeros / np.maximum(modulus, 1) ** 2, filter.zeros)
+    gain = float(lead * np.prod(np.maximum(1.0, modulus))) ** 2
+    _, sections, recursion = filter.factors
+    poles = sections.copy()
+    poles[:, :3] = [1.0, 0.0, 0.0]
+    return gain, Filter.from_factors(np.atleast_1d(np.poly(reflected)).real, poles, recursion)
+
+
+def feedback_mse(problem: Problem, grid: Grid, x: Array) -> float:
+    """γ_u² γ_F² exp(-<ln(P_u x/c² + 1)>), the error of ideal decision feedback *assuming error-free decisions*.
+
+    Le Ny 2013, equation (15).
+    """
+    return problem.log_mean_output * math.exp(-grid.mean(np.log1p(problem.psd(grid.omega) * x / problem.cost)))
+
+
+# --- objectives for the realisation ---------------------------------------------------------------
+
+
+def shape_objective(problem: Problem, shape: Spectrum, detail: complex, breaks: tuple[float, ...] = ()) -> Objective:
+    """<|G|²> <S²/|G|²> ≥ <S>²: the loss of zero forcing with |F| = S, least for |G|² ∝ S."""
+
+    def loss(grid: Grid) -> Loss:
+        square = shape(grid.omega) ** 2
+
+        def evaluate(power: Array) -> tuple[float, Array]:
+            norm, noise = grid.mean(power), grid.mean(square / power)
+            return norm * noise, noise * power - norm * square / power
+
+        return evaluate
+
+    def grid(roots: Complex, degree: int) -> Grid:
+        return problem.grid(roots, degree, breaks)
+
+    base = grid(np.empty(0, dtype=np.complex128), 0)
+    return Objective(grid, loss, shape, base.mean(shape(base.omega)) ** 2, detail)
+
+
+def zero_forcing_objective(problem: Problem) -> Objective:
+    """The loss of LZF, in units of c²."""
+    return shape_objective(problem, problem.gain, problem.detail())
+
+
+def smoother_objective(problem: Problem, ideal: WaterFilling) -> Objective:
+    """The error of the non-causal Wiener filter behind G."""
+
+    def loss(grid: Grid) -> Loss:
+        psd = problem.psd(grid.omega)
+        alpha, beta = psd * problem.gain(grid.omega) ** 2, psd / problem.cost
+
+        def evaluate(power: Array) -> tuple[float, Array]:
+            x = power / grid.mean(power)
+            error = alpha / (beta * x + 1)
+            slope = x * error * beta / (beta * x + 1)
+            return grid.mean(error), x * grid.mean(slope) - slope
+
+        return evaluate
+
+    return _water_objective(problem, ideal, loss)
+
+
+def feedback_objective(problem: Problem, ideal: WaterFilling) -> Objective:
+    """The error-free approximation of decision feedback behind G."""
+
+    def loss(grid: Grid) -> Loss:
+        beta = problem.psd(grid.omega) / problem.cost
+
+        def evaluate(power: Array) -> tuple[float, Array]:
+            x = power / grid.mean(power)
+            mse = feedback_mse(problem, grid, x)
+            slope = beta * x / (beta * x + 1)
+            return mse, mse * (x * grid.mean(slope) - slope)
+
+        return evaluate
+
+    return _water_objective(problem, ideal, loss)
+
+
+def _water_objective(problem: Problem, ideal: WaterFilling, loss: Callable[[Grid], Loss]) -> Objective:
+    def grid(roots: Complex, degree: int) -> Grid:
+        return problem.grid(roots, degree, ideal.cutoffs)
+
+    return Objective(grid, loss, ideal.x, ideal.mse, problem.detail(ideal.cutoffs))

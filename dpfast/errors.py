@@ -1,0 +1,25 @@
+"""Exceptions and warnings, each saying what to do about it."""
+
+
+class DesignError(ValueError):
+    """No mechanism with these arguments exists, or none was found."""
+
+
+class UnstableFilterError(DesignError):
+    """A filter has a pole outside of, or too near to, the unit circle."""
+
+
+class PaleyWienerError(DesignError):
+    """A spectrum vanishes on a whole band, so that it has no causal factor."""
+
+
+class DataError(ValueError):
+    """A file or an array of observations cannot be used."""
+
+
+class MissingExtraError(ImportError):
+    """An optional dependency is not installed; the message names the extra that brings it."""
+
+
+class ToleranceWarning(UserWarning):
+    """A filter of the largest allowed order loses more than ``tolerance``; the message says how much."""

@@ -1,0 +1,201 @@
+"""The example of Le Ny 2013, Section VI, reproduced: ``dpfast example``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy import signal
+
+from dpfast._validate import Array
+from dpfast.design.feedback import decision_feedback
+from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
+from dpfast.design.prefilter import Problem, feedback_water_filling, smoother_water_filling
+from dpfast.filters import Filter
+from dpfast.mechanism import Decision, DecisionFeedback, Mechanism
+from dpfast.models import ARMA, MarkovChain, Model
+from dpfast.montecarlo import Study, monte_carlo
+from dpfast.privacy import Calibration, Privacy
+from dpfast.report import Folder, Table, figure, plot_magnitudes, plot_path
+
+TARGET = Filter([1, 0.995], [1, -0.995])
+EPSILON, DELTA = math.log(3), 0.05
+CHAIN = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+PRINTED = ARMA([math.sqrt(3) / 2], [1, -0.5])  # the numerator 3/4 of the paper: variance 1
+CALIBRATIONS: tuple[Calibration, ...] = ("paper", "exact")
+LAGS = (None, 0, 5, 20)
+DECISIONS: tuple[Decision, ...] = ("sign", "soft")
+LAG = 5  # of the paper's decision feedback
+
+ERRATA = """\
+The paper prints RMSE 8.82 (LZF) and 7.43 (LMMSE). They do not follow from its own parameters:
+  LZF, κ of the paper:                        {lzf:.6f}   (κ <|F|>, printed 8.82)
+  LMMSE smoother, printed spectrum:           {printed:.6f}   (printed 7.43)
+  LMMSE smoother, spectrum of the ±1/2 chain: {chain:.6f}
+The printed spectrum, numerator 3/4, has variance 1; a ±1/2 chain has variance 1/4, hence numerator 3/16.
+The paper's display of the LMMSE receiver drops d². Its hard decision feedback, said to do well, is far worse than
+the linear mechanisms at this privacy level: wrong decisions feed back and F integrates them. Its ideal RMSE assumes
+error-free decisions."""
+
+COLUMNS = (
+    "κ",
+    "designed for",
+    "mechanism",
+    "prefilter",
+    "decision",
+    "lag",
+    "ideal RMSE",
+    "predicted",
+    "on the chain",
+    "simulated",
+    "low",
+    "high",
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A mechanism and how the table calls it."""
+
+    calibration: Calibration
+    spectrum: str
+    family: str
+    prefilter: str
+    mechanism: Mechanism
+
+    @property
+    def decision(self) -> str | None:
+        """The kind of decision, None for a linear mechanism."""
+        receiver = self.mechanism.receiver
+        return receiver.decision if isinstance(receiver, DecisionFeedback) else None
+
+    def cells(self, study: Study) -> tuple[Any, ...]:
+        """Ideal, predicted (for its own spectrum, and on the chain) and simulated errors are different figures."""
+        m, result = self.mechanism, study[self.mechanism.name]
+        lag = "smoother" if m.lag is None else str(m.lag)
+        errors = m.ideal_rmse, m.predicted_rmse, result.predicted_rmse, result.rmse, *result.interval
+        return self.calibration, self.spectrum, self.family, self.prefilter, self.decision, lag, *errors
+
+
+def run(folder: Folder, *, n_streams: int, n_samples: int, seed: int, progress: bool) -> str:
+    """Design, simulate, add the files to the folder, and return what is printed."""
+    rows = [row for calibration in CALIBRATIONS for row in mechanisms(calibration)]
+    study = monte_carlo(
+        [row.mechanism for row in rows], CHAIN, n_streams=n_streams, n_samples=n_samples, seed=seed, progress=progress
+    )
+    table = Table(COLUMNS, tuple(row.cells(study) for row in rows))
+    errata = ERRATA.format(**_errata(rows))
+    footer = (
+        f"Simulated on the ±1/2 chain: {n_streams} streams of {n_samples} samples after {study.burn_in}, seed {seed}; "
+        f"{100 * study.confidence:g}% intervals.\n"
+        "Designed for the printed spectrum (variance 1) or the chain's (variance 1/4). Ideal RMSE of decision feedback "
+        "assumes\nerror-free decisions."
+    )
+    folder.add("example.csv", table.csv())
+    folder.add(
+        "example.md", f"# The paper's example\n\n{table.markdown()}\n\n{footer}\n\n## Errata\n\n{_block(errata)}\n"
+    )
+    paths, drawn = _paths(rows, seed)
+    folder.add("paths.csv", paths.csv())
+    folder.add("paths.png", drawn)
+    folder.add("prefilters.png", _prefilters(rows))
+    return f"{table.text()}\n\n{footer}\n\n{errata}"
+
+
+def _block(text: str) -> str:
+    return f"```text\n{text}\n```"
+
+
+def _errata(rows: list[Row]) -> dict[str, float]:
+    ideal = {(r.calibration, r.spectrum, r.mechanism.lag, r.family): r.mechanism.ideal_rmse for r in rows}
+    found = {
+        "lzf": ideal["paper", "any", 0, "LZF"],
+        "printed": ideal["paper", "printed", None, "LMMSE"],
+        "chain": ideal["paper", "chain", None, "LMMSE"],
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def mechanisms(calibration: Calibration) -> list[Row]:
+    """Every mechanism of the paper, at one calibration of the noise."""
+    privacy = Privacy(EPSILON, DELTA, calibration=calibration)
+    rows = [
+        _row(calibration, "any", "input perturbation", "1", input_perturbation(TARGET, privacy)),
+        _row(calibration, "any", "output perturbation", "F", output_perturbation(TARGET, privacy)),
+        _row(calibration, "any", "LZF", "LZF", zero_forcing(TARGET, privacy)),
+    ]
+    prefilters = {"LZF": rows[-1].mechanism.prefilter}
+    models: dict[str, Model] = {"printed": PRINTED, "chain": CHAIN}
+    for spectrum, model in models.items():
+        rows += [_row(calibration, spectrum, "LMMSE", "LMMSE", lmmse(TARGET, privacy, model, lag=lag)) for lag in LAGS]
+        prefilters[f"LMMSE, {spectrum}"] = rows[-len(LAGS)].mechanism.prefilter
+    own = decision_feedback(TARGET, privacy, CHAIN, lag=LAG, prefilter="decision-feedback")
+    prefilters["decision feedback"] = own.prefilter
+    for (name, prefilter), decision in product(prefilters.items(), DECISIONS):
+        feedback = decision_feedback(TARGET, privacy, CHAIN, lag=LAG, prefilter=prefilter, decision=decision)
+        rows.append(_row(calibration, "chain", "DFE", name, feedback))
+    return rows
+
+
+def _row(calibration: Calibration, spectrum: str, family: str, prefilter: str, mechanism: Mechanism) -> Row:
+    name = f"{calibration}, {spectrum}: {mechanism.name}, {prefilter}"
+    return Row(calibration, spectrum, family, prefilter, replace(mechanism, name=name))
+
+
+# --- the paper's two figures ----------------------------------------------------------------------
+
+
+def _paths(rows: list[Row], seed: int) -> tuple[Table, Any]:
+    """Sample paths of the four mechanisms over the true output, the receivers' decisions hard and soft."""
+    panels = {
+        "LZF": _find(rows, "LZF", "LZF"),
+        "LMMSE smoother": _find(rows, "LMMSE", "LMMSE", lag=None),
+        "DFE, own prefilter, sign": _find(rows, "DFE", "decision feedback", "sign", LAG),
+        "DFE, own prefilter, soft": _find(rows, "DFE", "decision feedback", "soft", LAG),
+        "DFE, LMMSE prefilter, sign": _find(rows, "DFE", "LMMSE, chain", "sign", LAG),
+        "DFE, LMMSE prefilter, soft": _find(rows, "DFE", "LMMSE, chain", "soft", LAG),
+    }
+    window = slice(3000, 3600)  # after the start of every filter, and well before the end, which a smoother feels
+    u = CHAIN.sample(1, 4600, seed=seed)[0]
+    columns: dict[str, Array] = {"t": np.arange(600.0), "true output": _filtered(u)[window]}
+    drawn, axes = figure(3, 2, sharex=True, height=1.9)
+    for ax, (name, mechanism) in zip(axes.ravel(), panels.items(), strict=True):
+        # every panel shows the estimate of y_t, whenever it was known
+        columns[name] = mechanism.simulate(u, seed=seed).estimate[mechanism.lag or 0 :][window]
+        plot_path(ax, columns["t"], columns["true output"], {name: columns[name]}, name)
+    for ax in axes[-1]:
+        ax.set_xlabel("t", fontsize=8)
+    drawn.suptitle("Sample paths over the true output (black); ε = ln 3, δ = 0.05, κ of the paper", fontsize=10)
+    return Table(tuple(columns), tuple(zip(*(x.tolist() for x in columns.values()), strict=True))), drawn
+
+
+def _filtered(u: Array) -> Array:
+    return np.asarray(signal.lfilter(TARGET.b, TARGET.a, u))
+
+
+def _find(rows: list[Row], family: str, prefilter: str, decision: str | None = None, lag: int | None = 0) -> Mechanism:
+    """The mechanism for the paper's κ and the chain's spectrum."""
+    for row in rows:
+        found = row.calibration, row.family, row.prefilter, row.decision, row.mechanism.lag
+        if row.spectrum != "printed" and found == ("paper", family, prefilter, decision, lag):
+            return row.mechanism
+    raise LookupError(family, prefilter, decision, lag)
+
+
+def _prefilters(rows: list[Row]) -> Any:
+    """|G| of the LMMSE and of the decision-feedback design: ideal and realised."""
+    omega = np.geomspace(1e-3, np.pi, 800)
+    own = _find(rows, "DFE", "decision feedback", "soft", LAG)
+    problem = Problem(TARGET, CHAIN, own.privacy.noise_multiplier**2)
+    pairs = {
+        "LMMSE": (smoother_water_filling(problem), _find(rows, "LMMSE", "LMMSE", lag=None)),
+        "decision feedback": (feedback_water_filling(problem), own),
+    }
+    drawn, axes = figure(2, 1, height=2.4)
+    for ax, (name, (water, mechanism)) in zip(axes[:, 0], pairs.items(), strict=True):
+        curves = {"ideal": np.sqrt(water.x(omega)), "realised": np.abs(mechanism.prefilter.response(omega))}
+        plot_magnitudes(ax, omega, curves, f"prefilter of the {name} design")
+    return drawn

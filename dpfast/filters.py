@@ -1,0 +1,514 @@
+"""Causal stable linear filters."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+
+from dpfast import _validate
+from dpfast._validate import Array
+from dpfast.errors import UnstableFilterError
+from dpfast.quadrature import graded_grid
+
+MAX_POLE_RADIUS = 1 - 2e-5
+MAX_SECTION_POLES = 32  # more poles than this run as one direct-form recursion
+_TINY = 1e-30  # a leading coefficient so small has roots without bounds
+_RADIUS_SLACK = 1e-10  # a pole at the limit stays below it after rounding
+
+Complex = NDArray[np.complex128]
+
+
+class Filter:
+    r"""Causal stable linear time-invariant filter with real coefficients.
+
+    Model
+    -----
+    :math:`a_0 y_t = \sum_k b_k x_{t-k} - \sum_{k \ge 1} a_k y_{t-k}`, that is
+    :math:`H(z) = \sum_k b_k z^{-k} / \sum_k a_k z^{-k}`, as in :func:`scipy.signal.lfilter`.
+
+    A filter keeps its factors (numerator taps, second-order sections, a long recursion) rather than two
+    long polynomials, so that products and near-coincident poles cost no accuracy.
+
+    Parameters
+    ----------
+    b, a : array_like, 1-D
+        Numerator and denominator in powers of z⁻¹. ``a[0]`` must not be zero; both are divided by it.
+
+    Raises
+    ------
+    ValueError
+        Where a coefficient is not finite, an array is empty, or ``a[0]`` is zero.
+    UnstableFilterError
+        Where a pole has a modulus above 1 - 2e-5.
+
+    Examples
+    --------
+    >>> target = Filter([1, 0.995], [1, -0.995])
+    >>> round(target.h2_norm(), 6)
+    19.95
+    >>> target.impulse(3).round(5).tolist()
+    [1.0, 1.99, 1.98005]
+    """
+
+    _taps: Array
+    _sections: Array  # (n, 6), each with a leading denominator coefficient of one
+    _recursion: Array  # a monic denominator in powers of z^-1
+
+    def __init__(self, b: ArrayLike, a: ArrayLike = (1.0,)) -> None:
+        top = _trim(_validate.array("b", b, ndim=1, empty=False))
+        bottom = _trim(_validate.array("a", a, ndim=1, empty=False))
+        a_0 = float(bottom[0])
+        if a_0 == 0:
+            raise ValueError("a[0] must not be zero: the filter would not be causal")
+        with np.errstate(over="ignore"):
+            top, bottom = top / bottom[0], bottom / bottom[0]
+        if not (np.isfinite(top).all() and np.isfinite(bottom).all()):
+            raise ValueError(f"a[0] must not be tiny beside the other coefficients, got {a_0:g}: divide them by it")
+        if len(bottom) - 1 > MAX_SECTION_POLES:
+            self._set(top, np.empty((0, 6)), bottom)
+        elif abs(top[0]) > _TINY * np.abs(top).max() and len(top) <= 2 * (len(bottom) // 2) + 1:
+            self._set(np.ones(1), make_sections(np.roots(top), np.roots(bottom), top[0]), np.ones(1))
+        else:
+            self._set(top, make_sections([], np.roots(bottom), 1.0), np.ones(1))
+        self.__dict__["b"], self.__dict__["a"] = _validate.frozen(top), _validate.frozen(bottom)
+
+    def _set(self, taps: Array, sections: Array, recursion: Array) -> None:
+        """Keep the factors, the delays of sections moved to the taps, so that every section starts with b0 ≠ 0."""
+        taps, sections = np.array(taps, dtype=np.float64), np.array(sections, dtype=np.float64)
+        for row in sections:
+            delay = int(np.argmax(row[:3] != 0))
+            taps = np.concatenate([np.zeros(delay), taps]) if row[:3].any() else np.zeros(1)
+            row[:3] = [*row[delay:3], *[0.0] * delay] if row[:3].any() else [1.0, 0.0, 0.0]
+        parts = {"_taps": _trim(taps), "_sections": sections, "_recursion": np.array(recursion, dtype=np.float64)}
+        for name, value in parts.items():
+            self.__dict__[name] = _validate.frozen(value + 0.0)  # no negative zeros: equal filters hash alike
+        _check_stable(self.poles)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Filter is immutable")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a Filter is immutable")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Filter.from_factors, self.factors
+
+    @classmethod
+    def from_factors(cls, taps: ArrayLike = (1.0,), sections: ArrayLike = (), recursion: ArrayLike = (1.0,)) -> Self:
+        """Filter taps(z) · Π sections(z) / recursion(z).
+
+        Parameters
+        ----------
+        taps : array_like
+            Numerator in powers of z⁻¹.
+        sections : array_like, (n, 6)
+            Second-order sections b0 b1 b2 a0 a1 a2, as in :func:`scipy.signal.sosfilt`.
+        recursion : array_like
+            A further denominator in powers of z⁻¹, run as one direct-form recursion.
+        """
+        taps = _validate.array("taps", taps, ndim=1, empty=False)
+        recursion = _trim(_validate.array("recursion", recursion, ndim=1, empty=False))
+        sos = np.empty((0, 6)) if np.size(sections) == 0 else _validate.array("sections", sections, ndim=2)
+        if sos.shape[1] != 6:
+            raise ValueError(f"sections must have 6 columns (b0 b1 b2 a0 a1 a2), got shape {sos.shape}")
+        if recursion[0] == 0 or (sos[:, 3] == 0).any():
+            raise ValueError("the leading denominator coefficient must not be zero in any factor")
+        self = cls.__new__(cls)
+        self._set(taps / recursion[0], sos / sos[:, 3:4], recursion / recursion[0])
+        return self
+
+    @classmethod
+    def from_sos(cls, sos: ArrayLike) -> Self:
+        """Filter from second-order sections (n, 6), as in :func:`scipy.signal.sosfilt`.
+
+        Examples
+        --------
+        >>> Filter.from_sos([[1, 0, 0, 1, -0.5, 0]]).impulse(3).tolist()
+        [1.0, 0.5, 0.25]
+        """
+        return cls.from_factors(sections=_validate.array("sos", sos, ndim=2, empty=False))
+
+    @classmethod
+    def from_zpk(cls, zeros: ArrayLike, poles: ArrayLike, gain: float) -> Self:
+        """Filter gain · Π(z - zeros) / Π(z - poles); complex roots in conjugate pairs, no more zeros than poles.
+
+        Examples
+        --------
+        >>> Filter.from_zpk([], [0.5], 1.0).impulse(3).tolist()
+        [0.0, 1.0, 0.5]
+        """
+        z, p = _roots("zeros", zeros), _roots("poles", poles)
+        k = _validate.number("gain", gain)
+        if len(z) > len(p):
+            raise ValueError(f"a causal filter has no more zeros than poles, got {len(z)} and {len(p)}")
+        delay = np.zeros(len(p) - len(z) + 1)
+        delay[-1] = k
+        return cls.from_factors(delay, make_sections(z, p, 1.0))
+
+    @classmethod
+    def from_system(cls, system: Any) -> Self:
+        """Filter from a discrete-time single-input single-output system of scipy.signal or python-control.
+
+        Systems are recognised by their attributes (A B C D; num den; zeros poles gain). Polynomials are in
+        positive powers of z and may have unequal lengths.
+
+        Raises
+        ------
+        ValueError
+            For continuous-time, non-causal or several-input systems, and for anything else.
+        """
+        dt = getattr(system, "dt", None)
+        if dt is None or (dt is not True and not dt > 0):
+            raise ValueError(f"system must be in discrete time (dt above 0), got dt = {dt!r}")
+        if hasattr(system, "A"):
+            return cls._from_state_space(*(np.atleast_2d(getattr(system, x)) for x in "ABCD"))
+        if hasattr(system, "num"):
+            return cls._from_powers_of_z(_polynomial_in_z("num", system.num), _polynomial_in_z("den", system.den))
+        if hasattr(system, "gain"):
+            return cls.from_zpk(system.zeros, system.poles, system.gain)
+        raise _validate.fail("system", "a system with A B C D, num den or zeros poles gain", system)
+
+    @classmethod
+    def _from_powers_of_z(cls, num: Array, den: Array) -> Self:
+        if len(num) > len(den):
+            raise ValueError(f"system must be causal, got degrees {len(num) - 1} over {len(den) - 1}")
+        return cls(np.concatenate([np.zeros(len(den) - len(num)), num]), den)
+
+    @classmethod
+    def _from_state_space(cls, a: Array, b: Array, c: Array, d: Array) -> Self:
+        if b.shape[1] != 1 or c.shape[0] != 1:
+            raise ValueError(f"system must have one input and one output, got {b.shape[1]} and {c.shape[0]}")
+        poles, impulse, state = linalg.eigvals(a), [d.item()], b
+        for _ in range(len(a)):
+            impulse.append((c @ state).item())
+            state = a @ state
+        taps = np.convolve(impulse, np.atleast_1d(np.poly(poles)).real)[: len(impulse)]
+        return cls.from_factors(taps, make_sections([], poles, 1.0))
+
+    @functools.cached_property
+    def b(self) -> Array:
+        """Numerator in powers of z⁻¹."""
+        return _validate.frozen(_trim(functools.reduce(np.convolve, self._sections[:, :3], self._taps)))
+
+    @functools.cached_property
+    def a(self) -> Array:
+        """Denominator in powers of z⁻¹, with ``a[0] = 1``."""
+        return _validate.frozen(_trim(functools.reduce(np.convolve, self._sections[:, 3:], self._recursion)))
+
+    @property
+    def factors(self) -> tuple[Array, Array, Array]:
+        """Numerator taps, second-order sections (n, 6) and recursion: what runs, in this order."""
+        return self._taps, self._sections, self._recursion
+
+    @property
+    def sos(self) -> Array:
+        """The whole filter as second-order sections (n, 6), as in :func:`scipy.signal.sosfilt`; a fresh array."""
+        delay = int(np.argmax(self._taps != 0)) if self._taps.any() else 0
+        gain = float(self._taps[delay])
+        whole = make_sections(np.roots(self._taps[delay:]), np.roots(self._recursion), gain)
+        shifts = [[0, 1, 0, 1, 0, 0]] * (delay % 2) + [[0, 0, 1, 1, 0, 0]] * (delay // 2)
+        every = np.concatenate([whole, np.reshape(shifts, (-1, 6)), self._sections])
+        return every if len(every) else np.array([[1.0, 0, 0, 1, 0, 0]])
+
+    @property
+    def order(self) -> int:
+        """Number of states of the filter in direct form."""
+        return max(len(_trim(self.b)), len(self.a)) - 1
+
+    @property
+    def is_fir(self) -> bool:
+        """Whether the impulse response is finite."""
+        return len(self.a) == 1
+
+    @functools.cached_property
+    def poles(self) -> Complex:
+        """Poles in the z plane, those at zero left out."""
+        return _validate.frozen(_factor_roots(self._sections[:, 3:], self._recursion))
+
+    @functools.cached_property
+    def zeros(self) -> Complex:
+        """Zeros in the z plane, those at zero left out."""
+        return _validate.frozen(_factor_roots(self._sections[:, :3], np.trim_zeros(self._taps, "f")))
+
+    def response(self, omega: ArrayLike) -> Complex:
+        """Complex frequency response at the angles `omega` (radians per sample), any shape.
+
+        Examples
+        --------
+        >>> Filter([1, 1]).response(0.0).item()
+        (2+0j)
+        """
+        z = np.exp(-1j * _validate.array("omega", omega))
+        ends = _polynomial(self._taps, z) / _polynomial(self._recursion, z)
+        return ends * _cascade_response(self._sections, z)
+
+    def impulse(self, n: int) -> Array:
+        """The first `n` samples of the impulse response."""
+        from scipy import signal
+
+        x = np.zeros(_validate.integer("n", n, 0))
+        if len(x) == 0:
+            return x
+        x[: len(self._taps)] = self._taps[: len(x)]
+        if len(self._sections):
+            x = signal.sosfilt(self._sections.copy(), x)
+        if len(self._recursion) > 1:
+            x = signal.lfilter([1.0], self._recursion, x)
+        return np.asarray(x)
+
+    def h2_norm(self) -> float:
+        r"""The :math:`\ell_2` norm of the impulse response, from the response on a grid graded around every pole.
+
+        To about 1e-12. (A dense Lyapunov equation loses all digits where poles cluster near the circle.)
+        """
+        if self.is_fir:
+            return float(linalg.norm(self.b))
+        grid = graded_grid(self.poles, degree=len(self._taps) + len(self._recursion))
+        return math.sqrt(grid.mean(np.abs(self.response(grid.omega)) ** 2))
+
+    def state_space(self) -> tuple[Array, Array, Array, Array]:
+        """Matrices A, B, C, D of the factors in cascade, with the states that the compiled filter carries.
+
+        A block for each factor, so that clustered poles stay well conditioned: past inputs of the taps, two states a
+        section (transposed direct form II), past outputs of the recursion.
+        """
+        n = len(self._taps) - 1
+        system = np.eye(n, k=-1), np.eye(n, 1), self._taps[None, 1:], self._taps[:1, None]
+        for b0, b1, b2, _, a1, a2 in self._sections:
+            a = np.array([[-a1, 1], [-a2, 0]])
+            section = a, np.array([[b1 - a1 * b0], [b2 - a2 * b0]]), np.eye(1, 2), np.array([[b0]])
+            system = _cascade(system, section)
+        n = len(self._recursion) - 1
+        if n:
+            feedback = -self._recursion[None, 1:]
+            a = np.eye(n, k=-1)
+            a[0] = feedback
+            system = _cascade(system, (a, np.eye(n, 1), feedback, np.ones((1, 1))))
+        return system
+
+    def hinf_norm(self) -> float:
+        """Largest gain over all frequencies.
+
+        From a grid that is dense around every pole, refined at every peak that may be the largest, rounded up by 1e-9.
+        """
+        n = 1 << (64 * (self.order + 1) - 1).bit_length()
+        uniform = np.linspace(0, np.pi, n // 2 + 1)
+        steps = np.geomspace(1e-3, 1e5, 160)
+        around = np.abs(np.log(np.abs(self.poles)))[:, None] * [*-steps, 0, *steps]
+        dense = (np.angle(self.poles)[:, None] + around).ravel()
+        dense = dense[(dense >= 0) & (dense <= np.pi)]
+        ends = np.fft.rfft(self._taps, n) / np.fft.rfft(self._recursion, n)
+        gains = [np.abs(ends * _cascade_response(self._sections, np.exp(-1j * uniform))), np.abs(self.response(dense))]
+        omega, first = np.unique(np.concatenate([uniform, dense]), return_index=True)
+        gain = np.concatenate(gains)[first]
+        if not gain.any():
+            return 0.0
+        top = (gain >= np.append(gain[1:], 0)) & (gain >= np.append(0, gain[:-1])) & (gain > 0.99 * gain.max())
+        low, high = np.append(omega[0], omega[:-1])[top], np.append(omega[1:], omega[-1])[top]
+        return max(float(gain.max()), self._refined_peak(low, high)) * (1 + 1e-9)
+
+    def _refined_peak(self, low: Array, high: Array) -> float:
+        """The largest gain in any of the intervals, by golden sections in all of them at once."""
+        golden = (math.sqrt(5) - 1) / 2
+        peak = 0.0
+        for _ in range(50):
+            left, right = high - golden * (high - low), low + golden * (high - low)
+            at_left, at_right = np.abs(self.response(left)), np.abs(self.response(right))
+            peak = max(peak, float(at_left.max()), float(at_right.max()))
+            low, high = np.where(at_left < at_right, left, low), np.where(at_left < at_right, high, right)
+        return peak
+
+    def impulse_norm(self, p: float) -> float:
+        r"""The :math:`\ell_p` norm of the impulse response, `p` ≥ 1 or ``inf``.
+
+        Examples
+        --------
+        >>> round(Filter([1], [1, -0.5]).impulse_norm(1), 12)
+        2.0
+        """
+        if p != math.inf and _validate.number("p", p) < 1:
+            raise _validate.fail("p", "at least 1, or inf", p)
+        return float(linalg.norm(self.impulse(self.settling_time(1e-18)), p))
+
+    def settling_time(self, level: float) -> int:
+        """Samples after which the impulse response stays below `level` times its largest value.
+
+        Measured on twice the samples that the slowest pole alone would take, and twice that until it holds.
+        """
+        level = _validate.number("level", level, above=0, below=1)
+        radius = float(np.abs(self.poles).max(initial=0.0))
+        n = len(self._taps) + 2 * len(self._sections) + len(self._recursion)
+        n += math.ceil(math.log(level) / math.log(radius)) if radius > 0 else 0
+        while True:
+            size = np.abs(self.impulse(2 * n))
+            last = int(np.flatnonzero(size > level * size.max()).max(initial=0))
+            if last < n:
+                return last + 1
+            n *= 2
+
+    def inverse(self) -> Filter:
+        """The filter 1/H of a minimum-phase filter.
+
+        Raises
+        ------
+        UnstableFilterError
+            Where a zero is outside of, or too near to, the unit circle.
+        """
+        return ratio((self.denominator,), (self.numerator,))
+
+    @property
+    def numerator(self) -> Filter:
+        """The numerator as an FIR filter, in factors."""
+        sections = self._sections.copy()
+        sections[:, 3:] = [1.0, 0.0, 0.0]
+        return Filter.from_factors(self._taps, sections)
+
+    @property
+    def denominator(self) -> Filter:
+        """The denominator as an FIR filter, in factors."""
+        sections = np.hstack([self._sections[:, 3:], np.tile([1.0, 0.0, 0.0], (len(self._sections), 1))])
+        return Filter.from_factors(self._recursion, sections)
+
+    def __mul__(self, other: object) -> Filter:
+        if isinstance(other, Filter):
+            return Filter.from_factors(
+                np.convolve(self._taps, other._taps),
+                np.concatenate([self._sections, other._sections]),
+                np.convolve(self._recursion, other._recursion),
+            )
+        if isinstance(other, (int, float, np.number)):
+            return Filter.from_factors(self._taps * float(other), self._sections, self._recursion)
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Filter):
+            return NotImplemented
+        return all(map(np.array_equal, self.factors, other.factors))
+
+    def __hash__(self) -> int:
+        return hash(tuple(x.tobytes() for x in self.factors))
+
+    def __repr__(self) -> str:
+        if max(len(self.b), len(self.a)) > 9:
+            return f"<Filter with {len(self.b)} numerator and {len(self.a)} denominator coefficients>"
+        return f"Filter({self.b.tolist()}, {self.a.tolist()})"
+
+
+def _polynomial_in_z(name: str, value: Any) -> Array:
+    """Coefficients, highest power first; python-control nests them by output and input."""
+    while (
+        isinstance(value, (list, tuple, np.ndarray)) and len(value) and isinstance(value[0], (list, tuple, np.ndarray))
+    ):
+        if len(value) != 1:
+            raise ValueError(f"system must have one input and one output, got {len(value)} polynomials in {name}")
+        value = value[0]
+    return np.trim_zeros(np.atleast_1d(_validate.array(name, value)), "f")
+
+
+def ratio(tops: tuple[Filter, ...], bottoms: tuple[Filter, ...]) -> Filter:
+    """Quotient of products of FIR filters, their sections' roots paired anew; `bottoms` minimum phase.
+
+    Raises
+    ------
+    UnstableFilterError
+        Where a bottom has a delay, or a zero outside of, or too near to, the circle.
+    """
+    zeros, top, taps = _gathered(tops)
+    poles, bottom, recursion = _gathered(bottoms)
+    if bottom * recursion[0] == 0:
+        raise UnstableFilterError("the inverse of a filter with a delay is not causal")
+    gain = top / bottom / recursion[0]
+    return Filter.from_factors(taps * gain, make_sections(zeros, poles, 1.0), recursion / recursion[0])
+
+
+def _gathered(filters: tuple[Filter, ...]) -> tuple[Complex, float, Array]:
+    """Roots of the numerators of all sections, their leading coefficients' product, and all taps."""
+    sections = np.concatenate([x.factors[1] for x in filters])
+    taps = functools.reduce(np.convolve, [x.factors[0] for x in filters])
+    return _section_roots(sections[:, :3]), float(np.prod(sections[:, 0])), taps
+
+
+def _trim(x: Array) -> Array:
+    return np.trim_zeros(x, "b") if x.any() else x[:1]
+
+
+def _roots(name: str, value: ArrayLike) -> Complex:
+    roots = np.atleast_1d(np.asarray(value, dtype=np.complex128)).ravel()
+    if not np.isfinite(roots).all():
+        raise ValueError(f"{name} must be finite")
+    return roots
+
+
+def make_sections(zeros: ArrayLike, poles: ArrayLike, gain: float) -> Array:
+    """Sections gain · Π(1 - zero z⁻¹) / Π(1 - pole z⁻¹), nearest poles and zeros paired."""
+    if np.size(zeros) == 0 and np.size(poles) == 0:
+        return np.array([[gain, 0, 0, 1, 0, 0]])[: int(gain != 1)]
+    from scipy import signal
+
+    # a gap in the stubs: complex roots are what it takes
+    return np.asarray(signal.zpk2sos(zeros, poles, gain))  # type: ignore[arg-type]
+
+
+def _check_stable(poles: Complex) -> None:
+    if len(poles) == 0:
+        return
+    slowest = poles[np.argmax(np.abs(poles))]
+    if abs(slowest) > MAX_POLE_RADIUS + _RADIUS_SLACK:
+        shown = f"{slowest.real:.9g}" if slowest.imag == 0 else f"{slowest:.9g}"
+        raise UnstableFilterError(
+            f"the filter must be stable with every pole of modulus at most {MAX_POLE_RADIUS:g}, "
+            f"got a pole at {shown} (modulus {abs(slowest):.9g}): move it inwards, "
+            "or give clustered poles by from_sos or from_zpk"
+        )
+
+
+def _section_roots(polynomials: Array) -> Complex:
+    roots = [np.roots(_trim(row)) for row in polynomials]
+    return np.concatenate([*roots, np.empty(0)]).astype(np.complex128)
+
+
+def _factor_roots(sections: Array, polynomial: Array) -> Complex:
+    monic = _trim(polynomial / polynomial[0]) if len(polynomial) and polynomial[0] else np.ones(1)
+    return np.concatenate([_section_roots(sections), _long_roots(monic.tobytes())])
+
+
+@functools.lru_cache(maxsize=32)
+def _long_roots(monic: bytes) -> Complex:
+    """Roots of a polynomial, kept: for hundreds of taps they take seconds, and products of filters share them."""
+    return np.asarray(np.roots(np.frombuffer(monic)), dtype=np.complex128)
+
+
+def _cascade_response(sections: Array, z: Complex) -> Complex:
+    result = np.ones_like(z)
+    for row in sections:
+        result = result * _quadratic(row[:3], z) / _quadratic(row[3:], z)
+    return result
+
+
+def _quadratic(c: Array, z: Complex) -> Complex:
+    """c0 + c1 z + c2 z², exact in what cancels near z = ±1, where slow poles are."""
+    sign = np.where(z.real >= 0, 1.0, -1.0)
+    at_one = (c[0] + sign * c[1]) + c[2]
+    step = z - sign  # z = sign + step, and step is small where it matters
+    step = step.real + 1j * step.imag
+    return np.asarray(at_one + step * (c[1] + c[2] * (2 * sign + step)))
+
+
+def _polynomial(coefficients: Array, z: Complex) -> Complex:
+    """Value of a polynomial in z⁻¹, where `z` holds the values of z⁻¹."""
+    return np.asarray(np.polynomial.polynomial.polyval(z, coefficients))
+
+
+def _cascade(
+    first: tuple[Array, Array, Array, Array], second: tuple[Array, Array, Array, Array]
+) -> tuple[Array, Array, Array, Array]:
+    (a1, b1, c1, d1), (a2, b2, c2, d2) = first, second
+    a = np.block([[a1, np.zeros((len(a1), len(a2)))], [b2 @ c1, a2]])
+    return a, np.vstack([b1, b2 @ d1]), np.hstack([d2 @ c1, c2]), d2 @ d1

@@ -1,0 +1,380 @@
+"""A designed mechanism: prefilter, noise, receiver; how it runs, and the error that it is predicted to have."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfast import _validate
+from dpfast._kernels import chain, threads
+from dpfast._validate import Array
+from dpfast.filters import Filter
+from dpfast.models import Model
+from dpfast.privacy import Privacy
+from dpfast.quadrature import Grid, graded_grid
+
+Decision = Literal["sign", "quantizer", "soft"]
+_CUT = 1e-11
+DECISIONS: tuple[Decision, ...] = ("sign", "quantizer", "soft")
+
+
+class Paths(NamedTuple):
+    """What a simulation gives, each (..., time) like its input.
+
+    Attributes
+    ----------
+    privatized : array
+        v = G (u - mean) + n. Private in the model of the simulation only: nothing here may be published.
+    estimate : array
+        ``estimate[..., t]`` estimates the target's output at t - lag.
+    decisions : array or None
+        The estimate of u at t - lag of a decision-feedback receiver.
+    lag : int
+        0 for a smoother.
+    """
+
+    privatized: Array
+    estimate: Array
+    decisions: Array | None
+    lag: int
+
+
+# --- receivers: they see v, and have no argument through which u could reach them -----------------
+
+
+class Receiver(Protocol):
+    """Post-filter: turns the privatized signal v into an estimate of the target's output."""
+
+    @property
+    def lag(self) -> int | None:
+        """Samples by which the estimate is late; None for a smoother."""
+
+    def estimate(self, v: Array) -> tuple[Array, Array | None]:
+        """Estimate, and decisions if any, from v (streams, time)."""
+
+    def response(self, omega: ArrayLike) -> NDArray[np.complex128] | None:
+        """H(ω), None where it is not linear."""
+
+    def filters(self) -> tuple[Filter, ...]:
+        """The linear filters inside."""
+
+    def compiled(self) -> chain.Receiver:
+        """What the Monte Carlo chain runs."""
+
+
+@dataclass(frozen=True)
+class LinearReceiver:
+    """ŷ_t = (H v)_t + mean · (step response of the target)_{t - lag}."""
+
+    filter: Filter
+    target: Filter
+    mean: float
+    lag: int
+
+    def estimate(self, v: Array) -> tuple[Array, Array | None]:
+        """Estimate from v (streams, time)."""
+        out = v.copy()
+        self.compiled().start(len(v)).run(out)
+        return out, None
+
+    def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
+        """H(ω)."""
+        return self.filter.response(omega)
+
+    def filters(self) -> tuple[Filter, ...]:
+        """H alone."""
+        return (self.filter,)
+
+    def compiled(self) -> chain.LinearReceiver:
+        """What the Monte Carlo chain runs."""
+        return chain.LinearReceiver(_factors(self.filter), _factors(self.target), self.mean, self.lag)
+
+
+@dataclass(frozen=True)
+class Smoother:
+    """Two-sided ŷ = B(1/z) A(z) v + mean · step response of the target: forward through A, then backward through B.
+
+    For batches only. Samples outside of an array count as zero.
+    """
+
+    forward: Filter
+    backward: Filter
+    target: Filter
+    mean: float
+    lag: None = field(default=None, init=False)
+
+    def estimate(self, v: Array) -> tuple[Array, Array | None]:
+        """Estimate from v (streams, time)."""
+        out = v.copy()
+        chain.Linear(_factors(self.forward), len(v)).run(out)
+        out = np.ascontiguousarray(chain.backward(_factors(self.backward), out))
+        chain.Offset(_factors(self.target), self.mean, 0).add(out)
+        return out, None
+
+    def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
+        """H(ω) = A(ω) B(ω)*."""
+        return np.asarray(self.forward.response(omega) * self.backward.response(omega).conj())
+
+    def filters(self) -> tuple[Filter, ...]:
+        """A and B."""
+        return self.forward, self.backward
+
+    def compiled(self) -> chain.SmootherReceiver:
+        """What the Monte Carlo chain runs; B is cut where it has decayed to 1e-11."""
+        return chain.SmootherReceiver(
+            _factors(self.forward),
+            _factors(self.backward),
+            _factors(self.target),
+            self.mean,
+            self.backward.settling_time(_CUT),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionFeedback:
+    r"""FIR decision-feedback equaliser in front of the target (Voois 1996; Le Ny 2013, Section V).
+
+    ũ_t = Σ_i forward[i] v_{t-i} + Σ_{j≥1} feedback[j-1] û_{t-j}, û_t = decision(ũ_t) an estimate of u_{t-lag},
+    ŷ = F û. All on the centred input. E[ũ | u] = shrinkage · u, and the error around it has the variance
+    shrinkage · error_variance.
+    """
+
+    forward: Array
+    feedback: Array
+    levels: Array
+    probabilities: Array
+    shrinkage: float
+    error_variance: float
+    decision: Decision
+    target: Filter
+    mean: float
+    lag: int
+
+    def estimate(self, v: Array) -> tuple[Array, Array | None]:
+        """Estimate and decisions from v (streams, time)."""
+        decisions = v.copy()
+        chain.FeedbackStage(self.compiled(), len(v)).decide(decisions)
+        out = decisions.copy()
+        chain.Linear(_factors(self.target), len(v)).run(out)
+        return out, decisions
+
+    def response(self, omega: ArrayLike) -> None:
+        """None: a decision is not linear."""
+
+    def filters(self) -> tuple[Filter, ...]:
+        """The forward filter."""
+        return (Filter(self.forward),)
+
+    def compiled(self) -> chain.FeedbackReceiver:
+        """What the Monte Carlo chain runs."""
+        centred = self.levels - self.mean
+        with np.errstate(divide="ignore"):
+            prior = np.log(self.probabilities)
+        equalizer = chain.Equalizer(
+            forward=self.forward,
+            feedback=self.feedback,
+            levels=centred,
+            thresholds=self.shrinkage * (centred[1:] + centred[:-1]) / 2,
+            slopes=centred / self.error_variance,
+            offsets=prior - self.shrinkage * centred**2 / (2 * self.error_variance),
+            soft=self.decision == "soft",
+            lag=self.lag,
+        )
+        return chain.FeedbackReceiver(equalizer, _factors(self.target), self.mean)
+
+
+def _factors(x: Filter) -> chain.Factors:
+    return chain.Factors(*x.factors)
+
+
+# --- the mechanism --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    r"""v = G (u - mean) + n, n white Gaussian of standard deviation κ·Δ₂(G); an estimate of F u from v alone.
+
+    Made by the design functions. Ideal, predicted and simulated errors are three different figures.
+
+    Attributes
+    ----------
+    name : str
+    target : Filter
+        F, whose output should be published.
+    privacy : Privacy
+    model : Model or None
+        The signal that it was designed for; None where none is needed.
+    prefilter : Filter
+        G as realised, the only part that sees u.
+    noise_std : float
+        Standard deviation of n, from the sensitivity of the realised G.
+    receiver : LinearReceiver, Smoother or DecisionFeedback
+    lag : int or None
+        The estimate at t is of the target's output at t - lag; None for a smoother.
+    ideal_mse : float or None
+        The formula of the family, for ideal filters. For decision feedback it assumes that all decisions are free of
+        errors, which at strong privacy no receiver comes near.
+    predicted_mse : float or None
+        The exact stationary error of the realised filters on `model`; None where only simulation tells.
+    lower_bound_mse : float or None
+        A certified lower bound for all linear mechanisms of this lag, where the design gives one.
+
+    Notes
+    -----
+    *Privacy.* v, and with it everything that is computed from v, is (epsilon, delta)-differentially private in exact
+    arithmetic when the design does not depend on the data. :meth:`simulate` is for studies: its seeded floating-point
+    noise keeps no such promise.
+    """
+
+    name: str
+    target: Filter
+    privacy: Privacy
+    model: Model | None
+    prefilter: Filter
+    receiver: LinearReceiver | Smoother | DecisionFeedback
+    ideal_mse: float | None = None
+    lower_bound_mse: float | None = None
+
+    @functools.cached_property
+    def noise_std(self) -> float:
+        """Standard deviation of the noise behind the realised prefilter."""
+        return self.privacy.noise_std(self.prefilter)
+
+    @property
+    def lag(self) -> int | None:
+        """Samples by which the estimate is late; None for a smoother."""
+        return self.receiver.lag
+
+    @functools.cached_property
+    def predicted_mse(self) -> float | None:
+        """Exact stationary error of the realised filters on the mechanism's own model."""
+        if self.model is not None:
+            return self.predict(self.model)
+        # without a model H G = F: no distortion, whatever the input
+        grid, h = self._grid_and_response(())
+        return None if h is None else self.noise_std**2 * grid.mean(np.abs(h) ** 2)
+
+    def predict(self, model: Model) -> float | None:
+        r"""MSE of this mechanism on another model; None where only simulation tells.
+
+        <P_u |e^{-iωD} F - H G|²> + σ² <|H|²> + (bias of the mean)².
+        """
+        grid, h = self._grid_and_response((model.shaping,))
+        if h is None:
+            return None
+        omega = grid.omega
+        wanted = self.target.response(omega) * np.exp(-1j * (self.lag or 0) * omega)
+        distortion = model.psd(omega) * np.abs(wanted - h * self.prefilter.response(omega)) ** 2
+        bias = (model.mean - self.receiver.mean) * self._dc_error()
+        return grid.mean(distortion) + self.noise_std**2 * grid.mean(np.abs(h) ** 2) + bias**2
+
+    def _grid_and_response(self, others: tuple[Filter, ...]) -> tuple[Grid, NDArray[np.complex128] | None]:
+        filters = (self.target, self.prefilter, *self.receiver.filters(), *others)
+        grid = graded_grid(np.concatenate([x.poles for x in filters]), degree=sum(len(x.b) for x in filters))
+        return grid, self.receiver.response(grid.omega)
+
+    def _dc_error(self) -> float:
+        gain = self.receiver.response(0.0)
+        assert gain is not None
+        return float((self.target.response(0.0) - gain * self.prefilter.response(0.0)).real)
+
+    @property
+    def ideal_rmse(self) -> float | None:
+        """Root of `ideal_mse`."""
+        return _root(self.ideal_mse)
+
+    @property
+    def predicted_rmse(self) -> float | None:
+        """Root of `predicted_mse`."""
+        return _root(self.predicted_mse)
+
+    def simulate(self, u: ArrayLike, *, seed: Any, n_threads: int | None = None) -> Paths:
+        """Run the mechanism on given inputs, with seeded noise: for studies, never for publication.
+
+        Parameters
+        ----------
+        u : array_like, (..., time)
+            Finite numbers; one stream may be 1-D.
+        seed : int or numpy.random.Generator
+            Stream i (in C order) gets noise that depends on (seed, i) alone.
+        n_threads : int, optional
+            All processors by default; it does not change the result.
+
+        Returns
+        -------
+        Paths
+            Arrays of the shape of u.
+
+        Notes
+        -----
+        *Privacy.* None: the noise is reproducible and in floating point.
+        """
+        x = _validate.array("u", u)
+        if x.ndim == 0:
+            raise ValueError("u must be an array (..., time), got a number")
+        seed = _validate.seed(seed)
+        if n_threads is not None:
+            n_threads = _validate.integer("n_threads", n_threads, 1)
+        streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+        privatized, estimate = np.empty_like(streams), np.empty_like(streams)
+        decisions = np.empty_like(streams) if isinstance(self.receiver, DecisionFeedback) else None
+
+        def task(first: int, count: int, check: Any) -> None:
+            check()
+            rows = slice(first, first + count)
+            privatized[rows] = v = self._privatize(streams[rows], seed, first)
+            estimate[rows], decided = self.receiver.estimate(v)
+            if decisions is not None:
+                decisions[rows] = decided
+
+        threads.for_ranges(task, len(streams), threads.block_size(len(streams), n_threads, chain.BLOCK), n_threads)
+        decided = None if decisions is None else decisions.reshape(x.shape)
+        return Paths(privatized.reshape(x.shape), estimate.reshape(x.shape), decided, self.lag or 0)
+
+    def _privatize(self, u: Array, seed: int, first: int) -> Array:
+        """The only stage that sees u: v = G (u - mean) + n."""
+        v, noise = u - self.receiver.mean, np.empty(u.shape)
+        chain.Linear(_factors(self.prefilter), len(u)).run(v)
+        chain.Noise(seed, first, len(u)).run(noise)
+        v += self.noise_std * noise
+        return v
+
+    def link(self, target: int) -> chain.Link:
+        """What the Monte Carlo chain runs; `target` is the index of the target there."""
+        return chain.Link(
+            target, self.receiver.mean, _factors(self.prefilter), self.noise_std, self.receiver.compiled()
+        )
+
+    def summary(self) -> str:
+        """A few lines for people."""
+        kind = "FIR, taps" if self.prefilter.is_fir else "states"
+        size = len(self.prefilter.b) if self.prefilter.is_fir else self.prefilter.order
+        lines = {
+            "privacy": f"epsilon {self.privacy.epsilon:.6g}, delta {self.privacy.delta:.3g} "
+            f"({self.privacy.calibration} calibration, noise multiplier {self.privacy.noise_multiplier:.6g})",
+            "prefilter": f"{size} {kind}" if kind == "states" else f"FIR of {size} taps",
+            "noise std": f"{self.noise_std:.6g}",
+            "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
+            "ideal RMSE": _shown(self.ideal_rmse) + self._assumption(),
+            "predicted RMSE": _shown(self.predicted_rmse),
+        }
+        return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in lines.items())])
+
+    def _assumption(self) -> str:
+        return " (assumes error-free decisions)" if isinstance(self.receiver, DecisionFeedback) else ""
+
+    def __repr__(self) -> str:
+        return f"<Mechanism {self.name!r}: predicted RMSE {_shown(self.predicted_rmse)}>"
+
+
+def _root(mse: float | None) -> float | None:
+    return None if mse is None else math.sqrt(mse)
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"

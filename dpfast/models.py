@@ -1,0 +1,396 @@
+"""Models of the private stream: its spectrum, for design, and samples of it, for simulation."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg
+
+from dpfast import _validate
+from dpfast._kernels import chain
+from dpfast._validate import Array
+from dpfast.errors import DesignError
+from dpfast.filters import MAX_POLE_RADIUS, Filter, make_sections
+from dpfast.spectra import allpass, factor_polynomial, warp_for
+
+_SLACK = 1e-9
+_SILENT = 1e-15  # of the variance: what stands for a zero of a spectrum
+
+
+class Model(Protocol):
+    """What a design and a simulation need of a stationary stream."""
+
+    @property
+    def mean(self) -> float:
+        """E[u_t]."""
+
+    @property
+    def variance(self) -> float:
+        """Var(u_t)."""
+
+    @property
+    def levels(self) -> Array | None:
+        """The sorted values that u_t takes, None where they are not finitely many."""
+
+    @property
+    def probabilities(self) -> Array | None:
+        """Their stationary probabilities."""
+
+    @property
+    def shaping(self) -> Filter:
+        """A filter with |shaping|² the spectrum of the centred stream."""
+
+    def psd(self, omega: ArrayLike) -> Array:
+        """Power spectral density of the centred stream."""
+
+    def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
+        """Independent streams (n_streams, n_samples)."""
+
+    def source(self) -> chain.Source:
+        """What the compiled simulation draws from."""
+
+
+class _Shaped:
+    """What follows from the shaping filter and the source."""
+
+    shaping: Filter
+
+    def psd(self, omega: ArrayLike) -> Array:
+        """Power spectral density of the centred stream at the angles `omega`; its mean is the variance."""
+        return np.asarray(np.abs(self.shaping.response(omega)) ** 2)
+
+    def source(self) -> chain.Source:
+        """What the compiled simulation draws from."""
+        raise TypeError("a model must define source()")
+
+    def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
+        """Independent stationary streams (n_streams, n_samples); stream i depends on (seed, i) alone."""
+        shape = _validate.integer("n_streams", n_streams, 0), _validate.integer("n_samples", n_samples, 0)
+        out = np.empty(shape)
+        self.source().start(_validate.seed(seed), 0, shape[0]).draw(out)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovChain(_Shaped):
+    r"""Stationary Markov chain over finitely many levels.
+
+    Parameters
+    ----------
+    transition : array_like, (k, k)
+        ``transition[i, j]`` is the probability of level j after level i. Rows sum to one; every level can be reached
+        from every other, without a period.
+    levels : array_like, (k,)
+        The values of the states, not all equal.
+
+    Examples
+    --------
+    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> chain.variance
+    0.25
+    >>> chain.shaping.b.round(6).tolist(), chain.shaping.a.round(6).tolist()
+    ([0.433013], [1.0, -0.5])
+    """
+
+    transition: Array
+    states: Array
+    mean: float
+    variance: float
+    shaping: Filter
+    _stationary: Array
+
+    def __init__(self, transition: ArrayLike, levels: ArrayLike) -> None:
+        p = _validate.array("transition", transition, ndim=2, empty=False)
+        states = _validate.array("levels", levels, ndim=1, empty=False)
+        if p.shape != (len(states), len(states)):
+            raise ValueError(
+                f"transition must have a row and a column for each of the {len(states)} levels, got shape {p.shape}"
+            )
+        if (p < 0).any() or np.abs(p.sum(axis=1) - 1).max() > 1e-9:
+            worst = int(np.argmax(np.abs(p.sum(axis=1) - 1)))
+            raise ValueError(
+                "transition must be stochastic (no negative entries, rows that sum to one), "
+                f"got row {worst} with sum {p[worst].sum():.9g} and smallest entry {p.min():.9g}"
+            )
+        p = p / p.sum(axis=1, keepdims=True)
+        pi = _stationary(p)
+        mean = float(pi @ states)
+        variance = float(pi @ (states - mean) ** 2)
+        if states.min() == states.max():
+            raise ValueError("levels must not all be equal: a constant stream needs no publication")
+        _set(
+            self,
+            transition=_validate.frozen(p),
+            states=_validate.frozen(states),
+            mean=mean,
+            variance=variance,
+        )
+        _set(self, shaping=_markov_shaping(p, pi, states - mean), _stationary=pi)
+
+    @functools.cached_property
+    def levels(self) -> Array:
+        """The distinct values, sorted."""
+        return _validate.frozen(np.unique(self.states))
+
+    @functools.cached_property
+    def probabilities(self) -> Array:
+        """Stationary probabilities of the distinct values."""
+        index = np.searchsorted(self.levels, self.states)
+        return _validate.frozen(np.bincount(index, self._stationary))
+
+    def source(self) -> chain.Source:
+        """What the compiled simulation draws from."""
+        return chain.LevelSource(np.cumsum(self._stationary), np.cumsum(self.transition, axis=1), self.states)
+
+
+def _stationary(p: Array) -> Array:
+    """Stationary distribution; a reducible or periodic chain is refused."""
+    from scipy.sparse import csgraph
+
+    k = len(p)
+    n_parts, part = csgraph.connected_components(p > 0, connection="strong")
+    if n_parts > 1:
+        other = int(np.argmax(part != part[0]))
+        raise ValueError(
+            "transition must be irreducible, "
+            f"got a chain in {n_parts} parts: there is no way from state 0 to state {other} and back"
+        )
+    moduli = np.sort(np.abs(linalg.eigvals(p)))
+    if k > 1 and moduli[-2] > 1 - 2e-5:
+        raise ValueError(
+            f"transition must be aperiodic and mixing, got a second eigenvalue of modulus {moduli[-2]:.9g} "
+            "(the limit is 0.99998): its spectrum has a line"
+        )
+    system = np.vstack([p.T - np.eye(k), np.ones(k)])
+    pi = np.clip(linalg.lstsq(system, np.append(np.zeros(k), 1.0))[0], 0, None)
+    return np.asarray(pi / pi.sum(), dtype=np.float64)
+
+
+def _markov_shaping(p: Array, pi: Array, centred: Array) -> Filter:
+    """Minimum-phase factor of the spectrum of a chain, as poles and zeros.
+
+    r(τ) = bᵀ Sᵗ b with S = Π^½ (P - 1πᵀ) Π^-½ and b = Π^½ c; in the Krylov space of b, where modes that b does not
+    excite are gone, it is σ² e₁ᵀ Aᵗ e₁, and the spectrum is σ² Re e₁ᵀ (I + Az)(I - Az)⁻¹ e₁, z = e^{-iω}.
+    """
+    root = np.sqrt(pi)
+    a = _krylov(root[:, None] * (p - pi) / root, root * centred)
+    poles = np.asarray(linalg.eigvals(a), dtype=np.complex128)
+    poles[np.abs(poles) < _SLACK] = 0
+
+    def spectrum(omega: Array) -> Array:
+        parts = [_resolvent(a, part) for part in np.array_split(omega, 1 + len(omega) // 512)]
+        return np.maximum(np.concatenate(parts), _SILENT)
+
+    warp = warp_for(float(np.abs(1 - poles).min()))
+    zeros = allpass(np.roots(factor_polynomial(spectrum, poles, len(poles), warp)), warp)
+    zeros = zeros[np.argsort(np.abs(zeros))[1:]]  # the numerator has one degree less: one zero is at the origin
+    zeros = np.where(np.abs(zeros) > 1, zeros / np.abs(zeros), zeros)
+    shape = Filter.from_factors(sections=make_sections(zeros, poles, 1.0))
+    return shape * (math.sqrt(float(pi @ centred**2)) / shape.h2_norm())
+
+
+def _krylov(s: Array, b: Array) -> Array:
+    """The matrix S in an orthonormal basis of b, Sb, S²b, ... (Arnoldi), b the first vector."""
+    basis = [b / linalg.norm(b)]
+    while len(basis) < len(s):
+        v = s @ basis[-1]
+        for _ in range(2):  # twice is enough (Kahan)
+            v = v - np.array(basis).T @ (np.array(basis) @ v)
+        if linalg.norm(v) < _SLACK:
+            break
+        basis.append(v / linalg.norm(v))
+    q = np.array(basis)
+    return np.asarray(q @ s @ q.T)
+
+
+def _resolvent(a: Array, omega: Array) -> Array:
+    """Re e₁ᵀ (I + Az)(I - Az)⁻¹ e₁ at z = e^{-iω}."""
+    z, identity = np.exp(-1j * omega)[:, None, None], np.eye(len(a))
+    solved = np.linalg.solve(identity - a * z, np.broadcast_to(identity[:, :1], (len(omega), len(a), 1)))
+    return np.asarray(((identity + a * z)[:, :1] @ solved).real.ravel())
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentLevels(_Shaped):
+    """Independent draws from finitely many levels.
+
+    Parameters
+    ----------
+    levels : array_like, (k,)
+        Distinct values.
+    probabilities : array_like, (k,)
+        Their probabilities, summing to one.
+
+    Examples
+    --------
+    >>> coin = IndependentLevels([0, 1], [0.75, 0.25])
+    >>> coin.mean, coin.variance
+    (0.25, 0.1875)
+    """
+
+    levels: Array
+    probabilities: Array
+    mean: float
+    variance: float
+    shaping: Filter
+
+    def __init__(self, levels: ArrayLike, probabilities: ArrayLike) -> None:
+        x = _validate.array("levels", levels, ndim=1, empty=False)
+        p = _validate.array("probabilities", probabilities, ndim=1, empty=False)
+        if len(x) != len(p) or len(np.unique(x)) != len(x):
+            raise ValueError(f"levels must be distinct, one for each of the {len(p)} probabilities, got {len(x)}")
+        if (p < 0).any() or abs(p.sum() - 1) > 1e-9:
+            raise ValueError(f"probabilities must be non-negative and sum to one, got a sum of {p.sum():.9g}")
+        p, order = p / p.sum(), np.argsort(x)
+        mean = float(p @ x)
+        variance = float(p @ (x - mean) ** 2)
+        if variance <= 0:
+            raise ValueError("probabilities must not all fall on one level: a constant stream needs no publication")
+        _set(self, levels=_validate.frozen(x[order]), probabilities=_validate.frozen(p[order]))
+        _set(self, mean=mean, variance=variance, shaping=Filter([math.sqrt(variance)]))
+
+    def source(self) -> chain.Source:
+        """What the compiled simulation draws from."""
+        cumulative = np.cumsum(self.probabilities)
+        return chain.LevelSource(cumulative, cumulative[None], self.levels)
+
+
+@dataclass(frozen=True, eq=False)
+class ARMA(_Shaped):
+    r"""Gaussian stream with a rational spectrum: u = mean + (b/a) w, w white of standard deviation `innovation_std`.
+
+    Parameters
+    ----------
+    b, a : array_like
+        Coefficients in powers of z⁻¹, as for :class:`Filter`.
+    innovation_std : float
+        Above 0.
+    mean : float
+    levels : array_like, optional
+        The values that the real stream takes, for decision feedback. Samples are then rounded to the nearest level,
+        which makes the spectrum of the *samples* approximate; the design uses the given spectrum as it is.
+
+    Raises
+    ------
+    DesignError
+        Where no stream on these levels has this mean and variance: (max - mean)(mean - min) is the largest there is.
+
+    Examples
+    --------
+    >>> round(ARMA([np.sqrt(3) / 4], [1, -0.5]).variance, 12)
+    0.25
+    """
+
+    shaping: Filter
+    mean: float
+    variance: float
+    levels: Array | None
+
+    def __init__(
+        self,
+        b: ArrayLike,
+        a: ArrayLike = (1.0,),
+        *,
+        innovation_std: float = 1.0,
+        mean: float = 0.0,
+        levels: ArrayLike | None = None,
+    ) -> None:
+        shaping = Filter(b, a) * _validate.number("innovation_std", innovation_std, above=0)
+        variance = shaping.h2_norm() ** 2
+        if variance == 0:
+            raise ValueError("b must not be all zeros")
+        mean = _validate.number("mean", mean)
+        alphabet = None if levels is None else np.unique(_validate.array("levels", levels, ndim=1, empty=False))
+        if alphabet is not None:
+            _check_alphabet(alphabet, mean, variance)
+            _validate.frozen(alphabet)
+        _set(self, shaping=shaping, mean=mean, variance=variance, levels=alphabet)
+
+    @classmethod
+    def fit(cls, u: ArrayLike, order: int, *, levels: ArrayLike | None = None) -> Self:
+        """Autoregression of the given order through the sample autocovariances (Yule-Walker).
+
+        Always stable; poles of a trend or a sine, nearer to the circle than a filter may have, are moved to the limit.
+
+        Parameters
+        ----------
+        u : array_like, (time,) or (streams, time)
+            Observations; streams share one mean and one spectrum.
+        order : int
+            Number of past samples in the regression, below the number of samples.
+        levels : array_like, optional
+            As for the class.
+
+        Raises
+        ------
+        ValueError
+            Where the observations are constant or too few.
+
+        Notes
+        -----
+        *Privacy.* A model that was fitted to private data makes the design depend on them, and the guarantee does not
+        cover that: fit public or historical data that one may look at.
+        """
+        x = np.atleast_2d(_validate.array("u", u, empty=False))
+        order = _validate.integer("order", order, 0)
+        if x.ndim != 2 or x.shape[1] <= order:
+            raise ValueError(f"u must be (time,) or (streams, time) with more than {order} samples, got {np.shape(u)}")
+        if x.min() == x.max():
+            raise ValueError("u must not be constant: a constant stream needs no publication")
+        mean = float(x.mean())
+        x = x - mean
+        n = x.shape[1]
+        size = 1 << (2 * n - 1).bit_length()
+        power = (np.abs(np.fft.rfft(x, size)) ** 2).mean(axis=0)
+        r = np.fft.irfft(power)[: order + 1] / n
+        a = np.concatenate([[1.0], -linalg.solve_toeplitz(r[:-1], r[1:])]) if order else np.ones(1)
+        slowest = np.abs(np.roots(a)).max(initial=0.0)
+        if slowest > MAX_POLE_RADIUS:  # a trend or a sine: the poles are moved to the limit
+            a *= (MAX_POLE_RADIUS / slowest) ** np.arange(len(a))
+        innovation_std = math.sqrt(float(r[0])) / Filter([1.0], a).h2_norm()
+        return cls([1.0], a, innovation_std=innovation_std, mean=mean, levels=levels)
+
+    @functools.cached_property
+    def probabilities(self) -> Array | None:
+        """A Gaussian of this mean and variance on the levels, None without levels."""
+        if self.levels is None:
+            return None
+        exponents = -((self.levels - self.mean) ** 2) / (2 * self.variance)
+        weights = np.exp(exponents - exponents.max())
+        return _validate.frozen(weights / weights.sum())
+
+    def source(self) -> chain.Source:
+        """What the compiled simulation draws from."""
+        a, b, _, _ = self.shaping.state_space()
+        root = _stationary_root(a, b) if len(a) else np.zeros((0, 0))
+        return chain.GaussianSource(chain.Factors(*self.shaping.factors), root, self.mean, self.levels)
+
+
+def _stationary_root(a: Array, b: Array) -> Array:
+    """R with RᵀR = Σ Aᵏ B Bᵀ Aᵏᵀ, the covariance of a state, by doubling: no differences, so no digits are lost."""
+    root, power = b.T, a
+    while linalg.norm(power) > 1e-20:
+        stacked = np.vstack([root, root @ power.T])
+        root = np.asarray(linalg.qr(stacked, mode="r")[0][: len(a)], dtype=np.float64)
+        power = power @ power
+    return np.vstack([root, np.zeros((len(a) - len(root), len(a)))])
+
+
+def _check_alphabet(levels: Array, mean: float, variance: float) -> None:
+    largest = (levels[-1] - mean) * (mean - levels[0])
+    if variance > largest * (1 + _SLACK):
+        raise DesignError(
+            f"levels from {levels[0]:g} to {levels[-1]:g} with mean {mean:g} must have a variance of at most "
+            f"{max(largest, 0):g}, got a spectrum with variance {variance:g}: scale the spectrum or widen the levels"
+        )
+
+
+def _set(instance: object, **attributes: object) -> None:
+    """Set attributes of a frozen instance while it is made."""
+    for name, value in attributes.items():
+        object.__setattr__(instance, name, value)

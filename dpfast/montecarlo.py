@@ -1,0 +1,294 @@
+"""Monte Carlo estimates of the error of mechanisms, with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from dpfast import _validate
+from dpfast._kernels import chain, threads
+from dpfast._validate import Array
+from dpfast.mechanism import Mechanism
+from dpfast.models import Model
+
+_SETTLED = 1e-3  # amplitude of a start-up transient when errors begin to count: 1e-6 of the MSE
+_BLOCK_SAMPLES = 2**18  # of a mechanism's longest delay line, over the streams of a block
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The simulated error of one mechanism.
+
+    Attributes
+    ----------
+    name : str
+    predicted_rmse : float or None
+        Of the realised filters on the simulated model.
+    stream_mse : array, (n_streams,)
+        Mean squared error of each stream: independent, identically distributed.
+    confidence : float
+    """
+
+    name: str
+    predicted_rmse: float | None
+    stream_mse: Array
+    confidence: float
+
+    @property
+    def n_streams(self) -> int:
+        """Independent streams behind the interval."""
+        return len(self.stream_mse)
+
+    @property
+    def mse(self) -> float:
+        """Mean squared error."""
+        return float(self.stream_mse.mean())
+
+    @property
+    def rmse(self) -> float:
+        """Root of the mean squared error."""
+        return math.sqrt(self.mse)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Confidence interval (low, high) of the RMSE, from the spread of the streams (Student's t)."""
+        half = half_width(self.stream_mse, self.confidence)
+        return math.sqrt(max(0.0, self.mse - half)), math.sqrt(self.mse + half)
+
+
+class Comparison(NamedTuple):
+    """Paired comparison of two mechanisms on the same inputs and the same unit noise.
+
+    Attributes
+    ----------
+    mse_difference : float
+        MSE of the first minus MSE of the second.
+    interval : tuple of float
+        Confidence interval (low, high) of the difference.
+    rmse_ratio : float
+        RMSE of the first over that of the second.
+    """
+
+    mse_difference: float
+    interval: tuple[float, float]
+    rmse_ratio: float
+
+    @property
+    def decided(self) -> bool:
+        """Whether the interval leaves out zero."""
+        return self.interval[0] > 0 or self.interval[1] < 0
+
+
+def half_width(values: Array, confidence: float) -> float:
+    """Half the confidence interval of a mean of independent values."""
+    n = len(values)
+    spread = float(values.std(ddof=1)) / math.sqrt(n)
+    return float(special.stdtrit(n - 1, 0.5 + confidence / 2)) * spread
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Results by name, in the order of the mechanisms; printable, iterable.
+
+    Attributes
+    ----------
+    results : tuple of Result
+    n_samples, burn_in, seed : int
+        Counted samples of each stream, samples dropped before them, and the seed.
+    confidence : float
+    """
+
+    results: tuple[Result, ...]
+    n_samples: int
+    burn_in: int
+    seed: int
+    confidence: float
+
+    def __getitem__(self, name: str) -> Result:
+        for result in self.results:
+            if result.name == name:
+                return result
+        raise KeyError(f"no mechanism {name!r} in this study, only {[x.name for x in self.results]}")
+
+    def __iter__(self) -> Iterator[Result]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def compare(self, first: str, second: str) -> Comparison:
+        """Paired comparison of two mechanisms by name."""
+        a, b = self[first], self[second]
+        difference = a.stream_mse - b.stream_mse
+        middle, half = float(difference.mean()), half_width(difference, self.confidence)
+        return Comparison(middle, (middle - half, middle + half), a.rmse / b.rmse)
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame with a row for each mechanism."""
+        pandas = _validate.optional("pandas", "pandas")
+        return pandas.DataFrame([_row(x) for x in self.results]).set_index("mechanism")
+
+    def __str__(self) -> str:
+        width = max(len(x.name) for x in self.results)
+        lines = [f"{'mechanism':<{width}}  predicted RMSE  simulated RMSE  {100 * self.confidence:g}% interval"]
+        for x in self.results:
+            predicted = "-" if x.predicted_rmse is None else f"{x.predicted_rmse:.5g}"
+            low, high = x.interval
+            lines.append(f"{x.name:<{width}}  {predicted:>14}  {x.rmse:>14.5g}  {low:.5g} … {high:.5g}")
+        size = f"{self.results[0].n_streams} streams of {self.n_samples} samples after {self.burn_in}, seed {self.seed}"
+        return "\n".join([*lines, size])
+
+    __repr__ = __str__
+
+
+def _row(x: Result) -> dict[str, Any]:
+    low, high = x.interval
+    return {
+        "mechanism": x.name,
+        "predicted_rmse": math.nan if x.predicted_rmse is None else x.predicted_rmse,
+        "rmse": x.rmse,
+        "low": low,
+        "high": high,
+        "mse": x.mse,
+        "n_streams": x.n_streams,
+    }
+
+
+def monte_carlo(
+    mechanisms: Mechanism | Iterable[Mechanism],
+    model: Model,
+    *,
+    n_streams: int,
+    n_samples: int,
+    seed: Any,
+    burn_in: int | None = None,
+    confidence: float = 0.95,
+    n_threads: int | None = None,
+    progress: bool = False,
+) -> Study:
+    r"""Simulate mechanisms on streams of a model and estimate their errors.
+
+    All mechanisms see the same inputs and the same unit noise (common random numbers). The error of a mechanism with
+    lag D is that of its estimate at t + D against y_t, for the same y of every mechanism.
+
+    Parameters
+    ----------
+    mechanisms : Mechanism or iterable of Mechanism
+        With different names.
+    model : Model
+        What the streams are drawn from; it may differ from the model of a design.
+    n_streams : int
+        At least 2: the interval comes from the spread of their errors (inside a stream errors are correlated).
+    n_samples : int
+        Counted samples of each stream.
+    seed : int or numpy.random.Generator
+        Stream i depends on (seed, i) alone, whatever the threads.
+    burn_in : int, optional
+        Samples before errors count. By default the slowest pole of target, prefilter and receiver has decayed to 1e-3:
+        filters start from zero state and err less at first.
+    confidence : float
+        Of the intervals, strictly between 0 and 1.
+    n_threads : int, optional
+        All processors by default; it does not change the result.
+    progress : bool
+        Show a bar (tqdm, extra ``progress``).
+
+    Returns
+    -------
+    Study
+
+    Raises
+    ------
+    ValueError
+        For arguments out of range, no mechanism, or two of one name.
+
+    Examples
+    --------
+    >>> from dpfast import Filter, MarkovChain, Privacy, zero_forcing
+    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> mechanism = zero_forcing(Filter([1], [1, -0.9]), Privacy(epsilon=1, delta=1e-3))
+    >>> study = monte_carlo(mechanism, chain, n_streams=64, n_samples=2000, seed=1)
+    >>> low, high = study["LZF"].interval
+    >>> low < mechanism.predicted_rmse < high
+    True
+    """
+    items = _checked(mechanisms)
+    if not hasattr(model, "source"):
+        raise _validate.fail("model", "a MarkovChain, IndependentLevels or ARMA", model)
+    n_streams = _validate.integer("n_streams", n_streams, 2)
+    n_samples = _validate.integer("n_samples", n_samples, 1)
+    seed = _validate.seed(seed)
+    confidence = _validate.number("confidence", confidence, above=0, below=1)
+    burn_in = default_burn_in(items) if burn_in is None else _validate.integer("burn_in", burn_in, 0)
+    if n_threads is not None:
+        n_threads = _validate.integer("n_threads", n_threads, 1)
+    errors = _simulate(_study(items, model, burn_in, n_samples), n_streams, seed, n_threads, progress)
+    results = []
+    for mechanism, row in zip(items, errors, strict=True):
+        predicted = mechanism.predict(model)
+        root = None if predicted is None else math.sqrt(predicted)
+        results.append(Result(mechanism.name, root, _validate.frozen(row.copy()), confidence))
+    return Study(tuple(results), n_samples, burn_in, seed, confidence)
+
+
+def _checked(mechanisms: Any) -> tuple[Mechanism, ...]:
+    """Mechanisms, at least one, of different names."""
+    several = isinstance(mechanisms, Iterable) and not isinstance(mechanisms, Mechanism)
+    items = tuple(mechanisms) if several else (mechanisms,)
+    if not all(isinstance(x, Mechanism) for x in items):
+        raise _validate.fail("mechanisms", "a Mechanism or a sequence of them", mechanisms)
+    names = [x.name for x in items]
+    if not names:
+        raise ValueError("mechanisms must not be empty")
+    twice = sorted({x for x in names if names.count(x) > 1})
+    if twice:
+        raise ValueError(f"mechanisms must have different names, got {twice} more than once: give them name=")
+    return items
+
+
+def default_burn_in(mechanisms: Sequence[Mechanism]) -> int:
+    """Samples until the slowest pole of every target, prefilter and receiver has decayed."""
+    filters = [f for m in mechanisms for f in (m.target, m.prefilter, *m.receiver.filters())]
+    return max(max(len(f.factors[0]), f.settling_time(_SETTLED)) for f in filters)
+
+
+def _study(mechanisms: tuple[Mechanism, ...], model: Model, burn_in: int, n_samples: int) -> chain.Study:
+    targets = list(dict.fromkeys(m.target for m in mechanisms))
+    links = tuple(m.link(targets.index(m.target)) for m in mechanisms)
+    return chain.Study(model.source(), tuple(chain.Factors(*x.factors) for x in targets), links, burn_in, n_samples)
+
+
+def _simulate(study: chain.Study, n_streams: int, seed: int, n_threads: int | None, progress: bool) -> Array:
+    """Mean squared errors (mechanisms, streams)."""
+    errors = np.empty((len(study.links), n_streams))
+    longest = max(link.receiver.delay for link in study.links)
+    largest = max(1, min(chain.BLOCK, _BLOCK_SAMPLES // max(1, longest)))
+    block = threads.block_size(n_streams, n_threads, largest)
+    bar = _bar(n_streams, study) if progress else None
+
+    def task(first: int, count: int, check: Any) -> None:
+        for result in chain.squared_errors(study, seed, first, count):
+            check()
+            if not isinstance(result, int):
+                errors[:, first : first + count] = result
+            elif bar is not None:
+                bar.update(count * result)
+
+    try:
+        threads.for_ranges(task, n_streams, block, n_threads)
+    finally:
+        if bar is not None:
+            bar.close()
+    return errors
+
+
+def _bar(n_streams: int, study: chain.Study) -> Any:
+    end = study.burn_in + study.n_samples + max(link.receiver.delay for link in study.links)
+    total = n_streams * (end + end % 2)
+    tqdm = _validate.optional("tqdm", "progress").tqdm
+    return tqdm(total=total, unit="sample", unit_scale=True, desc="simulating")

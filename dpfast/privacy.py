@@ -1,0 +1,213 @@
+"""Differential privacy of a filtered stream: from (epsilon, delta) to the noise."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import numpy as np
+from scipy import optimize, special
+
+from dpfast import _validate
+from dpfast._validate import Array
+from dpfast.filters import Filter
+
+Calibration = Literal["exact", "paper"]
+_SAFE = 1 + 1e-9  # a root is rounded up by this, so that rounding errs on the safe side
+_LARGEST_EPSILON = 1e9
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+_NEGLIGIBLE = 1e-14  # where impulse responses are cut; what is cut is bounded and added
+
+
+@dataclass(frozen=True)
+class Privacy:
+    r"""(epsilon, delta)-differential privacy at event level, by Gaussian noise.
+
+    Two streams are adjacent when they differ by at most `max_events` events of one person, at times at least
+    `min_separation` samples apart, each of size at most `max_change`.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0, below 1e9.
+    delta : float
+        Strictly between 0 and 1.
+    max_change : float
+        d, the largest change of the input at one time.
+    max_events : int
+        m, how many events a person contributes.
+    min_separation : int
+        b, samples between the events of a person.
+    calibration : {"exact", "paper"}
+        "exact": the analytic Gaussian mechanism (Balle and Wang 2018, Theorem 8), the smallest noise there is.
+        "paper": κ = (K + √(K² + 2ε)) / 2ε, K = Q⁻¹(δ) (Le Ny 2013, Theorem 2), for reproduction.
+
+    Raises
+    ------
+    ValueError
+        For arguments out of range, and for a `calibration="paper"` with delta ≥ 1/2, where its theorem ends.
+
+    Notes
+    -----
+    *Privacy.* With G the prefilter and v = G u + n, n white Gaussian of standard deviation ``noise_std(G)``, anything
+    computed from v alone is (epsilon, delta)-differentially private (Le Ny 2013, Theorems 1 and 5), also when the
+    input depends on earlier outputs. This class computes in floating point; it is a calibration, not a release.
+
+    Examples
+    --------
+    >>> privacy = Privacy(epsilon=np.log(3), delta=0.05)
+    >>> round(privacy.noise_multiplier, 4)
+    1.2559
+    >>> round(Privacy(np.log(3), 0.05, calibration="paper").noise_multiplier, 4)
+    1.7563
+    """
+
+    epsilon: float
+    delta: float
+    max_change: float = 1.0
+    max_events: int = 1
+    min_separation: int = 1
+    calibration: Calibration = "exact"
+
+    def __post_init__(self) -> None:
+        check = {
+            "epsilon": _validate.number("epsilon", self.epsilon, above=0, below=_LARGEST_EPSILON),
+            "delta": _validate.number("delta", self.delta, above=0, below=1),
+            "max_change": _validate.number("max_change", self.max_change, above=0),
+            "max_events": _validate.integer("max_events", self.max_events, 1),
+            "min_separation": _validate.integer("min_separation", self.min_separation, 1),
+            "calibration": _validate.choice("calibration", self.calibration, ("exact", "paper")),
+        }
+        for name, value in check.items():
+            object.__setattr__(self, name, value)
+        if self.calibration == "paper" and self.delta >= 0.5:
+            raise ValueError(f"delta must be below 0.5 with calibration='paper', got {self.delta}")
+
+    @classmethod
+    def from_zcdp(cls, rho: float, delta: float, *, max_change: float = 1.0) -> Self:
+        r"""Guarantee of a Gaussian mechanism that is `rho`-zCDP, at this delta: κ = 1/√(2ρ)."""
+        return cls.from_gdp(math.sqrt(2 * _validate.number("rho", rho, above=0)), delta, max_change=max_change)
+
+    @classmethod
+    def from_gdp(cls, mu: float, delta: float, *, max_change: float = 1.0) -> Self:
+        """Guarantee of a `mu`-GDP Gaussian mechanism (κ = 1/μ), at this delta."""
+        mu, delta = _validate.number("mu", mu, above=0), _validate.number("delta", delta, above=0, below=1)
+        return cls(gaussian_epsilon(1 / mu, delta), delta, max_change=max_change)
+
+    @functools.cached_property
+    def noise_multiplier(self) -> float:
+        """κ, the noise standard deviation per unit of ℓ₂ sensitivity."""
+        if self.calibration == "exact":
+            return gaussian_noise_multiplier(self.epsilon, self.delta)
+        k = -float(special.ndtri(self.delta))
+        return (k + math.sqrt(k * k + 2 * self.epsilon)) / (2 * self.epsilon)
+
+    @property
+    def zcdp_rho(self) -> float:
+        """ρ of zero-concentrated differential privacy, 1/(2κ²)."""
+        return 1 / (2 * self.noise_multiplier**2)
+
+    @property
+    def gdp_mu(self) -> float:
+        """μ of Gaussian differential privacy, 1/κ."""
+        return 1 / self.noise_multiplier
+
+    def sensitivity(self, prefilter: Filter) -> float:
+        r"""ℓ₂ sensitivity of a prefilter: d‖G‖₂, and for several events a bound that is always sound.
+
+        With r(τ) = Σ g_k g_{k+τ}, Δ² ≤ d² min{m r(0) + 2 Σ_{l<m} (m - l) sup_{τ ≥ lb} |r(τ)|, m² r(0), m ‖G‖_∞²};
+        where r is non-negative and non-increasing the first is exact.
+        """
+        _validate.instance("prefilter", prefilter, Filter, "a Filter")
+        norm = prefilter.h2_norm()
+        if self.max_events == 1:
+            return self.max_change * norm
+        m, r0 = self.max_events, norm * norm
+        largest, beyond = _largest_autocorrelations(prefilter, norm)
+        separation = min(self.min_separation, len(largest))
+        n_lags = min(m - 1, (len(largest) - 1) // separation)  # those that are not beyond
+        lags = np.arange(1, n_lags + 1)
+        near = float((m - lags) @ largest[lags * separation])
+        far = (m - 1 - n_lags) * (m - n_lags) / 2 * beyond  # the sum of m - l over the other lags
+        bound = min(m * r0 + 2 * (near + far), m * m * r0, m * prefilter.hinf_norm() ** 2)
+        return self.max_change * math.sqrt(bound)
+
+    def noise_std(self, prefilter: Filter) -> float:
+        """Standard deviation κ · sensitivity of the noise behind a prefilter."""
+        return self.noise_multiplier * self.sensitivity(prefilter)
+
+
+def _largest_autocorrelations(prefilter: Filter, norm: float) -> tuple[Array, float]:
+    """sup_{τ' ≥ τ} |r(τ')| for τ = 0, 1, ..., n - 1, and a bound on it for τ ≥ n.
+
+    What the n samples of the impulse response miss is at most ‖g‖·‖g from n on‖ (Cauchy-Schwarz).
+    """
+    settled = prefilter.settling_time(_NEGLIGIBLE)
+    g = prefilter.impulse(2 * settled)
+    missed = norm * float(np.linalg.norm(g[settled:]))  # more than what comes after 2 * settled
+    size = 1 << (2 * len(g) - 1).bit_length()
+    r = np.abs(np.fft.irfft(np.abs(np.fft.rfft(g, size)) ** 2)[: len(g)])
+    return np.maximum.accumulate(r[::-1])[::-1] + missed, missed
+
+
+def gaussian_log_delta(noise_multiplier: float, epsilon: float) -> float:
+    r"""Natural logarithm of the δ of a Gaussian mechanism.
+
+    δ = Φ(1/2κ - εκ) - e^ε Φ(-1/2κ - εκ) (Balle and Wang 2018, Theorem 8). With Mills' ratio M = Φ(-x)/φ(x) and
+    φ(1/2κ - εκ) = e^ε φ(1/2κ + εκ) it is φ(x₀)·(M(x₀) - M(x₁)): no cancellation of exponentially small terms.
+    """
+    middle, half = epsilon * noise_multiplier, 0.5 / noise_multiplier
+    low = middle - half
+    if low < -5:
+        ratio = epsilon + special.log_ndtr(-middle - half) - special.log_ndtr(-low)
+        return float(special.log_ndtr(-low) + math.log1p(-math.exp(ratio)))
+    n_panels = 1 + int(2 * half)
+    width = half / n_panels  # not from differences of endpoints, which round
+    centre = middle + width * (2 * np.arange(n_panels) + 1 - n_panels)
+    difference = width * float((_mills_slope(centre[:, None] + width * _NODES) @ _WEIGHTS).sum())
+    return -low * low / 2 - math.log(2 * math.pi) / 2 + math.log(difference)
+
+
+def _mills_slope(x: Array) -> Array:
+    """-M'(x) = 1 - x M(x), by its asymptotic series where the difference would cancel."""
+    square = 1 / np.maximum(x * x, 400.0)
+    series = square * (1 + square * (-3 + square * (15 + square * (-105 + square * (945 - 10395 * square)))))
+    mills = math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2))
+    return np.where(x > 20, series, 1 - x * mills)
+
+
+def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
+    """The smallest κ of a Gaussian mechanism that is (epsilon, delta)-DP, rounded up by 1e-9."""
+    log_delta = math.log(delta)
+
+    def gap(log_kappa: float) -> float:
+        return gaussian_log_delta(math.exp(log_kappa), epsilon) - log_delta
+
+    low = high = 0.0
+    while gap(low) < 0:
+        low -= 1
+    while gap(high) > 0:
+        high += 1
+    return math.exp(optimize.brentq(gap, low, high, xtol=1e-14, rtol=1e-14)) * _SAFE
+
+
+def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
+    """The smallest epsilon of a Gaussian mechanism at this delta, rounded up."""
+    log_delta = math.log(delta)
+
+    def gap(log_epsilon: float) -> float:
+        return gaussian_log_delta(noise_multiplier, math.exp(log_epsilon)) - log_delta
+
+    low = high = 0.0
+    while gap(low) < 0:
+        low -= 1
+        if low < -700:
+            raise ValueError(
+                f"delta must be smaller: with noise of {noise_multiplier:g} per unit of sensitivity "
+                f"every epsilon above 0 has a delta below {delta:g}"
+            )
+    while gap(high) > 0:
+        high += 1
+    return math.exp(optimize.brentq(gap, low, high, xtol=1e-14, rtol=1e-14)) * _SAFE

@@ -1,0 +1,142 @@
+"""Tables, pictures, and how they reach a folder: all of them or none."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpfast import _validate
+from dpfast._validate import Array
+from dpfast.errors import DataError
+
+# Okabe and Ito (2008): told apart by colour-blind readers
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+TRUTH = "#000000"
+_DPI = 150
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text and numbers under named columns; numbers are shown with five digits, None as a dash."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def _shown(self) -> list[list[str]]:
+        return [[_cell(x) for x in row] for row in self.rows]
+
+    def text(self) -> str:
+        """For a terminal: numbers to the right."""
+        cells = [list(self.columns), *self._shown()]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
+        right = [any(isinstance(row[i], (int, float)) for row in self.rows) for i in range(len(widths))]
+        lines = [
+            "  ".join(x.rjust(w) if r else x.ljust(w) for x, w, r in zip(row, widths, right, strict=True)).rstrip()
+            for row in cells
+        ]
+        return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+
+    def markdown(self) -> str:
+        """A Markdown table."""
+        head = [list(self.columns), ["---"] * len(self.columns)]
+        rows = [[cell.replace("|", "\\|") for cell in row] for row in [*head, *self._shown()]]
+        return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+    def csv(self, header: Sequence[str] = ()) -> str:
+        """Comma-separated values in full precision, after header lines that start with a hash."""
+        out = io.StringIO()
+        out.writelines(f"# {line}\n" for line in header)
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows([["" if x is None else x for x in row] for row in self.rows])
+        return out.getvalue()
+
+
+def _cell(x: Any) -> str:
+    if x is None:
+        return "–"
+    return f"{x:#.5g}".rstrip(".") if isinstance(x, float) else str(x)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+class Folder:
+    """An output folder: checked at once, written at the end, every file whole or not at all."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._files: dict[str, bytes] = {}
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.path):
+                pass
+        except OSError as error:
+            raise DataError(f"cannot write to the folder {self.path}: {error.strerror}; choose another one") from None
+
+    def add(self, name: str, content: str | bytes | Any) -> None:
+        """Text, bytes, or a matplotlib figure, under a file name."""
+        if isinstance(content, str):
+            content = content.encode()
+        elif not isinstance(content, bytes):
+            buffer = io.BytesIO()
+            content.savefig(buffer, format="png", dpi=_DPI)
+            content = buffer.getvalue()
+        self._files[name] = content
+
+    def write(self) -> list[Path]:
+        """Write all files and return their paths."""
+        written = []
+        for name, content in self._files.items():
+            handle, temporary = tempfile.mkstemp(dir=self.path)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(content)
+                Path(temporary).chmod(0o644)
+                written.append(Path(temporary).replace(self.path / name))
+            except BaseException:
+                Path(temporary).unlink(missing_ok=True)
+                raise
+        return written
+
+
+# --- pictures -------------------------------------------------------------------------------------
+
+
+def figure(rows: int, columns: int = 1, *, height: float = 2.0, **options: Any) -> tuple[Any, Any]:
+    """A figure without pyplot (no global state, no display), and its axes (rows, columns)."""
+    module = _validate.optional("matplotlib.figure", "plot")
+    result = module.Figure(figsize=(max(6, 4.5 * columns), height * rows + 0.5), layout="constrained")
+    axes = result.subplots(rows, columns, squeeze=False, **options)
+    for ax in axes.ravel():
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(alpha=0.25, linewidth=0.5)
+        ax.tick_params(labelsize=8)
+    return result, axes
+
+
+def plot_path(ax: Any, time: Any, truth: Array, estimates: dict[str, Array], title: str) -> None:
+    """True output, thick and black, under the estimates; with a legend where there are several."""
+    ax.plot(time, truth, color=TRUTH, linewidth=2.2, alpha=0.75, label="true output")
+    for colour, (name, estimate) in zip(COLOURS, estimates.items(), strict=False):
+        ax.plot(time, estimate, color=colour, linewidth=0.9, label=name)
+    ax.set_title(title, fontsize=9, loc="left")
+    if len(estimates) > 1:
+        above = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.2}
+        ax.legend(fontsize=7, ncols=1 + len(estimates), frameon=False, **above)
+
+
+def plot_magnitudes(ax: Any, omega: Array, curves: dict[str, Array], title: str) -> None:
+    """Magnitudes of prefilters of unit norm over a logarithmic frequency axis; the first one dashed."""
+    for style, colour, (name, magnitude) in zip(("--", "-"), COLOURS, curves.items(), strict=False):
+        ax.semilogx(omega, magnitude, color=colour, linewidth=1.2, linestyle=style, label=name)
+    ax.set_title(title, fontsize=9, loc="left")
+    ax.set_xlabel("ω (radians per sample)", fontsize=8)
+    ax.set_ylabel("|G|, ‖G‖₂ = 1", fontsize=8)
+    ax.legend(fontsize=7, frameon=False)

@@ -1,0 +1,71 @@
+"""The project's checks: `nox` runs lint and tests, `nox -s NAME` one of them, `nox --list` shows all."""
+
+import nox
+
+nox.needs_version = ">=2024.10.9"
+nox.options.default_venv_backend = "venv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "tests"]
+
+KERNELS = "dpfast/_kernels"  # a path: to find a package by its name, coverage imports NumPy, too early
+
+
+def lowest_supported() -> list[str]:
+    """The requirements of the package and its command line, each held at its declared lower bound."""
+    project = nox.project.load_toml("pyproject.toml")["project"]
+    extras = project["optional-dependencies"]
+    declared = [*project["dependencies"], *extras["plot"], *extras["progress"], *extras["pandas"]]
+    return [requirement.replace(">=", "==") + ".*" for requirement in declared]
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style, format and types."""
+    session.install("-e", ".[dev]")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Tests and doctests."""
+    session.install("-e", ".[test]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def nojit(session: nox.Session) -> None:
+    """Tests of the kernels and of what runs them, as plain Python, every line and branch of the kernels counted."""
+    session.install("-e", ".[test]")
+    session.run(
+        "pytest",
+        "tests/_kernels",
+        "tests/test_mechanism.py",
+        "-m",
+        "not slow_nojit",
+        "--numprocesses=auto",
+        "--durations=10",
+        f"--cov={KERNELS}",
+        "--cov-branch",
+        "--cov-report=term-missing:skip-covered",
+        "--cov-fail-under=100",
+        *session.posargs,
+        env={"NUMBA_DISABLE_JIT": "1"},
+    )
+
+
+@nox.session(python="3.11")
+def minimums(session: nox.Session) -> None:
+    """Tests with the oldest Python and the oldest dependencies that are supported."""
+    session.install("-e", ".[test]", *lowest_supported())
+    session.run("pip", "check")
+    # Old releases still use what their own, newer, dependencies deprecate.
+    session.run("pytest", "-W", "ignore::DeprecationWarning", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Benchmarks, printed as a table."""
+    session.install("-e", ".[test]")
+    session.run("pytest", "benchmarks", "--benchmark-only", "--capture=no", *session.posargs)

@@ -1,0 +1,4 @@
+from hypothesis import settings
+
+settings.register_profile("dpfast", deadline=None, derandomize=True, max_examples=15)
+settings.load_profile("dpfast")

@@ -1,0 +1,196 @@
+"""Naive twins of the algorithms in plain Python and NumPy: slow, obvious, and importing nothing from the package."""
+
+import math
+
+import numpy as np
+
+MASK32, MASK64 = 2**32 - 1, 2**64 - 1
+
+
+# --- filters --------------------------------------------------------------------------------------
+
+
+def direct_form(b, a, x):
+    """a[0] y[t] = sum_k b[k] x[t-k] - sum_{k>0} a[k] y[t-k], from rest; x is (time,)."""
+    y = [0.0] * len(x)
+    for t in range(len(x)):
+        total = sum(b[k] * x[t - k] for k in range(min(t + 1, len(b))))
+        total -= sum(a[k] * y[t - k] for k in range(1, min(t + 1, len(a))))
+        y[t] = total / a[0]
+    return np.array(y, dtype=float)
+
+
+def fir(taps, x):
+    """y[t] = sum_k taps[k] x[t-k]."""
+    return direct_form(taps, [1.0], x)
+
+
+def cascade(sos, x):
+    """Second-order sections b0 b1 b2 a0 a1 a2, one after the other."""
+    for row in sos:
+        x = direct_form(row[:3], row[3:], x)
+    return np.array(x, dtype=float)
+
+
+def step(b, a, level, delay, n):
+    """A constant `level` from time `delay` on, through a filter."""
+    return direct_form(b, a, [0.0 if t < delay else level for t in range(n)])
+
+
+# --- random numbers -------------------------------------------------------------------------------
+
+
+def xoshiro128pp(state, n):
+    """The next n words of xoshiro128++ (Blackman and Vigna 2021); `state`, a list of four, is updated."""
+
+    def rotl(x, k):
+        return ((x << k) | (x >> (32 - k))) & MASK32
+
+    words = []
+    for _ in range(n):
+        words.append((rotl((state[0] + state[3]) & MASK32, 7) + state[0]) & MASK32)
+        t = (state[1] << 9) & MASK32
+        state[2] ^= state[0]
+        state[3] ^= state[1]
+        state[1] ^= state[2]
+        state[0] ^= state[3]
+        state[2] ^= t
+        state[3] = rotl(state[3], 11)
+    return words
+
+
+def splitmix_finaliser(x):
+    """The bijection of 64 bits at the end of splitmix64 (Steele, Lea and Flood 2014)."""
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK64
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK64
+    return x ^ (x >> 31)
+
+
+def generator_state(seed, stream, purpose):
+    """Four words: two keys of the seed, hashed with the stream and the purpose, then two steps of splitmix64."""
+    key = [int(k) for k in np.random.SeedSequence(seed).generate_state(2, np.uint64)]
+    mixed = splitmix_finaliser(((splitmix_finaliser(stream ^ key[0]) + purpose) & MASK64) ^ key[1])
+    halves = [splitmix_finaliser((mixed + k * 0x9E3779B97F4A7C15) & MASK64) for k in (1, 2)]
+    return [part for half in halves for part in (half & MASK32, half >> 32)]
+
+
+def uniforms(words):
+    """Numbers strictly between 0 and 1."""
+    return [(word + 0.5) / 2**32 for word in words]
+
+
+def box_muller(uniform):
+    """Two normals from each pair of uniforms."""
+    normals = []
+    for first, second in zip(uniform[::2], uniform[1::2], strict=True):
+        radius = math.sqrt(-2 * math.log(first))
+        normals += [radius * math.cos(2 * math.pi * second), radius * math.sin(2 * math.pi * second)]
+    return normals
+
+
+def normals(seed, stream, purpose, n):
+    """The first n normals of a stream."""
+    return np.array(box_muller(uniforms(xoshiro128pp(generator_state(seed, stream, purpose), n + n % 2)))[:n])
+
+
+def markov_path(initial, transition, levels, uniform):
+    """A Markov chain by inversion: the first state whose cumulative probability exceeds the uniform."""
+
+    def draw(probabilities, value):
+        total = 0.0
+        for j, p in enumerate(probabilities):
+            total += p
+            if value < total:
+                return j
+        return len(probabilities) - 1
+
+    path, j = [], None
+    for value in uniform:
+        j = draw(initial if j is None else transition[j], value)
+        path.append(levels[j])
+    return np.array(path)
+
+
+# --- signals --------------------------------------------------------------------------------------
+
+
+def stationary(transition):
+    """Stationary probabilities of a chain, by running it for long."""
+    return np.linalg.matrix_power(np.asarray(transition, dtype=float), 2**20)[0]
+
+
+def markov_autocovariances(transition, levels, n):
+    """r[k] = sum_{ij} P(u_0 = x_i, u_k = x_j) (x_i - m)(x_j - m), k < n."""
+    p, levels = np.asarray(transition, dtype=float), np.asarray(levels, dtype=float)
+    pi = stationary(p)
+    centred = levels - pi @ levels
+    return np.array([(pi * centred) @ np.linalg.matrix_power(p, k) @ centred for k in range(n)])
+
+
+# --- receivers ------------------------------------------------------------------------------------
+
+
+def sign(levels):
+    """One of two levels, by the side of their middle."""
+    low, high = levels
+    return lambda value: high if value > (low + high) / 2 else low
+
+
+def nearest(levels):
+    """The nearest of any levels."""
+    return lambda value: min(levels, key=lambda level: abs(level - value))
+
+
+def posterior_mean(levels, probabilities, variance):
+    """E[u | u + n] for Gaussian n of a variance, by Bayes's rule."""
+
+    def decide(value):
+        weights = [
+            p * math.exp(-((value - x) ** 2) / (2 * variance)) for x, p in zip(levels, probabilities, strict=True)
+        ]
+        return sum(w * x for w, x in zip(weights, levels, strict=True)) / sum(weights)
+
+    return decide
+
+
+def decision_feedback(forward, feedback, shrinkage, decide, lag, v):
+    """u^_t = decide(u~_t / shrinkage), u~_t = sum forward[i] v[t-i] + sum feedback[j-1] u^[t-j]; zero before `lag`."""
+    decisions = [0.0] * len(v)
+    for t in range(lag, len(v)):
+        value = sum(h * v[t - i] for i, h in enumerate(forward) if i <= t)
+        value += sum(h * decisions[t - j] for j, h in enumerate(feedback, start=1) if j <= t)
+        decisions[t] = decide(value / shrinkage)
+    return np.array(decisions)
+
+
+def convolution_matrix(impulse, n):
+    """Lower triangular Toeplitz matrix of a causal filter on n samples."""
+    padded = np.zeros(n)
+    padded[: min(n, len(impulse))] = impulse[:n]
+    return np.array([[padded[t - s] if s <= t else 0.0 for s in range(n)] for t in range(n)])
+
+
+def dense_smoother(autocovariance, target_impulse, prefilter_impulse, noise_std, n):
+    """Matrix of the best linear estimate of F u from v = G u + n on a horizon of n samples, and its MSE at each t."""
+    cov = np.array([[autocovariance[abs(t - s)] for s in range(n)] for t in range(n)])
+    f, g = convolution_matrix(target_impulse, n), convolution_matrix(prefilter_impulse, n)
+    gain = f @ cov @ g.T @ np.linalg.inv(g @ cov @ g.T + noise_std**2 * np.eye(n))
+    return gain, np.diag(f @ cov @ f.T - gain @ g @ cov @ f.T)
+
+
+# --- Monte Carlo ----------------------------------------------------------------------------------
+
+
+def monte_carlo_mse(u, noise, centre, target, prefilter, noise_std, receive, lag, burn_in, n_samples):
+    """Mean squared error of each stream: the estimates at t + lag against y[t], burn_in <= t < burn_in + n_samples.
+
+    target and prefilter are pairs (b, a); `receive` turns v (time,) into estimates (time,).
+    """
+    result = []
+    for x, n in zip(u, noise, strict=True):
+        y = direct_form(*target, x)
+        v = direct_form(*prefilter, [value - centre for value in x]) + noise_std * n
+        estimate = receive(v)
+        errors = [estimate[t + lag] - y[t] for t in range(burn_in, burn_in + n_samples)]
+        result.append(sum(e * e for e in errors) / n_samples)
+    return np.array(result)

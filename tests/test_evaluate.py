@@ -1,0 +1,91 @@
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import signal
+
+import dpfast as dp
+from dpfast import evaluate
+from dpfast.events import EventCounts, read_events
+from dpfast.report import Folder
+
+FLIGHTS = Path(__file__).parents[1] / "examples" / "nyc_departures_2013.csv.gz"
+PRIVACY = dp.Privacy(1, 1e-6)
+TARGET = dp.Filter(np.full(4, 0.25))
+
+
+def counts(u, names=("all",)):
+    return EventCounts(np.atleast_2d(u).astype(float), names, np.datetime64("2020-01-01T00:00"), np.timedelta64(5, "m"))
+
+
+def poisson(n_series, n_bins):
+    return np.random.default_rng(1).poisson(3.0, (n_series, n_bins))
+
+
+def test_errors_are_those_of_the_estimates_against_the_true_output():
+    u = poisson(1, 400)[0].astype(float)
+    y = signal.lfilter(TARGET.b, 1, u)
+    designs = evaluate.mechanisms("all", u, TARGET, PRIVACY, order=2)
+    for outcome in evaluate.evaluate_series("all", u, y, designs, draws=3, seed=5):
+        lag = outcome.mechanism.lag or 0
+        draws = outcome.mechanism.simulate(np.stack([u] * 3), seed=5).estimate
+        error = draws[:, lag:] - y[: len(y) - lag]
+        np.testing.assert_allclose(outcome.squared_error, (error**2).mean(axis=1), rtol=1e-12)
+        np.testing.assert_allclose(outcome.rmse, np.sqrt((error**2).mean()), rtol=1e-12)
+        np.testing.assert_array_equal(outcome.estimate[: len(y) - lag], draws[0, lag:])
+        assert np.isnan(outcome.estimate[len(y) - lag :]).all()
+
+
+def test_linear_mechanisms_do_as_predicted_on_data_like_the_model():
+    u = poisson(1, 20_000)[0].astype(float)
+    y = signal.lfilter(TARGET.b, 1, u)
+    designs = [x for x in evaluate.mechanisms("all", u, TARGET, PRIVACY, order=1) if x.predicted_rmse is not None]
+    assert len(designs) == 6
+    for outcome in evaluate.evaluate_series("all", u, y, designs, draws=8, seed=1):
+        assert outcome.rmse == pytest.approx(outcome.mechanism.predicted_rmse, rel=0.05)
+
+
+def test_every_series_and_mechanism_has_a_row_in_the_data_s_units(tmp_path):
+    u = poisson(2, 300)
+    folder = Folder(tmp_path)
+    evaluate.run(counts(u, ("a,b", "c")), TARGET, PRIVACY, folder, order=2, draws=2, seed=1)
+    folder.write()
+    rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
+    assert [row["series"] for row in rows] == ["a,b"] * 8 + ["c"] * 8
+    spread = signal.lfilter(TARGET.b, 1, u).std(axis=1)
+    for row in rows:
+        assert float(row["spread of true output"]) == pytest.approx(spread[int(row["series"] == "c")])
+        assert float(row["low"]) <= float(row["RMSE"]) <= float(row["high"])
+    outputs = list(csv.DictReader((tmp_path / "outputs.csv").read_text().split("\n")[2:-1]))
+    assert len(outputs) == 600
+    assert outputs[301]["series"] == "c"
+    assert outputs[301]["time"] == "2020-01-01T00:05:00"
+    assert float(outputs[301]["true output"]) == pytest.approx(u[1, :2].sum() / 4, rel=1e-5)
+
+
+def test_fractional_counts_have_no_decision_feedback():
+    u = poisson(1, 200)[0] + 0.5
+    names = [x.name for x in evaluate.mechanisms("all", u, TARGET, PRIVACY, order=1)]
+    assert not any("DFE" in name for name in names)
+
+
+def test_a_constant_or_too_short_series_is_refused_by_name():
+    with pytest.raises(dp.DataError, match="'quiet'"):
+        evaluate.mechanisms("quiet", np.ones(100), TARGET, PRIVACY, order=2)
+    with pytest.raises(dp.DataError, match="more than 12 periods, got 7"):
+        evaluate.mechanisms("short", np.arange(7.0), TARGET, PRIVACY, order=12)
+
+
+@pytest.mark.slow_nojit
+def test_the_flights_are_evaluated_and_the_wiener_mechanisms_win(tmp_path):
+    log = read_events(FLIGHTS, time="scheduled_departure", by="origin", period="1h")
+    folder = Folder(tmp_path)
+    text = evaluate.run(log, TARGET, PRIVACY, folder, order=6, draws=4, seed=1)
+    folder.write()
+    rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
+    rmse = {(row["series"], row["mechanism"]): float(row["RMSE"]) for row in rows}
+    for airport in ("EWR", "JFK", "LGA"):
+        assert airport in text
+        assert rmse[airport, "LMMSE smoother"] < rmse[airport, "LMMSE lag 0"] < rmse[airport, "LZF"]
+        assert rmse[airport, "LZF"] < rmse[airport, "input perturbation"]

@@ -1,0 +1,77 @@
+import csv
+
+import pytest
+
+from dpfast import example
+from dpfast.report import Folder
+
+pytestmark = pytest.mark.slow_nojit
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    folder = Folder(tmp_path_factory.mktemp("example"))
+    text = example.run(folder, n_streams=64, n_samples=4000, seed=1, progress=False)
+    folder.write()
+    return folder.path, text
+
+
+@pytest.fixture(scope="module")
+def rows(outputs):
+    with (outputs[0] / "example.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def find(rows, **wanted):
+    (row,) = (x for x in rows if all(x[key.replace("_", " ")] == value for key, value in wanted.items()))
+    return row
+
+
+def test_files(outputs):
+    names = sorted(x.name for x in outputs[0].iterdir())
+    assert names == ["example.csv", "example.md", "paths.csv", "paths.png", "prefilters.png"]
+    for name in ("paths.png", "prefilters.png"):
+        assert (outputs[0] / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_mechanism_spectrum_and_calibration_has_a_row(rows):
+    assert len(rows) == len({tuple(list(x.values())[:6]) for x in rows}) == 38
+    assert {x["decision"] for x in rows if x["mechanism"] == "DFE"} == {"sign", "soft"}
+
+
+@pytest.mark.parametrize(
+    ("calibration", "lzf", "printed", "chain"),
+    [("paper", 7.471450807824, 5.6178415849929, 4.6703947), ("exact", 1.25592366548677 * 4.2539891749846, None, None)],
+)
+def test_ideal_errors(rows, calibration, lzf, printed, chain):
+    ideal = {"κ": calibration}
+    assert float(find(rows, **ideal, mechanism="LZF")["ideal RMSE"]) == pytest.approx(lzf, rel=1e-5)
+    smoothers = {s: find(rows, **ideal, designed_for=s, lag="smoother") for s in ("printed", "chain")}
+    if printed:
+        assert float(smoothers["chain"]["ideal RMSE"]) == pytest.approx(chain, rel=1e-7)
+        assert float(smoothers["printed"]["ideal RMSE"]) == pytest.approx(printed, rel=1e-9)
+
+
+def test_predictions_on_the_chain_are_within_wide_intervals_of_the_simulation(rows):
+    # 22 rows; 3.3 half-widths are 6.6 standard errors, for Student's t of 63 degrees 1e-8 a row
+    for row in rows:
+        if row["on the chain"]:
+            half = (float(row["high"]) - float(row["low"])) / 2
+            assert abs(float(row["simulated"]) - float(row["on the chain"])) < 3.3 * half
+
+
+def test_errata_stand_beside_the_printed_numbers(outputs):
+    text = outputs[1]
+    assert "7.471451   (κ <|F|>, printed 8.82)" in text
+    assert "5.617842   (printed 7.43)" in text
+    assert "4.670395" in text
+    for line in ("drops d²", "variance 1/4, hence numerator 3/16", "error-free decisions"):
+        assert line in text
+    assert text.split("\n\n")[-1] in (outputs[0] / "example.md").read_text()
+
+
+def test_hard_decisions_are_shown_to_be_worse_than_every_linear_mechanism_with_a_receiver(rows):
+    lzf = float(find(rows, κ="paper", mechanism="LZF")["high"])
+    for row in rows:
+        if row["κ"] == "paper" and row["decision"] == "sign":
+            assert float(row["low"]) > lzf

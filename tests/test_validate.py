@@ -1,0 +1,134 @@
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpfast import _validate
+from dpfast.errors import MissingExtraError
+
+SECRET = 8675309.125  # a datum that no message may show
+
+
+@pytest.mark.parametrize("value", [1, 0.5, np.float32(2), np.int64(3), Fraction(1, 2), Decimal("0.5"), np.array(2.0)])
+def test_number_accepts_every_real_type(value):
+    result = _validate.number("x", value)
+    assert type(result) is float
+    assert result == float(value)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "1", b"1", None, True, np.True_, 1j, [1], 10**400])
+def test_number_refuses_what_is_no_finite_number(value):
+    with pytest.raises(ValueError, match=r"^x must be a finite number, got "):
+        _validate.number("x", value)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "value", "wording"),
+    [
+        ({"above": 0}, 0, "x must be a finite number above 0, got 0"),
+        ({"above": 0}, -1.5, "x must be a finite number above 0, got -1.5"),
+        ({"above": 0, "below": 1}, 1, "x must be a number strictly between 0 and 1, got 1"),
+        ({"above": 0, "below": 1}, 0, "x must be a number strictly between 0 and 1, got 0"),
+    ],
+)
+def test_number_keeps_its_bounds_and_says_which(bounds, value, wording):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        _validate.number("x", value, **bounds)
+    assert str(caught.value) == wording
+
+
+@pytest.mark.parametrize("value", [2, np.int32(2), np.uint64(2)])
+def test_integer_accepts_integers(value):
+    result = _validate.integer("n", value, 2)
+    assert type(result) is int
+    assert result == 2
+
+
+@pytest.mark.parametrize("value", [1, -5, 2.0, "2", None, True, np.True_, math.nan, [2]])
+def test_integer_refuses_the_rest(value):
+    with pytest.raises(ValueError, match=r"^n must be an integer, at least 2, got "):
+        _validate.integer("n", value, 2)
+
+
+@pytest.mark.parametrize("value", [-1, 0.5, None, "0"])
+def test_lag_is_a_count_of_samples(value):
+    assert _validate.lag(0) == 0
+    with pytest.raises(ValueError, match=r"^lag must be an integer, at least 0, got "):
+        _validate.lag(value)
+
+
+@pytest.mark.parametrize("value", ["Soft", "", None, 1, ["soft"]])
+def test_choice_lists_the_words(value):
+    assert _validate.choice("decision", "soft", ("sign", "soft")) == "soft"
+    with pytest.raises(ValueError, match=r"^decision must be one of 'sign', 'soft', got "):
+        _validate.choice("decision", value, ("sign", "soft"))
+
+
+def test_long_values_are_cut_in_messages():
+    assert len(str(_validate.fail("x", "short", "a" * 1000))) < 120
+
+
+@pytest.mark.parametrize("value", [[1, 2], (1.5,), np.arange(3), [True, False], np.float32([1]), range(4), []])
+def test_array_is_a_float_copy(value):
+    result = _validate.array("u", value)
+    assert result.dtype == np.float64
+    np.testing.assert_array_equal(result, np.asarray(value, dtype=float))
+
+
+def test_array_copies_and_leaves_the_callers_alone():
+    given = np.ones(3)
+    result = _validate.frozen(_validate.array("u", given))
+    given[0] = 7
+    assert result.tolist() == [1, 1, 1]
+    assert given.flags.writeable
+    assert not result.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "message"),
+    [
+        ([[SECRET], [1, 2]], {}, "u must be an array of numbers, got rows of unequal length"),
+        (["a"], {}, "u must hold real numbers, got dtype <U1"),
+        ([SECRET + 1j], {}, "u must hold real numbers, got dtype complex128"),
+        ([None, SECRET], {}, "u must hold real numbers, got dtype object"),
+        (np.array(["2020-01-01"], dtype="M8[D]"), {}, r"u must hold real numbers, got dtype datetime64\[D\]"),
+        ([SECRET], {"ndim": 2}, r"u must have 2 dimensions, got shape \(1,\)"),
+        ([[SECRET]], {"ndim": 1}, r"u must have 1 dimension, got shape \(1, 1\)"),
+        ([], {"empty": False}, r"u must not be empty, got shape \(0,\)"),
+        ([SECRET, math.nan, math.inf], {}, "u must be finite, got 2 NaN or infinite values: remove or replace them"),
+    ],
+)
+def test_array_says_what_is_wrong_and_shows_no_data(value, options, message):
+    with pytest.raises(ValueError, match=f"^{message}$") as caught:
+        _validate.array("u", value, **options)
+    assert "8675309" not in str(caught.value)
+
+
+def test_array_of_extended_precision_that_overflows_is_refused():
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="u must be finite"):
+        _validate.array("u", np.array([np.longdouble("1e4000")]))
+
+
+@pytest.mark.parametrize("value", [0, 1, np.int64(5), 2**200])
+def test_seed_is_an_integer(value):
+    assert _validate.seed(value) == int(value)
+
+
+def test_seed_is_drawn_from_a_generator():
+    first, again = np.random.default_rng(1), np.random.default_rng(1)
+    assert _validate.seed(first) == _validate.seed(again)
+    assert _validate.seed(first) != _validate.seed(np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("value", [None, -1, 1.5, "1", True, np.random.RandomState(1)])
+def test_other_seeds_are_refused(value):
+    with pytest.raises(ValueError, match=r"^seed must be an integer, at least 0, got "):
+        _validate.seed(value)
+
+
+def test_optional_names_the_extra():
+    assert _validate.optional("math", "plot") is math
+    with pytest.raises(MissingExtraError, match=r"this needs no_such_module: pip install 'dpfast\[plot\]'"):
+        _validate.optional("no_such_module.sub", "plot")
