@@ -14,7 +14,7 @@ from dpfast import _validate
 from dpfast._kernels import chain, threads
 from dpfast._validate import Array
 from dpfast.filters import Filter
-from dpfast.models import Model
+from dpfast.models import Model, check_model
 from dpfast.privacy import Privacy
 from dpfast.quadrature import Grid, graded_grid
 
@@ -264,6 +264,7 @@ class Mechanism:
 
         <P_u |e^{-iωD} F - H G|²> + σ² <|H|²> + (bias of the mean)².
         """
+        check_model(model)
         grid, h = self._grid_and_response((model.shaping,))
         if h is None:
             return None

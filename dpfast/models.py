@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ _SLACK = 1e-9
 _SILENT = 1e-15  # of the variance: what stands for a zero of a spectrum
 
 
+@runtime_checkable
 class Model(Protocol):
     """What a design and a simulation need of a stationary stream."""
 
@@ -53,6 +54,12 @@ class Model(Protocol):
 
     def source(self) -> chain.Source:
         """What the compiled simulation draws from."""
+
+
+def check_model(model: Any) -> None:
+    """A model of this package or of the user's own."""
+    if not isinstance(model, Model):
+        raise _validate.fail("model", "a MarkovChain, IndependentLevels or ARMA", model)
 
 
 class _Shaped:

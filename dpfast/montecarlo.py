@@ -14,7 +14,7 @@ from dpfast import _validate
 from dpfast._kernels import chain, threads
 from dpfast._validate import Array
 from dpfast.mechanism import Mechanism
-from dpfast.models import Model
+from dpfast.models import Model, check_model
 
 _SETTLED = 1e-3  # amplitude of a start-up transient when errors begin to count: 1e-6 of the MSE
 _BLOCK_SAMPLES = 2**18  # of a mechanism's longest delay line, over the streams of a block
@@ -218,8 +218,7 @@ def monte_carlo(
     True
     """
     items = _checked(mechanisms)
-    if not hasattr(model, "source"):
-        raise _validate.fail("model", "a MarkovChain, IndependentLevels or ARMA", model)
+    check_model(model)
     n_streams = _validate.integer("n_streams", n_streams, 2)
     n_samples = _validate.integer("n_samples", n_samples, 1)
     seed = _validate.seed(seed)

@@ -10,7 +10,7 @@ from scipy import linalg
 
 from dpfast import _validate
 from dpfast._validate import Array
-from dpfast.design.linear import check_target, check_tolerance, lmmse, noise_cost, zero_forcing
+from dpfast.design.linear import check_filter, check_inputs, check_tolerance, lmmse, noise_cost, zero_forcing
 from dpfast.design.prefilter import (
     Problem,
     canonical_factor,
@@ -21,7 +21,7 @@ from dpfast.design.prefilter import (
 from dpfast.errors import DesignError
 from dpfast.filters import Filter
 from dpfast.mechanism import DECISIONS, Decision, DecisionFeedback, Mechanism
-from dpfast.models import Model
+from dpfast.models import Model, check_model
 from dpfast.privacy import Privacy
 from dpfast.realize import realize
 from dpfast.spectra import fft_angles, fft_length, minimum_phase
@@ -86,7 +86,8 @@ def decision_feedback(
     -----
     *Privacy.* The noise is that of the sensitivity of the realised G.
     """
-    check_target(target)
+    check_inputs(target, privacy)
+    check_model(model)
     lag = _validate.lag(lag)
     n_forward = _validate.integer("n_forward", n_forward, 1)
     n_feedback = _validate.integer("n_feedback", n_feedback, 0)
@@ -115,7 +116,7 @@ def _prefilter(
     target: Filter, privacy: Privacy, model: Model, prefilter: Prefilter | Filter, tolerance: float
 ) -> Filter:
     if isinstance(prefilter, Filter):
-        check_target(prefilter, "prefilter")
+        check_filter("prefilter", prefilter)
         return prefilter
     _validate.choice("prefilter", prefilter, PREFILTERS)
     if prefilter == "lmmse":
@@ -202,8 +203,9 @@ def ideal_feedback(target: Filter, privacy: Privacy, model: Model, prefilter: Fi
     prefilter : Filter
         G.
     """
-    check_target(target)
-    check_target(prefilter, "prefilter")
+    check_inputs(target, privacy)
+    check_model(model)
+    check_filter("prefilter", prefilter)
     problem = Problem(target, model, noise_cost(privacy, prefilter))
     poles = np.concatenate([problem.roots, prefilter.poles])
     inside = np.abs(poles)[np.abs(poles) < 1 - 1e-6]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,24 +23,26 @@ from dpfast.design.prefilter import (
     zero_forcing_mse,
     zero_forcing_objective,
 )
-from dpfast.errors import DesignError
+from dpfast.errors import DesignError, ToleranceWarning
 from dpfast.filters import MAX_SECTION_POLES, Filter, ratio
 from dpfast.mechanism import LinearReceiver, Mechanism, Smoother
-from dpfast.models import Model
+from dpfast.models import Model, check_model
 from dpfast.privacy import Privacy
-from dpfast.realize import realize
+from dpfast.quadrature import Grid
+from dpfast.realize import Objective, realize
 from dpfast.spectra import (
     MAX_FFT,
-    allpass,
+    Spectrum,
     causal_energy,
     factor_polynomial,
     fft_angles,
     fft_length,
     minimum_phase,
-    warp_for,
+    sum_zeros,
 )
 
 Complex = NDArray[np.complex128]
+_ROUNDS = 10
 _CONVERGED = 1e-6  # relative change of an MSE when the FFT grid is doubled
 
 
@@ -79,7 +84,7 @@ def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, n
     >>> round(mechanism.ideal_rmse, 4), mechanism.prefilter.order
     (7.4715, 4)
     """
-    check_target(target)
+    check_inputs(target, privacy)
     unit = Problem(target, None, 1.0)
     prefilter = realize(zero_forcing_objective(unit), tolerance=check_tolerance(tolerance))
     problem = Problem(target, None, noise_cost(privacy, prefilter))
@@ -101,7 +106,7 @@ def input_perturbation(target: Filter, privacy: Privacy, *, name: str = "input p
     -----
     *Privacy.* The noise is that of the sensitivity of G, by which all that follows is private.
     """
-    check_target(target)
+    check_inputs(target, privacy)
     return _extreme(name, target, privacy, Filter([1.0]), target)
 
 
@@ -119,7 +124,7 @@ def output_perturbation(target: Filter, privacy: Privacy, *, name: str = "output
     -----
     *Privacy.* The noise is that of the sensitivity of G, by which all that follows is private.
     """
-    check_target(target)
+    check_inputs(target, privacy)
     return _extreme(name, target, privacy, target, Filter([1.0]))
 
 
@@ -188,17 +193,16 @@ def lmmse(
     >>> round(lmmse(Filter([1, 0.995], [1, -0.995]), privacy, chain).ideal_rmse, 4)
     4.6704
     """
-    check_target(target)
+    check_inputs(target, privacy)
+    check_model(model)
     lag = None if lag is None else _validate.lag(lag)
     name = name or ("LMMSE smoother" if lag is None else f"LMMSE lag {lag}")
     tolerance = check_tolerance(tolerance)
     if prefilter is not None:
-        check_target(prefilter, "prefilter")
+        check_filter("prefilter", prefilter)
         mechanism = _with_wiener(name, target, privacy, model, prefilter, lag)
         return replace(mechanism, ideal_mse=mechanism.predicted_mse)
-    ideal, best = _two_step(Problem(target, model, noise_cost(privacy, None)), privacy, lag, tolerance)
-    for _ in range(0 if privacy.max_events == 1 else 2):  # the sensitivity to several events depends on G
-        ideal, best = _two_step(Problem(target, model, noise_cost(privacy, best)), privacy, lag, tolerance)
+    best, ideal = _two_step(target, privacy, model, lag, tolerance)
     return replace(_with_wiener(name, target, privacy, model, best, lag), ideal_mse=ideal)
 
 
@@ -214,58 +218,96 @@ def check_tolerance(tolerance: float) -> float:
     return _validate.number("tolerance", tolerance, above=0, below=1)
 
 
-def check_target(target: Filter, name: str = "target") -> None:
+def check_filter(name: str, value: Filter) -> None:
     """A filter that is not zero."""
-    if not isinstance(target, Filter):
-        raise _validate.fail(name, "a Filter (Filter.from_system takes other systems)", target)
-    if not target.b.any():
+    _validate.instance(name, value, Filter, "a Filter (Filter.from_system takes other systems)")
+    if not value.b.any():
         raise DesignError(f"{name} must not be zero")
+
+
+def check_inputs(target: Filter, privacy: Privacy) -> None:
+    """What every design takes."""
+    check_filter("target", target)
+    _validate.instance("privacy", privacy, Privacy, "a Privacy")
 
 
 # --- the smoother's prefilter, and its zero band filled for a finite lag --------------------------
 
 
-def _two_step(problem: Problem, privacy: Privacy, lag: int | None, tolerance: float) -> tuple[float, Filter]:
-    """Ideal MSE and realised G."""
-    assert problem.model is not None
-    model, water = problem.model, smoother_water_filling(problem)
+class _Wanted(NamedTuple):
+    """Ideal MSE, what is realised, and the excess that decides."""
+
+    ideal: float
+    objective: Objective
+    excess: Callable[[Filter], float]
+
+
+def _two_step(
+    target: Filter, privacy: Privacy, model: Model, lag: int | None, tolerance: float
+) -> tuple[Filter, float]:
+    """Realised G, and the ideal MSE at the noise that this G needs.
+
+    The sensitivity to several events depends on G: it is designed for the noise of the one before, until it is within
+    the tolerance of the ideal at its own noise.
+    """
+    wanted = _wanted(Problem(target, model, noise_cost(privacy, None)), lag)
+    excess = math.inf
+    for _ in range(_ROUNDS):
+        best = realize(wanted.objective, tolerance=tolerance, excess=wanted.excess)
+        if privacy.max_events == 1:
+            return best, wanted.ideal
+        wanted = _wanted(Problem(target, model, noise_cost(privacy, best)), lag)
+        excess = wanted.excess(best)
+        if excess <= tolerance:
+            return best, wanted.ideal
+    warnings.warn(
+        f"the prefilter for {privacy.max_events} events a person has an MSE {excess:.2g} (relative) above the ideal at "
+        f"its own noise, tolerance is {tolerance:g}: raise tolerance",
+        ToleranceWarning,
+        stacklevel=3,
+    )
+    return best, wanted.ideal
+
+
+def _wanted(problem: Problem, lag: int | None) -> _Wanted:
+    water = smoother_water_filling(problem)
     if lag is None:
-        return water.mse, realize(smoother_objective(problem, water), tolerance=tolerance)
-    fill, ideal = best_filling(problem, water, lag)
+        objective = smoother_objective(problem, water)
+        return _Wanted(water.mse, objective, objective.excess)
+    fill, ideal, n = best_filling(problem, water, lag)
 
     def excess(g: Filter) -> float:
-        mechanism = _with_wiener("", problem.target, privacy, model, g, lag)
-        assert mechanism.predicted_mse is not None
-        return mechanism.predicted_mse / ideal - 1
+        grid = problem.grid(g.poles, g.order, water.cutoffs)
+        length = max(n, fft_length(float(np.abs(g.poles).max(initial=0.0))))
+        return wiener_mse(problem, lambda omega: np.abs(g.response(omega)) ** 2, lag, length, grid) / ideal - 1
 
     detail = problem.detail(water.cutoffs)
     objective = shape_objective(problem, lambda omega: water.x(omega) + fill, detail, water.cutoffs)
-    return ideal, realize(objective, tolerance=tolerance, excess=excess)
+    return _Wanted(ideal, objective, excess)
 
 
-def best_filling(problem: Problem, water: WaterFilling, lag: int) -> tuple[float, float]:
-    """The θ with the least MSE of the ideal Wiener receiver behind |G|² = x + θ, and that MSE."""
+def best_filling(problem: Problem, water: WaterFilling, lag: int) -> tuple[float, float, int]:
+    """The θ with the least MSE of the ideal Wiener receiver behind |G|² = x + θ, that MSE, and the FFT it took."""
+    grid = problem.grid(breaks=water.cutoffs)
 
     def mse(log_fill: float, n: int) -> float:
         fill = math.exp(log_fill)
-        return wiener_mse(problem, lambda omega: water.x(omega) + fill, lag, n, water.cutoffs)
+        return wiener_mse(problem, lambda omega: water.x(omega) + fill, lag, n, grid)
 
     n, bounds = max(2**14, fft_length(problem.slowest)), (-25.0, 8.0)
     while True:
         best, value, *_ = optimize.fminbound(mse, *bounds, args=(n,), xtol=1e-4, full_output=True)
         finer = mse(best, 2 * n)
         if abs(finer / value - 1) < _CONVERGED or n >= MAX_FFT // 4:
-            return math.exp(best), finer
+            return math.exp(best), finer, 2 * n
         n, bounds = 4 * n, (best - 0.5, best + 0.5)
 
 
-def wiener_mse(problem: Problem, shape: object, lag: int, n: int, breaks: tuple[float, ...]) -> float:
+def wiener_mse(problem: Problem, shape: Spectrum, lag: int, n: int, grid: Grid) -> float:
     """MSE of the ideal Wiener receiver of a lag behind a minimum-phase G with |G|² ∝ shape.
 
     The smoother's MSE plus the energy of what the lag cuts off, both sums of positive terms.
     """
-    assert callable(shape)
-    grid = problem.grid(breaks=breaks)
     x = shape(grid.omega)
     psd, gain = problem.psd(grid.omega), problem.gain(grid.omega)
     smoother = grid.mean(psd * gain**2 / (psd * x / (problem.cost * grid.mean(x)) + 1))
@@ -308,7 +350,7 @@ def wiener(
 
 
 def _innovations_numerator(shaping: Filter, prefilter: Filter, noise_std: float) -> Filter:
-    """The FIR filter q: in sections, from a frequency warped to where slow poles cluster; as taps where it is long."""
+    """The FIR filter q: in sections, or as taps where it is long."""
     poles = np.concatenate([shaping.poles, prefilter.poles])
     degree = max(len(shaping.b) + len(prefilter.b), len(shaping.a) + len(prefilter.a)) - 2
 
@@ -317,8 +359,8 @@ def _innovations_numerator(shaping: Filter, prefilter: Filter, noise_std: float)
 
     if degree > MAX_SECTION_POLES:
         return Filter(factor_polynomial(spectrum, poles, degree))
-    warp = warp_for(float(np.abs(1 - poles).min(initial=1.0)))
-    zeros = allpass(np.roots(factor_polynomial(spectrum, poles, degree, warp)), warp)
+    lead = np.prod([np.trim_zeros(x.b, "f")[0] for x in (shaping, prefilter)])
+    zeros = sum_zeros(np.concatenate([shaping.zeros, prefilter.zeros]), poles, (noise_std / lead) ** 2)
     q = Filter.from_zpk(zeros, np.zeros(len(zeros)), 1.0)
     middle = np.array(np.pi / 2)
     gain = math.sqrt(spectrum(middle)) * abs(np.prod(1 - poles * np.exp(-1j * middle)) / q.response(middle))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfast._validate import Array
-from dpfast.design.linear import check_target, check_tolerance, noise_cost
+from dpfast.design.linear import check_inputs, check_tolerance, noise_cost
 from dpfast.design.prefilter import (
     Problem,
     WaterFilling,
@@ -23,7 +23,7 @@ from dpfast.design.prefilter import (
 )
 from dpfast.errors import DesignError
 from dpfast.filters import Filter
-from dpfast.models import Model
+from dpfast.models import Model, check_model
 from dpfast.privacy import Privacy
 from dpfast.quadrature import Grid
 from dpfast.realize import Objective, realize
@@ -158,7 +158,8 @@ def feedback_program(
 
 
 def _problem(target: Filter, privacy: Privacy, model: Model) -> Problem:
-    check_target(target)
+    check_inputs(target, privacy)
+    check_model(model)
     return Problem(target, model, noise_cost(privacy, None))
 
 

@@ -185,7 +185,6 @@ def test_smoother_is_wieners_formula(target, shaping, prefilter):
 
 @pytest.mark.parametrize("angle", [0, 0.3, 1, 2, math.pi])
 @pytest.mark.parametrize("finest", [1e-2, 1e-3, 1e-4])
-@pytest.mark.xfail(reason="known shortfall, in the closing note of issue 2", strict=False)
 def test_prefilters_with_clusters_of_poles_and_zeros_near_the_circle_work(angle, finest):
     """Interlaced on a ray, as realisations of a resonator's square root are."""
     distances = finest * np.geomspace(1, 300, 10)
@@ -318,7 +317,6 @@ def smoothed(nasty):
     return lmmse(nasty, PRIVACY, CHAIN)
 
 
-@pytest.mark.xfail(reason="known shortfall, in the closing note of issue 2", run=False, strict=False)
 def test_smoother_of_a_nasty_target_is_within_its_tolerance(forced, smoothed):
     assert 1 - 1e-8 <= smoothed.predicted_mse / smoothed.ideal_mse <= 1 + 1.001e-3
     assert smoothed.ideal_mse <= forced.ideal_mse
@@ -381,7 +379,6 @@ def test_smoother_of_a_nasty_signal_is_within_its_tolerance(target, privacy, mod
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-@pytest.mark.xfail(reason="known shortfall, in the closing note of issue 2", run=False, strict=False)
 def test_finite_lag_of_a_nasty_signal_is_no_worse_than_asked(model):
     mechanism = lmmse(EXAMPLE, PRIVACY, model, lag=3, tolerance=0.01)
     assert lmmse(EXAMPLE, PRIVACY, model).ideal_mse * (1 - 1e-8) <= mechanism.predicted_mse

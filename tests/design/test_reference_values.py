@@ -236,7 +236,9 @@ def test_given_filling_of_the_zero_band(fill, lag, rmse, unit):
     # the rows of the table hold for max(x, θ), its "best" row for x + θ, which is better
     problem = Problem(EXAMPLE, CHAIN, PAPER.noise_multiplier**2)
     water = smoother_water_filling(problem)
-    mse = wiener_mse(problem, lambda omega: np.maximum(water.x(omega), fill), lag, 2**16, water.cutoffs)
+    mse = wiener_mse(
+        problem, lambda omega: np.maximum(water.x(omega), fill), lag, 2**16, problem.grid(breaks=water.cutoffs)
+    )
     assert math.sqrt(mse) == pytest.approx(rmse, abs=0.6 * unit)
 
 
@@ -244,7 +246,7 @@ def test_given_filling_of_the_zero_band(fill, lag, rmse, unit):
 def test_no_other_constant_filling_is_better(lag):
     problem = Problem(EXAMPLE, CHAIN, PAPER.noise_multiplier**2)
     water = smoother_water_filling(problem)
-    _, best = best_filling(problem, water, lag)
+    _, best, _ = best_filling(problem, water, lag)
     for fill in np.geomspace(1e-7, 1e3, 41):
         for shape in (lambda w, fill=fill: water.x(w) + fill, lambda w, fill=fill: np.maximum(water.x(w), fill)):
-            assert best <= wiener_mse(problem, shape, lag, 2**14, water.cutoffs) * (1 + 1e-6)
+            assert best <= wiener_mse(problem, shape, lag, 2**14, problem.grid(breaks=water.cutoffs)) * (1 + 1e-6)
