@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpfast.errors import PaleyWienerError
+from dpfast import spectra
+from dpfast.errors import DesignError, PaleyWienerError
 from dpfast.quadrature import graded_grid
 from dpfast.spectra import (
     allpass,
@@ -16,6 +17,7 @@ from dpfast.spectra import (
     fft_length,
     minimum_phase,
     spectral_factor,
+    sum_zeros,
     warp_for,
     warped_angles,
 )
@@ -171,6 +173,73 @@ def test_fft_length_covers_the_decay():
         n = fft_length(slowest)
         assert slowest**n <= math.exp(-39.9)
         assert n & (n - 1) == 0
+
+
+# --- zeros of a sum --------------------------------------------------------------------------------
+
+
+def exact_zeros(a, b, weight):
+    """Roots in the disk of the polynomial multiplied out with 80 digits."""
+    with mpmath.workdps(80):
+        n = max(len(a), len(b))
+        total = [mpmath.mpf(0)] * (2 * n + 1)
+        for roots, factor_ in ((a, 1), (b, mpmath.mpf(weight))):
+            product = [mpmath.mpf(1)]
+            for root in [*roots, *[0] * (n - len(roots))]:
+                for high, low in ((1, -mpmath.mpmathify(root)), (-mpmath.conj(root), 1)):
+                    product = [x * high + y * low for x, y in zip([*product, 0], [0, *product], strict=True)]
+            total = [x + factor_ * y for x, y in zip(total, product, strict=True)]
+        found = mpmath.polyroots(total, maxsteps=500, extraprec=400)
+        return np.array([complex(x) for x in found if abs(x) < 1])
+
+
+def clustered(distances, angle):
+    """On a ray towards the circle, in conjugate pairs."""
+    turn = np.exp(1j * angle * np.array([1, -1]) if 0 < angle < 3 else 1j * np.array([angle])).round(15)
+    return np.outer(1 - np.asarray(distances), turn).ravel()
+
+
+@pytest.mark.parametrize("angle", [0, 0.3, 1, 2, math.pi])
+@pytest.mark.parametrize("finest", [1e-2, 1e-3, 3e-5])
+@pytest.mark.filterwarnings("ignore:Descending")  # mpmath turns the order round; the polynomial reads the same
+@pytest.mark.parametrize("weight", [1e-9, 1, 1e9])
+def test_zeros_of_a_sum_are_exact_where_roots_cluster(angle, finest, weight):
+    distances = finest * np.geomspace(1, 300 if finest < 1e-2 else 50, 6)
+    a, b = clustered(distances[1::2], angle), clustered(distances[::2], angle)
+    found, expected = sum_zeros(a, b, weight), exact_zeros(a, b, weight)
+    order = [np.argmin(np.abs(found - x)) for x in expected]
+    assert sorted(order) == list(range(len(expected)))
+    np.testing.assert_allclose(np.abs(found[order] - expected) / (1 - np.abs(expected)), 0, atol=2e-10)
+
+
+@given(
+    st.lists(st.floats(-1.5, 1.5), max_size=4),
+    st.lists(st.floats(-0.99, 0.99), max_size=6),
+    st.lists(st.tuples(st.floats(0, 0.99), st.floats(0.1, 3)), max_size=3),
+    st.floats(-12, 12),
+)
+def test_zeros_of_a_sum_make_up_the_sum(a, b, pairs, exponent):
+    b = [*b, *(r * np.exp(sign * 1j * t) for r, t in pairs for sign in (1, -1))]
+    omega, weight = np.linspace(0, np.pi, 101), 10.0**exponent
+    expected = factor(a, omega) ** 2 + weight * factor(b, omega) ** 2
+    zeros = sum_zeros(a, b, weight)
+    assert len(zeros) == max(len(a), len(b))
+    assert (np.abs(zeros) <= 1).all()
+    np.testing.assert_array_equal(np.sort_complex(zeros), np.sort_complex(zeros.conj()))
+    ratio = factor(zeros, omega) ** 2 / expected
+    np.testing.assert_allclose(ratio / ratio[0], 1, rtol=1e-7)  # a double zero has half the digits
+
+
+def test_zeros_of_a_sum_at_the_origin_and_in_common():
+    assert len(sum_zeros([], [], 1.0)) == 0
+    np.testing.assert_allclose(sum_zeros([0.5, 0.0], [0.5, 0.0], 3.0), [0.5, 0], atol=1e-15)
+    np.testing.assert_allclose(np.sort(sum_zeros([0.3] * 2, [0.3] * 2, 1.0).real), [0.3, 0.3], atol=1e-7)
+
+
+def test_zeros_that_are_not_found_are_an_error(monkeypatch):
+    monkeypatch.setattr(spectra, "_MAX_ABERTH", 1)
+    with pytest.raises(DesignError, match="not factored in 1 iterations"):
+        sum_zeros([0.5], [0.9, 0.1], 1.0)
 
 
 # --- polynomials and the warped frequency -----------------------------------------------------------

@@ -22,6 +22,8 @@ from dpfast import (
     output_perturbation,
     zero_forcing,
 )
+from dpfast.design import linear
+from dpfast.errors import ToleranceWarning
 from dpfast.mechanism import LinearReceiver, Smoother
 
 EXAMPLE = Filter([1, 0.995], [1, -0.995])
@@ -493,6 +495,14 @@ def test_several_events_at_a_finite_lag(target, max_events, min_separation):
     assert mechanism.predicted_mse >= lmmse(target, privacy, CHAIN).ideal_mse * (1 - 1e-3)
     given = lmmse(target, privacy, CHAIN, lag=3, prefilter=mechanism.prefilter)
     assert given.predicted_mse == pytest.approx(mechanism.predicted_mse, rel=1e-9)
+
+
+def test_a_design_for_several_events_that_did_not_settle_warns(monkeypatch):
+    monkeypatch.setattr(linear, "_ROUNDS", 1)
+    privacy = Privacy(1, 1e-6, max_events=2, min_separation=50)
+    with pytest.warns(ToleranceWarning, match="2 events a person .* tolerance is 1e-05"):
+        mechanism = lmmse(EXAMPLE, privacy, CHAIN, tolerance=1e-5)
+    assert mechanism.noise_std == privacy.noise_std(mechanism.prefilter)
 
 
 @pytest.mark.parametrize(("max_events", "min_separation"), [(2, 1), (2, 50), (5, 3)])

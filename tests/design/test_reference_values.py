@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from dpfast import ARMA, Filter, MarkovChain, Privacy, input_perturbation, lmmse, output_perturbation, zero_forcing
-from dpfast.design.linear import best_filling, wiener_mse
+from dpfast.design.linear import best_filling
 from dpfast.design.prefilter import Problem, smoother_objective, smoother_water_filling
+from dpfast.design.wiener import wiener_mse
 
 CASES = json.loads((Path(__file__).parent.parent / "data" / "designs.json").read_text())["cases"]
 TOLERANCE = 1e-3
