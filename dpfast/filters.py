@@ -14,6 +14,7 @@ from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.errors import UnstableFilterError
 from dpfast.quadrature import graded_grid
+from dpfast.sections import cascade_response, factor_roots, make_sections, polynomial, section_roots, trim
 
 MAX_POLE_RADIUS = 1 - 2e-5
 MAX_SECTION_POLES = 32  # more poles than this run as one direct-form recursion
@@ -60,8 +61,8 @@ class Filter:
     _recursion: Array  # a monic denominator in powers of z^-1
 
     def __init__(self, b: ArrayLike, a: ArrayLike = (1.0,)) -> None:
-        top = _trim(_validate.array("b", b, ndim=1, empty=False))
-        bottom = _trim(_validate.array("a", a, ndim=1, empty=False))
+        top = trim(_validate.array("b", b, ndim=1, empty=False))
+        bottom = trim(_validate.array("a", a, ndim=1, empty=False))
         a_0 = float(bottom[0])
         if a_0 == 0:
             raise ValueError("a[0] must not be zero: the filter would not be causal")
@@ -84,7 +85,7 @@ class Filter:
             delay = int(np.argmax(row[:3] != 0))
             taps = np.concatenate([np.zeros(delay), taps]) if row[:3].any() else np.zeros(1)
             row[:3] = [*row[delay:3], *[0.0] * delay] if row[:3].any() else [1.0, 0.0, 0.0]
-        parts = {"_taps": _trim(taps), "_sections": sections, "_recursion": np.array(recursion, dtype=np.float64)}
+        parts = {"_taps": trim(taps), "_sections": sections, "_recursion": np.array(recursion, dtype=np.float64)}
         for name, value in parts.items():
             self.__dict__[name] = _validate.frozen(value + 0.0)  # no negative zeros: equal filters hash alike
         _check_stable(self.poles)
@@ -112,7 +113,7 @@ class Filter:
             A further denominator in powers of z⁻¹, run as one direct-form recursion.
         """
         taps = _validate.array("taps", taps, ndim=1, empty=False)
-        recursion = _trim(_validate.array("recursion", recursion, ndim=1, empty=False))
+        recursion = trim(_validate.array("recursion", recursion, ndim=1, empty=False))
         sos = np.empty((0, 6)) if np.size(sections) == 0 else _validate.array("sections", sections, ndim=2)
         if sos.shape[1] != 6:
             raise ValueError(f"sections must have 6 columns (b0 b1 b2 a0 a1 a2), got shape {sos.shape}")
@@ -193,12 +194,12 @@ class Filter:
     @functools.cached_property
     def b(self) -> Array:
         """Numerator in powers of z⁻¹."""
-        return _validate.frozen(_trim(functools.reduce(np.convolve, self._sections[:, :3], self._taps)))
+        return _validate.frozen(trim(functools.reduce(np.convolve, self._sections[:, :3], self._taps)))
 
     @functools.cached_property
     def a(self) -> Array:
         """Denominator in powers of z⁻¹, with ``a[0] = 1``."""
-        return _validate.frozen(_trim(functools.reduce(np.convolve, self._sections[:, 3:], self._recursion)))
+        return _validate.frozen(trim(functools.reduce(np.convolve, self._sections[:, 3:], self._recursion)))
 
     @property
     def factors(self) -> tuple[Array, Array, Array]:
@@ -218,7 +219,7 @@ class Filter:
     @property
     def order(self) -> int:
         """Number of states of the filter in direct form."""
-        return max(len(_trim(self.b)), len(self.a)) - 1
+        return max(len(trim(self.b)), len(self.a)) - 1
 
     @property
     def is_fir(self) -> bool:
@@ -228,12 +229,12 @@ class Filter:
     @functools.cached_property
     def poles(self) -> Complex:
         """Poles in the z plane, those at zero left out."""
-        return _validate.frozen(_factor_roots(self._sections[:, 3:], self._recursion))
+        return _validate.frozen(factor_roots(self._sections[:, 3:], self._recursion))
 
     @functools.cached_property
     def zeros(self) -> Complex:
         """Zeros in the z plane, those at zero left out."""
-        return _validate.frozen(_factor_roots(self._sections[:, :3], np.trim_zeros(self._taps, "f")))
+        return _validate.frozen(factor_roots(self._sections[:, :3], np.trim_zeros(self._taps, "f")))
 
     def response(self, omega: ArrayLike) -> Complex:
         """Complex frequency response at the angles `omega` (radians per sample), any shape.
@@ -244,8 +245,8 @@ class Filter:
         (2+0j)
         """
         z = np.exp(-1j * _validate.array("omega", omega))
-        ends = _polynomial(self._taps, z) / _polynomial(self._recursion, z)
-        return ends * _cascade_response(self._sections, z)
+        ends = polynomial(self._taps, z) / polynomial(self._recursion, z)
+        return ends * cascade_response(self._sections, z)
 
     def impulse(self, n: int) -> Array:
         """The first `n` samples of the impulse response."""
@@ -303,7 +304,7 @@ class Filter:
         dense = (np.angle(self.poles)[:, None] + around).ravel()
         dense = dense[(dense >= 0) & (dense <= np.pi)]
         ends = np.fft.rfft(self._taps, n) / np.fft.rfft(self._recursion, n)
-        gains = [np.abs(ends * _cascade_response(self._sections, np.exp(-1j * uniform))), np.abs(self.response(dense))]
+        gains = [np.abs(ends * cascade_response(self._sections, np.exp(-1j * uniform))), np.abs(self.response(dense))]
         omega, first = np.unique(np.concatenate([uniform, dense]), return_index=True)
         gain = np.concatenate(gains)[first]
         if not gain.any():
@@ -432,11 +433,7 @@ def _gathered(filters: tuple[Filter, ...]) -> tuple[Complex, float, Array]:
     """Roots of the numerators of all sections, their leading coefficients' product, and all taps."""
     sections = np.concatenate([x.factors[1] for x in filters])
     taps = functools.reduce(np.convolve, [x.factors[0] for x in filters])
-    return _section_roots(sections[:, :3]), float(np.prod(sections[:, 0])), taps
-
-
-def _trim(x: Array) -> Array:
-    return np.trim_zeros(x, "b") if x.any() else x[:1]
+    return section_roots(sections[:, :3]), float(np.prod(sections[:, 0])), taps
 
 
 def _roots(name: str, value: ArrayLike) -> Complex:
@@ -444,16 +441,6 @@ def _roots(name: str, value: ArrayLike) -> Complex:
     if not np.isfinite(roots).all():
         raise ValueError(f"{name} must be finite")
     return roots
-
-
-def make_sections(zeros: ArrayLike, poles: ArrayLike, gain: float) -> Array:
-    """Sections gain · Π(1 - zero z⁻¹) / Π(1 - pole z⁻¹), nearest poles and zeros paired."""
-    if np.size(zeros) == 0 and np.size(poles) == 0:
-        return np.array([[gain, 0, 0, 1, 0, 0]])[: int(gain != 1)]
-    from scipy import signal
-
-    # a gap in the stubs: complex roots are what it takes
-    return np.asarray(signal.zpk2sos(zeros, poles, gain))  # type: ignore[arg-type]
 
 
 def _check_stable(poles: Complex) -> None:
@@ -467,43 +454,6 @@ def _check_stable(poles: Complex) -> None:
             f"got a pole at {shown} (modulus {abs(slowest):.9g}): move it inwards, "
             "or give clustered poles by from_sos or from_zpk"
         )
-
-
-def _section_roots(polynomials: Array) -> Complex:
-    roots = [np.roots(_trim(row)) for row in polynomials]
-    return np.concatenate([*roots, np.empty(0)]).astype(np.complex128)
-
-
-def _factor_roots(sections: Array, polynomial: Array) -> Complex:
-    monic = _trim(polynomial / polynomial[0]) if len(polynomial) and polynomial[0] else np.ones(1)
-    return np.concatenate([_section_roots(sections), _long_roots(monic.tobytes())])
-
-
-@functools.lru_cache(maxsize=32)
-def _long_roots(monic: bytes) -> Complex:
-    """Roots of a polynomial, kept: for hundreds of taps they take seconds, and products of filters share them."""
-    return np.asarray(np.roots(np.frombuffer(monic)), dtype=np.complex128)
-
-
-def _cascade_response(sections: Array, z: Complex) -> Complex:
-    result = np.ones_like(z)
-    for row in sections:
-        result = result * _quadratic(row[:3], z) / _quadratic(row[3:], z)
-    return result
-
-
-def _quadratic(c: Array, z: Complex) -> Complex:
-    """c0 + c1 z + c2 z², exact in what cancels near z = ±1, where slow poles are."""
-    sign = np.where(z.real >= 0, 1.0, -1.0)
-    at_one = (c[0] + sign * c[1]) + c[2]
-    step = z - sign  # z = sign + step, and step is small where it matters
-    step = step.real + 1j * step.imag
-    return np.asarray(at_one + step * (c[1] + c[2] * (2 * sign + step)))
-
-
-def _polynomial(coefficients: Array, z: Complex) -> Complex:
-    """Value of a polynomial in z⁻¹, where `z` holds the values of z⁻¹."""
-    return np.asarray(np.polynomial.polynomial.polyval(z, coefficients))
 
 
 def _cascade(

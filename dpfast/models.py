@@ -15,7 +15,8 @@ from dpfast import _validate
 from dpfast._kernels import chain
 from dpfast._validate import Array
 from dpfast.errors import DesignError
-from dpfast.filters import MAX_POLE_RADIUS, Filter, make_sections
+from dpfast.filters import MAX_POLE_RADIUS, Filter
+from dpfast.sections import make_sections
 from dpfast.spectra import allpass, factor_polynomial, warp_for
 
 _SLACK = 1e-9

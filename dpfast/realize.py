@@ -18,8 +18,9 @@ from scipy import linalg, optimize
 
 from dpfast._validate import Array
 from dpfast.errors import ToleranceWarning
-from dpfast.filters import MAX_POLE_RADIUS, Filter, make_sections
+from dpfast.filters import MAX_POLE_RADIUS, Filter
 from dpfast.quadrature import Grid
+from dpfast.sections import make_sections
 from dpfast.spectra import (
     Spectrum,
     allpass,

@@ -29,7 +29,7 @@ LAYERS = [
     {"models", "privacy"},
     {"spectra"},
     {"filters"},
-    {"quadrature"},
+    {"quadrature", "sections"},
     {"_validate", "errors"},
 ]
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}
