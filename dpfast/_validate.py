@@ -34,7 +34,8 @@ def number(name: str, value: Any, *, above: float = -math.inf, below: float = ma
         result = float(value)
     except (TypeError, ValueError, OverflowError):
         raise fail(name, must_be, value) from None
-    if isinstance(value, (bool, np.bool_, str, bytes)) or not math.isfinite(result) or not above < result < below:
+    wrong_kind = isinstance(value, (bool, np.bool_, str, bytes)) or np.ndim(value) > 0
+    if wrong_kind or not math.isfinite(result) or not above < result < below:
         raise fail(name, must_be, value)
     return result
 
