@@ -238,6 +238,14 @@ def test_zeros_of_a_sum_at_the_origin_and_in_common():
     np.testing.assert_allclose(np.sort(sum_zeros([0.3] * 2, [0.3] * 2, 1.0).real), [0.3, 0.3], atol=1e-7)
 
 
+@pytest.mark.parametrize(("root", "z", "slope"), [(2.0, 0.5, 3.0), (0.5, 0.5, 0.75), (0.0, 0.0, 1.0)])
+def test_the_slope_of_a_product_is_right_at_its_zeros_too(root, z, slope):
+    value, derivative = spectra._product(np.array([root, 0.9j]), np.array([z], dtype=complex))
+    other = (z - 0.9j) * (1 + 0.9j * z)
+    assert abs(value.item()) <= 1e-50
+    assert derivative.item() == pytest.approx(slope * other, rel=1e-12)
+
+
 def test_zeros_that_are_not_found_are_an_error(monkeypatch):
     monkeypatch.setattr(spectra, "_MAX_ABERTH", 1)
     with pytest.raises(DesignError, match="not factored in 1 iterations"):
