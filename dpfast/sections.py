@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfast._validate import Array
+from dpfast.roots import polynomial_roots
 
 Complex = NDArray[np.complex128]
 
@@ -41,8 +42,8 @@ def factor_roots(rows: Array, long: Array) -> Complex:
 
 @functools.lru_cache(maxsize=32)
 def _long_roots(monic: bytes) -> Complex:
-    """Roots of a polynomial, kept: for hundreds of taps they take seconds, and products of filters share them."""
-    return np.asarray(np.roots(np.frombuffer(monic)), dtype=np.complex128)
+    """Roots of a polynomial, kept: products of filters share the long ones."""
+    return polynomial_roots(np.frombuffer(monic))
 
 
 def cascade_response(sections: Array, z: Complex) -> Complex:

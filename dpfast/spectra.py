@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfast._validate import Array
-from dpfast.errors import DesignError, PaleyWienerError
+from dpfast.errors import PaleyWienerError
+from dpfast.roots import aberth, in_pairs
 
 Complex = NDArray[np.complex128]
 Spectrum = Callable[[Array], Array]
@@ -17,7 +18,6 @@ Spectrum = Callable[[Array], Array]
 MAX_FFT = 2**22
 _DECAYED = 1e-13  # the end of a cepstrum, relative
 _START = 0.3  # of its distance from the circle: where a zero starts beside a root
-_MAX_ABERTH = 300
 _ROUNDING = 1e-15
 _TINY = 1e-60
 _NOISE = 1e-9  # below it an end that does not shrink on a finer grid is rounding
@@ -116,22 +116,14 @@ def sum_zeros(a: ArrayLike, b: ArrayLike, weight: float) -> Complex:
     """
     n = max(np.size(a), np.size(b))
     first, second = (np.append(x, np.zeros(n - np.size(x))).astype(np.complex128) for x in (a, b))
-    z = second + _START * (1 - np.abs(second)) * np.exp(1j * np.arange(n))
-    for _ in range(_MAX_ABERTH):
-        (value_a, slope_a), (value_b, slope_b) = _product(first, z), _product(second, z)
-        value, slope = value_a + weight * value_b, slope_a + weight * slope_b
-        others = z[:, None] - z
-        others[others == 0] = np.inf
-        repelled = (1 / others).sum(axis=1) + (z.conj() / (z[:, None] * z.conj() - 1)).sum(axis=1)
-        step = value / (slope - value * repelled)
-        rounding = np.abs(value) <= _ROUNDING * n * (np.abs(value_a) + weight * np.abs(value_b))
-        rounding |= np.abs(step) <= _ROUNDING * np.abs(z) + 2 * _TINY
-        if rounding.all():
-            return _in_pairs(z)
-        z = z - np.where(rounding, 0, step)
-        outside = np.abs(z) > 1
-        z[outside] = 1 / z[outside].conj()
-    raise DesignError(f"the spectrum of the privatized signal was not factored in {_MAX_ABERTH} iterations")
+    start = second + _START * (1 - np.abs(second)) * np.exp(1j * np.arange(n))
+
+    def newton(z: Complex) -> tuple[Complex, Complex, Array]:
+        (value, slope), (other, other_slope) = _product(first, z), _product(second, z)
+        error = _ROUNDING * n * (np.abs(value) + weight * np.abs(other))
+        return value + weight * other, slope + weight * other_slope, error
+
+    return in_pairs(aberth(newton, start, mirrored=True))
 
 
 def _product(roots: Complex, z: Complex) -> tuple[Complex, Complex]:
@@ -140,20 +132,6 @@ def _product(roots: Complex, z: Complex) -> tuple[Complex, Complex]:
     inside[inside == 0] = outside[outside == 0] = _TINY
     value = np.prod(inside * outside, axis=1)
     return value, value * (1 / inside - roots.conj() / outside).sum(axis=1)
-
-
-def _in_pairs(roots: Complex) -> Complex:
-    """Roots of a real polynomial made exactly real, or exactly conjugate."""
-    rest, paired = list(roots[np.argsort(-np.abs(roots.imag))]), []
-    while rest:
-        root = rest.pop(0)
-        distance = np.abs(np.array(rest) - root.conjugate())
-        if len(rest) and distance.min() < 2 * abs(root.imag):
-            half = (root + rest.pop(int(np.argmin(distance))).conjugate()) / 2
-            paired += [half, half.conjugate()]
-        else:
-            paired.append(complex(root.real))
-    return np.array(paired, dtype=np.complex128)
 
 
 def allpass(points: ArrayLike, warp: float) -> Complex:

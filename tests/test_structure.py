@@ -30,6 +30,7 @@ LAYERS = [
     {"spectra"},
     {"filters"},
     {"quadrature", "sections"},
+    {"roots"},
     {"_validate", "errors"},
 ]
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}
