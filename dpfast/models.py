@@ -16,11 +16,9 @@ from dpfast._kernels import chain
 from dpfast._validate import Array
 from dpfast.errors import DesignError
 from dpfast.filters import MAX_POLE_RADIUS, Filter
-from dpfast.sections import make_sections
-from dpfast.spectra import allpass, factor_polynomial, warp_for
+from dpfast.markov import shaping_filter, stationary_distribution
 
 _SLACK = 1e-9
-_SILENT = 1e-15  # of the variance: what stands for a zero of a spectrum
 
 
 @runtime_checkable
@@ -126,7 +124,7 @@ class MarkovChain(_Shaped):
                 f"got row {worst} with sum {p[worst].sum():.9g} and smallest entry {p.min():.9g}"
             )
         p = p / p.sum(axis=1, keepdims=True)
-        pi = _stationary(p)
+        pi = stationary_distribution(p)
         mean = float(pi @ states)
         variance = float(pi @ (states - mean) ** 2)
         if states.min() == states.max():
@@ -138,7 +136,7 @@ class MarkovChain(_Shaped):
             mean=mean,
             variance=variance,
         )
-        _set(self, shaping=_markov_shaping(p, pi, states - mean), _stationary=pi)
+        _set(self, shaping=shaping_filter(p, pi, states - mean), _stationary=pi)
 
     @functools.cached_property
     def levels(self) -> Array:
@@ -154,73 +152,6 @@ class MarkovChain(_Shaped):
     def source(self) -> chain.Source:
         """What the compiled simulation draws from."""
         return chain.LevelSource(np.cumsum(self._stationary), np.cumsum(self.transition, axis=1), self.states)
-
-
-def _stationary(p: Array) -> Array:
-    """Stationary distribution; a reducible or periodic chain is refused."""
-    from scipy.sparse import csgraph
-
-    k = len(p)
-    n_parts, part = csgraph.connected_components(p > 0, connection="strong")
-    if n_parts > 1:
-        other = int(np.argmax(part != part[0]))
-        raise ValueError(
-            "transition must be irreducible, "
-            f"got a chain in {n_parts} parts: there is no way from state 0 to state {other} and back"
-        )
-    moduli = np.sort(np.abs(linalg.eigvals(p)))
-    if k > 1 and moduli[-2] > 1 - 2e-5:
-        raise ValueError(
-            f"transition must be aperiodic and mixing, got a second eigenvalue of modulus {moduli[-2]:.9g} "
-            "(the limit is 0.99998): its spectrum has a line"
-        )
-    system = np.vstack([p.T - np.eye(k), np.ones(k)])
-    pi = np.clip(linalg.lstsq(system, np.append(np.zeros(k), 1.0))[0], 0, None)
-    return np.asarray(pi / pi.sum(), dtype=np.float64)
-
-
-def _markov_shaping(p: Array, pi: Array, centred: Array) -> Filter:
-    """Minimum-phase factor of the spectrum of a chain, as poles and zeros.
-
-    r(τ) = bᵀ Sᵗ b with S = Π^½ (P - 1πᵀ) Π^-½ and b = Π^½ c; in the Krylov space of b, where modes that b does not
-    excite are gone, it is σ² e₁ᵀ Aᵗ e₁, and the spectrum is σ² Re e₁ᵀ (I + Az)(I - Az)⁻¹ e₁, z = e^{-iω}.
-    """
-    root = np.sqrt(pi)
-    a = _krylov(root[:, None] * (p - pi) / root, root * centred)
-    poles = np.asarray(linalg.eigvals(a), dtype=np.complex128)
-    poles[np.abs(poles) < _SLACK] = 0
-
-    def spectrum(omega: Array) -> Array:
-        parts = [_resolvent(a, part) for part in np.array_split(omega, 1 + len(omega) // 512)]
-        return np.maximum(np.concatenate(parts), _SILENT)
-
-    warp = warp_for(float(np.abs(1 - poles).min()))
-    zeros = allpass(np.roots(factor_polynomial(spectrum, poles, len(poles), warp)), warp)
-    zeros = zeros[np.argsort(np.abs(zeros))[1:]]  # the numerator has one degree less: one zero is at the origin
-    zeros = np.where(np.abs(zeros) > 1, zeros / np.abs(zeros), zeros)
-    shape = Filter.from_factors(sections=make_sections(zeros, poles, 1.0))
-    return shape * (math.sqrt(float(pi @ centred**2)) / shape.h2_norm())
-
-
-def _krylov(s: Array, b: Array) -> Array:
-    """The matrix S in an orthonormal basis of b, Sb, S²b, ... (Arnoldi), b the first vector."""
-    basis = [b / linalg.norm(b)]
-    while len(basis) < len(s):
-        v = s @ basis[-1]
-        for _ in range(2):  # twice is enough (Kahan)
-            v = v - np.array(basis).T @ (np.array(basis) @ v)
-        if linalg.norm(v) < _SLACK:
-            break
-        basis.append(v / linalg.norm(v))
-    q = np.array(basis)
-    return np.asarray(q @ s @ q.T)
-
-
-def _resolvent(a: Array, omega: Array) -> Array:
-    """Re e₁ᵀ (I + Az)(I - Az)⁻¹ e₁ at z = e^{-iω}."""
-    z, identity = np.exp(-1j * omega)[:, None, None], np.eye(len(a))
-    solved = np.linalg.solve(identity - a * z, np.broadcast_to(identity[:, :1], (len(omega), len(a), 1)))
-    return np.asarray(((identity + a * z)[:, :1] @ solved).real.ravel())
 
 
 @dataclass(frozen=True, eq=False)

@@ -79,7 +79,7 @@ def spectral_factor(spectrum: Spectrum, slowest: float) -> Complex:
         n, before = 2 * n, tail
 
 
-def factor_polynomial(spectrum: Spectrum, poles: Complex, degree: int, warp: float = 0.0) -> Array:
+def factor_polynomial(spectrum: Spectrum, poles: Complex, degree: int) -> Array:
     """The minimum-phase polynomial q with |q|² = spectrum · Π|1 - pole z⁻¹|², in powers of z⁻¹.
 
     Parameters
@@ -90,15 +90,10 @@ def factor_polynomial(spectrum: Spectrum, poles: Complex, degree: int, warp: flo
         Poles of the spectrum inside the circle.
     degree : int
         Degree of q, at least the number of poles.
-    warp : float
-        Parameter of :func:`allpass`: the polynomial is then one in the warped variable, where poles that cluster at
-        z = 1 are far apart.
     """
-    every = np.append(poles, np.zeros(degree - len(poles)))
-    moved = allpass(every, -warp)
-    factor = spectral_factor(lambda nu: spectrum(warped_angles(nu, warp)), float(np.abs(moved).max(initial=0.0)))
+    factor = spectral_factor(spectrum, float(np.abs(poles).max(initial=0.0)))
     z = np.exp(-1j * fft_angles(2 * (len(factor) - 1)))
-    return np.fft.irfft(factor * np.polynomial.polynomial.polyval(z, np.poly(moved).real))[: degree + 1]
+    return np.fft.irfft(factor * np.polynomial.polynomial.polyval(z, np.poly(poles).real))[: degree + 1]
 
 
 def sum_zeros(a: ArrayLike, b: ArrayLike, weight: float) -> Complex:

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import linalg, signal
 
-from dpfast import ARMA, DesignError, IndependentLevels, MarkovChain
+from dpfast import ARMA, DesignError, IndependentLevels, MarkovChain, markov
 
 OMEGA = np.linspace(0, np.pi, 101)
 # |z| of a standard normal is above 5.7 with probability 1.2e-8: with up to 80 comparisons a test, a false alarm has
@@ -103,8 +103,58 @@ def test_psd_and_shaping_of_random_chains(k, seed):
     assume(moduli[-2] < 0.99)
     chain = MarkovChain(transition, levels)
     expected = psd(autocovariances(transition, levels, 4000), OMEGA)
-    np.testing.assert_allclose(chain.psd(OMEGA), expected, rtol=1e-7, atol=1e-10 * expected.max())
+    np.testing.assert_allclose(chain.psd(OMEGA), expected, rtol=1e-9, atol=1e-11 * expected.max())
     assert is_minimum_phase(chain.shaping)
+
+
+def birth_and_death(k, up, down):
+    """Transition matrix, and the stationary distribution in closed form."""
+    transition = np.diag([up] * (k - 1), 1) + np.diag([down] * (k - 1), -1)
+    pi = (up / down) ** np.arange(k)
+    return transition + np.diag(1 - transition.sum(axis=1)), pi / pi.sum()
+
+
+def psd_by_resolvent(transition, pi, levels, omega):
+    centred, k = levels - pi @ levels, len(pi)
+    z = np.exp(-1j * omega)[:, None, None]
+    columns = np.broadcast_to(centred[:, None], (len(omega), k, 1))
+    solved = np.linalg.solve(np.eye(k) - (transition - pi) * z, columns)[:, :, 0]
+    return 2 * (solved @ (pi * centred)).real - pi @ centred**2
+
+
+@pytest.mark.parametrize("k", [10, 20, 25, 40, 80])
+@pytest.mark.parametrize(("up", "down"), [(0.2, 0.3), (0.05, 0.06), (0.45, 0.5)])
+def test_chains_of_births_and_deaths(k, up, down):
+    transition, pi = birth_and_death(k, up, down)
+    chain = MarkovChain(transition, np.arange(k))
+    np.testing.assert_allclose(chain.probabilities, pi, rtol=1e-11)
+    omega = np.concatenate([OMEGA, np.geomspace(1e-6, 0.1, 50)])
+    expected = psd_by_resolvent(transition, pi, np.arange(k), omega)
+    np.testing.assert_allclose(chain.psd(omega), expected, rtol=0, atol=1e-9 * expected.max())
+    assert is_minimum_phase(chain.shaping)
+
+
+@pytest.mark.parametrize("k", [12, 16, 20, 30, 60])
+@pytest.mark.parametrize("concentration", [0.05, 1.0])
+def test_random_chains_of_many_states(k, concentration):
+    rng = np.random.default_rng(k)
+    transition, levels = 0.99 * rng.dirichlet(np.full(k, concentration), k) + 0.01 / k, rng.standard_normal(k)
+    chain = MarkovChain(transition, levels)
+    expected = psd_by_resolvent(transition, stationary(transition), levels, OMEGA)
+    np.testing.assert_allclose(chain.psd(OMEGA), expected, rtol=0, atol=1e-9 * expected.max())
+    assert is_minimum_phase(chain.shaping)
+
+
+def test_a_chain_whose_levels_hardly_tell_its_states_apart_is_of_low_order():
+    """States of a fast chain are soon forgotten: their number is not the order of the filter."""
+    rng = np.random.default_rng(0)
+    assert MarkovChain(rng.dirichlet(np.ones(50), 50), np.arange(50)).shaping.order <= 15
+
+
+def test_a_spectrum_that_cannot_be_factored_is_an_error(monkeypatch):
+    monkeypatch.setattr(markov, "_MAX_DOUBLINGS", 1)
+    with pytest.raises(DesignError, match="chain of 30 states could not be factored"):
+        MarkovChain(birth_and_death(30, 0.45, 0.5)[0], np.arange(30))
 
 
 @pytest.mark.parametrize("e", [1e-2, 1e-3, 1e-4, 1.2e-5])
@@ -116,7 +166,7 @@ def test_slow_chains_with_equal_eigenvalues(k, e):
     chain = MarkovChain(eigenvalue * np.eye(k) + e, levels)
     expected = levels.var() * (1 - eigenvalue**2) / np.abs(1 - eigenvalue * np.exp(-1j * OMEGA)) ** 2
     assert chain.variance == pytest.approx(levels.var(), rel=1e-6)
-    np.testing.assert_allclose(chain.psd(OMEGA), expected, rtol=1e-3)
+    np.testing.assert_allclose(chain.psd(OMEGA), expected, rtol=1e-8)
 
 
 def test_spectrum_of_a_chain_with_a_zero_on_the_circle():
@@ -124,7 +174,7 @@ def test_spectrum_of_a_chain_with_a_zero_on_the_circle():
     transition = np.array([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]] * 2)
     chain = MarkovChain(transition, [0, 1, -1, 0])
     assert chain.variance == pytest.approx(0.5)
-    np.testing.assert_allclose(chain.psd(OMEGA), np.sin(OMEGA / 2) ** 2, atol=1e-6)
+    np.testing.assert_allclose(chain.psd(OMEGA), np.sin(OMEGA / 2) ** 2, atol=1e-8)
     assert is_minimum_phase(chain.shaping)
 
 

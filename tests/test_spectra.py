@@ -265,18 +265,6 @@ def test_factor_polynomial_recovers_the_numerator(poles, zeros):
     np.testing.assert_allclose(q, expected, atol=1e-11)
 
 
-@pytest.mark.parametrize(
-    ("poles", "zeros"),
-    [([0.9999, 0.999], [0.6 + 0.2j, 0.6 - 0.2j]), ([0.9999, 0.9998], [0.9997, 0.5]), ([1 - 2e-5], [0.9999])],
-)
-def test_factor_polynomial_in_the_warped_variable_has_the_warped_zeros(poles, zeros):
-    warp = warp_for(1 - max(poles))
-    poles = np.array(poles, complex)
-    q = factor_polynomial(lambda w: (factor(zeros, w) / factor(poles, w)) ** 2, poles, len(poles), warp)
-    found = np.sort_complex(allpass(np.roots(q), warp))
-    np.testing.assert_allclose(1 - found, 1 - np.sort_complex(np.array(zeros, complex)), rtol=1e-5)
-
-
 @given(st.complex_numbers(max_magnitude=0.999, allow_nan=False), st.floats(-0.99, 0.99))
 def test_allpass_keeps_the_disk_and_minus_warp_inverts_it(z, warp):
     moved = allpass(z, warp)

@@ -27,6 +27,7 @@ LAYERS = [
     {"mechanism"},
     {"realize"},
     {"models", "privacy"},
+    {"markov"},
     {"spectra"},
     {"filters"},
     {"quadrature", "sections"},

@@ -1,0 +1,139 @@
+"""Finite Markov chains: stationary distribution, and a filter that shapes white noise to their spectrum."""
+
+from __future__ import annotations
+
+import bisect
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from dpfast._validate import Array
+from dpfast.errors import DesignError
+from dpfast.filters import MAX_POLE_RADIUS, Filter
+from dpfast.sections import make_sections
+
+_NOTHING = 1e-9  # a mode so small, or so fast, is none
+_EXACT = 1e-13  # of the largest value of a spectrum: what fewer modes may cost
+_SPECTRUM_ERROR = 1e-8  # the same, for the factor
+_TELLING = 8  # poles around which a spectrum is looked at
+_MAX_DOUBLINGS = 60
+_SETTLED = 1e-16
+
+
+def stationary_distribution(p: Array) -> Array:
+    """Stationary distribution; a reducible or periodic chain is refused."""
+    from scipy.sparse import csgraph
+
+    k = len(p)
+    n_parts, part = csgraph.connected_components(p > 0, connection="strong")
+    if n_parts > 1:
+        other = int(np.argmax(part != part[0]))
+        raise ValueError(
+            "transition must be irreducible, "
+            f"got a chain in {n_parts} parts: there is no way from state 0 to state {other} and back"
+        )
+    moduli = np.sort(np.abs(linalg.eigvals(p)))
+    if k > 1 and moduli[-2] > MAX_POLE_RADIUS:
+        raise ValueError(
+            f"transition must be aperiodic and mixing, got a second eigenvalue of modulus {moduli[-2]:.9g} "
+            f"(the limit is {MAX_POLE_RADIUS:g}): its spectrum has a line"
+        )
+    return _eliminated(p)
+
+
+def _eliminated(p: Array) -> Array:
+    """Stationary distribution by elimination without subtractions: small probabilities keep their digits.
+
+    Grassmann, Taksar and Heyman 1985.
+    """
+    p = p.copy()
+    for k in range(len(p) - 1, 0, -1):
+        p[:k, k] /= p[k, :k].sum()
+        p[:k, :k] += np.outer(p[:k, k], p[k, :k])
+    pi = np.ones(len(p))
+    for k in range(1, len(p)):
+        pi[k] = pi[:k] @ p[:k, k]
+    return np.asarray(pi / pi.sum())
+
+
+def shaping_filter(p: Array, pi: Array, centred: Array) -> Filter:
+    """Minimum-phase factor of the spectrum of a chain, as poles and zeros.
+
+    r(τ) = bᵀ Sᵗ b with S = Π^½ (P - 1πᵀ) Π^-½ and b = Π^½ c; in the Krylov space of b, where modes that b does not
+    excite are gone, it is σ² e₁ᵀ Aᵗ e₁, and the spectrum is σ² Re e₁ᵀ (I + Az)(I - Az)⁻¹ e₁, z = e^{-iω}. The factor
+    is (1 + e₁ᵀ (z⁻¹ - A)⁻¹ K) times a constant, K the gain of the innovations form: poles are the eigenvalues of A,
+    zeros those of A - K e₁ᵀ, and neither polynomial is ever formed.
+    """
+    root, variance = np.sqrt(pi), float(pi @ centred**2)
+    a = _krylov(root[:, None] * (p - pi) / root, root * centred)
+    omega = _telling_angles(linalg.eigvals(a))
+    expected = _resolvent(a, omega)
+    orders = range(1, len(a))
+    order = 1 + bisect.bisect_left(orders, True, key=lambda n: _error(_resolvent(a[:n, :n], omega), expected) <= _EXACT)
+    a = a[:order, :order]
+    closed = a.copy()
+    closed[:, 0] -= _innovations_gain(a)
+    poles, zeros = (np.asarray(linalg.eigvals(x), dtype=np.complex128) for x in (a, closed))
+    zeros /= np.maximum(np.abs(zeros), 1)
+    for roots in (poles, zeros):
+        roots[np.abs(roots) < _NOTHING] = 0
+    shape = Filter.from_factors(sections=make_sections(zeros, poles, 1.0))
+    shape = shape * (math.sqrt(variance) / shape.h2_norm())
+    error = _error(np.abs(shape.response(omega)) ** 2, variance * expected)
+    if error > _SPECTRUM_ERROR:
+        raise DesignError(
+            f"the spectrum of this chain of {len(p)} states could not be factored: it is off by {error:.1e} of its "
+            "largest value; merge levels, or fit an ARMA model to a sample"
+        )
+    return shape
+
+
+def _telling_angles(poles: NDArray[np.complexfloating]) -> Array:
+    """Angles around those of the poles, at their distances from the circle, and all over."""
+    slow = poles[np.argsort(-np.abs(poles))[:_TELLING]]
+    around = np.abs(np.angle(slow))[:, None] + np.log(np.maximum(np.abs(slow), 0.1))[:, None] * np.linspace(-4, 4, 9)
+    return np.concatenate([np.linspace(0, np.pi, 65), np.clip(around, 0, np.pi).ravel()])
+
+
+def _error(spectrum: Array, expected: Array) -> float:
+    return float(np.abs(spectrum - expected).max() / expected.max())
+
+
+def _innovations_gain(a: Array) -> Array:
+    """K of the innovations form of r(τ) = e₁ᵀ Aᵗ e₁, by structured doubling (Chu, Fan, Lin and Wang 2004).
+
+    With N = A e₁ the state covariance is the least solution of P = A P Aᵀ + (N - A P e₁)(N - A P e₁)ᵀ/(1 - P₁₁).
+    """
+    n = a[:, 0]
+    f, g, h = a.T.copy(), np.zeros_like(a), np.outer(n, n)
+    f[0] -= n
+    g[0, 0] = -1.0
+    for _ in range(_MAX_DOUBLINGS):
+        w = np.linalg.inv(np.eye(len(a)) + g @ h)
+        f, g, h, before = f @ w @ f, g + f @ w @ g @ f.T, h + f.T @ h @ w @ f, h
+        if np.abs(h - before).max() <= _SETTLED * np.abs(h).max():
+            break
+    return np.asarray((n - a @ h[:, 0]) / (1 - h[0, 0]))
+
+
+def _krylov(s: Array, b: Array) -> Array:
+    """The matrix S in an orthonormal basis of b, Sb, S²b, ... (Arnoldi), b the first vector."""
+    basis = [b / linalg.norm(b)]
+    while len(basis) < len(s):
+        v = s @ basis[-1]
+        for _ in range(2):  # twice is enough (Kahan)
+            v = v - np.array(basis).T @ (np.array(basis) @ v)
+        if linalg.norm(v) < _NOTHING:
+            break
+        basis.append(v / linalg.norm(v))
+    q = np.array(basis)
+    return np.asarray(q @ s @ q.T)
+
+
+def _resolvent(a: Array, omega: Array) -> Array:
+    """Re e₁ᵀ (I + Az)(I - Az)⁻¹ e₁ at z = e^{-iω}."""
+    z, identity = np.exp(-1j * omega)[:, None, None], np.eye(len(a))
+    solved = np.linalg.solve(identity - a * z, np.broadcast_to(identity[:, :1], (len(omega), len(a), 1)))
+    return np.asarray(((identity + a * z)[:, :1] @ solved).real.ravel())
