@@ -52,7 +52,7 @@ class Privacy:
     Notes
     -----
     *Privacy.* With G the prefilter and v = G u + n, n white Gaussian of standard deviation ``noise_std(G)``, anything
-    computed from v alone is (epsilon, delta)-differentially private (Le Ny 2013, Theorems 1 and 5), also when the
+    computed from v alone is (epsilon, delta)-differentially private (Le Ny 2013, Theorems 1 and 4), also when the
     input depends on earlier outputs. This class computes in floating point; it is a calibration, not a release.
 
     Examples

@@ -17,7 +17,7 @@ Newton = Callable[[Complex], tuple[Complex, Complex, Array]]
 
 _MAX_ROUNDS = 300
 _ROUNDING = 1e-15
-_AT_ZERO = 1e-50  # a step so short ends at the origin
+_AT_ZERO = 1e-50  # a distance so short is none
 _LARGEST_MATRIX = 2**22  # elements: what the differences of many zeros take in memory
 _LONG = 32  # degree above which the n³ of a companion matrix is much
 _TURN = 0.7  # radians: starts off every axis of symmetry
@@ -61,7 +61,7 @@ def _repulsion(z: Complex, which: NDArray[np.intp], mirrored: bool) -> Complex:
     for part in np.array_split(np.arange(len(which)), 1 + len(which) * len(z) // _LARGEST_MATRIX):
         own = z[which[part], None]
         apart = own - z
-        apart[apart == 0] = np.inf
+        apart[np.abs(apart) < _AT_ZERO] = np.inf
         result[part] = (1 / apart).sum(axis=1)
         if mirrored:
             result[part] += (z.conj() / (own * z.conj() - 1)).sum(axis=1)

@@ -124,7 +124,7 @@ def sum_zeros(a: ArrayLike, b: ArrayLike, weight: float) -> Complex:
 def _product(roots: Complex, z: Complex) -> tuple[Complex, Complex]:
     """Π(z - root)(1 - root* z) and its derivative."""
     inside, outside = z[:, None] - roots, 1 - roots.conj() * z[:, None]
-    inside[inside == 0] = outside[outside == 0] = _TINY
+    inside[np.abs(inside) < _TINY] = outside[np.abs(outside) < _TINY] = _TINY
     value = np.prod(inside * outside, axis=1)
     return value, value * (1 / inside - roots.conj() / outside).sum(axis=1)
 

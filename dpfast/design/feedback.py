@@ -73,7 +73,7 @@ def decision_feedback(
     Returns
     -------
     Mechanism
-        ``ideal_mse`` *assumes error-free decisions* (Le Ny 2013, equation (15)): at strong privacy no receiver comes
+        ``ideal_mse`` *assumes error-free decisions* (Le Ny 2013, equation (10)): at strong privacy no receiver comes
         near it, and wrong decisions, fed back and integrated by F, can make the real error larger than that of any
         linear mechanism. ``predicted_mse`` is None: only simulation tells.
 
@@ -189,7 +189,7 @@ class IdealFeedback(NamedTuple):
 
 
 def ideal_feedback(target: Filter, privacy: Privacy, model: Model, prefilter: Filter) -> IdealFeedback:
-    """The formulas of Le Ny 2013, equations (13) to (15), behind a given prefilter.
+    """The formulas of Le Ny 2013, equations (9) and (10), behind a given prefilter.
 
     B = Q/(Q_u Q_F), where Q, Q_u and Q_F are the canonical factors of P_u|G|²/σ² + 1, P_u and |F|².
 

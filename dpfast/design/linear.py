@@ -39,7 +39,7 @@ def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, n
 
     Model
     -----
-    H = F/G, MSE = c²‖G‖₂²‖F/G‖₂² ≥ c²<|F|>², reached by |G|² ∝ |F| (Le Ny 2013, Theorem 6). F may have zeros on and
+    H = F/G, MSE = c²‖G‖₂²‖F/G‖₂² ≥ c²<|F|>², reached by |G|² ∝ |F| (Le Ny 2013, Theorem 5). F may have zeros on and
     outside of the circle: 1/G stays stable.
 
     Parameters
@@ -136,7 +136,7 @@ def lmmse(
 
     Model
     -----
-    Smoother: H = P_u F G* / (P_u|G|² + σ²) (Le Ny 2013, equation (7), with the d² that its display drops) behind the G
+    Smoother: H = P_u F G* / (P_u|G|² + σ²) (Le Ny 2013, equation (4), with the d² that its display drops) behind the G
     that is optimal for it. Finite lag D: H = [z^{-D} P_u F G* / Q*]₊ / Q with P_v = |Q|², behind the G of the smoother
     with its zero band filled: |G|² ∝ x + θ, θ ≥ 0 the one with the least MSE at this lag. (Where x is zero G would be
     a brick wall, which no causal receiver can use.)

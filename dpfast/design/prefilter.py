@@ -104,7 +104,7 @@ class WaterFilling(NamedTuple):
 
 
 def zero_forcing_mse(problem: Problem) -> float:
-    """c² <|F|>² (Le Ny 2013, Theorem 6), reached by |G|² ∝ |F|."""
+    """c² <|F|>² (Le Ny 2013, Theorem 5), reached by |G|² ∝ |F|."""
     grid = problem.grid()
     return problem.cost * grid.mean(problem.gain(grid.omega)) ** 2
 
@@ -113,7 +113,7 @@ def smoother_water_filling(problem: Problem) -> WaterFilling:
     """The prefilter that is best in front of a non-causal Wiener filter.
 
     With K = HG: |K| = (|F| - c²m/P_u)₊, m = <|K|>, x = |K|/m, MSE = <P_u (|F| - |K|)²> + c²m². It is the solution of
-    the program of Le Ny 2013, equation (9).
+    the program of Le Ny 2013, equation (7).
     """
 
     def margin(m: float, omega: Array) -> Array:
@@ -136,7 +136,7 @@ def smoother_water_filling(problem: Problem) -> WaterFilling:
 def feedback_water_filling(problem: Problem) -> WaterFilling:
     """The prefilter that is best for the error-free approximation of decision feedback.
 
-    x = (μ - c²/P_u)₊ with <x> = 1 maximises <ln(P_u x/c² + 1)>: Le Ny 2013, equation (16). It does not depend on F.
+    x = (μ - c²/P_u)₊ with <x> = 1 maximises <ln(P_u x/c² + 1)>: Le Ny 2013, equation (11). It does not depend on F.
     """
 
     def margin(mu: float, omega: Array) -> Array:
@@ -196,7 +196,7 @@ def canonical_factor(filter: Filter) -> tuple[float, Filter]:
 def feedback_mse(problem: Problem, grid: Grid, x: Array) -> float:
     """γ_u² γ_F² exp(-<ln(P_u x/c² + 1)>), the error of ideal decision feedback *assuming error-free decisions*.
 
-    Le Ny 2013, equation (15).
+    Le Ny 2013, equation (10).
     """
     return problem.log_mean_output * math.exp(-grid.mean(np.log1p(problem.psd(grid.omega) * x / problem.cost)))
 

@@ -82,7 +82,7 @@ def lmmse_program(
     constraints: Constraints | None = None,
     solver: str = "CLARABEL",
 ) -> Program:
-    """Minimise <P_u|F|² / (P_u x/c² + 1)> over x ≥ 0 with <x> = 1 (Le Ny 2013, equation (9)).
+    """Minimise <P_u|F|² / (P_u x/c² + 1)> over x ≥ 0 with <x> = 1 (Le Ny 2013, equation (7)).
 
     The paper's prefilter for the LMMSE mechanism, on the nodes of a graded grid instead of a uniform one; without
     further constraints the optimum is the closed form behind :func:`dpfast.lmmse`.
@@ -142,7 +142,7 @@ def feedback_program(
     constraints: Constraints | None = None,
     solver: str = "CLARABEL",
 ) -> Program:
-    """Maximise <ln(P_u x/c² + 1)> over x ≥ 0 with <x> = 1 (Le Ny 2013, equation (16)).
+    """Maximise <ln(P_u x/c² + 1)> over x ≥ 0 with <x> = 1 (Le Ny 2013, equation (11)).
 
     The paper's prefilter for ideal decision feedback; ``mse`` *assumes error-free decisions*. Parameters and errors as
     for :func:`lmmse_program` (target, privacy, model, constraints, solver); the solver needs exponential cones.
