@@ -19,7 +19,7 @@ def x():
 
 
 def factors(taps=(1.0,), sections=(), recursion=(1.0,)):
-    return chain.Factors(*dp.Filter.from_factors(taps, sections, recursion).factors)
+    return dp.Filter.from_factors(taps, sections, recursion).factors
 
 
 @pytest.mark.parametrize("n_sections", [1, 4, 8])

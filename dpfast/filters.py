@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from dpfast import _validate
+from dpfast._kernels.linear import Factors
 from dpfast._validate import Array
 from dpfast.errors import UnstableFilterError
 from dpfast.quadrature import graded_grid
@@ -97,7 +98,7 @@ class Filter:
         raise AttributeError("a Filter is immutable")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Filter.from_factors, self.factors
+        return Filter.from_factors, tuple(self.factors)
 
     @classmethod
     def from_factors(cls, taps: ArrayLike = (1.0,), sections: ArrayLike = (), recursion: ArrayLike = (1.0,)) -> Self:
@@ -202,9 +203,9 @@ class Filter:
         return _validate.frozen(trim(functools.reduce(np.convolve, self._sections[:, 3:], self._recursion)))
 
     @property
-    def factors(self) -> tuple[Array, Array, Array]:
+    def factors(self) -> Factors:
         """Numerator taps, second-order sections (n, 6) and recursion: what runs, in this order."""
-        return self._taps, self._sections, self._recursion
+        return Factors(self._taps, self._sections, self._recursion)
 
     @property
     def sos(self) -> Array:

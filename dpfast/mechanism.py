@@ -92,7 +92,7 @@ class LinearReceiver:
 
     def compiled(self) -> chain.LinearReceiver:
         """What the Monte Carlo chain runs."""
-        return chain.LinearReceiver(_factors(self.filter), _factors(self.target), self.mean, self.lag)
+        return chain.LinearReceiver(self.filter.factors, self.target.factors, self.mean, self.lag)
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ class Smoother:
     def estimate(self, v: Array) -> tuple[Array, Array | None]:
         """Estimate from v (streams, time)."""
         out = v.copy()
-        chain.Linear(_factors(self.forward), len(v)).run(out)
-        out = np.ascontiguousarray(chain.backward(_factors(self.backward), out))
-        chain.Offset(_factors(self.target), self.mean, 0).add(out)
+        chain.Linear(self.forward.factors, len(v)).run(out)
+        out = np.ascontiguousarray(chain.backward(self.backward.factors, out))
+        chain.Offset(self.target.factors, self.mean, 0).add(out)
         return out, None
 
     def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
@@ -127,9 +127,9 @@ class Smoother:
     def compiled(self) -> chain.SmootherReceiver:
         """What the Monte Carlo chain runs; B is cut where it has decayed to 1e-11."""
         return chain.SmootherReceiver(
-            _factors(self.forward),
-            _factors(self.backward),
-            _factors(self.target),
+            self.forward.factors,
+            self.backward.factors,
+            self.target.factors,
             self.mean,
             self.backward.settling_time(_CUT),
         )
@@ -160,7 +160,7 @@ class DecisionFeedback:
         decisions = v.copy()
         chain.FeedbackStage(self.compiled(), len(v)).decide(decisions)
         out = decisions.copy()
-        chain.Linear(_factors(self.target), len(v)).run(out)
+        chain.Linear(self.target.factors, len(v)).run(out)
         return out, decisions
 
     def response(self, omega: ArrayLike) -> None:
@@ -185,11 +185,7 @@ class DecisionFeedback:
             soft=self.decision == "soft",
             lag=self.lag,
         )
-        return chain.FeedbackReceiver(equalizer, _factors(self.target), self.mean)
-
-
-def _factors(x: Filter) -> chain.Factors:
-    return chain.Factors(*x.factors)
+        return chain.FeedbackReceiver(equalizer, self.target.factors, self.mean)
 
 
 # --- the mechanism --------------------------------------------------------------------------------
@@ -338,18 +334,14 @@ class Mechanism:
         return Paths(privatized.reshape(x.shape), estimate.reshape(x.shape), decided, self.lag or 0)
 
     def _privatize(self, u: Array, seed: int, first: int) -> Array:
-        """The only stage that sees u: v = G (u - mean) + n."""
-        v, noise = u - self.receiver.mean, np.empty(u.shape)
-        chain.Linear(_factors(self.prefilter), len(u)).run(v)
+        """V from u: nothing else here takes u."""
+        noise = np.empty(u.shape)
         chain.Noise(seed, first, len(u)).run(noise)
-        v += self.noise_std * noise
-        return v
+        return chain.Privatizer(self.link(0), len(u)).privatize(u, noise)
 
     def link(self, target: int) -> chain.Link:
         """What the Monte Carlo chain runs; `target` is the index of the target there."""
-        return chain.Link(
-            target, self.receiver.mean, _factors(self.prefilter), self.noise_std, self.receiver.compiled()
-        )
+        return chain.Link(target, self.receiver.mean, self.prefilter.factors, self.noise_std, self.receiver.compiled())
 
     def summary(self) -> str:
         """A few lines for people."""

@@ -307,7 +307,7 @@ class ARMA(_Shaped):
         """What the compiled simulation draws from."""
         a, b, _, _ = self.shaping.state_space()
         root = _stationary_root(a, b) if len(a) else np.zeros((0, 0))
-        return chain.GaussianSource(chain.Factors(*self.shaping.factors), root, self.mean, self.levels)
+        return chain.GaussianSource(self.shaping.factors, root, self.mean, self.levels)
 
 
 def _stationary_root(a: Array, b: Array) -> Array:

@@ -259,7 +259,7 @@ def default_burn_in(mechanisms: Sequence[Mechanism]) -> int:
 def _study(mechanisms: tuple[Mechanism, ...], model: Model, burn_in: int, n_samples: int) -> chain.Study:
     targets = list(dict.fromkeys(m.target for m in mechanisms))
     links = tuple(m.link(targets.index(m.target)) for m in mechanisms)
-    return chain.Study(model.source(), tuple(chain.Factors(*x.factors) for x in targets), links, burn_in, n_samples)
+    return chain.Study(model.source(), tuple(x.factors for x in targets), links, burn_in, n_samples)
 
 
 def _simulate(study: chain.Study, n_streams: int, seed: int, n_threads: int | None, progress: bool) -> Array:
@@ -271,12 +271,12 @@ def _simulate(study: chain.Study, n_streams: int, seed: int, n_threads: int | No
     bar = _bar(n_streams, study) if progress else None
 
     def task(first: int, count: int, check: Any) -> None:
-        for result in chain.squared_errors(study, seed, first, count):
+        def advance(n_samples: int) -> None:
             check()
-            if not isinstance(result, int):
-                errors[:, first : first + count] = result
-            elif bar is not None:
-                bar.update(count * result)
+            if bar is not None:
+                bar.update(count * n_samples)
+
+        errors[:, first : first + count] = chain.squared_errors(study, seed, first, count, advance)
 
     try:
         threads.for_ranges(task, n_streams, block, n_threads)

@@ -10,7 +10,7 @@ Every mechanism sees the same input and the same unit noise (common random numbe
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -315,29 +315,42 @@ class Study(NamedTuple):
     n_samples: int
 
 
+class Privatizer:
+    """The only stage that sees u: v = G (u - centre) + noise_std · n."""
+
+    def __init__(self, link: Link, n_streams: int) -> None:
+        self.centre, self.noise_std = link.centre, link.noise_std
+        self.prefilter = Linear(link.prefilter, n_streams)
+
+    def privatize(self, u: Array, noise: Array) -> Array:
+        """The next chunk of v, from unit noise."""
+        v = u - self.centre
+        self.prefilter.run(v)
+        v += self.noise_std * noise
+        return v
+
+
 class _Running:
     """A mechanism under way: its stages, and the target outputs that wait for their estimates."""
 
     def __init__(self, link: Link, n_streams: int) -> None:
         self.link = link
-        self.prefilter = Linear(link.prefilter, n_streams)
+        self.privatizer = Privatizer(link, n_streams)
         self.receiver = link.receiver.start(n_streams)
         self.waiting = Fifo(n_streams, link.receiver.delay)
         self.squares = np.zeros(n_streams)
 
     def step(self, u: Array, noise: Array, y: Array, window: slice) -> None:
         """Add the squared errors of the estimates of y that leave in this chunk and lie in the window."""
-        x = u - self.link.centre
-        self.prefilter.run(x)
-        x += self.link.noise_std * noise
+        x = self.privatizer.privatize(u, noise)
         self.receiver.run(x)
         self.waiting.put(y)
         x -= self.waiting.take(x.shape[1])
         linear.add_squares(x, window.start, window.stop, self.squares)
 
 
-def squared_errors(study: Study, seed: int, first: int, n_streams: int) -> Iterator[int | Array]:
-    """Simulate a block of streams; the length of each chunk, then the mean squared errors (mechanisms, streams)."""
+def squared_errors(study: Study, seed: int, first: int, n_streams: int, advance: Callable[[int], None]) -> Array:
+    """Simulate a block of streams; mean squared errors (mechanisms, streams). `advance` hears of every chunk."""
     source, noise = study.source.start(seed, first, n_streams), Noise(seed, first, n_streams)
     targets = [Linear(x, n_streams) for x in study.targets]
     running = [_Running(link, n_streams) for link in study.links]
@@ -353,8 +366,8 @@ def squared_errors(study: Study, seed: int, first: int, n_streams: int) -> Itera
             shift = start - mechanism.link.receiver.delay
             window = slice(*(min(max(t - shift, 0), size) for t in (study.burn_in, end)))
             mechanism.step(u, n, outputs[mechanism.link.target], window)
-        yield size
-    yield np.stack([mechanism.squares for mechanism in running]) / study.n_samples
+        advance(size)
+    return np.stack([mechanism.squares for mechanism in running]) / study.n_samples
 
 
 def _run(stage: Stage, x: Array) -> Array:

@@ -43,7 +43,7 @@ SOURCES = {
 
 
 def factors(x):
-    return chain.Factors(*x.factors)
+    return x.factors
 
 
 def noise(*shape, seed=0):
@@ -212,8 +212,10 @@ def study(names, burn_in=20, n_samples=150, targets=(TARGET,)):
 
 
 def squared_errors(*arguments):
-    *chunks, errors = chain.squared_errors(*arguments)
-    assert all(isinstance(x, int) for x in chunks)
+    lengths = []
+    errors = chain.squared_errors(*arguments, lengths.append)
+    assert lengths
+    assert min(lengths) > 0
     return errors
 
 

@@ -96,7 +96,7 @@ def test_the_state_is_that_of_state_space(name):
 def test_filters_of_any_order_equal_scipy(order):
     roots = 0.9 * np.exp(2j * np.pi * (np.arange(order) + 0.5) / order)  # order 40 runs as one recursion
     f, x = Filter([0.5, 1, 2], np.poly(roots).real), noise(2, 300)
-    np.testing.assert_allclose(run(Factors(*f.factors), x), signal.lfilter(f.b, f.a, x), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(run(f.factors, x), signal.lfilter(f.b, f.a, x), rtol=1e-10, atol=1e-10)
 
 
 @given(
