@@ -17,6 +17,7 @@ from dpfast.errors import DataError, MissingExtraError
 from dpfast.filters import Filter
 from dpfast.privacy import Privacy
 
+MAX_SAMPLES = 100_000
 SPEC = "moving-average:12, exponential:0.9, ba:1,0.995/1,-0.995, or a JSON file with b and a"
 
 
@@ -43,8 +44,8 @@ def parse_target(spec: str) -> Filter:
     try:
         if colon and kind == "moving-average":
             n = int(rest)
-            if n < 1:
-                raise ValueError(f"a moving average needs at least 1 sample, got {n}")
+            if not 1 <= n <= MAX_SAMPLES:
+                raise ValueError(f"a moving average must be of 1 to {MAX_SAMPLES} samples, got {n}")
             return Filter(np.full(n, 1 / n))
         if colon and kind == "exponential":
             return Filter([1 - float(rest)], [1, -float(rest)])
@@ -60,9 +61,9 @@ def _target_file(path: Path) -> Filter:
     if not path.is_file():
         raise ValueError(f"target must be {SPEC}, got {str(path)!r}")
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(path.read_text(encoding="utf-8"))
         return Filter(content["b"], content.get("a", [1.0]))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f'target file {path} must be JSON like {{"b": [1], "a": [1, -0.9]}}: {error}') from None
 
 
@@ -170,8 +171,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"dpfast: error: {' '.join(str(error).split())}", file=sys.stderr)
             return 2
         except KeyboardInterrupt:
-            print("dpfast: interrupted, nothing written", file=sys.stderr)
+            print("dpfast: interrupted", file=sys.stderr)
             return 130
+        except MemoryError:
+            print("dpfast: error: not enough memory: take a longer period or fewer streams", file=sys.stderr)
+            return 2
     return 0
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import signal
 
+from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.design.feedback import decision_feedback
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
@@ -17,9 +16,9 @@ from dpfast.events import EventCounts
 from dpfast.filters import Filter
 from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA
-from dpfast.montecarlo import half_width
+from dpfast.montecarlo import Result
 from dpfast.privacy import Privacy
-from dpfast.report import Folder, Table, figure, plot_path
+from dpfast.report import Folder, Table, figure, plot_path, png
 
 BANNER = (
     "AN EVALUATION, NOT A RELEASE: these outputs contain the data, unprotected.",
@@ -29,6 +28,8 @@ LAG = 5
 CONFIDENCE = 0.95
 COLUMNS = ("series", "mechanism", "lag", "RMSE", "low", "high", "predicted", "spread of true output", "RMSE / spread")
 SHOWN_DAYS = 7
+MAX_PANELS = 12
+MAX_LEVELS = 1000
 
 
 @dataclass(frozen=True)
@@ -37,55 +38,73 @@ class Outcome:
 
     series: str
     mechanism: Mechanism
-    squared_error: Array  # of each noise draw
+    result: Result  # a stream is a draw of the noise
     spread: float
     estimate: Array
 
-    @property
-    def rmse(self) -> float:
-        """Over all bins and noise draws."""
-        return math.sqrt(self.squared_error.mean())
-
     def cells(self) -> tuple[Any, ...]:
         """A row of the table."""
-        half, mse = half_width(self.squared_error, CONFIDENCE), float(self.squared_error.mean())
-        interval = math.sqrt(max(0.0, mse - half)), math.sqrt(mse + half)
-        lag = "smoother" if self.mechanism.lag is None else str(self.mechanism.lag)
-        relative = self.rmse / self.spread if self.spread else None
-        m = self.mechanism
-        return self.series, m.name, lag, self.rmse, *interval, m.predicted_rmse, self.spread, relative
+        m, result = self.mechanism, self.result
+        lag = "smoother" if m.lag is None else str(m.lag)
+        relative = result.rmse / self.spread if self.spread else None
+        return self.series, m.name, lag, result.rmse, *result.interval, result.predicted_rmse, self.spread, relative
 
 
 def run(
     counts: EventCounts, target: Filter, privacy: Privacy, folder: Folder, *, order: int, draws: int, seed: int
 ) -> str:
     """Evaluate every mechanism on every series, add the files to the folder, and return what is printed."""
-    outputs = np.asarray(signal.lfilter(target.b, target.a, counts.counts))
+    check(counts, order)
+    outputs = target.filter(counts.counts)
     outcomes = [
         outcome
-        for name, u, y in zip(counts.series, counts.counts, outputs, strict=True)
-        for outcome in evaluate_series(name, u, y, mechanisms(name, u, target, privacy, order), draws, seed)
+        for i, (name, u, y) in enumerate(zip(counts.series, counts.counts, outputs, strict=True))
+        for outcome in evaluate_series(name, u, y, mechanisms(u, target, privacy, order), draws, noise_seed(seed, i))
     ]
     table = Table(COLUMNS, tuple(x.cells() for x in outcomes))
     footer = (
         f"{counts.counts.shape[1]} bins of {counts.period.astype('timedelta64[s]').item()} from {counts.start}; "
         f"RMSE over all bins and {draws} noise draws (seed {seed}), with {CONFIDENCE:.0%} intervals over the draws; "
         f"models: AR({order}) fitted to each series; epsilon {privacy.epsilon:g}, delta {privacy.delta:g}."
+        f"{_left_out(counts)}"
     )
     text = "\n".join(BANNER)
     folder.add("evaluation.csv", table.csv(BANNER))
     folder.add("evaluation.md", f"**{text}**\n\n{table.markdown()}\n\n{footer}\n")
-    folder.add("outputs.csv", _outputs(counts, outputs, outcomes))
-    folder.add("outputs.png", _picture(counts, outputs, outcomes))
+    folder.add("outputs.csv", _outputs(counts, outputs, outcomes).csv(BANNER))
+    folder.add("outputs.png", png(_picture(counts, outputs, outcomes)))
     return f"{text}\n\n{table.text()}\n\n{footer}"
 
 
-def mechanisms(name: str, u: Array, target: Filter, privacy: Privacy, order: int) -> list[Mechanism]:
+def check(counts: EventCounts, order: int) -> None:
+    """Refuse series to which nothing can be fitted, before any work."""
+    shortest, n_bins = max(order, LAG), counts.counts.shape[1]
+    if n_bins <= shortest:
+        raise DataError(f"the log must span more than {shortest} periods, got {n_bins}: shorten the period")
+    for name, u in zip(counts.series, counts.counts, strict=True):
+        if u.min() == u.max():
+            raise DataError(f"series {name!r} must vary, got the same count in every period: there is nothing to fit")
+
+
+def noise_seed(seed: int, series: int) -> int:
+    """Every series has noise of its own."""
+    return _validate.seed(np.random.default_rng([seed, series]))
+
+
+def has_levels(u: Array) -> bool:
+    """Whether decision feedback can tell the counts apart: whole numbers, not too many."""
+    return bool(np.array_equal(u, np.rint(u)) and u.max() < MAX_LEVELS)
+
+
+def _left_out(counts: EventCounts) -> str:
+    names = [name for name, u in zip(counts.series, counts.counts, strict=True) if not has_levels(u)]
+    if not names:
+        return ""
+    return f" No decision feedback, which needs whole counts below {MAX_LEVELS}, for {', '.join(names)}."
+
+
+def mechanisms(u: Array, target: Filter, privacy: Privacy, order: int) -> list[Mechanism]:
     """Every mechanism, designed for the model fitted to one series."""
-    if len(u) <= max(order, LAG):
-        raise DataError(f"the log must span more than {max(order, LAG)} periods, got {len(u)}: shorten the period")
-    if u.min() == u.max():
-        raise DataError(f"series {name!r} must vary, got the same count in every period: there is nothing to fit")
     model = ARMA.fit(u, order)
     designs = [
         zero_forcing(target, privacy),
@@ -95,7 +114,7 @@ def mechanisms(name: str, u: Array, target: Filter, privacy: Privacy, order: int
         input_perturbation(target, privacy),
         output_perturbation(target, privacy),
     ]
-    if np.array_equal(u, np.rint(u)):
+    if has_levels(u):
         counted = ARMA.fit(u, order, levels=np.arange(u.max() + 1))
         prefilter = designs[3].prefilter
         for decision in ("soft", "quantizer"):
@@ -114,40 +133,40 @@ def evaluate_series(name: str, u: Array, y: Array, designs: list[Mechanism], dra
         lag = mechanism.lag or 0
         estimate = mechanism.simulate(copies, seed=seed).estimate[:, lag:]
         error = ((estimate - y[: len(y) - lag]) ** 2).mean(axis=1)
+        result = Result(mechanism.name, mechanism.predicted_rmse, error, CONFIDENCE)
         aligned = np.concatenate([estimate[0], np.full(lag, np.nan)])
-        outcomes.append(Outcome(name, mechanism, error, float(y.std()), aligned))
+        outcomes.append(Outcome(name, mechanism, result, float(y.std()), aligned))
     return outcomes
 
 
-def _outputs(counts: EventCounts, outputs: Array, outcomes: list[Outcome]) -> str:
+def _outputs(counts: EventCounts, outputs: Array, outcomes: list[Outcome]) -> Table:
     """True output and one draw of every mechanism's estimate of it, by time and series."""
     names = list(dict.fromkeys(x.mechanism.name for x in outcomes))
-    times = np.datetime_as_string(counts.times(), unit="s")
-    lines = [f"# {line}" for line in BANNER]
-    lines.append(",".join(["time", "series", "true output", *(f"private: {x}" for x in names)]))
+    times = np.datetime_as_string(counts.times(), unit="s").tolist()
+    rows: list[tuple[Any, ...]] = []
     for series, y in zip(counts.series, outputs, strict=True):
         estimates = {x.mechanism.name: x.estimate for x in outcomes if x.series == series}
         missing = np.full(len(y), np.nan)
-        values = np.column_stack([y, *(estimates.get(x, missing) for x in names)])
-        label = f'"{series.replace(chr(34), chr(34) * 2)}"' if any(c in series for c in ',"\n\r') else series
-        for time, row in zip(times, values.tolist(), strict=True):
-            lines.append(f"{time},{label}," + ",".join("" if x != x else f"{x:.6g}" for x in row))
-    return "\n".join(lines) + "\n"
+        values = np.column_stack([y, *(estimates.get(x, missing) for x in names)]).tolist()
+        shown = ([None if x != x else f"{x:.6g}" for x in row] for row in values)
+        rows += [(time, series, *row) for time, row in zip(times, shown, strict=True)]
+    return Table(("time", "series", "true output", *(f"private: {x}" for x in names)), tuple(rows))
 
 
 def _picture(counts: EventCounts, outputs: Array, outcomes: list[Outcome]) -> Any:
     """The last days of every series: true output, zero forcing, and the best mechanism of finite lag."""
     shown = int(min(outputs.shape[1], max(2, np.timedelta64(SHOWN_DAYS, "D") // counts.period)))
-    n_panels = min(len(counts.series), 12)
+    n_panels = min(len(counts.series), MAX_PANELS)
     drawn, axes = figure(n_panels, 1, height=1.9)
     times = counts.times()[-shown:]
     for ax, series, y in zip(axes[:, 0], counts.series, outputs, strict=False):
         causal = {x.mechanism.name: x for x in outcomes if x.series == series and x.mechanism.lag is not None}
-        best = min(causal.values(), key=lambda x: x.rmse)
+        best = min(causal.values(), key=lambda x: x.result.rmse)
         names = dict.fromkeys(["LZF", best.mechanism.name])
         estimates = {f"private, {name}": causal[name].estimate[-shown:] for name in names}
         plot_path(ax, times, y[-shown:], estimates, series)
         ax.tick_params(axis="x", rotation=20)
     drawn.set_figwidth(9)
-    drawn.suptitle("Evaluation on the data themselves: not for release", fontsize=10)
+    more = f"; the first {n_panels} of {len(counts.series)} series" if n_panels < len(counts.series) else ""
+    drawn.suptitle(f"Evaluation on the data themselves: not for release{more}", fontsize=10)
     return drawn

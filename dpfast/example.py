@@ -8,7 +8,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy import signal
 
 from dpfast._validate import Array
 from dpfast.design.feedback import decision_feedback
@@ -19,7 +18,7 @@ from dpfast.mechanism import Decision, DecisionFeedback, Mechanism
 from dpfast.models import ARMA, MarkovChain, Model
 from dpfast.montecarlo import Study, monte_carlo
 from dpfast.privacy import Calibration, Privacy
-from dpfast.report import Folder, Table, figure, plot_magnitudes, plot_path
+from dpfast.report import Folder, Table, figure, plot_magnitudes, plot_path, png
 
 TARGET = Filter([1, 0.995], [1, -0.995])
 EPSILON, DELTA = math.log(3), 0.05
@@ -100,8 +99,8 @@ def run(folder: Folder, *, n_streams: int, n_samples: int, seed: int, progress: 
     )
     paths, drawn = _paths(rows, seed)
     folder.add("paths.csv", paths.csv())
-    folder.add("paths.png", drawn)
-    folder.add("prefilters.png", _prefilters(rows))
+    folder.add("paths.png", png(drawn))
+    folder.add("prefilters.png", png(_prefilters(rows)))
     return f"{table.text()}\n\n{footer}\n\n{errata}"
 
 
@@ -160,7 +159,7 @@ def _paths(rows: list[Row], seed: int) -> tuple[Table, Any]:
     }
     window = slice(3000, 3600)  # after the start of every filter, and well before the end, which a smoother feels
     u = CHAIN.sample(1, 4600, seed=seed)[0]
-    columns: dict[str, Array] = {"t": np.arange(600.0), "true output": _filtered(u)[window]}
+    columns: dict[str, Array] = {"t": np.arange(600.0), "true output": TARGET.filter(u)[window]}
     drawn, axes = figure(3, 2, sharex=True, height=1.9)
     for ax, (name, mechanism) in zip(axes.ravel(), panels.items(), strict=True):
         # every panel shows the estimate of y_t, whenever it was known
@@ -170,10 +169,6 @@ def _paths(rows: list[Row], seed: int) -> tuple[Table, Any]:
         ax.set_xlabel("t", fontsize=8)
     drawn.suptitle("Sample paths over the true output (black); ε = ln 3, δ = 0.05, κ of the paper", fontsize=10)
     return Table(tuple(columns), tuple(zip(*(x.tolist() for x in columns.values()), strict=True))), drawn
-
-
-def _filtered(u: Array) -> Array:
-    return np.asarray(signal.lfilter(TARGET.b, TARGET.a, u))
 
 
 def _find(rows: list[Row], family: str, prefilter: str, decision: str | None = None, lag: int | None = 0) -> Mechanism:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from dpfast import _validate
+from dpfast._kernels import linear
 from dpfast._kernels.linear import Factors
 from dpfast._validate import Array
 from dpfast.errors import UnstableFilterError
@@ -248,6 +249,21 @@ class Filter:
         z = np.exp(-1j * _validate.array("omega", omega))
         ends = polynomial(self._taps, z) / polynomial(self._recursion, z)
         return ends * cascade_response(self._sections, z)
+
+    def filter(self, x: ArrayLike) -> Array:
+        """The output for inputs (..., time), from zero state; as :func:`scipy.signal.lfilter`, but by factors.
+
+        Examples
+        --------
+        >>> Filter([1], [1, -0.5]).filter([1, 0, 0]).tolist()
+        [1.0, 0.5, 0.25]
+        """
+        out = _validate.array("x", x)
+        if out.ndim == 0:
+            raise ValueError("x must be an array (..., time), got a number")
+        streams = out.reshape(math.prod(out.shape[:-1]), out.shape[-1])
+        linear.run(self.factors, np.zeros((len(streams), self.factors.n_states)), streams)
+        return out
 
     def impulse(self, n: int) -> Array:
         """The first `n` samples of the impulse response."""

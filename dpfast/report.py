@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import os
 import tempfile
@@ -68,52 +69,55 @@ def _cell(x: Any) -> str:
 
 
 class Folder:
-    """An output folder: checked at once, written at the end, every file whole or not at all."""
+    """An output folder: checked at once, made and written at the end, all files or none."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._files: dict[str, bytes] = {}
+        there = next(x for x in (self.path, *self.path.absolute().parents) if x.exists())
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.path):
+            with tempfile.TemporaryFile(dir=there):
                 pass
         except OSError as error:
-            raise DataError(f"cannot write to the folder {self.path}: {error.strerror}; choose another one") from None
+            raise self._refused(error) from None
 
-    def add(self, name: str, content: str | bytes | Any) -> None:
-        """Text, bytes, or a matplotlib figure, under a file name."""
-        if isinstance(content, str):
-            content = content.encode()
-        elif not isinstance(content, bytes):
-            buffer = io.BytesIO()
-            content.savefig(buffer, format="png", dpi=_DPI)
-            content = buffer.getvalue()
-        self._files[name] = content
+    def _refused(self, error: OSError) -> DataError:
+        return DataError(f"cannot write to the folder {self.path}: {error.strerror}; choose another one")
+
+    def add(self, name: str, content: str | bytes) -> None:
+        """Text or bytes, under a file name."""
+        self._files[name] = content.encode() if isinstance(content, str) else content
 
     def write(self) -> list[Path]:
         """Write all files and return their paths."""
-        written = []
-        for name, content in self._files.items():
-            handle, temporary = tempfile.mkstemp(dir=self.path)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(content)
-                Path(temporary).chmod(0o644)
-                written.append(Path(temporary).replace(self.path / name))
-            except BaseException:
-                Path(temporary).unlink(missing_ok=True)
-                raise
-        return written
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            # on the same file system, where a rename is one step; nothing is renamed before all is written
+            with tempfile.TemporaryDirectory(dir=self.path) as name:
+                for file, content in self._files.items():
+                    (Path(name) / file).write_bytes(content)
+                    if (self.path / file).is_dir():
+                        raise IsADirectoryError(errno.EISDIR, f"{file} is a folder there")
+                return [(Path(name) / file).replace(self.path / file) for file in self._files]
+        except OSError as error:
+            raise self._refused(error) from None
 
 
 # --- pictures -------------------------------------------------------------------------------------
 
 
-def figure(rows: int, columns: int = 1, *, height: float = 2.0, **options: Any) -> tuple[Any, Any]:
+def png(figure: Any) -> bytes:
+    """A matplotlib figure as a picture."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=_DPI)
+    return buffer.getvalue()
+
+
+def figure(rows: int, columns: int = 1, *, height: float = 2.0, sharex: bool = False) -> tuple[Any, Any]:
     """A figure without pyplot (no global state, no display), and its axes (rows, columns)."""
     module = _validate.optional("matplotlib.figure", "plot")
     result = module.Figure(figsize=(max(6, 4.5 * columns), height * rows + 0.5), layout="constrained")
-    axes = result.subplots(rows, columns, squeeze=False, **options)
+    axes = result.subplots(rows, columns, squeeze=False, sharex=sharex)
     for ax in axes.ravel():
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(alpha=0.25, linewidth=0.5)

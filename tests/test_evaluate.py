@@ -26,13 +26,13 @@ def poisson(n_series, n_bins):
 def test_errors_are_those_of_the_estimates_against_the_true_output():
     u = poisson(1, 400)[0].astype(float)
     y = signal.lfilter(TARGET.b, 1, u)
-    designs = evaluate.mechanisms("all", u, TARGET, PRIVACY, order=2)
+    designs = evaluate.mechanisms(u, TARGET, PRIVACY, order=2)
     for outcome in evaluate.evaluate_series("all", u, y, designs, draws=3, seed=5):
         lag = outcome.mechanism.lag or 0
         draws = outcome.mechanism.simulate(np.stack([u] * 3), seed=5).estimate
         error = draws[:, lag:] - y[: len(y) - lag]
-        np.testing.assert_allclose(outcome.squared_error, (error**2).mean(axis=1), rtol=1e-12)
-        np.testing.assert_allclose(outcome.rmse, np.sqrt((error**2).mean()), rtol=1e-12)
+        np.testing.assert_allclose(outcome.result.stream_mse, (error**2).mean(axis=1), rtol=1e-12)
+        np.testing.assert_allclose(outcome.result.rmse, np.sqrt((error**2).mean()), rtol=1e-12)
         np.testing.assert_array_equal(outcome.estimate[: len(y) - lag], draws[0, lag:])
         assert np.isnan(outcome.estimate[len(y) - lag :]).all()
 
@@ -40,10 +40,10 @@ def test_errors_are_those_of_the_estimates_against_the_true_output():
 def test_linear_mechanisms_do_as_predicted_on_data_like_the_model():
     u = poisson(1, 20_000)[0].astype(float)
     y = signal.lfilter(TARGET.b, 1, u)
-    designs = [x for x in evaluate.mechanisms("all", u, TARGET, PRIVACY, order=1) if x.predicted_rmse is not None]
+    designs = [x for x in evaluate.mechanisms(u, TARGET, PRIVACY, order=1) if x.predicted_rmse is not None]
     assert len(designs) == 6
     for outcome in evaluate.evaluate_series("all", u, y, designs, draws=8, seed=1):
-        assert outcome.rmse == pytest.approx(outcome.mechanism.predicted_rmse, rel=0.05)
+        assert outcome.result.rmse == pytest.approx(outcome.mechanism.predicted_rmse, rel=0.05)
 
 
 def test_every_series_and_mechanism_has_a_row_in_the_data_s_units(tmp_path):
@@ -64,17 +64,29 @@ def test_every_series_and_mechanism_has_a_row_in_the_data_s_units(tmp_path):
     assert float(outputs[301]["true output"]) == pytest.approx(u[1, :2].sum() / 4, rel=1e-5)
 
 
-def test_fractional_counts_have_no_decision_feedback():
-    u = poisson(1, 200)[0] + 0.5
-    names = [x.name for x in evaluate.mechanisms("all", u, TARGET, PRIVACY, order=1)]
-    assert not any("DFE" in name for name in names)
+@pytest.mark.parametrize("u", [poisson(1, 200) + 0.5, 1e11 * poisson(1, 200)], ids=["fractional", "huge"])
+def test_counts_without_few_levels_have_no_decision_feedback_and_the_text_says_so(tmp_path, u):
+    text = evaluate.run(counts(u), TARGET, PRIVACY, Folder(tmp_path), order=1, draws=2, seed=1)
+    assert "DFE" not in text
+    assert "No decision feedback, which needs whole counts below 1000, for all." in text
 
 
-def test_a_constant_or_too_short_series_is_refused_by_name():
+def test_every_series_has_noise_of_its_own(tmp_path):
+    u = np.repeat(poisson(1, 300), 2, axis=0)
+    folder = Folder(tmp_path)
+    evaluate.run(counts(u, ("a", "b")), TARGET, PRIVACY, folder, order=2, draws=2, seed=1)
+    folder.write()
+    rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
+    assert rows[0]["mechanism"] == rows[8]["mechanism"] == "LZF"
+    assert rows[0]["RMSE"] != rows[8]["RMSE"]
+
+
+def test_a_constant_or_too_short_series_is_refused_by_name(tmp_path):
+    both = np.stack([poisson(1, 100)[0], np.ones(100)])
     with pytest.raises(dp.DataError, match="'quiet'"):
-        evaluate.mechanisms("quiet", np.ones(100), TARGET, PRIVACY, order=2)
+        evaluate.run(counts(both, ("loud", "quiet")), TARGET, PRIVACY, Folder(tmp_path), order=2, draws=2, seed=1)
     with pytest.raises(dp.DataError, match="more than 12 periods, got 7"):
-        evaluate.mechanisms("short", np.arange(7.0), TARGET, PRIVACY, order=12)
+        evaluate.run(counts(np.arange(7.0)), TARGET, PRIVACY, Folder(tmp_path), order=12, draws=2, seed=1)
 
 
 @pytest.mark.slow_nojit

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpfast.errors import DataError
-from dpfast.report import Folder, Table, figure, plot_magnitudes, plot_path
+from dpfast.report import Folder, Table, figure, plot_magnitudes, plot_path, png
 
 TABLE = Table(("name", "value", "text"), (("a|b", 1.23456789, "x, y"), ("long name", None, 'quote "')))
 
@@ -33,7 +33,7 @@ def test_folder_writes_nothing_before_write(tmp_path):
     folder = Folder(tmp_path / "new" / "deep")
     folder.add("a.txt", "text")
     folder.add("b.bin", b"bytes")
-    assert list(folder.path.iterdir()) == []
+    assert not folder.path.parent.exists()
     assert [x.name for x in folder.write()] == ["a.txt", "b.bin"]
     assert (folder.path / "a.txt").read_text() == "text"
     assert (folder.path / "b.bin").read_bytes() == b"bytes"
@@ -45,6 +45,16 @@ def test_folder_overwrites_whole_files_and_leaves_no_temporary_ones(tmp_path):
         folder.add("a.txt", content)
         folder.write()
     assert [(x.name, x.read_text()) for x in tmp_path.iterdir()] == [("a.txt", "second")]
+
+
+def test_all_files_are_written_or_none(tmp_path):
+    folder = Folder(tmp_path)
+    folder.add("a.txt", "text")
+    folder.add("b.txt", "text")
+    (tmp_path / "b.txt").mkdir()
+    with pytest.raises(DataError, match=r"cannot write to the folder .*b.txt is a folder there; choose another one"):
+        folder.write()
+    assert [x.name for x in tmp_path.iterdir()] == ["b.txt"]
 
 
 def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path):
@@ -63,5 +73,5 @@ def test_figures_are_pictures(tmp_path):
     assert [x.get_text() for x in axes[0, 0].get_legend().get_texts()] == ["true output", "one", "two"]
     assert axes[1, 0].get_lines()[0].get_linestyle() == "--"
     folder = Folder(tmp_path)
-    folder.add("a.png", drawn)
+    folder.add("a.png", png(drawn))
     assert folder.write()[0].read_bytes().startswith(b"\x89PNG")
