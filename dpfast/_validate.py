@@ -15,12 +15,24 @@ from numpy.typing import ArrayLike, NDArray
 from dpfast.errors import MissingExtraError
 
 Array = NDArray[np.float64]
+LARGEST = 1e50  # products of squares of such numbers do not overflow
+SMALLEST = 1 / LARGEST
+MAX_LAG = 10_000
 
 
 def fail(name: str, must_be: str, got: object) -> ValueError:
     """The error for an argument that is not what it must be."""
+    return ValueError(f"{name} must be {must_be}, got {_described(got)}")
+
+
+def _described(got: object) -> str:
+    """A scalar as it is; of arrays and tables the kind and size, as they may be somebody's data."""
+    if isinstance(got, (list, tuple, dict)):
+        return f"a {type(got).__name__} of length {len(got)}"
+    if hasattr(got, "__array__") and np.ndim(got) > 0:
+        return f"a {type(got).__name__} of shape {np.shape(got)}"
     text = repr(got)
-    return ValueError(f"{name} must be {must_be}, got {text if len(text) <= 80 else text[:77] + '...'}")
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def number(name: str, value: Any, *, above: float = -math.inf, below: float = math.inf) -> float:
@@ -40,20 +52,21 @@ def number(name: str, value: Any, *, above: float = -math.inf, below: float = ma
     return result
 
 
-def integer(name: str, value: Any, minimum: int) -> int:
-    """An integer that is not below `minimum`."""
+def integer(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
+    """An integer that is not below `minimum` and not above `maximum`."""
+    must_be = f"an integer, at least {minimum}" + ("" if maximum is None else f" and at most {maximum}")
     try:
         result = operator.index(value)
     except TypeError:
-        raise fail(name, f"an integer, at least {minimum}", value) from None
-    if isinstance(value, (bool, np.bool_)) or result < minimum:
-        raise fail(name, f"an integer, at least {minimum}", value)
+        raise fail(name, must_be, value) from None
+    if isinstance(value, (bool, np.bool_)) or result < minimum or (maximum is not None and result > maximum):
+        raise fail(name, must_be, value)
     return result
 
 
 def lag(value: Any) -> int:
     """A lag in samples."""
-    return integer("lag", value, 0)
+    return integer("lag", value, 0, MAX_LAG)
 
 
 def choice(name: str, value: Any, options: Iterable[str]) -> str:
@@ -66,6 +79,8 @@ def choice(name: str, value: Any, options: Iterable[str]) -> str:
 
 def array(name: str, value: ArrayLike, *, ndim: int | None = None, empty: bool = True) -> Array:
     """A float64 copy of real, finite numbers. The message shows the shape or the dtype, never the data."""
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name} must not have masked values: fill or remove them")
     try:
         given = np.asarray(value)
     except ValueError:
@@ -80,6 +95,9 @@ def array(name: str, value: ArrayLike, *, ndim: int | None = None, empty: bool =
     if not np.isfinite(result).all():
         count = np.count_nonzero(~np.isfinite(result))
         raise ValueError(f"{name} must be finite, got {count} NaN or infinite values: remove or replace them")
+    if (np.abs(result) > LARGEST).any():
+        count = np.count_nonzero(np.abs(result) > LARGEST)
+        raise ValueError(f"{name} must be at most {LARGEST:g} in magnitude, got {count} larger values: scale it")
     return result
 
 

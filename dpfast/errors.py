@@ -1,5 +1,8 @@
 """Exceptions and warnings, each saying what to do about it."""
 
+import sys
+import warnings
+
 
 class DesignError(ValueError):
     """No mechanism with these arguments exists, or none was found."""
@@ -23,3 +26,11 @@ class MissingExtraError(ImportError):
 
 class ToleranceWarning(UserWarning):
     """A filter of the largest allowed order loses more than ``tolerance``; the message says how much."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn, at the line of the caller's that called the package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

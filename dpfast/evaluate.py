@@ -30,6 +30,7 @@ COLUMNS = ("series", "mechanism", "lag", "RMSE", "low", "high", "predicted", "sp
 SHOWN_DAYS = 7
 MAX_PANELS = 12
 MAX_LEVELS = 1000
+MAX_BINS = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def run(
     counts: EventCounts, target: Filter, privacy: Privacy, folder: Folder, *, order: int, draws: int, seed: int
 ) -> str:
     """Evaluate every mechanism on every series, add the files to the folder, and return what is printed."""
-    check(counts, order)
+    check(counts, order, draws)
     outputs = target.filter(counts.counts)
     outcomes = [
         outcome
@@ -76,11 +77,16 @@ def run(
     return f"{text}\n\n{table.text()}\n\n{footer}"
 
 
-def check(counts: EventCounts, order: int) -> None:
-    """Refuse series to which nothing can be fitted, before any work."""
+def check(counts: EventCounts, order: int, draws: int) -> None:
+    """Refuse series to which nothing can be fitted, or too many bins to hold, before any work."""
     shortest, n_bins = max(order, LAG), counts.counts.shape[1]
     if n_bins <= shortest:
         raise DataError(f"the log must span more than {shortest} periods, got {n_bins}: shorten the period")
+    if n_bins * draws > MAX_BINS:
+        raise DataError(
+            f"bins times draws must be at most {MAX_BINS:,}, got {n_bins:,} bins and {draws} draws: "
+            "choose a longer period, or fewer draws"
+        )
     for name, u in zip(counts.series, counts.counts, strict=True):
         if u.min() == u.max():
             raise DataError(f"series {name!r} must vary, got the same count in every period: there is nothing to fit")

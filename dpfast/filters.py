@@ -7,6 +7,7 @@ import math
 from typing import Any, Self
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
@@ -16,7 +17,7 @@ from dpfast._kernels.linear import Factors
 from dpfast._validate import Array
 from dpfast.errors import UnstableFilterError
 from dpfast.quadrature import graded_grid
-from dpfast.sections import cascade_response, factor_roots, make_sections, polynomial, section_roots, trim
+from dpfast.sections import cascade_response, factor_roots, make_sections, section_roots, trim
 
 MAX_POLE_RADIUS = 1 - 2e-5
 MAX_SECTION_POLES = 32  # more poles than this run as one direct-form recursion
@@ -151,7 +152,11 @@ class Filter:
             raise ValueError(f"a causal filter has no more zeros than poles, got {len(z)} and {len(p)}")
         delay = np.zeros(len(p) - len(z) + 1)
         delay[-1] = k
-        return cls.from_factors(delay, make_sections(z, p, 1.0))
+        try:
+            sections = make_sections(z, p, 1.0)
+        except ValueError:
+            raise ValueError("zeros and poles must come in conjugate pairs where they are complex") from None
+        return cls.from_factors(delay, sections)
 
     @classmethod
     def from_system(cls, system: Any) -> Self:
@@ -165,8 +170,10 @@ class Filter:
         ValueError
             For continuous-time, non-causal or several-input systems, and for anything else.
         """
-        dt = getattr(system, "dt", None)
-        if dt is None or (dt is not True and not dt > 0):
+        if not hasattr(system, "dt"):
+            raise _validate.fail("system", "a system with A B C D, num den or zeros poles gain, and dt", system)
+        dt = system.dt
+        if not (isinstance(dt, (int, float)) and dt > 0):  # True: discrete, of no given step
             raise ValueError(f"system must be in discrete time (dt above 0), got dt = {dt!r}")
         if hasattr(system, "A"):
             return cls._from_state_space(*(np.atleast_2d(getattr(system, x)) for x in "ABCD"))
@@ -247,8 +254,8 @@ class Filter:
         (2+0j)
         """
         z = np.exp(-1j * _validate.array("omega", omega))
-        ends = polynomial(self._taps, z) / polynomial(self._recursion, z)
-        return ends * cascade_response(self._sections, z)
+        ends = polyval(z, self._taps) / polyval(z, self._recursion)
+        return np.asarray(ends * cascade_response(self._sections, z))
 
     def filter(self, x: ArrayLike) -> Array:
         """The output for inputs (..., time), from zero state; as :func:`scipy.signal.lfilter`, but by factors.
@@ -400,12 +407,14 @@ class Filter:
                 np.convolve(self._recursion, other._recursion),
             )
         if isinstance(other, (int, float, np.number)):
-            return Filter.from_factors(self._taps * float(other), self._sections, self._recursion)
+            gain = _validate.number("the factor of a filter", other)
+            return Filter.from_factors(self._taps * gain, self._sections, self._recursion)
         return NotImplemented
 
     __rmul__ = __mul__
 
     def __eq__(self, other: object) -> bool:
+        """Whether the factors are the same: F * G and the same filter multiplied out are not equal."""
         if not isinstance(other, Filter):
             return NotImplemented
         return all(map(np.array_equal, self.factors, other.factors))
@@ -454,9 +463,13 @@ def _gathered(filters: tuple[Filter, ...]) -> tuple[Complex, float, Array]:
 
 
 def _roots(name: str, value: ArrayLike) -> Complex:
-    roots = np.atleast_1d(np.asarray(value, dtype=np.complex128)).ravel()
+    try:
+        roots = np.atleast_1d(np.asarray(value, dtype=np.complex128)).ravel()
+    except (TypeError, ValueError):
+        raise _validate.fail(name, "an array of complex numbers", value) from None
     if not np.isfinite(roots).all():
-        raise ValueError(f"{name} must be finite")
+        count = np.count_nonzero(~np.isfinite(roots))
+        raise ValueError(f"{name} must be finite, got {count} NaN or infinite values")
     return roots
 
 

@@ -20,6 +20,7 @@ from dpfast.quadrature import Grid, graded_grid
 
 Decision = Literal["sign", "quantizer", "soft"]
 _CUT = 1e-11
+_NO_INFORMATION = 1e-12
 DECISIONS: tuple[Decision, ...] = ("sign", "quantizer", "soft")
 
 
@@ -173,13 +174,15 @@ class DecisionFeedback:
     def compiled(self) -> chain.FeedbackReceiver:
         """What the Monte Carlo chain runs."""
         centred = self.levels - self.mean
+        # without information ũ = 0 whatever u is: the level nearest to the mean
+        scale = self.shrinkage if self.shrinkage > _NO_INFORMATION else 1.0
         with np.errstate(divide="ignore"):
             prior = np.log(self.probabilities)
         equalizer = chain.Equalizer(
             forward=self.forward,
             feedback=self.feedback,
             levels=centred,
-            thresholds=self.shrinkage * (centred[1:] + centred[:-1]) / 2,
+            thresholds=scale * (centred[1:] + centred[:-1]) / 2,
             slopes=centred / self.error_variance,
             offsets=prior - self.shrinkage * centred**2 / (2 * self.error_variance),
             soft=self.decision == "soft",
@@ -213,8 +216,9 @@ class Mechanism:
     lag : int or None
         The estimate at t is of the target's output at t - lag; None for a smoother.
     ideal_mse : float or None
-        The formula of the family, for ideal filters. For decision feedback it assumes that all decisions are free of
-        errors, which at strong privacy no receiver comes near.
+        The formula of the family, for ideal filters: a bound for zero forcing and for smoothers alone. At a finite lag
+        it is that of the rule which fills the zero band, and a realised G may do better. For decision feedback it
+        assumes that all decisions are free of errors, which at strong privacy no receiver comes near.
     predicted_mse : float or None
         The exact stationary error of the realised filters on `model`; None where only simulation tells.
     lower_bound_mse : float or None
@@ -235,6 +239,9 @@ class Mechanism:
     receiver: LinearReceiver | Smoother | DecisionFeedback
     ideal_mse: float | None = None
     lower_bound_mse: float | None = None
+
+    def __post_init__(self) -> None:
+        _validate.instance("name", self.name, str, "text")
 
     @functools.cached_property
     def noise_std(self) -> float:
@@ -345,12 +352,11 @@ class Mechanism:
 
     def summary(self) -> str:
         """A few lines for people."""
-        kind = "FIR, taps" if self.prefilter.is_fir else "states"
-        size = len(self.prefilter.b) if self.prefilter.is_fir else self.prefilter.order
+        g = self.prefilter
         lines = {
             "privacy": f"epsilon {self.privacy.epsilon:.6g}, delta {self.privacy.delta:.3g} "
             f"({self.privacy.calibration} calibration, noise multiplier {self.privacy.noise_multiplier:.6g})",
-            "prefilter": f"{size} {kind}" if kind == "states" else f"FIR of {size} taps",
+            "prefilter": f"FIR of {len(g.b)} taps" if g.is_fir else f"{g.order} states",
             "noise std": f"{self.noise_std:.6g}",
             "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
             "ideal RMSE": _shown(self.ideal_rmse) + self._assumption(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 import math
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ def check_model(model: Any) -> None:
         raise _validate.fail("model", "a MarkovChain, IndependentLevels or ARMA", model)
 
 
-class _Shaped:
+class _Shaped(abc.ABC):
     """What follows from the shaping filter and the source."""
 
     shaping: Filter
@@ -70,9 +71,9 @@ class _Shaped:
         """Power spectral density of the centred stream at the angles `omega`; its mean is the variance."""
         return np.asarray(np.abs(self.shaping.response(omega)) ** 2)
 
+    @abc.abstractmethod
     def source(self) -> chain.Source:
         """What the compiled simulation draws from."""
-        raise TypeError("a model must define source()")
 
     def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
         """Independent stationary streams (n_streams, n_samples); stream i depends on (seed, i) alone."""
@@ -281,6 +282,8 @@ class ARMA(_Shaped):
             raise ValueError(f"u must be (time,) or (streams, time) with more than {order} samples, got {np.shape(u)}")
         if x.min() == x.max():
             raise ValueError("u must not be constant: a constant stream needs no publication")
+        if np.ptp(x) < _validate.SMALLEST:
+            raise ValueError(f"u must vary by more than {_validate.SMALLEST:g}: scale it")
         mean = float(x.mean())
         x = x - mean
         n = x.shape[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal, Self
 
 import numpy as np
@@ -17,6 +17,8 @@ from dpfast.filters import Filter
 Calibration = Literal["exact", "paper"]
 _SAFE = 1 + 1e-9  # a root is rounded up by this, so that rounding errs on the safe side
 _LARGEST_EPSILON = 1e9
+_LARGEST_MU = 4e4  # its epsilon is below that
+_MOST_EVENTS = 10**9
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _NEGLIGIBLE = 1e-14  # where impulse responses are cut; what is cut is bounded and added
 
@@ -66,6 +68,7 @@ class Privacy:
 
     epsilon: float
     delta: float
+    _: KW_ONLY
     max_change: float = 1.0
     max_events: int = 1
     min_separation: int = 1
@@ -75,8 +78,10 @@ class Privacy:
         check = {
             "epsilon": _validate.number("epsilon", self.epsilon, above=0, below=_LARGEST_EPSILON),
             "delta": _validate.number("delta", self.delta, above=0, below=1),
-            "max_change": _validate.number("max_change", self.max_change, above=0),
-            "max_events": _validate.integer("max_events", self.max_events, 1),
+            "max_change": _validate.number(
+                "max_change", self.max_change, above=_validate.SMALLEST, below=_validate.LARGEST
+            ),
+            "max_events": _validate.integer("max_events", self.max_events, 1, _MOST_EVENTS),
             "min_separation": _validate.integer("min_separation", self.min_separation, 1),
             "calibration": _validate.choice("calibration", self.calibration, ("exact", "paper")),
         }
@@ -87,13 +92,27 @@ class Privacy:
 
     @classmethod
     def from_zcdp(cls, rho: float, delta: float, *, max_change: float = 1.0) -> Self:
-        r"""Guarantee of a Gaussian mechanism that is `rho`-zCDP, at this delta: κ = 1/√(2ρ)."""
-        return cls.from_gdp(math.sqrt(2 * _validate.number("rho", rho, above=0)), delta, max_change=max_change)
+        r"""Guarantee of a Gaussian mechanism that is `rho`-zCDP, at this delta: κ = 1/√(2ρ).
+
+        Examples
+        --------
+        >>> round(Privacy.from_zcdp(0.5, 1e-6).zcdp_rho, 6)
+        0.5
+        """
+        rho = _validate.number("rho", rho, above=0, below=_LARGEST_MU**2 / 2)
+        return cls.from_gdp(math.sqrt(2 * rho), delta, max_change=max_change)
 
     @classmethod
     def from_gdp(cls, mu: float, delta: float, *, max_change: float = 1.0) -> Self:
-        """Guarantee of a `mu`-GDP Gaussian mechanism (κ = 1/μ), at this delta."""
-        mu, delta = _validate.number("mu", mu, above=0), _validate.number("delta", delta, above=0, below=1)
+        """Guarantee of a `mu`-GDP Gaussian mechanism (κ = 1/μ), at this delta.
+
+        Examples
+        --------
+        >>> round(Privacy.from_gdp(1, 1e-6).epsilon, 3)
+        4.887
+        """
+        mu = _validate.number("mu", mu, above=0, below=_LARGEST_MU)
+        delta = _validate.number("delta", delta, above=0, below=1)
         return cls(gaussian_epsilon(1 / mu, delta), delta, max_change=max_change)
 
     @functools.cached_property
@@ -119,6 +138,13 @@ class Privacy:
 
         With r(τ) = Σ g_k g_{k+τ}, Δ² ≤ d² min{m r(0) + 2 Σ_{l<m} (m - l) sup_{τ ≥ lb} |r(τ)|, m² r(0), m ‖G‖_∞²};
         where r is non-negative and non-increasing the first is exact.
+
+        Examples
+        --------
+        >>> round(Privacy(1, 1e-6).sensitivity(Filter([3, 4])), 9)
+        5.0
+        >>> round(Privacy(1, 1e-6, max_events=2).sensitivity(Filter([3, 4])) ** 2, 9)
+        74.0
         """
         _validate.instance("prefilter", prefilter, Filter, "a Filter")
         norm = prefilter.h2_norm()

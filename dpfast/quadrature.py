@@ -27,7 +27,7 @@ class Grid(NamedTuple):
 
 
 def graded_grid(
-    roots: ArrayLike = (), *, breaks: Iterable[float] = (), degree: int = 0, innermost: float = ON_CIRCLE
+    roots: ArrayLike = (), *, breaks: Iterable[float] = (), degree: int = 0, logarithmic: bool = False
 ) -> Grid:
     """Gauss-Legendre panels, dyadically graded around the angle of every pole and zero.
 
@@ -35,14 +35,14 @@ def graded_grid(
     ----------
     roots : array_like of complex
         Poles and zeros of the integrand. Panels shrink towards the angle of a root down to half its distance
-        from the circle; towards a root nearer than `innermost` they do not shrink: it is a mere breakpoint
+        from the circle; towards a root nearer than 1e-9 they do not shrink: it is a mere breakpoint
         (|F| has a kink there).
     breaks : iterable of float
         Further breakpoints in [0, π], such as water-filling cutoffs.
     degree : int
         Largest lag or number of taps in the integrand: panels become short enough for its oscillation.
-    innermost : float
-        Give 1e-14 where the logarithm of the spectrum is integrated.
+    logarithmic : bool
+        The logarithm of |F| is integrated: panels shrink towards roots on the circle too, down to 1e-14.
     """
     n_panels = max(8, math.ceil(degree / 4))
     points = [np.linspace(0, np.pi, n_panels + 1), np.clip(np.fromiter(breaks, float), 0, np.pi)]
@@ -50,7 +50,7 @@ def graded_grid(
         if root == 0:
             continue
         angle, distance = abs(np.angle(root)), abs(math.log(abs(root)))
-        smallest = max(distance, 1e-14) / 2 if distance >= innermost or innermost < ON_CIRCLE else np.pi
+        smallest = max(distance, 1e-14) / 2 if distance >= ON_CIRCLE or logarithmic else np.pi
         steps = np.pi * 0.5 ** np.arange(1, max(2, math.ceil(math.log2(np.pi / smallest)) + 1))
         points.append(np.concatenate([[angle], angle - steps, angle + steps]))
     edges = np.unique(np.concatenate(points))

@@ -8,7 +8,6 @@ until the loss is within the tolerance of the ideal. Where a target has many zer
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import linalg, optimize
 
 from dpfast._validate import Array
-from dpfast.errors import ToleranceWarning
+from dpfast.errors import ToleranceWarning, warn
 from dpfast.filters import MAX_POLE_RADIUS, Filter
 from dpfast.quadrature import Grid
 from dpfast.sections import make_sections
@@ -43,6 +42,7 @@ GROWTH_STARTS = 2
 _REDUCED_LENGTH = 256  # samples of the warped impulse response that is reduced to few states
 _FLOOR = 1e-5  # of the largest value: what stands for a zero of the shape
 _INSIDE = MAX_POLE_RADIUS - 1e-6
+_REACH = 1 - 1e-12  # largest reflection coefficient of a fit: no root is ever on the circle
 _AT_THE_ENDS = 0.9  # a detail whose angle has a cosine above this counts as one at 0 or π
 _CANCELLING = (0.8, 1.25)  # distances from the circle of a new zero and of its pole
 
@@ -103,17 +103,17 @@ def realize(objective: Objective, *, tolerance: float, excess: Excess | None = N
             found, best = history[-1], candidate
         if found <= tolerance or (len(history) > PATIENCE and not _worth_growing(history, tolerance)):
             break
-    if found > tolerance:
-        taps_found, taps = _short_fir(objective.shape, measure, tolerance)
-        if taps_found < found:
+    most = int(TAPS_PER_STATE * best.order) if found <= tolerance else MAX_TAPS
+    if most > 0:
+        taps_found, taps = _short_fir(objective.shape, measure, tolerance, most)
+        if taps_found <= max(found, tolerance):
             found, best = taps_found, taps
     if found > tolerance:
-        warnings.warn(
+        warn(
             f"the realised prefilter has an MSE {found:.2g} (relative) above the ideal, tolerance is {tolerance:g}: "
             f"no order up to {MAX_ORDER} and no FIR up to {MAX_TAPS} taps was found that reaches it; "
             "raise tolerance or smooth the target",
             ToleranceWarning,
-            stacklevel=3,
         )
     return best * (1 / best.h2_norm())
 
@@ -127,15 +127,19 @@ def _worth_growing(history: list[float], tolerance: float) -> bool:
 # --- short FIR ------------------------------------------------------------------------------------
 
 
-def _short_fir(shape: Spectrum, measure: Excess, tolerance: float) -> tuple[float, Filter]:
-    """The shortest truncation (a multiple of 8 taps) of the ideal impulse response within the tolerance."""
+def _short_fir(shape: Spectrum, measure: Excess, tolerance: float, most: int) -> tuple[float, Filter]:
+    """The shortest truncation of the ideal impulse response within the tolerance, to an eighth of its length.
+
+    Where `most` taps are not enough the result is the one of so many.
+    """
     ideal = _impulse_response(shape)
-    high = 8
-    while (result := _truncated(ideal, high, measure))[0] > tolerance and high < MAX_TAPS:
-        high *= 2
-    low = high // 2
-    while high - low > 8:
-        middle = (low + high) // 16 * 8
+    low, high = 0, min(8, most)
+    while (result := _truncated(ideal, high, measure))[0] > tolerance:
+        if high == most:
+            return result
+        low, high = high, min(2 * high, most)
+    while high - low > max(1, high // 8):
+        middle = (low + high) // 2
         tried = _truncated(ideal, middle, measure)
         if tried[0] <= tolerance:
             high, result = middle, tried
@@ -215,17 +219,21 @@ class _Fit:
         ratio = slope / squared
         by_c1 = 2 * (ratio * p).sum(axis=1)
         by_c2 = 2 * (ratio * (p * self.cos - q * self.sin2)).sum(axis=1)
-        k, n = np.tanh(raw), len(raw) // 2
+        k, n = _reflection(raw), len(raw) // 2
         by_k = np.empty_like(raw)
         by_k[0 : 2 * n : 2] = by_c1[:n] * (1 + k[1 : 2 * n : 2])
         by_k[1 : 2 * n : 2] = by_c2[:n] + by_c1[:n] * k[0 : 2 * n : 2]
         by_k[2 * n :] = by_c1[n:]
-        return np.asarray(by_k * (1 - k * k))
+        return np.asarray(by_k * (_REACH - k * k / _REACH))
+
+
+def _reflection(raw: Array) -> Array:
+    return np.asarray(_REACH * np.tanh(raw))
 
 
 def _polynomials(raw: Array) -> Array:
     """(sections, 2) coefficients of z⁻¹ and z⁻²."""
-    k, n = np.tanh(raw), len(raw) // 2
+    k, n = _reflection(raw), len(raw) // 2
     result = np.zeros(((len(raw) + 1) // 2, 2))
     result[:n, 1] = k[1 : 2 * n : 2]
     result[:n, 0] = k[0 : 2 * n : 2] * (1 + result[:n, 1])
@@ -243,7 +251,7 @@ def _parameters(roots: Complex) -> Array:
     k2 = (first * second).real
     k1 = -(first + second).real / (1 + k2)
     k = np.concatenate([np.column_stack([k1, k2]).ravel(), -alone])
-    return np.asarray(np.arctanh(np.clip(k, -1 + 1e-15, 1 - 1e-15)))
+    return np.asarray(np.arctanh(np.clip(k / _REACH, -1 + 1e-15, 1 - 1e-15)))
 
 
 def _inside(roots: Complex) -> Complex:
@@ -259,7 +267,7 @@ def _inside(roots: Complex) -> Complex:
 def _section_roots(raw: Array) -> Complex:
     n = len(raw) // 2
     roots = [np.roots([1.0, *row]) for row in _polynomials(raw)[:n]]
-    return np.concatenate([*roots, -np.tanh(raw[2 * n :])]).astype(np.complex128)
+    return np.concatenate([*roots, -_reflection(raw[2 * n :])]).astype(np.complex128)
 
 
 def _filter(parameters: Array) -> Filter:

@@ -130,7 +130,7 @@ def plot_path(ax: Any, time: Any, truth: Array, estimates: dict[str, Array], tit
     ax.plot(time, truth, color=TRUTH, linewidth=2.2, alpha=0.75, label="true output")
     for colour, (name, estimate) in zip(COLOURS, estimates.items(), strict=False):
         ax.plot(time, estimate, color=colour, linewidth=0.9, label=name)
-    ax.set_title(title, fontsize=9, loc="left")
+    ax.set_title(title, fontsize=9, loc="left", parse_math=False)
     if len(estimates) > 1:
         above = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.2}
         ax.legend(fontsize=7, ncols=1 + len(estimates), frameon=False, **above)
@@ -140,7 +140,7 @@ def plot_magnitudes(ax: Any, omega: Array, curves: dict[str, Array], title: str)
     """Magnitudes of prefilters of unit norm over a logarithmic frequency axis; the first one dashed."""
     for style, colour, (name, magnitude) in zip(("--", "-"), COLOURS, curves.items(), strict=False):
         ax.semilogx(omega, magnitude, color=colour, linewidth=1.2, linestyle=style, label=name)
-    ax.set_title(title, fontsize=9, loc="left")
+    ax.set_title(title, fontsize=9, loc="left", parse_math=False)
     ax.set_xlabel("ω (radians per sample)", fontsize=8)
     ax.set_ylabel("|G|, ‖G‖₂ = 1", fontsize=8)
     ax.legend(fontsize=7, frameon=False)

@@ -61,8 +61,3 @@ def _quadratic(c: Array, z: Complex) -> Complex:
     step = z - sign  # z = sign + step, and step is small where it matters
     step = step.real + 1j * step.imag
     return np.asarray(at_one + step * (c[1] + c[2] * (2 * sign + step)))
-
-
-def polynomial(coefficients: Array, z: Complex) -> Complex:
-    """Value of a polynomial in z⁻¹, where `z` holds the values of z⁻¹."""
-    return np.asarray(np.polynomial.polynomial.polyval(z, coefficients))

@@ -82,6 +82,19 @@ def test_evaluate_writes_its_files_with_the_banner_on_top(log, tmp_path, capsys)
         assert "nothing fitted here may be used to release" in text.split("\n")[1]
 
 
+def test_names_that_look_like_formulas_are_names(tmp_path, capsys):
+    log = tmp_path / "log.csv"
+    log.write_text(LOG.replace(",a\n", ",$x_$ ^\n"))
+    assert main(["evaluate", str(log), *EVALUATE, "--by", "place", "--out", str(tmp_path / "out")]) == 0
+    assert "$x_$ ^" in capsys.readouterr().out
+
+
+def test_a_console_without_greek_letters_gets_question_marks(log, tmp_path):
+    command = [sys.executable, "-m", "dpfast.cli", "evaluate", log, *EVALUATE, "--out", str(tmp_path / "out")]
+    run = subprocess.run(command, capture_output=True, check=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert b"Written:" in run.stdout
+
+
 def failing(arguments, capsys):
     assert main(arguments) == 2
     captured = capsys.readouterr()
@@ -103,6 +116,12 @@ def failing(arguments, capsys):
         ({"--epsilon": "nan"}, "epsilon"),
         ({"--delta": "1"}, "delta"),
         ({"--max-change": "-1"}, "max_change"),
+        ({"--max-change": "1e200"}, "max_change"),
+        ({"--max-change": "1e-200"}, "max_change"),
+        ({"--target": "ba:1e300"}, "b must be at most 1e+50"),
+        ({"--target": "ba:1e-300"}, "target must not be zero"),
+        ({"--target": "ba:0"}, "target must not be zero"),
+        ({"--draws": "1000000"}, "fewer draws"),
         ({"--period": "1d"}, "period"),
         ({"--count": "place"}, "place"),
     ],

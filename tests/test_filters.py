@@ -327,6 +327,39 @@ def test_from_system_keeps_the_delay_of_a_chain_of_states(n):
     np.testing.assert_allclose(Filter.from_system(system).impulse(30), expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("shape", [(7,), (2, 7), (2, 3, 7), (0, 7), (2, 0), (0,)])
+def test_filter_runs_along_the_last_axis_as_scipy_does(shape):
+    f = Filter([1, 0.5, 0.2], [1, -0.6, 0.2])
+    x = np.random.default_rng(0).standard_normal(shape)
+    expected = signal.lfilter(f.b, f.a, x) if x.size else x
+    np.testing.assert_allclose(f.filter(x), expected, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(f.filter(x[..., ::2]), signal.lfilter(f.b, f.a, x[..., ::2]) if x.size else x[..., ::2])
+
+
+def test_filter_of_a_number_is_refused():
+    with pytest.raises(ValueError, match="x must be an array"):
+        Filter([1]).filter(3.0)
+
+
+@pytest.mark.parametrize(
+    ("zeros", "poles", "message"),
+    [
+        ([], [0.5j], "zeros and poles must come in conjugate pairs"),
+        ("a", [0.5], "zeros must be an array of complex numbers, got 'a'"),
+        ([math.nan], [0.5], "zeros must be finite, got 1 NaN or infinite values"),
+    ],
+)
+def test_bad_roots_are_named(zeros, poles, message):
+    with pytest.raises(ValueError, match=message):
+        Filter.from_zpk(zeros, poles, 1.0)
+
+
+@pytest.mark.parametrize("factor", [math.nan, math.inf])
+def test_a_filter_is_not_multiplied_by_what_is_no_number(factor):
+    with pytest.raises(ValueError, match="the factor of a filter must be a finite number"):
+        Filter([1, 2]) * factor
+
+
 def test_from_system_with_feedthrough():
     a, b, c, d = [[0.5, 0.1], [-0.2, 0.7]], [[1], [2]], [[1, -1]], [[3]]
     expected = np.squeeze(signal.dimpulse((a, b, c, d, 1), n=30)[1][0])
@@ -346,7 +379,7 @@ def test_from_system_of_a_constant():
         (control.tf([1], [1, 1]), "discrete time"),
         (control.tf([1], [1, 1], None), "discrete time"),
         (control.ss([[0.5]], [[1]], [[1]], [[0]]), "discrete time"),
-        (5, "discrete time"),
+        (5, "system must be a system with A B C D, num den or zeros poles gain, and dt, got 5"),
         (control.tf([1, 2, 3], [1, -0.5], True), "causal, got degrees 2 over 1"),
         (signal.dlti([1, 2, 3], [1, -0.5]), "causal"),
         (signal.dlti([0.3, 0.2], [0.5], 2.0), "causal"),

@@ -10,6 +10,7 @@ from scipy import signal, stats
 
 import dpfast as dp
 from dpfast import mechanism as module
+from dpfast._kernels import chain
 from dpfast._kernels.random import NOISE
 
 ALARM = 1e-6  # of a statistical test
@@ -351,8 +352,30 @@ def test_a_receiver_takes_v_and_nothing_through_which_u_could_reach_it(receiver)
     assert not {"u", "x", "signal", "prefilter"} & set(vars(receiver).get("__dataclass_fields__", ()))
 
 
+def test_in_a_study_one_stage_takes_u():
+    """The privatizer, and the chain that hands u to it."""
+    stages = [x for x in vars(chain).values() if inspect.isclass(x) and x.__module__ == chain.__name__]
+    taking = {(x.__name__, name) for x in stages for name, taken in parameters(x).items() if "u" in taken}
+    assert taking == {("Privatizer", "privatize"), ("_Running", "step")}
+
+
 def test_only_simulate_and_its_prefilter_stage_take_u():
     assert {name for name, taken in parameters(dp.Mechanism).items() if "u" in taken} == {"simulate", "_privatize"}
+
+
+def test_a_name_must_be_text():
+    with pytest.raises(ValueError, match="name must be text, got 3"):
+        dp.zero_forcing(TARGET, PRIVACY, name=3)
+
+
+def test_decisions_without_information_are_the_level_nearest_to_the_mean():
+    """The equaliser looks at times before the event: ũ = 0 whatever u is."""
+    model = dp.IndependentLevels([0, 1, 5], [0.3, 0.4, 0.3])  # mean 1.9
+    options = {"lag": 5, "prefilter": dp.Filter([0] * 9 + [1]), "n_forward": 3, "n_feedback": 2}
+    mechanism = dp.decision_feedback(TARGET, PRIVACY, model, decision="quantizer", **options)
+    assert mechanism.receiver.shrinkage <= 1e-12
+    decisions = mechanism.simulate(model.sample(2, 50, seed=1), seed=2).decisions
+    assert (decisions[:, 5:] == 1).all()
 
 
 def test_objects_are_frozen():

@@ -169,6 +169,15 @@ def test_short_fir_is_chosen_where_it_is_cheaper(name):
         assert g.order <= 9
 
 
+def test_a_few_taps_are_chosen_where_they_are_cheaper_than_the_states():
+    """1 + z⁻⁷/2 takes seven states; √(1 + z⁻⁷/2) ≈ 1 + z⁻⁷/4 - z⁻¹⁴/32 has as many taps as six of them cost."""
+    target = Filter([1, 0, 0, 0, 0, 0, 0, 0.5])
+    g = realize.realize(zero_forcing(target), tolerance=1e-3)
+    assert g.is_fir
+    assert len(g.b) <= 17
+    assert zero_forcing_excess(target, g) <= 1e-3
+
+
 def test_example_takes_four_states_and_its_smoother_five():
     assert realized("example").order <= 4
     assert realize.realize(smoother(TARGETS["example"]), tolerance=1e-3).order <= 5
@@ -240,7 +249,7 @@ def test_a_given_excess_decides(monkeypatch):
         return 0.0 if g.order == 2 else 1.0
 
     assert realize.realize(o, tolerance=1e-3, excess=measure).order == 2
-    assert seen == [0, 1, 2]
+    assert seen == [0, 1, 2, 4]  # last the five taps that cost as much as two states
 
 
 # --- its parts ------------------------------------------------------------------------------------

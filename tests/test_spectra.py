@@ -90,7 +90,7 @@ def test_breaks_are_kinks_too():
 @pytest.mark.parametrize("root", [0.5, 0.9999, 1 - 1e-7, 1 - 1e-10, 1.0, -1.0, np.exp(1j), np.exp(2.5j)])
 def test_mean_logarithm_is_zero(root):
     roots = [root] if np.isreal(root) else [root, np.conj(root)]
-    grid = graded_grid([root], innermost=1e-14)
+    grid = graded_grid([root], logarithmic=True)
     assert grid.mean(np.log(factor(roots, grid.omega))) == pytest.approx(0, abs=1e-12)
 
 

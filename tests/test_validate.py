@@ -3,6 +3,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas
 import pytest
 
 from dpfast import _validate
@@ -52,10 +53,10 @@ def test_integer_refuses_the_rest(value):
         _validate.integer("n", value, 2)
 
 
-@pytest.mark.parametrize("value", [-1, 0.5, None, "0"])
+@pytest.mark.parametrize("value", [-1, 0.5, None, "0", 10_001])
 def test_lag_is_a_count_of_samples(value):
     assert _validate.lag(0) == 0
-    with pytest.raises(ValueError, match=r"^lag must be an integer, at least 0, got "):
+    with pytest.raises(ValueError, match=r"^lag must be an integer, at least 0 and at most 10000, got "):
         _validate.lag(value)
 
 
@@ -64,6 +65,22 @@ def test_choice_lists_the_words(value):
     assert _validate.choice("decision", "soft", ("sign", "soft")) == "soft"
     with pytest.raises(ValueError, match=r"^decision must be one of 'sign', 'soft', got "):
         _validate.choice("decision", value, ("sign", "soft"))
+
+
+@pytest.mark.parametrize(
+    ("value", "described"),
+    [
+        (np.array([[SECRET]]), "a ndarray of shape (1, 1)"),
+        ([SECRET] * 3, "a list of length 3"),
+        ((SECRET,), "a tuple of length 1"),
+        ({"x": SECRET}, "a dict of length 1"),
+        (pandas.Series([SECRET]), "a Series of shape (1,)"),
+        (np.float64(2.5), "np.float64(2.5)"),
+        ("word", "'word'"),
+    ],
+)
+def test_messages_show_scalars_and_only_the_size_of_data(value, described):
+    assert str(_validate.fail("x", "right", value)) == f"x must be right, got {described}"
 
 
 def test_long_values_are_cut_in_messages():
@@ -97,6 +114,8 @@ def test_array_copies_and_leaves_the_callers_alone():
         ([SECRET], {"ndim": 2}, r"u must have 2 dimensions, got shape \(1,\)"),
         ([[SECRET]], {"ndim": 1}, r"u must have 1 dimension, got shape \(1, 1\)"),
         ([], {"empty": False}, r"u must not be empty, got shape \(0,\)"),
+        ([1.0, 8675309e50], {}, r"u must be at most 1e\+50 in magnitude, got 1 larger values: scale it"),
+        (np.ma.masked_array([SECRET, 1], [1, 0]), {}, "u must not have masked values: fill or remove them"),
         ([SECRET, math.nan, math.inf], {}, "u must be finite, got 2 NaN or infinite values: remove or replace them"),
     ],
 )

@@ -29,6 +29,8 @@ from dpfast.spectra import fft_angles, fft_length, minimum_phase
 Prefilter = Literal["lmmse", "decision-feedback", "zero-forcing"]
 PREFILTERS: tuple[Prefilter, ...] = ("lmmse", "decision-feedback", "zero-forcing")
 
+MAX_TAPS = 2048  # the normal equations are dense
+
 
 def decision_feedback(
     target: Filter,
@@ -85,12 +87,20 @@ def decision_feedback(
     Notes
     -----
     *Privacy.* The noise is that of the sensitivity of the realised G.
+
+    Examples
+    --------
+    >>> from dpfast.models import MarkovChain
+    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> mechanism = decision_feedback(Filter([1], [1, -0.9]), Privacy(5, 1e-3), chain, lag=2, prefilter="zero-forcing")
+    >>> mechanism.predicted_mse is None, mechanism.receiver.forward.shape, mechanism.receiver.feedback.shape
+    (True, (64,), (16,))
     """
     check_inputs(target, privacy)
     check_model(model)
     lag = _validate.lag(lag)
-    n_forward = _validate.integer("n_forward", n_forward, 1)
-    n_feedback = _validate.integer("n_feedback", n_feedback, 0)
+    n_forward = _validate.integer("n_forward", n_forward, 1, MAX_TAPS)
+    n_feedback = _validate.integer("n_feedback", n_feedback, 0, MAX_TAPS)
     decision = _check_decision(decision, model)
     label = prefilter if isinstance(prefilter, str) else "given"
     g = _prefilter(target, privacy, model, prefilter, check_tolerance(tolerance))

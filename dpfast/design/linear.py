@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
@@ -22,7 +21,7 @@ from dpfast.design.prefilter import (
     zero_forcing_objective,
 )
 from dpfast.design.wiener import wiener, wiener_mse
-from dpfast.errors import DesignError, ToleranceWarning
+from dpfast.errors import DesignError, ToleranceWarning, warn
 from dpfast.filters import Filter
 from dpfast.mechanism import LinearReceiver, Mechanism
 from dpfast.models import Model, check_model
@@ -32,6 +31,7 @@ from dpfast.spectra import MAX_FFT, fft_length
 
 _ROUNDS = 10
 _CONVERGED = 1e-6  # relative change of an MSE when the FFT grid is doubled
+_SEARCH_DECAY = 8.0  # of the slowest mode over the FFT that is searched on: the best θ is flat
 
 
 def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, name: str = "LZF") -> Mechanism:
@@ -93,6 +93,11 @@ def input_perturbation(target: Filter, privacy: Privacy, *, name: str = "input p
     Notes
     -----
     *Privacy.* The noise is that of the sensitivity of G, by which all that follows is private.
+
+    Examples
+    --------
+    >>> round(input_perturbation(Filter([1, 1]), Privacy.from_gdp(1, 1e-6)).predicted_mse, 6)
+    2.0
     """
     check_inputs(target, privacy)
     return _extreme(name, target, privacy, Filter([1.0]), target)
@@ -111,6 +116,11 @@ def output_perturbation(target: Filter, privacy: Privacy, *, name: str = "output
     Notes
     -----
     *Privacy.* The noise is that of the sensitivity of G, by which all that follows is private.
+
+    Examples
+    --------
+    >>> round(output_perturbation(Filter([1, 1]), Privacy.from_gdp(1, 1e-6)).noise_std ** 2, 6)
+    2.0
     """
     check_inputs(target, privacy)
     return _extreme(name, target, privacy, target, Filter([1.0]))
@@ -209,8 +219,8 @@ def check_tolerance(tolerance: float) -> float:
 def check_filter(name: str, value: Filter) -> None:
     """A filter that is not zero."""
     _validate.instance(name, value, Filter, "a Filter (Filter.from_system takes other systems)")
-    if not value.b.any():
-        raise DesignError(f"{name} must not be zero")
+    if not np.abs(value.b).max() > _validate.SMALLEST:
+        raise DesignError(f"{name} must not be zero, nor have all its coefficients below {_validate.SMALLEST:g}")
 
 
 def check_inputs(target: Filter, privacy: Privacy) -> None:
@@ -248,11 +258,10 @@ def _two_step(
         excess = wanted.excess(best)
         if excess <= tolerance:
             return best, wanted.ideal
-    warnings.warn(
+    warn(
         f"the prefilter for {privacy.max_events} events a person has an MSE {excess:.2g} (relative) above the ideal at "
         f"its own noise, tolerance is {tolerance:g}: raise tolerance",
         ToleranceWarning,
-        stacklevel=3,
     )
     return best, wanted.ideal
 
@@ -282,13 +291,14 @@ def best_filling(problem: Problem, water: WaterFilling, lag: int) -> tuple[float
         fill = math.exp(log_fill)
         return wiener_mse(problem, lambda omega: water.x(omega) + fill, lag, n, grid)
 
-    n, bounds = max(2**14, fft_length(problem.slowest)), (-25.0, 8.0)
-    while True:
-        best, value, *_ = optimize.fminbound(mse, *bounds, args=(n,), xtol=1e-4, full_output=True)
-        finer = mse(best, 2 * n)
-        if abs(finer / value - 1) < _CONVERGED or n >= MAX_FFT // 4:
-            return math.exp(best), finer, 2 * n
-        n, bounds = 4 * n, (best - 0.5, best + 0.5)
+    n, bounds = max(2**14, fft_length(problem.slowest, decay=_SEARCH_DECAY)), (-25.0, 8.0)
+    best, value, *_ = optimize.fminbound(mse, *bounds, args=(n,), xtol=1e-3, full_output=True)
+    while n < MAX_FFT // 2:
+        n, before = 2 * n, value
+        value = mse(best, n)
+        if abs(value / before - 1) < _CONVERGED:
+            break
+    return math.exp(best), value, n
 
 
 def _with_wiener(

@@ -24,7 +24,6 @@ from dpfast.realize import Loss, Objective
 from dpfast.spectra import Spectrum
 
 Complex = NDArray[np.complex128]
-Constraints = Callable[[Any, Array], list[Any]]
 _PASSES = 3  # solve, insert the cutoffs into the grid, solve again
 
 

@@ -160,6 +160,11 @@ def feedback_program(
 def _problem(target: Filter, privacy: Privacy, model: Model) -> Problem:
     check_inputs(target, privacy)
     check_model(model)
+    if privacy.max_events > 1:
+        raise DesignError(
+            f"max_events must be 1 in a convex program, got {privacy.max_events}: the sensitivity to several events "
+            "is not a multiple of the norm of G; use lmmse"
+        )
     return Problem(target, model, noise_cost(privacy, None))
 
 
@@ -184,6 +189,8 @@ def _solve(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of inaccuracy, which the status says too
             program.solve(solver=solver)
+    except cp.DCPError as error:
+        raise DesignError(f"constraints must follow cvxpy's rules for convex programs: {error}") from error
     except cp.SolverError as error:
         raise DesignError(f"the solver {solver} failed: {error}; try another solver") from error
     if program.status != cp.OPTIMAL:

@@ -17,6 +17,7 @@ from dpfast import (
     IndependentLevels,
     MarkovChain,
     Privacy,
+    decision_feedback,
     input_perturbation,
     lmmse,
     output_perturbation,
@@ -561,6 +562,22 @@ def test_the_receiver_is_stable_and_its_pulse_response_is_the_least_squares_solu
     r_yv = np.fft.ifft(plant.wanted * plant.P * plant.G.conj()).real[:600]
     expected = linalg.solve_toeplitz(r_v, r_yv)
     np.testing.assert_allclose(mechanism.receiver.filter.impulse(600), expected, atol=1e-10 * np.abs(expected).max())
+
+
+# --- warnings -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        lambda: zero_forcing(Filter(np.ones(40)), PRIVACY, tolerance=1e-7),
+        lambda: decision_feedback(Filter(np.ones(40)), PRIVACY, CHAIN, prefilter="zero-forcing", tolerance=1e-7),
+    ],
+)
+def test_a_missed_tolerance_is_shown_at_the_line_of_the_caller(design):
+    with pytest.warns(ToleranceWarning, match="tolerance is 1e-07") as caught:
+        design()
+    assert caught[0].filename == __file__
 
 
 # --- bad arguments --------------------------------------------------------------------------------

@@ -91,3 +91,14 @@ def test_a_constrained_prefilter_is_realised_and_used():
 def test_a_solver_that_does_not_fit_is_an_error():
     with pytest.raises(dp.DesignError, match="SCIPY"):
         dp.lmmse_program(*CASES["pole .9"], solver="SCIPY")
+
+
+def test_several_events_are_refused():
+    privacy = dp.Privacy(1, 1e-3, max_events=2)
+    with pytest.raises(dp.DesignError, match="max_events must be 1 in a convex program, got 2"):
+        dp.lmmse_program(dp.Filter([1]), privacy, CHAIN)
+
+
+def test_constraints_that_are_not_convex_are_an_error():
+    with pytest.raises(dp.DesignError, match="constraints must follow cvxpy's rules"):
+        dp.lmmse_program(dp.Filter([1]), PAPER, CHAIN, constraints=lambda x, omega: [x**2 >= 1])
