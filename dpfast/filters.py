@@ -274,7 +274,7 @@ class Filter:
 
     def impulse(self, n: int) -> Array:
         """The first `n` samples of the impulse response."""
-        from scipy import signal
+        from scipy import signal  # late: it takes half as long to import as all of dpfast
 
         x = np.zeros(_validate.integer("n", n, 0))
         if len(x) == 0:

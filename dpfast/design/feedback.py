@@ -10,13 +10,15 @@ from scipy import linalg
 
 from dpfast import _validate
 from dpfast._validate import Array
-from dpfast.design.linear import check_filter, check_inputs, check_tolerance, lmmse, noise_cost, zero_forcing
+from dpfast.design.inputs import check_filter, check_inputs, check_tolerance
+from dpfast.design.linear import lmmse, zero_forcing
 from dpfast.design.prefilter import (
     Problem,
     canonical_factor,
     feedback_mse,
     feedback_objective,
     feedback_water_filling,
+    noise_cost,
 )
 from dpfast.errors import DesignError
 from dpfast.filters import Filter
@@ -212,6 +214,14 @@ def ideal_feedback(target: Filter, privacy: Privacy, model: Model, prefilter: Fi
         Spectrum of u.
     prefilter : Filter
         G.
+
+    Examples
+    --------
+    >>> from dpfast.models import IndependentLevels
+    >>> coin = IndependentLevels([-0.5, 0.5], [0.5, 0.5])
+    >>> ideal = ideal_feedback(Filter([1]), Privacy.from_gdp(2, 1e-3), coin, Filter([1]))  # σ² = 1/4, as the signal
+    >>> round(ideal.mse, 6)
+    0.125
     """
     check_inputs(target, privacy)
     check_model(model)

@@ -11,9 +11,11 @@ import numpy as np
 from scipy import optimize
 
 from dpfast import _validate
+from dpfast.design.inputs import check_filter, check_inputs, check_tolerance
 from dpfast.design.prefilter import (
     Problem,
     WaterFilling,
+    noise_cost,
     shape_objective,
     smoother_objective,
     smoother_water_filling,
@@ -21,7 +23,7 @@ from dpfast.design.prefilter import (
     zero_forcing_objective,
 )
 from dpfast.design.wiener import wiener, wiener_mse
-from dpfast.errors import DesignError, ToleranceWarning, warn
+from dpfast.errors import ToleranceWarning, warn
 from dpfast.filters import Filter
 from dpfast.mechanism import LinearReceiver, Mechanism
 from dpfast.models import Model, check_model
@@ -202,31 +204,6 @@ def lmmse(
         return replace(mechanism, ideal_mse=mechanism.predicted_mse)
     best, ideal = _two_step(target, privacy, model, lag, tolerance)
     return replace(_with_wiener(name, target, privacy, model, best, lag), ideal_mse=ideal)
-
-
-def noise_cost(privacy: Privacy, prefilter: Filter | None) -> float:
-    """c²: variance of the noise per unit of ‖G‖₂². Without a G yet, that of events too far apart to overlap."""
-    if prefilter is None:
-        return (privacy.noise_multiplier * privacy.max_change) ** 2 * privacy.max_events
-    return (privacy.noise_std(prefilter) / prefilter.h2_norm()) ** 2
-
-
-def check_tolerance(tolerance: float) -> float:
-    """A relative excess of an MSE."""
-    return _validate.number("tolerance", tolerance, above=0, below=1)
-
-
-def check_filter(name: str, value: Filter) -> None:
-    """A filter that is not zero."""
-    _validate.instance(name, value, Filter, "a Filter (Filter.from_system takes other systems)")
-    if not np.abs(value.b).max() > _validate.SMALLEST:
-        raise DesignError(f"{name} must not be zero, nor have all its coefficients below {_validate.SMALLEST:g}")
-
-
-def check_inputs(target: Filter, privacy: Privacy) -> None:
-    """What every design takes."""
-    check_filter("target", target)
-    _validate.instance("privacy", privacy, Privacy, "a Privacy")
 
 
 # --- the smoother's prefilter, and its zero band filled for a finite lag --------------------------

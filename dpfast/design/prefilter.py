@@ -19,6 +19,7 @@ from scipy import optimize
 from dpfast._validate import Array
 from dpfast.filters import Filter
 from dpfast.models import Model
+from dpfast.privacy import Privacy
 from dpfast.quadrature import ON_CIRCLE, Grid, graded_grid
 from dpfast.realize import Loss, Objective
 from dpfast.spectra import Spectrum
@@ -79,6 +80,13 @@ class Problem:
         """A grid that resolves the problem, further roots and so many taps."""
         every = np.concatenate([self.roots, np.asarray(roots, dtype=np.complex128)])
         return graded_grid(every, breaks=breaks, degree=max(2 * degree, self.degree))
+
+
+def noise_cost(privacy: Privacy, prefilter: Filter | None) -> float:
+    """c²: variance of the noise per unit of ‖G‖₂². Without a G yet, that of events too far apart to overlap."""
+    if prefilter is None:
+        return (privacy.noise_multiplier * privacy.max_change) ** 2 * privacy.max_events
+    return (privacy.noise_std(prefilter) / prefilter.h2_norm()) ** 2
 
 
 class WaterFilling(NamedTuple):

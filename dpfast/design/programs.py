@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from dpfast._validate import Array
-from dpfast.design.linear import check_inputs, check_tolerance, noise_cost
+from dpfast.design.inputs import check_inputs, check_tolerance
 from dpfast.design.prefilter import (
     Problem,
     WaterFilling,
     feedback_mse,
     feedback_objective,
     feedback_water_filling,
+    noise_cost,
     shape_objective,
     smoother_objective,
     smoother_water_filling,
@@ -92,6 +93,7 @@ def lmmse_program(
     target : Filter
         F.
     privacy : Privacy
+        For one event: the sensitivity to several is not a multiple of the norm of G.
     model : Model
         Spectrum of u.
     constraints : callable, optional
@@ -106,7 +108,8 @@ def lmmse_program(
     Raises
     ------
     DesignError
-        Where the solver finds no optimum: infeasible constraints, or too little precision.
+        Where the solver finds no optimum (infeasible constraints, or too little precision), where constraints do not
+        follow cvxpy's rules, or for several events.
 
     Examples
     --------
@@ -144,8 +147,37 @@ def feedback_program(
 ) -> Program:
     """Maximise <ln(P_u x/c² + 1)> over x ≥ 0 with <x> = 1 (Le Ny 2013, equation (11)).
 
-    The paper's prefilter for ideal decision feedback; ``mse`` *assumes error-free decisions*. Parameters and errors as
-    for :func:`lmmse_program` (target, privacy, model, constraints, solver); the solver needs exponential cones.
+    The paper's prefilter for ideal decision feedback; ``mse`` *assumes error-free decisions*.
+
+    Parameters
+    ----------
+    target : Filter
+        F, on which the value depends, but not x.
+    privacy : Privacy
+        For one event.
+    model : Model
+        Spectrum of u.
+    constraints : callable, optional
+        As for :func:`lmmse_program`.
+    solver : str
+        A cvxpy solver for exponential cones.
+
+    Returns
+    -------
+    Program
+
+    Raises
+    ------
+    DesignError
+        As for :func:`lmmse_program`.
+
+    Examples
+    --------
+    >>> from dpfast import MarkovChain
+    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> program = feedback_program(Filter([1], [1, -0.9]), Privacy(epsilon=10, delta=1e-3), chain)
+    >>> bool(program.x.max() < 2)  # nearly flat: there is little noise
+    True
     """
     problem = _problem(target, privacy, model)
     water = feedback_water_filling(problem)

@@ -1,0 +1,28 @@
+"""What every design function is given."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpfast import _validate
+from dpfast.errors import DesignError
+from dpfast.filters import Filter
+from dpfast.privacy import Privacy
+
+
+def check_filter(name: str, value: Filter) -> None:
+    """A filter that is not zero."""
+    _validate.instance(name, value, Filter, "a Filter (Filter.from_system takes other systems)")
+    if not np.abs(value.b).max() > _validate.SMALLEST:
+        raise DesignError(f"{name} must not be zero, nor have all its coefficients below {_validate.SMALLEST:g}")
+
+
+def check_inputs(target: Filter, privacy: Privacy) -> None:
+    """What every design takes."""
+    check_filter("target", target)
+    _validate.instance("privacy", privacy, Privacy, "a Privacy")
+
+
+def check_tolerance(tolerance: float) -> float:
+    """A relative excess of an MSE."""
+    return _validate.number("tolerance", tolerance, above=0, below=1)

@@ -1,0 +1,44 @@
+"""What the README shows is what this version gives."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dpfast import example
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+def between(start, end):
+    return README.split(start, 1)[1].split(end, 1)[0]
+
+
+def figures(text):
+    return [float(x) for x in re.findall(r"(?<![\w.])\d+\.?\d*", text)]
+
+
+@pytest.mark.slow_nojit
+def test_the_first_example_prints_what_is_shown(capsys):
+    exec(between("```python\n", "```"), {})
+    printed = capsys.readouterr().out
+    shown = between("```text\n", "```")
+    assert [line.split("  ")[0] for line in printed.splitlines()] == [
+        line.split("  ")[0] for line in shown.splitlines()
+    ]
+    assert figures(printed) == pytest.approx(figures(shown), rel=2e-4)
+
+
+def test_the_table_has_the_ideal_and_predicted_errors_of_the_designs():
+    lines = [line.strip("| ").split(" | ") for line in between("<!-- example -->\n", "\n\n").splitlines()[2:]]
+    rows = [row for row in example.mechanisms("paper") if row.spectrum != "printed"]
+    assert len(lines) == len(rows) == 15
+    for line, row in zip(lines, rows, strict=True):
+        m = row.mechanism
+        assert line[:3] == [
+            f"{row.family}, {row.decision}" if row.decision else row.family,
+            row.prefilter,
+            "smoother" if m.lag is None else str(m.lag),
+        ]
+        expected = [x for x in (m.ideal_rmse, m.predicted_rmse) if x is not None]
+        assert figures(line[3] + " " + line[4]) == pytest.approx(expected, rel=1e-4)
