@@ -19,6 +19,7 @@ _EXACT = 1e-13  # of the largest value of a spectrum: what fewer modes may cost
 _SPECTRUM_ERROR = 1e-8  # the same, for the factor
 _TELLING = 8  # poles around which a spectrum is looked at
 _MAX_DOUBLINGS = 60
+_LARGEST_STACK = 2**22  # elements of the matrices that are solved together
 _SETTLED = 1e-16
 
 
@@ -70,8 +71,7 @@ def shaping_filter(p: Array, pi: Array, centred: Array) -> Filter:
     a = _krylov(root[:, None] * (p - pi) / root, root * centred)
     omega = _telling_angles(linalg.eigvals(a))
     expected = _resolvent(a, omega)
-    orders = range(1, len(a))
-    order = 1 + bisect.bisect_left(orders, True, key=lambda n: _error(_resolvent(a[:n, :n], omega), expected) <= _EXACT)
+    order = _fewest_modes(a, omega, expected)
     a = a[:order, :order]
     closed = a.copy()
     closed[:, 0] -= _innovations_gain(a)
@@ -88,6 +88,19 @@ def shaping_filter(p: Array, pi: Array, centred: Array) -> Filter:
             "largest value; merge levels, or fit an ARMA model to a sample"
         )
     return shape
+
+
+def _fewest_modes(a: Array, omega: Array, expected: Array) -> int:
+    """The order of the leading part of A that has the spectrum: doubled until it is enough, then by bisection."""
+
+    def enough(n: int) -> bool:
+        return n >= len(a) or _error(_resolvent(a[:n, :n], omega), expected) <= _EXACT
+
+    most = 1
+    while not enough(most):
+        most *= 2
+    low = most // 2 + 1
+    return min(len(a), low + bisect.bisect_left(range(low, most), True, key=enough))
 
 
 def _telling_angles(poles: NDArray[np.complexfloating]) -> Array:
@@ -134,6 +147,9 @@ def _krylov(s: Array, b: Array) -> Array:
 
 def _resolvent(a: Array, omega: Array) -> Array:
     """Re e₁ᵀ (I + Az)(I - Az)⁻¹ e₁ at z = e^{-iω}."""
-    z, identity = np.exp(-1j * omega)[:, None, None], np.eye(len(a))
-    solved = np.linalg.solve(identity - a * z, np.broadcast_to(identity[:, :1], (len(omega), len(a), 1)))
-    return np.asarray(((identity + a * z)[:, :1] @ solved).real.ravel())
+    identity, values = np.eye(len(a)), []
+    for part in np.array_split(omega, 1 + len(omega) * a.size // _LARGEST_STACK):
+        z = np.exp(-1j * part)[:, None, None]
+        solved = np.linalg.solve(identity - a * z, np.broadcast_to(identity[:, :1], (len(part), len(a), 1)))
+        values.append(((identity + a * z)[:, :1] @ solved).real.ravel())
+    return np.concatenate(values)
