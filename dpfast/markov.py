@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import math
 
 import numpy as np
@@ -15,8 +14,8 @@ from dpfast.filters import MAX_POLE_RADIUS, Filter
 from dpfast.sections import make_sections
 
 _NOTHING = 1e-9  # a mode so small, or so fast, is none
-_EXACT = 1e-13  # of the largest value of a spectrum: what fewer modes may cost
-_SPECTRUM_ERROR = 1e-8  # the same, for the factor
+_EXACT = 1e-13  # what fewer states may cost the factor, relative
+_SPECTRUM_ERROR = 1e-8  # of the largest value of the spectrum
 _TELLING = 8  # poles around which a spectrum is looked at
 _MAX_DOUBLINGS = 60
 _LARGEST_STACK = 2**22  # elements of the matrices that are solved together
@@ -64,24 +63,21 @@ def shaping_filter(p: Array, pi: Array, centred: Array) -> Filter:
 
     r(τ) = bᵀ Sᵗ b with S = Π^½ (P - 1πᵀ) Π^-½ and b = Π^½ c; in the Krylov space of b, where modes that b does not
     excite are gone, it is σ² e₁ᵀ Aᵗ e₁, and the spectrum is σ² Re e₁ᵀ (I + Az)(I - Az)⁻¹ e₁, z = e^{-iω}. The factor
-    is (1 + e₁ᵀ (z⁻¹ - A)⁻¹ K) times a constant, K the gain of the innovations form: poles are the eigenvalues of A,
-    zeros those of A - K e₁ᵀ, and neither polynomial is ever formed.
+    is (1 + e₁ᵀ (z⁻¹ - A)⁻¹ K) times a constant, K the gain of the innovations form, with as few states as show: poles
+    are the eigenvalues of A, zeros those of A - K e₁ᵀ, and neither polynomial is ever formed.
     """
     root, variance = np.sqrt(pi), float(pi @ centred**2)
-    a = _krylov(root[:, None] * (p - pi) / root, root * centred)
-    omega = _telling_angles(linalg.eigvals(a))
-    expected = _resolvent(a, omega)
-    order = _fewest_modes(a, omega, expected)
-    a = a[:order, :order]
-    closed = a.copy()
-    closed[:, 0] -= _innovations_gain(a)
-    poles, zeros = (np.asarray(linalg.eigvals(x), dtype=np.complex128) for x in (a, closed))
+    full = _krylov(root[:, None] * (p - pi) / root, root * centred)
+    a, gain, output = _balanced(full, _innovations_gain(full))
+    poles, zeros = (np.asarray(linalg.eigvals(x), dtype=np.complex128) for x in (a, a - np.outer(gain, output)))
     zeros /= np.maximum(np.abs(zeros), 1)
     for roots in (poles, zeros):
         roots[np.abs(roots) < _NOTHING] = 0
     shape = Filter.from_factors(sections=make_sections(zeros, poles, 1.0))
     shape = shape * (math.sqrt(variance) / shape.h2_norm())
-    error = _error(np.abs(shape.response(omega)) ** 2, variance * expected)
+    omega = _telling_angles(poles)
+    expected = variance * _resolvent(full, omega)
+    error = float(np.abs(np.abs(shape.response(omega)) ** 2 - expected).max() / expected.max())
     if error > _SPECTRUM_ERROR:
         raise DesignError(
             f"the spectrum of this chain of {len(p)} states could not be factored: it is off by {error:.1e} of its "
@@ -90,17 +86,19 @@ def shaping_filter(p: Array, pi: Array, centred: Array) -> Filter:
     return shape
 
 
-def _fewest_modes(a: Array, omega: Array, expected: Array) -> int:
-    """The order of the leading part of A that has the spectrum: doubled until it is enough, then by bisection."""
+def _balanced(a: Array, gain: Array) -> tuple[Array, Array, Array]:
+    """The fewest states for 1 + e₁ᵀ (z⁻¹ - A)⁻¹ K: new A, K, and what takes the place of e₁.
 
-    def enough(n: int) -> bool:
-        return n >= len(a) or _error(_resolvent(a[:n, :n], omega), expected) <= _EXACT
-
-    most = 1
-    while not enough(most):
-        most *= 2
-    low = most // 2 + 1
-    return min(len(a), low + bisect.bisect_left(range(low, most), True, key=enough))
+    Balanced, and cut where twice the rest of the Hankel singular values, which bounds the error, is nothing (Glover
+    1984).
+    """
+    reached, seen = stationary_root(a, gain[:, None]), stationary_root(a.T, np.eye(len(a), 1))
+    u, size, v = linalg.svd(seen @ reached.T)
+    rest = np.cumsum(size[::-1])[::-1]
+    n = int(np.count_nonzero(2 * rest > _EXACT * (1 + size.sum())))
+    scale = np.sqrt(size[:n])
+    into, out = (u[:, :n] / scale).T @ seen, reached.T @ v[:n].T / scale
+    return into @ a @ out, into @ gain, out[0]
 
 
 def _telling_angles(poles: NDArray[np.complexfloating]) -> Array:
@@ -108,10 +106,6 @@ def _telling_angles(poles: NDArray[np.complexfloating]) -> Array:
     slow = poles[np.argsort(-np.abs(poles))[:_TELLING]]
     around = np.abs(np.angle(slow))[:, None] + np.log(np.maximum(np.abs(slow), 0.1))[:, None] * np.linspace(-4, 4, 9)
     return np.concatenate([np.linspace(0, np.pi, 65), np.clip(around, 0, np.pi).ravel()])
-
-
-def _error(spectrum: Array, expected: Array) -> float:
-    return float(np.abs(spectrum - expected).max() / expected.max())
 
 
 def _innovations_gain(a: Array) -> Array:
@@ -153,3 +147,13 @@ def _resolvent(a: Array, omega: Array) -> Array:
         solved = np.linalg.solve(identity - a * z, np.broadcast_to(identity[:, :1], (len(part), len(a), 1)))
         values.append(((identity + a * z)[:, :1] @ solved).real.ravel())
     return np.concatenate(values)
+
+
+def stationary_root(a: Array, b: Array) -> Array:
+    """R with RᵀR = Σ Aᵏ B Bᵀ Aᵏᵀ, the covariance of a state, by doubling: no differences, so no digits are lost."""
+    root, power = b.T, a
+    while linalg.norm(power) > 1e-20:
+        stacked = np.vstack([root, root @ power.T])
+        root = np.asarray(linalg.qr(stacked, mode="r")[0][: len(a)], dtype=np.float64)
+        power = power @ power
+    return np.vstack([root, np.zeros((len(a) - len(root), len(a)))])

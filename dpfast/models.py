@@ -17,7 +17,7 @@ from dpfast._kernels import chain
 from dpfast._validate import Array
 from dpfast.errors import DesignError
 from dpfast.filters import MAX_POLE_RADIUS, Filter
-from dpfast.markov import shaping_filter, stationary_distribution
+from dpfast.markov import shaping_filter, stationary_distribution, stationary_root
 
 _SLACK = 1e-9
 
@@ -309,18 +309,8 @@ class ARMA(_Shaped):
     def source(self) -> chain.Source:
         """What the compiled simulation draws from."""
         a, b, _, _ = self.shaping.state_space()
-        root = _stationary_root(a, b) if len(a) else np.zeros((0, 0))
+        root = stationary_root(a, b) if len(a) else np.zeros((0, 0))
         return chain.GaussianSource(self.shaping.factors, root, self.mean, self.levels)
-
-
-def _stationary_root(a: Array, b: Array) -> Array:
-    """R with RᵀR = Σ Aᵏ B Bᵀ Aᵏᵀ, the covariance of a state, by doubling: no differences, so no digits are lost."""
-    root, power = b.T, a
-    while linalg.norm(power) > 1e-20:
-        stacked = np.vstack([root, root @ power.T])
-        root = np.asarray(linalg.qr(stacked, mode="r")[0][: len(a)], dtype=np.float64)
-        power = power @ power
-    return np.vstack([root, np.zeros((len(a) - len(root), len(a)))])
 
 
 def _check_alphabet(levels: Array, mean: float, variance: float) -> None:
