@@ -439,6 +439,13 @@ def _polynomial_in_z(name: str, value: Any) -> Array:
     return np.trim_zeros(np.atleast_1d(_validate.array(name, value)), "f")
 
 
+def run(filter: Filter, x: Array) -> tuple[Array, Array]:
+    """The output for an input (time,) from zero state, and the state at its end, in terms of `Filter.state_space`."""
+    out, state = x[None].copy(), np.zeros((1, filter.factors.n_states))
+    linear.run(filter.factors, state, out)
+    return out[0], state[0]
+
+
 def ratio(tops: tuple[Filter, ...], bottoms: tuple[Filter, ...]) -> Filter:
     """Quotient of products of FIR filters, their sections' roots paired anew; `bottoms` minimum phase.
 

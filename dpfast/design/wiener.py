@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
 
 from dpfast._validate import Array
 from dpfast.design.prefilter import Problem
-from dpfast.filters import MAX_SECTION_POLES, Filter, ratio
+from dpfast.filters import MAX_SECTION_POLES, Filter, ratio, run
 from dpfast.mechanism import LinearReceiver, Smoother
 from dpfast.models import Model
-from dpfast.quadrature import Grid
+from dpfast.quadrature import Grid, graded_grid
+from dpfast.roots import in_pairs
 from dpfast.spectra import Spectrum, causal_energy, factor_polynomial, fft_angles, minimum_phase, sum_zeros
+
+Complex = NDArray[np.complex128]
+_ACCURACY = 1e-10  # of a receiver, relative to its largest gain
+_INFINITE = 1e-13  # inverse of a zero that is none
 
 
 def wiener(
@@ -22,7 +31,7 @@ def wiener(
 
     With Ω = N_u/D_u the shaping filter, G = N_g/D_g, F = N_f/D_f, and q the minimum-phase polynomial of
     |q|² = |N_u N_g|² + σ²|D_u D_g|²: the smoother is A(z) B(1/z) with A = F D_g N_u/q and B = N_u N_g/q; that of a lag
-    is H = D_g R/(q D_f), R a polynomial of about `lag` taps.
+    is H = D_g R/(q D_f), R a polynomial of about `lag` taps, or in sections where these would be inaccurate.
     """
     shaping = model.shaping
     q = _innovations_numerator(shaping, prefilter, noise_std)
@@ -30,8 +39,12 @@ def wiener(
     if lag is None:
         forward = ratio((target.numerator, shaping.numerator, prefilter.denominator), (q, target.denominator))
         return Smoother(forward, backward, target, model.mean)
-    taps = Filter(_causal_numerator(target, shaping, backward, lag))
-    receiver = ratio((taps, prefilter.denominator), (q, target.denominator))
+    part = _causal_part(shaping * target, backward, lag)
+    rest = ratio((prefilter.denominator,), (q, target.denominator))
+    numerator = part.taps()
+    if _lost(part, numerator, rest) > _ACCURACY:
+        numerator = part.sections()
+    receiver = ratio((numerator, prefilter.denominator), (q, target.denominator))
     return LinearReceiver(receiver, target, model.mean, lag)
 
 
@@ -53,26 +66,72 @@ def _innovations_numerator(shaping: Filter, prefilter: Filter, noise_std: float)
     return q * float(gain)
 
 
-def _causal_numerator(target: Filter, shaping: Filter, backward: Filter, lag: int) -> Array:
-    """R with [z^{-D} B(1/z) N_u N_f / (D_u D_f)]₊ = R / (D_u D_f).
+class _CausalPart(NamedTuple):
+    """X = [z^{-D} B(1/z) S(z)]₊: samples x_0 ... x_T, and then C A^j ξ; X = R/D with D the denominator of S."""
 
-    The two-sided numerator is fed to 1/(D_u D_f) up to time -1; what its state holds then is added to the rest.
-    """
-    from scipy import signal  # late: it takes half as long to import as all of dpfast
+    samples: Array
+    a: Array
+    c: Array
+    state: Array  # ξ
+    denominator: Filter
 
+    def taps(self) -> Filter:
+        """R as an FIR filter."""
+        later, state = [], self.state
+        for _ in range(len(self.a)):
+            later.append(self.c @ state)
+            state = self.a @ state
+        x = np.append(self.samples, later)
+        return Filter(np.convolve(self.denominator.b, x)[: len(x)])
+
+    def sections(self) -> Filter:
+        """R by its zeros, those of a state space, where the coefficients would lose what roots in a cluster hold.
+
+        The states are the last T inputs, and those that ξ begins.
+        """
+        last, n = len(self.samples) - 1, len(self.a)
+        pencil = np.zeros((last + n + 1, last + n + 1))
+        pencil[:last, :last] = np.eye(last, k=-1)
+        pencil[last:-1, last:-1] = self.a
+        pencil[last:-1, last - 1] = self.state  # with no past inputs it is the input itself, in the last column
+        pencil[: min(last, 1), -1] = 1.0
+        pencil[-1] = np.concatenate([self.samples[1:], self.c, self.samples[:1]])
+        identity = np.diag(np.append(np.ones(last + n), 0.0))
+        above, below = linalg.eigvals(pencil, identity, homogeneous_eigvals=True)
+        finite = np.abs(below) > _INFINITE * np.abs(above)
+        zeros = in_pairs(above[finite] / below[finite])
+        delay = np.append(np.zeros(last + n - len(zeros)), 1.0)
+        monic = Filter.from_zpk(zeros, np.zeros(len(zeros)), 1.0) * Filter(delay)
+        loudest = fft_angles(1024)[np.argmax(np.abs(self.response(fft_angles(1024))))]
+        gain = self.response(loudest) * self.denominator.response(loudest) / monic.response(loudest)
+        return monic * float(gain.item().real)
+
+    def response(self, omega: ArrayLike) -> Complex:
+        """X at angles."""
+        z = np.exp(1j * np.atleast_1d(omega))
+        right = np.broadcast_to(self.state[:, None], (len(z), len(self.a), 1))
+        later = np.linalg.solve(z[:, None, None] * np.eye(len(self.a)) - self.a, right)[:, :, 0] @ self.c
+        return np.asarray(polyval(1 / z, self.samples) + later * z ** (1 - len(self.samples)))
+
+
+def _causal_part(signal: Filter, backward: Filter, lag: int) -> _CausalPart:
+    """B and the taps of S are a two-sided sequence that runs through the rest of S: X is what comes from time 0 on."""
+    taps, sections, recursion = signal.factors
+    rest = Filter.from_factors(sections=sections, recursion=recursion)
     b = backward.impulse(backward.settling_time(1e-18) + lag)
-    numerator = np.convolve(b[::-1], np.convolve(shaping.b, target.b))
-    start = lag - len(b) + 1  # time of the first sample
-    numerator = np.concatenate([np.zeros(max(0, start)), numerator])
-    before = max(0, -start)
-    denominator = np.convolve(shaping.a, target.a)
-    if len(denominator) == 1 or before == 0:  # scipy 1.17 returns another call's state for an empty input
-        return numerator[before:]
-    _, state = signal.lfilter([1.0], denominator, numerator[:before], zi=np.zeros(len(denominator) - 1))
-    taps = numerator[before:]
-    taps = np.pad(taps, (0, max(0, len(state) - len(taps))))
-    taps[: len(state)] += state
-    return taps
+    sequence = np.convolve(b[::-1], taps)
+    start = lag - len(b) + 1  # its time; never after 0, as b is longer than the lag
+    a, _, c, _ = rest.state_space()
+    samples, state = run(rest, sequence)
+    return _CausalPart(samples[-start:], a, c[0], state, rest.denominator)
+
+
+def _lost(part: _CausalPart, numerator: Filter, rest: Filter) -> float:
+    """Bound of the rounding of R's taps in H, relative to the largest value of H."""
+    omega = graded_grid(rest.poles).omega
+    size = np.abs(part.denominator.b).sum() * np.abs(part.samples).sum()
+    gain = np.abs(rest.response(omega))
+    return float(np.finfo(float).eps * size * gain.max() / (gain * np.abs(numerator.response(omega))).max())
 
 
 def wiener_mse(problem: Problem, shape: Spectrum, lag: int, n: int, grid: Grid) -> float:

@@ -580,6 +580,37 @@ def test_a_missed_tolerance_is_shown_at_the_line_of_the_caller(design):
     assert caught[0].filename == __file__
 
 
+# --- signals with poles in a cluster --------------------------------------------------------------
+
+
+def birth_and_death(k, up, down):
+    transition = np.diag([up] * (k - 1), 1) + np.diag([down] * (k - 1), -1)
+    pi = (up / down) ** np.arange(k)
+    return transition + np.diag(1 - transition.sum(axis=1)), pi / pi.sum()
+
+
+@pytest.mark.parametrize(("k", "up", "down"), [(20, 0.2, 0.3), (60, 0.2, 0.3), (60, 0.45, 0.5)])
+@pytest.mark.parametrize("lag", [0, 5, 20])
+@pytest.mark.parametrize("target", [Filter([1], [1, -0.9]), Filter(np.full(12, 1 / 12))], ids=["pole", "sum"])
+def test_the_error_is_that_of_the_normal_equations_for_chains_of_many_states(k, up, down, lag, target):
+    """Autocovariances from the resolvent of the chain, and H of 3000 taps from a Toeplitz system."""
+    transition, pi = birth_and_death(k, up, down)
+    levels, n = np.arange(k), 2**14
+    omega = 2 * np.pi * np.arange(n // 2 + 1) / n
+    values, vectors = linalg.eigh(np.sqrt(pi)[:, None] * transition / np.sqrt(pi))  # reversible
+    weights = (vectors.T @ (np.sqrt(pi) * (levels - pi @ levels))) ** 2
+    weights, values = weights[values < 1 - 1e-9], values[values < 1 - 1e-9]
+    psd = (weights * (1 - values**2) / np.abs(1 - values * np.exp(-1j * omega)[:, None]) ** 2).sum(axis=1)
+    prefilter = Filter([1, 0.2], [1, -0.7])
+    mechanism = lmmse(target, PRIVACY, MarkovChain(transition, levels), lag=lag, prefilter=prefilter)
+    g, f = prefilter.response(omega), target.response(omega) * np.exp(-1j * omega * lag)
+    r_v = np.fft.irfft(psd * np.abs(g) ** 2 + mechanism.noise_std**2)[:3000]
+    r_yv = np.fft.irfft(psd * f * g.conj())[:3000]
+    variance = np.fft.irfft(psd * np.abs(f) ** 2)[0]
+    expected = variance - r_yv @ linalg.solve_toeplitz(r_v, r_yv)
+    assert mechanism.predicted_mse == pytest.approx(expected, rel=1e-6)
+
+
 # --- bad arguments --------------------------------------------------------------------------------
 
 
