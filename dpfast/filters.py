@@ -333,7 +333,7 @@ class Filter:
         gain = np.concatenate(gains)[first]
         if not gain.any():
             return 0.0
-        top = (gain >= np.append(gain[1:], 0)) & (gain >= np.append(0, gain[:-1])) & (gain > 0.99 * gain.max())
+        top = (gain >= np.append(gain[1:], 0)) & (gain >= np.append(0, gain[:-1])) & (gain >= 0.99 * gain.max())
         low, high = np.append(omega[0], omega[:-1])[top], np.append(omega[1:], omega[-1])[top]
         return max(float(gain.max()), self._refined_peak(low, high)) * (1 + 1e-9)
 

@@ -20,6 +20,7 @@ _DECAYED = 1e-13  # the end of a cepstrum, relative
 _START = 0.3  # of its distance from the circle: where a zero starts beside a root
 _ROUNDING = 1e-15
 _TINY = 1e-60
+_AT_THE_ORIGIN = 1e-30
 _NOISE = 1e-9  # below it an end that does not shrink on a finer grid is rounding
 
 
@@ -109,8 +110,9 @@ def sum_zeros(a: ArrayLike, b: ArrayLike, weight: float) -> Complex:
     weight : float
         Above 0.
     """
-    n = max(np.size(a), np.size(b))
-    first, second = (np.append(x, np.zeros(n - np.size(x))).astype(np.complex128) for x in (a, b))
+    degree = max(np.size(a), np.size(b))
+    common, first, second = _without_common(_padded(a, degree), _padded(b, degree))
+    n = len(first)
     start = second + _START * (1 - np.abs(second)) * np.exp(1j * np.arange(n))
 
     def newton(z: Complex) -> tuple[Complex, Complex, Array]:
@@ -118,7 +120,27 @@ def sum_zeros(a: ArrayLike, b: ArrayLike, weight: float) -> Complex:
         error = _ROUNDING * n * (np.abs(value) + weight * np.abs(other))
         return value + weight * other, slope + weight * other_slope, error
 
-    return in_pairs(aberth(newton, start, mirrored=True))
+    return in_pairs(np.concatenate([common, aberth(newton, start, mirrored=True)]))
+
+
+def _padded(roots: ArrayLike, degree: int) -> list[complex]:
+    """As many as the degree, at the origin where there are too few, or where they nearly are."""
+    every = np.append(roots, np.zeros(degree - np.size(roots))).astype(np.complex128)
+    every[np.abs(every) < _AT_THE_ORIGIN] = 0
+    return list(every)
+
+
+def _without_common(a: list[complex], b: list[complex]) -> tuple[Complex, Complex, Complex]:
+    """What is in both lists, and the rest of each: zeros of both are multiple ones of the sum, if several."""
+    common, rest, other = [], [], list(b)
+    for root in a:
+        if root in other:
+            other.remove(root)
+            common.append(root)
+        else:
+            rest.append(root)
+    both, first, second = (np.array(x, dtype=np.complex128) for x in (common, rest, other))
+    return both, first, second
 
 
 def _product(roots: Complex, z: Complex) -> tuple[Complex, Complex]:

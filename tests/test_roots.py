@@ -5,7 +5,7 @@ import warnings
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import signal
 
@@ -61,8 +61,9 @@ coefficient = st.one_of(st.just(0.0), st.floats(-1, -1e-100), st.floats(1e-100, 
 
 @given(st.lists(coefficient, min_size=34, max_size=60))
 def test_every_root_is_one_of_a_polynomial_next_to_it(coefficients):
-    roots = polynomial_roots(np.array(coefficients))
     significant = np.trim_zeros(np.array(coefficients))
+    assume(len(significant) > 33)  # shorter ones are numpy's
+    roots = polynomial_roots(np.array(coefficients))
     assert len(roots) == max(0, len(np.trim_zeros(np.array(coefficients), "f")) - 1)
     for z in roots[np.abs(roots) > 0]:
         powers = np.arange(len(significant))
