@@ -12,14 +12,17 @@ from dpfast._validate import Array
 from dpfast.errors import DesignError
 from dpfast.filters import MAX_POLE_RADIUS, Filter
 from dpfast.sections import make_sections
+from dpfast.states import balanced
 
 _NOTHING = 1e-9  # a mode so small, or so fast, is none
 _EXACT = 1e-13  # what fewer states may cost the factor, relative
 _SPECTRUM_ERROR = 1e-8  # of the largest value of the spectrum
+_RAREST = 1e-200
 _TELLING = 8  # poles around which a spectrum is looked at
 _MAX_DOUBLINGS = 60
 _LARGEST_STACK = 2**22  # elements of the matrices that are solved together
 _SETTLED = 1e-16
+_NEARLY = 1e-6
 
 
 def stationary_distribution(p: Array) -> Array:
@@ -66,9 +69,16 @@ def shaping_filter(p: Array, pi: Array, centred: Array) -> Filter:
     is (1 + e₁ᵀ (z⁻¹ - A)⁻¹ K) times a constant, K the gain of the innovations form, with as few states as show: poles
     are the eigenvalues of A, zeros those of A - K e₁ᵀ, and neither polynomial is ever formed.
     """
+    if pi.min() < _RAREST:
+        raise DesignError(
+            f"transition must give every state a probability above {_RAREST:g}, "
+            f"got {np.count_nonzero(pi < _RAREST)} rarer ones: leave them out"
+        )
     root, variance = np.sqrt(pi), float(pi @ centred**2)
     full = _krylov(root[:, None] * (p - pi) / root, root * centred)
-    a, gain, output = _balanced(full, _innovations_gain(full))
+    gain, output = _innovations_gain(full), np.eye(1, len(full))[0]
+    into, out = balanced(full, gain[:, None], output[None], _EXACT)
+    a, gain, output = into @ full @ out, into @ gain, output @ out
     poles, zeros = (np.asarray(linalg.eigvals(x), dtype=np.complex128) for x in (a, a - np.outer(gain, output)))
     zeros /= np.maximum(np.abs(zeros), 1)
     for roots in (poles, zeros):
@@ -84,21 +94,6 @@ def shaping_filter(p: Array, pi: Array, centred: Array) -> Filter:
             "largest value; merge levels, or fit an ARMA model to a sample"
         )
     return shape
-
-
-def _balanced(a: Array, gain: Array) -> tuple[Array, Array, Array]:
-    """The fewest states for 1 + e₁ᵀ (z⁻¹ - A)⁻¹ K: new A, K, and what takes the place of e₁.
-
-    Balanced, and cut where twice the rest of the Hankel singular values, which bounds the error, is nothing (Glover
-    1984).
-    """
-    reached, seen = stationary_root(a, gain[:, None]), stationary_root(a.T, np.eye(len(a), 1))
-    u, size, v = linalg.svd(seen @ reached.T)
-    rest = np.cumsum(size[::-1])[::-1]
-    n = int(np.count_nonzero(2 * rest > _EXACT * (1 + size.sum())))
-    scale = np.sqrt(size[:n])
-    into, out = (u[:, :n] / scale).T @ seen, reached.T @ v[:n].T / scale
-    return into @ a @ out, into @ gain, out[0]
 
 
 def _telling_angles(poles: NDArray[np.complexfloating]) -> Array:
@@ -117,10 +112,15 @@ def _innovations_gain(a: Array) -> Array:
     f, g, h = a.T.copy(), np.zeros_like(a), np.outer(n, n)
     f[0] -= n
     g[0, 0] = -1.0
+    change = np.inf
     for _ in range(_MAX_DOUBLINGS):
         w = np.linalg.inv(np.eye(len(a)) + g @ h)
-        f, g, h, before = f @ w @ f, g + f @ w @ g @ f.T, h + f.T @ h @ w @ f, h
-        if np.abs(h - before).max() <= _SETTLED * np.abs(h).max():
+        step, before = f.T @ h @ w @ f, change
+        change = float(np.abs(step).max() / max(np.abs(h + step).max(), _RAREST))
+        if change >= before and change < _NEARLY:  # a zero on the circle: from here on it is rounding that grows
+            break
+        f, g, h = f @ w @ f, g + f @ w @ g @ f.T, h + (step + step.T) / 2
+        if change <= _SETTLED:
             break
     return np.asarray((n - a @ h[:, 0]) / (1 - h[0, 0]))
 
@@ -147,13 +147,3 @@ def _resolvent(a: Array, omega: Array) -> Array:
         solved = np.linalg.solve(identity - a * z, np.broadcast_to(identity[:, :1], (len(part), len(a), 1)))
         values.append(((identity + a * z)[:, :1] @ solved).real.ravel())
     return np.concatenate(values)
-
-
-def stationary_root(a: Array, b: Array) -> Array:
-    """R with RᵀR = Σ Aᵏ B Bᵀ Aᵏᵀ, the covariance of a state, by doubling: no differences, so no digits are lost."""
-    root, power = b.T, a
-    while linalg.norm(power) > 1e-20:
-        stacked = np.vstack([root, root @ power.T])
-        root = np.asarray(linalg.qr(stacked, mode="r")[0][: len(a)], dtype=np.float64)
-        power = power @ power
-    return np.vstack([root, np.zeros((len(a) - len(root), len(a)))])

@@ -259,7 +259,8 @@ class Mechanism:
         if self.model is not None:
             return self.predict(self.model)
         # without a model H G = F: no distortion, whatever the input
-        grid, h = self._grid_and_response(())
+        grid = _grid(self.target, self.prefilter, *self.receiver.filters())
+        h = self.receiver.response(grid.omega)
         return None if h is None else self.noise_std**2 * grid.mean(np.abs(h) ** 2)
 
     def predict(self, model: Model) -> float | None:
@@ -268,24 +269,11 @@ class Mechanism:
         <P_u |e^{-iωD} F - H G|²> + σ² <|H|²> + (bias of the mean)².
         """
         check_model(model)
-        grid, h = self._grid_and_response((model.shaping,))
-        if h is None:
+        if isinstance(self.receiver, DecisionFeedback):
             return None
-        omega = grid.omega
-        wanted = self.target.response(omega) * np.exp(-1j * (self.lag or 0) * omega)
-        distortion = model.psd(omega) * np.abs(wanted - h * self.prefilter.response(omega)) ** 2
-        bias = (model.mean - self.receiver.mean) * self._dc_error()
-        return grid.mean(distortion) + self.noise_std**2 * grid.mean(np.abs(h) ** 2) + bias**2
-
-    def _grid_and_response(self, others: tuple[Filter, ...]) -> tuple[Grid, NDArray[np.complex128] | None]:
-        filters = (self.target, self.prefilter, *self.receiver.filters(), *others)
-        grid = graded_grid(np.concatenate([x.poles for x in filters]), degree=sum(len(x.b) for x in filters))
-        return grid, self.receiver.response(grid.omega)
-
-    def _dc_error(self) -> float:
-        gain = self.receiver.response(0.0)
-        assert gain is not None
-        return float((self.target.response(0.0) - gain * self.prefilter.response(0.0)).real)
+        gain = self.target.response(0.0) - self.receiver.response(0.0) * self.prefilter.response(0.0)
+        bias = (model.mean - self.receiver.mean) * float(gain.real)
+        return linear_mse(self.target, model, self.prefilter, self.noise_std, self.receiver) + bias**2
 
     @property
     def ideal_rmse(self) -> float | None:
@@ -369,6 +357,21 @@ class Mechanism:
 
     def __repr__(self) -> str:
         return f"<Mechanism {self.name!r}: predicted RMSE {_shown(self.predicted_rmse)}>"
+
+
+def linear_mse(
+    target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
+) -> float:
+    """<P_u |e^{-iωD} F - H G|²> + σ² <|H|²>, the stationary error where the mean is known."""
+    grid = _grid(target, prefilter, *receiver.filters(), model.shaping)
+    omega, h = grid.omega, receiver.response(grid.omega)
+    wanted = target.response(omega) * np.exp(-1j * (receiver.lag or 0) * omega)
+    distortion = model.psd(omega) * np.abs(wanted - h * prefilter.response(omega)) ** 2
+    return grid.mean(distortion) + noise_std**2 * grid.mean(np.abs(h) ** 2)
+
+
+def _grid(*filters: Filter) -> Grid:
+    return graded_grid(np.concatenate([x.poles for x in filters]), degree=sum(len(x.b) for x in filters))
 
 
 def _root(mse: float | None) -> float | None:

@@ -17,7 +17,8 @@ from dpfast._kernels import chain
 from dpfast._validate import Array
 from dpfast.errors import DesignError
 from dpfast.filters import MAX_POLE_RADIUS, Filter
-from dpfast.markov import shaping_filter, stationary_distribution, stationary_root
+from dpfast.markov import shaping_filter, stationary_distribution
+from dpfast.states import stationary_root
 
 _SLACK = 1e-9
 
@@ -126,10 +127,9 @@ class MarkovChain(_Shaped):
             )
         p = p / p.sum(axis=1, keepdims=True)
         pi = stationary_distribution(p)
-        mean = float(pi @ states)
-        variance = float(pi @ (states - mean) ** 2)
-        if states.min() == states.max():
-            raise ValueError("levels must not all be equal: a constant stream needs no publication")
+        _check_spread(states)
+        mean, centred = _centred(pi, states)
+        variance = float(pi @ centred**2)
         _set(
             self,
             transition=_validate.frozen(p),
@@ -137,7 +137,7 @@ class MarkovChain(_Shaped):
             mean=mean,
             variance=variance,
         )
-        _set(self, shaping=shaping_filter(p, pi, states - mean), _stationary=pi)
+        _set(self, shaping=shaping_filter(p, pi, centred), _stationary=pi)
 
     @functools.cached_property
     def levels(self) -> Array:
@@ -187,8 +187,8 @@ class IndependentLevels(_Shaped):
         if (p < 0).any() or abs(p.sum() - 1) > 1e-9:
             raise ValueError(f"probabilities must be non-negative and sum to one, got a sum of {p.sum():.9g}")
         p, order = p / p.sum(), np.argsort(x)
-        mean = float(p @ x)
-        variance = float(p @ (x - mean) ** 2)
+        mean, centred = _centred(p, x)
+        variance = float(p @ centred**2)
         if variance <= 0:
             raise ValueError("probabilities must not all fall on one level: a constant stream needs no publication")
         _set(self, levels=_validate.frozen(x[order]), probabilities=_validate.frozen(p[order]))
@@ -311,6 +311,20 @@ class ARMA(_Shaped):
         a, b, _, _ = self.shaping.state_space()
         root = stationary_root(a, b) if len(a) else np.zeros((0, 0))
         return chain.GaussianSource(self.shaping.factors, root, self.mean, self.levels)
+
+
+def _check_spread(levels: Array) -> None:
+    if levels.min() == levels.max():
+        raise ValueError("levels must not all be equal: a constant stream needs no publication")
+    if np.ptp(levels) < _validate.SMALLEST:
+        raise ValueError(f"levels must differ by more than {_validate.SMALLEST:g}: scale them")
+
+
+def _centred(probabilities: Array, levels: Array) -> tuple[float, Array]:
+    """Mean, and levels about it: from differences, which are exact for levels far from zero."""
+    above = levels - levels[0]
+    step = float(probabilities @ above)
+    return float(levels[0]) + step, above - step
 
 
 def _check_alphabet(levels: Array, mean: float, variance: float) -> None:

@@ -69,7 +69,10 @@ def _repulsion(z: Complex, which: NDArray[np.intp], mirrored: bool) -> Complex:
 
 
 def polynomial_roots(coefficients: Array) -> Complex:
-    """Roots of Σ c_k z^(n-k), as :func:`numpy.roots`, in a second where that takes minutes."""
+    """Roots of Σ c_k z^(n-k), as :func:`numpy.roots`, in a second where that takes minutes.
+
+    Long ones are conjugate to rounding only.
+    """
     c = np.trim_zeros(np.asarray(coefficients, dtype=np.float64))
     n = len(c) - 1
     if n <= _LONG:
@@ -86,7 +89,24 @@ def polynomial_roots(coefficients: Array) -> Complex:
         slope[outside] = w * (n * value[outside] - w * inner)
         return value, slope, error
 
-    return np.concatenate([in_pairs(aberth(newton, _newton_polygon(c[::-1]))), at_zero])
+    return np.concatenate([aberth(newton, _newton_polygon(c[::-1])), at_zero])
+
+
+def polynomial_with(roots: Complex) -> Array:
+    """Coefficients of Π(1 - root z⁻¹), the roots in the disk and closed under conjugation.
+
+    Many are multiplied on the circle: taken one after the other, partial products would grow beyond all bounds.
+    """
+    n = len(roots)
+    if n <= _LONG:
+        return np.atleast_1d(np.poly(roots)).real
+    size = 1 << (2 * n).bit_length()
+    z = np.exp(-2j * np.pi * np.arange(size // 2 + 1) / size)
+    log = np.zeros(len(z), dtype=np.complex128)
+    with np.errstate(divide="ignore"):  # a root on the grid: zero
+        for root in roots:
+            log += np.log(1 - root * z)
+    return np.asarray(np.fft.irfft(np.exp(log))[: n + 1])
 
 
 def _horner(c: Array, z: Complex) -> tuple[Complex, Complex, Array]:

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import linalg, signal
 
-from dpfast import ARMA, DesignError, IndependentLevels, MarkovChain, markov
+from dpfast import ARMA, DesignError, Filter, IndependentLevels, MarkovChain, markov
 
 OMEGA = np.linspace(0, np.pi, 101)
 # |z| of a standard normal is above 5.7 with probability 1.2e-8: with up to 80 comparisons a test, a false alarm has
@@ -149,6 +149,31 @@ def test_a_chain_whose_levels_hardly_tell_its_states_apart_is_of_low_order():
     """States of a fast chain are soon forgotten: their number is not the order of the filter."""
     rng = np.random.default_rng(0)
     assert MarkovChain(rng.dirichlet(np.ones(50), 50), np.arange(50)).shaping.order <= 8
+
+
+@pytest.mark.parametrize("taps", [[1, 1, 1, 1, 1], [1, -math.sqrt(2), 1]], ids=["sum", "notch"])
+def test_chains_that_remember_coin_flips(taps):
+    """The level is an FIR of the last flips: a spectrum with zeros on the circle."""
+    m = len(taps)
+    states = np.array([[(i >> j) & 1 for j in range(m)] for i in range(2**m)])
+    transition = np.zeros((2**m, 2**m))
+    for i in range(2**m):
+        for flip in (0, 1):
+            transition[i, ((i << 1) | flip) % 2**m] = 0.5
+    chain = MarkovChain(transition, states @ np.array(taps, float))
+    expected = np.abs(Filter(taps).response(OMEGA)) ** 2 / 4
+    np.testing.assert_allclose(chain.psd(OMEGA), expected, atol=1e-7 * expected.max())
+
+
+def test_levels_far_from_zero_keep_their_digits():
+    near, far = (MarkovChain(chains["three"][0], np.array([0.0, 1, 5]) + x) for x in (0, 1e15))
+    assert far.variance == pytest.approx(near.variance, rel=1e-12)
+    assert IndependentLevels([1e15, 1e15 + 1], [0.5, 0.5]).variance == 0.25
+
+
+def test_states_that_are_never_visited_are_refused():
+    with pytest.raises(DesignError, match=r"a probability above 1e-200, got .* rarer ones: leave them out"):
+        MarkovChain(birth_and_death(60, 1e-7, 0.5)[0], np.arange(60))
 
 
 def test_a_spectrum_that_cannot_be_factored_is_an_error(monkeypatch):

@@ -30,7 +30,7 @@ LAYERS = [
     {"markov"},
     {"spectra"},
     {"filters"},
-    {"quadrature", "sections"},
+    {"quadrature", "sections", "states"},
     {"roots"},
     {"_validate", "errors"},
 ]

@@ -22,6 +22,7 @@ from dpfast.models import Model
 from dpfast.privacy import Privacy
 from dpfast.quadrature import ON_CIRCLE, Grid, graded_grid
 from dpfast.realize import Loss, Objective
+from dpfast.roots import polynomial_with
 from dpfast.spectra import Spectrum
 
 Complex = NDArray[np.complex128]
@@ -197,7 +198,7 @@ def canonical_factor(filter: Filter) -> tuple[float, Filter]:
     _, sections, recursion = filter.factors
     poles = sections.copy()
     poles[:, :3] = [1.0, 0.0, 0.0]
-    return gain, Filter.from_factors(np.atleast_1d(np.poly(reflected)).real, poles, recursion)
+    return gain, Filter.from_factors(polynomial_with(reflected), poles, recursion)
 
 
 def feedback_mse(problem: Problem, grid: Grid, x: Array) -> float:

@@ -12,15 +12,28 @@ from scipy import linalg
 
 from dpfast._validate import Array
 from dpfast.design.prefilter import Problem
+from dpfast.errors import ToleranceWarning, UnstableFilterError, warn
 from dpfast.filters import MAX_SECTION_POLES, Filter, ratio, run
-from dpfast.mechanism import LinearReceiver, Smoother
+from dpfast.mechanism import LinearReceiver, Smoother, linear_mse
 from dpfast.models import Model
 from dpfast.quadrature import Grid, graded_grid
 from dpfast.roots import in_pairs
-from dpfast.spectra import Spectrum, causal_energy, factor_polynomial, fft_angles, minimum_phase, sum_zeros
+from dpfast.spectra import (
+    Spectrum,
+    causal_energy,
+    factor_polynomial,
+    fft_angles,
+    fft_length,
+    minimum_phase,
+    sum_zeros,
+)
+from dpfast.states import balanced
 
 Complex = NDArray[np.complex128]
 _ACCURACY = 1e-10  # of a receiver, relative to its largest gain
+_EXCESS = 1e-6  # of an MSE over the optimum: what is said
+_OVERFLOW = 1e40  # a recursion whose poles rounding has moved outside
+_NO_STATE = 1e-15
 _INFINITE = 1e-13  # inverse of a zero that is none
 
 
@@ -33,6 +46,18 @@ def wiener(
     |q|² = |N_u N_g|² + σ²|D_u D_g|²: the smoother is A(z) B(1/z) with A = F D_g N_u/q and B = N_u N_g/q; that of a lag
     is H = D_g R/(q D_f), R a polynomial of about `lag` taps, or in sections where these would be inaccurate.
     """
+    try:
+        return _wiener(target, model, prefilter, noise_std, lag)
+    except UnstableFilterError as error:
+        raise UnstableFilterError(
+            f"the Wiener receiver of this prefilter is too slow: {error}; keep zeros of the prefilter and of the "
+            "spectrum further off the circle, or take more noise"
+        ) from error
+
+
+def _wiener(
+    target: Filter, model: Model, prefilter: Filter, noise_std: float, lag: int | None
+) -> LinearReceiver | Smoother:
     shaping = model.shaping
     q = _innovations_numerator(shaping, prefilter, noise_std)
     backward = ratio((shaping.numerator, prefilter.numerator), (q,))
@@ -41,11 +66,24 @@ def wiener(
         return Smoother(forward, backward, target, model.mean)
     part = _causal_part(shaping * target, backward, lag)
     rest = ratio((prefilter.denominator,), (q, target.denominator))
-    numerator = part.taps()
-    if _lost(part, numerator, rest) > _ACCURACY:
-        numerator = part.sections()
-    receiver = ratio((numerator, prefilter.denominator), (q, target.denominator))
-    return LinearReceiver(receiver, target, model.mean, lag)
+    forms = [_direct_numerator(shaping * target, backward, lag)]
+    doubtful = _lost(part, rest) > _ACCURACY
+    if doubtful:
+        forms += [part.sections(), part.balanced().sections()]
+    filters = [ratio((x, prefilter.denominator), (q, target.denominator)) for x in forms]
+    receivers = [LinearReceiver(x, target, model.mean, lag) for x in filters]
+    if not doubtful:
+        return receivers[0]
+    errors = [linear_mse(target, model, prefilter, noise_std, x) for x in receivers]
+    least = int(np.argmin(errors))
+    excess = errors[least] / optimal_mse(target, model, prefilter, noise_std, lag) - 1
+    if excess > _EXCESS:
+        warn(
+            f"the Wiener receiver of lag {lag} has an MSE {excess:.1e} (relative) above the optimum, as poles of "
+            "target and signal cluster: merge them, or take the smoother",
+            ToleranceWarning,
+        )
+    return receivers[least]
 
 
 def _innovations_numerator(shaping: Filter, prefilter: Filter, noise_std: float) -> Filter:
@@ -66,23 +104,39 @@ def _innovations_numerator(shaping: Filter, prefilter: Filter, noise_std: float)
     return q * float(gain)
 
 
+def _direct_numerator(signal: Filter, backward: Filter, lag: int) -> Filter:
+    """R with [z^{-D} B(1/z) S(z)]₊ = R/D, as taps, D the denominator of S.
+
+    The two-sided numerator is fed to 1/D up to time -1; what its state holds then is added to the rest.
+    """
+    from scipy.signal import lfilter  # late: it takes half as long to import as all of dpfast
+
+    b = backward.impulse(backward.settling_time(1e-18) + lag)
+    numerator = np.convolve(b[::-1], signal.b)
+    before = len(b) - 1 - lag  # samples before time 0; never below it, as b is longer than the lag
+    taps, denominator = numerator[before:], signal.a
+    if len(denominator) == 1 or before == 0:  # scipy 1.17 returns another call's state for an empty input
+        return Filter(taps)
+    _, state = lfilter([1.0], denominator, numerator[:before], zi=np.zeros(len(denominator) - 1))
+    taps = np.pad(taps, (0, max(0, len(state) - len(taps))))
+    taps[: len(state)] += state
+    return Filter(taps) if np.abs(taps).max() < _OVERFLOW else Filter([0.0])
+
+
 class _CausalPart(NamedTuple):
-    """X = [z^{-D} B(1/z) S(z)]₊: samples x_0 ... x_T, and then C A^j ξ; X = R/D with D the denominator of S."""
+    """X = [z^{-D} B(1/z) S(z)]₊ = R/D by its samples x_0 ... x_T, and then C A^j ξ."""
 
     samples: Array
     a: Array
+    b: Array
     c: Array
     state: Array  # ξ
     denominator: Filter
 
-    def taps(self) -> Filter:
-        """R as an FIR filter."""
-        later, state = [], self.state
-        for _ in range(len(self.a)):
-            later.append(self.c @ state)
-            state = self.a @ state
-        x = np.append(self.samples, later)
-        return Filter(np.convolve(self.denominator.b, x)[: len(x)])
+    def balanced(self) -> _CausalPart:
+        """The same in coordinates in which a few slow poles close together keep their digits."""
+        into, out = balanced(self.a, self.b, self.c[None], _NO_STATE)
+        return self._replace(a=into @ self.a @ out, b=into @ self.b, c=self.c @ out, state=into @ self.state)
 
     def sections(self) -> Filter:
         """R by its zeros, those of a state space, where the coefficients would lose what roots in a cluster hold.
@@ -121,17 +175,18 @@ def _causal_part(signal: Filter, backward: Filter, lag: int) -> _CausalPart:
     b = backward.impulse(backward.settling_time(1e-18) + lag)
     sequence = np.convolve(b[::-1], taps)
     start = lag - len(b) + 1  # its time; never after 0, as b is longer than the lag
-    a, _, c, _ = rest.state_space()
+    a, inputs, c, _ = rest.state_space()
     samples, state = run(rest, sequence)
-    return _CausalPart(samples[-start:], a, c[0], state, rest.denominator)
+    return _CausalPart(samples[-start:], a, inputs, c[0], state, rest.denominator)
 
 
-def _lost(part: _CausalPart, numerator: Filter, rest: Filter) -> float:
+def _lost(part: _CausalPart, rest: Filter) -> float:
     """Bound of the rounding of R's taps in H, relative to the largest value of H."""
     omega = graded_grid(rest.poles).omega
     size = np.abs(part.denominator.b).sum() * np.abs(part.samples).sum()
     gain = np.abs(rest.response(omega))
-    return float(np.finfo(float).eps * size * gain.max() / (gain * np.abs(numerator.response(omega))).max())
+    loudest = gain * np.abs(part.response(omega) * part.denominator.response(omega))
+    return float(np.finfo(float).eps * size * gain.max() / loudest.max())
 
 
 def wiener_mse(problem: Problem, shape: Spectrum, lag: int, n: int, grid: Grid) -> float:
@@ -143,7 +198,24 @@ def wiener_mse(problem: Problem, shape: Spectrum, lag: int, n: int, grid: Grid) 
     psd, gain = problem.psd(grid.omega), problem.gain(grid.omega)
     smoother = grid.mean(psd * gain**2 / (psd * x / (problem.cost * grid.mean(x)) + 1))
     omega = fft_angles(n)
-    power, psd = shape(omega), problem.psd(omega)
-    g = minimum_phase(power)
-    q = minimum_phase(psd * power + problem.cost * grid.mean(x))
-    return smoother + causal_energy(psd * problem.target.response(omega) * (g / q).conj(), lag)[1]
+    g, f = minimum_phase(shape(omega)), problem.target.response(omega)
+    return smoother + _cut_off(problem.psd(omega), f, g, problem.cost * grid.mean(x), lag)
+
+
+def optimal_mse(target: Filter, model: Model, prefilter: Filter, noise_std: float, lag: int) -> float:
+    """The least MSE of a lag behind a given prefilter, without its receiver, as :func:`wiener_mse`."""
+    filters = (target, model.shaping, prefilter)
+    poles = np.concatenate([x.poles for x in filters])
+    grid = graded_grid(poles, degree=sum(len(x.b) for x in filters))
+    psd, g = model.psd(grid.omega), prefilter.response(grid.omega)
+    f = target.response(grid.omega)
+    smoother = grid.mean(psd * np.abs(f) ** 2 * noise_std**2 / (psd * np.abs(g) ** 2 + noise_std**2))
+    omega = fft_angles(fft_length(float(np.abs(poles).max(initial=0.0))))
+    responses = target.response(omega), prefilter.response(omega)
+    return smoother + _cut_off(model.psd(omega), *responses, noise_std**2, lag)
+
+
+def _cut_off(psd: Array, f: Complex, g: Complex, noise: float, lag: int) -> float:
+    """Energy of the smoother's response before the lag, in front of white innovations."""
+    q = minimum_phase(psd * np.abs(g) ** 2 + noise)
+    return causal_energy(psd * f * (g / q).conj(), lag)[1]

@@ -24,6 +24,7 @@ from dpfast import (
     zero_forcing,
 )
 from dpfast.design import linear
+from dpfast.design.wiener import optimal_mse
 from dpfast.errors import ToleranceWarning
 from dpfast.mechanism import LinearReceiver, Smoother
 
@@ -609,6 +610,26 @@ def test_the_error_is_that_of_the_normal_equations_for_chains_of_many_states(k, 
     variance = np.fft.irfft(psd * np.abs(f) ** 2)[0]
     expected = variance - r_yv @ linalg.solve_toeplitz(r_v, r_yv)
     assert mechanism.predicted_mse == pytest.approx(expected, rel=1e-6)
+
+
+CLUSTERED = {
+    "butterworth 8": signal.butter(8, 0.005, output="sos"),
+    "butterworth 12": signal.butter(12, 0.01, output="sos"),
+    "chebyshev 9": signal.cheby1(9, 1, 0.01, output="sos"),
+}
+
+
+@pytest.mark.parametrize("sos", CLUSTERED.values(), ids=CLUSTERED)
+@pytest.mark.parametrize("lag", [0, 5, 300])
+def test_targets_with_many_slow_poles_lose_nothing_to_rounding(sos, lag):
+    """A low-pass far below the noise: a late Wiener filter and the smoother are nearly as good as each other."""
+    target, model = Filter.from_sos(sos), ARMA([1], [1, -0.9])
+    mechanism = lmmse(target, Privacy(1, 1e-6), model, lag=lag, prefilter=Filter([1]))
+    best = lmmse(target, Privacy(1, 1e-6), model, prefilter=Filter([1])).predicted_mse
+    assert mechanism.predicted_mse == pytest.approx(
+        optimal_mse(target, model, Filter([1]), mechanism.noise_std, lag), rel=1e-7
+    )
+    assert mechanism.predicted_mse >= best * (1 - 1e-8)
 
 
 # --- bad arguments --------------------------------------------------------------------------------
