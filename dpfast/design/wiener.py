@@ -34,6 +34,7 @@ _ACCURACY = 1e-10  # of a receiver, relative to its largest gain
 _EXCESS = 1e-6  # of an MSE over the optimum: what is said
 _OVERFLOW = 1e40  # a recursion whose poles rounding has moved outside
 _NO_STATE = 1e-15
+_LONGEST_PENCIL = 1000  # its zeros take the cube of that: some seconds
 _INFINITE = 1e-13  # inverse of a zero that is none
 
 
@@ -68,7 +69,7 @@ def _wiener(
     rest = ratio((prefilter.denominator,), (q, target.denominator))
     forms = [_direct_numerator(shaping * target, backward, lag)]
     doubtful = _lost(part, rest) > _ACCURACY
-    if doubtful:
+    if doubtful and len(part.samples) <= _LONGEST_PENCIL:
         forms += [part.sections(), part.balanced().sections()]
     filters = [ratio((x, prefilter.denominator), (q, target.denominator)) for x in forms]
     receivers = [LinearReceiver(x, target, model.mean, lag) for x in filters]

@@ -1,6 +1,7 @@
 """Linear mechanisms against Riccati equations, Wiener's formulas on a frequency grid, and laws."""
 
 import math
+import warnings
 from dataclasses import replace
 
 import control
@@ -630,6 +631,16 @@ def test_targets_with_many_slow_poles_lose_nothing_to_rounding(sos, lag):
         optimal_mse(target, model, Filter([1]), mechanism.noise_std, lag), rel=1e-7
     )
     assert mechanism.predicted_mse >= best * (1 - 1e-8)
+
+
+def test_a_long_lag_at_slow_poles_takes_seconds_and_says_what_it_loses():
+    """Zeros of a thousand states and more would take hours: the taps alone, measured against the optimum."""
+    target, model, privacy = Filter.from_sos(CLUSTERED["butterworth 8"]), ARMA([1], [1, -0.9]), Privacy(1, 1e-6)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mechanism = lmmse(target, privacy, model, lag=3000, prefilter=Filter([1]))
+    optimum = optimal_mse(target, model, Filter([1]), mechanism.noise_std, 3000)
+    assert bool(caught) == (mechanism.predicted_mse > optimum * (1 + 1e-6))
 
 
 # --- bad arguments --------------------------------------------------------------------------------
