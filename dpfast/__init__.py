@@ -2,8 +2,10 @@
 
 from dpfast.design.feedback import decision_feedback, ideal_feedback
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
+from dpfast.design.optimal import optimal
 from dpfast.design.programs import Program, feedback_program, lmmse_program
 from dpfast.errors import (
+    ConvergenceWarning,
     DataError,
     DesignError,
     MissingExtraError,
@@ -22,6 +24,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ARMA",
     "Comparison",
+    "ConvergenceWarning",
     "DataError",
     "DesignError",
     "Filter",
@@ -45,6 +48,7 @@ __all__ = [
     "lmmse",
     "lmmse_program",
     "monte_carlo",
+    "optimal",
     "output_perturbation",
     "zero_forcing",
 ]

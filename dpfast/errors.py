@@ -28,6 +28,10 @@ class ToleranceWarning(UserWarning):
     """A filter of the largest allowed order loses more than ``tolerance``; the message says how much."""
 
 
+class ConvergenceWarning(UserWarning):
+    """An optimum is not certified as closely as usual; the message says how closely."""
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn, at the line of the caller's that called the package."""
     level, frame = 2, sys._getframe(1)

@@ -52,10 +52,9 @@ class Objective(NamedTuple):
 
     Attributes
     ----------
-    grid : callable
-        (roots, degree) → a grid that resolves the target, the signal, those roots, and that many taps.
-    loss : callable
-        grid → (|G|² → (J, S)) with dJ = <S · d ln|G|²>. J must not depend on the gain of G.
+    resolve : callable
+        (roots, degree) → a grid that resolves the target, the signal, those roots, and that many taps; and the loss on
+        it: |G|² → (J, S) with dJ = <S · d ln|G|²>. J must not depend on the gain of G.
     shape : callable
         ω → the ideal |G|².
     ideal : float
@@ -64,16 +63,15 @@ class Objective(NamedTuple):
         Where the finest detail of the shape is: the root that is nearest to the circle.
     """
 
-    grid: Callable[[Complex, int], Grid]
-    loss: Callable[[Grid], Loss]
+    resolve: Callable[[Complex, int], tuple[Grid, Loss]]
     shape: Spectrum
     ideal: float
     detail: complex
 
     def excess(self, g: Filter) -> float:
         """Relative excess of the loss over the ideal, on a grid that resolves `g` too."""
-        grid = self.grid(np.concatenate([g.poles, np.empty(0) if g.is_fir else g.zeros]), g.order)
-        return self.loss(grid)(np.abs(g.response(grid.omega)) ** 2)[0] / self.ideal - 1
+        grid, loss = self.resolve(np.concatenate([g.poles, np.empty(0) if g.is_fir else g.zeros]), g.order)
+        return loss(np.abs(g.response(grid.omega)) ** 2)[0] / self.ideal - 1
 
 
 def realize(objective: Objective, *, tolerance: float, excess: Excess | None = None) -> Filter:
@@ -95,6 +93,24 @@ def realize(objective: Objective, *, tolerance: float, excess: Excess | None = N
         Where neither 16 states nor 4096 taps reach the tolerance; the best filter found is returned.
     """
     measure = excess or objective.excess
+    found, best = best_realization(objective, measure, tolerance)
+    check_excess(found, tolerance)
+    return best
+
+
+def check_excess(excess: float, tolerance: float) -> None:
+    """Warn where a realised prefilter does not reach its tolerance."""
+    if excess > tolerance:
+        warn(
+            f"the realised prefilter has an MSE {excess:.2g} (relative) above the ideal, tolerance is {tolerance:g}: "
+            f"no order up to {MAX_ORDER} and no FIR up to {MAX_TAPS} taps was found that reaches it; "
+            "raise tolerance or smooth the target",
+            ToleranceWarning,
+        )
+
+
+def best_realization(objective: Objective, measure: Excess, tolerance: float) -> tuple[float, Filter]:
+    """The excess and the filter of :func:`realize`, without a warning."""
     found, best = math.inf, Filter([1.0])
     history: list[float] = []
     for candidate in _rational(objective):
@@ -108,14 +124,7 @@ def realize(objective: Objective, *, tolerance: float, excess: Excess | None = N
         taps_found, taps = _short_fir(objective.shape, measure, tolerance, most)
         if taps_found <= max(found, tolerance):
             found, best = taps_found, taps
-    if found > tolerance:
-        warn(
-            f"the realised prefilter has an MSE {found:.2g} (relative) above the ideal, tolerance is {tolerance:g}: "
-            f"no order up to {MAX_ORDER} and no FIR up to {MAX_TAPS} taps was found that reaches it; "
-            "raise tolerance or smooth the target",
-            ToleranceWarning,
-        )
-    return best * (1 / best.h2_norm())
+    return found, best * (1 / best.h2_norm())
 
 
 def _worth_growing(history: list[float], tolerance: float) -> bool:
@@ -195,8 +204,8 @@ class _Fit:
     """ln J and its gradient with respect to the parameters."""
 
     def __init__(self, objective: Objective) -> None:
-        grid = objective.grid(np.empty(0, dtype=np.complex128), 0)
-        self.loss, self.weights = objective.loss(grid), grid.weights
+        grid, self.loss = objective.resolve(np.empty(0, dtype=np.complex128), 0)
+        self.weights = grid.weights
         self.cos, self.sin2 = np.cos(grid.omega), np.sin(grid.omega) ** 2
 
     def __call__(self, parameters: Array) -> tuple[float, Array]:

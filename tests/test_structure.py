@@ -28,6 +28,7 @@ LAYERS = [
     {"realize"},
     {"models", "privacy"},
     {"markov"},
+    {"circle"},
     {"spectra"},
     {"filters"},
     {"quadrature", "sections", "states"},

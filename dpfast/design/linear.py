@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
-import numpy as np
 from scipy import optimize
 
 from dpfast import _validate
+from dpfast._validate import Array
+from dpfast.circle import Circle, circle_for, make_circle
+from dpfast.design.ideal import Ideal, realize_family
 from dpfast.design.inputs import check_filter, check_inputs, check_tolerance
 from dpfast.design.prefilter import (
     Problem,
@@ -19,21 +19,21 @@ from dpfast.design.prefilter import (
     shape_objective,
     smoother_objective,
     smoother_water_filling,
+    wiener_loss,
+    wiener_objective,
     zero_forcing_mse,
     zero_forcing_objective,
 )
-from dpfast.design.wiener import wiener, wiener_mse
-from dpfast.errors import ToleranceWarning, warn
+from dpfast.design.wiener import wiener
 from dpfast.filters import Filter
 from dpfast.mechanism import LinearReceiver, Mechanism
 from dpfast.models import Model, check_model
 from dpfast.privacy import Privacy
-from dpfast.realize import Objective, realize
-from dpfast.spectra import MAX_FFT, fft_length
+from dpfast.realize import Objective
+from dpfast.spectra import MAX_FFT
 
-_ROUNDS = 10
-_CONVERGED = 1e-6  # relative change of an MSE when the FFT grid is doubled
-_SEARCH_DECAY = 8.0  # of the slowest mode over the FFT that is searched on: the best θ is flat
+_CONVERGED = 1e-6  # relative change of an MSE when the steps of the circle are doubled
+_SEARCH_SIZE = 2**14  # steps at the least: x has kinks
 
 
 def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, name: str = "LZF") -> Mechanism:
@@ -69,17 +69,28 @@ def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, n
 
     Examples
     --------
-    >>> privacy = Privacy(np.log(3), 0.05, calibration="paper")
+    >>> privacy = Privacy(math.log(3), 0.05, calibration="paper")
     >>> mechanism = zero_forcing(Filter([1, 0.995], [1, -0.995]), privacy)
     >>> round(mechanism.ideal_rmse, 4), mechanism.prefilter.order
     (7.4715, 4)
     """
     check_inputs(target, privacy)
-    unit = Problem(target, None, 1.0)
-    prefilter = realize(zero_forcing_objective(unit), tolerance=check_tolerance(tolerance))
-    problem = Problem(target, None, noise_cost(privacy, prefilter))
-    receiver = LinearReceiver(target * prefilter.inverse(), target, 0.0, 0)
-    return Mechanism(name, target, privacy, None, prefilter, receiver, zero_forcing_mse(problem))
+    problem = Problem(target, None, noise_cost(privacy, None))
+    best = realize_family(problem, privacy, zero_forcing_ideal, check_tolerance(tolerance))
+    receiver = LinearReceiver(target * best.prefilter.inverse(), target, 0.0, 0)
+    return Mechanism(
+        name, target, privacy, None, best.prefilter, receiver, best.ideal_mse, lower_bound_mse=best.lower_bound_mse
+    )
+
+
+def zero_forcing_ideal(problem: Problem) -> Ideal:
+    """K = F. The fit does not depend on the noise, not even by rounding."""
+    mse = zero_forcing_mse(problem)
+
+    def shape(p: Problem) -> Objective:
+        return zero_forcing_objective(replace(p, cost=1.0))
+
+    return Ideal(mse, mse, problem.gain, 0.0, shape, zero_forcing_objective)
 
 
 def input_perturbation(target: Filter, privacy: Privacy, *, name: str = "input perturbation") -> Mechanism:
@@ -189,7 +200,7 @@ def lmmse(
     --------
     >>> from dpfast.models import MarkovChain
     >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
-    >>> privacy = Privacy(np.log(3), 0.05, calibration="paper")
+    >>> privacy = Privacy(math.log(3), 0.05, calibration="paper")
     >>> round(lmmse(Filter([1, 0.995], [1, -0.995]), privacy, chain).ideal_rmse, 4)
     4.6704
     """
@@ -200,87 +211,63 @@ def lmmse(
     tolerance = check_tolerance(tolerance)
     if prefilter is not None:
         check_filter("prefilter", prefilter)
-        mechanism = _with_wiener(name, target, privacy, model, prefilter, lag)
+        mechanism = with_wiener(name, target, privacy, model, prefilter, lag)
         return replace(mechanism, ideal_mse=mechanism.predicted_mse)
-    best, ideal = _two_step(target, privacy, model, lag, tolerance)
-    return replace(_with_wiener(name, target, privacy, model, best, lag), ideal_mse=ideal)
-
-
-# --- the smoother's prefilter, and its zero band filled for a finite lag --------------------------
-
-
-class _Wanted(NamedTuple):
-    """Ideal MSE, what is realised, and the excess that decides."""
-
-    ideal: float
-    objective: Objective
-    excess: Callable[[Filter], float]
-
-
-def _two_step(
-    target: Filter, privacy: Privacy, model: Model, lag: int | None, tolerance: float
-) -> tuple[Filter, float]:
-    """Realised G, and the ideal MSE at the noise that this G needs.
-
-    The sensitivity to several events depends on G: it is designed for the noise of the one before, until it is within
-    the tolerance of the ideal at its own noise.
-    """
-    wanted = _wanted(Problem(target, model, noise_cost(privacy, None)), lag)
-    excess = math.inf
-    for _ in range(_ROUNDS):
-        best = realize(wanted.objective, tolerance=tolerance, excess=wanted.excess)
-        if privacy.max_events == 1:
-            return best, wanted.ideal
-        wanted = _wanted(Problem(target, model, noise_cost(privacy, best)), lag)
-        excess = wanted.excess(best)
-        if excess <= tolerance:
-            return best, wanted.ideal
-    warn(
-        f"the prefilter for {privacy.max_events} events a person has an MSE {excess:.2g} (relative) above the ideal at "
-        f"its own noise, tolerance is {tolerance:g}: raise tolerance",
-        ToleranceWarning,
-    )
-    return best, wanted.ideal
-
-
-def _wanted(problem: Problem, lag: int | None) -> _Wanted:
-    water = smoother_water_filling(problem)
+    problem = Problem(target, model, noise_cost(privacy, None))
     if lag is None:
-        objective = smoother_objective(problem, water)
-        return _Wanted(water.mse, objective, objective.excess)
-    fill, ideal, n = best_filling(problem, water, lag)
-
-    def excess(g: Filter) -> float:
-        grid = problem.grid(g.poles, g.order, water.cutoffs)
-        length = max(n, fft_length(float(np.abs(g.poles).max(initial=0.0))))
-        return wiener_mse(problem, lambda omega: np.abs(g.response(omega)) ** 2, lag, length, grid) / ideal - 1
-
-    detail = problem.detail(water.cutoffs)
-    objective = shape_objective(problem, lambda omega: water.x(omega) + fill, detail, water.cutoffs)
-    return _Wanted(ideal, objective, excess)
+        best = realize_family(problem, privacy, smoother_ideal, tolerance)
+    else:
+        best = realize_family(problem, privacy, lambda p: _two_step_ideal(p, lag), tolerance, smoother_ideal)
+    mechanism = with_wiener(name, target, privacy, model, best.prefilter, lag)
+    bound = best.lower_bound_mse if lag is None else None
+    return replace(mechanism, ideal_mse=best.ideal_mse, lower_bound_mse=bound)
 
 
-def best_filling(problem: Problem, water: WaterFilling, lag: int) -> tuple[float, float, int]:
-    """The θ with the least MSE of the ideal Wiener receiver behind |G|² = x + θ, that MSE, and the FFT it took."""
-    grid = problem.grid(breaks=water.cutoffs)
-
-    def mse(log_fill: float, n: int) -> float:
-        fill = math.exp(log_fill)
-        return wiener_mse(problem, lambda omega: water.x(omega) + fill, lag, n, grid)
-
-    n, bounds = max(2**14, fft_length(problem.slowest, decay=_SEARCH_DECAY)), (-25.0, 8.0)
-    best, value, *_ = optimize.fminbound(mse, *bounds, args=(n,), xtol=1e-3, full_output=True)
-    while n < MAX_FFT // 2:
-        n, before = 2 * n, value
-        value = mse(best, n)
-        if abs(value / before - 1) < _CONVERGED:
-            break
-    return math.exp(best), value, n
-
-
-def _with_wiener(
+def with_wiener(
     name: str, target: Filter, privacy: Privacy, model: Model, prefilter: Filter, lag: int | None
 ) -> Mechanism:
     """The mechanism of a given prefilter and the Wiener receiver behind it."""
     receiver = wiener(target, model, prefilter, privacy.noise_std(prefilter), lag)
     return Mechanism(name, target, privacy, model, prefilter, receiver)
+
+
+def smoother_ideal(problem: Problem) -> Ideal:
+    """Water-filling."""
+    water = smoother_water_filling(problem)
+    distortion = water.mse - problem.cost * water.level**2
+
+    def product(omega: Array) -> Array:
+        return water.level * problem.weight(omega) * water.x(omega)
+
+    def objective(p: Problem) -> Objective:
+        return smoother_objective(p, water)
+
+    return Ideal(water.mse, water.mse, product, distortion, objective, objective)
+
+
+def _two_step_ideal(problem: Problem, lag: int) -> Ideal:
+    """The smoother's prefilter with its zero band filled: fitted to that shape, measured by the error at the lag."""
+    water = smoother_water_filling(problem)
+    fill, mse = best_filling(problem, water, lag)
+
+    def shape(p: Problem) -> Objective:
+        return shape_objective(p, lambda omega: water.x(omega) + fill, p.detail(water.cutoffs), water.cutoffs)
+
+    return smoother_ideal(problem)._replace(mse=mse, shape=shape, loss=lambda p: wiener_objective(p, lag, shape(p)))
+
+
+def best_filling(problem: Problem, water: WaterFilling, lag: int) -> tuple[float, float]:
+    """The θ with the least MSE of the ideal Wiener receiver behind |G|² = x + θ, and that MSE."""
+    circle = circle_for(problem.poles, max(lag, problem.degree), size=_SEARCH_SIZE)
+
+    def mse(log_fill: float, circle: Circle) -> float:
+        power = water.x(circle.grid.omega) + math.exp(log_fill)
+        return wiener_loss(problem, lag, circle)(power)[0]
+
+    best, value, *_ = optimize.fminbound(mse, -25.0, 8.0, args=(circle,), xtol=1e-3, full_output=True)
+    while circle.size < MAX_FFT // 2:
+        circle, before = make_circle(circle.warp, 2 * circle.size), value
+        value = mse(best, circle)
+        if abs(value / before - 1) < _CONVERGED:
+            break
+    return math.exp(best), value

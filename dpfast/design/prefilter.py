@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from dpfast._validate import Array
+from dpfast.circle import Circle, circle_for
+from dpfast.design.contributions import ONE_EVENT, Contributions
 from dpfast.filters import Filter
 from dpfast.models import Model
 from dpfast.privacy import Privacy
@@ -31,11 +33,15 @@ _PASSES = 3  # solve, insert the cutoffs into the grid, solve again
 
 @dataclass(frozen=True)
 class Problem:
-    """A target, a signal (None where the design needs none) and the noise per unit of ‖G‖₂²."""
+    """A target, a signal (None where the design needs none), the noise, and how a person's events count in it.
+
+    The variance of the noise is c²<ψ²|G|²>.
+    """
 
     target: Filter
     model: Model | None
     cost: float  # c²
+    contributions: Contributions = ONE_EVENT
 
     def gain(self, omega: Array) -> Array:
         """|F|."""
@@ -45,6 +51,10 @@ class Problem:
         """P_u."""
         assert self.model is not None
         return self.model.psd(omega)
+
+    def weight(self, omega: Array) -> Array:
+        """ψ, one where a person contributes one event."""
+        return self.contributions.weight(omega)
 
     @functools.cached_property
     def log_mean_output(self) -> float:
@@ -60,14 +70,20 @@ class Problem:
 
     @property
     def degree(self) -> int:
-        """Taps in the target and the spectrum."""
-        return self.target.order + (0 if self.model is None else self.model.shaping.order)
+        """Taps in the target and the spectrum, or the longest lag in ψ."""
+        taps = self.target.order + (0 if self.model is None else self.model.shaping.order)
+        return max(taps, self.contributions.longest)
+
+    @property
+    def poles(self) -> Complex:
+        """Poles of the target and of the spectrum inside the circle."""
+        shaping = Filter([1.0]) if self.model is None else self.model.shaping
+        return np.concatenate([self.target.poles, shaping.poles])
 
     @property
     def slowest(self) -> float:
         """Largest modulus of a pole."""
-        shaping = Filter([1.0]) if self.model is None else self.model.shaping
-        return float(np.abs(np.concatenate([self.target.poles, shaping.poles])).max(initial=0.0))
+        return float(np.abs(self.poles).max(initial=0.0))
 
     def detail(self, cutoffs: tuple[float, ...] = ()) -> complex:
         """The pole, zero (not one on the circle) or cutoff that is nearest to the circle, inside of it."""
@@ -101,44 +117,52 @@ class WaterFilling(NamedTuple):
         The value of the criterion.
     cutoffs : tuple of float
         Angles at which x starts or stops being zero.
+    level : float
+        The water level: m or μ.
     """
 
     x: Spectrum
     mse: float
     cutoffs: tuple[float, ...]
+    level: float
 
 
 # --- closed forms ---------------------------------------------------------------------------------
 
 
 def zero_forcing_mse(problem: Problem) -> float:
-    """c² <|F|>² (Le Ny 2013, Theorem 5), reached by |G|² ∝ |F|."""
+    """c² <ψ|F|>² (Le Ny 2013, Theorem 5, for ψ = 1), reached by |G|² ∝ |F|/ψ."""
     grid = problem.grid()
-    return problem.cost * grid.mean(problem.gain(grid.omega)) ** 2
+    return problem.cost * grid.mean(problem.weight(grid.omega) * problem.gain(grid.omega)) ** 2
 
 
 def smoother_water_filling(problem: Problem) -> WaterFilling:
     """The prefilter that is best in front of a non-causal Wiener filter.
 
-    With K = HG: |K| = (|F| - c²m/P_u)₊, m = <|K|>, x = |K|/m, MSE = <P_u (|F| - |K|)²> + c²m². It is the solution of
-    the program of Le Ny 2013, equation (7).
+    With K = HG: |K| = (|F| - c²mψ/P_u)₊, m = <ψ|K|>, x = |K|/mψ, MSE = <P_u (|F| - |K|)²> + c²m². With ψ = 1 it is the
+    solution of the program of Le Ny 2013, equation (7).
     """
 
     def margin(m: float, omega: Array) -> Array:
-        return problem.gain(omega) * problem.psd(omega) - problem.cost * m
+        return problem.gain(omega) * problem.psd(omega) - problem.cost * m * problem.weight(omega)
 
     def product(m: float, omega: Array) -> Array:
         psd = problem.psd(omega)
         return np.maximum(margin(m, omega), 0) / np.where(psd > 0, psd, 1)
 
     def level(grid: Grid) -> float:
-        top = grid.mean(problem.gain(grid.omega))
-        return _root(lambda m: grid.mean(product(m, grid.omega)) - m, 0.0, top)
+        gain, psd, weight = (f(grid.omega) for f in (problem.gain, problem.psd, problem.weight))
+        safe = np.where(psd > 0, psd, 1)
+
+        def excess(m: float) -> float:
+            return grid.mean(weight * np.maximum(gain * psd - problem.cost * m * weight, 0) / safe) - m
+
+        return _root(excess, 0.0, grid.mean(weight * gain))
 
     m, grid, cutoffs = _refine(problem, level, margin)
     gain, psd = problem.gain(grid.omega), problem.psd(grid.omega)
     mse = grid.mean(psd * (gain - product(m, grid.omega)) ** 2) + problem.cost * m * m
-    return WaterFilling(lambda omega: product(m, omega) / m, mse, cutoffs)
+    return WaterFilling(lambda omega: product(m, omega) / (m * problem.weight(omega)), mse, cutoffs, m)
 
 
 def feedback_water_filling(problem: Problem) -> WaterFilling:
@@ -162,7 +186,7 @@ def feedback_water_filling(problem: Problem) -> WaterFilling:
 
     mu, grid, cutoffs = _refine(problem, level, margin)
     mse = feedback_mse(problem, grid, x(mu, grid.omega))
-    return WaterFilling(lambda omega: x(mu, omega), mse, cutoffs)
+    return WaterFilling(lambda omega: x(mu, omega), mse, cutoffs, mu)
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
@@ -213,66 +237,99 @@ def feedback_mse(problem: Problem, grid: Grid, x: Array) -> float:
 
 
 def shape_objective(problem: Problem, shape: Spectrum, detail: complex, breaks: tuple[float, ...] = ()) -> Objective:
-    """<|G|²> <S²/|G|²> ≥ <S>²: the loss of zero forcing with |F| = S, least for |G|² ∝ S."""
+    """c²<ψ²|G|²> <ψ²S²/|G|²> ≥ c²<ψ²S>²: the loss of zero forcing with |F| = ψS, least for |G|² ∝ S."""
 
-    def loss(grid: Grid) -> Loss:
-        square = shape(grid.omega) ** 2
+    def resolve(roots: Complex, degree: int) -> tuple[Grid, Loss]:
+        grid = problem.grid(roots, degree, breaks)
+        weight = problem.weight(grid.omega) ** 2
+        square = weight * shape(grid.omega) ** 2
 
-        def evaluate(power: Array) -> tuple[float, Array]:
-            norm, noise = grid.mean(power), grid.mean(square / power)
-            return norm * noise, noise * power - norm * square / power
+        def loss(power: Array) -> tuple[float, Array]:
+            norm, noise = problem.cost * grid.mean(weight * power), grid.mean(square / power)
+            return norm * noise, problem.cost * noise * weight * power - norm * square / power
 
-        return evaluate
+        return grid, loss
 
-    def grid(roots: Complex, degree: int) -> Grid:
-        return problem.grid(roots, degree, breaks)
-
-    base = grid(np.empty(0, dtype=np.complex128), 0)
-    return Objective(grid, loss, shape, base.mean(shape(base.omega)) ** 2, detail)
+    base = problem.grid(breaks=breaks)
+    ideal = problem.cost * base.mean(problem.weight(base.omega) ** 2 * shape(base.omega)) ** 2
+    return Objective(resolve, shape, ideal, detail)
 
 
 def zero_forcing_objective(problem: Problem) -> Objective:
-    """The loss of LZF, in units of c²."""
-    return shape_objective(problem, problem.gain, problem.detail())
+    """The error of LZF."""
+
+    def shape(omega: Array) -> Array:
+        return problem.gain(omega) / problem.weight(omega)
+
+    return shape_objective(problem, shape, problem.detail())
 
 
 def smoother_objective(problem: Problem, ideal: WaterFilling) -> Objective:
     """The error of the non-causal Wiener filter behind G."""
 
-    def loss(grid: Grid) -> Loss:
-        psd = problem.psd(grid.omega)
+    def resolve(roots: Complex, degree: int) -> tuple[Grid, Loss]:
+        grid = problem.grid(roots, degree, ideal.cutoffs)
+        psd, weight = problem.psd(grid.omega), problem.weight(grid.omega) ** 2
         alpha, beta = psd * problem.gain(grid.omega) ** 2, psd / problem.cost
 
-        def evaluate(power: Array) -> tuple[float, Array]:
-            x = power / grid.mean(power)
+        def loss(power: Array) -> tuple[float, Array]:
+            x = power / grid.mean(weight * power)
             error = alpha / (beta * x + 1)
             slope = x * error * beta / (beta * x + 1)
-            return grid.mean(error), x * grid.mean(slope) - slope
+            return grid.mean(error), weight * x * grid.mean(slope) - slope
 
-        return evaluate
+        return grid, loss
 
-    return _water_objective(problem, ideal, loss)
+    return Objective(resolve, ideal.x, ideal.mse, problem.detail(ideal.cutoffs))
 
 
 def feedback_objective(problem: Problem, ideal: WaterFilling) -> Objective:
     """The error-free approximation of decision feedback behind G."""
 
-    def loss(grid: Grid) -> Loss:
+    def resolve(roots: Complex, degree: int) -> tuple[Grid, Loss]:
+        grid = problem.grid(roots, degree, ideal.cutoffs)
         beta = problem.psd(grid.omega) / problem.cost
 
-        def evaluate(power: Array) -> tuple[float, Array]:
+        def loss(power: Array) -> tuple[float, Array]:
             x = power / grid.mean(power)
             mse = feedback_mse(problem, grid, x)
             slope = beta * x / (beta * x + 1)
             return mse, mse * (x * grid.mean(slope) - slope)
 
-        return evaluate
+        return grid, loss
 
-    return _water_objective(problem, ideal, loss)
+    return Objective(resolve, ideal.x, ideal.mse, problem.detail(ideal.cutoffs))
 
 
-def _water_objective(problem: Problem, ideal: WaterFilling, loss: Callable[[Grid], Loss]) -> Objective:
-    def grid(roots: Complex, degree: int) -> Grid:
-        return problem.grid(roots, degree, ideal.cutoffs)
+def wiener_objective(problem: Problem, lag: int, ideal: Objective) -> Objective:
+    """The error of the causal Wiener filter of a lag behind G, in place of the loss of another objective."""
 
-    return Objective(grid, loss, ideal.x, ideal.mse, problem.detail(ideal.cutoffs))
+    def resolve(roots: Complex, degree: int) -> tuple[Grid, Loss]:
+        circle = circle_for(np.concatenate([problem.poles, roots]), max(lag, problem.degree, 2 * degree))
+        return circle.grid, wiener_loss(problem, lag, circle)
+
+    return ideal._replace(resolve=resolve)
+
+
+def wiener_loss(problem: Problem, lag: int, circle: Circle) -> Loss:
+    r"""The error of the causal Wiener filter of a lag behind a minimum-phase G.
+
+    The smoother's error plus the energy of what the lag cuts off, both sums of positive terms. With H held at its
+    optimum (envelope theorem) dJ = 2 Re<(-P_u E* H G + c²‖H‖²ψ²|G|²) d ln G>, E = z^{-D}F - HG.
+    """
+    omega, mean = circle.grid.omega, circle.grid.mean
+    psd, weight = problem.psd(omega), problem.weight(omega) ** 2
+    wanted = problem.target.response(omega) * circle.z**-lag
+
+    def loss(power: Array) -> tuple[float, Array]:
+        noise = problem.cost * mean(weight * power)
+        g, q = circle.outer(power), circle.outer(psd * power + noise)
+        whole = psd * wanted * (g / q).conj()
+        causal = circle.causal(whole)
+        h = causal / q
+        smoother = mean(psd * np.abs(wanted) ** 2 * noise / (psd * power + noise))
+        mse = smoother + mean(np.abs(whole - causal) ** 2)
+        norm = problem.cost * mean(np.abs(h) ** 2)
+        return mse, circle.along_outer(2 * (norm * weight * power - psd * (wanted - h * g).conj() * h * g))
+
+    return loss

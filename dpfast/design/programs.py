@@ -31,6 +31,8 @@ from dpfast.realize import Objective, realize
 
 Constraints = Callable[[Any, Array], list[Any]]
 _SMALLEST_GUESS = 1.0  # the mean of x
+# a band without gain leaves no interior: asked for more, the solver stalls
+_ACCURACY = {"CLARABEL": {"tol_gap_abs": 1e-7, "tol_gap_rel": 1e-7, "tol_feas": 1e-7}}
 _FLOOR = 1e-6  # of the mean of x: no filter of finite order is zero on a band
 
 
@@ -53,7 +55,7 @@ class Program:
     mse: float
     _problem: Problem
     _objective: Callable[[Problem, WaterFilling], Objective]
-    _cutoffs: tuple[float, ...]
+    _unconstrained: WaterFilling
 
     def prefilter(self, *, tolerance: float = 1e-3) -> Filter:
         """A filter of few states with |G|² near x, for ``lmmse(..., prefilter=...)`` or ``decision_feedback``.
@@ -66,8 +68,8 @@ class Program:
         def shape(angles: Array) -> Array:
             return np.interp(angles, self.grid.omega, floored)
 
-        criterion = self._objective(self._problem, WaterFilling(shape, self.mse, self._cutoffs))
-        shaped = shape_objective(self._problem, shape, criterion.detail, self._cutoffs)
+        criterion = self._objective(self._problem, self._unconstrained._replace(x=shape, mse=self.mse))
+        shaped = shape_objective(self._problem, shape, criterion.detail, self._unconstrained.cutoffs)
 
         def excess(g: Filter) -> float:
             return max(criterion.excess(g), shaped.excess(g))
@@ -134,7 +136,7 @@ def lmmse_program(
         return cp.Minimize(error[passed] @ cp.inv_pos(ratio[passed] + 1 / snr[passed]))
 
     grid, x, value = _solve(problem, water, criterion, constraints, solver)
-    return Program(grid, x, value * water.mse, problem, smoother_objective, water.cutoffs)
+    return Program(grid, x, value * water.mse, problem, smoother_objective, water)
 
 
 def feedback_program(
@@ -186,7 +188,7 @@ def feedback_program(
         return cp.Maximize(grid.weights @ cp.log1p(cp.multiply(problem.psd(grid.omega) * guess / problem.cost, ratio)))
 
     grid, x, _ = _solve(problem, water, criterion, constraints, solver)
-    return Program(grid, x, feedback_mse(problem, grid, x), problem, feedback_objective, water.cutoffs)
+    return Program(grid, x, feedback_mse(problem, grid, x), problem, feedback_objective, water)
 
 
 def _problem(target: Filter, privacy: Privacy, model: Model) -> Problem:
@@ -220,7 +222,7 @@ def _solve(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of inaccuracy, which the status says too
-            program.solve(solver=solver)
+            program.solve(solver=solver, **_ACCURACY.get(solver, {}))
     except cp.DCPError as error:
         raise DesignError(f"constraints must follow cvxpy's rules for convex programs: {error}") from error
     except cp.SolverError as error:

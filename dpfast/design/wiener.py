@@ -11,15 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from dpfast._validate import Array
-from dpfast.design.prefilter import Problem
 from dpfast.errors import ToleranceWarning, UnstableFilterError, warn
 from dpfast.filters import MAX_SECTION_POLES, Filter, ratio, run
 from dpfast.mechanism import LinearReceiver, Smoother, linear_mse
 from dpfast.models import Model
-from dpfast.quadrature import Grid, graded_grid
+from dpfast.quadrature import graded_grid
 from dpfast.roots import in_pairs
 from dpfast.spectra import (
-    Spectrum,
     causal_energy,
     factor_polynomial,
     fft_angles,
@@ -188,19 +186,6 @@ def _lost(part: _CausalPart, rest: Filter) -> float:
     gain = np.abs(rest.response(omega))
     loudest = gain * np.abs(part.response(omega) * part.denominator.response(omega))
     return float(np.finfo(float).eps * size * gain.max() / loudest.max())
-
-
-def wiener_mse(problem: Problem, shape: Spectrum, lag: int, n: int, grid: Grid) -> float:
-    """MSE of the ideal Wiener receiver of a lag behind a minimum-phase G with |G|² ∝ shape.
-
-    The smoother's MSE plus the energy of what the lag cuts off, both sums of positive terms.
-    """
-    x = shape(grid.omega)
-    psd, gain = problem.psd(grid.omega), problem.gain(grid.omega)
-    smoother = grid.mean(psd * gain**2 / (psd * x / (problem.cost * grid.mean(x)) + 1))
-    omega = fft_angles(n)
-    g, f = minimum_phase(shape(omega)), problem.target.response(omega)
-    return smoother + _cut_off(problem.psd(omega), f, g, problem.cost * grid.mean(x), lag)
 
 
 def optimal_mse(target: Filter, model: Model, prefilter: Filter, noise_std: float, lag: int) -> float:

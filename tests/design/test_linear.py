@@ -24,7 +24,6 @@ from dpfast import (
     output_perturbation,
     zero_forcing,
 )
-from dpfast.design import linear
 from dpfast.design.wiener import optimal_mse
 from dpfast.errors import ToleranceWarning
 from dpfast.mechanism import LinearReceiver, Smoother
@@ -472,51 +471,6 @@ def test_with_endless_noise_the_estimate_is_the_mean():
         mechanism = lmmse(EXAMPLE, Privacy(1e-6, 1e-12), CHAIN, lag=lag)
         variance = (EXAMPLE * CHAIN.shaping).h2_norm() ** 2
         assert mechanism.predicted_mse == pytest.approx(variance, rel=1e-6)
-
-
-# --- several events -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("max_events", "min_separation"), [(2, 50), (5, 3)])
-@pytest.mark.parametrize("model", [CHAIN, ARMA([1, 1], [1, -0.5])], ids=["chain", "zero on the circle"])
-@pytest.mark.parametrize("target", [EXAMPLE, Filter([1, 1])], ids=["slow", "sum"])
-def test_several_events(target, model, max_events, min_separation):
-    privacy = Privacy(1, 1e-6, max_events=max_events, min_separation=min_separation)
-    mechanism = lmmse(target, privacy, model)
-    assert mechanism.noise_std == privacy.noise_std(mechanism.prefilter)
-    assert mechanism.predicted_mse / mechanism.ideal_mse <= 1 + 1.001e-3
-    assert mechanism.predicted_mse >= lmmse(target, Privacy(1, 1e-6), model).ideal_mse * (1 - 1e-8)
-
-
-@pytest.mark.parametrize(("max_events", "min_separation"), [(2, 1), (5, 3)])
-@pytest.mark.parametrize("target", [Filter([1], [1, -0.9]), Filter([1, 1])], ids=["pole .9", "sum"])
-def test_several_events_at_a_finite_lag(target, max_events, min_separation):
-    privacy = Privacy(1, 1e-6, max_events=max_events, min_separation=min_separation)
-    mechanism = lmmse(target, privacy, CHAIN, lag=3)
-    assert mechanism.noise_std == privacy.noise_std(mechanism.prefilter)
-    assert mechanism.predicted_mse <= mechanism.ideal_mse * (1 + 1.001e-3)
-    assert mechanism.predicted_mse >= lmmse(target, privacy, CHAIN).ideal_mse * (1 - 1e-3)
-    given = lmmse(target, privacy, CHAIN, lag=3, prefilter=mechanism.prefilter)
-    assert given.predicted_mse == pytest.approx(mechanism.predicted_mse, rel=1e-9)
-
-
-def test_a_design_for_several_events_that_did_not_settle_warns(monkeypatch):
-    monkeypatch.setattr(linear, "_ROUNDS", 1)
-    privacy = Privacy(1, 1e-6, max_events=2, min_separation=50)
-    with pytest.warns(ToleranceWarning, match="2 events a person .* tolerance is 1e-05"):
-        mechanism = lmmse(EXAMPLE, privacy, CHAIN, tolerance=1e-5)
-    assert mechanism.noise_std == privacy.noise_std(mechanism.prefilter)
-
-
-@pytest.mark.parametrize(("max_events", "min_separation"), [(2, 1), (2, 50), (5, 3)])
-def test_several_events_under_zero_forcing(max_events, min_separation):
-    privacy = Privacy(1, 1e-6, max_events=max_events, min_separation=min_separation)
-    mechanism, single = zero_forcing(EXAMPLE, privacy), zero_forcing(EXAMPLE, Privacy(1, 1e-6))
-    assert mechanism.noise_std == privacy.noise_std(mechanism.prefilter)
-    assert mechanism.predicted_mse / mechanism.ideal_mse == pytest.approx(1, abs=1.01e-3)
-    ratio = (mechanism.noise_std / single.noise_std) ** 2
-    assert max_events - 1e-9 <= ratio <= max_events**2 + 1e-9
-    assert mechanism.predicted_mse == pytest.approx(ratio * single.predicted_mse, rel=1e-9)
 
 
 # --- the mean -------------------------------------------------------------------------------------

@@ -368,8 +368,7 @@ def objectives(problem):
 class TestObjectives:
     def test_the_slope_is_that_of_finite_differences(self, problem, kind):
         objective = objectives(problem)[kind]
-        grid = objective.grid(np.array([0.5 + 0j]), 1)
-        loss = objective.loss(grid)
+        grid, loss = objective.resolve(np.array([0.5 + 0j]), 1)
         power = np.exp(np.cos(grid.omega))
         _, slope = loss(power)
         for direction in (np.cos(grid.omega), np.sin(grid.omega) ** 2, np.cos(3 * grid.omega) + 0.3):
@@ -380,16 +379,14 @@ class TestObjectives:
 
     def test_the_gain_does_not_matter(self, problem, kind):
         objective = objectives(problem)[kind]
-        grid = objective.grid(np.empty(0), 0)
-        loss = objective.loss(grid)
+        grid, loss = objective.resolve(np.empty(0), 0)
         power = 2 + np.cos(grid.omega)
         assert loss(1e6 * power)[0] == pytest.approx(loss(power)[0], rel=1e-12)
         assert grid.mean(loss(power)[1]) == pytest.approx(0, abs=1e-10 * loss(power)[0])
 
     def test_the_ideal_is_a_lower_bound_that_the_shape_reaches(self, problem, kind):
         objective = objectives(problem)[kind]
-        grid = objective.grid(np.empty(0), 0)
-        loss = objective.loss(grid)
+        grid, loss = objective.resolve(np.empty(0), 0)
         shape = objective.shape(grid.omega)
         assert loss(np.maximum(shape, 1e-14 * shape.max()))[0] == pytest.approx(objective.ideal, rel=1e-6)
         for power in (np.ones_like(shape), shape + 0.1, 1 + shape):

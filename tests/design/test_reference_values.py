@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dpfast import ARMA, Filter, MarkovChain, Privacy, input_perturbation, lmmse, output_perturbation, zero_forcing
+from dpfast.circle import make_circle
 from dpfast.design.linear import best_filling
-from dpfast.design.prefilter import Problem, smoother_objective, smoother_water_filling
-from dpfast.design.wiener import wiener_mse
+from dpfast.design.prefilter import Problem, smoother_objective, smoother_water_filling, wiener_loss
 
 CASES = json.loads((Path(__file__).parent.parent / "data" / "designs.json").read_text())["cases"]
 TOLERANCE = 1e-3
@@ -115,8 +115,8 @@ def test_smoother_behind_the_identity(case, target, privacy, model):
 
 def test_smoother_behind_the_ideal_zero_forcing_prefilter(case, problem):
     objective = smoother_objective(problem, smoother_water_filling(problem))
-    grid = problem.grid()
-    value, _ = objective.loss(grid)(problem.gain(grid.omega))
+    grid, loss = objective.resolve(np.empty(0), 0)
+    value, _ = loss(problem.gain(grid.omega))
     assert value == pytest.approx(case["smoother_mse_with_zero_forcing_prefilter"], rel=1e-9)
 
 
@@ -237,9 +237,8 @@ def test_given_filling_of_the_zero_band(fill, lag, rmse, unit):
     # the rows of the table hold for max(x, θ), its "best" row for x + θ, which is better
     problem = Problem(EXAMPLE, CHAIN, PAPER.noise_multiplier**2)
     water = smoother_water_filling(problem)
-    mse = wiener_mse(
-        problem, lambda omega: np.maximum(water.x(omega), fill), lag, 2**16, problem.grid(breaks=water.cutoffs)
-    )
+    circle = make_circle(0.0, 2**16)
+    mse, _ = wiener_loss(problem, lag, circle)(np.maximum(water.x(circle.grid.omega), fill))
     assert math.sqrt(mse) == pytest.approx(rmse, abs=0.6 * unit)
 
 
@@ -247,7 +246,9 @@ def test_given_filling_of_the_zero_band(fill, lag, rmse, unit):
 def test_no_other_constant_filling_is_better(lag):
     problem = Problem(EXAMPLE, CHAIN, PAPER.noise_multiplier**2)
     water = smoother_water_filling(problem)
-    _, best, _ = best_filling(problem, water, lag)
+    _, best = best_filling(problem, water, lag)
+    circle = make_circle(0.0, 2**15)
+    loss, x = wiener_loss(problem, lag, circle), water.x(circle.grid.omega)
     for fill in np.geomspace(1e-7, 1e3, 41):
-        for shape in (lambda w, fill=fill: water.x(w) + fill, lambda w, fill=fill: np.maximum(water.x(w), fill)):
-            assert best <= wiener_mse(problem, shape, lag, 2**14, problem.grid(breaks=water.cutoffs)) * (1 + 1e-6)
+        for power in (x + fill, np.maximum(x, fill)):
+            assert best <= loss(power)[0] * (1 + 1e-6)

@@ -1,0 +1,135 @@
+r"""The joint optimum of G and H for a receiver of finite lag: an iteration with certificates.
+
+With K = HG the least MSE is min over causal K of ‖(z^{-D}F - K)Ω‖₂² + c²<ψ|K|>², reached by |G|² ∝ |K|/ψ; ψ = 1 for
+one event a person. (By Cauchy-Schwarz ‖G‖₂‖H‖₂ ≥ <|K|>, and K = K_i K_o with G = K_o^{1/2} and H = K_i K_o^{1/2}.)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._validate import Array
+from dpfast.circle import Circle, circle_for, make_circle
+from dpfast.design.prefilter import Problem, smoother_water_filling
+from dpfast.spectra import MAX_FFT
+
+Complex = NDArray[np.complex128]
+_FLOOR = 1e-13  # of the largest x: a smaller one makes the next spectrum overflow
+_PLAIN_STEPS = 3
+_RELAXATION = 1.8
+_MAX_STEPS = 4000
+_CERTIFY_EVERY = 5
+_POSITIVE = 1e-10  # of the largest P_u: where it is smaller, nothing is divided by it
+_ROUNDING = 1e-14
+
+
+class JointOptimum(NamedTuple):
+    """The solution, at the nodes of a circle.
+
+    Attributes
+    ----------
+    circle : Circle
+    response : array of complex
+        K.
+    power : array
+        |G|², in any unit.
+    mse : float
+        That of K: no bound for the continuous problem, but for `change`.
+    lower_bound : float
+        No linear mechanism of this lag has a smaller MSE.
+    """
+
+    circle: Circle
+    response: Complex
+    power: Array
+    mse: float
+    lower_bound: float
+
+    @property
+    def gap(self) -> float:
+        """Relative distance of the MSE to the bound."""
+        return max(0.0, 1 - self.lower_bound / self.mse)
+
+
+def joint_optimum(problem: Problem, lag: int, goal: float) -> JointOptimum:
+    """Solve on a circle, and on one of twice as many steps until that changes nothing.
+
+    A certificate is one for the problem in N steps: the change from N/2 to N is taken off it.
+
+    Parameters
+    ----------
+    problem : Problem
+    lag : int
+        D ≥ 0.
+    goal : float
+        Relative gap at which the iteration ends.
+    """
+    smoother = smoother_water_filling(problem).mse
+    circle = circle_for(problem.poles, max(lag, problem.degree))
+    before = _Iteration(problem, lag, circle).solve(problem.gain(circle.grid.omega), goal, smoother)
+    while True:
+        finer = make_circle(circle.warp, 2 * circle.size)
+        start = circle.interpolate(before.power, finer.grid.omega)
+        after = _Iteration(problem, lag, finer).solve(start, goal, smoother)
+        change = abs(after.mse - before.mse)
+        if change <= goal * after.mse or finer.size >= MAX_FFT // 4:
+            return after._replace(lower_bound=max(smoother, after.lower_bound - change))
+        circle, before = finer, after
+
+
+class _Iteration:
+    """Majorise and minimise: <ψ|K|>² ≤ <xψ²><|K|²/x>, with equality for x = |K|/ψ."""
+
+    def __init__(self, problem: Problem, lag: int, circle: Circle) -> None:
+        omega = circle.grid.omega
+        self.circle, self.cost, self.mean = circle, problem.cost, circle.grid.mean
+        self.psd, self.weight = problem.psd(omega), problem.weight(omega)
+        self.wanted = problem.target.response(omega) * circle.z**-lag
+        positive = self.psd.min() > _POSITIVE * self.psd.max()
+        self.shaping = circle.outer(self.psd) if positive else None
+
+    def solve(self, x: Array, goal: float, bound: float) -> JointOptimum:
+        """From x = |G|² until the gap to the largest of all bounds is the goal."""
+        best = None
+        for step in range(_MAX_STEPS):
+            x = np.maximum(x, _FLOOR * x.max())
+            noise = self.cost * self.mean(x * self.weight**2) / x
+            inverse = self.circle.outer(self.psd + noise)
+            k = self.circle.causal(self.psd * self.wanted / inverse.conj()) / inverse
+            size = np.abs(k)
+            if step % _CERTIFY_EVERY == 0 or step < _PLAIN_STEPS:
+                distortion = self.mean(self.psd * np.abs(self.wanted - k) ** 2)
+                mse = distortion + self.cost * self.mean(self.weight * size) ** 2
+                bound = max(bound, self._by_iteration(x, size), self._by_phase(k, size))
+                if best is None or mse < best.mse:
+                    best = JointOptimum(self.circle, k, np.maximum(size, _FLOOR * size.max()) / self.weight, mse, bound)
+                best = best._replace(lower_bound=min(bound, best.mse))
+                if best.gap <= goal:
+                    break
+            ratio = size / (x * self.weight)
+            x = x * ratio ** (_RELAXATION if step >= _PLAIN_STEPS else 1.0)
+        assert best is not None
+        return best
+
+    def _by_iteration(self, x: Array, size: Array) -> float:
+        """<P_u|F|²> - <P_u|K|²> - ρ²c²<xψ²>², ρ = max |K|/xψ, less its rounding. Without a division by Ω.
+
+        P_u F z^{-D} - φ is P_u K plus something strictly anticausal, for φ = c²<xψ²>K/x.
+        """
+        largest = float((size / (x * self.weight)).max()) * self.mean(x * self.weight**2)
+        output = self.mean(self.psd * np.abs(self.wanted) ** 2)
+        return output * (1 - _ROUNDING) - self.mean(self.psd * size**2) - self.cost * largest**2
+
+    def _by_phase(self, k: Complex, size: Array) -> float:
+        """The dual at φ = c²<ψ|K|>ψK/|K|: 2 Re<F* z^D φ> - ‖[φ/Ω*]₊‖² - c²<ψ|K|>², where P_u > 0."""
+        if self.shaping is None or not size.all():
+            return -math.inf
+        norm = self.mean(self.weight * size)
+        phi = self.cost * norm * self.weight * k / size
+        filtered = self.circle.causal(phi / self.shaping.conj())
+        gained = 2 * self.mean((self.wanted.conj() * phi).real) - self.mean(np.abs(filtered) ** 2)
+        return gained - self.cost * norm**2

@@ -1,0 +1,130 @@
+"""Designs for users who contribute several events: what is ideal, and what is realised."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpfast import ARMA, Filter, MarkovChain, Privacy, lmmse, optimal, zero_forcing
+from dpfast.design.contributions import ONE_EVENT, Mixture
+
+EXAMPLE = Filter([1, 0.995], [1, -0.995])
+CHAIN = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+ON_THE_CIRCLE = ARMA([1, 1], [1, -0.5])
+
+
+def paper(max_events, min_separation):
+    return Privacy(math.log(3), 0.05, max_events=max_events, min_separation=min_separation, calibration="paper")
+
+
+def per_kappa(mse, privacy):
+    return math.sqrt(mse) / privacy.noise_multiplier
+
+
+# RMSE/κ on the example at m = 2: the ideal, and the plain LZF prefilter with the sensitivity to two events
+TWO_EVENTS = [(1, 8.117, 8.184), (10, 7.023, 7.283), (50, 6.430, 6.673), (200, 6.062, 6.202)]
+
+
+@pytest.mark.parametrize(("min_separation", "ideal", "plain"), TWO_EVENTS)
+def test_zero_forcing_for_two_events(min_separation, ideal, plain):
+    privacy = paper(2, min_separation)
+    mechanism = zero_forcing(EXAMPLE, privacy)
+    assert per_kappa(mechanism.ideal_mse, privacy) == pytest.approx(ideal, rel=1e-3)
+    assert 0 <= mechanism.ideal_mse / mechanism.lower_bound_mse - 1 <= 2e-4
+    assert mechanism.lower_bound_mse * (1 - 1e-9) <= mechanism.predicted_mse <= mechanism.ideal_mse * (1 + 1e-3)
+    assert per_kappa(mechanism.predicted_mse, privacy) < plain
+    assert mechanism.noise_std == privacy.noise_std(mechanism.prefilter)
+
+
+@pytest.mark.parametrize(("min_separation", "plain"), [(b, plain) for b, _, plain in TWO_EVENTS])
+def test_the_plain_prefilter_for_two_events(min_separation, plain):
+    # the oracle of the comparison: the noise of |G|² ∝ |F| with the sensitivity to two events
+    privacy = paper(2, min_separation)
+    single = zero_forcing(EXAMPLE, paper(1, 1), tolerance=1e-5)
+    noise = privacy.noise_std(single.prefilter) / single.noise_std
+    assert per_kappa(single.predicted_mse * noise**2, privacy) == pytest.approx(plain, rel=1e-3)
+
+
+@pytest.mark.parametrize("design", [lmmse, optimal])
+@pytest.mark.parametrize("model", [CHAIN, ON_THE_CIRCLE], ids=["chain", "zero on the circle"])
+@pytest.mark.parametrize("lag", [0, 5, None])
+def test_two_events(design, model, lag):
+    privacy = paper(2, 1)
+    mechanism = design(EXAMPLE, privacy, model, lag=lag)
+    assert mechanism.noise_std == privacy.noise_std(mechanism.prefilter)
+    assert mechanism.predicted_mse <= mechanism.ideal_mse * (1 + 1.001e-3)
+    given = lmmse(EXAMPLE, privacy, model, lag=lag, prefilter=mechanism.prefilter)
+    assert given.predicted_mse == pytest.approx(mechanism.predicted_mse, rel=1e-9)
+    one = optimal(EXAMPLE, paper(1, 1), model, lag=lag)
+    assert one.lower_bound_mse < mechanism.predicted_mse <= zero_forcing(EXAMPLE, privacy).predicted_mse
+    if mechanism.lower_bound_mse is not None:
+        assert 0 <= mechanism.ideal_mse / mechanism.lower_bound_mse - 1 <= 2e-4
+        assert mechanism.predicted_mse >= mechanism.lower_bound_mse * (1 - 1e-9)
+
+
+def test_the_joint_optimum_is_below_the_two_step_design_for_two_events():
+    joint, two_step = (design(EXAMPLE, paper(2, 10), CHAIN, lag=5) for design in (optimal, lmmse))
+    assert joint.predicted_mse < two_step.predicted_mse
+
+
+@pytest.mark.parametrize(("max_events", "min_separation"), [(3, 3), (5, 3), (5, 50), (200, 1), (10**6, 1)])
+@pytest.mark.parametrize("target", [EXAMPLE, Filter([1, 1])], ids=["slow", "sum"])
+def test_many_events(target, max_events, min_separation):
+    privacy = paper(max_events, min_separation)
+    mechanism = zero_forcing(target, privacy)
+    assert mechanism.noise_std == privacy.noise_std(mechanism.prefilter)
+    single = zero_forcing(target, paper(1, 1))
+    plain = single.predicted_mse * (privacy.noise_std(single.prefilter) / single.noise_std) ** 2
+    assert mechanism.lower_bound_mse * (1 - 1e-9) <= mechanism.predicted_mse <= plain * (1 + 1e-3)
+    for other in (
+        Filter([1]),
+        Filter([1, 0.99]),
+        Filter([1], [1, -0.5]),
+        Filter([1], [1, 0.5]),
+        Filter([1, 0, 0, 0.5]),
+    ):
+        error = (privacy.noise_std(other) * (target * other.inverse()).h2_norm()) ** 2
+        assert mechanism.lower_bound_mse <= error * (1 + 1e-9)
+
+
+# --- the mixture ----------------------------------------------------------------------------------
+
+
+SHORT = {
+    "alternating decay": (-0.7) ** np.arange(12),
+    "alternating": np.array([1.0, -1, 1, -1]),
+    "sum": np.array([1.0, 1, 1]),
+    "mixed": np.array([1.0, 0.5, -2, 0, 1]),
+    "comb": np.array([1.0, 0, 0, -1, 0, 0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+@pytest.mark.parametrize(("events", "apart"), [(2, 1), (3, 2), (5, 3)])
+def test_worst_times_are_the_first_bound_of_the_sensitivity(name, events, apart):
+    g, privacy = SHORT[name], Privacy(1, 1e-6, max_events=events, min_separation=apart)
+    mixture = Mixture(privacy, 2**12)
+    power = np.abs(Filter(g).response(mixture.grid.omega)) ** 2
+    r = np.abs(np.correlate(g, g, "full")[len(g) - 1 :])
+    beyond = [r[min(lag, len(r)) :].max(initial=0.0) for lag in range(events * apart + 1)]
+    bound = events * r[0] + 2 * sum((events - k) * beyond[k * apart] for k in range(1, events))
+    bound = min(bound, events * power.max())
+    assert events * mixture.worst(power) == pytest.approx(bound, rel=1e-12)
+
+
+def test_a_mixture_ascends_and_stays_a_weight():
+    mixture = Mixture(paper(5, 3), 2**13)
+    size = np.abs(EXAMPLE.response(mixture.grid.omega))
+    values = []
+    for _ in range(20):
+        weight = mixture.contributions().weight(mixture.grid.omega)
+        assert (weight > 0).all()
+        assert mixture.grid.mean(weight**2) == pytest.approx(1, rel=1e-3)
+        values.append(mixture.grid.mean(weight * size))
+        mixture.ascend(size)
+    assert values[-1] > values[0]
+    np.testing.assert_allclose(mixture.probabilities.sum(axis=(0, 2)), 1, rtol=1e-12)
+
+
+def test_one_event_has_no_weight():
+    np.testing.assert_array_equal(ONE_EVENT.weight(np.linspace(0, np.pi, 5)), 1)
