@@ -16,6 +16,7 @@ from dpfast.mechanism import Mechanism, Paths
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
 from dpfast.montecarlo import Comparison, Result, Study, monte_carlo
 from dpfast.privacy import Privacy
+from dpfast.sources import Source
 
 __version__ = "0.1.0"
 
@@ -35,6 +36,7 @@ __all__ = [
     "Privacy",
     "Program",
     "Result",
+    "Source",
     "Study",
     "ToleranceWarning",
     "UnstableFilterError",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -17,8 +18,10 @@ from dpfast.filters import Filter
 from dpfast.models import Model, check_model
 from dpfast.privacy import Privacy
 from dpfast.quadrature import Grid, graded_grid
+from dpfast.sources import Source, check_declared, fitted, with_declared
 
 Decision = Literal["sign", "quantizer", "soft"]
+Option = float | int | str | None
 _CUT = 1e-11
 _NO_INFORMATION = 1e-12
 DECISIONS: tuple[Decision, ...] = ("sign", "quantizer", "soft")
@@ -223,12 +226,16 @@ class Mechanism:
         The exact stationary error of the realised filters on `model`; None where only simulation tells.
     lower_bound_mse : float or None
         A certified lower bound for all linear mechanisms of this lag, where the design gives one.
+    options : tuple of (name, value)
+        What else the design was given, such as the lag and the tolerance; a value that is no number or word is "given".
+    declared : tuple of (name, source)
+        What a person said of the inputs, by :meth:`with_sources`.
 
     Notes
     -----
     *Privacy.* v, and with it everything that is computed from v, is (epsilon, delta)-differentially private in exact
-    arithmetic when the design does not depend on the data. :meth:`simulate` is for studies: its seeded floating-point
-    noise keeps no such promise.
+    arithmetic when the design does not depend on the data: `sources` says where each input comes from.
+    :meth:`simulate` is for studies: its seeded floating-point noise keeps no such promise.
     """
 
     name: str
@@ -239,6 +246,8 @@ class Mechanism:
     receiver: LinearReceiver | Smoother | DecisionFeedback
     ideal_mse: float | None = None
     lower_bound_mse: float | None = None
+    options: tuple[tuple[str, Option], ...] = ()
+    declared: tuple[tuple[str, Source], ...] = ()
 
     def __post_init__(self) -> None:
         _validate.instance("name", self.name, str, "text")
@@ -253,15 +262,71 @@ class Mechanism:
         """Samples by which the estimate is late; None for a smoother."""
         return self.receiver.lag
 
-    @functools.cached_property
+    @property
+    def sources(self) -> Mapping[str, Source]:
+        """Where every input of the design comes from: "public", "assumed" or "fitted-from-private"; read-only.
+
+        A choice made by looking at private data, such as a tolerance or the order of a fit, breaks the guarantee as
+        much as a fit does: say so by :meth:`with_sources`. What is not said is "assumed"; what a model brings has the
+        source of the model.
+        """
+        inputs = ["target", *(x.name for x in fields(self.privacy)), *(name for name, _ in self.options)]
+        implied: dict[str, Source] = dict.fromkeys(inputs, "assumed")
+        if self.model is not None:
+            implied |= dict.fromkeys(["model", "mean"], self.model.source)
+            if self.model.levels is not None:
+                implied["levels"] = self.model.source
+            if getattr(self.model, "fitted_order", None) is not None:
+                implied["order"] = "assumed"
+        return with_declared(implied, dict(self.declared))
+
+    def with_sources(self, **sources: Source) -> Mechanism:
+        """The same mechanism, with what is known of where its inputs come from.
+
+        Parameters
+        ----------
+        **sources : {"public", "assumed", "fitted-from-private"}
+            By the names in `sources`.
+
+        Raises
+        ------
+        ValueError
+            For a name or a word that there is none of, and for an input that was fitted to private data and is now
+            said to be something else.
+
+        Examples
+        --------
+        >>> from dpfast.design.linear import input_perturbation
+        >>> mechanism = input_perturbation(Filter([1, 1]), Privacy(1, 1e-6)).with_sources(epsilon="public")
+        >>> mechanism.sources["epsilon"], mechanism.sources["target"]
+        ('public', 'assumed')
+        """
+        check_declared(self.sources, sources)
+        return replace(self, declared=tuple((dict(self.declared) | sources).items()))
+
+    @property
     def predicted_mse(self) -> float | None:
         """Exact stationary error of the realised filters on the mechanism's own model."""
+        return None if self._predicted is None else sum(self._predicted)
+
+    @property
+    def predicted_noise_mse(self) -> float | None:
+        """The part σ²<|H|²> of `predicted_mse`, of the noise."""
+        return None if self._predicted is None else self._predicted.noise
+
+    @property
+    def predicted_distortion_mse(self) -> float | None:
+        """The part <P_u |e^{-iωD} F - H G|²> + (bias of the mean)² of `predicted_mse`, which is there without noise."""
+        return None if self._predicted is None else self._predicted.distortion
+
+    @functools.cached_property
+    def _predicted(self) -> Errors | None:
         if self.model is not None:
-            return self.predict(self.model)
+            return self._errors(self.model)
         # without a model H G = F: no distortion, whatever the input
         grid = _grid(self.target, self.prefilter, *self.receiver.filters())
         h = self.receiver.response(grid.omega)
-        return None if h is None else self.noise_std**2 * grid.mean(np.abs(h) ** 2)
+        return None if h is None else Errors(self.noise_std**2 * grid.mean(np.abs(h) ** 2), 0.0)
 
     def predict(self, model: Model) -> float | None:
         r"""MSE of this mechanism on another model; None where only simulation tells.
@@ -269,11 +334,16 @@ class Mechanism:
         <P_u |e^{-iωD} F - H G|²> + σ² <|H|²> + (bias of the mean)².
         """
         check_model(model)
+        errors = self._errors(model)
+        return None if errors is None else sum(errors)
+
+    def _errors(self, model: Model) -> Errors | None:
         if isinstance(self.receiver, DecisionFeedback):
             return None
         gain = self.target.response(0.0) - self.receiver.response(0.0) * self.prefilter.response(0.0)
         bias = (model.mean - self.receiver.mean) * float(gain.real)
-        return linear_mse(self.target, model, self.prefilter, self.noise_std, self.receiver) + bias**2
+        errors = linear_errors(self.target, model, self.prefilter, self.noise_std, self.receiver)
+        return errors._replace(distortion=errors.distortion + bias**2)
 
     @property
     def ideal_rmse(self) -> float | None:
@@ -340,16 +410,17 @@ class Mechanism:
 
     def summary(self) -> str:
         """A few lines for people."""
-        g = self.prefilter
         lines = {
             "privacy": f"epsilon {self.privacy.epsilon:.6g}, delta {self.privacy.delta:.3g} "
             f"({self.privacy.calibration} calibration, noise multiplier {self.privacy.noise_multiplier:.6g})",
-            "prefilter": f"FIR of {len(g.b)} taps" if g.is_fir else f"{g.order} states",
+            "prefilter": size(self.prefilter),
             "noise std": f"{self.noise_std:.6g}",
             "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
             "ideal RMSE": _shown(self.ideal_rmse) + self._assumption(),
             "predicted RMSE": _shown(self.predicted_rmse),
         }
+        if private := fitted(self.sources):
+            lines["not for release"] = f"fitted from private data: {', '.join(private)}"
         return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in lines.items())])
 
     def _assumption(self) -> str:
@@ -359,15 +430,34 @@ class Mechanism:
         return f"<Mechanism {self.name!r}: predicted RMSE {_shown(self.predicted_rmse)}>"
 
 
-def linear_mse(
+class Errors(NamedTuple):
+    """The two parts of a stationary MSE."""
+
+    noise: float
+    distortion: float
+
+
+def linear_errors(
     target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
-) -> float:
-    """<P_u |e^{-iωD} F - H G|²> + σ² <|H|²>, the stationary error where the mean is known."""
+) -> Errors:
+    """σ² <|H|²> and <P_u |e^{-iωD} F - H G|²>, the stationary errors where the mean is known."""
     grid = _grid(target, prefilter, *receiver.filters(), model.shaping)
     omega, h = grid.omega, receiver.response(grid.omega)
     wanted = target.response(omega) * np.exp(-1j * (receiver.lag or 0) * omega)
     distortion = model.psd(omega) * np.abs(wanted - h * prefilter.response(omega)) ** 2
-    return grid.mean(distortion) + noise_std**2 * grid.mean(np.abs(h) ** 2)
+    return Errors(noise_std**2 * grid.mean(np.abs(h) ** 2), grid.mean(distortion))
+
+
+def linear_mse(
+    target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
+) -> float:
+    """The sum of both."""
+    return sum(linear_errors(target, model, prefilter, noise_std, receiver))
+
+
+def size(filter: Filter) -> str:
+    """How large a filter is, in words."""
+    return f"FIR of {len(filter.b)} taps" if filter.is_fir else f"{filter.order} states"
 
 
 def _grid(*filters: Filter) -> Grid:

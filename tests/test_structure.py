@@ -31,7 +31,7 @@ LAYERS = [
     {"spectra"},
     {"filters"},
     {"quadrature", "sections", "states"},
-    {"roots"},
+    {"roots", "sources"},
     {"_validate", "errors"},
 ]
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}

@@ -75,11 +75,13 @@ def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, n
     (7.4715, 4)
     """
     check_inputs(target, privacy)
+    tolerance = check_tolerance(tolerance)
     unit = Problem(target, None, 1.0)
-    prefilter = realize(zero_forcing_objective(unit), tolerance=check_tolerance(tolerance))
+    prefilter = realize(zero_forcing_objective(unit), tolerance=tolerance)
     problem = Problem(target, None, noise_cost(privacy, prefilter))
     receiver = LinearReceiver(target * prefilter.inverse(), target, 0.0, 0)
-    return Mechanism(name, target, privacy, None, prefilter, receiver, zero_forcing_mse(problem))
+    options = (("tolerance", tolerance),)
+    return Mechanism(name, target, privacy, None, prefilter, receiver, zero_forcing_mse(problem), options=options)
 
 
 def input_perturbation(target: Filter, privacy: Privacy, *, name: str = "input perturbation") -> Mechanism:
@@ -201,9 +203,10 @@ def lmmse(
     if prefilter is not None:
         check_filter("prefilter", prefilter)
         mechanism = _with_wiener(name, target, privacy, model, prefilter, lag)
-        return replace(mechanism, ideal_mse=mechanism.predicted_mse)
+        return replace(mechanism, ideal_mse=mechanism.predicted_mse, options=(("lag", lag), ("prefilter", "given")))
     best, ideal = _two_step(target, privacy, model, lag, tolerance)
-    return replace(_with_wiener(name, target, privacy, model, best, lag), ideal_mse=ideal)
+    options = (("lag", lag), ("tolerance", tolerance))
+    return replace(_with_wiener(name, target, privacy, model, best, lag), ideal_mse=ideal, options=options)
 
 
 # --- the smoother's prefilter, and its zero band filled for a finite lag --------------------------
