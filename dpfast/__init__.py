@@ -11,12 +11,12 @@ from dpfast.errors import (
     ToleranceWarning,
     UnstableFilterError,
 )
+from dpfast.files import load, save
 from dpfast.filters import Filter
 from dpfast.mechanism import Mechanism, Paths
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
 from dpfast.montecarlo import Comparison, Result, Study, monte_carlo
 from dpfast.privacy import Privacy
-from dpfast.sources import Source
 
 __version__ = "0.1.0"
 
@@ -36,7 +36,6 @@ __all__ = [
     "Privacy",
     "Program",
     "Result",
-    "Source",
     "Study",
     "ToleranceWarning",
     "UnstableFilterError",
@@ -46,7 +45,9 @@ __all__ = [
     "input_perturbation",
     "lmmse",
     "lmmse_program",
+    "load",
     "monte_carlo",
     "output_perturbation",
+    "save",
     "zero_forcing",
 ]

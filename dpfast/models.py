@@ -199,12 +199,13 @@ class IndependentLevels(_Shaped):
             raise ValueError(f"levels must be distinct, one for each of the {len(p)} probabilities, got {len(x)}")
         if (p < 0).any() or abs(p.sum() - 1) > 1e-9:
             raise ValueError(f"probabilities must be non-negative and sum to one, got a sum of {p.sum():.9g}")
-        p, order = _normalized(p), np.argsort(x)
+        order = np.argsort(x)
+        x, p = x[order], _normalized(p[order])
         mean, centred = _centred(p, x)
         variance = float(p @ centred**2)
         if variance <= 0:
             raise ValueError("probabilities must not all fall on one level: a constant stream needs no publication")
-        _set(self, levels=_validate.frozen(x[order]), probabilities=_validate.frozen(p[order]))
+        _set(self, levels=_validate.frozen(x), probabilities=_validate.frozen(p))
         _set(self, mean=mean, variance=variance, shaping=Filter([math.sqrt(variance)]))
         _set(self, source=check_source("source", source))
 
@@ -265,9 +266,11 @@ class ARMA(_Shaped):
         source: Source = "assumed",
     ) -> None:
         shaping = Filter(b, a) * _validate.number("innovation_std", innovation_std, above=0)
-        self._complete(shaping, mean, levels, source)
+        self._complete(shaping, mean, levels, source, None)
 
-    def _complete(self, shaping: Filter, mean: float, levels: ArrayLike | None, source: Source) -> None:
+    def _complete(
+        self, shaping: Filter, mean: float, levels: ArrayLike | None, source: Source, fitted_order: int | None
+    ) -> None:
         """Set all attributes from the shaping filter and the rest."""
         variance = shaping.h2_norm() ** 2
         if variance == 0:
@@ -278,11 +281,17 @@ class ARMA(_Shaped):
             _check_alphabet(alphabet, mean, variance)
             _validate.frozen(alphabet)
         _set(self, shaping=shaping, mean=mean, variance=variance, levels=alphabet)
-        _set(self, source=check_source("source", source), fitted_order=None)
+        _set(self, source=check_source("source", source), fitted_order=fitted_order)
 
     @classmethod
     def from_shaping(
-        cls, shaping: Filter, *, mean: float = 0.0, levels: ArrayLike | None = None, source: Source = "assumed"
+        cls,
+        shaping: Filter,
+        *,
+        mean: float = 0.0,
+        levels: ArrayLike | None = None,
+        source: Source = "assumed",
+        fitted_order: int | None = None,
     ) -> Self:
         """Model with the spectrum |shaping|², its factors kept as they are.
 
@@ -292,15 +301,18 @@ class ARMA(_Shaped):
             Filter that turns white noise of variance one into the centred stream.
         mean, levels, source
             As for the class.
+        fitted_order : int, optional
+            Of the fit that the filter comes from.
 
         Examples
         --------
         >>> ARMA.from_shaping(Filter([3, 4])).variance
         25.0
         """
+        order = None if fitted_order is None else _validate.integer("fitted_order", fitted_order, 0)
         _validate.instance("shaping", shaping, Filter, "a Filter")
         self = cls.__new__(cls)
-        self._complete(shaping, mean, levels, source)
+        self._complete(shaping, mean, levels, source, order)
         return self
 
     @classmethod
