@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.filters import Filter
@@ -99,15 +101,15 @@ class Fields:
         value = self.take(name)
         if not isinstance(value, list) or _has_booleans(value):
             raise _validate.fail(self.path(name), "an array of numbers", value)
-        return _validate.frozen(_validate.array(self.path(name), value, ndim=ndim, empty=empty))
+        rows = value or np.empty((0,) * ndim)
+        return _validate.frozen(_validate.array(self.path(name), rows, ndim=ndim, empty=empty))
 
     def filter(self, name: str) -> Filter:
         """A filter by its factors."""
         inner = self.inner(name)
-        taps, recursion, sections = inner.array("taps"), inner.array("recursion"), inner.take("sections")
+        taps, recursion = inner.array("taps"), inner.array("recursion")
+        sections = inner.array("sections", 2, empty=True)
         inner.end()
-        if not isinstance(sections, list) or _has_booleans(sections):
-            raise _validate.fail(inner.path("sections"), "an array of rows of 6 numbers", sections)
         with naming(self.path(name)):
             return Filter.from_factors(taps, sections, recursion)
 
