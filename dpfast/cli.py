@@ -34,11 +34,13 @@ def _example(options: argparse.Namespace) -> str:
 def _evaluate(options: argparse.Namespace) -> str:
     from dpfast import evaluate
     from dpfast.events import read_events
+    from dpfast.files import load
     from dpfast.report import Folder
 
     _validate.optional("matplotlib.figure", "cli")
     target = specs.parse_target(options.target)
     privacy = Privacy(options.epsilon, options.delta, max_change=options.max_change)
+    saved = [load(path) for path in options.mechanism]
     folder = Folder(options.out)
     counts = read_events(
         options.events,
@@ -48,7 +50,8 @@ def _evaluate(options: argparse.Namespace) -> str:
         count=options.count,
         time_format=options.time_format,
     )
-    text = evaluate.run(counts, target, privacy, folder, order=options.order, draws=options.draws, seed=options.seed)
+    fit = {"order": options.order, "draws": options.draws, "seed": options.seed}
+    text = evaluate.run(counts, target, privacy, folder, **fit, saved=saved)
     return _finished(text, folder)
 
 
@@ -121,6 +124,9 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--max-change", type=float, default=1.0, help="change of a count by one person (%(default)s)")
     evaluate.add_argument("--order", type=_at_least(0), default=12, help="of the fitted autoregression (%(default)s)")
     evaluate.add_argument("--draws", type=_at_least(2), default=20, help="draws of the noise (%(default)s)")
+    evaluate.add_argument(
+        "--mechanism", action="append", default=[], metavar="FILE", help="a saved mechanism to add; may be repeated"
+    )
     evaluate.add_argument("--seed", type=_at_least(0), default=1, help="of the noise (%(default)s)")
     evaluate.add_argument(
         "--out", default="dpfast-evaluation", metavar="DIR", help="folder for the files (%(default)s)"
@@ -181,7 +187,7 @@ def _name_and_word(text: str) -> tuple[str, str]:
     name, equals, word = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(f"must be NAME=WORD, got {text!r}")
-    return name.replace("-", "_"), word
+    return specs.underscored(name), word
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -277,6 +277,7 @@ def _draw_curves(lines: Lines, task: Task) -> Any:
     over_lag, over_epsilon = axes[:, 0]
     plot_lines(over_lag, *lines["lag"], _STYLES, title=f"over the lag, ε = {task.privacy.epsilon:.4g}")
     plot_lines(over_epsilon, *lines["epsilon"], _STYLES, title=f"over ε, lag {task.lag}")
+    over_lag.locator_params(axis="x", integer=True)
     logarithmic(over_lag, "y")
     logarithmic(over_epsilon, "xy")
     for ax, given, label in ((over_lag, task.lag, "lag (samples)"), (over_epsilon, task.privacy.epsilon, "ε")):

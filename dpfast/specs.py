@@ -230,11 +230,16 @@ def _read(path: Path) -> dict[str, Any]:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:
         raise DataError(f"{path} must be TOML: {error}") from None
-    settings = {name.replace("-", "_"): value for name, value in content.items()}
+    settings = {underscored(name): value for name, value in content.items()}
     if len(settings) < len(content):
         raise DataError(f"{path} must have every word once, with - or with _")
     _check_known(str(path), settings, OF_DESIGN)
     return settings
+
+
+def underscored(word: str) -> str:
+    """``max-change`` and ``max_change`` are the same word."""
+    return word.replace("-", "_")
 
 
 def _merged(file: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -255,7 +260,7 @@ def _table(value: Any) -> dict[str, Any]:
 
 
 def _sources(words: Mapping[str, Any]) -> dict[str, Source]:
-    return {name: check_source(f"the source of {name}", word) for name, word in words.items()}
+    return {underscored(name): check_source(f"the source of {name}", word) for name, word in words.items()}
 
 
 def _model(settings: Mapping[str, Any], source: Source) -> Model:
