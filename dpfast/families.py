@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfast import _validate
+from dpfast._validate import Array
 from dpfast.design.feedback import decision_feedback
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.errors import DesignError
@@ -43,7 +44,7 @@ Lines = dict[str, tuple[Sequence[float], dict[str, list[float]]]]  # over what: 
 _SMALLEST_LAST_LAG = 20
 _N_LAGS, _N_EPSILONS = 8, 9
 _SMALLEST_SHOWN = 1e-5
-_OMEGA = np.geomspace(1e-3, np.pi, 600)
+_LOWEST = 1e-5, 0.03  # of the frequencies shown
 
 
 @dataclass(frozen=True)
@@ -291,21 +292,29 @@ def _draw_curves(lines: Lines, task: Task) -> Any:
 def _draw_magnitudes(made: Mapping[str, Mechanism], task: Task) -> Any:
     """G of unit norm, H with the gain that this takes away, and HG where it is not the target."""
     drawn, axes = figure(3, 1, height=2.3, sharex=True)
+    omega = _frequencies(task)
     norms = {label: m.prefilter.h2_norm() for label, m in made.items()}
-    g = {label: np.abs(m.prefilter.response(_OMEGA)) / norms[label] for label, m in made.items()}
-    responses = {label: m.receiver.response(_OMEGA) for label, m in made.items()}
+    g = {label: np.abs(m.prefilter.response(omega)) / norms[label] for label, m in made.items()}
+    responses = {label: m.receiver.response(omega) for label, m in made.items()}
     h = {label: np.abs(x) * norms[label] for label, x in responses.items() if x is not None}
     distorting = [label for label in h if made[label].predicted_distortion_mse]
-    whole = {"target": np.abs(task.target.response(_OMEGA))} | {label: g[label] * h[label] for label in distorting}
+    whole = {"target": np.abs(task.target.response(omega))} | {label: g[label] * h[label] for label in distorting}
     panels = {"|G|, ‖G‖₂ = 1": g, "|H|, of that G": h, "|HG|, where it is not |F|": whole}
     for ax, (title, curves) in zip(axes[:, 0], panels.items(), strict=True):
-        plot_lines(ax, _OMEGA, curves, _STYLES, title=title)
+        plot_lines(ax, omega, curves, _STYLES, title=title)
         largest = max(y.max() for y in curves.values())
         logarithmic(ax, "xy")
         ax.set_ylim(_SMALLEST_SHOWN * largest, 2 * largest)
     axes[-1, 0].set_xlabel("ω (radians per sample)", fontsize=8)
     _legend(drawn, *axes[:, 0])
     return drawn
+
+
+def _frequencies(task: Task) -> Array:
+    """From a tenth of the finest detail of target and signal to π."""
+    poles = np.concatenate([task.target.poles, task.model.shaping.poles])
+    detail = min((1 - np.abs(poles)).min(initial=1), 1 / len(task.target.b))
+    return np.geomspace(np.clip(detail / 10, *_LOWEST), np.pi, 800)
 
 
 def _legend(drawn: Any, *axes: Any) -> None:

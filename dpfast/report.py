@@ -20,7 +20,7 @@ from dpfast.errors import DataError
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 TRUTH = "#000000"
 _DPI = 150
-_FEW_DECADES = 300  # from the smallest value to the largest
+_DECADE, _FEW_DECADES = 10, 300
 
 
 @dataclass(frozen=True)
@@ -165,13 +165,19 @@ def plot_lines(ax: Any, x: Any, curves: Mapping[str, Any], styles: Mapping[str, 
 
 
 def logarithmic(ax: Any, directions: str) -> None:
-    """Logarithmic "x", "y" or "xy", with plain numbers at 1, 2 and 5 where there are few decades, else at 1."""
+    """Logarithmic "x", "y" or "xy", with plain numbers: the more, the fewer decades there are."""
     ticker = _validate.optional("matplotlib.ticker", "plot")
     for direction in directions:
         getattr(ax, f"set_{direction}scale")("log")
         axis = getattr(ax, f"{direction}axis")
         low, high = axis.get_view_interval()
-        digits = (1, 2, 5) if high < _FEW_DECADES * low else (1,)
-        axis.set_major_locator(ticker.LogLocator(subs=digits))
+        axis.set_major_locator(ticker.LogLocator(subs=_digits(high / low)))
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter(ticker.NullFormatter())
+
+
+def _digits(ratio: float) -> Sequence[int]:
+    """First digits of the ticks of an axis whose ends have this ratio."""
+    if ratio < _DECADE:
+        return range(1, 10)
+    return (1, 2, 5) if ratio < _FEW_DECADES else (1,)
