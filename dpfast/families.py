@@ -17,9 +17,10 @@ from dpfast.design.linear import input_perturbation, lmmse, output_perturbation,
 from dpfast.errors import DesignError
 from dpfast.files import to_text
 from dpfast.filters import Filter
-from dpfast.mechanism import DecisionFeedback, Mechanism, Smoother, size
+from dpfast.mechanism import Mechanism, size
 from dpfast.models import Model
 from dpfast.privacy import LARGEST_EPSILON, Privacy
+from dpfast.receivers import DecisionFeedback, Smoother
 from dpfast.report import COLOURS, TRUTH, Folder, Style, Table, figure, logarithmic, plot_lines, png
 from dpfast.show import describe
 from dpfast.sources import Source

@@ -16,9 +16,10 @@ from dpfast import _validate
 from dpfast.errors import DataError
 from dpfast.fields import Fields, naming, parsed
 from dpfast.filters import Filter
-from dpfast.mechanism import DECISIONS, Decision, DecisionFeedback, LinearReceiver, Mechanism, Smoother
+from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
 from dpfast.privacy import Privacy
+from dpfast.receivers import DECISIONS, Decision, DecisionFeedback, LinearReceiver, Smoother
 from dpfast.report import Folder
 from dpfast.sources import check_source
 

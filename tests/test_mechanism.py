@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import signal, stats
 
 import dpfast as dp
-from dpfast import mechanism as module
+from dpfast import receivers as module
 from dpfast._kernels import chain
 from dpfast._kernels.random import NOISE
 

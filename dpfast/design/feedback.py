@@ -22,10 +22,11 @@ from dpfast.design.prefilter import (
 )
 from dpfast.errors import DesignError
 from dpfast.filters import Filter
-from dpfast.mechanism import DECISIONS, Decision, DecisionFeedback, Mechanism, Option
+from dpfast.mechanism import Mechanism, Option
 from dpfast.models import Model, check_model
 from dpfast.privacy import Privacy
 from dpfast.realize import realize
+from dpfast.receivers import DECISIONS, Decision, DecisionFeedback
 from dpfast.spectra import fft_angles, fft_length, minimum_phase
 
 Prefilter = Literal["lmmse", "decision-feedback", "zero-forcing"]

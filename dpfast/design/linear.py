@@ -25,10 +25,11 @@ from dpfast.design.prefilter import (
 from dpfast.design.wiener import wiener, wiener_mse
 from dpfast.errors import ToleranceWarning, warn
 from dpfast.filters import Filter
-from dpfast.mechanism import LinearReceiver, Mechanism
+from dpfast.mechanism import Mechanism
 from dpfast.models import Model, check_model
 from dpfast.privacy import Privacy
 from dpfast.realize import Objective, realize
+from dpfast.receivers import LinearReceiver
 from dpfast.spectra import MAX_FFT, fft_length
 
 _ROUNDS = 10

@@ -7,7 +7,7 @@ from scipy import signal, stats
 
 from dpfast import ARMA, Filter, IndependentLevels, MarkovChain
 from dpfast._kernels import chain, random
-from dpfast.mechanism import DecisionFeedback, LinearReceiver, Smoother
+from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
 
 ALARM = 1e-6  # of a statistical test
 TARGET, PREFILTER = Filter([1.0, 0.5], [1.0, -0.8]), Filter([1.0, -0.2], [1.0, -0.6])
