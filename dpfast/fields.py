@@ -48,7 +48,10 @@ class Fields:
 
     def path(self, name: str) -> str:
         """How an error calls a field."""
-        return f"field {self._name}.{name}".replace(" .", " ")
+        return f"field {self._under(name)}"
+
+    def _under(self, name: str) -> str:
+        return f"{self._name}.{name}" if self._name else name
 
     def take(self, name: str) -> Any:
         """The value of a field."""
@@ -63,7 +66,7 @@ class Fields:
 
     def inner(self, name: str) -> Fields:
         """A field that is an object."""
-        return Fields(self.take(name), f"{self._name}.{name}".lstrip("."))
+        return Fields(self.take(name), self._under(name))
 
     def rest(self) -> dict[str, Any]:
         """All fields that were not taken."""

@@ -110,6 +110,8 @@ def parse_model(spec: Any, source: Source = "assumed") -> Model:
     if isinstance(spec, Mapping):
         rest = dict(spec)
         kind = _validate.choice("model.kind", rest.pop("kind", None), _KINDS)
+        if source != "assumed" and "source" in rest:
+            raise ValueError("the source of model must be said once: in its table, or among the sources")
         return _made("model", _KINDS[kind], {"source": source, **rest})
     kind, _, rest_of_text = _text("model", spec).partition(":")
     if kind not in _PARSERS:

@@ -122,6 +122,13 @@ def test_bad_models_are_named(spec, message):
         parse_model(spec)
 
 
+def test_the_source_of_a_model_is_said_once():
+    table = {"kind": "arma", "b": [1], "source": "public"}
+    assert parse_model(table).source == "public"
+    with pytest.raises(ValueError, match="the source of model must be said once"):
+        parse_model(table, "fitted-from-private")
+
+
 # --- settings -------------------------------------------------------------------------------------
 
 NEEDED = {"target": "moving-average:3", "epsilon": 1.0, "delta": 1e-5, "model": "arma:1/1,-0.5"}
