@@ -13,6 +13,7 @@ from dpfast.errors import (
     ToleranceWarning,
     UnstableFilterError,
 )
+from dpfast.files import load, save
 from dpfast.filters import Filter
 from dpfast.mechanism import Mechanism, Paths
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
@@ -47,8 +48,10 @@ __all__ = [
     "input_perturbation",
     "lmmse",
     "lmmse_program",
+    "load",
     "monte_carlo",
     "optimal",
     "output_perturbation",
+    "save",
     "zero_forcing",
 ]

@@ -4,68 +4,15 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import sys
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from dpfast import __version__, _validate
-from dpfast.errors import DataError, MissingExtraError
-from dpfast.filters import Filter
+from dpfast import __version__, _validate, specs
+from dpfast.errors import MissingExtraError
 from dpfast.privacy import Privacy
-
-MAX_SAMPLES = 100_000
-SPEC = "moving-average:12, exponential:0.9, ba:1,0.995/1,-0.995, or a JSON file with b and a"
-
-
-def parse_target(spec: str) -> Filter:
-    """A target filter from its description on the command line.
-
-    Parameters
-    ----------
-    spec : str
-        ``moving-average:N``; ``exponential:A`` for y = A y⁻ + (1 - A) u; ``ba:B0,B1,…/A0,A1,…`` as in
-        :func:`scipy.signal.lfilter`; or a JSON file ``{"b": […], "a": […]}``.
-
-    Raises
-    ------
-    ValueError
-        For anything else.
-
-    Examples
-    --------
-    >>> parse_target("exponential:0.75")
-    Filter([0.25], [1.0, -0.75])
-    """
-    kind, colon, rest = spec.partition(":")
-    try:
-        if colon and kind == "moving-average":
-            n = int(rest)
-            if not 1 <= n <= MAX_SAMPLES:
-                raise ValueError(f"a moving average must be of 1 to {MAX_SAMPLES} samples, got {n}")
-            return Filter(np.full(n, 1 / n))
-        if colon and kind == "exponential":
-            return Filter([1 - float(rest)], [1, -float(rest)])
-        if colon and kind == "ba":
-            b, _, a = rest.partition("/")
-            return Filter([float(x) for x in b.split(",")], [float(x) for x in (a or "1").split(",")])
-    except ValueError as error:
-        raise ValueError(f"target {spec!r} does not describe a filter: {error}") from None
-    return _target_file(Path(spec))
-
-
-def _target_file(path: Path) -> Filter:
-    if not path.is_file():
-        raise ValueError(f"target must be {SPEC}, got {str(path)!r}")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return Filter(content["b"], content.get("a", [1.0]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f'target file {path} must be JSON like {{"b": [1], "a": [1, -0.9]}}: {error}') from None
+from dpfast.sources import SOURCES
 
 
 def _example(options: argparse.Namespace) -> str:
@@ -87,11 +34,13 @@ def _example(options: argparse.Namespace) -> str:
 def _evaluate(options: argparse.Namespace) -> str:
     from dpfast import evaluate
     from dpfast.events import read_events
+    from dpfast.files import load
     from dpfast.report import Folder
 
     _validate.optional("matplotlib.figure", "cli")
-    target = parse_target(options.target)
+    target = specs.parse_target(options.target)
     privacy = Privacy(options.epsilon, options.delta, max_change=options.max_change)
+    saved = [load(path) for path in options.mechanism]
     folder = Folder(options.out)
     counts = read_events(
         options.events,
@@ -101,8 +50,30 @@ def _evaluate(options: argparse.Namespace) -> str:
         count=options.count,
         time_format=options.time_format,
     )
-    text = evaluate.run(counts, target, privacy, folder, order=options.order, draws=options.draws, seed=options.seed)
+    fit = {"order": options.order, "draws": options.draws, "seed": options.seed}
+    text = evaluate.run(counts, target, privacy, folder, **fit, saved=saved)
     return _finished(text, folder)
+
+
+def _design(options: argparse.Namespace) -> str:
+    from dpfast import families
+    from dpfast.report import Folder
+
+    _validate.optional("matplotlib.figure", "cli")
+    words = {name: value for name, value in vars(options).items() if name in specs.OF_DESIGN}
+    request = specs.request(options.file, words)
+    folder = Folder(request.out)
+    text = families.run(
+        request.task, folder, sources=request.sources, choose=request.choose, progress=sys.stderr.isatty()
+    )
+    return _finished(text, folder)
+
+
+def _show(options: argparse.Namespace) -> str:
+    from dpfast.files import load
+    from dpfast.show import describe
+
+    return describe(load(options.file))
 
 
 def _finished(text: str, folder: Any) -> str:
@@ -147,17 +118,76 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--count", metavar="COLUMN", help="column with counts, where rows are not single events")
     evaluate.add_argument("--time-format", metavar="FORMAT", help="such as '%%m/%%d/%%Y %%H:%%M'")
     evaluate.add_argument("--period", required=True, help="length of a bin, such as 5min, 1h, 1d")
-    evaluate.add_argument("--target", required=True, metavar="SPEC", help=SPEC)
+    evaluate.add_argument("--target", required=True, metavar="SPEC", help=specs.TARGET)
     evaluate.add_argument("--epsilon", type=float, required=True, help="above 0")
     evaluate.add_argument("--delta", type=float, required=True, help="between 0 and 1")
     evaluate.add_argument("--max-change", type=float, default=1.0, help="change of a count by one person (%(default)s)")
     evaluate.add_argument("--order", type=_at_least(0), default=12, help="of the fitted autoregression (%(default)s)")
     evaluate.add_argument("--draws", type=_at_least(2), default=20, help="draws of the noise (%(default)s)")
+    evaluate.add_argument(
+        "--mechanism", action="append", default=[], metavar="FILE", help="a saved mechanism to add; may be repeated"
+    )
     evaluate.add_argument("--seed", type=_at_least(0), default=1, help="of the noise (%(default)s)")
     evaluate.add_argument(
         "--out", default="dpfast-evaluation", metavar="DIR", help="folder for the files (%(default)s)"
     )
+    design = commands.add_parser(
+        "design",
+        help="all mechanisms for a target, a privacy and a model, side by side; the chosen one is saved",
+        description="Designs every family of mechanisms and compares their predicted errors, over lags and epsilons. "
+        "All words may be in a TOML file too; arguments go before it.",
+    )
+    design.set_defaults(run=_design)
+    _add_design(design)
+
+    show = commands.add_parser("show", help="a saved mechanism: what it is, where it came from, what it guarantees")
+    show.set_defaults(run=_show)
+    show.add_argument("file", metavar="FILE", help="mechanism.json, of dpfast design or dpfast.save")
     return main_parser
+
+
+def _add_design(design: argparse.ArgumentParser) -> None:
+    """All options without a default: a file may give them."""
+    design.add_argument("file", nargs="?", metavar="FILE.toml", help="the same words, without --; see docs/design.md")
+    of_model = design.add_argument_group("what is to be published, and how privately")
+    of_model.add_argument("--target", metavar="SPEC", help=specs.TARGET)
+    of_model.add_argument("--epsilon", type=float, help="above 0")
+    of_model.add_argument("--delta", type=float, help="between 0 and 1")
+    of_model.add_argument("--max-change", type=float, help="size of one event of a person (1)")
+    of_model.add_argument("--max-events", type=int, metavar="N", help="events of a person (1)")
+    of_model.add_argument("--min-separation", type=int, metavar="N", help="samples between events of a person (1)")
+    of_model.add_argument("--calibration", choices=("exact", "paper"), help="of the noise (exact)")
+    of_model.add_argument("--lag", type=int, metavar="N", help="samples by which estimates may be late (0)")
+    of_model.add_argument("--tolerance", type=float, help="relative excess of the MSE for small filters (0.001)")
+    of_model.add_argument("--model", metavar="SPEC", help=specs.MODEL)
+    of_fit = design.add_argument_group("instead of a model: an autoregression fitted to a log of events")
+    of_fit.add_argument("--fit", metavar="EVENTS", help="CSV file, plain or gzip, with a header")
+    of_fit.add_argument("--time", metavar="COLUMN", help="column with the time of an event")
+    of_fit.add_argument("--by", metavar="COLUMN", help="column that tells series apart")
+    of_fit.add_argument("--count", metavar="COLUMN", help="column with counts, where rows are not single events")
+    of_fit.add_argument("--time-format", metavar="FORMAT", help="such as '%%m/%%d/%%Y %%H:%%M'")
+    of_fit.add_argument("--period", help="length of a bin, such as 5min, 1h, 1d")
+    of_fit.add_argument("--order", type=int, metavar="N", help="of the autoregression (12)")
+    of_fit.add_argument("--series", metavar="NAME", help="which one, where there are several")
+    of_fit.add_argument("--fit-source", choices=SOURCES, help="what the log is (fitted-from-private)")
+    of_result = design.add_argument_group("the result")
+    of_result.add_argument(
+        "--source",
+        dest="sources",
+        type=_name_and_word,
+        action="append",
+        metavar="NAME=WORD",
+        help=f"where an input came from: {', '.join(SOURCES)}; may be repeated",
+    )
+    of_result.add_argument("--choose", metavar="NAME", help="family to save (the least error that runs as a stream)")
+    of_result.add_argument("--out", metavar="DIR", help="folder for the files (dpfast-design)")
+
+
+def _name_and_word(text: str) -> tuple[str, str]:
+    name, equals, word = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"must be NAME=WORD, got {text!r}")
+    return specs.underscored(name), word
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ COLUMNS = ("series", "mechanism", "lag", "RMSE", "low", "high", "predicted", "sp
 SHOWN_DAYS = 7
 MAX_PANELS = 12
 MAX_LEVELS = 1000
+SAME_TARGET = 1e-9
 MAX_BINS = 100_000_000
 
 
@@ -52,15 +54,26 @@ class Outcome:
 
 
 def run(
-    counts: EventCounts, target: Filter, privacy: Privacy, folder: Folder, *, order: int, draws: int, seed: int
+    counts: EventCounts,
+    target: Filter,
+    privacy: Privacy,
+    folder: Folder,
+    *,
+    order: int,
+    draws: int,
+    seed: int,
+    saved: Sequence[Mechanism] = (),
 ) -> str:
     """Evaluate every mechanism on every series, add the files to the folder, and return what is printed."""
-    check(counts, order, draws)
+    check(counts, max([order, *(x.lag or 0 for x in saved)]), draws)
+    loaded = as_saved(saved, target, privacy)
     outputs = target.filter(counts.counts)
     outcomes = [
         outcome
         for i, (name, u, y) in enumerate(zip(counts.series, counts.counts, outputs, strict=True))
-        for outcome in evaluate_series(name, u, y, mechanisms(u, target, privacy, order), draws, noise_seed(seed, i))
+        for outcome in evaluate_series(
+            name, u, y, [*mechanisms(u, target, privacy, order), *loaded], draws, noise_seed(seed, i)
+        )
     ]
     table = Table(COLUMNS, tuple(x.cells() for x in outcomes))
     footer = (
@@ -90,6 +103,20 @@ def check(counts: EventCounts, order: int, draws: int) -> None:
     for name, u in zip(counts.series, counts.counts, strict=True):
         if u.min() == u.max():
             raise DataError(f"series {name!r} must vary, got the same count in every period: there is nothing to fit")
+
+
+def as_saved(saved: Sequence[Mechanism], target: Filter, privacy: Privacy) -> list[Mechanism]:
+    """Mechanisms from files, told apart from those that are designed here, and by their privacy where it is another."""
+    omega = np.linspace(0, np.pi, 1025)
+    wanted, result = target.response(omega), []
+    for i, mechanism in enumerate(saved, 1):
+        if np.abs(mechanism.target.response(omega) - wanted).max() > SAME_TARGET * np.abs(wanted).max():
+            raise DataError(f"the saved mechanism {mechanism.name!r} must be for this target: design it anew")
+        other = mechanism.privacy
+        suffix = "" if other == privacy else f" (epsilon {other.epsilon:g}, delta {other.delta:g})"
+        number = "" if len(saved) == 1 else f" {i}"
+        result.append(replace(mechanism, name=f"saved{number}: {mechanism.name}{suffix}"))
+    return result
 
 
 def noise_seed(seed: int, series: int) -> int:

@@ -14,10 +14,11 @@ from dpfast.design.feedback import decision_feedback
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.design.prefilter import Problem, feedback_water_filling, smoother_water_filling
 from dpfast.filters import Filter
-from dpfast.mechanism import Decision, DecisionFeedback, Mechanism
+from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA, MarkovChain, Model
 from dpfast.montecarlo import Study, monte_carlo
 from dpfast.privacy import Calibration, Privacy
+from dpfast.receivers import Decision, DecisionFeedback
 from dpfast.report import Folder, Table, figure, plot_magnitudes, plot_path, png
 
 TARGET = Filter([1, 0.995], [1, -0.995])

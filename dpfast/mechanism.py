@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfast import _validate
 from dpfast._kernels import chain, threads
@@ -17,11 +18,10 @@ from dpfast.filters import Filter
 from dpfast.models import Model, check_model
 from dpfast.privacy import Privacy
 from dpfast.quadrature import Grid, graded_grid
+from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
+from dpfast.sources import Source, check_declared, fitted, with_declared
 
-Decision = Literal["sign", "quantizer", "soft"]
-_CUT = 1e-11
-_NO_INFORMATION = 1e-12
-DECISIONS: tuple[Decision, ...] = ("sign", "quantizer", "soft")
+Option = float | int | str | None
 
 
 class Paths(NamedTuple):
@@ -43,155 +43,6 @@ class Paths(NamedTuple):
     estimate: Array
     decisions: Array | None
     lag: int
-
-
-# --- receivers: they see v, and have no argument through which u could reach them -----------------
-
-
-class Receiver(Protocol):
-    """Post-filter: turns the privatized signal v into an estimate of the target's output."""
-
-    @property
-    def lag(self) -> int | None:
-        """Samples by which the estimate is late; None for a smoother."""
-
-    def estimate(self, v: Array) -> tuple[Array, Array | None]:
-        """Estimate, and decisions if any, from v (streams, time)."""
-
-    def response(self, omega: ArrayLike) -> NDArray[np.complex128] | None:
-        """H(ω), None where it is not linear."""
-
-    def filters(self) -> tuple[Filter, ...]:
-        """The linear filters inside."""
-
-    def compiled(self) -> chain.Receiver:
-        """What the Monte Carlo chain runs."""
-
-
-@dataclass(frozen=True)
-class LinearReceiver:
-    """ŷ_t = (H v)_t + mean · (step response of the target)_{t - lag}."""
-
-    filter: Filter
-    target: Filter
-    mean: float
-    lag: int
-
-    def estimate(self, v: Array) -> tuple[Array, Array | None]:
-        """Estimate from v (streams, time)."""
-        out = v.copy()
-        self.compiled().start(len(v)).run(out)
-        return out, None
-
-    def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
-        """H(ω)."""
-        return self.filter.response(omega)
-
-    def filters(self) -> tuple[Filter, ...]:
-        """H alone."""
-        return (self.filter,)
-
-    def compiled(self) -> chain.LinearReceiver:
-        """What the Monte Carlo chain runs."""
-        return chain.LinearReceiver(self.filter.factors, self.target.factors, self.mean, self.lag)
-
-
-@dataclass(frozen=True)
-class Smoother:
-    """Two-sided ŷ = B(1/z) A(z) v + mean · step response of the target: forward through A, then backward through B.
-
-    For batches only. Samples outside of an array count as zero.
-    """
-
-    forward: Filter
-    backward: Filter
-    target: Filter
-    mean: float
-    lag: None = field(default=None, init=False)
-
-    def estimate(self, v: Array) -> tuple[Array, Array | None]:
-        """Estimate from v (streams, time)."""
-        out = v.copy()
-        chain.Linear(self.forward.factors, len(v)).run(out)
-        out = np.ascontiguousarray(chain.backward(self.backward.factors, out))
-        chain.Offset(self.target.factors, self.mean, 0).add(out)
-        return out, None
-
-    def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
-        """H(ω) = A(ω) B(ω)*."""
-        return np.asarray(self.forward.response(omega) * self.backward.response(omega).conj())
-
-    def filters(self) -> tuple[Filter, ...]:
-        """A and B."""
-        return self.forward, self.backward
-
-    def compiled(self) -> chain.SmootherReceiver:
-        """What the Monte Carlo chain runs; B is cut where it has decayed to 1e-11."""
-        return chain.SmootherReceiver(
-            self.forward.factors,
-            self.backward.factors,
-            self.target.factors,
-            self.mean,
-            self.backward.settling_time(_CUT),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class DecisionFeedback:
-    r"""FIR decision-feedback equaliser in front of the target (Voois 1996; Le Ny 2013, Section V).
-
-    ũ_t = Σ_i forward[i] v_{t-i} + Σ_{j≥1} feedback[j-1] û_{t-j}, û_t = decision(ũ_t) an estimate of u_{t-lag},
-    ŷ = F û. All on the centred input. E[ũ | u] = shrinkage · u, and the error around it has the variance
-    shrinkage · error_variance.
-    """
-
-    forward: Array
-    feedback: Array
-    levels: Array
-    probabilities: Array
-    shrinkage: float
-    error_variance: float
-    decision: Decision
-    target: Filter
-    mean: float
-    lag: int
-
-    def estimate(self, v: Array) -> tuple[Array, Array | None]:
-        """Estimate and decisions from v (streams, time)."""
-        decisions = v.copy()
-        chain.FeedbackStage(self.compiled(), len(v)).decide(decisions)
-        out = decisions.copy()
-        chain.Linear(self.target.factors, len(v)).run(out)
-        return out, decisions
-
-    def response(self, omega: ArrayLike) -> None:
-        """None: a decision is not linear."""
-
-    def filters(self) -> tuple[Filter, ...]:
-        """The forward filter."""
-        return (Filter(self.forward),)
-
-    def compiled(self) -> chain.FeedbackReceiver:
-        """What the Monte Carlo chain runs."""
-        centred = self.levels - self.mean
-        # without information ũ = 0 whatever u is: the level nearest to the mean
-        scale = self.shrinkage if self.shrinkage > _NO_INFORMATION else 1.0
-        with np.errstate(divide="ignore"):
-            prior = np.log(self.probabilities)
-        equalizer = chain.Equalizer(
-            forward=self.forward,
-            feedback=self.feedback,
-            levels=centred,
-            thresholds=scale * (centred[1:] + centred[:-1]) / 2,
-            slopes=centred / self.error_variance,
-            offsets=prior - self.shrinkage * centred**2 / (2 * self.error_variance),
-            soft=self.decision == "soft",
-            lag=self.lag,
-        )
-        return chain.FeedbackReceiver(equalizer, self.target.factors, self.mean)
-
-
-# --- the mechanism --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,19 +67,24 @@ class Mechanism:
     lag : int or None
         The estimate at t is of the target's output at t - lag; None for a smoother.
     ideal_mse : float or None
-        The formula of the family, for ideal filters: a bound for zero forcing and for smoothers alone. At a finite lag
-        it is that of the rule which fills the zero band, and a realised G may do better. For decision feedback it
-        assumes that all decisions are free of errors, which at strong privacy no receiver comes near.
+        The formula of the family, for ideal filters of any order. For the two-step LMMSE of a finite lag it is that of
+        the rule which fills the zero band, and a realised G may do better. For decision feedback it assumes that all
+        decisions are free of errors, which at strong privacy no receiver comes near.
     predicted_mse : float or None
         The exact stationary error of the realised filters on `model`; None where only simulation tells.
     lower_bound_mse : float or None
-        A certified lower bound for all linear mechanisms of this lag, where the design gives one.
+        Certified, where the design gives one: for all linear mechanisms of this lag; without a model, for all of them
+        that do not distort.
+    options : tuple of (name, value)
+        What else the design was given, such as the lag and the tolerance; a value that is no number or word is "given".
+    declared : tuple of (name, source)
+        What a person said of the inputs, by :meth:`with_sources`.
 
     Notes
     -----
     *Privacy.* v, and with it everything that is computed from v, is (epsilon, delta)-differentially private in exact
-    arithmetic when the design does not depend on the data. :meth:`simulate` is for studies: its seeded floating-point
-    noise keeps no such promise.
+    arithmetic when the design does not depend on the data: `sources` says where each input comes from.
+    :meth:`simulate` is for studies: its seeded floating-point noise keeps no such promise.
     """
 
     name: str
@@ -239,6 +95,8 @@ class Mechanism:
     receiver: LinearReceiver | Smoother | DecisionFeedback
     ideal_mse: float | None = None
     lower_bound_mse: float | None = None
+    options: tuple[tuple[str, Option], ...] = ()
+    declared: tuple[tuple[str, Source], ...] = ()
 
     def __post_init__(self) -> None:
         _validate.instance("name", self.name, str, "text")
@@ -253,15 +111,71 @@ class Mechanism:
         """Samples by which the estimate is late; None for a smoother."""
         return self.receiver.lag
 
-    @functools.cached_property
+    @property
+    def sources(self) -> Mapping[str, Source]:
+        """Where every input of the design comes from: "public", "assumed" or "fitted-from-private"; read-only.
+
+        A choice made by looking at private data, such as a tolerance or the order of a fit, breaks the guarantee as
+        much as a fit does: say so by :meth:`with_sources`. What is not said is "assumed"; what a model brings has the
+        source of the model.
+        """
+        inputs = ["target", *(x.name for x in fields(self.privacy)), *(name for name, _ in self.options)]
+        implied: dict[str, Source] = dict.fromkeys(inputs, "assumed")
+        if self.model is not None:
+            implied |= dict.fromkeys(["model", "mean"], self.model.source)
+            if self.model.levels is not None:
+                implied["levels"] = self.model.source
+            if getattr(self.model, "fitted_order", None) is not None:
+                implied["order"] = "assumed"
+        return with_declared(implied, dict(self.declared))
+
+    def with_sources(self, **sources: Source) -> Mechanism:
+        """The same mechanism, with what is known of where its inputs come from.
+
+        Parameters
+        ----------
+        **sources : {"public", "assumed", "fitted-from-private"}
+            By the names in `sources`.
+
+        Raises
+        ------
+        ValueError
+            For a name or a word that there is none of, and for an input that was fitted to private data and is now
+            said to be something else.
+
+        Examples
+        --------
+        >>> from dpfast.design.linear import input_perturbation
+        >>> mechanism = input_perturbation(Filter([1, 1]), Privacy(1, 1e-6)).with_sources(epsilon="public")
+        >>> mechanism.sources["epsilon"], mechanism.sources["target"]
+        ('public', 'assumed')
+        """
+        check_declared(self.sources, sources)
+        return replace(self, declared=tuple((dict(self.declared) | sources).items()))
+
+    @property
     def predicted_mse(self) -> float | None:
         """Exact stationary error of the realised filters on the mechanism's own model."""
+        return None if self._predicted is None else sum(self._predicted)
+
+    @property
+    def predicted_noise_mse(self) -> float | None:
+        """The part σ²<|H|²> of `predicted_mse`, of the noise."""
+        return None if self._predicted is None else self._predicted.noise
+
+    @property
+    def predicted_distortion_mse(self) -> float | None:
+        """The part <P_u |e^{-iωD} F - H G|²> + (bias of the mean)² of `predicted_mse`, which is there without noise."""
+        return None if self._predicted is None else self._predicted.distortion
+
+    @functools.cached_property
+    def _predicted(self) -> Errors | None:
         if self.model is not None:
-            return self.predict(self.model)
+            return self._errors(self.model)
         # without a model H G = F: no distortion, whatever the input
         grid = _grid(self.target, self.prefilter, *self.receiver.filters())
         h = self.receiver.response(grid.omega)
-        return None if h is None else self.noise_std**2 * grid.mean(np.abs(h) ** 2)
+        return None if h is None else Errors(self.noise_std**2 * grid.mean(np.abs(h) ** 2), 0.0)
 
     def predict(self, model: Model) -> float | None:
         r"""MSE of this mechanism on another model; None where only simulation tells.
@@ -269,11 +183,16 @@ class Mechanism:
         <P_u |e^{-iωD} F - H G|²> + σ² <|H|²> + (bias of the mean)².
         """
         check_model(model)
+        errors = self._errors(model)
+        return None if errors is None else sum(errors)
+
+    def _errors(self, model: Model) -> Errors | None:
         if isinstance(self.receiver, DecisionFeedback):
             return None
         gain = self.target.response(0.0) - self.receiver.response(0.0) * self.prefilter.response(0.0)
         bias = (model.mean - self.receiver.mean) * float(gain.real)
-        return linear_mse(self.target, model, self.prefilter, self.noise_std, self.receiver) + bias**2
+        errors = linear_errors(self.target, model, self.prefilter, self.noise_std, self.receiver)
+        return errors._replace(distortion=errors.distortion + bias**2)
 
     @property
     def ideal_rmse(self) -> float | None:
@@ -340,16 +259,17 @@ class Mechanism:
 
     def summary(self) -> str:
         """A few lines for people."""
-        g = self.prefilter
         lines = {
             "privacy": f"epsilon {self.privacy.epsilon:.6g}, delta {self.privacy.delta:.3g} "
             f"({self.privacy.calibration} calibration, noise multiplier {self.privacy.noise_multiplier:.6g})",
-            "prefilter": f"FIR of {len(g.b)} taps" if g.is_fir else f"{g.order} states",
+            "prefilter": size(self.prefilter),
             "noise std": f"{self.noise_std:.6g}",
             "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
             "ideal RMSE": _shown(self.ideal_rmse) + self._assumption(),
             "predicted RMSE": _shown(self.predicted_rmse),
         }
+        if private := fitted(self.sources):
+            lines["not for release"] = f"fitted from private data: {', '.join(private)}"
         return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in lines.items())])
 
     def _assumption(self) -> str:
@@ -359,15 +279,34 @@ class Mechanism:
         return f"<Mechanism {self.name!r}: predicted RMSE {_shown(self.predicted_rmse)}>"
 
 
-def linear_mse(
+class Errors(NamedTuple):
+    """The two parts of a stationary MSE."""
+
+    noise: float
+    distortion: float
+
+
+def linear_errors(
     target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
-) -> float:
-    """<P_u |e^{-iωD} F - H G|²> + σ² <|H|²>, the stationary error where the mean is known."""
+) -> Errors:
+    """σ² <|H|²> and <P_u |e^{-iωD} F - H G|²>, the stationary errors where the mean is known."""
     grid = _grid(target, prefilter, *receiver.filters(), model.shaping)
     omega, h = grid.omega, receiver.response(grid.omega)
     wanted = target.response(omega) * np.exp(-1j * (receiver.lag or 0) * omega)
     distortion = model.psd(omega) * np.abs(wanted - h * prefilter.response(omega)) ** 2
-    return grid.mean(distortion) + noise_std**2 * grid.mean(np.abs(h) ** 2)
+    return Errors(noise_std**2 * grid.mean(np.abs(h) ** 2), grid.mean(distortion))
+
+
+def linear_mse(
+    target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
+) -> float:
+    """The sum of both."""
+    return sum(linear_errors(target, model, prefilter, noise_std, receiver))
+
+
+def size(filter: Filter) -> str:
+    """How large a filter is, in words."""
+    return f"FIR of {len(filter.b)} taps" if filter.is_fir else f"{filter.order} states"
 
 
 def _grid(*filters: Filter) -> Grid:

@@ -18,6 +18,7 @@ from dpfast._validate import Array
 from dpfast.errors import DesignError
 from dpfast.filters import MAX_POLE_RADIUS, Filter
 from dpfast.markov import shaping_filter, stationary_distribution
+from dpfast.sources import FITTED, Source, check_source
 from dpfast.states import stationary_root
 
 _SLACK = 1e-9
@@ -47,13 +48,17 @@ class Model(Protocol):
     def shaping(self) -> Filter:
         """A filter with |shaping|² the spectrum of the centred stream."""
 
+    @property
+    def source(self) -> Source:
+        """Where the model comes from: "public", "assumed" or "fitted-from-private"."""
+
     def psd(self, omega: ArrayLike) -> Array:
         """Power spectral density of the centred stream."""
 
     def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
         """Independent streams (n_streams, n_samples)."""
 
-    def source(self) -> chain.Source:
+    def compiled(self) -> chain.Source:
         """What the compiled simulation draws from."""
 
 
@@ -61,10 +66,11 @@ def check_model(model: Any) -> None:
     """A model of this package or of the user's own."""
     if not isinstance(model, Model):
         raise _validate.fail("model", "a MarkovChain, IndependentLevels or ARMA", model)
+    check_source("model.source", model.source)
 
 
 class _Shaped(abc.ABC):
-    """What follows from the shaping filter and the source."""
+    """What follows from the shaping filter and the compiled source of samples."""
 
     shaping: Filter
 
@@ -73,14 +79,14 @@ class _Shaped(abc.ABC):
         return np.asarray(np.abs(self.shaping.response(omega)) ** 2)
 
     @abc.abstractmethod
-    def source(self) -> chain.Source:
+    def compiled(self) -> chain.Source:
         """What the compiled simulation draws from."""
 
     def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
         """Independent stationary streams (n_streams, n_samples); stream i depends on (seed, i) alone."""
         shape = _validate.integer("n_streams", n_streams, 0), _validate.integer("n_samples", n_samples, 0)
         out = np.empty(shape)
-        self.source().start(_validate.seed(seed), 0, shape[0]).draw(out)
+        self.compiled().start(_validate.seed(seed), 0, shape[0]).draw(out)
         return out
 
 
@@ -95,6 +101,8 @@ class MarkovChain(_Shaped):
         from every other, without a period.
     levels : array_like, (k,)
         The values of the states, not all equal.
+    source : {"assumed", "public", "fitted-from-private"}
+        Where the chain comes from. Numbers that were found from private data make the design depend on them.
 
     Examples
     --------
@@ -110,9 +118,10 @@ class MarkovChain(_Shaped):
     mean: float
     variance: float
     shaping: Filter
+    source: Source
     _stationary: Array
 
-    def __init__(self, transition: ArrayLike, levels: ArrayLike) -> None:
+    def __init__(self, transition: ArrayLike, levels: ArrayLike, *, source: Source = "assumed") -> None:
         p = _validate.array("transition", transition, ndim=2, empty=False)
         states = _validate.array("levels", levels, ndim=1, empty=False)
         if p.shape != (len(states), len(states)):
@@ -125,7 +134,7 @@ class MarkovChain(_Shaped):
                 "transition must be stochastic (no negative entries, rows that sum to one), "
                 f"got row {worst} with sum {p[worst].sum():.9g} and smallest entry {p.min():.9g}"
             )
-        p = p / p.sum(axis=1, keepdims=True)
+        p = _normalized(p)
         pi = stationary_distribution(p)
         _check_spread(states)
         mean, centred = _centred(pi, states)
@@ -136,6 +145,7 @@ class MarkovChain(_Shaped):
             states=_validate.frozen(states),
             mean=mean,
             variance=variance,
+            source=check_source("source", source),
         )
         _set(self, shaping=shaping_filter(p, pi, centred), _stationary=pi)
 
@@ -150,7 +160,7 @@ class MarkovChain(_Shaped):
         index = np.searchsorted(self.levels, self.states)
         return _validate.frozen(np.bincount(index, self._stationary))
 
-    def source(self) -> chain.Source:
+    def compiled(self) -> chain.Source:
         """What the compiled simulation draws from."""
         return chain.LevelSource(np.cumsum(self._stationary), np.cumsum(self.transition, axis=1), self.states)
 
@@ -165,6 +175,8 @@ class IndependentLevels(_Shaped):
         Distinct values.
     probabilities : array_like, (k,)
         Their probabilities, summing to one.
+    source : {"assumed", "public", "fitted-from-private"}
+        Where they come from. Numbers that were found from private data make the design depend on them.
 
     Examples
     --------
@@ -178,23 +190,26 @@ class IndependentLevels(_Shaped):
     mean: float
     variance: float
     shaping: Filter
+    source: Source
 
-    def __init__(self, levels: ArrayLike, probabilities: ArrayLike) -> None:
+    def __init__(self, levels: ArrayLike, probabilities: ArrayLike, *, source: Source = "assumed") -> None:
         x = _validate.array("levels", levels, ndim=1, empty=False)
         p = _validate.array("probabilities", probabilities, ndim=1, empty=False)
         if len(x) != len(p) or len(np.unique(x)) != len(x):
             raise ValueError(f"levels must be distinct, one for each of the {len(p)} probabilities, got {len(x)}")
         if (p < 0).any() or abs(p.sum() - 1) > 1e-9:
             raise ValueError(f"probabilities must be non-negative and sum to one, got a sum of {p.sum():.9g}")
-        p, order = p / p.sum(), np.argsort(x)
+        order = np.argsort(x)
+        x, p = x[order], _normalized(p[order])
         mean, centred = _centred(p, x)
         variance = float(p @ centred**2)
         if variance <= 0:
             raise ValueError("probabilities must not all fall on one level: a constant stream needs no publication")
-        _set(self, levels=_validate.frozen(x[order]), probabilities=_validate.frozen(p[order]))
+        _set(self, levels=_validate.frozen(x), probabilities=_validate.frozen(p))
         _set(self, mean=mean, variance=variance, shaping=Filter([math.sqrt(variance)]))
+        _set(self, source=check_source("source", source))
 
-    def source(self) -> chain.Source:
+    def compiled(self) -> chain.Source:
         """What the compiled simulation draws from."""
         cumulative = np.cumsum(self.probabilities)
         return chain.LevelSource(cumulative, cumulative[None], self.levels)
@@ -214,6 +229,13 @@ class ARMA(_Shaped):
     levels : array_like, optional
         The values that the real stream takes, for decision feedback. Samples are then rounded to the nearest level,
         which makes the spectrum of the *samples* approximate; the design uses the given spectrum as it is.
+    source : {"assumed", "public", "fitted-from-private"}
+        Where all of this comes from. Numbers that were found from private data make the design depend on them.
+
+    Attributes
+    ----------
+    fitted_order : int or None
+        The order that :meth:`fit` was given; None for a model given by hand.
 
     Raises
     ------
@@ -230,6 +252,8 @@ class ARMA(_Shaped):
     mean: float
     variance: float
     levels: Array | None
+    source: Source
+    fitted_order: int | None
 
     def __init__(
         self,
@@ -239,8 +263,15 @@ class ARMA(_Shaped):
         innovation_std: float = 1.0,
         mean: float = 0.0,
         levels: ArrayLike | None = None,
+        source: Source = "assumed",
     ) -> None:
         shaping = Filter(b, a) * _validate.number("innovation_std", innovation_std, above=0)
+        self._complete(shaping, mean, levels, source, None)
+
+    def _complete(
+        self, shaping: Filter, mean: float, levels: ArrayLike | None, source: Source, fitted_order: int | None
+    ) -> None:
+        """Set all attributes from the shaping filter and the rest."""
         variance = shaping.h2_norm() ** 2
         if variance == 0:
             raise ValueError("b must not be all zeros")
@@ -250,9 +281,42 @@ class ARMA(_Shaped):
             _check_alphabet(alphabet, mean, variance)
             _validate.frozen(alphabet)
         _set(self, shaping=shaping, mean=mean, variance=variance, levels=alphabet)
+        _set(self, source=check_source("source", source), fitted_order=fitted_order)
 
     @classmethod
-    def fit(cls, u: ArrayLike, order: int, *, levels: ArrayLike | None = None) -> Self:
+    def from_shaping(
+        cls,
+        shaping: Filter,
+        *,
+        mean: float = 0.0,
+        levels: ArrayLike | None = None,
+        source: Source = "assumed",
+        fitted_order: int | None = None,
+    ) -> Self:
+        """Model with the spectrum |shaping|², its factors kept as they are.
+
+        Parameters
+        ----------
+        shaping : Filter
+            Filter that turns white noise of variance one into the centred stream.
+        mean, levels, source
+            As for the class.
+        fitted_order : int, optional
+            Of the fit that the filter comes from.
+
+        Examples
+        --------
+        >>> ARMA.from_shaping(Filter([3, 4])).variance
+        25.0
+        """
+        order = None if fitted_order is None else _validate.integer("fitted_order", fitted_order, 0)
+        _validate.instance("shaping", shaping, Filter, "a Filter")
+        self = cls.__new__(cls)
+        self._complete(shaping, mean, levels, source, order)
+        return self
+
+    @classmethod
+    def fit(cls, u: ArrayLike, order: int, *, levels: ArrayLike | None = None, source: Source = FITTED) -> Self:
         """Autoregression of the given order through the sample autocovariances (Yule-Walker).
 
         Always stable; poles of a trend or a sine, nearer to the circle than a filter may have, are moved to the limit.
@@ -265,6 +329,8 @@ class ARMA(_Shaped):
             Number of past samples in the regression, below the number of samples.
         levels : array_like, optional
             As for the class.
+        source : {"fitted-from-private", "public", "assumed"}
+            "public" where u is public: data that anybody may see, or that nobody's privacy depends on.
 
         Raises
         ------
@@ -274,7 +340,7 @@ class ARMA(_Shaped):
         Notes
         -----
         *Privacy.* A model that was fitted to private data makes the design depend on them, and the guarantee does not
-        cover that: fit public or historical data that one may look at.
+        cover that: fit public data, or historical data that one may look at, and say so by ``source="public"``.
         """
         x = np.atleast_2d(_validate.array("u", u, empty=False))
         order = _validate.integer("order", order, 0)
@@ -295,7 +361,9 @@ class ARMA(_Shaped):
         if slowest > MAX_POLE_RADIUS:  # a trend or a sine: the poles are moved to the limit
             a *= (MAX_POLE_RADIUS / slowest) ** np.arange(len(a))
         innovation_std = math.sqrt(float(r[0])) / Filter([1.0], a).h2_norm()
-        return cls([1.0], a, innovation_std=innovation_std, mean=mean, levels=levels)
+        model = cls([1.0], a, innovation_std=innovation_std, mean=mean, levels=levels, source=source)
+        _set(model, fitted_order=order)
+        return model
 
     @functools.cached_property
     def probabilities(self) -> Array | None:
@@ -306,11 +374,18 @@ class ARMA(_Shaped):
         weights = np.exp(exponents - exponents.max())
         return _validate.frozen(weights / weights.sum())
 
-    def source(self) -> chain.Source:
+    def compiled(self) -> chain.Source:
         """What the compiled simulation draws from."""
         a, b, _, _ = self.shaping.state_space()
         root = stationary_root(a, b) if len(a) else np.zeros((0, 0))
         return chain.GaussianSource(self.shaping.factors, root, self.mean, self.levels)
+
+
+def _normalized(probabilities: Array) -> Array:
+    """Rows that sum to one; those that do, up to rounding, stay as they are, so that doing it twice changes nothing."""
+    total = probabilities.sum(axis=-1, keepdims=True)
+    rounding = probabilities.shape[-1] * np.finfo(float).eps
+    return np.where(np.abs(total - 1) <= rounding, probabilities, probabilities / total)
 
 
 def _check_spread(levels: Array) -> None:

@@ -259,7 +259,7 @@ def default_burn_in(mechanisms: Sequence[Mechanism]) -> int:
 def _study(mechanisms: tuple[Mechanism, ...], model: Model, burn_in: int, n_samples: int) -> chain.Study:
     targets = list(dict.fromkeys(m.target for m in mechanisms))
     links = tuple(m.link(targets.index(m.target)) for m in mechanisms)
-    return chain.Study(model.source(), tuple(x.factors for x in targets), links, burn_in, n_samples)
+    return chain.Study(model.compiled(), tuple(x.factors for x in targets), links, burn_in, n_samples)
 
 
 def _simulate(study: chain.Study, n_streams: int, seed: int, n_threads: int | None, progress: bool) -> Array:

@@ -16,7 +16,7 @@ from dpfast.filters import Filter
 
 Calibration = Literal["exact", "paper"]
 _SAFE = 1 + 1e-9  # a root is rounded up by this, so that rounding errs on the safe side
-_LARGEST_EPSILON = 1e9
+LARGEST_EPSILON = 1e9
 _LARGEST_MU = 4e4  # its epsilon is below that
 _MOST_EVENTS = 10**9
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -76,7 +76,7 @@ class Privacy:
 
     def __post_init__(self) -> None:
         check = {
-            "epsilon": _validate.number("epsilon", self.epsilon, above=0, below=_LARGEST_EPSILON),
+            "epsilon": _validate.number("epsilon", self.epsilon, above=0, below=LARGEST_EPSILON),
             "delta": _validate.number("delta", self.delta, above=0, below=1),
             "max_change": _validate.number(
                 "max_change", self.max_change, above=_validate.SMALLEST, below=_validate.LARGEST

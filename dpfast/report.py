@@ -7,10 +7,10 @@ import errno
 import io
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpfast import _validate
 from dpfast._validate import Array
@@ -20,6 +20,7 @@ from dpfast.errors import DataError
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 TRUTH = "#000000"
 _DPI = 150
+_DECADE, _FEW_DECADES = 10, 300
 
 
 @dataclass(frozen=True)
@@ -144,3 +145,39 @@ def plot_magnitudes(ax: Any, omega: Array, curves: dict[str, Array], title: str)
     ax.set_xlabel("ω (radians per sample)", fontsize=8)
     ax.set_ylabel("|G|, ‖G‖₂ = 1", fontsize=8)
     ax.legend(fontsize=7, frameon=False)
+
+
+class Style(NamedTuple):
+    """How a line is drawn."""
+
+    colour: str
+    line: str = "-"
+    width: float = 1.2
+    alpha: float = 1.0
+
+
+def plot_lines(ax: Any, x: Any, curves: Mapping[str, Any], styles: Mapping[str, Style], *, title: str) -> None:
+    """Named curves over x, each in its own style; the legend is the figure's."""
+    for name, y in curves.items():
+        colour, line, width, alpha = styles[name]
+        ax.plot(x, y, color=colour, linestyle=line, linewidth=width, alpha=alpha, label=name)
+    ax.set_title(title, fontsize=9, loc="left", parse_math=False)
+
+
+def logarithmic(ax: Any, directions: str) -> None:
+    """Logarithmic "x", "y" or "xy", with plain numbers: the more, the fewer decades there are."""
+    ticker = _validate.optional("matplotlib.ticker", "plot")
+    for direction in directions:
+        getattr(ax, f"set_{direction}scale")("log")
+        axis = getattr(ax, f"{direction}axis")
+        low, high = axis.get_view_interval()
+        axis.set_major_locator(ticker.LogLocator(subs=_digits(high / low)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(ticker.NullFormatter())
+
+
+def _digits(ratio: float) -> Sequence[int]:
+    """First digits of the ticks of an axis whose ends have this ratio."""
+    if ratio < _DECADE:
+        return range(1, 10)
+    return (1, 2, 5) if ratio < _FEW_DECADES else (1,)

@@ -1,13 +1,11 @@
-import json
 import os
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.cli import main, parse_target
+from dpfast.cli import main
 
 LOG = "when,place\n" + "".join(
     f"2020-01-01T{h:02}:{m:02},{'ab'[m % 2]}\n" for h in range(24) for m in range(0, 60, 7 + h % 5)
@@ -23,53 +21,6 @@ def log(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text(LOG)
     return str(path)
-
-
-@pytest.mark.parametrize(
-    ("spec", "b", "a"),
-    [
-        ("moving-average:4", [0.25] * 4, [1]),
-        ("exponential:0.75", [0.25], [1, -0.75]),
-        ("ba:1,0.995/1,-0.995", [1, 0.995], [1, -0.995]),
-        ("ba:1,-1", [1, -1], [1]),
-        ("ba:2/4,1", [0.5], [1, 0.25]),
-    ],
-)
-def test_target_specifications(spec, b, a):
-    assert parse_target(spec) == dp.Filter(b, a)
-
-
-def test_target_from_a_file(tmp_path):
-    path = tmp_path / "target.json"
-    path.write_text(json.dumps({"b": [1, 2], "a": [1, -0.5]}))
-    assert parse_target(str(path)) == dp.Filter([1, 2], [1, -0.5])
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "moving-average:0",
-        "moving-average:99999999999",
-        "moving-average:x",
-        "exponential:1",
-        "exponential:",
-        "ba:1/0,1",
-        "ba:",
-        "ba:1/1,-2",
-        "nothing",
-    ],
-)
-def test_bad_targets_are_named(spec):
-    with pytest.raises(ValueError, match="target"):
-        parse_target(spec)
-
-
-@pytest.mark.parametrize("content", ["", "[1]", "{}", '{"b": "x"}', '{"b": []}', '{"b": [1], "a": [1, -2]}', "\x00"])
-def test_bad_target_files_are_one_clear_error(tmp_path, content):
-    path = tmp_path / "target.json"
-    path.write_text(content)
-    with pytest.raises(ValueError, match=r"\w+ .+"):
-        parse_target(str(path))
 
 
 def test_evaluate_writes_its_files_with_the_banner_on_top(log, tmp_path, capsys):
@@ -93,6 +44,76 @@ def test_a_console_without_greek_letters_gets_question_marks(log, tmp_path):
     command = [sys.executable, "-m", "dpfast.cli", "evaluate", log, *EVALUATE, "--out", str(tmp_path / "out")]
     run = subprocess.run(command, capture_output=True, check=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
     assert b"Written:" in run.stdout
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "saved" / "mechanism.json"
+    dp.save(dp.zero_forcing(dp.Filter([1 / 3] * 3), dp.Privacy(2, 1e-5)), path)
+    return str(path)
+
+
+def test_saved_mechanisms_take_part_in_an_evaluation(log, saved, tmp_path, capsys):
+    assert main(["evaluate", log, *EVALUATE, *["--mechanism", saved] * 2, "--out", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert "saved 1: LZF (epsilon 2, delta 1e-05)" in printed
+    assert "saved 2: LZF (epsilon 2, delta 1e-05)" in printed
+
+
+def test_show_says_what_a_file_guarantees(saved, capsys):
+    assert main(["show", saved]) == 0
+    assert "(2, 1e-05)-differential privacy" in " ".join(capsys.readouterr().out.split())
+
+
+def test_show_refuses_another_file(log, capsys):
+    assert "log.csv cannot be used: it must be JSON" in failing(["show", log], capsys)
+
+
+DESIGN = ["--target", "ba:1/1,-0.5", "--epsilon", "1", "--delta", "1e-5", "--tolerance", "0.05"]
+
+
+def test_design_writes_its_files_and_show_reads_the_mechanism(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("dpfast.families.lags_around", lambda lag: [lag])
+    monkeypatch.setattr("dpfast.families.epsilons_around", lambda epsilon: [epsilon])
+    settings, out = tmp_path / "settings.toml", tmp_path / "out"
+    settings.write_text('model = "levels:0,1@0.5,0.5"\nepsilon = 9\nmax-change = 2\nchoose = "DFE"\n')
+    told = ["--source", "max-change=public", "--source", "epsilon=public", "--choose", "LZF"]
+    assert main(["design", str(settings), *DESIGN, *told, "--out", str(out)]) == 0
+    assert "Written: " in capsys.readouterr().out
+    assert main(["show", str(out / "mechanism.json")]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("LZF\n")
+    assert "epsilon 1, " in shown
+    assert "public              epsilon, max_change\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "either model or fit must be given"),
+        (["--model", "nonsense"], "model must be markov:"),
+        (["--model", "arma:1", "--lag", "-1"], "lag must be"),
+        (["--model", "arma:1", "--choose", "best"], "choose must be one of 'LZF'"),
+        (["--model", "arma:1", "--source", "target=secret"], "the source of target must be one of"),
+        (["--model", "arma:1", "--time", "when"], "time must come with fit"),
+        (["missing.toml", "--model", "arma:1"], "cannot read missing.toml"),
+        (["--fit", "missing.csv", "--time", "when", "--period", "1h"], "missing.csv"),
+    ],
+)
+def test_a_bad_design_gives_one_line_and_writes_nothing(tmp_path, capsys, arguments, message):
+    out = tmp_path / "out"
+    assert message in failing(["design", *arguments, *DESIGN, "--out", str(out)], capsys)
+    assert not out.exists()
+
+
+def test_an_interrupted_design_writes_nothing(monkeypatch, tmp_path, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpfast.families.zero_forcing", interrupted)
+    assert main(["design", *DESIGN, "--model", "arma:1", "--out", str(tmp_path / "out")]) == 130
+    assert capsys.readouterr().err == "dpfast: interrupted\n"
+    assert not (tmp_path / "out").exists()
 
 
 def failing(arguments, capsys):
@@ -144,7 +165,15 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(log, capsys)
 
 
 def test_usage_errors_end_with_2():
-    for arguments in ([], ["evaluate"], ["nonsense"], ["example", "--streams", "1"], ["example", "--samples", "x"]):
+    for arguments in (
+        [],
+        ["evaluate"],
+        ["show"],
+        ["design", "--source", "target"],
+        ["nonsense"],
+        ["example", "--streams", "1"],
+        ["example", "--samples", "x"],
+    ):
         with pytest.raises(SystemExit) as ended:
             main(arguments)
         assert ended.value.code == 2
@@ -176,7 +205,3 @@ def test_warnings_are_shown_in_a_line(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("dpfast.example.run", warned)
     assert main(["example", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().err == "dpfast: warning: the tolerance was not reached\n"
-
-
-def test_parse_target_moving_average_sums_to_one():
-    assert np.isclose(parse_target("moving-average:7").b.sum(), 1)

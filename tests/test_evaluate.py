@@ -81,6 +81,27 @@ def test_every_series_has_noise_of_its_own(tmp_path):
     assert rows[0]["RMSE"] != rows[8]["RMSE"]
 
 
+def test_a_saved_mechanism_is_evaluated_beside_the_others_under_a_name_of_its_own(tmp_path):
+    u = poisson(1, 300)
+    saved = dp.input_perturbation(TARGET, PRIVACY)
+    folder = Folder(tmp_path)
+    evaluate.run(counts(u), TARGET, PRIVACY, folder, order=2, draws=2, seed=1, saved=[saved])
+    folder.write()
+    rows = {x["mechanism"]: x for x in csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1])}
+    assert len(rows) == 9
+    assert rows["saved: input perturbation"]["RMSE"] == rows["input perturbation"]["RMSE"]
+
+
+def test_a_saved_mechanism_must_fit_the_evaluation(tmp_path):
+    def run(saved):
+        evaluate.run(counts(poisson(1, 30)), TARGET, PRIVACY, Folder(tmp_path), order=2, draws=2, seed=1, saved=[saved])
+
+    with pytest.raises(dp.DataError, match=r"'LZF' must be for this target"):
+        run(dp.zero_forcing(dp.Filter([1, 0.5]), PRIVACY))
+    with pytest.raises(dp.DataError, match="more than 40 periods, got 30"):
+        run(dp.lmmse(TARGET, PRIVACY, dp.ARMA([1]), lag=40, prefilter=dp.Filter([1])))
+
+
 def test_a_constant_or_too_short_series_is_refused_by_name(tmp_path):
     both = np.stack([poisson(1, 100)[0], np.ones(100)])
     with pytest.raises(dp.DataError, match="'quiet'"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import signal, stats
 
 import dpfast as dp
-from dpfast import mechanism as module
+from dpfast import receivers as module
 from dpfast._kernels import chain
 from dpfast._kernels.random import NOISE
 
@@ -450,3 +450,37 @@ def test_the_summary_says_what_it_is(mechanism):
 def test_the_summary_counts_states_or_taps():
     assert "1 states" in SMOOTHER.summary() or "1 state\n" in SMOOTHER.summary()
     assert "FIR of 1 tap" in dp.input_perturbation(TARGET, PRIVACY).summary()
+
+
+# --- the two parts of the error -------------------------------------------------------------------
+
+
+@named([*LINEAR, SMOOTHER])
+def test_noise_and_distortion_add_up_to_the_prediction(mechanism):
+    omega = 2 * np.pi * (np.arange(2**16) + 0.5) / 2**16
+    h, g, f = (
+        mechanism.receiver.response(omega),
+        mechanism.prefilter.response(omega),
+        TARGET.response(omega) * np.exp(-1j * (mechanism.lag or 0) * omega),
+    )
+    psd = np.abs(MODEL.shaping.response(omega)) ** 2
+    assert mechanism.predicted_noise_mse == pytest.approx(mechanism.noise_std**2 * np.mean(np.abs(h) ** 2), rel=1e-9)
+    distortion = np.mean(psd * np.abs(f - h * g) ** 2)
+    assert mechanism.predicted_distortion_mse == pytest.approx(distortion, rel=1e-9, abs=1e-12)
+    total = mechanism.predicted_noise_mse + mechanism.predicted_distortion_mse
+    assert total == pytest.approx(mechanism.predicted_mse, rel=1e-15)
+
+
+def test_the_parts_of_a_decision_feedback_are_not_known():
+    assert FEEDBACK[0].predicted_noise_mse is None
+    assert FEEDBACK[0].predicted_distortion_mse is None
+
+
+def test_a_wrong_mean_is_distortion():
+    mechanism = linear()[1]
+    elsewhere = dp.ARMA.from_shaping(MODEL.shaping, mean=MODEL.mean + 2)
+    gain = TARGET.b.sum() / TARGET.a.sum() - (mechanism.receiver.response(0.0) * mechanism.prefilter.response(0.0)).real
+    moved = dataclasses.replace(mechanism, model=elsewhere)
+    more = moved.predicted_distortion_mse - mechanism.predicted_distortion_mse
+    assert more == pytest.approx((2 * gain) ** 2, rel=1e-9)
+    assert moved.predicted_noise_mse == pytest.approx(mechanism.predicted_noise_mse, rel=1e-12)

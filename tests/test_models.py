@@ -506,7 +506,7 @@ def test_stream_depends_on_seed_and_index_alone(model):
     np.testing.assert_array_equal(model.sample(3, 50, seed=9), many[:3])
     np.testing.assert_array_equal(model.sample(40, 20, seed=9), many[:, :20])
     one = np.empty((1, 50))
-    model.source().start(9, 17, 1).draw(one)
+    model.compiled().start(9, 17, 1).draw(one)
     np.testing.assert_array_equal(one[0], many[17])
     assert len(np.unique(many, axis=0)) == 40
     assert not np.array_equal(model.sample(40, 50, seed=10), many)

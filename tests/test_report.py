@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpfast.errors import DataError
-from dpfast.report import Folder, Table, figure, plot_magnitudes, plot_path, png
+from dpfast.report import Folder, Style, Table, figure, logarithmic, plot_lines, plot_magnitudes, plot_path, png
 
 TABLE = Table(("name", "value", "text"), (("a|b", 1.23456789, "x, y"), ("long name", None, 'quote "')))
 
@@ -75,3 +75,25 @@ def test_figures_are_pictures(tmp_path):
     folder = Folder(tmp_path)
     folder.add("a.png", png(drawn))
     assert folder.write()[0].read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("high", "labels"),
+    [
+        (4, ["1", "2", "3", "4"]),
+        (60, ["1", "2", "5", "10", "20", "50"]),
+        (1e4, ["1", "10", "100", "1000", "10000"]),
+    ],
+)
+def test_logarithmic_axes_have_plain_numbers(high, labels):
+    drawn, axes = figure(1)
+    ax = axes[0, 0]
+    plot_lines(ax, [1, high], {"a": [1, high]}, {"a": Style("red")}, title="$x_$ ^")
+    logarithmic(ax, "xy")
+    drawn.draw_without_rendering()
+    for axis in (ax.xaxis, ax.yaxis):
+        low, top = axis.get_view_interval()
+        ticks = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
+        assert [x.get_text() for at, x in ticks if low <= at <= top] == labels
+        assert all(x.get_text() == "" for x in axis.get_minorticklabels())
+    assert ax.lines[0].get_label() == "a"

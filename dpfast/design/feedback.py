@@ -22,10 +22,11 @@ from dpfast.design.prefilter import (
 )
 from dpfast.errors import DesignError
 from dpfast.filters import Filter
-from dpfast.mechanism import DECISIONS, Decision, DecisionFeedback, Mechanism
+from dpfast.mechanism import Mechanism, Option
 from dpfast.models import Model, check_model
 from dpfast.privacy import Privacy
 from dpfast.realize import realize
+from dpfast.receivers import DECISIONS, Decision, DecisionFeedback
 from dpfast.spectra import fft_angles, fft_length, minimum_phase
 
 Prefilter = Literal["lmmse", "decision-feedback", "zero-forcing"]
@@ -104,12 +105,17 @@ def decision_feedback(
     n_forward = _validate.integer("n_forward", n_forward, 1, MAX_TAPS)
     n_feedback = _validate.integer("n_feedback", n_feedback, 0, MAX_TAPS)
     decision = _check_decision(decision, model)
+    tolerance = check_tolerance(tolerance)
     label = prefilter if isinstance(prefilter, str) else "given"
-    g = _prefilter(target, privacy, model, prefilter, check_tolerance(tolerance))
+    g = _prefilter(target, privacy, model, prefilter, tolerance)
     receiver = equalizer(target, model, g, privacy.noise_std(g), lag, decision, n_forward, n_feedback)
     ideal = _ideal_mse(Problem(target, model, noise_cost(privacy, g)), g)
     name = name or f"DFE {decision} lag {lag} ({label} prefilter)"
-    return Mechanism(name, target, privacy, model, g, receiver, ideal)
+    options: dict[str, Option] = {"lag": lag, "prefilter": label, "decision": decision}
+    options |= {"n_forward": n_forward, "n_feedback": n_feedback}
+    if label != "given":
+        options["tolerance"] = tolerance
+    return Mechanism(name, target, privacy, model, g, receiver, ideal, options=tuple(options.items()))
 
 
 def _check_decision(decision: Decision, model: Model) -> Decision:

@@ -26,10 +26,11 @@ from dpfast.design.prefilter import (
 )
 from dpfast.design.wiener import wiener
 from dpfast.filters import Filter
-from dpfast.mechanism import LinearReceiver, Mechanism
+from dpfast.mechanism import Mechanism
 from dpfast.models import Model, check_model
 from dpfast.privacy import Privacy
 from dpfast.realize import Objective
+from dpfast.receivers import LinearReceiver
 from dpfast.spectra import MAX_FFT
 
 _CONVERGED = 1e-6  # relative change of an MSE when the steps of the circle are doubled
@@ -75,12 +76,12 @@ def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, n
     (7.4715, 4)
     """
     check_inputs(target, privacy)
+    tolerance = check_tolerance(tolerance)
     problem = Problem(target, None, noise_cost(privacy, None))
-    best = realize_family(problem, privacy, zero_forcing_ideal, check_tolerance(tolerance))
-    receiver = LinearReceiver(target * best.prefilter.inverse(), target, 0.0, 0)
-    return Mechanism(
-        name, target, privacy, None, best.prefilter, receiver, best.ideal_mse, lower_bound_mse=best.lower_bound_mse
-    )
+    prefilter, ideal, bound = realize_family(problem, privacy, zero_forcing_ideal, tolerance)
+    receiver = LinearReceiver(target * prefilter.inverse(), target, 0.0, 0)
+    options = (("tolerance", tolerance),)
+    return Mechanism(name, target, privacy, None, prefilter, receiver, ideal, bound, options)
 
 
 def zero_forcing_ideal(problem: Problem) -> Ideal:
@@ -212,7 +213,7 @@ def lmmse(
     if prefilter is not None:
         check_filter("prefilter", prefilter)
         mechanism = with_wiener(name, target, privacy, model, prefilter, lag)
-        return replace(mechanism, ideal_mse=mechanism.predicted_mse)
+        return replace(mechanism, ideal_mse=mechanism.predicted_mse, options=(("lag", lag), ("prefilter", "given")))
     problem = Problem(target, model, noise_cost(privacy, None))
     if lag is None:
         best = realize_family(problem, privacy, smoother_ideal, tolerance)
@@ -220,7 +221,8 @@ def lmmse(
         best = realize_family(problem, privacy, lambda p: _two_step_ideal(p, lag), tolerance, smoother_ideal)
     mechanism = with_wiener(name, target, privacy, model, best.prefilter, lag)
     bound = best.lower_bound_mse if lag is None else None
-    return replace(mechanism, ideal_mse=best.ideal_mse, lower_bound_mse=bound)
+    options = (("lag", lag), ("tolerance", tolerance))
+    return replace(mechanism, ideal_mse=best.ideal_mse, lower_bound_mse=bound, options=options)
 
 
 def with_wiener(

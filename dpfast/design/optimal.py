@@ -109,7 +109,8 @@ def optimal(
     family = smoother_ideal if lag is None else lambda p: joint_ideal(p, lag)
     best = realize_family(problem, privacy, family, tolerance)
     mechanism = with_wiener(name, target, privacy, model, best.prefilter, lag)
-    return replace(mechanism, ideal_mse=best.ideal_mse, lower_bound_mse=best.lower_bound_mse)
+    options = (("lag", lag), ("tolerance", tolerance))
+    return replace(mechanism, ideal_mse=best.ideal_mse, lower_bound_mse=best.lower_bound_mse, options=options)
 
 
 def joint_ideal(problem: Problem, lag: int) -> Ideal:

@@ -13,9 +13,10 @@ from scipy import linalg
 from dpfast._validate import Array
 from dpfast.errors import ToleranceWarning, UnstableFilterError, warn
 from dpfast.filters import MAX_SECTION_POLES, Filter, ratio, run
-from dpfast.mechanism import LinearReceiver, Smoother, linear_mse
+from dpfast.mechanism import linear_mse
 from dpfast.models import Model
 from dpfast.quadrature import graded_grid
+from dpfast.receivers import LinearReceiver, Smoother
 from dpfast.roots import in_pairs
 from dpfast.spectra import (
     causal_energy,

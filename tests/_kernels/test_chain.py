@@ -7,7 +7,7 @@ from scipy import signal, stats
 
 from dpfast import ARMA, Filter, IndependentLevels, MarkovChain
 from dpfast._kernels import chain, random
-from dpfast.mechanism import DecisionFeedback, LinearReceiver, Smoother
+from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
 
 ALARM = 1e-6  # of a statistical test
 TARGET, PREFILTER = Filter([1.0, 0.5], [1.0, -0.8]), Filter([1.0, -0.2], [1.0, -0.6])
@@ -64,14 +64,14 @@ def in_chunks(run, x, cuts):
 @given(cuts=st.lists(st.integers(0, 15), max_size=5))
 @settings(max_examples=15)
 def test_a_source_in_even_chunks_equals_the_whole_to_the_bit(name, cuts):
-    source, whole = SOURCES[name].source(), np.empty((2, 31))
+    source, whole = SOURCES[name].compiled(), np.empty((2, 31))
     source.start(1, 0, 2).draw(whole)
     assert np.array_equal(in_chunks(source.start(1, 0, 2).draw, np.empty((2, 31)), [2 * cut for cut in cuts]), whole)
 
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_stream_depends_on_seed_and_number_alone(name):
-    source, whole, part = SOURCES[name].source(), np.empty((9, 40)), np.empty((2, 40))
+    source, whole, part = SOURCES[name].compiled(), np.empty((9, 40)), np.empty((2, 40))
     source.start(1, 0, 9).draw(whole)
     source.start(1, 5, 2).draw(part)
     assert np.array_equal(part, whole[5:7])
@@ -84,7 +84,7 @@ def test_a_stream_depends_on_seed_and_number_alone(name):
 @pytest.mark.parametrize("shape", [(0, 5), (3, 0)])
 def test_sources_of_nothing(name, shape):
     out = np.empty(shape)
-    SOURCES[name].source().start(1, 0, shape[0]).draw(out)
+    SOURCES[name].compiled().start(1, 0, shape[0]).draw(out)
     assert out.shape == shape
 
 
@@ -102,8 +102,8 @@ def test_a_gaussian_source_is_its_state_and_then_white_noise_through_the_filter(
 
 def test_samples_are_rounded_to_the_nearest_level():
     exact, rounded = np.empty((3, 200)), np.empty((3, 200))
-    ARMA([0.3], [1.0, -0.5]).source().start(1, 0, 3).draw(exact)
-    SOURCES["rounded"].source().start(1, 0, 3).draw(rounded)
+    ARMA([0.3], [1.0, -0.5]).compiled().start(1, 0, 3).draw(exact)
+    SOURCES["rounded"].compiled().start(1, 0, 3).draw(rounded)
     nearest = reference.nearest([-1.0, 0.0, 1.0])
     assert rounded.ravel().tolist() == [nearest(x) for x in exact.ravel()]
 
@@ -111,7 +111,7 @@ def test_samples_are_rounded_to_the_nearest_level():
 @pytest.mark.slow_nojit
 def test_a_gaussian_source_is_stationary_from_the_first_sample():
     n, out = 100_000, np.empty((100_000, 4))
-    SOURCES["ARMA"].source().start(7, 0, n).draw(out)
+    SOURCES["ARMA"].compiled().start(7, 0, n).draw(out)
     impulse = signal.lfilter([1.0, 0.4], [1.0, -0.9, 0.5], np.eye(1, 300)[0])
     r = np.array([impulse[k:] @ impulse[: len(impulse) - k] for k in range(4)])
     x = out + 2.0
@@ -125,7 +125,7 @@ def test_a_gaussian_source_is_stationary_from_the_first_sample():
 @pytest.mark.slow_nojit
 def test_levels_have_the_autocovariances_of_the_chain():
     n, out, model = 200_000, np.empty((200_000, 6)), SOURCES["Markov"]
-    model.source().start(8, 0, n).draw(out)
+    model.compiled().start(8, 0, n).draw(out)
     x = out - model.mean
     for k, r in enumerate(reference.markov_autocovariances(model.transition, [2.0, -1.0, 0.5], 6)):
         product = x[:, 0] * x[:, k]
@@ -208,7 +208,7 @@ def study(names, burn_in=20, n_samples=150, targets=(TARGET,)):
         chain.Link(i % len(targets), MEAN, factors(PREFILTER), NOISE_STD, RECEIVERS[name].compiled())
         for i, name in enumerate(names)
     ]
-    return chain.Study(MARKOV.source(), tuple(map(factors, targets)), tuple(links), burn_in, n_samples)
+    return chain.Study(MARKOV.compiled(), tuple(map(factors, targets)), tuple(links), burn_in, n_samples)
 
 
 def squared_errors(*arguments):

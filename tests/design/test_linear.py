@@ -26,7 +26,7 @@ from dpfast import (
 )
 from dpfast.design.wiener import optimal_mse
 from dpfast.errors import ToleranceWarning
-from dpfast.mechanism import LinearReceiver, Smoother
+from dpfast.receivers import LinearReceiver, Smoother
 
 EXAMPLE = Filter([1, 0.995], [1, -0.995])
 CHAIN = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])

@@ -1,0 +1,329 @@
+"""All families of mechanisms side by side, for one target, privacy, model and lag: ``dpfast design``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpfast import _validate
+from dpfast._validate import Array
+from dpfast.design.feedback import decision_feedback
+from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
+from dpfast.design.optimal import optimal
+from dpfast.errors import DesignError
+from dpfast.files import to_text
+from dpfast.filters import Filter
+from dpfast.mechanism import Mechanism, size
+from dpfast.models import Model
+from dpfast.privacy import LARGEST_EPSILON, Privacy
+from dpfast.receivers import DecisionFeedback, Smoother
+from dpfast.report import COLOURS, TRUTH, Folder, Style, Table, figure, logarithmic, plot_lines, png
+from dpfast.show import describe
+from dpfast.sources import Source
+
+COLUMNS = (
+    "mechanism",
+    "lag",
+    "predicted RMSE",
+    "ideal RMSE",
+    "lower bound",
+    "noise %",
+    "distortion %",
+    "prefilter",
+    "receiver",
+)
+FOOTER = """\
+RMSE: predicted, of the realised filters on the model; ideal, by the formula of the family (that of DFE assumes
+error-free decisions, and only simulation tells its real error); lower bound, for all linear mechanisms that are no
+later. Noise and distortion are shares of the predicted mean square error."""
+BOUND = "lower bound (linear)"
+Lines = dict[str, tuple[Sequence[float], dict[str, list[float]]]]  # over what: values, and a curve for each label
+_SMALLEST_LAST_LAG = 20
+_N_LAGS, _N_EPSILONS = 8, 9
+_SMALLEST_SHOWN = 1e-5
+_LOWEST = 1e-5, 0.03  # of the frequencies shown
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be designed."""
+
+    target: Filter
+    privacy: Privacy
+    model: Model
+    lag: int
+    tolerance: float
+
+
+class Family(NamedTuple):
+    """A kind of mechanism, on what its filters depend besides the target, and how it is drawn."""
+
+    label: str
+    design: Callable[[Task], Mechanism]
+    style: Style
+    needs: frozenset[str] = frozenset()  # of "model" (with it the privacy), "lag", "levels"
+
+
+_MODEL, _LAG = frozenset({"model"}), frozenset({"model", "lag"})
+_GREY = "#777777"
+
+FAMILIES = (
+    Family(
+        "optimal",
+        lambda x: optimal(x.target, x.privacy, x.model, lag=x.lag, tolerance=x.tolerance),
+        Style(COLOURS[2]),
+        _LAG,
+    ),
+    Family("LZF", lambda x: zero_forcing(x.target, x.privacy, tolerance=x.tolerance), Style(COLOURS[0])),
+    Family(
+        "LMMSE",
+        lambda x: lmmse(x.target, x.privacy, x.model, lag=x.lag, tolerance=x.tolerance),
+        Style(COLOURS[1]),
+        _LAG,
+    ),
+    Family(
+        "LMMSE smoother",
+        lambda x: lmmse(x.target, x.privacy, x.model, tolerance=x.tolerance),
+        Style(COLOURS[1], "--"),
+        _MODEL,
+    ),
+    Family("input perturbation", lambda x: input_perturbation(x.target, x.privacy), Style(_GREY, "-", 2.2)),
+    Family("output perturbation", lambda x: output_perturbation(x.target, x.privacy), Style(TRUTH, ":", 1.6)),
+    Family(
+        "DFE",
+        lambda x: decision_feedback(x.target, x.privacy, x.model, lag=x.lag, tolerance=x.tolerance),
+        Style(COLOURS[3], "-."),
+        _LAG | {"levels"},
+    ),
+)
+
+
+def run(task: Task, folder: Folder, *, sources: Mapping[str, Source], choose: str | None, progress: bool) -> str:
+    """Design all families, add the files to the folder, and return what is printed."""
+    families = [x for x in FAMILIES if task.model.levels is not None or "levels" not in x.needs]
+    linear = [x for x in families if "levels" not in x.needs]  # the error of others only simulation tells
+    if choose is not None:
+        _validate.choice("choose", choose, [x.label for x in families])
+    lags, epsilons = lags_around(task.lag), epsilons_around(task.privacy.epsilon)
+    total = len(families) + len(linear) * (len(lags) + len(epsilons))
+    with _progress(total, progress) as advance:
+        designs = Designs(advance)
+        made = designs.side_by_side(families, task)
+        told = {label: _with_known(mechanism, sources) for label, mechanism in made.items()}
+        _check_sources(sources, told)
+        chosen = told[_choice(told, choose)]
+        lines: Lines = {
+            "lag": (lags, _lines([designs.side_by_side(linear, replace(task, lag=x)) for x in lags])),
+            "epsilon": (epsilons, _lines([designs.side_by_side(linear, at_epsilon(task, x)) for x in epsilons])),
+        }
+    table = Table(COLUMNS, tuple(_cells(label, mechanism, made) for label, mechanism in made.items()))
+    notes = "".join(f"\n{note}" for note in designs.notes)
+    text = f"{FOOTER}{notes}\n\nSaved as mechanism.json:\n{describe(chosen)}"
+    folder.add("design.csv", table.csv())
+    folder.add("design.md", f"# Mechanisms side by side\n\n{table.markdown()}\n\n```text\n{text}\n```\n")
+    folder.add("curves.csv", _long(lines).csv())
+    folder.add("curves.png", png(_draw_curves(lines, task)))
+    folder.add("magnitudes.png", png(_draw_magnitudes(told, task)))
+    folder.add("mechanism.json", to_text(chosen))
+    return f"{table.text()}\n\n{text}"
+
+
+def lags_around(lag: int) -> list[int]:
+    """About ten lags from 0 to four times the given one, which is among them; at least to 20."""
+    last = min(max(_SMALLEST_LAST_LAG, 4 * lag), _validate.MAX_LAG)
+    return sorted({0, lag, *np.rint(np.geomspace(1, last, _N_LAGS)).astype(int).tolist()})
+
+
+def epsilons_around(epsilon: float) -> list[float]:
+    """Two decades around the given epsilon, which is among them, as far as a Privacy allows."""
+    factors = np.geomspace(0.1, 10, _N_EPSILONS)
+    factors[_N_EPSILONS // 2] = 1.0
+    return [x for x in (epsilon * factors).tolist() if x < LARGEST_EPSILON]
+
+
+def at_epsilon(task: Task, epsilon: float) -> Task:
+    """The task under another epsilon."""
+    return replace(task, privacy=replace(task.privacy, epsilon=epsilon))
+
+
+@dataclass
+class Designs:
+    """Designs of tasks that differ by lag and epsilon, each made once, and notes on those that there are not."""
+
+    advance: Callable[[], None]
+    notes: dict[str, None] = field(default_factory=dict)
+    _made: dict[tuple[Any, ...], Mechanism | None] = field(default_factory=dict)
+
+    def side_by_side(self, families: list[Family], task: Task) -> dict[str, Mechanism]:
+        """The mechanism of each family that has one."""
+        made = {x.label: self._design(x, task) for x in families}
+        return {label: mechanism for label, mechanism in made.items() if mechanism is not None}
+
+    def _design(self, family: Family, task: Task) -> Mechanism | None:
+        epsilon, lag = task.privacy.epsilon, task.lag
+        key = family.label, lag if "lag" in family.needs else None, epsilon if "model" in family.needs else None
+        if key not in self._made:
+            try:
+                self._made[key] = family.design(task)
+            except DesignError as error:
+                self._made[key] = None
+                self.notes[f"No {family.label} at lag {lag}, epsilon {epsilon:g}: {error}."] = None
+        self.advance()
+        mechanism = self._made[key]
+        if mechanism is None or mechanism.privacy == task.privacy:
+            return mechanism
+        # without a model the filters are those of any epsilon, and the noise follows
+        return replace(mechanism, privacy=task.privacy, ideal_mse=None)
+
+
+@contextmanager
+def _progress(total: int, shown: bool) -> Iterator[Callable[[], None]]:
+    if not shown:
+        yield lambda: None
+        return
+    tqdm = _validate.optional("tqdm", "progress").tqdm
+    with tqdm(total=total, desc="designing") as bar:
+        yield bar.update
+
+
+def _with_known(mechanism: Mechanism, sources: Mapping[str, Source]) -> Mechanism:
+    known = mechanism.sources
+    return mechanism.with_sources(**{name: word for name, word in sources.items() if name in known})
+
+
+def _check_sources(sources: Mapping[str, Source], made: Mapping[str, Mechanism]) -> None:
+    known = dict.fromkeys(name for mechanism in made.values() for name in mechanism.sources)
+    for name in sources:
+        if name not in known:
+            raise ValueError(f"a source must be that of one of {', '.join(known)}, got {name!r}")
+
+
+def _choice(made: Mapping[str, Mechanism], choose: str | None) -> str:
+    """The family that is asked for, or the least predicted error of those that can run as a stream."""
+    if choose is not None:
+        if choose not in made:
+            raise DesignError(f"choose must be one of {', '.join(made)}, got {choose!r}, of which there is no design")
+        return choose
+    return min((x.predicted_rmse, label) for label, x in made.items() if x.lag is not None and x.predicted_rmse)[1]
+
+
+# --- the table and the curves ---------------------------------------------------------------------
+
+
+def _cells(label: str, m: Mechanism, made: Mapping[str, Mechanism]) -> tuple[Any, ...]:
+    lag = "smoother" if m.lag is None else str(m.lag)
+    parts = (_share(part, m.predicted_mse) for part in (m.predicted_noise_mse, m.predicted_distortion_mse))
+    sizes = size(m.prefilter), _receiver_size(m)
+    return label, lag, m.predicted_rmse, m.ideal_rmse, _bound(m, made), *parts, *sizes
+
+
+def _share(part: float | None, whole: float | None) -> float | None:
+    return 100 * part / whole if part is not None and whole else None
+
+
+def _receiver_size(m: Mechanism) -> str:
+    receiver = m.receiver
+    if isinstance(receiver, DecisionFeedback):
+        return f"{len(receiver.forward)} + {len(receiver.feedback)} taps"
+    if isinstance(receiver, Smoother):
+        return f"{size(receiver.forward)}, back {size(receiver.backward)}"
+    return size(receiver.filter)
+
+
+def _bound(m: Mechanism, made: Mapping[str, Mechanism]) -> float | None:
+    """The largest known lower bound of the RMSE for linear mechanisms of this lag: of one that is as late, or later."""
+    if isinstance(m.receiver, DecisionFeedback):
+        return None
+    later = [x for x in made.values() if x.lag is None or (m.lag is not None and x.lag >= m.lag)]
+    bounds = [x.lower_bound_mse for x in later if x.model is not None]  # that of zero forcing is for its kind
+    known = [math.sqrt(x) for x in bounds if x is not None]
+    return max(known, default=None)
+
+
+def _lines(rows: list[dict[str, Mechanism]]) -> dict[str, list[float]]:
+    """Predicted RMSE by family over the rows, NaN where there is no design, and the lower bound at the lag."""
+    labels = dict.fromkeys(label for row in rows for label in row)
+    lines = {label: [_or_nan(row[label].predicted_rmse if label in row else None) for row in rows] for label in labels}
+    return {BOUND: [_or_nan(_bound_at_lag(row)) for row in rows], **lines}
+
+
+def _bound_at_lag(row: Mapping[str, Mechanism]) -> float | None:
+    """That of the design at the lag of the task: the latest that is no smoother."""
+    late = [x for x in row.values() if x.lag is not None]
+    return _bound(max(late, key=lambda x: x.lag or 0), row) if late else None
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _long(lines: Lines) -> Table:
+    rows = [
+        (axis, x, label, None if math.isnan(y) else y)
+        for axis, (xs, curves) in lines.items()
+        for label, ys in curves.items()
+        for x, y in zip(xs, ys, strict=True)
+    ]
+    return Table(("over", "value", "mechanism", "predicted RMSE"), tuple(rows))
+
+
+# --- pictures -------------------------------------------------------------------------------------
+
+_STYLES = {x.label: x.style for x in FAMILIES}
+_STYLES |= {BOUND: Style(TRUTH, "-", 0.8), "target": Style(_GREY, "-", 4.0, 0.35)}
+
+
+def _draw_curves(lines: Lines, task: Task) -> Any:
+    """Predicted RMSE over the lag, and over epsilon; what was asked for is marked."""
+    drawn, axes = figure(2, 1, height=3.0)
+    over_lag, over_epsilon = axes[:, 0]
+    plot_lines(over_lag, *lines["lag"], _STYLES, title=f"over the lag, ε = {task.privacy.epsilon:.4g}")
+    plot_lines(over_epsilon, *lines["epsilon"], _STYLES, title=f"over ε, lag {task.lag}")
+    over_lag.locator_params(axis="x", integer=True)
+    logarithmic(over_lag, "y")
+    logarithmic(over_epsilon, "xy")
+    for ax, given, label in ((over_lag, task.lag, "lag (samples)"), (over_epsilon, task.privacy.epsilon, "ε")):
+        ax.axvline(given, color=_GREY, linewidth=0.6, zorder=0)
+        ax.set_xlabel(label, fontsize=8)
+        ax.set_ylabel("predicted RMSE", fontsize=8)
+    _legend(drawn, over_lag)
+    return drawn
+
+
+def _draw_magnitudes(made: Mapping[str, Mechanism], task: Task) -> Any:
+    """G of unit norm, H with the gain that this takes away, and HG where it is not the target."""
+    drawn, axes = figure(3, 1, height=2.3, sharex=True)
+    omega = _frequencies(task)
+    norms = {label: m.prefilter.h2_norm() for label, m in made.items()}
+    g = {label: np.abs(m.prefilter.response(omega)) / norms[label] for label, m in made.items()}
+    responses = {label: m.receiver.response(omega) for label, m in made.items()}
+    h = {label: np.abs(x) * norms[label] for label, x in responses.items() if x is not None}
+    distorting = [label for label in h if made[label].predicted_distortion_mse]
+    whole = {"target": np.abs(task.target.response(omega))} | {label: g[label] * h[label] for label in distorting}
+    panels = {"|G|, ‖G‖₂ = 1": g, "|H|, of that G": h, "|HG|, where it is not |F|": whole}
+    for ax, (title, curves) in zip(axes[:, 0], panels.items(), strict=True):
+        plot_lines(ax, omega, curves, _STYLES, title=title)
+        largest = max(y.max() for y in curves.values())
+        logarithmic(ax, "xy")
+        ax.set_ylim(_SMALLEST_SHOWN * largest, 2 * largest)
+    axes[-1, 0].set_xlabel("ω (radians per sample)", fontsize=8)
+    _legend(drawn, *axes[:, 0])
+    return drawn
+
+
+def _frequencies(task: Task) -> Array:
+    """From a tenth of the finest detail of target and signal to π."""
+    poles = np.concatenate([task.target.poles, task.model.shaping.poles])
+    detail = min((1 - np.abs(poles)).min(initial=1), 1 / len(task.target.b))
+    return np.geomspace(np.clip(detail / 10, *_LOWEST), np.pi, 800)
+
+
+def _legend(drawn: Any, *axes: Any) -> None:
+    """One legend for the figure, of all that its panels show."""
+    handles = {label: line for ax in axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    drawn.legend(handles.values(), handles, loc="outside lower center", ncols=3, fontsize=8, frameon=False)

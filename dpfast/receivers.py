@@ -1,0 +1,161 @@
+"""Receivers: what turns v into an estimate. They see v, and have no argument through which u could reach them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfast._kernels import chain
+from dpfast._validate import Array
+from dpfast.filters import Filter
+
+Decision = Literal["sign", "quantizer", "soft"]
+DECISIONS: tuple[Decision, ...] = ("sign", "quantizer", "soft")
+_CUT = 1e-11
+_NO_INFORMATION = 1e-12
+
+
+class Receiver(Protocol):
+    """Post-filter: turns the privatized signal v into an estimate of the target's output."""
+
+    @property
+    def lag(self) -> int | None:
+        """Samples by which the estimate is late; None for a smoother."""
+
+    def estimate(self, v: Array) -> tuple[Array, Array | None]:
+        """Estimate, and decisions if any, from v (streams, time)."""
+
+    def response(self, omega: ArrayLike) -> NDArray[np.complex128] | None:
+        """H(ω), None where it is not linear."""
+
+    def filters(self) -> tuple[Filter, ...]:
+        """The linear filters inside."""
+
+    def compiled(self) -> chain.Receiver:
+        """What the Monte Carlo chain runs."""
+
+
+@dataclass(frozen=True)
+class LinearReceiver:
+    """ŷ_t = (H v)_t + mean · (step response of the target)_{t - lag}."""
+
+    filter: Filter
+    target: Filter
+    mean: float
+    lag: int
+
+    def estimate(self, v: Array) -> tuple[Array, Array | None]:
+        """Estimate from v (streams, time)."""
+        out = v.copy()
+        self.compiled().start(len(v)).run(out)
+        return out, None
+
+    def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
+        """H(ω)."""
+        return self.filter.response(omega)
+
+    def filters(self) -> tuple[Filter, ...]:
+        """H alone."""
+        return (self.filter,)
+
+    def compiled(self) -> chain.LinearReceiver:
+        """What the Monte Carlo chain runs."""
+        return chain.LinearReceiver(self.filter.factors, self.target.factors, self.mean, self.lag)
+
+
+@dataclass(frozen=True)
+class Smoother:
+    """Two-sided ŷ = B(1/z) A(z) v + mean · step response of the target: forward through A, then backward through B.
+
+    For batches only. Samples outside of an array count as zero.
+    """
+
+    forward: Filter
+    backward: Filter
+    target: Filter
+    mean: float
+    lag: None = field(default=None, init=False)
+
+    def estimate(self, v: Array) -> tuple[Array, Array | None]:
+        """Estimate from v (streams, time)."""
+        out = v.copy()
+        chain.Linear(self.forward.factors, len(v)).run(out)
+        out = np.ascontiguousarray(chain.backward(self.backward.factors, out))
+        chain.Offset(self.target.factors, self.mean, 0).add(out)
+        return out, None
+
+    def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
+        """H(ω) = A(ω) B(ω)*."""
+        return np.asarray(self.forward.response(omega) * self.backward.response(omega).conj())
+
+    def filters(self) -> tuple[Filter, ...]:
+        """A and B."""
+        return self.forward, self.backward
+
+    def compiled(self) -> chain.SmootherReceiver:
+        """What the Monte Carlo chain runs; B is cut where it has decayed to 1e-11."""
+        return chain.SmootherReceiver(
+            self.forward.factors,
+            self.backward.factors,
+            self.target.factors,
+            self.mean,
+            self.backward.settling_time(_CUT),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionFeedback:
+    r"""FIR decision-feedback equaliser in front of the target (Voois 1996; Le Ny 2013, Section V).
+
+    ũ_t = Σ_i forward[i] v_{t-i} + Σ_{j≥1} feedback[j-1] û_{t-j}, û_t = decision(ũ_t) an estimate of u_{t-lag},
+    ŷ = F û. All on the centred input. E[ũ | u] = shrinkage · u, and the error around it has the variance
+    shrinkage · error_variance.
+    """
+
+    forward: Array
+    feedback: Array
+    levels: Array
+    probabilities: Array
+    shrinkage: float
+    error_variance: float
+    decision: Decision
+    target: Filter
+    mean: float
+    lag: int
+
+    def estimate(self, v: Array) -> tuple[Array, Array | None]:
+        """Estimate and decisions from v (streams, time)."""
+        decisions = v.copy()
+        chain.FeedbackStage(self.compiled(), len(v)).decide(decisions)
+        out = decisions.copy()
+        chain.Linear(self.target.factors, len(v)).run(out)
+        return out, decisions
+
+    def response(self, omega: ArrayLike) -> None:
+        """None: a decision is not linear."""
+
+    def filters(self) -> tuple[Filter, ...]:
+        """The forward filter."""
+        return (Filter(self.forward),)
+
+    def compiled(self) -> chain.FeedbackReceiver:
+        """What the Monte Carlo chain runs."""
+        centred = self.levels - self.mean
+        # without information ũ = 0 whatever u is: the level nearest to the mean
+        scale = self.shrinkage if self.shrinkage > _NO_INFORMATION else 1.0
+        with np.errstate(divide="ignore"):
+            prior = np.log(self.probabilities)
+        equalizer = chain.Equalizer(
+            forward=self.forward,
+            feedback=self.feedback,
+            levels=centred,
+            thresholds=scale * (centred[1:] + centred[:-1]) / 2,
+            slopes=centred / self.error_variance,
+            offsets=prior - self.shrinkage * centred**2 / (2 * self.error_variance),
+            soft=self.decision == "soft",
+            lag=self.lag,
+        )
+        return chain.FeedbackReceiver(equalizer, self.target.factors, self.mean)

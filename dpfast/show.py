@@ -1,0 +1,56 @@
+"""A mechanism in words: what it is, where its inputs came from, what it guarantees. ``dpfast show``."""
+
+from __future__ import annotations
+
+import textwrap
+
+from dpfast.mechanism import Mechanism
+from dpfast.privacy import Privacy
+from dpfast.sources import SOURCES, fitted
+
+_WIDTH = 110
+
+
+def describe(mechanism: Mechanism) -> str:
+    """Summary, sources and guarantee.
+
+    Examples
+    --------
+    >>> from dpfast import Filter, input_perturbation
+    >>> print(describe(input_perturbation(Filter([1, 1]), Privacy(1, 1e-6))).splitlines()[0])
+    input perturbation
+    """
+    return "\n".join(
+        [mechanism.summary(), "inputs of the design", *_sources(mechanism), "guarantee", guarantee(mechanism)]
+    )
+
+
+def _sources(mechanism: Mechanism) -> list[str]:
+    names = {word: [name for name, x in mechanism.sources.items() if x == word] for word in SOURCES}
+    return [_wrapped(f"{word:<19} {', '.join(found)}", 22) for word, found in names.items() if found]
+
+
+def guarantee(mechanism: Mechanism) -> str:
+    """What holds for whom, and on which condition."""
+    privacy = mechanism.privacy
+    text = (
+        f"Two streams that differ by {_events(privacy)} are told apart, from v and all that is computed from v, "
+        f"no better than ({privacy.epsilon:g}, {privacy.delta:g})-differential privacy allows: in exact arithmetic, "
+        f"with noise of standard deviation {mechanism.noise_std:.6g} that is drawn anew, once, and kept secret, "
+        "if the design does not depend on the data."
+    )
+    if private := fitted(mechanism.sources):
+        text += f" It does depend on private data ({', '.join(private)}): for those data nothing is guaranteed."
+    return _wrapped(text, 2)
+
+
+def _wrapped(text: str, indent: int) -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent="  ", subsequent_indent=" " * indent)
+
+
+def _events(privacy: Privacy) -> str:
+    size = f"of size at most {privacy.max_change:g}"
+    if privacy.max_events == 1:
+        return f"one event {size}"
+    samples = "sample" if privacy.min_separation == 1 else "samples"
+    return f"at most {privacy.max_events} events {size}, at least {privacy.min_separation} {samples} apart,"

@@ -1,0 +1,44 @@
+"""Where the inputs of a design come from: the guarantee assumes that none of them depends on the private data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+from dpfast import _validate
+
+Source = Literal["public", "assumed", "fitted-from-private"]
+SOURCES: tuple[Source, ...] = get_args(Source)
+FITTED: Source = "fitted-from-private"
+
+
+def check_source(name: str, value: Any) -> Source:
+    """One of the three words."""
+    for word in SOURCES:
+        if isinstance(value, str) and value == word:
+            return word
+    raise _validate.fail(name, "one of " + ", ".join(map(repr, SOURCES)), value)
+
+
+def with_declared(implied: Mapping[str, Source], declared: Mapping[str, Source]) -> Mapping[str, Source]:
+    """What a person says of the inputs, over what is known of them; what was fitted to private data stays so."""
+    words = {name: word if word == FITTED else declared.get(name, word) for name, word in implied.items()}
+    return MappingProxyType(words)
+
+
+def check_declared(known: Mapping[str, Source], words: Mapping[str, Any]) -> None:
+    """Words about inputs that there are, none of which takes back that an input was fitted to private data."""
+    for name, word in words.items():
+        if name not in known:
+            raise ValueError(f"{name!r} must be an input of this design, one of {', '.join(known)}")
+        if check_source(name, word) != FITTED and known[name] == FITTED:
+            raise ValueError(
+                f"{name} must stay {FITTED!r}, got {word!r}: design again from a model of another source, "
+                "such as ARMA.fit(u, order, source='public') where u is public"
+            )
+
+
+def fitted(sources: Mapping[str, Source]) -> tuple[str, ...]:
+    """Names of the inputs that were fitted to, or chosen by looking at, private data."""
+    return tuple(name for name, word in sources.items() if word == FITTED)
