@@ -266,11 +266,20 @@ class Mechanism:
             "noise std": f"{self.noise_std:.6g}",
             "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
             "ideal RMSE": _shown(self.ideal_rmse) + self._assumption(),
-            "predicted RMSE": _shown(self.predicted_rmse),
+            "predicted RMSE": _shown(self.predicted_rmse) + self._loss(),
         }
+        if self.lower_bound_mse and self.ideal_mse:
+            gap = self.ideal_mse / self.lower_bound_mse - 1
+            lines["lower bound"] = f"{math.sqrt(self.lower_bound_mse):.6g} (the ideal MSE is {gap:.1g} above)"
         if private := fitted(self.sources):
             lines["not for release"] = f"fitted from private data: {', '.join(private)}"
         return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in lines.items())])
+
+    def _loss(self) -> str:
+        """What the realisation of the filters costs."""
+        if self.predicted_mse is None or not self.ideal_mse:
+            return ""
+        return f" (MSE {self.predicted_mse / self.ideal_mse - 1:+.2%} from the ideal)"
 
     def _assumption(self) -> str:
         return " (assumes error-free decisions)" if isinstance(self.receiver, DecisionFeedback) else ""

@@ -13,7 +13,7 @@ from dpfast.report import Folder
 
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
 TASK = Task(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.01)
-LABELS = ["LZF", "LMMSE", "LMMSE smoother", "input perturbation", "output perturbation", "DFE"]
+LABELS = ["optimal", "LZF", "LMMSE", "LMMSE smoother", "input perturbation", "output perturbation", "DFE"]
 FILES = ["curves.csv", "curves.png", "design.csv", "design.md", "magnitudes.png", "mechanism.json"]
 
 
@@ -25,6 +25,7 @@ def shortened(patch):
 
 G = dp.Filter([1], [1, -0.5])
 QUICK = {
+    "optimal": lambda x: dp.lmmse(x.target, x.privacy, x.model, lag=x.lag, prefilter=G, name=f"optimal lag {x.lag}"),
     "LMMSE": lambda x: dp.lmmse(x.target, x.privacy, x.model, lag=x.lag, prefilter=G),
     "LMMSE smoother": lambda x: dp.lmmse(x.target, x.privacy, x.model, prefilter=G),
     "DFE": lambda x: dp.decision_feedback(x.target, x.privacy, x.model, lag=x.lag, prefilter=G),
@@ -68,6 +69,7 @@ def test_the_table_has_the_figures_of_the_designs(written):
     table = {row["mechanism"]: row for row in rows(written[0] / "design.csv")}
     assert list(table) == LABELS
     expected = {
+        "optimal": dp.optimal(TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01),
         "LZF": dp.zero_forcing(TASK.target, TASK.privacy, tolerance=0.01),
         "LMMSE": dp.lmmse(TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01),
         "LMMSE smoother": dp.lmmse(TASK.target, TASK.privacy, CHAIN, tolerance=0.01),
@@ -89,10 +91,12 @@ def test_the_table_has_the_figures_of_the_designs(written):
     assert table["DFE"]["lower bound"] == ""
 
 
-def test_the_lower_bound_is_the_ideal_smoother_and_below_all_that_is_linear(written):
-    ideal = dp.lmmse(TASK.target, TASK.privacy, CHAIN, tolerance=0.01).ideal_rmse
+def test_the_lower_bound_is_that_of_the_lag_and_below_all_that_is_linear(written):
+    smoother = dp.lmmse(TASK.target, TASK.privacy, CHAIN, tolerance=0.01).lower_bound_mse
+    optimal = dp.optimal(TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01).lower_bound_mse
     for row in rows(written[0] / "design.csv")[:-1]:
-        assert float(row["lower bound"]) == pytest.approx(ideal, rel=1e-12)
+        bound = smoother if row["lag"] == "smoother" else optimal
+        assert float(row["lower bound"]) == pytest.approx(math.sqrt(bound), rel=1e-12)
         assert float(row["lower bound"]) <= float(row["predicted RMSE"])
 
 
@@ -101,13 +105,13 @@ def test_a_certificate_bounds_all_that_are_no_later():
     late = dp.lmmse(TASK.target, TASK.privacy, CHAIN, lag=3, prefilter=dp.Filter([1]))
     later = dataclasses.replace(late, lower_bound_mse=4.0)
     assert families._bound(mechanism, {"a": mechanism, "b": later}) == 2
-    early = dataclasses.replace(mechanism, lower_bound_mse=9.0)
+    early = dataclasses.replace(late, receiver=dataclasses.replace(late.receiver, lag=0), lower_bound_mse=9.0)
     assert families._bound(later, {"a": early, "b": later}) == 2
     assert families._bound(early, {"a": early, "b": later}) == 3
     assert families._bound(mechanism, {"a": mechanism, "b": late}) is None
-    several = dataclasses.replace(TASK.privacy, max_events=2)
-    smoother = dp.lmmse(TASK.target, several, CHAIN, prefilter=dp.Filter([1]))
-    assert families._bound(mechanism, {"a": smoother}) is None
+    forced = dp.zero_forcing(TASK.target, TASK.privacy)  # its bound is for mechanisms without distortion
+    assert forced.lower_bound_mse is not None
+    assert families._bound(mechanism, {"a": mechanism, "b": forced}) is None
 
 
 def test_curves_are_those_of_designs_at_each_point(written):
@@ -128,8 +132,8 @@ def test_curves_are_those_of_designs_at_each_point(written):
     for key, privacy, lag in ((("lag", 0), strong, 0), (("lag", 2), strong, 2), (("epsilon", 10), weak, 2)):
         expected = dp.lmmse(TASK.target, privacy, CHAIN, lag=lag, tolerance=0.01).predicted_rmse
         assert found[*key, "LMMSE"] == pytest.approx(expected, rel=1e-9)
-    smoother = dp.lmmse(TASK.target, weak, CHAIN, tolerance=0.01)
-    assert found["epsilon", 10, families.BOUND] == pytest.approx(smoother.ideal_rmse, rel=1e-9)
+    optimal = dp.optimal(TASK.target, weak, CHAIN, lag=2, tolerance=0.01)
+    assert found["epsilon", 10, families.BOUND] == pytest.approx(math.sqrt(optimal.lower_bound_mse), rel=1e-9)
 
 
 def test_all_files_are_written_and_pictures_are_pictures(written):
@@ -145,8 +149,8 @@ def test_all_files_are_written_and_pictures_are_pictures(written):
 def test_the_saved_mechanism_is_the_best_that_runs_as_a_stream_with_its_sources(written):
     folder, text = written
     saved = dp.load(folder / "mechanism.json")
-    assert saved.name == "LMMSE lag 2"
-    assert saved.prefilter == dp.lmmse(TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01).prefilter
+    assert saved.name == "optimal lag 2"
+    assert saved.prefilter == dp.optimal(TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01).prefilter
     assert [name for name, word in saved.sources.items() if word == "public"] == ["target", "tolerance"]
     assert saved.summary() in text
 
@@ -162,7 +166,7 @@ def test_without_levels_there_is_no_decision_feedback(few, tmp_path):
     task = dataclasses.replace(TASK, model=dp.ARMA([1], [1, -0.5]))
     report(tmp_path, task)
     assert [row["mechanism"] for row in rows(tmp_path / "design.csv")] == LABELS[:-1]
-    with pytest.raises(ValueError, match=r"^choose must be one of 'LZF', .*'output perturbation', got 'DFE'"):
+    with pytest.raises(ValueError, match=r"^choose must be one of 'optimal', .*'output perturbation', got 'DFE'"):
         report(tmp_path, task, choose="DFE")
 
 
@@ -176,7 +180,7 @@ def test_progress_counts_every_point(few, tmp_path, capsys):
     families.run(TASK, Folder(tmp_path), sources={}, choose=None, progress=True)
     shown = capsys.readouterr().err
     assert "designing: 100%" in shown
-    assert "26/26" in shown  # six families, and five of them at two lags and two epsilons
+    assert "31/31" in shown  # seven families, and six of them at two lags and two epsilons
 
 
 def test_an_unknown_input_is_refused_before_the_curves(few, monkeypatch, tmp_path):
@@ -190,14 +194,16 @@ def test_what_cannot_be_designed_is_noted_and_left_out(few, monkeypatch, tmp_pat
     def refused(task):
         raise dp.DesignError("there is none")
 
-    kept = [x if x.label != "LMMSE" else x._replace(design=refused) for x in families.FAMILIES]
+    kept = [x if x.label != "optimal" else x._replace(design=refused) for x in families.FAMILIES]
     monkeypatch.setattr(families, "FAMILIES", tuple(kept))
     text = report(tmp_path)
-    assert "No LMMSE at lag 2, epsilon 1: there is none." in text
-    assert "LMMSE" not in [row["mechanism"] for row in rows(tmp_path / "design.csv")]
-    assert dp.load(tmp_path / "mechanism.json").name == "LZF"
-    with pytest.raises(dp.DesignError, match=r"choose must be one of LZF, .*got 'LMMSE', of which there is no design"):
-        report(tmp_path, choose="LMMSE")
+    assert "No optimal at lag 2, epsilon 1: there is none." in text
+    assert "optimal" not in [row["mechanism"] for row in rows(tmp_path / "design.csv")]
+    assert dp.load(tmp_path / "mechanism.json").name == "LMMSE lag 2"
+    with pytest.raises(
+        dp.DesignError, match=r"choose must be one of LZF, .*got 'optimal', of which there is no design"
+    ):
+        report(tmp_path, choose="optimal")
 
 
 def test_a_gap_in_a_curve_is_an_empty_cell():
@@ -220,7 +226,11 @@ def test_each_design_is_made_once(few, monkeypatch, tmp_path):
     monkeypatch.setattr(families, "FAMILIES", tuple(map(counting, families.FAMILIES)))
     report(tmp_path)
     assert sorted(made) == sorted(
-        [*[(label, 2, 1) for label in LABELS], ("LMMSE", 0, 1), ("LMMSE", 2, 10), ("LMMSE smoother", 2, 10)]
+        [
+            *[(label, 2, 1) for label in LABELS],
+            *[(label, lag, epsilon) for label in ("optimal", "LMMSE") for lag, epsilon in ((0, 1), (2, 10))],
+            ("LMMSE smoother", 2, 10),
+        ]
     )
 
 

@@ -260,7 +260,7 @@ def _two_step_ideal(problem: Problem, lag: int) -> Ideal:
 
 def best_filling(problem: Problem, water: WaterFilling, lag: int) -> tuple[float, float]:
     """The θ with the least MSE of the ideal Wiener receiver behind |G|² = x + θ, and that MSE."""
-    circle = circle_for(problem.poles, max(lag, problem.degree), size=_SEARCH_SIZE)
+    circle = circle_for(problem.details, max(lag, problem.degree), size=_SEARCH_SIZE)
 
     def mse(log_fill: float, circle: Circle) -> float:
         power = water.x(circle.grid.omega) + math.exp(log_fill)

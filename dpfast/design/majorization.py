@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from dpfast._validate import Array
 from dpfast.circle import Circle, circle_for, make_circle
 from dpfast.design.prefilter import Problem, smoother_water_filling
-from dpfast.spectra import MAX_FFT
 
 Complex = NDArray[np.complex128]
 _FLOOR = 1e-13  # of the largest x: a smaller one makes the next spectrum overflow
 _PLAIN_STEPS = 3
 _RELAXATION = 1.8
-_MAX_STEPS = 4000
+_EFFORT = 2**26  # steps of the iteration times those of the circle
+_FEWEST = 200
+_PATIENCE = 300  # certificates in which the gap must shrink
+_PROGRESS = 0.99
+_LARGEST = 2**18  # steps of the circle; more where the poles alone need more
 _CERTIFY_EVERY = 5
 _POSITIVE = 1e-10  # of the largest P_u: where it is smaller, nothing is divided by it
 _ROUNDING = 1e-14
@@ -69,16 +72,17 @@ def joint_optimum(problem: Problem, lag: int, goal: float) -> JointOptimum:
         Relative gap at which the iteration ends.
     """
     smoother = smoother_water_filling(problem).mse
-    circle = circle_for(problem.poles, max(lag, problem.degree))
+    circle = circle_for(problem.details, max(lag, problem.degree))
     before = _Iteration(problem, lag, circle).solve(problem.gain(circle.grid.omega), goal, smoother)
     while True:
-        finer = make_circle(circle.warp, 2 * circle.size)
-        start = circle.interpolate(before.power, finer.grid.omega)
-        after = _Iteration(problem, lag, finer).solve(start, goal, smoother)
+        circle = make_circle(circle.warp, 2 * circle.size)
+        start = before.circle.interpolate(before.power, circle.grid.omega)
+        after = _Iteration(problem, lag, circle).solve(start, goal, smoother)
         change = abs(after.mse - before.mse)
-        if change <= goal * after.mse or finer.size >= MAX_FFT // 4:
-            return after._replace(lower_bound=max(smoother, after.lower_bound - change))
-        circle, before = finer, after
+        certified = after._replace(lower_bound=max(smoother, after.lower_bound - change))
+        if certified.gap <= 2 * goal or circle.size >= _LARGEST:
+            return certified
+        before = after
 
 
 class _Iteration:
@@ -94,8 +98,8 @@ class _Iteration:
 
     def solve(self, x: Array, goal: float, bound: float) -> JointOptimum:
         """From x = |G|² until the gap to the largest of all bounds is the goal."""
-        best = None
-        for step in range(_MAX_STEPS):
+        best, largest, gaps = None, math.inf, [math.inf] * _PATIENCE
+        for step in range(max(_FEWEST, _EFFORT // self.circle.size)):
             x = np.maximum(x, _FLOOR * x.max())
             noise = self.cost * self.mean(x * self.weight**2) / x
             inverse = self.circle.outer(self.psd + noise)
@@ -108,10 +112,12 @@ class _Iteration:
                 if best is None or mse < best.mse:
                     best = JointOptimum(self.circle, k, np.maximum(size, _FLOOR * size.max()) / self.weight, mse, bound)
                 best = best._replace(lower_bound=min(bound, best.mse))
-                if best.gap <= goal:
+                gaps.append(best.gap)
+                if best.gap <= goal or best.gap > _PROGRESS * gaps[-_PATIENCE]:
                     break
             ratio = size / (x * self.weight)
-            x = x * ratio ** (_RELAXATION if step >= _PLAIN_STEPS else 1.0)
+            largest, before = ratio.max() / self.mean(ratio * x) * self.mean(x), largest
+            x = x * ratio ** (_RELAXATION if step >= _PLAIN_STEPS and largest <= before else 1.0)
         assert best is not None
         return best
 
@@ -126,10 +132,10 @@ class _Iteration:
 
     def _by_phase(self, k: Complex, size: Array) -> float:
         """The dual at φ = c²<ψ|K|>ψK/|K|: 2 Re<F* z^D φ> - ‖[φ/Ω*]₊‖² - c²<ψ|K|>², where P_u > 0."""
-        if self.shaping is None or not size.all():
+        if self.shaping is None:
             return -math.inf
         norm = self.mean(self.weight * size)
-        phi = self.cost * norm * self.weight * k / size
+        phi = self.cost * norm * self.weight * np.divide(k, size, out=np.zeros_like(k), where=size > 0)
         filtered = self.circle.causal(phi / self.shaping.conj())
         gained = 2 * self.mean((self.wanted.conj() * phi).real) - self.mean(np.abs(filtered) ** 2)
         return gained - self.cost * norm**2

@@ -28,6 +28,7 @@ from dpfast.roots import polynomial_with
 from dpfast.spectra import Spectrum
 
 Complex = NDArray[np.complex128]
+_KINK = 1e-3  # distance of a zero from the circle below which it is taken for a kink on it
 _PASSES = 3  # solve, insert the cutoffs into the grid, solve again
 
 
@@ -79,6 +80,12 @@ class Problem:
         """Poles of the target and of the spectrum inside the circle."""
         shaping = Filter([1.0]) if self.model is None else self.model.shaping
         return np.concatenate([self.target.poles, shaping.poles])
+
+    @property
+    def details(self) -> Complex:
+        """Poles, and zeros not too near to the circle for steps to resolve them, all inside of it."""
+        roots = np.concatenate([self.roots, 1 / self.roots[np.abs(self.roots) > 1].conj()])
+        return np.concatenate([self.poles, roots[np.abs(roots) < 1 - _KINK]])
 
     @property
     def slowest(self) -> float:
@@ -305,7 +312,7 @@ def wiener_objective(problem: Problem, lag: int, ideal: Objective) -> Objective:
     """The error of the causal Wiener filter of a lag behind G, in place of the loss of another objective."""
 
     def resolve(roots: Complex, degree: int) -> tuple[Grid, Loss]:
-        circle = circle_for(np.concatenate([problem.poles, roots]), max(lag, problem.degree, 2 * degree))
+        circle = circle_for(np.concatenate([problem.details, roots]), max(lag, problem.degree, 2 * degree))
         return circle.grid, wiener_loss(problem, lag, circle)
 
     return ideal._replace(resolve=resolve)

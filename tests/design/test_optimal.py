@@ -1,0 +1,327 @@
+"""The joint optimum: reference values, certificates, limits, laws, and what is realised of it."""
+
+import json
+import math
+from pathlib import Path
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpfast import (
+    ARMA,
+    ConvergenceWarning,
+    DesignError,
+    Filter,
+    IndependentLevels,
+    MarkovChain,
+    Privacy,
+    lmmse,
+    monte_carlo,
+    optimal,
+)
+from dpfast.design import majorization
+from dpfast.design.majorization import joint_optimum
+from dpfast.design.prefilter import Problem, smoother_water_filling
+
+CASES = json.loads((Path(__file__).parent.parent / "data" / "designs.json").read_text())["cases"]
+EXAMPLE = Filter([1, 0.995], [1, -0.995])
+CHAIN = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+PAPER = Privacy(math.log(3), 0.05, calibration="paper")
+EXACT = Privacy(math.log(3), 0.05)
+DIFFERENCE = Filter([1, -1])
+
+
+def solved(target, model, cost, lag, goal=1e-8):
+    return joint_optimum(Problem(target, model, cost), lag, goal)
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lag", [0, 5])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['id']}-{case['name']}")
+def test_reference_values_and_their_certificates(case, lag):
+    privacy = Privacy(case["epsilon"], case["delta"], max_change=case["max_change"], calibration="paper")
+    mechanism = optimal(Filter(**case["target"]), privacy, ARMA(**case["signal_shaping"]), lag=lag)
+    reference = case["optimal_mse"][str(lag)]
+    assert mechanism.ideal_mse == pytest.approx(reference, rel=1e-7)
+    assert 1 - 1e-9 <= mechanism.ideal_mse / mechanism.lower_bound_mse <= 1 + 1e-7
+    assert 1 - 1e-7 <= mechanism.predicted_mse / reference <= 1 + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("privacy", "lag", "rmse"),
+    [
+        (PAPER, 0, 5.6236),
+        (PAPER, 1, 5.4740),
+        (PAPER, 5, 5.0866),
+        (PAPER, 20, 4.7016),
+        (EXACT, 0, 4.3734),
+        (EXACT, 1, 4.2135),
+        (EXACT, 5, 3.8723),
+        (EXACT, 20, 3.6911),
+    ],
+    ids=lambda x: getattr(x, "calibration", str(x)),
+)
+def test_the_example(privacy, lag, rmse):
+    mechanism = optimal(EXAMPLE, privacy, CHAIN, lag=lag)
+    assert mechanism.ideal_rmse == pytest.approx(rmse, abs=6e-5)
+    assert mechanism.ideal_mse <= mechanism.predicted_mse * (1 + 1e-9) <= mechanism.ideal_mse * (1 + 1.001e-3)
+    assert mechanism.prefilter.order <= 4
+    assert mechanism.lag == lag
+    assert mechanism.noise_std == privacy.noise_std(mechanism.prefilter)
+    assert mechanism.predicted_mse < lmmse(EXAMPLE, privacy, CHAIN, lag=lag).predicted_mse
+
+
+def test_monte_carlo_agrees_with_the_prediction():
+    mechanisms = [optimal(EXAMPLE, PAPER, CHAIN, lag=lag) for lag in (0, 5, None)]
+    # false alarms of three intervals: 3e-7
+    study = monte_carlo(mechanisms, CHAIN, n_streams=256, n_samples=4000, seed=5, confidence=1 - 1e-7)
+    for mechanism in mechanisms:
+        low, high = study[mechanism.name].interval
+        assert low < mechanism.predicted_rmse < high
+        assert high / low < 1.1
+
+
+@pytest.mark.parametrize("model", [CHAIN, ARMA([1, -1]), IndependentLevels([0, 1, 5], [0.7, 0.2, 0.1])])
+@pytest.mark.parametrize("target", [EXAMPLE, DIFFERENCE])
+def test_the_smoother_is_that_of_lmmse(target, model):
+    ours, theirs = (design(target, EXACT, model, lag=None) for design in (optimal, lmmse))
+    assert ours.lag is None
+    assert ours.prefilter == theirs.prefilter
+    assert (ours.ideal_mse, ours.predicted_mse) == (theirs.ideal_mse, theirs.predicted_mse)
+    assert ours.lower_bound_mse == ours.ideal_mse
+
+
+# --- another method -------------------------------------------------------------------------------
+
+
+def cone_program(target, shaping, cost, lag, taps, n=512):
+    """The same problem for an FIR K, on a uniform grid: K's taps from cvxpy, J from there."""
+    omega = np.linspace(0, np.pi, n + 1)
+    weights = np.full(n + 1, 1 / n)
+    weights[[0, -1]] /= 2
+    wanted = target.response(omega) * np.exp(-1j * lag * omega)
+    exponentials = np.exp(-1j * np.outer(omega, np.arange(taps)))
+    k, size = cp.Variable(taps), cp.Variable(n + 1)
+    parts = cp.vstack([exponentials.real @ k, exponentials.imag @ k])
+    scale = np.sqrt(weights) * np.abs(shaping.response(omega))
+    error = cp.hstack(
+        [
+            cp.multiply(scale, exponentials.real @ k - wanted.real),
+            cp.multiply(scale, exponentials.imag @ k - wanted.imag),
+        ]
+    )
+    goal = cp.sum_squares(error) + cost * cp.square(weights @ size)
+    return cp.Problem(cp.Minimize(goal), [cp.norm(parts, axis=0) <= size]).solve(solver="CLARABEL")
+
+
+@pytest.mark.parametrize(
+    ("target", "model", "lag", "taps"),
+    [
+        (Filter([1, 0.3], [1, -0.5]), CHAIN, 2, 40),
+        (Filter([1], [1, 0.6]), ARMA([1, 0.5], [1, -0.3]), 0, 40),
+        (Filter([1, -2]), ARMA([1, -1]), 1, 40),
+        (DIFFERENCE, CHAIN, 3, 60),
+    ],
+    ids=["one pole", "negative pole", "zeros outside, and on the circle", "difference"],
+)
+def test_a_cone_program_finds_the_same(target, model, lag, taps):
+    found = solved(target, model, 0.7, lag)
+    assert cone_program(target, model.shaping, 0.7, lag, taps) == pytest.approx(found.mse, rel=2e-6)
+
+
+def test_a_static_target_and_signal_in_closed_form():
+    # F = 1 and white noise of variance V: K is a constant k, J = V(1-k)² + c²k²
+    found = solved(Filter([1]), ARMA([1.5]), 0.8, 0)
+    assert found.mse == pytest.approx(2.25 * 0.8 / (2.25 + 0.8), rel=1e-12)
+    assert found.lower_bound == pytest.approx(found.mse, rel=1e-12)
+    np.testing.assert_allclose(found.response, 2.25 / (2.25 + 0.8), rtol=1e-10)
+
+
+# --- certificates ---------------------------------------------------------------------------------
+
+ZEROS = {
+    "none": CHAIN,
+    "at 1": ARMA([1, -1]),
+    "at -1": ARMA([1, 1], [1, -0.5]),
+    "double": ARMA([1, -2, 1], [1, -0.9]),
+    "pair": ARMA([1, -1, 1]),
+    "near 1": ARMA([1, -0.99999], [1, -0.5]),
+}
+
+
+@pytest.mark.parametrize("name", ZEROS)
+@pytest.mark.parametrize("target", [EXAMPLE, DIFFERENCE, Filter([1, -2]), Filter(np.full(10, 0.1))])
+@pytest.mark.parametrize("lag", [0, 5])
+def test_zeros_of_the_spectrum_on_the_circle(name, target, lag):
+    found = solved(target, ZEROS[name], 1.0, lag, goal=2e-8)
+    assert found.gap <= 1e-7
+
+
+@pytest.mark.parametrize(
+    ("target", "lag", "gap"),
+    [
+        (EXAMPLE, 50, 1e-7),
+        (DIFFERENCE, 50, 1e-7),
+        (Filter(np.full(50, 0.02)), 50, 1e-7),
+        (EXAMPLE, 200, 1e-5),
+        (DIFFERENCE, 500, 1e-5),
+        (EXAMPLE, 2000, 1e-5),
+        (Filter([1], [1, -0.9999]), 200, 1e-5),
+    ],
+)
+def test_long_lags(target, lag, gap):
+    found = solved(target, CHAIN, PAPER.noise_multiplier**2, lag, goal=gap / 5)
+    assert found.gap <= gap
+    smoother = smoother_water_filling(Problem(target, CHAIN, PAPER.noise_multiplier**2)).mse
+    assert found.lower_bound >= smoother * (1 - 1e-12)
+
+
+def test_a_bound_is_a_bound_after_few_steps(monkeypatch):
+    exact = solved(DIFFERENCE, CHAIN, 1.0, 20).mse
+    monkeypatch.setattr(majorization, "_EFFORT", 0)
+    monkeypatch.setattr(majorization, "_FEWEST", 6)
+    rough = solved(DIFFERENCE, CHAIN, 1.0, 20)
+    assert rough.gap > 1e-6
+    assert rough.lower_bound <= exact <= rough.mse
+    with pytest.warns(ConvergenceWarning, match=r"optimum of lag 20 is certified to a relative gap of .*e-0. only"):
+        mechanism = optimal(DIFFERENCE, EXACT, CHAIN, lag=20)
+    assert mechanism.lower_bound_mse < mechanism.ideal_mse
+
+
+# --- laws -----------------------------------------------------------------------------------------
+
+modulus = st.floats(0, 0.97)
+roots = st.lists(
+    st.one_of(st.floats(-0.97, 0.97).map(lambda r: [r]), st.tuples(modulus, st.floats(0.1, 3)).map(lambda x: pair(*x))),
+    max_size=2,
+).map(lambda x: [root for roots in x for root in roots])
+
+
+def polynomial(roots):
+    return np.atleast_1d(np.poly(roots)).real
+
+
+def pair(radius, angle):
+    return [radius * np.exp(1j * angle), radius * np.exp(-1j * angle)]
+
+
+def filters(gain=1.0):
+    return st.tuples(roots, roots).map(lambda x: Filter(gain * polynomial(x[0]), polynomial(x[1])))
+
+
+models = st.tuples(roots, roots).map(lambda x: ARMA(polynomial(x[0]), polynomial(x[1])))
+costs = st.floats(-2, 2).map(lambda x: 10**x)
+lags = st.integers(0, 8)
+
+
+@given(target=filters(), model=models, cost=costs, lag=lags, more=st.integers(1, 20))
+def test_it_does_not_increase_with_the_lag_down_to_the_smoother(target, model, cost, lag, more):
+    early, late = solved(target, model, cost, lag), solved(target, model, cost, lag + more)
+    smoother = smoother_water_filling(Problem(target, model, cost)).mse
+    assert early.mse >= late.mse * (1 - 1e-7)
+    assert late.mse >= smoother * (1 - 1e-9)
+    assert early.lower_bound >= smoother * (1 - 1e-9)
+
+
+@given(target=filters(), model=models, lag=lags, given=filters())
+def test_it_is_below_every_other_causal_design(target, model, lag, given):
+    found = solved(target, model, EXACT.noise_multiplier**2, lag)
+    other = lmmse(target, EXACT, model, lag=lag, prefilter=given)
+    assert found.lower_bound <= other.predicted_mse * (1 + 1e-9)
+    forced = EXACT.noise_multiplier**2 * mean_gain(target) ** 2
+    assert found.mse <= forced * (1 + 1e-7)
+    assert found.mse <= (target * model.shaping).h2_norm() ** 2 * (1 + 1e-7)  # no estimate at all
+
+
+def mean_gain(target):
+    problem = Problem(target, None, 1.0)
+    grid = problem.grid()
+    return grid.mean(problem.gain(grid.omega))
+
+
+@given(target=filters(), model=models, cost=costs, lag=lags, scale=st.floats(-3, 3).map(lambda x: 10**x))
+def test_scaling(target, model, cost, lag, scale):
+    base = solved(target, model, cost, lag).mse
+    assert solved(target * scale, model, cost, lag).mse == pytest.approx(scale**2 * base, rel=1e-7)
+    louder = ARMA(model.shaping.b * scale, model.shaping.a)
+    assert solved(target, louder, cost * scale**2, lag).mse == pytest.approx(scale**2 * base, rel=1e-7)
+
+
+@pytest.mark.parametrize("model", [CHAIN, ARMA([1, 0.5])])
+@pytest.mark.parametrize("target", [EXAMPLE, Filter([1, -2]), Filter(np.full(5, 0.2)), DIFFERENCE])
+@pytest.mark.parametrize("lag", [0, 3])
+def test_without_noise_it_becomes_zero_forcing(target, model, lag):
+    ratios = [solved(target, model, cost, lag).mse / (cost * mean_gain(target) ** 2) for cost in (1e-2, 1e-5, 1e-9)]
+    assert ratios[0] <= ratios[1] * (1 + 1e-9) <= ratios[2] * (1 + 2e-9) <= 1 + 1e-7
+    assert ratios[2] == pytest.approx(1, rel=1e-4)
+
+
+def test_with_endless_noise_the_estimate_is_the_mean():
+    variance = (EXAMPLE * CHAIN.shaping).h2_norm() ** 2
+    for lag in (0, 5):
+        assert solved(EXAMPLE, CHAIN, 1e12, lag).mse == pytest.approx(variance, rel=1e-6)
+
+
+def test_with_a_long_lag_it_becomes_the_smoother():
+    smoother = lmmse(EXAMPLE, PAPER, CHAIN).ideal_mse
+    assert solved(EXAMPLE, CHAIN, PAPER.noise_multiplier**2, 1000, 2e-6).mse == pytest.approx(smoother, rel=1e-5)
+
+
+# --- realisation ----------------------------------------------------------------------------------
+
+TARGETS = {
+    "pole .9999": Filter([1], [1, -0.9999]),
+    "pole at the limit": Filter([1], [1, -(1 - 2e-5)]),
+    "pole at the other limit": Filter([1], [1, 1 - 2e-5]),
+    "near-coincident poles": Filter.from_zpk([], [0.9999, 0.99985], 1.0),
+    "two slow ends": Filter.from_zpk([], [0.99, -0.99], 1.0),
+    "resonator .999": Filter([1], [1, -2 * 0.999 * math.cos(0.5), 0.999**2]),
+    "moving average of 12": Filter(np.full(12, 1 / 12)),
+    "not minimum phase": Filter([1, -2]),
+    "sum of two": Filter([1, 1]),
+    "delay": Filter([0, 0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("lag", [0, 5])
+def test_targets_are_realised_within_the_tolerance(name, lag):
+    mechanism = optimal(TARGETS[name], EXACT, CHAIN, lag=lag)
+    assert 1 - 1e-6 <= mechanism.predicted_mse / mechanism.ideal_mse <= 1 + 1.001e-3
+    assert mechanism.ideal_mse / mechanism.lower_bound_mse <= 1 + 1e-7
+    assert mechanism.prefilter.order <= 8
+
+
+@pytest.mark.parametrize("tolerance", [0.1, 1e-2, 1e-4, 1e-6])
+def test_a_smaller_tolerance_takes_more_states(tolerance):
+    mechanism = optimal(EXAMPLE, PAPER, CHAIN, lag=5, tolerance=tolerance)
+    assert mechanism.predicted_mse <= mechanism.ideal_mse * (1 + tolerance * 1.001)
+    assert mechanism.prefilter.order == {0.1: 1, 1e-2: 2, 1e-4: 5, 1e-6: 8}[tolerance]
+
+
+def test_the_summary_tells_order_loss_and_gap():
+    text = optimal(EXAMPLE, PAPER, CHAIN, lag=5).summary()
+    assert "4 states" in text
+    assert "(MSE +0.03% from the ideal)" in text
+    assert "lower bound" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"lag": -1}, "lag must be an integer, at least 0"),
+        ({"lag": 1.5}, "lag must be an integer"),
+        ({"tolerance": 0}, "tolerance must be a number strictly between 0 and 1"),
+        ({"model": 3}, "model must"),
+        ({"target": Filter([0])}, "target must not be zero"),
+        ({"privacy": 1}, "privacy must be a Privacy"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises((ValueError, DesignError), match=message):
+        optimal(**{"target": EXAMPLE, "privacy": PAPER, "model": CHAIN} | arguments)
