@@ -13,7 +13,7 @@ from scipy import linalg
 from dpfast._validate import Array
 from dpfast.design.prefilter import Problem
 from dpfast.errors import ToleranceWarning, UnstableFilterError, warn
-from dpfast.filters import MAX_SECTION_POLES, Filter, ratio, run
+from dpfast.filters import MAX_POLE_RADIUS, MAX_SECTION_POLES, Filter, ratio, run
 from dpfast.mechanism import LinearReceiver, Smoother, linear_mse
 from dpfast.models import Model
 from dpfast.quadrature import Grid, graded_grid
@@ -124,7 +124,7 @@ def _direct_numerator(signal: Filter, backward: Filter, lag: int) -> Filter:
     return Filter(taps) if np.abs(taps).max() < _OVERFLOW else Filter([0.0])
 
 
-class _CausalPart(NamedTuple):
+class CausalPart(NamedTuple):
     """X = [z^{-D} B(1/z) S(z)]₊ = R/D by its samples x_0 ... x_T, and then C A^j ξ."""
 
     samples: Array
@@ -134,10 +134,23 @@ class _CausalPart(NamedTuple):
     state: Array  # ξ
     denominator: Filter
 
-    def balanced(self) -> _CausalPart:
+    def balanced(self) -> CausalPart:
         """The same in coordinates in which a few slow poles close together keep their digits."""
         into, out = balanced(self.a, self.b, self.c[None], _NO_STATE)
         return self._replace(a=into @ self.a @ out, b=into @ self.b, c=self.c @ out, state=into @ self.state)
+
+    def reduced(self, negligible: float) -> CausalPart:
+        """What is left when ξ is the only input: the fewest states, their poles the only ones of D."""
+        into, out = balanced(self.a, self.state[:, None], self.c[None], negligible)
+        a, state = into @ self.a @ out, into @ self.state
+        poles = in_pairs(linalg.eigvals(a))
+        poles *= np.minimum(1, MAX_POLE_RADIUS / np.maximum(np.abs(poles), MAX_POLE_RADIUS))  # rounding moves them
+        denominator = Filter.from_zpk(poles, np.zeros(len(poles)), 1.0)
+        return CausalPart(self.samples, a, state[:, None], self.c @ out, state, denominator)
+
+    def filter(self) -> Filter:
+        """R/D, by zeros and poles."""
+        return ratio((self.sections(),), (self.denominator,))
 
     def sections(self) -> Filter:
         """R by its zeros, those of a state space, where the coefficients would lose what roots in a cluster hold.
@@ -169,7 +182,7 @@ class _CausalPart(NamedTuple):
         return np.asarray(polyval(1 / z, self.samples) + later * z ** (1 - len(self.samples)))
 
 
-def _causal_part(signal: Filter, backward: Filter, lag: int) -> _CausalPart:
+def _causal_part(signal: Filter, backward: Filter, lag: int) -> CausalPart:
     """B and the taps of S are a two-sided sequence that runs through the rest of S: X is what comes from time 0 on."""
     taps, sections, recursion = signal.factors
     rest = Filter.from_factors(sections=sections, recursion=recursion)
@@ -178,10 +191,10 @@ def _causal_part(signal: Filter, backward: Filter, lag: int) -> _CausalPart:
     start = lag - len(b) + 1  # its time; never after 0, as b is longer than the lag
     a, inputs, c, _ = rest.state_space()
     samples, state = run(rest, sequence)
-    return _CausalPart(samples[-start:], a, inputs, c[0], state, rest.denominator)
+    return CausalPart(samples[-start:], a, inputs, c[0], state, rest.denominator)
 
 
-def _lost(part: _CausalPart, rest: Filter) -> float:
+def _lost(part: CausalPart, rest: Filter) -> float:
     """Bound of the rounding of R's taps in H, relative to the largest value of H."""
     omega = graded_grid(rest.poles).omega
     size = np.abs(part.denominator.b).sum() * np.abs(part.samples).sum()

@@ -1,0 +1,123 @@
+r"""Causal rational functions in orthonormal real coordinates, for convex programs over a response.
+
+The basis of Takenaka and Malmquist: powers of z⁻¹, then for every pair of poles (two real, or conjugate) with
+D = 1 + c₁z⁻¹ + c₂z⁻² the functions √((1 - c₂) D(±1)/2) (1 ± z⁻¹)/D, behind the delays and the all-pass
+(c₂ + c₁z⁻¹ + z⁻²)/D of every pair before. It is orthonormal in H2 whatever the poles, however close together.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._validate import Array
+from dpfast.design.prefilter import Problem
+from dpfast.design.wiener import CausalPart
+from dpfast.filters import MAX_POLE_RADIUS, Filter
+from dpfast.quadrature import ON_CIRCLE
+from dpfast.sections import cascade_response, section_roots
+
+Complex = NDArray[np.complex128]
+_EXACT = 1e-10  # bound of what is left out of a filter, relative to its largest coefficient
+_DENSITY = 3.0  # poles (pairs, off the real axis) for every halving of the distance to the circle
+_WIDEST = 0.5  # a root further from the circle needs no poles of its own
+_SPARE_TAPS = 8
+_TAPS_PER_TAP = 2.5
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Orthonormal causal functions: `taps` powers of z⁻¹, then two functions for every row (c₁, c₂) of `pairs`."""
+
+    taps: int
+    pairs: Array  # (n, 2)
+
+    @property
+    def size(self) -> int:
+        """Number of functions."""
+        return self.taps + 2 * len(self.pairs)
+
+    @property
+    def poles(self) -> Complex:
+        """Poles of all functions, those at zero left out."""
+        return section_roots(np.column_stack([np.ones(len(self.pairs)), self.pairs]))
+
+    def response(self, omega: Array) -> Complex:
+        """Values of all functions at angles, (angles, size)."""
+        z = np.exp(-1j * omega)
+        columns = [z**k for k in range(self.taps)]
+        before = z**self.taps
+        for c1, c2 in self.pairs:
+            for sign, norm in zip((1, -1), _norms(c1, c2), strict=True):
+                columns.append(before * cascade_response(np.array([[norm, sign * norm, 0, 1, c1, c2]]), z))
+            before = before * cascade_response(np.array([[c2, c1, 1, 1, c1, c2]]), z)
+        return np.column_stack(columns)
+
+    def filter(self, coefficients: Array) -> Filter:
+        """The filter with these coefficients, in the fewest states that keep it to about 1e-10."""
+        if len(self.pairs) == 0:
+            return Filter(coefficients)
+        head, tail = coefficients[: self.taps], coefficients[self.taps :]
+        a, b = self.state_space()
+        scale = float(np.abs(coefficients).max()) or 1.0
+        part = CausalPart(head / scale, a, b[:, None], tail / scale, b, Filter([1.0]))
+        return part.reduced(_EXACT).filter() * scale
+
+    def state_space(self) -> tuple[Array, Array]:
+        """A and B, (zI - A)⁻¹B being z⁻¹ times the functions of the pairs; AAᵀ + BBᵀ = I: a cascade of all-passes."""
+        a, b = np.zeros((0, 0)), np.zeros(0)
+        c, d = np.zeros(0), 1.0  # of the cascade up to here
+        for c1, c2 in self.pairs:
+            plus, minus = _norms(c1, c2)
+            at_one, at_minus_one = 1 + c1 + c2, 1 - c1 + c2
+            cross = math.sqrt(at_one * at_minus_one) / 2
+            block = np.array([[1 - at_one / 2, cross], [-cross, at_minus_one / 2 - 1]])
+            a = np.block([[a, np.zeros((len(a), 2))], [np.outer([plus, minus], c), block]])
+            b = np.append(b, [plus * d, minus * d])
+            c, d = np.append(c2 * c, [plus, -minus]), c2 * d
+        return a, b
+
+
+def _norms(c1: float, c2: float) -> tuple[float, float]:
+    """Factors that make (1 ± z⁻¹)/D functions of unit norm."""
+    return math.sqrt((1 - c2) * (1 + c1 + c2) / 2), math.sqrt((1 - c2) * (1 - c1 + c2) / 2)
+
+
+def basis_for(problem: Problem, lag: int, density: float = _DENSITY) -> Basis:
+    """The functions that an optimal response of a lag is made of, to about 1e-6 of its error.
+
+    Taps: the lag, and two and a half for every tap of the target, whose zeros on the circle make a response decay
+    slowly. Poles: on a ladder from every pole of the target and every root of the spectrum into the disk, `density` of
+    them for every octave of the distance to the circle.
+    """
+    taps = lag + math.ceil(_TAPS_PER_TAP * len(problem.target.b)) + _SPARE_TAPS
+    roots = problem.target.poles
+    if problem.model is not None:
+        roots = np.concatenate([roots, problem.model.shaping.poles, problem.model.shaping.zeros])
+    return Basis(taps, np.array([pair for end in _ends(roots) for pair in _ladder(*end, density)]))
+
+
+def _ends(roots: Complex) -> list[tuple[float, float]]:
+    """Angles in [0, π] and distances where ladders start: the root nearest to the circle, of those that are close."""
+    inside = np.where(np.abs(roots) > 1, 1 / np.where(roots == 0, 1, roots).conj(), roots)
+    inside = inside[(inside.imag >= 0) & (1 - _WIDEST < np.abs(inside)) & (np.abs(inside) < 1 - ON_CIRCLE)]
+    found: list[tuple[float, float]] = []
+    for root in [*inside[np.argsort(-np.abs(inside))], 1 - _WIDEST]:
+        angle, distance = abs(float(np.angle(root))), max(1 - float(abs(root)), 1 - MAX_POLE_RADIUS)
+        side = min((0.0, math.pi), key=lambda x, own=angle: abs(x - own))
+        angle = side if abs(angle - side) <= distance else angle
+        if all(abs(angle - other) > distance for other, _ in found):
+            found.append((angle, distance))
+    return found
+
+
+def _ladder(angle: float, distance: float, density: float) -> list[tuple[float, float]]:
+    """Pairs (c₁, c₂) of poles at distances from the given one to 1; at the angles 0 and π of two real ones each."""
+    n, side = math.ceil(-density * math.log2(distance)), math.cos(angle)
+    if abs(side) == 1:
+        radius = side * (1 - np.geomspace(distance, 1, n + n % 2))
+        return [(-(p + q), p * q) for p, q in zip(radius[::2], radius[1::2], strict=True)]
+    return [(-2 * r * side, r * r) for r in 1 - np.geomspace(distance, 1, n, endpoint=False)]
