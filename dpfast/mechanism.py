@@ -15,6 +15,7 @@ from dpfast._kernels import chain, threads
 from dpfast._validate import Array
 from dpfast.filters import Filter
 from dpfast.models import Model, check_model
+from dpfast.peaks import fft_points, largest_gain
 from dpfast.privacy import Privacy
 from dpfast.quadrature import Grid, graded_grid
 
@@ -223,6 +224,9 @@ class Mechanism:
         The exact stationary error of the realised filters on `model`; None where only simulation tells.
     lower_bound_mse : float or None
         A certified lower bound for all linear mechanisms of this lag, where the design gives one.
+    mean_square : float or None
+        Bound of the inputs' mean square for which a robust design is made; its ideal, predicted and lower bound MSE
+        are those of the worst such input.
 
     Notes
     -----
@@ -239,6 +243,7 @@ class Mechanism:
     receiver: LinearReceiver | Smoother | DecisionFeedback
     ideal_mse: float | None = None
     lower_bound_mse: float | None = None
+    mean_square: float | None = None
 
     def __post_init__(self) -> None:
         _validate.instance("name", self.name, str, "text")
@@ -255,7 +260,9 @@ class Mechanism:
 
     @functools.cached_property
     def predicted_mse(self) -> float | None:
-        """Exact stationary error of the realised filters on the mechanism's own model."""
+        """Exact stationary error of the realised filters on the mechanism's own model, or on its worst input."""
+        if self.mean_square is not None:
+            return self.worst_case_mse(self.mean_square)
         if self.model is not None:
             return self.predict(self.model)
         # without a model H G = F: no distortion, whatever the input
@@ -274,6 +281,33 @@ class Mechanism:
         gain = self.target.response(0.0) - self.receiver.response(0.0) * self.prefilter.response(0.0)
         bias = (model.mean - self.receiver.mean) * float(gain.real)
         return linear_mse(self.target, model, self.prefilter, self.noise_std, self.receiver) + bias**2
+
+    def worst_case_mse(self, mean_square: float) -> float | None:
+        r"""The largest MSE over all inputs of a mean square; None where only simulation tells.
+
+        mean_square · ‖e^{-iωD} F - H G‖∞² + σ² <|H|²>, rounded up. A sinusoid at the worst frequency comes to it, with
+        its power counted about the mean that the receiver assumes.
+
+        Parameters
+        ----------
+        mean_square : float
+            Above 0: the power of u - mean, averaged over time.
+        """
+        mean_square = _validate.number("mean_square", mean_square, above=0)
+        receiver = self.receiver
+        if isinstance(receiver, DecisionFeedback):
+            return None
+        filters = self.target, self.prefilter, *receiver.filters()
+
+        def distortion(omega: Array) -> Array:
+            wanted = self.target.response(omega) * np.exp(-1j * (receiver.lag or 0) * omega)
+            return np.abs(wanted - receiver.response(omega) * self.prefilter.response(omega))
+
+        n = fft_points(sum(x.order for x in filters) + (receiver.lag or 0))
+        uniform = distortion(np.linspace(0, np.pi, n // 2 + 1))
+        worst = largest_gain(distortion, np.concatenate([x.poles for x in filters]), uniform)
+        grid = _grid(*filters)
+        return mean_square * worst**2 + self.noise_std**2 * grid.mean(np.abs(receiver.response(grid.omega)) ** 2)
 
     @property
     def ideal_rmse(self) -> float | None:

@@ -30,7 +30,7 @@ LAYERS = [
     {"markov"},
     {"spectra"},
     {"filters"},
-    {"quadrature", "sections", "states"},
+    {"peaks", "quadrature", "sections", "states"},
     {"roots"},
     {"_validate", "errors"},
 ]

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.design.prefilter import Problem, shape_objective, smoother_water_filling
 from dpfast.design.programs import floored, one_event, realize_both, solve
 from dpfast.design.rational import Basis, basis_for
-from dpfast.errors import DesignError
 from dpfast.filters import Filter, ratio
 from dpfast.mechanism import LinearReceiver, Mechanism
 from dpfast.models import Model
@@ -21,7 +21,6 @@ from dpfast.privacy import Privacy
 from dpfast.quadrature import Grid
 
 _LEAST_GUESS = 1e-2  # of the mean of x
-_LEAST_GAIN = 1e-9  # of the mean of x: what counts as none
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +149,7 @@ def optimal_program(
     lag: int = 0,
     taps: int | None = None,
     constraints: JointConstraints | None = None,
+    breaks: ArrayLike = (),
     solver: str = "CLARABEL",
 ) -> JointProgram:
     r"""The jointly optimal prefilter and receiver of a lag, with further convex constraints.
@@ -175,7 +175,9 @@ def optimal_program(
         K is an FIR of so many taps.
     constraints : callable, optional
         :class:`JointVariables` → list of cvxpy constraints. A causal K that is not zero is zero on no band: bound its
-        gain from above instead.
+        gain from above instead. They hold at the angles ``omega``, and between them as far as these resolve K.
+    breaks : array_like
+        Angles in [0, π] at which a constraint begins or ends: the grid is fine on both sides of them.
     solver : str
         A cvxpy solver for second-order cones.
 
@@ -196,7 +198,7 @@ def optimal_program(
 
     Examples
     --------
-    The gain of the receiver at most 1.1 times its root mean square, and what it costs:
+    The power gain of the prefilter at most twice its mean, and what it costs:
 
     >>> from dpfast import MarkovChain
     >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
@@ -207,11 +209,14 @@ def optimal_program(
     (True, True)
     """
     problem = one_event(target, privacy, model)
+    angles = _validate.array("breaks", breaks, ndim=1)
+    if ((angles < 0) | (angles > np.pi)).any():
+        raise _validate.fail("breaks", "angles in [0, π]", breaks)
     lag = _validate.lag(lag)
     basis = basis_for(problem, lag) if taps is None else Basis(_validate.integer("taps", taps, 1), np.empty((0, 2)))
     import cvxpy as cp
 
-    grid = problem.grid(basis.poles, basis.taps // 2)
+    grid = problem.grid(basis.poles, basis.taps // 2, tuple(angles))
     omega, water = grid.omega, smoother_water_filling(problem)
     flat, wanted = problem.gain(omega), target.response(omega) * np.exp(-1j * lag * omega)
     psd, functions = problem.psd(omega), basis.response(omega)

@@ -108,6 +108,27 @@ class WaterFilling(NamedTuple):
     cutoffs: tuple[float, ...]
 
 
+class RobustFilling(NamedTuple):
+    """The best smoother against the worst input.
+
+    Attributes
+    ----------
+    threshold : float
+        τ, the largest |F - K|.
+    passed : float
+        <|K|>.
+    mse : float
+        The worst MSE.
+    cutoffs : tuple of float
+        Angles at which K starts or stops being zero.
+    """
+
+    threshold: float
+    passed: float
+    mse: float
+    cutoffs: tuple[float, ...]
+
+
 # --- closed forms ---------------------------------------------------------------------------------
 
 
@@ -163,6 +184,27 @@ def feedback_water_filling(problem: Problem) -> WaterFilling:
     mu, grid, cutoffs = _refine(problem, level, margin)
     mse = feedback_mse(problem, grid, x(mu, grid.omega))
     return WaterFilling(lambda omega: x(mu, omega), mse, cutoffs)
+
+
+def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
+    """The smoother that is best for the worst input of a mean square V: |K| = (|F| - τ)₊, K along F.
+
+    Every |F - K| up to τ is free once one is τ; V τ² + c² <(|F| - τ)₊>² is least where its slope is zero.
+    """
+
+    def margin(tau: float, omega: Array) -> Array:
+        return problem.gain(omega) - tau
+
+    def slope(tau: float, grid: Grid) -> float:
+        above = margin(tau, grid.omega)
+        return mean_square * tau - problem.cost * grid.mean(np.maximum(above, 0)) * grid.mean(above > 0)
+
+    def level(grid: Grid) -> float:
+        return _root(lambda tau: slope(tau, grid), 0.0, float(problem.gain(grid.omega).max()))
+
+    tau, grid, cutoffs = _refine(problem, level, margin)
+    passed = grid.mean(np.maximum(margin(tau, grid.omega), 0))
+    return RobustFilling(tau, passed, mean_square * tau**2 + problem.cost * passed**2, cutoffs)
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfast._validate import Array
-from dpfast.design.inputs import check_inputs, check_tolerance
+from dpfast.design.inputs import check_inputs, check_one_event, check_tolerance
 from dpfast.design.prefilter import (
     Problem,
     WaterFilling,
@@ -201,11 +201,7 @@ def one_event(target: Filter, privacy: Privacy, model: Model) -> Problem:
     """The problem of a convex program."""
     check_inputs(target, privacy)
     check_model(model)
-    if privacy.max_events > 1:
-        raise DesignError(
-            f"max_events must be 1 in a convex program, got {privacy.max_events}: the sensitivity to several events "
-            "is not a multiple of the norm of G; use lmmse"
-        )
+    check_one_event(privacy)
     return Problem(target, model, noise_cost(privacy, None))
 
 
@@ -230,8 +226,8 @@ def _solve(
     return grid, np.maximum(np.asarray(x.value), 0), value
 
 
-def solve(program: Any, solver: str) -> float:
-    """The optimum of a cvxpy problem, or an error that says what to do."""
+def solve(program: Any, solver: str, *, roughly: bool = False) -> float:
+    """The optimum of a cvxpy problem (`roughly`: where its value is measured), or an error that says what to do."""
     import cvxpy as cp
 
     try:
@@ -242,6 +238,6 @@ def solve(program: Any, solver: str) -> float:
         raise DesignError(f"constraints must follow cvxpy's rules for convex programs: {error}") from error
     except cp.SolverError as error:
         raise DesignError(f"the solver {solver} failed: {error}; try another solver") from error
-    if program.status != cp.OPTIMAL:
+    if program.status != cp.OPTIMAL and not (roughly and program.status == cp.OPTIMAL_INACCURATE):
         raise DesignError(f"the convex program is {program.status}: relax the constraints or try another solver")
     return float(program.value)

@@ -21,7 +21,7 @@ from dpfast.quadrature import ON_CIRCLE
 from dpfast.sections import cascade_response, section_roots
 
 Complex = NDArray[np.complex128]
-_EXACT = 1e-10  # bound of what is left out of a filter, relative to its largest coefficient
+_EXACT = 1e-9  # bound of what is left out of a filter, relative to its largest coefficient
 _DENSITY = 3.0  # poles (pairs, off the real axis) for every halving of the distance to the circle
 _WIDEST = 0.5  # a root further from the circle needs no poles of its own
 _SPARE_TAPS = 8
@@ -57,7 +57,7 @@ class Basis:
         return np.column_stack(columns)
 
     def filter(self, coefficients: Array) -> Filter:
-        """The filter with these coefficients, in the fewest states that keep it to about 1e-10."""
+        """The filter with these coefficients, in the fewest states that keep it to about 1e-9."""
         if len(self.pairs) == 0:
             return Filter(coefficients)
         head, tail = coefficients[: self.taps], coefficients[self.taps :]

@@ -152,23 +152,27 @@ class CausalPart(NamedTuple):
         """R/D, by zeros and poles."""
         return ratio((self.sections(),), (self.denominator,))
 
-    def sections(self) -> Filter:
-        """R by its zeros, those of a state space, where the coefficients would lose what roots in a cluster hold.
-
-        The states are the last T inputs, and those that ξ begins.
-        """
+    def system(self) -> tuple[Array, Array, Array, float]:
+        """A, B, C and D: the states are the last T inputs, and those that ξ begins."""
         last, n = len(self.samples) - 1, len(self.a)
-        pencil = np.zeros((last + n + 1, last + n + 1))
-        pencil[:last, :last] = np.eye(last, k=-1)
-        pencil[last:-1, last:-1] = self.a
-        pencil[last:-1, last - 1] = self.state  # with no past inputs it is the input itself, in the last column
-        pencil[: min(last, 1), -1] = 1.0
-        pencil[-1] = np.concatenate([self.samples[1:], self.c, self.samples[:1]])
-        identity = np.diag(np.append(np.ones(last + n), 0.0))
+        a, b = np.zeros((last + n, last + n)), np.zeros(last + n)
+        a[:last, :last] = np.eye(last, k=-1)
+        a[last:, last:] = self.a
+        if last:
+            a[last:, last - 1], b[0] = self.state, 1.0
+        else:
+            b[:] = self.state  # with no past inputs it is the input itself
+        return a, b, np.concatenate([self.samples[1:], self.c]), float(self.samples[0])
+
+    def sections(self) -> Filter:
+        """R by its zeros, those of a state space, where the coefficients would lose what roots in a cluster hold."""
+        a, b, c, d = self.system()
+        pencil = np.block([[a, b[:, None]], [c, d]])
+        identity = np.diag(np.append(np.ones(len(a)), 0.0))
         above, below = linalg.eigvals(pencil, identity, homogeneous_eigvals=True)
         finite = np.abs(below) > _INFINITE * np.abs(above)
         zeros = in_pairs(above[finite] / below[finite])
-        delay = np.append(np.zeros(last + n - len(zeros)), 1.0)
+        delay = np.append(np.zeros(len(a) - len(zeros)), 1.0)
         monic = Filter.from_zpk(zeros, np.zeros(len(zeros)), 1.0) * Filter(delay)
         loudest = fft_angles(1024)[np.argmax(np.abs(self.response(fft_angles(1024))))]
         gain = self.response(loudest) * self.denominator.response(loudest) / monic.response(loudest)
