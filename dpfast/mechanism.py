@@ -294,20 +294,9 @@ class Mechanism:
             Above 0: the power of u - mean, averaged over time.
         """
         mean_square = _validate.number("mean_square", mean_square, above=0)
-        receiver = self.receiver
-        if isinstance(receiver, DecisionFeedback):
+        if isinstance(self.receiver, DecisionFeedback):
             return None
-        filters = self.target, self.prefilter, *receiver.filters()
-
-        def distortion(omega: Array) -> Array:
-            wanted = self.target.response(omega) * np.exp(-1j * (receiver.lag or 0) * omega)
-            return np.abs(wanted - receiver.response(omega) * self.prefilter.response(omega))
-
-        n = fft_points(sum(x.order for x in filters) + (receiver.lag or 0))
-        uniform = distortion(np.linspace(0, np.pi, n // 2 + 1))
-        worst = largest_gain(distortion, np.concatenate([x.poles for x in filters]), uniform)
-        grid = _grid(*filters)
-        return mean_square * worst**2 + self.noise_std**2 * grid.mean(np.abs(receiver.response(grid.omega)) ** 2)
+        return worst_mse(self.target, mean_square, self.prefilter, self.noise_std, self.receiver)
 
     @property
     def ideal_rmse(self) -> float | None:
@@ -402,6 +391,22 @@ def linear_mse(
     wanted = target.response(omega) * np.exp(-1j * (receiver.lag or 0) * omega)
     distortion = model.psd(omega) * np.abs(wanted - h * prefilter.response(omega)) ** 2
     return grid.mean(distortion) + noise_std**2 * grid.mean(np.abs(h) ** 2)
+
+
+def worst_mse(
+    target: Filter, mean_square: float, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
+) -> float:
+    """mean_square · ‖e^{-iωD} F - H G‖∞² + σ² <|H|²>, rounded up."""
+    filters, lag = (target, prefilter, *receiver.filters()), receiver.lag or 0
+
+    def distortion(omega: Array) -> Array:
+        wanted = target.response(omega) * np.exp(-1j * lag * omega)
+        return np.abs(wanted - receiver.response(omega) * prefilter.response(omega))
+
+    uniform = distortion(np.linspace(0, np.pi, fft_points(lag + sum(x.order for x in filters)) // 2 + 1))
+    worst = largest_gain(distortion, np.concatenate([x.poles for x in filters]), uniform)
+    grid = _grid(*filters)
+    return mean_square * worst**2 + noise_std**2 * grid.mean(np.abs(receiver.response(grid.omega)) ** 2)
 
 
 def _grid(*filters: Filter) -> Grid:

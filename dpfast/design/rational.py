@@ -7,23 +7,27 @@ D = 1 + c₁z⁻¹ + c₂z⁻² the functions √((1 - c₂) D(±1)/2) (1 ± z�
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from dpfast._validate import Array
 from dpfast.design.prefilter import Problem
 from dpfast.design.wiener import CausalPart
 from dpfast.filters import MAX_POLE_RADIUS, Filter
 from dpfast.quadrature import ON_CIRCLE
+from dpfast.roots import in_pairs
 from dpfast.sections import cascade_response, section_roots
 
 Complex = NDArray[np.complex128]
 _EXACT = 1e-9  # bound of what is left out of a filter, relative to its largest coefficient
 _DENSITY = 3.0  # poles (pairs, off the real axis) for every halving of the distance to the circle
 _WIDEST = 0.5  # a root further from the circle needs no poles of its own
+_PER_KINK = 3.0
 _SPARE_TAPS = 8
 _TAPS_PER_TAP = 2.5
 
@@ -60,11 +64,32 @@ class Basis:
         """The filter with these coefficients, in the fewest states that keep it to about 1e-9."""
         if len(self.pairs) == 0:
             return Filter(coefficients)
-        head, tail = coefficients[: self.taps], coefficients[self.taps :]
-        a, b = self.state_space()
         scale = float(np.abs(coefficients).max()) or 1.0
-        part = CausalPart(head / scale, a, b[:, None], tail / scale, b, Filter([1.0]))
-        return part.reduced(_EXACT).filter() * scale
+        return self._part(coefficients / scale).reduced(_EXACT).filter() * scale
+
+    def root_filter(self, coefficients: Array) -> Filter:
+        """The minimum-phase R with |R|² the real part of the response of these coefficients, which is positive.
+
+        R has the poles of the basis, and the zeros inside of the circle of X(z) + X(1/z): those of a state space.
+        """
+        a, b, c, d = self._part(coefficients).system()
+        n = len(a)
+        now, later = np.zeros((2 * n + 1, 2 * n + 1)), np.zeros((2 * n + 1, 2 * n + 1))
+        now[:n, :n], now[:n, -1], later[:n, :n] = a, b, np.eye(n)
+        now[n:-1, n:-1], now[n:-1, -1], later[n:-1, n:-1] = np.eye(n), -c, a.T
+        now[-1, :n], now[-1, -1], later[-1, n:-1] = c, 2 * d, -b
+        above, below = linalg.eigvals(now, later, homogeneous_eigvals=True)
+        inside = np.abs(above) < np.abs(below)
+        zeros = in_pairs(above[inside] / below[inside])
+        filter = Filter.from_zpk(zeros, np.append(self.poles, np.zeros(n - len(self.poles))), 1.0)
+        omega = np.array([0.0, np.pi / 2, np.pi])
+        power = (self.response(omega) @ coefficients).real
+        best = int(np.argmax(power))
+        return filter * math.sqrt(power[best] / np.abs(filter.response(omega[best])) ** 2)
+
+    def _part(self, coefficients: Array) -> CausalPart:
+        a, b = self.state_space()
+        return CausalPart(coefficients[: self.taps], a, b[:, None], coefficients[self.taps :], b, Filter([1.0]))
 
     def state_space(self) -> tuple[Array, Array]:
         """A and B, (zI - A)⁻¹B being z⁻¹ times the functions of the pairs; AAᵀ + BBᵀ = I: a cascade of all-passes."""
@@ -86,18 +111,30 @@ def _norms(c1: float, c2: float) -> tuple[float, float]:
     return math.sqrt((1 - c2) * (1 + c1 + c2) / 2), math.sqrt((1 - c2) * (1 - c1 + c2) / 2)
 
 
-def basis_for(problem: Problem, lag: int, density: float = _DENSITY) -> Basis:
-    """The functions that an optimal response of a lag is made of, to about 1e-6 of its error.
+def basis_for(problem: Problem, lag: int, richness: float = 1.0, kinks: tuple[float, ...] = ()) -> Basis:
+    """The functions that an optimal response of a lag is made of: of richness 1 to about 1e-6 of its error.
 
     Taps: the lag, and two and a half for every tap of the target, whose zeros on the circle make a response decay
-    slowly. Poles: on a ladder from every pole of the target and every root of the spectrum into the disk, `density` of
-    them for every octave of the distance to the circle.
+    slowly. Poles: on a ladder from every pole of the target and every root of the spectrum into the disk, three of them
+    for every octave of the distance to the circle. `richness` multiplies both numbers. At the angles of kinks: n pairs
+    down to the distance exp(-π√n), as for the best rational approximation of |x| (Newman 1964, Stahl 1993).
     """
-    taps = lag + math.ceil(_TAPS_PER_TAP * len(problem.target.b)) + _SPARE_TAPS
+    taps = lag + math.ceil(richness * (_TAPS_PER_TAP * len(problem.target.b) + _SPARE_TAPS))
     roots = problem.target.poles
     if problem.model is not None:
         roots = np.concatenate([roots, problem.model.shaping.poles, problem.model.shaping.zeros])
-    return Basis(taps, np.array([pair for end in _ends(roots) for pair in _ladder(*end, density)]))
+    per_kink = math.ceil(richness * _PER_KINK)
+    ladders = [_ladder(*end, math.ceil(-richness * _DENSITY * math.log2(end[1]))) for end in _ends(roots)]
+    ladders += [_ladder(angle, math.exp(-math.pi * math.sqrt(per_kink)), per_kink) for angle in kinks]
+    return Basis(taps, np.array(list(itertools.chain(*ladders))))
+
+
+def reduced(filter: Filter, negligible: float) -> Filter:
+    """The filter in the fewest states that change it by `negligible` of its largest gain and Hankel values."""
+    scale = filter.hinf_norm()
+    a, b, c, d = filter.state_space()
+    part = CausalPart(d[0] / scale, a, b, c[0] / scale, b[:, 0], Filter([1.0]))
+    return part.reduced(negligible).filter() * scale
 
 
 def _ends(roots: Complex) -> list[tuple[float, float]]:
@@ -114,9 +151,9 @@ def _ends(roots: Complex) -> list[tuple[float, float]]:
     return found
 
 
-def _ladder(angle: float, distance: float, density: float) -> list[tuple[float, float]]:
-    """Pairs (c₁, c₂) of poles at distances from the given one to 1; at the angles 0 and π of two real ones each."""
-    n, side = math.ceil(-density * math.log2(distance)), math.cos(angle)
+def _ladder(angle: float, distance: float, n: int) -> list[tuple[float, float]]:
+    """Pairs (c₁, c₂) of n poles at distances from the given one to 1; at the angles 0 and π of two real ones each."""
+    side = math.cos(angle)
     if abs(side) == 1:
         radius = side * (1 - np.geomspace(distance, 1, n + n % 2))
         return [(-(p + q), p * q) for p, q in zip(radius[::2], radius[1::2], strict=True)]

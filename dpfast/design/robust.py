@@ -1,0 +1,286 @@
+r"""The best mechanism for every input of a mean square, whatever its spectrum.
+
+min over K = HG of V ‖e^{-iωD}F - K‖∞² + c² <|K|>², V the mean square: by Cauchy-Schwarz the noise behind the best G and H
+with HG = K is c²<|K|>², and a sinusoid at the worst frequency makes the rest. The smoother has a closed form; a finite
+lag is a cone program, and so is the rational response that realises the smoother.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast import _validate
+from dpfast._validate import Array
+from dpfast.design.certificate import lower_bound
+from dpfast.design.inputs import check_inputs, check_one_event, check_tolerance
+from dpfast.design.prefilter import Problem, RobustFilling, noise_cost, robust_filling, shape_objective
+from dpfast.design.programs import solve
+from dpfast.design.rational import Basis, basis_for, reduced
+from dpfast.errors import ToleranceWarning, warn
+from dpfast.filters import Filter, ratio
+from dpfast.mechanism import LinearReceiver, Mechanism, Smoother, worst_mse
+from dpfast.peaks import fft_points, largest_gain
+from dpfast.privacy import Privacy
+from dpfast.quadrature import Grid
+from dpfast.realize import realize
+
+Complex = NDArray[np.complex128]
+_RICHNESS = 2.0  # of the basis at a finite lag: |E| is flat on a band, which takes more functions than least squares
+_GROWTH = (1 / 3, 1 / 2, 2 / 3, 1.0, 4 / 3, 2.0, 3.0)  # richness of the smoother's, until the tolerance is reached
+_REDUCTIONS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+_LEAST_GUESS = 1e-2  # of the mean of |F|
+_FOR_THE_PREFILTER, _FOR_THE_PRODUCT = 0.75, 0.5  # of the tolerance
+_POSITIVE = 1e-2  # of the tolerance: <|K|> where the smoother's is zero, so that |R|² has a factor
+_FINER = 4
+_SOLVER = "CLARABEL"
+
+
+def robust(
+    target: Filter,
+    privacy: Privacy,
+    *,
+    mean_square: float,
+    lag: int | None = None,
+    tolerance: float = 1e-3,
+    name: str | None = None,
+) -> Mechanism:
+    r"""The mechanism that is best for the worst input of a given power: no other statistics are needed.
+
+    Whatever the input, as long as its mean square is at most `mean_square`, the stationary MSE is at most
+    ``predicted_mse``; and no linear mechanism of this lag can promise less than ``lower_bound_mse``.
+
+    Model
+    -----
+    Minimise V ‖e^{-iωD}F - HG‖∞² + c²‖G‖₂²‖H‖₂², V the mean square of u about zero. Smoother: HG = F (1 - τ/|F|)₊ with τ
+    from a scalar equation, realised as F|R|² with a rational R. Finite lag: a cone program for K = HG in a rational
+    basis, |G|² ∝ |K|, and H = K/G in as few states as the tolerance allows. For V → ∞ it is zero forcing.
+
+    Parameters
+    ----------
+    target : Filter
+        F.
+    privacy : Privacy
+        For one event: the sensitivity to several is not a multiple of the norm of G.
+    mean_square : float
+        V, above 0: bound of the time average of u². (Subtract a public level from u first, if it has one.)
+    lag : int or None
+        Delay of the estimate in samples; None for the smoother.
+    tolerance : float
+        Relative excess of the worst MSE over the ideal that the realisation may cost.
+    name : str, optional
+
+    Returns
+    -------
+    Mechanism
+        Its ``mean_square`` is V, and its figures are worst cases. ``ideal_mse``: the closed form of the smoother, or
+        what the cone program reaches (its K, over all frequencies). ``lower_bound_mse``: the closed form too, or the
+        larger of that and a dual feasible point, which bounds every causal K of this lag, evaluated on a grid finer
+        than the program's.
+
+    Raises
+    ------
+    ValueError
+        For lag < 0 or mean_square ≤ 0.
+    DesignError
+        Where the target is zero, for several events, or where the solver fails.
+
+    Warns
+    -----
+    ToleranceWarning
+        Where the tolerance is not reached.
+
+    Notes
+    -----
+    *Privacy.* The noise is that of the sensitivity of the realised G. The guarantee does not depend on `mean_square`;
+    the error does.
+
+    Examples
+    --------
+    >>> privacy = Privacy(np.log(3), 0.05, calibration="paper")
+    >>> mechanism = robust(Filter([1, 0.995], [1, -0.995]), privacy, mean_square=0.25)
+    >>> round(mechanism.ideal_rmse, 3), mechanism.predicted_mse < mechanism.ideal_mse * 1.001
+    (5.177, True)
+    """
+    check_inputs(target, privacy)
+    check_one_event(privacy)
+    mean_square = _validate.number("mean_square", mean_square, above=0)
+    lag = None if lag is None else _validate.lag(lag)
+    name = name or ("robust smoother" if lag is None else f"robust lag {lag}")
+    design = _Design(Problem(target, None, noise_cost(privacy, None)), mean_square, check_tolerance(tolerance))
+    filling = robust_filling(design.problem, mean_square)
+    found = _smoother(design, filling) if lag is None else _causal(design, filling, lag)
+    mechanism = Mechanism(
+        name, target, privacy, None, found.prefilter, found.receiver, found.ideal, found.bound, mean_square
+    )
+    assert mechanism.predicted_mse is not None
+    if mechanism.predicted_mse > found.ideal * (1 + tolerance):
+        warn(
+            f"the realised filters have a worst MSE {mechanism.predicted_mse / found.ideal - 1:.2g} (relative) above "
+            f"the ideal, tolerance is {tolerance:g}: raise tolerance",
+            ToleranceWarning,
+        )
+    return mechanism
+
+
+class _Found(NamedTuple):
+    prefilter: Filter
+    receiver: LinearReceiver | Smoother
+    ideal: float
+    bound: float
+
+
+class _Design(NamedTuple):
+    """What is asked for."""
+
+    problem: Problem
+    mean_square: float
+    tolerance: float
+
+    def worst(self, largest: float, noise: float) -> float:
+        """V ‖E‖∞² + c² · noise."""
+        return self.mean_square * largest**2 + self.problem.cost * noise
+
+    def prefilter(self, product: Callable[[Array], Array], poles: Complex, largest: float, ideal: float) -> Filter:
+        """G for |HG| = product, whose noise leaves a part of the tolerance to the receiver."""
+        problem = self.problem
+
+        def excess(g: Filter) -> float:
+            grid = problem.grid(np.concatenate([poles, g.poles, g.zeros]), g.order)
+            power = np.abs(g.response(grid.omega)) ** 2
+            noise = grid.mean(power) * grid.mean(product(grid.omega) ** 2 / power)
+            return self.worst(largest, noise) / ideal - 1
+
+        objective = shape_objective(problem, product, problem.detail())
+        return realize(objective, tolerance=_FOR_THE_PREFILTER * self.tolerance, excess=excess)
+
+
+# --- finite lag -----------------------------------------------------------------------------------
+
+
+def _causal(design: _Design, filling: RobustFilling, lag: int) -> _Found:
+    problem, target = design.problem, design.problem.target
+    basis = basis_for(problem, lag, _RICHNESS)
+    grid = problem.grid(basis.poles, basis.taps // 2)
+    wanted = target.response(grid.omega) * np.exp(-1j * lag * grid.omega)
+    product = basis.filter(_least_worst(design, grid, wanted, basis.response(grid.omega)))
+    poles = np.concatenate([target.poles, product.poles])
+
+    def error(omega: Array) -> Array:
+        return np.abs(target.response(omega) * np.exp(-1j * lag * omega) - product.response(omega))
+
+    def gain(omega: Array) -> Array:
+        return np.abs(product.response(omega))
+
+    largest = _largest(error, poles, target.order + product.order + lag)
+    fine = problem.grid(poles, product.order)
+    ideal = design.worst(largest, fine.mean(gain(fine.omega)) ** 2)
+    prefilter = design.prefilter(gain, poles, largest, ideal)
+    whole = ratio((product.numerator, prefilter.denominator), (product.denominator, prefilter.numerator))
+    receiver = _fewest_states(design, prefilter, LinearReceiver(whole, target, 0.0, lag), ideal)
+    bound = lower_bound(problem, design.mean_square, lag, basis, _SOLVER)
+    return _Found(prefilter, receiver, ideal, max(bound, filling.mse))
+
+
+def _fewest_states(design: _Design, prefilter: Filter, whole: LinearReceiver, ideal: float) -> LinearReceiver:
+    """The receiver, H reduced as far as the tolerance allows."""
+    noise_std = math.sqrt(design.problem.cost) * prefilter.h2_norm()
+    for negligible in _REDUCTIONS:
+        smaller = replace(whole, filter=reduced(whole.filter, negligible))
+        mse = worst_mse(whole.target, design.mean_square, prefilter, noise_std, smaller)
+        if mse <= ideal * (1 + design.tolerance):
+            return smaller
+    return whole
+
+
+# --- smoother -------------------------------------------------------------------------------------
+
+
+def _smoother(design: _Design, filling: RobustFilling) -> _Found:
+    """H = F|R|²/G, forward through F R/G and backward through R."""
+    problem, target = design.problem, design.problem.target
+    root, largest = _smoother_root(design, filling)
+
+    def product(omega: Array) -> Array:
+        return np.asarray(problem.gain(omega) * np.abs(root.response(omega)) ** 2)
+
+    prefilter = design.prefilter(product, np.concatenate([target.poles, root.poles]), largest, filling.mse)
+    forward = ratio(
+        (target.numerator, root.numerator, prefilter.denominator),
+        (target.denominator, root.denominator, prefilter.numerator),
+    )
+    return _Found(prefilter, Smoother(forward, root, target, 0.0), filling.mse, filling.mse)
+
+
+def _smoother_root(design: _Design, filling: RobustFilling) -> tuple[Filter, float]:
+    """R with |R|² near (1 - τ/|F|)₊, of as many functions as the tolerance takes, and sup|F|(1 - |R|²)."""
+    problem, least = design.problem, np.inf
+    for richness in _GROWTH:
+        basis = basis_for(problem, 0, richness, filling.cutoffs)
+        root = basis.root_filter(_passed_share(design, filling, basis))
+
+        def error(omega: Array, root: Filter = root) -> Array:
+            return np.asarray(problem.gain(omega) * np.abs(1 - np.abs(root.response(omega)) ** 2))
+
+        largest = _largest(error, np.concatenate([problem.target.poles, root.poles]), root.order + problem.degree)
+        grid = problem.grid(root.poles, basis.taps, filling.cutoffs)
+        passed = grid.mean(problem.gain(grid.omega) * np.abs(root.response(grid.omega)) ** 2)
+        worst = design.worst(largest, passed**2)
+        if worst < least:
+            least, best = worst, (root, largest)
+        if least <= filling.mse * (1 + design.tolerance * _FOR_THE_PRODUCT):
+            break
+    return best
+
+
+def _passed_share(design: _Design, filling: RobustFilling, basis: Basis) -> Array:
+    """Coefficients of the function whose real part is |R|² = K/F, above zero at all angles."""
+    problem = design.problem
+    grid, fine, finest = (problem.grid(basis.poles, n * basis.taps, filling.cutoffs) for n in (1, _FINER, _FINER**2))
+    share, gain = basis.response(grid.omega).real, problem.gain(grid.omega)
+    least = _POSITIVE * design.tolerance * filling.passed / grid.mean(gain)
+    everywhere = basis.response(fine.omega).real
+    found = _least_worst(design, grid, gain, share * gain[:, None], lambda x: everywhere @ x >= least)
+    found[0] += max(0.0, least / 2 - float((basis.response(finest.omega).real @ found).min()))
+    return found
+
+
+# --- the cone program -----------------------------------------------------------------------------
+
+
+def _least_worst(
+    design: _Design, grid: Grid, wanted: Any, functions: Any, constraint: Callable[[Any], Any] | None = None
+) -> Array:
+    """Coefficients of K with the least V sup|wanted - K|² + c²<|K|>², on a grid; values real or complex."""
+    import cvxpy as cp
+
+    size = np.abs(wanted)
+    mean = grid.mean(size)
+    level = math.sqrt(design.problem.cost / design.mean_square) * mean  # the error alone is then as large as zero forcing
+    guess = np.maximum(size, _LEAST_GUESS * mean)
+    scale = mean / math.sqrt(grid.mean(np.abs(functions[:, 0]) ** 2))
+    x, gain, largest = cp.Variable(functions.shape[1]), cp.Variable(len(size)), cp.Variable()
+
+    def parts(values: Any) -> list[Any]:
+        return [values.real, values.imag] if np.iscomplexobj(values) else [values]
+
+    error = [w - f @ x for w, f in zip(parts(wanted / level), parts(functions * (scale / level)), strict=True)]
+    product = [f @ x for f in parts(functions * (scale / guess[:, None]))]
+    cones = [
+        cp.SOC(cp.multiply(np.ones(len(size)), largest), cp.vstack(error), axis=0),
+        cp.SOC(gain, cp.vstack(product), axis=0),
+    ]
+    value = cp.square(largest) + cp.square((grid.weights * guess / mean) @ gain)
+    more = [] if constraint is None else [constraint(scale * x)]
+    solve(cp.Problem(cp.Minimize(value), [*cones, *more]), _SOLVER, roughly=True)
+    return np.asarray(x.value) * scale
+
+
+def _largest(error: Callable[[Array], Array], poles: Complex, order: int) -> float:
+    """sup of an error over all frequencies."""
+    return largest_gain(error, poles, error(np.linspace(0, np.pi, fft_points(order) // 2 + 1)))
