@@ -60,6 +60,15 @@ class Basis:
             before = before * cascade_response(np.array([[c2, c1, 1, 1, c1, c2]]), z)
         return np.column_stack(columns)
 
+    def with_poles(self, poles: Complex) -> Basis:
+        """The basis with two more functions for every pair of given poles."""
+        real = poles[poles.imag == 0].real
+        couples = np.append(real, np.zeros(len(real) % 2)).reshape(-1, 2)
+        above = poles[poles.imag > 0]
+        more = [*np.column_stack([-couples.sum(axis=1), couples.prod(axis=1)])]
+        more += [*np.column_stack([-2 * above.real, np.abs(above) ** 2])]
+        return Basis(self.taps, np.array([*self.pairs, *more]))
+
     def filter(self, coefficients: Array) -> Filter:
         """The filter with these coefficients, in the fewest states that keep it to about 1e-9."""
         if len(self.pairs) == 0:
@@ -127,14 +136,6 @@ def basis_for(problem: Problem, lag: int, richness: float = 1.0, kinks: tuple[fl
     ladders = [_ladder(*end, math.ceil(-richness * _DENSITY * math.log2(end[1]))) for end in _ends(roots)]
     ladders += [_ladder(angle, math.exp(-math.pi * math.sqrt(per_kink)), per_kink) for angle in kinks]
     return Basis(taps, np.array(list(itertools.chain(*ladders))))
-
-
-def reduced(filter: Filter, negligible: float) -> Filter:
-    """The filter in the fewest states that change it by `negligible` of its largest gain and Hankel values."""
-    scale = filter.hinf_norm()
-    a, b, c, d = filter.state_space()
-    part = CausalPart(d[0] / scale, a, b, c[0] / scale, b[:, 0], Filter([1.0]))
-    return part.reduced(negligible).filter() * scale
 
 
 def _ends(roots: Complex) -> list[tuple[float, float]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from dpfast.design.certificate import lower_bound
 from dpfast.design.inputs import check_inputs, check_one_event, check_tolerance
 from dpfast.design.prefilter import Problem, RobustFilling, noise_cost, robust_filling, shape_objective
 from dpfast.design.programs import solve
-from dpfast.design.rational import Basis, basis_for, reduced
+from dpfast.design.rational import Basis, basis_for
 from dpfast.errors import ToleranceWarning, warn
 from dpfast.filters import Filter, ratio
 from dpfast.mechanism import LinearReceiver, Mechanism, Smoother, worst_mse
@@ -32,8 +31,7 @@ from dpfast.realize import realize
 
 Complex = NDArray[np.complex128]
 _RICHNESS = 2.0  # of the basis at a finite lag: |E| is flat on a band, which takes more functions than least squares
-_GROWTH = (1 / 3, 1 / 2, 2 / 3, 1.0, 4 / 3, 2.0, 3.0)  # richness of the smoother's, until the tolerance is reached
-_REDUCTIONS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+_GROWTH = (1 / 3, 1 / 2, 2 / 3, 1.0, 4 / 3, 2.0, 3.0)  # richness of what is realised, until the tolerance is reached
 _LEAST_GUESS = 1e-2  # of the mean of |F|
 _FOR_THE_PREFILTER, _FOR_THE_PRODUCT = 0.75, 0.5  # of the tolerance
 _POSITIVE = 1e-2  # of the tolerance: <|K|> where the smoother's is zero, so that |R|² has a factor
@@ -168,7 +166,7 @@ def _causal(design: _Design, filling: RobustFilling, lag: int) -> _Found:
     basis = basis_for(problem, lag, _RICHNESS)
     grid = problem.grid(basis.poles, basis.taps // 2)
     wanted = target.response(grid.omega) * np.exp(-1j * lag * grid.omega)
-    product = basis.filter(_least_worst(design, grid, wanted, basis.response(grid.omega)))
+    product = basis.filter(_least_worst(design, grid, wanted, basis.response(grid.omega), _product_noise))
     poles = np.concatenate([target.poles, product.poles])
 
     def error(omega: Array) -> Array:
@@ -181,21 +179,25 @@ def _causal(design: _Design, filling: RobustFilling, lag: int) -> _Found:
     fine = problem.grid(poles, product.order)
     ideal = design.worst(largest, fine.mean(gain(fine.omega)) ** 2)
     prefilter = design.prefilter(gain, poles, largest, ideal)
-    whole = ratio((product.numerator, prefilter.denominator), (product.denominator, prefilter.numerator))
-    receiver = _fewest_states(design, prefilter, LinearReceiver(whole, target, 0.0, lag), ideal)
+    receiver = LinearReceiver(_post_filter(design, prefilter, product, lag, ideal), target, 0.0, lag)
     bound = lower_bound(problem, design.mean_square, lag, basis, _SOLVER)
     return _Found(prefilter, receiver, ideal, max(bound, filling.mse))
 
 
-def _fewest_states(design: _Design, prefilter: Filter, whole: LinearReceiver, ideal: float) -> LinearReceiver:
-    """The receiver, H reduced as far as the tolerance allows."""
-    noise_std = math.sqrt(design.problem.cost) * prefilter.h2_norm()
-    for negligible in _REDUCTIONS:
-        smaller = replace(whole, filter=reduced(whole.filter, negligible))
-        mse = worst_mse(whole.target, design.mean_square, prefilter, noise_std, smaller)
+def _post_filter(design: _Design, prefilter: Filter, product: Filter, lag: int, ideal: float) -> Filter:
+    """H behind a given G: the best of as many functions as the tolerance takes, K/G at the most."""
+    problem, target = design.problem, design.problem.target
+    noise_std = math.sqrt(problem.cost) * prefilter.h2_norm()
+    for richness in _GROWTH:
+        basis = basis_for(problem, lag, richness).with_poles(prefilter.zeros)
+        grid = problem.grid(np.concatenate([basis.poles, prefilter.poles]), basis.taps // 2)
+        wanted = target.response(grid.omega) * np.exp(-1j * lag * grid.omega)
+        functions = basis.response(grid.omega) * prefilter.response(grid.omega)[:, None]
+        h = basis.filter(_least_worst(design, grid, wanted, functions, _receiver_noise))
+        mse = worst_mse(target, design.mean_square, prefilter, noise_std, LinearReceiver(h, target, 0.0, lag))
         if mse <= ideal * (1 + design.tolerance):
-            return smaller
-    return whole
+            return h
+    return ratio((product.numerator, prefilter.denominator), (product.denominator, prefilter.numerator))
 
 
 # --- smoother -------------------------------------------------------------------------------------
@@ -243,9 +245,10 @@ def _passed_share(design: _Design, filling: RobustFilling, basis: Basis) -> Arra
     problem = design.problem
     grid, fine, finest = (problem.grid(basis.poles, n * basis.taps, filling.cutoffs) for n in (1, _FINER, _FINER**2))
     share, gain = basis.response(grid.omega).real, problem.gain(grid.omega)
-    least = _POSITIVE * design.tolerance * filling.passed / grid.mean(gain)
-    everywhere = basis.response(fine.omega).real
-    found = _least_worst(design, grid, gain, share * gain[:, None], lambda x: everywhere @ x >= least)
+    mean, everywhere = grid.mean(gain), basis.response(fine.omega).real
+    least = _POSITIVE * design.tolerance * filling.passed / mean
+    functions = share * (gain / mean)[:, None]
+    found = _least_worst(design, grid, gain, functions, _product_noise, lambda x: everywhere @ x >= least) / mean
     found[0] += max(0.0, least / 2 - float((basis.response(finest.omega).real @ found).min()))
     return found
 
@@ -254,31 +257,43 @@ def _passed_share(design: _Design, filling: RobustFilling, basis: Basis) -> Arra
 
 
 def _least_worst(
-    design: _Design, grid: Grid, wanted: Any, functions: Any, constraint: Callable[[Any], Any] | None = None
+    design: _Design,
+    grid: Grid,
+    wanted: Any,
+    functions: Any,
+    noise: Callable[[Any, Grid, Any, Any], tuple[Any, list[Any]]],
+    constraint: Callable[[Any], Any] | None = None,
 ) -> Array:
-    """Coefficients of K with the least V sup|wanted - K|² + c²<|K|>², on a grid; values real or complex."""
+    """Coefficients x with the least V sup|wanted - functions · x|² + c² · noise², on a grid; values real or complex."""
     import cvxpy as cp
 
-    size = np.abs(wanted)
-    mean = grid.mean(size)
-    level = math.sqrt(design.problem.cost / design.mean_square) * mean  # the error alone is then as large as zero forcing
-    guess = np.maximum(size, _LEAST_GUESS * mean)
-    scale = mean / math.sqrt(grid.mean(np.abs(functions[:, 0]) ** 2))
-    x, gain, largest = cp.Variable(functions.shape[1]), cp.Variable(len(size)), cp.Variable()
+    mean = grid.mean(np.abs(wanted))
+    level = math.sqrt(design.problem.cost / design.mean_square) * mean  # as bad as the noise of zero forcing
+    x, largest = cp.Variable(functions.shape[1]), cp.Variable()
+    error = [w / level - f @ x for w, f in zip(_parts(wanted), _parts(functions * (mean / level)), strict=True)]
+    cones = [cp.SOC(cp.multiply(np.ones(len(wanted)), largest), cp.vstack(error), axis=0)]
+    root, more = noise(cp, grid, functions, x)
+    cones += more if constraint is None else [*more, constraint(x)]
+    solve(cp.Problem(cp.Minimize(cp.square(largest) + cp.square(root)), cones), _SOLVER, roughly=True)
+    return np.asarray(x.value) * mean
 
-    def parts(values: Any) -> list[Any]:
-        return [values.real, values.imag] if np.iscomplexobj(values) else [values]
 
-    error = [w - f @ x for w, f in zip(parts(wanted / level), parts(functions * (scale / level)), strict=True)]
-    product = [f @ x for f in parts(functions * (scale / guess[:, None]))]
-    cones = [
-        cp.SOC(cp.multiply(np.ones(len(size)), largest), cp.vstack(error), axis=0),
-        cp.SOC(gain, cp.vstack(product), axis=0),
-    ]
-    value = cp.square(largest) + cp.square((grid.weights * guess / mean) @ gain)
-    more = [] if constraint is None else [constraint(scale * x)]
-    solve(cp.Problem(cp.Minimize(value), [*cones, *more]), _SOLVER, roughly=True)
-    return np.asarray(x.value) * scale
+def _product_noise(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
+    """<|K|>, that of the best G and H, with the cones that it takes."""
+    size = np.abs(functions).max(axis=1)
+    guess = np.maximum(size, _LEAST_GUESS * grid.mean(size))
+    gain = cp.Variable(len(guess))
+    product = cp.vstack([part @ x for part in _parts(functions / guess[:, None])])
+    return (grid.weights * guess) @ gain, [cp.SOC(gain, product, axis=0)]
+
+
+def _receiver_noise(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
+    """‖H‖₂ in an orthonormal basis, behind a G of unit norm."""
+    return cp.norm(x), []
+
+
+def _parts(values: Any) -> list[Any]:
+    return [values.real, values.imag] if np.iscomplexobj(values) else [values]
 
 
 def _largest(error: Callable[[Array], Array], poles: Complex, order: int) -> float:
