@@ -140,8 +140,9 @@ class CausalPart(NamedTuple):
         return self._replace(a=into @ self.a @ out, b=into @ self.b, c=self.c @ out, state=into @ self.state)
 
     def reduced(self, negligible: float) -> CausalPart:
-        """What is left when ξ is the only input: the fewest states, their poles the only ones of D."""
-        into, out = balanced(self.a, self.state[:, None], self.c[None], negligible)
+        """X itself in the fewest states that change it by at most `negligible`, their poles the only ones of D."""
+        scale = float(np.linalg.norm(self.c)) or 1.0  # so that the Hankel values sum to about one
+        into, out = balanced(self.a, self.state[:, None], self.c[None] / scale, negligible / scale)
         a, state = into @ self.a @ out, into @ self.state
         poles = in_pairs(linalg.eigvals(a))
         poles *= np.minimum(1, MAX_POLE_RADIUS / np.maximum(np.abs(poles), MAX_POLE_RADIUS))  # rounding moves them
