@@ -189,22 +189,22 @@ def feedback_water_filling(problem: Problem) -> WaterFilling:
 def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
     """The smoother that is best for the worst input of a mean square V: |K| = (|F| - τ)₊, K along F.
 
-    Every |F - K| up to τ is free once one is τ; V τ² + c² <(|F| - τ)₊>² is least where its slope is zero.
+    Every |F - K| up to τ is free once one is τ, which is where V τ² + c² <(|F| - τ)₊>² is least.
     """
 
     def margin(tau: float, omega: Array) -> Array:
         return problem.gain(omega) - tau
 
-    def slope(tau: float, grid: Grid) -> float:
-        above = margin(tau, grid.omega)
-        return mean_square * tau - problem.cost * grid.mean(np.maximum(above, 0)) * grid.mean(above > 0)
+    def worst(tau: float, grid: Grid) -> float:
+        return mean_square * tau**2 + problem.cost * grid.mean(np.maximum(margin(tau, grid.omega), 0)) ** 2
 
     def level(grid: Grid) -> float:
-        return _root(lambda tau: slope(tau, grid), 0.0, float(problem.gain(grid.omega).max()))
+        # not by its slope, which on a grid jumps where τ is the gain at a node
+        top = float(problem.gain(grid.omega).max())
+        return float(optimize.fminbound(worst, 0.0, top, args=(grid,), xtol=1e-10 * top))
 
     tau, grid, cutoffs = _refine(problem, level, margin)
-    passed = grid.mean(np.maximum(margin(tau, grid.omega), 0))
-    return RobustFilling(tau, passed, mean_square * tau**2 + problem.cost * passed**2, cutoffs)
+    return RobustFilling(tau, grid.mean(np.maximum(margin(tau, grid.omega), 0)), worst(tau, grid), cutoffs)
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:

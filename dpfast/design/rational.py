@@ -148,7 +148,7 @@ def basis_for(problem: Problem, lag: int, richness: float = 1.0, kinks: tuple[fl
     Taps: the lag, and two and a half for every tap of the target, whose zeros on the circle make a response decay
     slowly. Poles: on a ladder from every pole of the target and every root of the spectrum into the disk, three of them
     for every octave of the distance to the circle. `richness` multiplies both numbers. At the angles of kinks: n pairs
-    down to the distance exp(-π√n), as for the best rational approximation of |x| (Newman 1964, Stahl 1993).
+    down to exp(-π√n) of the widest distance, as for the best rational approximation of |x| (Newman 1964, Stahl 1993).
     """
     taps = lag + math.ceil(richness * (_TAPS_PER_TAP * len(problem.target.b) + _SPARE_TAPS))
     roots = problem.target.poles
@@ -156,7 +156,10 @@ def basis_for(problem: Problem, lag: int, richness: float = 1.0, kinks: tuple[fl
         roots = np.concatenate([roots, problem.model.shaping.poles, problem.model.shaping.zeros])
     per_kink = math.ceil(richness * _PER_KINK)
     ladders = [_ladder(*end, math.ceil(-richness * _DENSITY * math.log2(end[1]))) for end in _ends(roots)]
-    ladders += [_ladder(angle, math.exp(-math.pi * math.sqrt(per_kink)), per_kink) for angle in kinks]
+    narrow = math.exp(-math.pi * math.sqrt(per_kink))
+    for angle in kinks:
+        widest = min(angle, math.pi - angle, 1.0)
+        ladders.append(_ladder(angle, widest * narrow, per_kink, widest))
     return Basis(taps, np.array(list(itertools.chain(*ladders))))
 
 
@@ -174,10 +177,10 @@ def _ends(roots: Complex) -> list[tuple[float, float]]:
     return found
 
 
-def _ladder(angle: float, distance: float, n: int) -> list[tuple[float, float]]:
-    """Pairs (c₁, c₂) of n poles at distances from the given one to 1; at the angles 0 and π of two real ones each."""
+def _ladder(angle: float, distance: float, n: int, widest: float = 1.0) -> list[tuple[float, float]]:
+    """Pairs (c₁, c₂) of n poles at distances up to the widest; at the angles 0 and π of two real ones each."""
     side = math.cos(angle)
     if abs(side) == 1:
-        radius = side * (1 - np.geomspace(distance, 1, n + n % 2))
+        radius = side * (1 - np.geomspace(distance, widest, n + n % 2))
         return [(-(p + q), p * q) for p, q in zip(radius[::2], radius[1::2], strict=True)]
-    return [(-2 * r * side, r * r) for r in 1 - np.geomspace(distance, 1, n, endpoint=False)]
+    return [(-2 * r * side, r * r) for r in 1 - np.geomspace(distance, widest, n, endpoint=False)]
