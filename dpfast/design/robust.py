@@ -248,7 +248,7 @@ def _passed_share(design: _Design, filling: RobustFilling, basis: Basis) -> Arra
     mean, everywhere = grid.mean(gain), basis.response(fine.omega).real
     least = _POSITIVE * design.tolerance * filling.passed / mean
     functions = share * (gain / mean)[:, None]
-    found = _least_worst(design, grid, gain, functions, _product_noise, lambda x: everywhere @ x >= least) / mean
+    found = _least_worst(design, grid, gain, functions, _positive_noise, lambda x: everywhere @ x >= least) / mean
     found[0] += max(0.0, least / 2 - float((basis.response(finest.omega).real @ found).min()))
     return found
 
@@ -285,6 +285,11 @@ def _product_noise(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, li
     gain = cp.Variable(len(guess))
     product = cp.vstack([part @ x for part in _parts(functions / guess[:, None])])
     return (grid.weights * guess) @ gain, [cp.SOC(gain, product, axis=0)]
+
+
+def _positive_noise(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
+    """<|K|> where K is positive."""
+    return (grid.weights @ functions) @ x, []
 
 
 def _receiver_noise(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
