@@ -1,8 +1,10 @@
 """Publish filtered event streams under differential privacy, and know what accuracy it costs."""
 
 from dpfast.design.feedback import decision_feedback, ideal_feedback
+from dpfast.design.joint import JointProgram, JointVariables, optimal_program
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.design.programs import Program, feedback_program, lmmse_program
+from dpfast.design.robust import robust
 from dpfast.errors import (
     DataError,
     DesignError,
@@ -26,6 +28,8 @@ __all__ = [
     "DesignError",
     "Filter",
     "IndependentLevels",
+    "JointProgram",
+    "JointVariables",
     "MarkovChain",
     "Mechanism",
     "MissingExtraError",
@@ -45,6 +49,8 @@ __all__ = [
     "lmmse",
     "lmmse_program",
     "monte_carlo",
+    "optimal_program",
     "output_perturbation",
+    "robust",
     "zero_forcing",
 ]

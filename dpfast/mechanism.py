@@ -401,7 +401,7 @@ def worst_mse(
 
     def distortion(omega: Array) -> Array:
         wanted = target.response(omega) * np.exp(-1j * lag * omega)
-        return np.abs(wanted - receiver.response(omega) * prefilter.response(omega))
+        return np.asarray(np.abs(wanted - receiver.response(omega) * prefilter.response(omega)))
 
     uniform = distortion(np.linspace(0, np.pi, fft_points(lag + sum(x.order for x in filters)) // 2 + 1))
     worst = largest_gain(distortion, np.concatenate([x.poles for x in filters]), uniform)

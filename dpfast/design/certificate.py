@@ -2,8 +2,8 @@ r"""A lower bound of the worst MSE of every causal K of a lag, from a point that
 
 With F' = e^{-iωD}F: for every p and q on the circle whose causal parts are the same, every causal K and every V,
 V ‖F' - K‖∞² + c²<|K|>² ≥ 2 Re<p* F'> - <|p|>²/V - sup|q|²/c², since a² ≥ 2ab - b² for <p* (F' - K)> and for <q* K>, and
-<(q - p)* K> = 0. Here q - p is a strictly anticausal rational function: its coefficients are those of a cone program on a
-grid; p and q between its nodes are then the best that they allow, in closed form but for one angle.
+<(q - p)* K> = 0. Here q - p is a strictly anticausal rational function: its coefficients are those of a cone program
+on a grid; p and q between its nodes are then the best that they allow, in closed form but for one angle.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def lower_bound(problem: Problem, mean_square: float, lag: int, basis: Basis, so
         return np.asarray(problem.target.response(omega) * np.exp(-1j * lag * omega) / scale)
 
     def anticausal(omega: Array) -> Complex:
-        return (basis.response(omega) * np.exp(-1j * omega)[:, None]).conj()
+        return np.asarray((basis.response(omega) * np.exp(-1j * omega)[:, None]).conj())
 
     coefficients, largest, size = _solve(grid.weights, wanted(grid.omega), anticausal(grid.omega), weight, solver)
     f, a = wanted(fine.omega), anticausal(fine.omega) @ coefficients
@@ -43,7 +43,9 @@ def lower_bound(problem: Problem, mean_square: float, lag: int, basis: Basis, so
     return problem.cost * scale**2 * max(top, 0.0) ** 2 / bottom  # the best multiple of p and q
 
 
-def _solve(weights: Array, wanted: Complex, functions: Complex, weight: float, solver: str) -> tuple[Array, float, float]:
+def _solve(
+    weights: Array, wanted: Complex, functions: Complex, weight: float, solver: str
+) -> tuple[Array, float, float]:
     """Coefficients of q - p, sup|q| and <|p|>."""
     import cvxpy as cp
 
@@ -60,7 +62,7 @@ def _solve(weights: Array, wanted: Complex, functions: Complex, weight: float, s
 
 
 def _best(f: Complex, a: Complex, largest: float, weight: float) -> Complex:
-    """P that makes Re(p* f) - weight·|p| large where |p + a| ≤ largest: least, or p + a on the boundary at the best phase."""
+    """P with a large Re(p* f) - weight·|p| for |p + a| ≤ largest: the least, or the best with p + a on the boundary."""
 
     def value(p: Complex) -> Array:
         return np.asarray((p.conj() * f).real - weight * np.abs(p))

@@ -1,17 +1,17 @@
-r"""The best pair of prefilter and receiver of a lag as a second-order cone program: the place for constraints on both."""
+"""The best prefilter and receiver of a lag as a cone program: the place for constraints on both."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dpfast import _validate
 from dpfast._validate import Array
-from dpfast.design.prefilter import Problem, shape_objective, smoother_water_filling
+from dpfast.design.prefilter import Problem, WaterFilling, shape_objective, smoother_water_filling
 from dpfast.design.programs import floored, one_event, realize_both, solve
 from dpfast.design.rational import Basis, basis_for
 from dpfast.filters import Filter, ratio
@@ -20,7 +20,10 @@ from dpfast.models import Model
 from dpfast.privacy import Privacy
 from dpfast.quadrature import Grid
 
-_LEAST_GUESS = 1e-2  # of the mean of x
+Complex = NDArray[np.complex128]
+_LEAST_GUESS = 1e-2  # of the mean of x, or of h
+_FINER = 2  # a constraint makes ripples of the finest function, with peaks between nodes
+_CLOSE = 2e-3  # to a break: an edge of the panel beside it, so that its first node is 1e-5 away
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +119,8 @@ class JointProgram:
     def mechanism(self, *, tolerance: float = 1e-3, name: str | None = None) -> Mechanism:
         """The mechanism with a realised prefilter G and the receiver H = K/G.
 
-        Constraints on K = HG hold for it as in the program, to about 1e-9 of the largest gain (between the nodes of
-        the grid: as far as the grid resolves K); constraints on G, on H alone and on the noise hold to what
-        `tolerance` leaves, see :meth:`prefilter`.
+        Constraints on K = HG hold for it as in the program, to about 1e-8 of the largest gain. Those on G, on H alone
+        and on the noise hold to what `tolerance` leaves, see :meth:`prefilter`.
 
         Parameters
         ----------
@@ -133,9 +135,7 @@ class JointProgram:
         target, model = self._problem.target, self._problem.model
         assert model is not None
         prefilter = self.prefilter(tolerance=tolerance)
-        post = ratio(
-            (self.product.numerator, prefilter.denominator), (self.product.denominator, prefilter.numerator)
-        )
+        post = ratio((self.product.numerator, prefilter.denominator), (self.product.denominator, prefilter.numerator))
         receiver = LinearReceiver(post, target, model.mean, self.lag)
         name = name or f"optimal program lag {self.lag}"
         return Mechanism(name, target, self._privacy, model, prefilter, receiver, self.mse)
@@ -175,7 +175,7 @@ def optimal_program(
         K is an FIR of so many taps.
     constraints : callable, optional
         :class:`JointVariables` → list of cvxpy constraints. A causal K that is not zero is zero on no band: bound its
-        gain from above instead. They hold at the angles ``omega``, and between them as far as these resolve K.
+        gain from above instead. They hold at the angles ``omega``; between these a gain may be larger by about 0.2 %.
     breaks : array_like
         Angles in [0, π] at which a constraint begins or ends: the grid is fine on both sides of them.
     solver : str
@@ -214,54 +214,98 @@ def optimal_program(
         raise _validate.fail("breaks", "angles in [0, π]", breaks)
     lag = _validate.lag(lag)
     basis = basis_for(problem, lag) if taps is None else Basis(_validate.integer("taps", taps, 1), np.empty((0, 2)))
-    import cvxpy as cp
-
-    grid = problem.grid(basis.poles, basis.taps // 2, tuple(angles))
-    omega, water = grid.omega, smoother_water_filling(problem)
-    flat, wanted = problem.gain(omega), target.response(omega) * np.exp(-1j * lag * omega)
-    psd, functions = problem.psd(omega), basis.response(omega)
-
-    # variables are ratios to guesses: solvers want numbers of like size
-    guess = np.maximum(np.maximum(water.x(omega), flat / grid.mean(flat)), _LEAST_GUESS)
-    norm = grid.mean(psd * flat * guess) / (grid.mean(psd * guess**2) + problem.cost)  # of K = norm · guess
-    coefficients = cp.Variable(basis.size)
-    x, h = cp.Variable(len(omega), nonneg=True), cp.Variable(len(omega), nonneg=True)
-    scaled = functions / guess[:, None]
-    real, imag = scaled.real @ coefficients, scaled.imag @ coefficients
-    product = cp.SOC(x + h, cp.vstack([2 * real, 2 * imag, x - h]), axis=0)
-
-    root = np.sqrt(grid.weights * psd / water.mse)
-    noise = problem.cost * norm**2 / water.mse * (grid.weights * guess) @ h
-    distortion = _squares(cp, root[:, None] * functions * norm, root * wanted, coefficients)
-    variables = JointVariables(
-        omega,
-        x=cp.multiply(guess, x),
-        h=cp.multiply(norm**2 * guess, h),
-        real=cp.multiply(norm * guess, real),
-        imag=cp.multiply(norm * guess, imag),
-        gain=cp.multiply(norm * guess, cp.norm(cp.vstack([real, imag]), 2, axis=0)),
-        noise_mse=water.mse * noise,
-        distortion_mse=water.mse * distortion,
-    )
-    more = constraints(variables) if constraints else []
-    solve(cp.Problem(cp.Minimize(distortion + noise), [product, (grid.weights * guess) @ x == 1, *more]), solver)
-    found = np.asarray(coefficients.value) * norm
-    values = functions @ found
+    degree = basis.taps // 2 if constraints is None else _FINER * basis.size
+    grid = problem.grid(basis.poles, degree, tuple(np.add.outer([-_CLOSE, 0, _CLOSE], angles).ravel()))
+    cone = _Cone(problem, grid, basis.response(grid.omega), lag, constraints, solver, smoother_water_filling(problem))
+    solution = cone.solve(*cone.guess(), roughly=True)
+    if not solution.exact:
+        solution = cone.solve(solution.x, solution.h, roughly=False)
+    error = cone.wanted() - cone.functions @ solution.coefficients
     return JointProgram(
         grid,
-        basis.filter(found),
-        np.maximum(np.asarray(variables.x.value), 0),
-        np.maximum(np.asarray(variables.h.value), 0),
+        basis.filter(solution.coefficients),
+        solution.x,
+        solution.h,
         lag,
-        grid.mean(psd * np.abs(wanted - values) ** 2),
-        grid.mean(np.maximum(variables.h.value, 0)) * problem.cost,
+        grid.mean(problem.psd(grid.omega) * np.abs(error) ** 2),
+        grid.mean(solution.h) * problem.cost,
         problem,
         privacy,
     )
 
 
-def _squares(cp: Any, matrix: Any, wanted: Any, variable: Any) -> Any:
-    """‖matrix · variable - wanted‖² as a sum of no more squares than there are variables, and one."""
-    rows = np.column_stack([matrix, wanted])
-    triangle = np.linalg.qr(np.vstack([rows.real, rows.imag]), mode="r")
-    return cp.sum_squares(triangle[:, :-1] @ variable - triangle[:, -1])
+class _Solution(NamedTuple):
+    coefficients: Array
+    x: Array
+    h: Array
+    exact: bool
+
+
+class _Cone(NamedTuple):
+    """The program on a grid, K = functions · coefficients."""
+
+    problem: Problem
+    grid: Grid
+    functions: Complex
+    lag: int
+    constraints: JointConstraints | None
+    solver: str
+    water: WaterFilling
+
+    def wanted(self) -> Complex:
+        """e^{-iωD}F."""
+        omega = self.grid.omega
+        return np.asarray(self.problem.target.response(omega) * np.exp(-1j * self.lag * omega))
+
+    def guess(self) -> tuple[Array, Array]:
+        """X and h of a multiple of the smoother's or of zero forcing's, that which is larger."""
+        problem, grid = self.problem, self.grid
+        psd, flat = problem.psd(grid.omega), problem.gain(grid.omega)
+        x = np.maximum(self.water.x(grid.omega), flat / grid.mean(flat))
+        x = np.maximum(x, _LEAST_GUESS)
+        multiple = grid.mean(psd * flat * x) / (grid.mean(psd * x**2) + problem.cost)  # the best |K| = multiple · x
+        return x, multiple**2 * x
+
+    def solve(self, near_x: Array, near_h: Array, *, roughly: bool) -> _Solution:
+        """Solve for ratios to x and h nearby: solvers want numbers of like size."""
+        import cvxpy as cp
+
+        omega, weights = self.grid.omega, self.grid.weights
+        near_x, near_h = (np.maximum(near, _LEAST_GUESS * self.grid.mean(near)) for near in (near_x, near_h))
+        size = np.sqrt(near_x * near_h)
+        scale = self.grid.mean(size)
+        coefficients = cp.Variable(self.functions.shape[1])
+        x, h = cp.Variable(len(omega), nonneg=True), cp.Variable(len(omega), nonneg=True)
+        scaled = self.functions * (scale / size)[:, None]
+        real, imag = scaled.real @ coefficients, scaled.imag @ coefficients
+
+        unit = self.water.mse
+        noise = self.problem.cost / unit * (weights * near_h) @ h
+        distortion = self._distortion(cp, coefficients, scale, unit)
+        variables = JointVariables(
+            omega,
+            x=cp.multiply(near_x, x),
+            h=cp.multiply(near_h, h),
+            real=cp.multiply(size, real),
+            imag=cp.multiply(size, imag),
+            gain=cp.multiply(size, cp.norm(cp.vstack([real, imag]), 2, axis=0)),
+            noise_mse=unit * noise,
+            distortion_mse=unit * distortion,
+        )
+        product = cp.SOC(x + h, cp.vstack([2 * real, 2 * imag, x - h]), axis=0)
+        every = [product, (weights * near_x) @ x == 1, *(self.constraints(variables) if self.constraints else [])]
+        program = cp.Problem(cp.Minimize(distortion + noise), every)
+        solve(program, self.solver, roughly=roughly)
+        return _Solution(
+            np.asarray(coefficients.value) * scale,
+            np.maximum(np.asarray(variables.x.value), 0),
+            np.maximum(np.asarray(variables.h.value), 0),
+            program.status == cp.OPTIMAL,
+        )
+
+    def _distortion(self, cp: Any, coefficients: Any, scale: float, unit: float) -> Any:
+        """<P_u |wanted - K|²> as a sum of no more squares than there are coefficients, and one."""
+        root = np.sqrt(self.grid.weights * self.problem.psd(self.grid.omega) / unit)
+        rows = np.column_stack([self.functions * scale, self.wanted()]) * root[:, None]
+        triangle = np.asarray(np.linalg.qr(np.vstack([rows.real, rows.imag]), mode="r"))
+        return cp.sum_squares(triangle[:, :-1] @ coefficients - triangle[:, -1])

@@ -95,7 +95,9 @@ class Basis:
             if least <= _ACCURACY:
                 break
         if least > _INACCURATE:
-            raise DesignError(f"no filter was found for a response of {self.size} functions: the best is {least:.1g} off")
+            raise DesignError(
+                f"no filter was found for a response of {self.size} functions: the best is {least:.1g} off"
+            )
         return found
 
     def root_filter(self, coefficients: Array) -> Filter:
@@ -170,7 +172,7 @@ def _ends(roots: Complex) -> list[tuple[float, float]]:
     found: list[tuple[float, float]] = []
     for root in [*inside[np.argsort(-np.abs(inside))], 1 - _WIDEST]:
         angle, distance = abs(float(np.angle(root))), max(1 - float(abs(root)), 1 - MAX_POLE_RADIUS)
-        side = min((0.0, math.pi), key=lambda x, own=angle: abs(x - own))
+        side = 0.0 if angle < math.pi / 2 else math.pi
         angle = side if abs(angle - side) <= distance else angle
         if all(abs(angle - other) > distance for other, _ in found):
             found.append((angle, distance))

@@ -1,8 +1,8 @@
 r"""The best mechanism for every input of a mean square, whatever its spectrum.
 
-min over K = HG of V ‖e^{-iωD}F - K‖∞² + c² <|K|>², V the mean square: by Cauchy-Schwarz the noise behind the best G and H
-with HG = K is c²<|K|>², and a sinusoid at the worst frequency makes the rest. The smoother has a closed form; a finite
-lag is a cone program, and so is the rational response that realises the smoother.
+min over K = HG of V ‖e^{-iωD}F - K‖∞² + c² <|K|>², V the mean square: by Cauchy-Schwarz the noise behind the best G and
+H with HG = K is c²<|K|>², and a sinusoid at the worst frequency makes the rest. The smoother has a closed form; a
+finite lag is a cone program, and so is the rational response that realises the smoother.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def robust(
 
     Model
     -----
-    Minimise V ‖e^{-iωD}F - HG‖∞² + c²‖G‖₂²‖H‖₂², V the mean square of u about zero. Smoother: HG = F (1 - τ/|F|)₊ with τ
-    from a scalar equation, realised as F|R|² with a rational R. Finite lag: a cone program for K = HG in a rational
-    basis, |G|² ∝ |K|, and H = K/G in as few states as the tolerance allows. For V → ∞ it is zero forcing.
+    Minimise V ‖e^{-iωD}F - HG‖∞² + c²‖G‖₂²‖H‖₂², V the mean square of u about zero. Smoother: HG = F (1 - τ/|F|)₊, τ
+    from a scalar search, realised as F|R|² with a rational R. Finite lag: a cone program for K = HG in a rational basis,
+    |G|² ∝ |K|, and the best H behind the realised G in a basis that grows. For V → ∞ it is zero forcing.
 
     Parameters
     ----------
@@ -170,10 +170,10 @@ def _causal(design: _Design, filling: RobustFilling, lag: int) -> _Found:
     poles = np.concatenate([target.poles, product.poles])
 
     def error(omega: Array) -> Array:
-        return np.abs(target.response(omega) * np.exp(-1j * lag * omega) - product.response(omega))
+        return np.asarray(np.abs(target.response(omega) * np.exp(-1j * lag * omega) - product.response(omega)))
 
     def gain(omega: Array) -> Array:
-        return np.abs(product.response(omega))
+        return np.asarray(np.abs(product.response(omega)))
 
     largest = _largest(error, poles, target.order + product.order + lag)
     fine = problem.grid(poles, product.order)
@@ -302,5 +302,5 @@ def _parts(values: Any) -> list[Any]:
 
 
 def _largest(error: Callable[[Array], Array], poles: Complex, order: int) -> float:
-    """sup of an error over all frequencies."""
+    """The largest value of an error over all frequencies."""
     return largest_gain(error, poles, error(np.linspace(0, np.pi, fft_points(order) // 2 + 1)))

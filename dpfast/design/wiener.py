@@ -144,7 +144,7 @@ class CausalPart(NamedTuple):
         scale = float(np.linalg.norm(self.c)) or 1.0  # so that the Hankel values sum to about one
         into, out = balanced(self.a, self.state[:, None], self.c[None] / scale, negligible / scale)
         a, state = into @ self.a @ out, into @ self.state
-        poles = in_pairs(linalg.eigvals(a))
+        poles = in_pairs(np.asarray(linalg.eigvals(a), dtype=np.complex128))
         poles *= np.minimum(1, MAX_POLE_RADIUS / np.maximum(np.abs(poles), MAX_POLE_RADIUS))  # rounding moves them
         denominator = Filter.from_zpk(poles, np.zeros(len(poles)), 1.0)
         return CausalPart(self.samples, a, state[:, None], self.c @ out, state, denominator)
