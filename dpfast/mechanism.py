@@ -370,13 +370,16 @@ class Mechanism:
             "prefilter": f"FIR of {len(g.b)} taps" if g.is_fir else f"{g.order} states",
             "noise std": f"{self.noise_std:.6g}",
             "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
-            "ideal RMSE": _shown(self.ideal_rmse) + self._assumption(),
-            "predicted RMSE": _shown(self.predicted_rmse),
+            "ideal RMSE": _shown(self.ideal_rmse) + self._assumption() + self._worst(),
+            "predicted RMSE": _shown(self.predicted_rmse) + self._worst(),
         }
         return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in lines.items())])
 
     def _assumption(self) -> str:
         return " (assumes error-free decisions)" if isinstance(self.receiver, DecisionFeedback) else ""
+
+    def _worst(self) -> str:
+        return "" if self.mean_square is None else f" (worst input of mean square {self.mean_square:g})"
 
     def __repr__(self) -> str:
         return f"<Mechanism {self.name!r}: predicted RMSE {_shown(self.predicted_rmse)}>"

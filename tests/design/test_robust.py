@@ -56,6 +56,12 @@ def test_example(designs, lag, rmse):
     assert mechanism.prefilter.order <= 6
 
 
+def test_a_summary_says_that_its_figures_are_worst_cases(designs):
+    text = designs[5].summary()
+    assert "ideal RMSE      5.42" in text
+    assert text.count("(worst input of mean square 0.25)") == 2
+
+
 def test_errors_fall_with_the_lag(designs):
     errors = [designs[lag].ideal_mse for lag in LAGS]
     assert errors == sorted(errors, reverse=True)
