@@ -42,10 +42,9 @@ def test_example(lag, rmse):
 
 def test_value_is_that_of_the_product():
     program = dp.optimal_program(EXAMPLE, PAPER, CHAIN, lag=5)
-    grid = dp.lmmse(EXAMPLE, PAPER, CHAIN)  # its own model and noise, for the formula only
     omega, K = program.grid.omega, program.product.response(program.grid.omega)
     error = np.abs(EXAMPLE.response(omega) * np.exp(-5j * omega) - K) ** 2
-    value = program.grid.mean(grid.model.psd(omega) * error) + COST * program.grid.mean(np.abs(K)) ** 2
+    value = program.grid.mean(CHAIN.psd(omega) * error) + COST * program.grid.mean(np.abs(K)) ** 2
     assert value == pytest.approx(program.mse, rel=1e-6)
     assert program.mse == program.distortion_mse + program.noise_mse
 

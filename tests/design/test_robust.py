@@ -105,7 +105,7 @@ def test_a_target_of_one_has_a_constant(lag):
 
 @pytest.mark.parametrize(
     "target",
-    [dp.Filter([1, 0.2], [1, -1.140303389447398, 0.9409]), dp.Filter([1], [1, -0.9999]), dp.Filter([1, -1])],
+    [dp.Filter([1, 0.2], [1, -0.9, 0.7]), dp.Filter([1], [1, -0.9999]), dp.Filter([1, -1])],
     ids=["resonator", "pole .9999", "difference"],
 )
 def test_smoother_on_a_dense_grid(target):
@@ -128,22 +128,22 @@ def test_other_targets_at_a_lag(target, lag):
     assert mechanism.lower_bound_mse <= mechanism.predicted_mse <= mechanism.ideal_mse * (1 + 1e-3)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_certificate_holds_whatever_the_solver_found(monkeypatch, seed):
+def test_a_certificate_holds_whatever_the_solver_found(monkeypatch):
     problem = Problem(TARGET, None, COST)
     basis = basis_for(problem, 2)
     best = certificate.lower_bound(problem, V, 2, basis, "CLARABEL")
-    solved = certificate._solve
-
-    def perturbed(*arguments):
-        coefficients, largest, size = solved(*arguments)
-        noise = np.random.default_rng(seed).standard_normal((3, len(coefficients)))
-        return coefficients + 0.1 * noise[0], largest * (1 + 0.1 * noise[1, 0]), size * (1 + 0.1 * noise[2, 0])
-
-    monkeypatch.setattr(certificate, "_solve", perturbed)
+    solution = certificate._solve
+    solved = []
+    monkeypatch.setattr(certificate, "_solve", lambda *arguments: solved.append(solution(*arguments)) or solved[-1])
+    certificate.lower_bound(problem, V, 2, basis, "CLARABEL")
+    coefficients, largest, size = solved[0]
     ideal = dp.robust(TARGET, PAPER, mean_square=V, lag=2).ideal_mse
-    assert certificate.lower_bound(problem, V, 2, basis, "CLARABEL") < best <= ideal
-    assert best > 0.998 * ideal
+    assert 0.998 * ideal < best <= ideal
+    for seed in range(10):
+        noise = 0.1 * np.random.default_rng(seed).standard_normal(len(coefficients) + 2)
+        other = coefficients + noise[2:], largest * (1 + noise[0]), size * (1 + noise[1])
+        monkeypatch.setattr(certificate, "_solve", lambda *_, other=other: other)
+        assert certificate.lower_bound(problem, V, 2, basis, "CLARABEL") < best
 
 
 def test_a_tolerance_that_is_not_reached_is_said(monkeypatch):
