@@ -26,3 +26,17 @@ def bench_zero_forcing(benchmark, target):
 @pytest.mark.benchmark(group="lmmse", max_time=0.5, min_rounds=2)
 def bench_lmmse(benchmark, target, lag):
     benchmark(dp.lmmse, TARGETS[target], PRIVACY, CHAIN, lag=lag)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("lag", [0, 5])
+@pytest.mark.benchmark(group="optimal program", max_time=0.5, min_rounds=2)
+def bench_optimal_program(benchmark, target, lag):
+    benchmark(dp.optimal_program, TARGETS[target], PRIVACY, CHAIN, lag=lag)
+
+
+@pytest.mark.parametrize("target", [x for x in TARGETS if x != "moving average 12"])
+@pytest.mark.parametrize("lag", [None, 0, 5])
+@pytest.mark.benchmark(group="robust", max_time=0.5, min_rounds=2)
+def bench_robust(benchmark, target, lag):
+    benchmark(dp.robust, TARGETS[target], PRIVACY, mean_square=0.25, lag=lag)

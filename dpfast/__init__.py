@@ -1,9 +1,11 @@
 """Publish filtered event streams under differential privacy, and know what accuracy it costs."""
 
 from dpfast.design.feedback import decision_feedback, ideal_feedback
+from dpfast.design.joint import JointProgram, JointVariables, optimal_program
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.design.optimal import optimal
 from dpfast.design.programs import Program, feedback_program, lmmse_program
+from dpfast.design.robust import robust
 from dpfast.errors import (
     ConvergenceWarning,
     DataError,
@@ -30,6 +32,8 @@ __all__ = [
     "DesignError",
     "Filter",
     "IndependentLevels",
+    "JointProgram",
+    "JointVariables",
     "MarkovChain",
     "Mechanism",
     "MissingExtraError",
@@ -51,7 +55,9 @@ __all__ = [
     "load",
     "monte_carlo",
     "optimal",
+    "optimal_program",
     "output_perturbation",
+    "robust",
     "save",
     "zero_forcing",
 ]

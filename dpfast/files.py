@@ -137,6 +137,7 @@ def _content(m: Mechanism) -> dict[str, Any]:
         "noise_std": m.noise_std,
         "ideal_mse": m.ideal_mse,
         "lower_bound_mse": m.lower_bound_mse,
+        "mean_square": m.mean_square,
         "predicted_mse": m.predicted_mse,
         "options": dict(m.options),
         "sources": dict(m.sources),
@@ -236,6 +237,7 @@ def _mechanism(content: Fields) -> Mechanism:
     receiver = _read_receiver(content.inner("receiver"), target)
     noise_std, predicted = content.number("noise_std", above=0), content.optional("predicted_mse")
     ideal, bound = content.optional("ideal_mse"), content.optional("lower_bound_mse")
+    mean_square = content.optional("mean_square")
     options, sources = content.inner("options").rest(), content.inner("sources").rest()
     content.end()
     for key, value in options.items():
@@ -243,7 +245,7 @@ def _mechanism(content: Fields) -> Mechanism:
             raise _validate.fail(f"field mechanism.options.{key}", "a number, a word or null", value)
     words = tuple((key, check_source(f"field mechanism.sources.{key}", word)) for key, word in sources.items())
     pairs = tuple(options.items())
-    mechanism = Mechanism(name, target, guarantee, model, prefilter, receiver, ideal, bound, pairs, words)
+    mechanism = Mechanism(name, target, guarantee, model, prefilter, receiver, ideal, bound, mean_square, pairs, words)
     if dict(mechanism.sources) != sources:
         _refuse("sources", f"those of the inputs {', '.join(mechanism.sources)}", f"those of {', '.join(sources)}")
     _check_figures(mechanism, noise_std, predicted)

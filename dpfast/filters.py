@@ -16,6 +16,7 @@ from dpfast._kernels import linear
 from dpfast._kernels.linear import Factors
 from dpfast._validate import Array
 from dpfast.errors import UnstableFilterError
+from dpfast.peaks import fft_points, largest_gain
 from dpfast.quadrature import graded_grid
 from dpfast.sections import cascade_response, factor_roots, make_sections, section_roots, trim
 
@@ -321,32 +322,11 @@ class Filter:
 
         From a grid that is dense around every pole, refined at every peak that may be the largest, rounded up by 1e-9.
         """
-        n = 1 << (64 * (self.order + 1) - 1).bit_length()
-        uniform = np.linspace(0, np.pi, n // 2 + 1)
-        steps = np.geomspace(1e-3, 1e5, 160)
-        around = np.abs(np.log(np.abs(self.poles)))[:, None] * [*-steps, 0, *steps]
-        dense = (np.angle(self.poles)[:, None] + around).ravel()
-        dense = dense[(dense >= 0) & (dense <= np.pi)]
+        n = fft_points(self.order)
+        z = np.exp(-1j * np.linspace(0, np.pi, n // 2 + 1))
         ends = np.fft.rfft(self._taps, n) / np.fft.rfft(self._recursion, n)
-        gains = [np.abs(ends * cascade_response(self._sections, np.exp(-1j * uniform))), np.abs(self.response(dense))]
-        omega, first = np.unique(np.concatenate([uniform, dense]), return_index=True)
-        gain = np.concatenate(gains)[first]
-        if not gain.any():
-            return 0.0
-        top = (gain >= np.append(gain[1:], 0)) & (gain >= np.append(0, gain[:-1])) & (gain >= 0.99 * gain.max())
-        low, high = np.append(omega[0], omega[:-1])[top], np.append(omega[1:], omega[-1])[top]
-        return max(float(gain.max()), self._refined_peak(low, high)) * (1 + 1e-9)
-
-    def _refined_peak(self, low: Array, high: Array) -> float:
-        """The largest gain in any of the intervals, by golden sections in all of them at once."""
-        golden = (math.sqrt(5) - 1) / 2
-        peak = 0.0
-        for _ in range(50):
-            left, right = high - golden * (high - low), low + golden * (high - low)
-            at_left, at_right = np.abs(self.response(left)), np.abs(self.response(right))
-            peak = max(peak, float(at_left.max()), float(at_right.max()))
-            low, high = np.where(at_left < at_right, left, low), np.where(at_left < at_right, high, right)
-        return peak
+        uniform = np.abs(ends * cascade_response(self._sections, z))
+        return largest_gain(lambda omega: np.abs(self.response(omega)), self.poles, uniform)
 
     def impulse_norm(self, p: float) -> float:
         r"""The :math:`\ell_p` norm of the impulse response, `p` ≥ 1 or ``inf``.

@@ -16,6 +16,7 @@ from dpfast._kernels import chain, threads
 from dpfast._validate import Array
 from dpfast.filters import Filter
 from dpfast.models import Model, check_model
+from dpfast.peaks import fft_points, largest_gain
 from dpfast.privacy import Privacy
 from dpfast.quadrature import Grid, graded_grid
 from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
@@ -73,8 +74,11 @@ class Mechanism:
     predicted_mse : float or None
         The exact stationary error of the realised filters on `model`; None where only simulation tells.
     lower_bound_mse : float or None
-        Certified, where the design gives one: for all linear mechanisms of this lag; without a model, for all of them
+        Certified, where the design gives one: for all linear mechanisms of this lag; for zero forcing, for all of them
         that do not distort.
+    mean_square : float or None
+        Bound of the inputs' mean square for which a robust design is made; its ideal, predicted and lower bound MSE
+        are those of the worst such input.
     options : tuple of (name, value)
         What else the design was given, such as the lag and the tolerance; a value that is no number or word is "given".
     declared : tuple of (name, source)
@@ -95,6 +99,7 @@ class Mechanism:
     receiver: LinearReceiver | Smoother | DecisionFeedback
     ideal_mse: float | None = None
     lower_bound_mse: float | None = None
+    mean_square: float | None = None
     options: tuple[tuple[str, Option], ...] = ()
     declared: tuple[tuple[str, Source], ...] = ()
 
@@ -155,7 +160,7 @@ class Mechanism:
 
     @property
     def predicted_mse(self) -> float | None:
-        """Exact stationary error of the realised filters on the mechanism's own model."""
+        """Exact stationary error of the realised filters on the mechanism's own model, or on its worst input."""
         return None if self._predicted is None else sum(self._predicted)
 
     @property
@@ -170,6 +175,8 @@ class Mechanism:
 
     @functools.cached_property
     def _predicted(self) -> Errors | None:
+        if self.mean_square is not None:
+            return self._worst_errors(self.mean_square)
         if self.model is not None:
             return self._errors(self.model)
         # without a model H G = F: no distortion, whatever the input
@@ -193,6 +200,25 @@ class Mechanism:
         bias = (model.mean - self.receiver.mean) * float(gain.real)
         errors = linear_errors(self.target, model, self.prefilter, self.noise_std, self.receiver)
         return errors._replace(distortion=errors.distortion + bias**2)
+
+    def worst_case_mse(self, mean_square: float) -> float | None:
+        r"""The largest MSE over all inputs of a mean square; None where only simulation tells.
+
+        mean_square · ‖e^{-iωD} F - H G‖∞² + σ² <|H|²>, rounded up. A sinusoid at the worst frequency comes to it, with
+        its power counted about the mean that the receiver assumes.
+
+        Parameters
+        ----------
+        mean_square : float
+            Above 0: the power of u - mean, averaged over time.
+        """
+        errors = self._worst_errors(_validate.number("mean_square", mean_square, above=0))
+        return None if errors is None else sum(errors)
+
+    def _worst_errors(self, mean_square: float) -> Errors | None:
+        if isinstance(self.receiver, DecisionFeedback):
+            return None
+        return worst_errors(self.target, mean_square, self.prefilter, self.noise_std, self.receiver)
 
     @property
     def ideal_rmse(self) -> float | None:
@@ -265,7 +291,7 @@ class Mechanism:
             "prefilter": size(self.prefilter),
             "noise std": f"{self.noise_std:.6g}",
             "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
-            "ideal RMSE": _shown(self.ideal_rmse) + self._assumption(),
+            "ideal RMSE": _shown(self.ideal_rmse) + self._assumption() + self._worst(),
             "predicted RMSE": _shown(self.predicted_rmse) + self._loss(),
         }
         if self.lower_bound_mse and self.ideal_mse:
@@ -283,6 +309,9 @@ class Mechanism:
 
     def _assumption(self) -> str:
         return " (assumes error-free decisions)" if isinstance(self.receiver, DecisionFeedback) else ""
+
+    def _worst(self) -> str:
+        return "" if self.mean_square is None else f" (worst input of mean square {self.mean_square:g})"
 
     def __repr__(self) -> str:
         return f"<Mechanism {self.name!r}: predicted RMSE {_shown(self.predicted_rmse)}>"
@@ -316,6 +345,22 @@ def linear_mse(
 def size(filter: Filter) -> str:
     """How large a filter is, in words."""
     return f"FIR of {len(filter.b)} taps" if filter.is_fir else f"{filter.order} states"
+
+
+def worst_errors(
+    target: Filter, mean_square: float, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
+) -> Errors:
+    """σ² <|H|²> and mean_square · ‖e^{-iωD} F - H G‖∞², rounded up."""
+    filters, lag = (target, prefilter, *receiver.filters()), receiver.lag or 0
+
+    def distortion(omega: Array) -> Array:
+        wanted = target.response(omega) * np.exp(-1j * lag * omega)
+        return np.asarray(np.abs(wanted - receiver.response(omega) * prefilter.response(omega)))
+
+    uniform = distortion(np.linspace(0, np.pi, fft_points(lag + sum(x.order for x in filters)) // 2 + 1))
+    worst = largest_gain(distortion, np.concatenate([x.poles for x in filters]), uniform)
+    grid = _grid(*filters)
+    return Errors(noise_std**2 * grid.mean(np.abs(receiver.response(grid.omega)) ** 2), mean_square * worst**2)
 
 
 def _grid(*filters: Filter) -> Grid:

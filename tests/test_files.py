@@ -35,6 +35,7 @@ EXAMPLES = {
     "smoother": dp.lmmse(TARGET, PRIVACY, dp.IndependentLevels([2, 0, 5], [0.3, 0.3, 0.4]), prefilter=G),
     "feedback": feedback(),
     "no model": dp.zero_forcing(TARGET, PRIVACY, name="null ‖G‖ \ud800\n"),
+    "robust": dp.robust(TARGET, PRIVACY, mean_square=2.0),
     "arma": dp.lmmse(TARGET, PRIVACY, dp.ARMA.fit(np.random.default_rng(1).normal(5, 1, 99), 3), lag=0, prefilter=G),
 }
 EVERY = pytest.mark.parametrize("mechanism", EXAMPLES.values(), ids=EXAMPLES)
@@ -103,7 +104,18 @@ def test_a_mechanism_comes_back_to_the_bit(tmp_path_factory, mechanism):
     u = np.random.default_rng(1).normal(size=(2, 50))
     for before, after in zip(mechanism.simulate(u, seed=7), loaded.simulate(u, seed=7), strict=True):
         np.testing.assert_array_equal(before, after)
-    same = ("name", "target", "privacy", "prefilter", "noise_std", "lag", "ideal_mse", "lower_bound_mse", "options")
+    same = (
+        "name",
+        "target",
+        "privacy",
+        "prefilter",
+        "noise_std",
+        "lag",
+        "ideal_mse",
+        "lower_bound_mse",
+        "mean_square",
+        "options",
+    )
     for name in (*same, "predicted_mse", "sources"):
         assert getattr(loaded, name) == getattr(mechanism, name)
     if mechanism.model is not None:

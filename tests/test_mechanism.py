@@ -484,3 +484,33 @@ def test_a_wrong_mean_is_distortion():
     more = moved.predicted_distortion_mse - mechanism.predicted_distortion_mse
     assert more == pytest.approx((2 * gain) ** 2, rel=1e-9)
     assert moved.predicted_noise_mse == pytest.approx(mechanism.predicted_noise_mse, rel=1e-12)
+
+
+class TestWorstCase:
+    TARGET = dp.Filter([1], [1, -0.9])
+    PRIVACY = dp.Privacy.from_gdp(1.0, 1e-6)
+
+    def test_without_distortion_it_is_the_noise_whatever_the_power(self):
+        mechanism = dp.zero_forcing(self.TARGET, self.PRIVACY)
+        for mean_square in (1e-3, 1e3):
+            assert mechanism.worst_case_mse(mean_square) == pytest.approx(mechanism.predicted_mse, rel=1e-9)
+
+    @pytest.mark.parametrize("lag", [0, 4, None])
+    def test_it_is_the_largest_error_of_a_dense_grid_and_the_noise(self, lag):
+        mechanism = dp.lmmse(self.TARGET, self.PRIVACY, dp.ARMA([1.0]), lag=lag)
+        omega = np.linspace(0, np.pi, 100_001)
+        h, g = mechanism.receiver.response(omega), mechanism.prefilter.response(omega)
+        wanted = np.exp(-1j * (lag or 0) * omega) / (1 - 0.9 * np.exp(-1j * omega))
+        noise = mechanism.noise_std**2 * np.trapezoid(np.abs(h) ** 2, omega) / np.pi
+        for mean_square in (0.1, 10.0):
+            worst = mean_square * np.max(np.abs(wanted - h * g)) ** 2 + noise
+            assert mechanism.worst_case_mse(mean_square) == pytest.approx(worst, rel=1e-6)
+            assert mechanism.worst_case_mse(mean_square) >= worst * (1 - 1e-9)
+
+    def test_no_figure_where_only_simulation_tells(self):
+        chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+        assert dp.decision_feedback(self.TARGET, self.PRIVACY, chain).worst_case_mse(1.0) is None
+
+    def test_a_power_of_zero_is_refused(self):
+        with pytest.raises(ValueError, match="mean_square must be a finite number above 0, got 0"):
+            dp.zero_forcing(self.TARGET, self.PRIVACY).worst_case_mse(0)

@@ -34,7 +34,7 @@ LAYERS = [
     {"circle"},
     {"spectra"},
     {"filters"},
-    {"quadrature", "sections", "states"},
+    {"peaks", "quadrature", "sections", "states"},
     {"roots", "sources"},
     {"_validate", "errors"},
 ]

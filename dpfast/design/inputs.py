@@ -26,3 +26,12 @@ def check_inputs(target: Filter, privacy: Privacy) -> None:
 def check_tolerance(tolerance: float) -> float:
     """A relative excess of an MSE."""
     return _validate.number("tolerance", tolerance, above=0, below=1)
+
+
+def check_one_event(privacy: Privacy) -> None:
+    """What a convex program in |G|² asks for."""
+    if privacy.max_events > 1:
+        raise DesignError(
+            f"max_events must be 1 in a convex program, got {privacy.max_events}: the sensitivity to several events "
+            "is not a multiple of the norm of G; use lmmse"
+        )

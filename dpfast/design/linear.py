@@ -81,7 +81,7 @@ def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, n
     prefilter, ideal, bound = realize_family(problem, privacy, zero_forcing_ideal, tolerance)
     receiver = LinearReceiver(target * prefilter.inverse(), target, 0.0, 0)
     options = (("tolerance", tolerance),)
-    return Mechanism(name, target, privacy, None, prefilter, receiver, ideal, bound, options)
+    return Mechanism(name, target, privacy, None, prefilter, receiver, ideal, bound, options=options)
 
 
 def zero_forcing_ideal(problem: Problem) -> Ideal:

@@ -134,6 +134,27 @@ class WaterFilling(NamedTuple):
     level: float
 
 
+class RobustFilling(NamedTuple):
+    """The best smoother against the worst input.
+
+    Attributes
+    ----------
+    threshold : float
+        τ, the largest |F - K|.
+    passed : float
+        <|K|>.
+    mse : float
+        The worst MSE.
+    cutoffs : tuple of float
+        Angles at which K starts or stops being zero.
+    """
+
+    threshold: float
+    passed: float
+    mse: float
+    cutoffs: tuple[float, ...]
+
+
 # --- closed forms ---------------------------------------------------------------------------------
 
 
@@ -194,6 +215,27 @@ def feedback_water_filling(problem: Problem) -> WaterFilling:
     mu, grid, cutoffs = _refine(problem, level, margin)
     mse = feedback_mse(problem, grid, x(mu, grid.omega))
     return WaterFilling(lambda omega: x(mu, omega), mse, cutoffs, mu)
+
+
+def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
+    """The smoother that is best for the worst input of a mean square V: |K| = (|F| - τ)₊, K along F.
+
+    Every |F - K| up to τ is free once one is τ, which is where V τ² + c² <(|F| - τ)₊>² is least.
+    """
+
+    def margin(tau: float, omega: Array) -> Array:
+        return problem.gain(omega) - tau
+
+    def worst(tau: float, grid: Grid) -> float:
+        return mean_square * tau**2 + problem.cost * grid.mean(np.maximum(margin(tau, grid.omega), 0)) ** 2
+
+    def level(grid: Grid) -> float:
+        # not by its slope, which on a grid jumps where τ is the gain at a node
+        top = float(problem.gain(grid.omega).max())
+        return float(optimize.fminbound(worst, 0.0, top, args=(grid,), xtol=1e-10 * top))
+
+    tau, grid, cutoffs = _refine(problem, level, margin)
+    return RobustFilling(tau, grid.mean(np.maximum(margin(tau, grid.omega), 0)), worst(tau, grid), cutoffs)
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:

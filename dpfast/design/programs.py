@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfast._validate import Array
-from dpfast.design.inputs import check_inputs, check_tolerance
+from dpfast.design.inputs import check_inputs, check_one_event, check_tolerance
 from dpfast.design.prefilter import (
     Problem,
     WaterFilling,
@@ -27,7 +27,8 @@ from dpfast.filters import Filter
 from dpfast.models import Model, check_model
 from dpfast.privacy import Privacy
 from dpfast.quadrature import Grid
-from dpfast.realize import Objective, realize
+from dpfast.realize import Excess, Objective, realize
+from dpfast.spectra import Spectrum
 
 Constraints = Callable[[Any, Array], list[Any]]
 _SMALLEST_GUESS = 1.0  # the mean of x
@@ -63,18 +64,10 @@ class Program:
         Both its criterion is within a relative `tolerance` of `mse`, and a zero-forcing loss <|G|²><x²/|G|²> within one
         of <x>²: |G|² follows x, and constraints hold, to about the root of the tolerance.
         """
-        floored = np.maximum(self.x, _FLOOR)
-
-        def shape(angles: Array) -> Array:
-            return np.interp(angles, self.grid.omega, floored)
-
+        shape = floored(self.grid, self.x)
         criterion = self._objective(self._problem, self._unconstrained._replace(x=shape, mse=self.mse))
         shaped = shape_objective(self._problem, shape, criterion.detail, self._unconstrained.cutoffs)
-
-        def excess(g: Filter) -> float:
-            return max(criterion.excess(g), shaped.excess(g))
-
-        return realize(shaped, tolerance=check_tolerance(tolerance), excess=excess)
+        return realize_both(shaped, criterion.excess, tolerance)
 
 
 def lmmse_program(
@@ -125,7 +118,7 @@ def lmmse_program(
     >>> capped.mse > free.mse
     True
     """
-    problem = _problem(target, privacy, model)
+    problem = one_event(target, privacy, model)
     water = smoother_water_filling(problem)
 
     def criterion(cp: Any, ratio: Any, guess: Array, grid: Grid) -> Any:
@@ -181,7 +174,7 @@ def feedback_program(
     >>> bool(program.x.max() < 2)  # nearly flat: there is little noise
     True
     """
-    problem = _problem(target, privacy, model)
+    problem = one_event(target, privacy, model)
     water = feedback_water_filling(problem)
 
     def criterion(cp: Any, ratio: Any, guess: Array, grid: Grid) -> Any:
@@ -191,14 +184,26 @@ def feedback_program(
     return Program(grid, x, feedback_mse(problem, grid, x), problem, feedback_objective, water)
 
 
-def _problem(target: Filter, privacy: Privacy, model: Model) -> Problem:
+def floored(grid: Grid, x: Array) -> Spectrum:
+    """What a filter can follow: x between the nodes of a grid too, and nowhere zero."""
+    above = np.maximum(x, _FLOOR)
+    return lambda omega: np.interp(omega, grid.omega, above)
+
+
+def realize_both(shaped: Objective, excess: Excess, tolerance: float) -> Filter:
+    """A filter of few states with both the shape and another excess within the tolerance."""
+
+    def larger(g: Filter) -> float:
+        return max(excess(g), shaped.excess(g))
+
+    return realize(shaped, tolerance=check_tolerance(tolerance), excess=larger)
+
+
+def one_event(target: Filter, privacy: Privacy, model: Model) -> Problem:
+    """The problem of a convex program."""
     check_inputs(target, privacy)
     check_model(model)
-    if privacy.max_events > 1:
-        raise DesignError(
-            f"max_events must be 1 in a convex program, got {privacy.max_events}: the sensitivity to several events "
-            "is not a multiple of the norm of G; use lmmse"
-        )
+    check_one_event(privacy)
     return Problem(target, model, noise_cost(privacy, None))
 
 
@@ -219,6 +224,14 @@ def _solve(
     x = cp.multiply(guess, ratio)
     total = (grid.weights * guess) @ ratio == 1
     program = cp.Problem(goal, [total, *(constraints(x, grid.omega) if constraints else [])])
+    value = solve(program, solver)
+    return grid, np.maximum(np.asarray(x.value), 0), value
+
+
+def solve(program: Any, solver: str, *, roughly: bool = False) -> float:
+    """The optimum of a cvxpy problem (`roughly`: where its value is measured), or an error that says what to do."""
+    import cvxpy as cp
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of inaccuracy, which the status says too
@@ -227,6 +240,6 @@ def _solve(
         raise DesignError(f"constraints must follow cvxpy's rules for convex programs: {error}") from error
     except cp.SolverError as error:
         raise DesignError(f"the solver {solver} failed: {error}; try another solver") from error
-    if program.status != cp.OPTIMAL:
+    if program.status != cp.OPTIMAL and not (roughly and program.status == cp.OPTIMAL_INACCURATE):
         raise DesignError(f"the convex program is {program.status}: relax the constraints or try another solver")
-    return grid, np.maximum(np.asarray(x.value), 0), float(program.value)
+    return float(program.value)

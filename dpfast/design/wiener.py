@@ -12,7 +12,7 @@ from scipy import linalg
 
 from dpfast._validate import Array
 from dpfast.errors import ToleranceWarning, UnstableFilterError, warn
-from dpfast.filters import MAX_SECTION_POLES, Filter, ratio, run
+from dpfast.filters import MAX_POLE_RADIUS, MAX_SECTION_POLES, Filter, ratio, run
 from dpfast.mechanism import linear_mse
 from dpfast.models import Model
 from dpfast.quadrature import graded_grid
@@ -123,7 +123,7 @@ def _direct_numerator(signal: Filter, backward: Filter, lag: int) -> Filter:
     return Filter(taps) if np.abs(taps).max() < _OVERFLOW else Filter([0.0])
 
 
-class _CausalPart(NamedTuple):
+class CausalPart(NamedTuple):
     """X = [z^{-D} B(1/z) S(z)]₊ = R/D by its samples x_0 ... x_T, and then C A^j ξ."""
 
     samples: Array
@@ -133,28 +133,46 @@ class _CausalPart(NamedTuple):
     state: Array  # ξ
     denominator: Filter
 
-    def balanced(self) -> _CausalPart:
+    def balanced(self) -> CausalPart:
         """The same in coordinates in which a few slow poles close together keep their digits."""
         into, out = balanced(self.a, self.b, self.c[None], _NO_STATE)
         return self._replace(a=into @ self.a @ out, b=into @ self.b, c=self.c @ out, state=into @ self.state)
 
-    def sections(self) -> Filter:
-        """R by its zeros, those of a state space, where the coefficients would lose what roots in a cluster hold.
+    def reduced(self, negligible: float) -> CausalPart:
+        """X itself in the fewest states that change it by at most `negligible`, their poles the only ones of D."""
+        scale = float(np.linalg.norm(self.c)) or 1.0  # so that the Hankel values sum to about one
+        into, out = balanced(self.a, self.state[:, None], self.c[None] / scale, negligible / scale)
+        a, state = into @ self.a @ out, into @ self.state
+        poles = in_pairs(np.asarray(linalg.eigvals(a), dtype=np.complex128))
+        poles *= np.minimum(1, MAX_POLE_RADIUS / np.maximum(np.abs(poles), MAX_POLE_RADIUS))  # rounding moves them
+        denominator = Filter.from_zpk(poles, np.zeros(len(poles)), 1.0)
+        return CausalPart(self.samples, a, state[:, None], self.c @ out, state, denominator)
 
-        The states are the last T inputs, and those that ξ begins.
-        """
+    def filter(self) -> Filter:
+        """R/D, by zeros and poles."""
+        return ratio((self.sections(),), (self.denominator,))
+
+    def system(self) -> tuple[Array, Array, Array, float]:
+        """A, B, C and D: the states are the last T inputs, and those that ξ begins."""
         last, n = len(self.samples) - 1, len(self.a)
-        pencil = np.zeros((last + n + 1, last + n + 1))
-        pencil[:last, :last] = np.eye(last, k=-1)
-        pencil[last:-1, last:-1] = self.a
-        pencil[last:-1, last - 1] = self.state  # with no past inputs it is the input itself, in the last column
-        pencil[: min(last, 1), -1] = 1.0
-        pencil[-1] = np.concatenate([self.samples[1:], self.c, self.samples[:1]])
-        identity = np.diag(np.append(np.ones(last + n), 0.0))
+        a, b = np.zeros((last + n, last + n)), np.zeros(last + n)
+        a[:last, :last] = np.eye(last, k=-1)
+        a[last:, last:] = self.a
+        if last:
+            a[last:, last - 1], b[0] = self.state, 1.0
+        else:
+            b[:] = self.state  # with no past inputs it is the input itself
+        return a, b, np.concatenate([self.samples[1:], self.c]), float(self.samples[0])
+
+    def sections(self) -> Filter:
+        """R by its zeros, those of a state space, where the coefficients would lose what roots in a cluster hold."""
+        a, b, c, d = self.system()
+        pencil = np.block([[a, b[:, None]], [c, d]])
+        identity = np.diag(np.append(np.ones(len(a)), 0.0))
         above, below = linalg.eigvals(pencil, identity, homogeneous_eigvals=True)
         finite = np.abs(below) > _INFINITE * np.abs(above)
         zeros = in_pairs(above[finite] / below[finite])
-        delay = np.append(np.zeros(last + n - len(zeros)), 1.0)
+        delay = np.append(np.zeros(len(a) - len(zeros)), 1.0)
         monic = Filter.from_zpk(zeros, np.zeros(len(zeros)), 1.0) * Filter(delay)
         loudest = fft_angles(1024)[np.argmax(np.abs(self.response(fft_angles(1024))))]
         gain = self.response(loudest) * self.denominator.response(loudest) / monic.response(loudest)
@@ -168,7 +186,7 @@ class _CausalPart(NamedTuple):
         return np.asarray(polyval(1 / z, self.samples) + later * z ** (1 - len(self.samples)))
 
 
-def _causal_part(signal: Filter, backward: Filter, lag: int) -> _CausalPart:
+def _causal_part(signal: Filter, backward: Filter, lag: int) -> CausalPart:
     """B and the taps of S are a two-sided sequence that runs through the rest of S: X is what comes from time 0 on."""
     taps, sections, recursion = signal.factors
     rest = Filter.from_factors(sections=sections, recursion=recursion)
@@ -177,10 +195,10 @@ def _causal_part(signal: Filter, backward: Filter, lag: int) -> _CausalPart:
     start = lag - len(b) + 1  # its time; never after 0, as b is longer than the lag
     a, inputs, c, _ = rest.state_space()
     samples, state = run(rest, sequence)
-    return _CausalPart(samples[-start:], a, inputs, c[0], state, rest.denominator)
+    return CausalPart(samples[-start:], a, inputs, c[0], state, rest.denominator)
 
 
-def _lost(part: _CausalPart, rest: Filter) -> float:
+def _lost(part: CausalPart, rest: Filter) -> float:
     """Bound of the rounding of R's taps in H, relative to the largest value of H."""
     omega = graded_grid(rest.poles).omega
     size = np.abs(part.denominator.b).sum() * np.abs(part.samples).sum()

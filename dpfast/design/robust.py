@@ -1,0 +1,309 @@
+r"""The best mechanism for every input of a mean square, whatever its spectrum.
+
+min over K = HG of V ‖e^{-iωD}F - K‖∞² + c² <|K|>², V the mean square: by Cauchy-Schwarz the noise behind the best G and
+H with HG = K is c²<|K|>², and a sinusoid at the worst frequency makes the rest. The smoother has a closed form; a
+finite lag is a cone program, and so is the rational response that realises the smoother.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast import _validate
+from dpfast._validate import Array
+from dpfast.design.certificate import lower_bound
+from dpfast.design.inputs import check_inputs, check_one_event, check_tolerance
+from dpfast.design.prefilter import Problem, RobustFilling, noise_cost, robust_filling, shape_objective
+from dpfast.design.programs import solve
+from dpfast.design.rational import Basis, basis_for
+from dpfast.errors import ToleranceWarning, warn
+from dpfast.filters import Filter, ratio
+from dpfast.mechanism import Mechanism, worst_errors
+from dpfast.peaks import fft_points, largest_gain
+from dpfast.privacy import Privacy
+from dpfast.quadrature import Grid
+from dpfast.realize import realize
+from dpfast.receivers import LinearReceiver, Smoother
+
+Complex = NDArray[np.complex128]
+_RICHNESS = 2.0  # of the basis at a finite lag: |E| is flat on a band, which takes more functions than least squares
+_GROWTH = (1 / 3, 1 / 2, 2 / 3, 1.0, 4 / 3, 2.0, 3.0)  # richness of what is realised, until the tolerance is reached
+_LEAST_GUESS = 1e-2  # of the mean of |F|
+_FOR_THE_PREFILTER, _FOR_THE_PRODUCT = 0.5, 0.45  # of the tolerance
+_POSITIVE = 1e-2  # of the tolerance: <|K|> where the smoother's is zero, so that |R|² has a factor
+_FINER = 4
+_SOLVER = "CLARABEL"
+
+
+def robust(
+    target: Filter,
+    privacy: Privacy,
+    *,
+    mean_square: float,
+    lag: int | None = None,
+    tolerance: float = 1e-3,
+    name: str | None = None,
+) -> Mechanism:
+    r"""The mechanism that is best for the worst input of a given power: no other statistics are needed.
+
+    Whatever the input, as long as its mean square is at most `mean_square`, the stationary MSE is at most
+    ``predicted_mse``; and no linear mechanism of this lag can promise less than ``lower_bound_mse``.
+
+    Model
+    -----
+    Minimise V ‖e^{-iωD}F - HG‖∞² + c²‖G‖₂²‖H‖₂², V the mean square of u about zero. Smoother: HG = F (1 - τ/|F|)₊, τ
+    from a scalar search, realised as F|R|² with a rational R. Finite lag: a cone program for K = HG in a rational
+    basis, |G|² ∝ |K|, and the best H behind the realised G in a basis that grows. For V → ∞ it is zero forcing.
+
+    Parameters
+    ----------
+    target : Filter
+        F.
+    privacy : Privacy
+        For one event: the sensitivity to several is not a multiple of the norm of G.
+    mean_square : float
+        V, above 0: bound of the time average of u². (Subtract a public level from u first, if it has one.)
+    lag : int or None
+        Delay of the estimate in samples; None for the smoother.
+    tolerance : float
+        Relative excess of the worst MSE over the ideal that the realisation may cost.
+    name : str, optional
+
+    Returns
+    -------
+    Mechanism
+        Its ``mean_square`` is V, and its figures are worst cases. ``ideal_mse``: the closed form of the smoother, or
+        what the cone program reaches (its K, over all frequencies). ``lower_bound_mse``: the closed form too, or the
+        larger of that and a dual feasible point, which bounds every causal K of this lag, evaluated on a grid finer
+        than the program's.
+
+    Raises
+    ------
+    ValueError
+        For lag < 0 or mean_square ≤ 0.
+    DesignError
+        Where the target is zero, for several events, or where the solver fails.
+
+    Warns
+    -----
+    ToleranceWarning
+        Where the tolerance is not reached.
+
+    Notes
+    -----
+    *Privacy.* The noise is that of the sensitivity of the realised G. The guarantee does not depend on `mean_square`;
+    the error does.
+
+    Examples
+    --------
+    >>> privacy = Privacy(np.log(3), 0.05, calibration="paper")
+    >>> mechanism = robust(Filter([1, 0.995], [1, -0.995]), privacy, mean_square=0.25)
+    >>> round(mechanism.ideal_rmse, 3), mechanism.predicted_mse < mechanism.ideal_mse * 1.001
+    (5.177, True)
+    """
+    check_inputs(target, privacy)
+    check_one_event(privacy)
+    mean_square = _validate.number("mean_square", mean_square, above=0)
+    lag = None if lag is None else _validate.lag(lag)
+    name = name or ("robust smoother" if lag is None else f"robust lag {lag}")
+    design = _Design(Problem(target, None, noise_cost(privacy, None)), mean_square, check_tolerance(tolerance))
+    filling = robust_filling(design.problem, mean_square)
+    found = _smoother(design, filling) if lag is None else _causal(design, filling, lag)
+    options = (("mean_square", mean_square), ("lag", lag), ("tolerance", tolerance))
+    mechanism = Mechanism(
+        name, target, privacy, None, found.prefilter, found.receiver, found.ideal, found.bound, mean_square, options
+    )
+    assert mechanism.predicted_mse is not None
+    if mechanism.predicted_mse > found.ideal * (1 + tolerance):
+        warn(
+            f"the realised filters have a worst MSE {mechanism.predicted_mse / found.ideal - 1:.2g} (relative) above "
+            f"the ideal, tolerance is {tolerance:g}: raise tolerance",
+            ToleranceWarning,
+        )
+    return mechanism
+
+
+class _Found(NamedTuple):
+    prefilter: Filter
+    receiver: LinearReceiver | Smoother
+    ideal: float
+    bound: float
+
+
+class _Design(NamedTuple):
+    """What is asked for."""
+
+    problem: Problem
+    mean_square: float
+    tolerance: float
+
+    def worst(self, largest: float, noise: float) -> float:
+        """V ‖E‖∞² + c² · noise."""
+        return self.mean_square * largest**2 + self.problem.cost * noise
+
+    def prefilter(self, product: Callable[[Array], Array], poles: Complex, largest: float, worst: float) -> Filter:
+        """G for |HG| = product, whose noise raises the worst MSE with the ideal G by a part of the tolerance."""
+        problem = self.problem
+
+        def excess(g: Filter) -> float:
+            grid = problem.grid(np.concatenate([poles, g.poles, g.zeros]), g.order)
+            power = np.abs(g.response(grid.omega)) ** 2
+            noise = grid.mean(power) * grid.mean(product(grid.omega) ** 2 / power)
+            return self.worst(largest, noise) / worst - 1
+
+        objective = shape_objective(problem, product, problem.detail())
+        return realize(objective, tolerance=_FOR_THE_PREFILTER * self.tolerance, excess=excess)
+
+
+# --- finite lag -----------------------------------------------------------------------------------
+
+
+def _causal(design: _Design, filling: RobustFilling, lag: int) -> _Found:
+    problem, target = design.problem, design.problem.target
+    basis = basis_for(problem, lag, _RICHNESS)
+    grid = problem.grid(basis.poles, basis.taps // 2)
+    wanted = target.response(grid.omega) * np.exp(-1j * lag * grid.omega)
+    product = basis.filter(_least_worst(design, grid, wanted, basis.response(grid.omega), _product_noise))
+    poles = np.concatenate([target.poles, product.poles])
+
+    def error(omega: Array) -> Array:
+        return np.asarray(np.abs(target.response(omega) * np.exp(-1j * lag * omega) - product.response(omega)))
+
+    def gain(omega: Array) -> Array:
+        return np.asarray(np.abs(product.response(omega)))
+
+    largest = _largest(error, poles, target.order + product.order + lag)
+    fine = problem.grid(poles, product.order)
+    ideal = design.worst(largest, fine.mean(gain(fine.omega)) ** 2)
+    prefilter = design.prefilter(gain, poles, largest, ideal)
+    receiver = LinearReceiver(_post_filter(design, prefilter, product, lag, ideal), target, 0.0, lag)
+    bound = lower_bound(problem, design.mean_square, lag, basis, _SOLVER)
+    return _Found(prefilter, receiver, ideal, max(bound, filling.mse))
+
+
+def _post_filter(design: _Design, prefilter: Filter, product: Filter, lag: int, ideal: float) -> Filter:
+    """H behind a given G: the best of as many functions as the tolerance takes, K/G at the most."""
+    problem, target = design.problem, design.problem.target
+    noise_std = math.sqrt(problem.cost) * prefilter.h2_norm()
+    for richness in _GROWTH:
+        basis = basis_for(problem, lag, richness).with_poles(prefilter.zeros)
+        grid = problem.grid(np.concatenate([basis.poles, prefilter.poles]), basis.taps // 2)
+        wanted = target.response(grid.omega) * np.exp(-1j * lag * grid.omega)
+        functions = basis.response(grid.omega) * prefilter.response(grid.omega)[:, None]
+        h = basis.filter(_least_worst(design, grid, wanted, functions, _receiver_noise))
+        receiver = LinearReceiver(h, target, 0.0, lag)
+        mse = sum(worst_errors(target, design.mean_square, prefilter, noise_std, receiver))
+        if mse <= ideal * (1 + design.tolerance):
+            return h
+    return ratio((product.numerator, prefilter.denominator), (product.denominator, prefilter.numerator))
+
+
+# --- smoother -------------------------------------------------------------------------------------
+
+
+def _smoother(design: _Design, filling: RobustFilling) -> _Found:
+    """H = F|R|²/G, forward through F R/G and backward through R."""
+    problem, target = design.problem, design.problem.target
+    root, largest, worst = _smoother_root(design, filling)
+
+    def product(omega: Array) -> Array:
+        return np.asarray(problem.gain(omega) * np.abs(root.response(omega)) ** 2)
+
+    prefilter = design.prefilter(product, np.concatenate([target.poles, root.poles]), largest, worst)
+    forward = ratio(
+        (target.numerator, root.numerator, prefilter.denominator),
+        (target.denominator, root.denominator, prefilter.numerator),
+    )
+    return _Found(prefilter, Smoother(forward, root, target, 0.0), filling.mse, filling.mse)
+
+
+def _smoother_root(design: _Design, filling: RobustFilling) -> tuple[Filter, float, float]:
+    """R, |R|² near (1 - τ/|F|)₊, of as many functions as the tolerance takes, sup|F|(1 - |R|²) and the worst MSE."""
+    problem, least = design.problem, np.inf
+    for richness in _GROWTH:
+        basis = basis_for(problem, 0, richness, filling.cutoffs)
+        root = basis.root_filter(_passed_share(design, filling, basis))
+
+        def error(omega: Array, root: Filter = root) -> Array:
+            return np.asarray(problem.gain(omega) * np.abs(1 - np.abs(root.response(omega)) ** 2))
+
+        largest = _largest(error, np.concatenate([problem.target.poles, root.poles]), root.order + problem.degree)
+        grid = problem.grid(root.poles, basis.taps, filling.cutoffs)
+        passed = grid.mean(problem.gain(grid.omega) * np.abs(root.response(grid.omega)) ** 2)
+        worst = design.worst(largest, passed**2)
+        if worst < least:
+            least, best = worst, (root, largest, worst)
+        if least <= filling.mse * (1 + design.tolerance * _FOR_THE_PRODUCT):
+            break
+    return best
+
+
+def _passed_share(design: _Design, filling: RobustFilling, basis: Basis) -> Array:
+    """Coefficients of the function whose real part is |R|² = K/F, above zero at all angles."""
+    problem = design.problem
+    grid, fine, finest = (problem.grid(basis.poles, n * basis.taps, filling.cutoffs) for n in (1, _FINER, _FINER**2))
+    share, gain = basis.response(grid.omega).real, problem.gain(grid.omega)
+    mean, everywhere = grid.mean(gain), basis.response(fine.omega).real
+    least = _POSITIVE * design.tolerance * filling.passed / mean
+    functions = share * (gain / mean)[:, None]
+    found = _least_worst(design, grid, gain, functions, _positive_noise, lambda x: everywhere @ x >= least) / mean
+    found[0] += max(0.0, least / 2 - float((basis.response(finest.omega).real @ found).min()))
+    return found
+
+
+# --- the cone program -----------------------------------------------------------------------------
+
+
+def _least_worst(
+    design: _Design,
+    grid: Grid,
+    wanted: Any,
+    functions: Any,
+    noise: Callable[[Any, Grid, Any, Any], tuple[Any, list[Any]]],
+    constraint: Callable[[Any], Any] | None = None,
+) -> Array:
+    """Coefficients x with the least V sup|wanted - functions · x|² + c² · noise², on a grid; values real or complex."""
+    import cvxpy as cp
+
+    mean = grid.mean(np.abs(wanted))
+    level = math.sqrt(design.problem.cost / design.mean_square) * mean  # as bad as the noise of zero forcing
+    x, largest = cp.Variable(functions.shape[1]), cp.Variable()
+    error = [w / level - f @ x for w, f in zip(_parts(wanted), _parts(functions * (mean / level)), strict=True)]
+    cones = [cp.SOC(cp.multiply(np.ones(len(wanted)), largest), cp.vstack(error), axis=0)]
+    root, more = noise(cp, grid, functions, x)
+    cones += more if constraint is None else [*more, constraint(x)]
+    solve(cp.Problem(cp.Minimize(cp.square(largest) + cp.square(root)), cones), _SOLVER, roughly=True)
+    return np.asarray(x.value) * mean
+
+
+def _product_noise(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
+    """<|K|>, that of the best G and H, with the cones that it takes."""
+    size = np.abs(functions).max(axis=1)
+    guess = np.maximum(size, _LEAST_GUESS * grid.mean(size))
+    gain = cp.Variable(len(guess))
+    product = cp.vstack([part @ x for part in _parts(functions / guess[:, None])])
+    return (grid.weights * guess) @ gain, [cp.SOC(gain, product, axis=0)]
+
+
+def _positive_noise(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
+    """<|K|> where K is positive."""
+    return (grid.weights @ functions) @ x, []
+
+
+def _receiver_noise(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
+    """‖H‖₂ in an orthonormal basis, behind a G of unit norm."""
+    return cp.norm(x), []
+
+
+def _parts(values: Any) -> list[Any]:
+    return [values.real, values.imag] if np.iscomplexobj(values) else [values]
+
+
+def _largest(error: Callable[[Array], Array], poles: Complex, order: int) -> float:
+    """The largest value of an error over all frequencies."""
+    return largest_gain(error, poles, error(np.linspace(0, np.pi, fft_points(order) // 2 + 1)))
