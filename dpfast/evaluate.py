@@ -12,6 +12,7 @@ from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.design.feedback import decision_feedback
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
+from dpfast.design.optimal import optimal
 from dpfast.errors import DataError
 from dpfast.events import EventCounts
 from dpfast.filters import Filter
@@ -139,21 +140,24 @@ def _left_out(counts: EventCounts) -> str:
 def mechanisms(u: Array, target: Filter, privacy: Privacy, order: int) -> list[Mechanism]:
     """Every mechanism, designed for the model fitted to one series."""
     model = ARMA.fit(u, order)
+    two_step = lmmse(target, privacy, model, lag=LAG)
     designs = [
+        optimal(target, privacy, model, lag=0),
+        optimal(target, privacy, model, lag=LAG),
         zero_forcing(target, privacy),
         lmmse(target, privacy, model),
         lmmse(target, privacy, model, lag=0),
-        lmmse(target, privacy, model, lag=LAG),
+        two_step,
         input_perturbation(target, privacy),
         output_perturbation(target, privacy),
     ]
     if has_levels(u):
         counted = ARMA.fit(u, order, levels=np.arange(u.max() + 1))
-        prefilter = designs[3].prefilter
         for decision in ("soft", "quantizer"):
             title = f"DFE {decision} lag {LAG}"
+            g = two_step.prefilter
             designs.append(
-                decision_feedback(target, privacy, counted, lag=LAG, prefilter=prefilter, decision=decision, name=title)
+                decision_feedback(target, privacy, counted, lag=LAG, prefilter=g, decision=decision, name=title)
             )
     return designs
 

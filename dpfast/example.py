@@ -12,6 +12,7 @@ import numpy as np
 from dpfast._validate import Array
 from dpfast.design.feedback import decision_feedback
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
+from dpfast.design.optimal import optimal
 from dpfast.design.prefilter import Problem, feedback_water_filling, smoother_water_filling
 from dpfast.filters import Filter
 from dpfast.mechanism import Mechanism
@@ -47,6 +48,7 @@ COLUMNS = (
     "prefilter",
     "decision",
     "lag",
+    "lower bound",
     "ideal RMSE",
     "predicted",
     "on the chain",
@@ -76,7 +78,8 @@ class Row:
         """Ideal, predicted (for its own spectrum, and on the chain) and simulated errors are different figures."""
         m, result = self.mechanism, study[self.mechanism.name]
         lag = "smoother" if m.lag is None else str(m.lag)
-        errors = m.ideal_rmse, m.predicted_rmse, result.predicted_rmse, result.rmse, *result.interval
+        bound = None if m.lower_bound_mse is None else math.sqrt(m.lower_bound_mse)
+        errors = bound, m.ideal_rmse, m.predicted_rmse, result.predicted_rmse, result.rmse, *result.interval
         return self.calibration, self.spectrum, self.family, self.prefilter, self.decision, lag, *errors
 
 
@@ -91,8 +94,9 @@ def run(folder: Folder, *, n_streams: int, n_samples: int, seed: int, progress: 
     footer = (
         f"Simulated on the ±1/2 chain: {n_streams} streams of {n_samples} samples after {study.burn_in}, seed {seed}; "
         f"{100 * study.confidence:g}% intervals.\n"
-        "Designed for the printed spectrum (variance 1) or the chain's (variance 1/4). Ideal RMSE of decision feedback "
-        "assumes\nerror-free decisions."
+        "Designed for the printed spectrum (variance 1) or the chain's (variance 1/4). Lower bound: for all linear "
+        "mechanisms of the lag;\nof LZF, for those that do not distort. Ideal RMSE of decision feedback assumes "
+        "error-free decisions."
     )
     folder.add("example.csv", table.csv())
     folder.add(
@@ -120,7 +124,7 @@ def _errata(rows: list[Row]) -> dict[str, float]:
 
 
 def mechanisms(calibration: Calibration) -> list[Row]:
-    """Every mechanism of the paper, at one calibration of the noise."""
+    """Every mechanism of the paper, and the optimum, at one calibration of the noise."""
     privacy = Privacy(EPSILON, DELTA, calibration=calibration)
     rows = [
         _row(calibration, "any", "input perturbation", "1", input_perturbation(TARGET, privacy)),
@@ -130,6 +134,11 @@ def mechanisms(calibration: Calibration) -> list[Row]:
     prefilters = {"LZF": rows[-1].mechanism.prefilter}
     models: dict[str, Model] = {"printed": PRINTED, "chain": CHAIN}
     for spectrum, model in models.items():
+        causal = [lag for lag in LAGS if lag is not None]  # its smoother is that of LMMSE
+        rows += [
+            _row(calibration, spectrum, "optimal", "optimal", optimal(TARGET, privacy, model, lag=lag))
+            for lag in causal
+        ]
         rows += [_row(calibration, spectrum, "LMMSE", "LMMSE", lmmse(TARGET, privacy, model, lag=lag)) for lag in LAGS]
         prefilters[f"LMMSE, {spectrum}"] = rows[-len(LAGS)].mechanism.prefilter
     own = decision_feedback(TARGET, privacy, CHAIN, lag=LAG, prefilter="decision-feedback")
@@ -149,10 +158,12 @@ def _row(calibration: Calibration, spectrum: str, family: str, prefilter: str, m
 
 
 def _paths(rows: list[Row], seed: int) -> tuple[Table, Any]:
-    """Sample paths of the four mechanisms over the true output, the receivers' decisions hard and soft."""
+    """Sample paths of the mechanisms over the true output, the receivers' decisions hard and soft."""
     panels = {
         "LZF": _find(rows, "LZF", "LZF"),
         "LMMSE smoother": _find(rows, "LMMSE", "LMMSE", lag=None),
+        f"LMMSE, lag {LAG}": _find(rows, "LMMSE", "LMMSE", lag=LAG),
+        f"optimal, lag {LAG}": _find(rows, "optimal", "optimal", lag=LAG),
         "DFE, own prefilter, sign": _find(rows, "DFE", "decision feedback", "sign", LAG),
         "DFE, own prefilter, soft": _find(rows, "DFE", "decision feedback", "soft", LAG),
         "DFE, LMMSE prefilter, sign": _find(rows, "DFE", "LMMSE, chain", "sign", LAG),
@@ -161,7 +172,7 @@ def _paths(rows: list[Row], seed: int) -> tuple[Table, Any]:
     window = slice(3000, 3600)  # after the start of every filter, and well before the end, which a smoother feels
     u = CHAIN.sample(1, 4600, seed=seed)[0]
     columns: dict[str, Array] = {"t": np.arange(600.0), "true output": TARGET.filter(u)[window]}
-    drawn, axes = figure(3, 2, sharex=True, height=1.9)
+    drawn, axes = figure(4, 2, sharex=True, height=1.9)
     for ax, (name, mechanism) in zip(axes.ravel(), panels.items(), strict=True):
         # every panel shows the estimate of y_t, whenever it was known
         columns[name] = mechanism.simulate(u, seed=seed).estimate[mechanism.lag or 0 :][window]
