@@ -22,7 +22,7 @@ from dpfast.sections import cascade_response, factor_roots, make_sections, secti
 
 MAX_POLE_RADIUS = 1 - 2e-5
 MAX_SECTION_POLES = 32  # more poles than this run as one direct-form recursion
-_TINY = 1e-30  # a leading coefficient so small has roots without bounds
+_TINY = 1e-12  # beside a leading coefficient so small a companion matrix loses the other roots
 _RADIUS_SLACK = 1e-10  # a pole at the limit stays below it after rounding
 
 Complex = NDArray[np.complex128]

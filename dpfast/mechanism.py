@@ -292,7 +292,7 @@ class Mechanism:
             "noise std": f"{self.noise_std:.6g}",
             "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
             "ideal RMSE": _shown(self.ideal_rmse) + self._assumption() + self._worst(),
-            "predicted RMSE": _shown(self.predicted_rmse) + self._loss(),
+            "predicted RMSE": _shown(self.predicted_rmse) + self._loss() + self._worst(),
         }
         if self.lower_bound_mse and self.ideal_mse:
             gap = self.ideal_mse / self.lower_bound_mse - 1

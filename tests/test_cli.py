@@ -93,7 +93,7 @@ def test_design_writes_its_files_and_show_reads_the_mechanism(monkeypatch, tmp_p
         ([], "either model or fit must be given"),
         (["--model", "nonsense"], "model must be markov:"),
         (["--model", "arma:1", "--lag", "-1"], "lag must be"),
-        (["--model", "arma:1", "--choose", "best"], "choose must be one of 'LZF'"),
+        (["--model", "arma:1", "--choose", "best"], "choose must be one of 'optimal'"),
         (["--model", "arma:1", "--source", "target=secret"], "the source of target must be one of"),
         (["--model", "arma:1", "--time", "when"], "time must come with fit"),
         (["missing.toml", "--model", "arma:1"], "cannot read missing.toml"),

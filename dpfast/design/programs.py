@@ -32,8 +32,8 @@ from dpfast.spectra import Spectrum
 
 Constraints = Callable[[Any, Array], list[Any]]
 _SMALLEST_GUESS = 1.0  # the mean of x
-# a band without gain leaves no interior: asked for more, the solver stalls
-_ACCURACY = {"CLARABEL": {"tol_gap_abs": 1e-7, "tol_gap_rel": 1e-7, "tol_feas": 1e-7}}
+# a band without gain leaves no interior, where a solver ends short of its goal: how short is near enough
+_NEAR_ENOUGH = {"CLARABEL": dict.fromkeys(["reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas"], 1e-7)}
 _FLOOR = 1e-6  # of the mean of x: no filter of finite order is zero on a band
 
 
@@ -232,14 +232,16 @@ def solve(program: Any, solver: str, *, roughly: bool = False) -> float:
     """The optimum of a cvxpy problem (`roughly`: where its value is measured), or an error that says what to do."""
     import cvxpy as cp
 
+    near_enough = _NEAR_ENOUGH.get(solver, {})
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of inaccuracy, which the status says too
-            program.solve(solver=solver, **_ACCURACY.get(solver, {}))
+            program.solve(solver=solver, **({} if roughly else near_enough))
     except cp.DCPError as error:
         raise DesignError(f"constraints must follow cvxpy's rules for convex programs: {error}") from error
     except cp.SolverError as error:
         raise DesignError(f"the solver {solver} failed: {error}; try another solver") from error
-    if program.status != cp.OPTIMAL and not (roughly and program.status == cp.OPTIMAL_INACCURATE):
+    inaccurate = program.status == cp.OPTIMAL_INACCURATE and (roughly or near_enough)
+    if program.status != cp.OPTIMAL and not inaccurate:
         raise DesignError(f"the convex program is {program.status}: relax the constraints or try another solver")
     return float(program.value)
