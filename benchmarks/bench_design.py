@@ -22,6 +22,23 @@ def bench_zero_forcing(benchmark, target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("lag", [0, 5, 50])
+@pytest.mark.benchmark(group="optimal", max_time=0.5, min_rounds=2)
+def bench_optimal(benchmark, target, lag):
+    mechanism = benchmark(dp.optimal, TARGETS[target], PRIVACY, CHAIN, lag=lag)
+    benchmark.extra_info["states of G"] = mechanism.prefilter.order
+    benchmark.extra_info["gap"] = mechanism.ideal_mse / mechanism.lower_bound_mse - 1
+    benchmark.extra_info["loss"] = mechanism.predicted_mse / mechanism.ideal_mse - 1
+
+
+@pytest.mark.parametrize("separation", [1, 50])
+@pytest.mark.benchmark(group="two events a person", max_time=0.5, min_rounds=2)
+def bench_optimal_for_two_events(benchmark, separation):
+    privacy = dp.Privacy(np.log(3), 0.05, max_events=2, min_separation=separation)
+    benchmark(dp.optimal, TARGETS["example"], privacy, CHAIN, lag=5)
+
+
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("lag", [None, 0, 5])
 @pytest.mark.benchmark(group="lmmse", max_time=0.5, min_rounds=2)
 def bench_lmmse(benchmark, target, lag):

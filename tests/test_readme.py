@@ -20,19 +20,22 @@ def figures(text):
 
 @pytest.mark.slow_nojit
 def test_the_first_example_prints_what_is_shown(capsys):
-    exec(between("```python\n", "```"), {})
+    exec(between("```python\n", "```"), names := {})
     printed = capsys.readouterr().out
     shown = between("```text\n", "```")
     assert [line.split("  ")[0] for line in printed.splitlines()] == [
         line.split("  ")[0] for line in shown.splitlines()
     ]
     assert figures(printed) == pytest.approx(figures(shown), rel=2e-4)
+    summary = between(">>> print(mechanisms[0].summary())\n", "```")
+    gap = "(the ideal MSE is "
+    assert names["mechanisms"][0].summary().split(gap)[0] == summary.split(gap)[0]
 
 
 def test_the_table_has_the_ideal_and_predicted_errors_of_the_designs():
     lines = [line.strip("| ").split(" | ") for line in between("<!-- example -->\n", "\n\n").splitlines()[2:]]
     rows = [row for row in example.mechanisms("paper") if row.spectrum != "printed"]
-    assert len(lines) == len(rows) == 15
+    assert len(lines) == len(rows) == 18
     for line, row in zip(lines, rows, strict=True):
         m = row.mechanism
         assert line[:3] == [
