@@ -35,7 +35,7 @@ def test_files(outputs):
 
 
 def test_every_mechanism_spectrum_and_calibration_has_a_row(rows):
-    assert len(rows) == len({tuple(list(x.values())[:6]) for x in rows}) == 38
+    assert len(rows) == len({tuple(list(x.values())[:6]) for x in rows}) == 50
     assert {x["decision"] for x in rows if x["mechanism"] == "DFE"} == {"sign", "soft"}
 
 
@@ -52,8 +52,20 @@ def test_ideal_errors(rows, calibration, lzf, printed, chain):
         assert float(smoothers["printed"]["ideal RMSE"]) == pytest.approx(printed, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("calibration", "optima"), [("paper", (5.6236, 5.0866, 4.7016)), ("exact", (4.3734, 3.8723, 3.6911))]
+)
+def test_the_optimum_and_its_bound(rows, calibration, optima):
+    for lag, optimum in zip((0, 5, 20), optima, strict=True):
+        row = find(rows, κ=calibration, mechanism="optimal", designed_for="chain", lag=str(lag))
+        assert float(row["ideal RMSE"]) == pytest.approx(optimum, abs=6e-5)
+        assert float(row["lower bound"]) == pytest.approx(float(row["ideal RMSE"]), rel=1e-7)
+        two_step = find(rows, κ=calibration, mechanism="LMMSE", designed_for="chain", lag=str(lag))
+        assert float(row["predicted"]) < float(two_step["predicted"])
+
+
 def test_predictions_on_the_chain_are_within_wide_intervals_of_the_simulation(rows):
-    # 22 rows; 3.3 half-widths are 6.6 standard errors, for Student's t of 63 degrees 1e-8 a row
+    # 34 rows; 3.3 half-widths are 6.6 standard errors, for Student's t of 63 degrees 1e-8 a row
     for row in rows:
         if row["on the chain"]:
             half = (float(row["high"]) - float(row["low"])) / 2
