@@ -41,11 +41,12 @@ FOOTER = """\
 RMSE: predicted, of the realised filters on the model; ideal, by the formula of the family (that of DFE assumes
 error-free decisions, and only simulation tells its real error); lower bound, for all linear mechanisms that are no
 later. Noise and distortion are shares of the predicted mean square error."""
-BOUND = "lower bound (linear)"
+BOUND = "lower bound (linear, at the lag)"
 Lines = dict[str, tuple[Sequence[float], dict[str, list[float]]]]  # over what: values, and a curve for each label
 _SMALLEST_LAST_LAG = 20
 _N_LAGS, _N_EPSILONS = 8, 9
 _SMALLEST_SHOWN = 1e-5
+_HEADROOM = 1.15  # of an axis above zero forcing
 _LOWEST = 1e-5, 0.03  # of the frequencies shown
 
 
@@ -275,7 +276,7 @@ def _long(lines: Lines) -> Table:
 # --- pictures -------------------------------------------------------------------------------------
 
 _STYLES = {x.label: x.style for x in FAMILIES}
-_STYLES |= {BOUND: Style(TRUTH, "-", 0.8), "target": Style(_GREY, "-", 4.0, 0.35)}
+_STYLES |= {BOUND: Style(TRUTH, "-", 5.0, 0.25), "target": Style(_GREY, "-", 4.0, 0.35)}
 
 
 def _draw_curves(lines: Lines, task: Task) -> Any:
@@ -285,6 +286,7 @@ def _draw_curves(lines: Lines, task: Task) -> Any:
     plot_lines(over_lag, *lines["lag"], _STYLES, title=f"over the lag, ε = {task.privacy.epsilon:.4g}")
     plot_lines(over_epsilon, *lines["epsilon"], _STYLES, title=f"over ε, lag {task.lag}")
     over_lag.locator_params(axis="x", integer=True)
+    _without_what_is_far_above(over_lag, lines["lag"][1])
     logarithmic(over_lag, "y")
     logarithmic(over_epsilon, "xy")
     for ax, given, label in ((over_lag, task.lag, "lag (samples)"), (over_epsilon, task.privacy.epsilon, "ε")):
@@ -293,6 +295,16 @@ def _draw_curves(lines: Lines, task: Task) -> Any:
         ax.set_ylabel("predicted RMSE", fontsize=8)
     _legend(drawn, over_lag)
     return drawn
+
+
+def _without_what_is_far_above(ax: Any, curves: dict[str, list[float]]) -> None:
+    """The axis ends a little above zero forcing; what is far above it is named instead."""
+    finite = {label: [y for y in ys if not math.isnan(y)] for label, ys in curves.items()}
+    top = _HEADROOM * max(finite.get("LZF", []), default=math.inf)
+    above = [f"{label} {min(ys):.4g}" for label, ys in finite.items() if ys and min(ys) > top]
+    if above:
+        ax.set_ylim(0.97 * min(min(ys) for ys in finite.values() if ys), top)
+        ax.text(0.99, 0.97, "above: " + ", ".join(above), transform=ax.transAxes, ha="right", va="top", fontsize=7)
 
 
 def _draw_magnitudes(made: Mapping[str, Mechanism], task: Task) -> Any:
