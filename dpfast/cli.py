@@ -206,6 +206,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             print("dpfast: interrupted", file=sys.stderr)
             return 130
+        except RecursionError:
+            print("dpfast: error: a file must not be nested so deeply: write it anew", file=sys.stderr)
+            return 2
         except MemoryError:
             print("dpfast: error: not enough memory: take a longer period or fewer streams", file=sys.stderr)
             return 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +18,7 @@ from dpfast.errors import DataError
 from dpfast.events import EventCounts
 from dpfast.filters import Filter
 from dpfast.mechanism import Mechanism
-from dpfast.models import ARMA
+from dpfast.models import ARMA, Model
 from dpfast.montecarlo import Result
 from dpfast.privacy import Privacy
 from dpfast.report import Folder, Table, figure, plot_path, png
@@ -69,13 +70,11 @@ def run(
     check(counts, max([order, *(x.lag or 0 for x in saved)]), draws)
     loaded = as_saved(saved, target, privacy)
     outputs = target.filter(counts.counts)
-    outcomes = [
-        outcome
-        for i, (name, u, y) in enumerate(zip(counts.series, counts.counts, outputs, strict=True))
-        for outcome in evaluate_series(
-            name, u, y, [*mechanisms(u, target, privacy, order), *loaded], draws, noise_seed(seed, i)
-        )
-    ]
+    outcomes: list[Outcome] = []
+    for i, (name, u, y) in enumerate(zip(counts.series, counts.counts, outputs, strict=True)):
+        model = ARMA.fit(u, order)
+        designs = [*mechanisms(u, target, privacy, model), *loaded]
+        outcomes += evaluate_series(name, u, y, model, designs, draws, noise_seed(seed, i))
     table = Table(COLUMNS, tuple(x.cells() for x in outcomes))
     footer = (
         f"{counts.counts.shape[1]} bins of {counts.period.astype('timedelta64[s]').item()} from {counts.start}; "
@@ -137,9 +136,8 @@ def _left_out(counts: EventCounts) -> str:
     return f" No decision feedback, which needs whole counts below {MAX_LEVELS}, for {', '.join(names)}."
 
 
-def mechanisms(u: Array, target: Filter, privacy: Privacy, order: int) -> list[Mechanism]:
+def mechanisms(u: Array, target: Filter, privacy: Privacy, model: ARMA) -> list[Mechanism]:
     """Every mechanism, designed for the model fitted to one series."""
-    model = ARMA.fit(u, order)
     two_step = lmmse(target, privacy, model, lag=LAG)
     designs = [
         optimal(target, privacy, model, lag=0),
@@ -152,7 +150,7 @@ def mechanisms(u: Array, target: Filter, privacy: Privacy, order: int) -> list[M
         output_perturbation(target, privacy),
     ]
     if has_levels(u):
-        counted = ARMA.fit(u, order, levels=np.arange(u.max() + 1))
+        counted = ARMA.fit(u, model.fitted_order or 0, levels=np.arange(u.max() + 1))
         for decision in ("soft", "quantizer"):
             title = f"DFE {decision} lag {LAG}"
             g = two_step.prefilter
@@ -162,15 +160,19 @@ def mechanisms(u: Array, target: Filter, privacy: Privacy, order: int) -> list[M
     return designs
 
 
-def evaluate_series(name: str, u: Array, y: Array, designs: list[Mechanism], draws: int, seed: int) -> list[Outcome]:
-    """Errors of the mechanisms on one series, over several draws of the noise."""
+def evaluate_series(
+    name: str, u: Array, y: Array, model: Model, designs: list[Mechanism], draws: int, seed: int
+) -> list[Outcome]:
+    """Errors of the mechanisms on one series, over several draws of the noise; predicted, on the model fitted to it."""
     copies = np.broadcast_to(u, (draws, len(u)))
     outcomes = []
     for mechanism in designs:
         lag = mechanism.lag or 0
         estimate = mechanism.simulate(copies, seed=seed).estimate[:, lag:]
         error = ((estimate - y[: len(y) - lag]) ** 2).mean(axis=1)
-        result = Result(mechanism.name, mechanism.predicted_rmse, error, CONFIDENCE)
+        predicted = mechanism.predict(model)
+        rmse = None if predicted is None else math.sqrt(predicted)
+        result = Result(mechanism.name, rmse, error, CONFIDENCE)
         aligned = np.concatenate([estimate[0], np.full(lag, np.nan)])
         outcomes.append(Outcome(name, mechanism, result, float(y.std()), aligned))
     return outcomes

@@ -89,9 +89,9 @@ class _Column:
         return f"in line {self.lines[rows[0]]} ({rows.size} such row{'s' * (rows.size > 1)})"
 
     def bad_time(self, bad: NDArray[np.bool_], must_hold: str) -> DataError:
-        """The error for timestamps that cannot be used; it shows the first of them."""
-        text = self.texts[int(np.argmax(bad))]
-        got = _shortened(text) if text.strip() else "nothing"
+        """The error for timestamps that cannot be used; it says where the first one is, not what: it may be private."""
+        text = self.texts[int(np.argmax(bad))].strip()
+        got = f"another text of {len(text)} characters" if text else "nothing"
         return DataError(f"{self.label} must hold {must_hold}, got {got} {self.place(bad)}")
 
 
@@ -264,8 +264,7 @@ def _find(file: Path, header: list[str], names: list[str]) -> list[int]:
         raise DataError(f"{file} must be a CSV file, got a binary file")
     for name in names:
         if name not in header:
-            listed = ", ".join(map(_shortened, header[:20])) + ", ..." * (len(header) > 20)
-            raise DataError(f"{file} must have a column {name!r}, its columns are {listed}")
+            raise DataError(f"{file} must have a column {name!r}, got a first line of {len(header)} others")
         if header.count(name) > 1:
             raise DataError(f"{file} must have one column {name!r}, got {header.count(name)}: rename them")
     return [header.index(name) for name in names]
@@ -380,7 +379,3 @@ def _parse_counts(column: _Column) -> NDArray[np.float64]:
         raise DataError(f"{column.label} must hold numbers from 0 to 2**53, got something else {column.place(bad)}")
     counts: NDArray[np.float64] = values[column.codes]
     return counts
-
-
-def _shortened(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:37] + "...")

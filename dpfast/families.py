@@ -24,7 +24,7 @@ from dpfast.privacy import LARGEST_EPSILON, Privacy
 from dpfast.receivers import DecisionFeedback, Smoother
 from dpfast.report import COLOURS, TRUTH, Folder, Style, Table, figure, logarithmic, plot_lines, png
 from dpfast.show import describe
-from dpfast.sources import Source
+from dpfast.sources import FITTED, Source
 
 COLUMNS = (
     "mechanism",
@@ -41,6 +41,9 @@ FOOTER = """\
 RMSE: predicted, of the realised filters on the model; ideal, by the formula of the family (that of DFE assumes
 error-free decisions, and only simulation tells its real error); lower bound, for all linear mechanisms that are no
 later. Noise and distortion are shares of the predicted mean square error."""
+PRIVATE = """\
+The model was fitted to private data: all figures here, the pictures, and a choice between mechanisms that is made by
+looking at them, depend on these data and protect nobody."""
 BOUND = "lower bound (linear, at the lag)"
 Lines = dict[str, tuple[Sequence[float], dict[str, list[float]]]]  # over what: values, and a curve for each label
 _SMALLEST_LAST_LAG = 20
@@ -124,10 +127,13 @@ def run(task: Task, folder: Folder, *, sources: Mapping[str, Source], choose: st
         }
     table = Table(COLUMNS, tuple(_cells(label, mechanism, made) for label, mechanism in made.items()))
     notes = "".join(f"\n{note}" for note in designs.notes)
+    if task.model.source == FITTED:
+        notes += f"\n{PRIVATE}"
     text = f"{FOOTER}{notes}\n\nSaved as mechanism.json:\n{describe(chosen)}"
-    folder.add("design.csv", table.csv())
+    banner = PRIVATE.splitlines() if task.model.source == FITTED else []
+    folder.add("design.csv", table.csv(banner))
     folder.add("design.md", f"# Mechanisms side by side\n\n{table.markdown()}\n\n```text\n{text}\n```\n")
-    folder.add("curves.csv", _long(lines).csv())
+    folder.add("curves.csv", _long(lines).csv(banner))
     folder.add("curves.png", png(_draw_curves(lines, task)))
     folder.add("magnitudes.png", png(_draw_magnitudes(told, task)))
     folder.add("mechanism.json", to_text(chosen))

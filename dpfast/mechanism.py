@@ -20,9 +20,10 @@ from dpfast.peaks import fft_points, largest_gain
 from dpfast.privacy import Privacy
 from dpfast.quadrature import Grid, graded_grid
 from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
-from dpfast.sources import Source, check_declared, fitted, with_declared
+from dpfast.sources import FITTED, Source, check_declared, fitted, with_declared
 
 Option = float | int | str | None
+_SAME = 1e-6  # of the largest gain: filters that are the same but for rounding
 
 
 class Paths(NamedTuple):
@@ -105,6 +106,9 @@ class Mechanism:
 
     def __post_init__(self) -> None:
         _validate.instance("name", self.name, str, "text")
+        # kept when dataclasses.replace puts another model in the place of a fitted one
+        kept = dict(self.declared) | dict.fromkeys(fitted(self.sources), FITTED)
+        object.__setattr__(self, "declared", tuple(kept.items()))
 
     @functools.cached_property
     def noise_std(self) -> float:
@@ -179,10 +183,12 @@ class Mechanism:
             return self._worst_errors(self.mean_square)
         if self.model is not None:
             return self._errors(self.model)
-        # without a model H G = F: no distortion, whatever the input
+        # without a model the error is known where H G = F: no distortion, whatever the input
         grid = _grid(self.target, self.prefilter, *self.receiver.filters())
-        h = self.receiver.response(grid.omega)
-        return None if h is None else Errors(self.noise_std**2 * grid.mean(np.abs(h) ** 2), 0.0)
+        h, wanted = self.receiver.response(grid.omega), self.target.response(grid.omega)
+        if h is None or np.abs(wanted - h * self.prefilter.response(grid.omega)).max() > _SAME * np.abs(wanted).max():
+            return None
+        return Errors(self.noise_std**2 * grid.mean(np.abs(h) ** 2), 0.0)
 
     def predict(self, model: Model) -> float | None:
         r"""MSE of this mechanism on another model; None where only simulation tells.
@@ -299,7 +305,8 @@ class Mechanism:
             lines["lower bound"] = f"{math.sqrt(self.lower_bound_mse):.6g} (the ideal MSE is {gap:.1g} above)"
         if private := fitted(self.sources):
             lines["not for release"] = f"fitted from private data: {', '.join(private)}"
-        return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in lines.items())])
+        name = "".join(x if x.isprintable() else repr(x)[1:-1] for x in self.name)  # no forged lines
+        return "\n".join([name, *(f"  {key:<15} {value}" for key, value in lines.items())])
 
     def _loss(self) -> str:
         """What the realisation of the filters costs."""

@@ -37,8 +37,9 @@ Excess = Callable[[Filter], float]
 MAX_ORDER = 16
 MAX_TAPS = 4096
 TAPS_PER_STATE = 2.5  # a state in sections takes as many multiply-adds as this many taps
-PATIENCE = 6  # orders after which the trend decides whether more states are worth while
+PATIENCE = 9  # orders after which the trend decides whether more states are worth while
 GROWTH_STARTS = 2
+_LONG_FIT = 2**15  # nodes from which on an evaluation takes long
 _REDUCED_LENGTH = 256  # samples of the warped impulse response that is reduced to few states
 _FLOOR = 1e-5  # of the largest value: what stands for a zero of the shape
 _INSIDE = MAX_POLE_RADIUS - 1e-6
@@ -61,12 +62,15 @@ class Objective(NamedTuple):
         The loss of the ideal G.
     detail : complex
         Where the finest detail of the shape is: the root that is nearest to the circle.
+    draft : Objective, optional
+        One that is quick to evaluate and least for the same shape: fits start from its fits.
     """
 
     resolve: Callable[[Complex, int], tuple[Grid, Loss]]
     shape: Spectrum
     ideal: float
     detail: complex
+    draft: Objective | None = None
 
     def excess(self, g: Filter) -> float:
         """Relative excess of the loss over the ideal, on a grid that resolves `g` too."""
@@ -182,17 +186,28 @@ def _floored(spectrum: Array, floor: float = 1e-9) -> Array:
 
 def _rational(objective: Objective) -> Iterator[Filter]:
     """The best filter found for 0, 1, 2, ... states."""
-    yield Filter([1.0])
+    return map(_filter, _fits(objective))
+
+
+def _fits(objective: Objective) -> Iterator[Array]:
+    """Their parameters. Where an evaluation takes long, those of the draft."""
+    yield np.empty(0)
+    drafts = iter(()) if objective.draft is None else _fits(objective.draft)
+    next(drafts, None)
     fit = _Fit(objective)
+    if objective.draft is not None and len(fit.weights) > _LONG_FIT:
+        yield from drafts
+        return
     reduced = _reduction(objective)
     best = [np.empty(0)]
     for order in range(1, MAX_ORDER + 1):
+        drafted = next(drafts, None)
         more = [x for fewer, x in ((1, _real_pair), (2, _complex_pair)) if fewer <= order]
         grown = [start for i, grow in enumerate(more, 1) for start in grow(best[-i], objective.detail)]
         grown = sorted(grown, key=lambda start: fit(start)[0])
-        results = [_minimize(fit, start) for start in [*reduced(order), *grown[:GROWTH_STARTS]]]
-        best.append(min(results, key=lambda x: x[0])[1])
-        yield _filter(best[-1])
+        starts = [*reduced(order), *grown[:GROWTH_STARTS], *([] if drafted is None else [drafted])]
+        best.append(min((_minimize(fit, start) for start in starts), key=lambda x: x[0])[1])
+        yield best[-1]
 
 
 def _minimize(fit: _Fit, start: Array) -> tuple[float, Array]:

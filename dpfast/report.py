@@ -97,8 +97,9 @@ class Folder:
             with tempfile.TemporaryDirectory(dir=self.path) as name:
                 for file, content in self._files.items():
                     (Path(name) / file).write_bytes(content)
-                    if (self.path / file).is_dir():
-                        raise IsADirectoryError(errno.EISDIR, f"{file} is a folder there")
+                    there = self.path / file
+                    if there.is_symlink() or (there.exists() and not there.is_file()):
+                        raise FileExistsError(errno.EEXIST, f"{file} is there, and no regular file")
                 return [(Path(name) / file).replace(self.path / file) for file in self._files]
         except OSError as error:
             raise self._refused(error) from None

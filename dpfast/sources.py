@@ -22,9 +22,12 @@ def check_source(name: str, value: Any) -> Source:
 
 
 def with_declared(implied: Mapping[str, Source], declared: Mapping[str, Source]) -> Mapping[str, Source]:
-    """What a person says of the inputs, over what is known of them; what was fitted to private data stays so."""
+    """What a person says of the inputs, over what is known of them; what was fitted to private data stays so.
+
+    Also where the input is gone: it has shaped what is left.
+    """
     words = {name: word if word == FITTED else declared.get(name, word) for name, word in implied.items()}
-    return MappingProxyType(words)
+    return MappingProxyType(words | {name: word for name, word in declared.items() if word == FITTED})
 
 
 def check_declared(known: Mapping[str, Source], words: Mapping[str, Any]) -> None:

@@ -211,7 +211,7 @@ def request(path: str | None, arguments: Mapping[str, Any]) -> Request:
     for name in NEEDED:
         if name not in settings:
             raise ValueError(f"{name} must be given, as --{name} or in a file")
-    sources = _sources(settings.get("sources", {}))
+    sources = dict(settings["sources"])
     privacy = _made("privacy", Privacy, {x: settings[x] for x in OF_PRIVACY if x in settings})
     task = Task(
         target=parse_target(settings["target"]),
@@ -251,8 +251,15 @@ def _merged(file: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, 
         kept = {name: value for name, value in kept.items() if name not in OF_FIT}
     elif "fit" in arguments:
         kept.pop("model", None)
-    both = {"sources": _table(kept.pop("sources", {})) | dict(arguments.get("sources", {}))}
-    return {**kept, **arguments, **both}
+    of_file = _sources(_table(kept.pop("sources", {})).items())
+    given = arguments.get("sources", ())
+    of_arguments = _sources(given.items() if isinstance(given, Mapping) else given)
+    # what the file says of a value holds for that value only; and what was fitted stays so
+    still = {name: word for name, word in of_file.items() if name not in arguments}
+    taken_back = [name for name, word in still.items() if word == FITTED and of_arguments.get(name, FITTED) != FITTED]
+    if taken_back:
+        raise ValueError(f"the source of {taken_back[0]} must stay {FITTED!r}, as the file says, got another word")
+    return {**kept, **arguments, "sources": {**still, **of_arguments}}
 
 
 def _table(value: Any) -> dict[str, Any]:
@@ -261,8 +268,13 @@ def _table(value: Any) -> dict[str, Any]:
     return value
 
 
-def _sources(words: Mapping[str, Any]) -> dict[str, Source]:
-    return {underscored(name): check_source(f"the source of {name}", word) for name, word in words.items()}
+def _sources(pairs: Iterable[tuple[str, Any]]) -> dict[str, Source]:
+    words: dict[str, Source] = {}
+    for name, word in pairs:
+        if underscored(name) in words:
+            raise ValueError(f"the source of {name} must be given once, got several")
+        words[underscored(name)] = check_source(f"the source of {name}", word)
+    return words
 
 
 def _model(settings: Mapping[str, Any], source: Source) -> Model:
@@ -286,8 +298,10 @@ def _fitted(settings: Mapping[str, Any]) -> ARMA:
             raise ValueError(f"{name} must be given with a fit, as --{name} or in the file")
     counts = read_events(_text("fit", settings["fit"]), **words)
     if "series" not in settings and len(counts.series) > 1:
-        raise ValueError(f"series must be given, one of {', '.join(counts.series)}")
-    series = _validate.choice("series", settings.get("series", counts.series[0]), counts.series)
+        raise ValueError(f"series must be given, one of the {len(counts.series)} in column {words.get('by')!r}")
+    series = settings.get("series", counts.series[0])
+    if series not in counts.series:  # whose names may be private
+        raise ValueError(f"series must be one of the {len(counts.series)} in column {words.get('by')!r}, got another")
     u = counts.counts[counts.series.index(series)]
     levels = np.arange(u.max() + 1) if has_levels(u) else None
     order, source = settings.get("order", DEFAULTS["order"]), settings.get("fit_source", DEFAULTS["fit_source"])

@@ -245,10 +245,10 @@ def test_unusable_timestamps_are_refused(stamps, text):
         stamps(good, f'"{text}"', "2013-01-02", f'"{text}"', "2013-01-03")
 
 
-def test_message_shows_one_timestamp(stamps):
-    with pytest.raises(DataError, match=r"got 'first' in line 2 \(2 such rows\)$"):
+def test_message_tells_the_length_of_one_text(stamps):
+    with pytest.raises(DataError, match=r"got another text of 5 characters in line 2 \(2 such rows\)$"):
         stamps("first", "second", "2013-01-01")
-    with pytest.raises(DataError, match=r"got 'x{37}\.\.\.' in line 2 \(1 such row\)$"):
+    with pytest.raises(DataError, match=r"got another text of 41 characters in line 2 \(1 such row\)$"):
         stamps("x" * 41)
     with pytest.raises(DataError, match=r"got nothing in line 2 \(1 such row\)$"):
         stamps('""')
@@ -256,7 +256,7 @@ def test_message_shows_one_timestamp(stamps):
 
 def test_lines_are_counted_in_the_file(write):
     path = write('t,note\n2013-01-01,"two\nlines"\n\n2013-01-02,\nx,\n')
-    with pytest.raises(DataError, match=r"got 'x' in line 6 \(1 such row\)$"):
+    with pytest.raises(DataError, match=r"got another text of 1 characters in line 6 \(1 such row\)$"):
         read_events(path, time="t", period="1d")
 
 
@@ -270,7 +270,7 @@ def test_ambiguous_timestamps_need_a_format(stamps, text):
     "text", ["99999999", "100000000000000", "0", "-1357017300", "20130101", "1e400", "\uff11357017300"]
 )
 def test_other_numbers_are_no_unix_time(stamps, text):
-    with pytest.raises(DataError, match=r"must hold Unix seconds .*, got '.*' in line 3 \(1 such row\)"):
+    with pytest.raises(DataError, match=r"must hold Unix seconds .*, got another text of .* in line 3 \(1 such row\)"):
         stamps("1357017300", text)
 
 
@@ -280,7 +280,9 @@ def test_missing_unix_time_is_told_as_such(stamps):
 
 
 def test_unix_time_has_one_unit(stamps):
-    with pytest.raises(DataError, match=r"either Unix seconds or .*, got '1357017300123' in line 4 \(1 such row\)"):
+    with pytest.raises(
+        DataError, match=r"either Unix seconds or .*, got another text of 13 characters in line 4 \(1 such row\)"
+    ):
         stamps("1357017300", "1357017301", "1357017300123")
 
 
@@ -305,10 +307,10 @@ def test_bins_of_offset_stamps_are_counted_from_utc_midnight(stamps):
 
 @pytest.mark.parametrize("stamp", ["2013-01-01T05:15", "2013-01-01"])
 def test_offsets_on_some_rows_alone_are_refused(stamps, stamp):
-    message = "must hold timestamps all with or all without a UTC offset, got '{}' in line 3"
-    with pytest.raises(DataError, match=message.format(stamp)):
+    message = "must hold timestamps all with or all without a UTC offset, got another text of {} characters in line 3"
+    with pytest.raises(DataError, match=message.format(len(stamp))):
         stamps("2013-01-01T05:15Z", stamp)
-    with pytest.raises(DataError, match=message.format("2013-01-01T05:15Z")):
+    with pytest.raises(DataError, match=message.format(17)):
         stamps(stamp, "2013-01-01T05:15Z")
 
 
@@ -378,7 +380,7 @@ PACKED = gzip.compress(
         (gzip.compress(b"", mtime=0), "must begin with a line of column names"),
         (b"t\n", "must have rows, got a header alone"),
         (b"t,s\n\n\n", "must have rows, got a header alone"),
-        (b"time,s\n2013-01-01,a\n", "must have a column 't', its columns are 'time', 's'$"),
+        (b"time,s\n2013-01-01,a\n", "must have a column 't', got a first line of 2 others$"),
         (b"t,s,t\n2013-01-01,a,b\n", "must have one column 't', got 2"),
         (b"t,s\n2013-01-01,a\n2013-01-01\n", "line 3 must have 2 fields as the header does, got 1"),
         (b"t,s\n2013-01-01,a\n2013-01-01,b,c\n", "line 3 must have 2 fields as the header does, got 3"),
@@ -412,14 +414,14 @@ def test_missing_file_and_directory_are_refused(tmp_path):
 
 @pytest.mark.parametrize("options", [{"by": "x"}, {"count": "x"}, {"by": "t", "count": "x"}])
 def test_every_column_is_looked_for(stamps, options):
-    with pytest.raises(DataError, match=r"must have a column 'x', its columns are 't'$"):
+    with pytest.raises(DataError, match=r"must have a column 'x', got a first line of 1 others$"):
         stamps("2013-01-01", **options)
 
 
-def test_list_of_columns_is_short(write):
-    names = [f"c{i}" for i in range(30)]
-    with pytest.raises(DataError, match=r"'c0', .*'c19', \.\.\.$"):
-        read_events(write(",".join(names) + "\n"), time="t", period="1d")
+def test_a_log_without_a_header_is_not_shown(write):
+    with pytest.raises(DataError, match=r"must have a column 't', got a first line of 2 others$") as caught:
+        read_events(write("2013-01-01,somebody\n"), time="t", period="1d")
+    assert "somebody" not in str(caught.value)
 
 
 def test_pandas_is_optional(stamps, monkeypatch):

@@ -221,7 +221,7 @@ def test_what_cannot_be_written_is_one_error_and_keeps_the_old_file(tmp_path, mo
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(dp.DataError, match="cannot write"):
         dp.save(EXAMPLES["linear"], path / "below")
-    with pytest.raises(dp.DataError, match="is a folder there"):
+    with pytest.raises(dp.DataError, match="is there, and no regular file"):
         dp.save(EXAMPLES["linear"], tmp_path)
 
 

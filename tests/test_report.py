@@ -52,7 +52,9 @@ def test_all_files_are_written_or_none(tmp_path):
     folder.add("a.txt", "text")
     folder.add("b.txt", "text")
     (tmp_path / "b.txt").mkdir()
-    with pytest.raises(DataError, match=r"cannot write to the folder .*b.txt is a folder there; choose another one"):
+    with pytest.raises(
+        DataError, match=r"cannot write to the folder .*b.txt is there, and no regular file; choose another one"
+    ):
         folder.write()
     assert [x.name for x in tmp_path.iterdir()] == ["b.txt"]
 

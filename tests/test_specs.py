@@ -269,9 +269,9 @@ def test_a_fit_is_the_autoregression_of_the_counts_and_from_private_data(log):
 
 def test_a_fit_of_several_series_asks_which(log):
     given = {name: NEEDED[name] for name in ("target", "epsilon", "delta")} | log | {"by": "place"}
-    with pytest.raises(ValueError, match=r"^series must be given, one of a, b$"):
+    with pytest.raises(ValueError, match=r"^series must be given, one of the 2 in column 'place'$"):
         request(None, given)
-    with pytest.raises(ValueError, match=r"^series must be one of 'a', 'b', got 'c'"):
+    with pytest.raises(ValueError, match=r"^series must be one of the 2 in column 'place', got another"):
         request(None, given | {"series": "c"})
     means = [request(None, given | {"series": name}).task.model.mean for name in "ab"]
     assert means[0] != means[1]

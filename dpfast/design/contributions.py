@@ -10,6 +10,7 @@ choice of times does: then only events far apart, Φ = m, bound what mechanisms 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from dpfast.privacy import Privacy
 from dpfast.quadrature import Grid
 from dpfast.spectra import fft_angles
 
-_SMALLEST = 1e-6  # of Φ/m: a person's events cancel at most so far
+_SMALLEST = 1e-4  # of Φ/m: a person's events cancel at most so far
 _DENSER = 8  # steps of the table of Φ for one of the circle
 _REST = 1e-2  # of the mass, beyond the longest lag that grids resolve
 _STEP = 4.0  # exponent of a multiplicative step, of which 1 is sure to ascend
@@ -95,9 +96,10 @@ class Mixture:
         beyond = np.maximum.accumulate(np.abs(r)[::-1])[::-1]
         return min(float(r[0] + self.share @ beyond[self.first]), float(x.max()))
 
-    def ascend(self, size: Array) -> None:
-        """One step towards the mixture that is least favourable for a given |K|."""
-        r = np.fft.irfft(size / np.sqrt(self._phi(self.size)))[: self.size // 4 + 1]
-        gain = np.stack([1 + r / r[0], 1 - r / r[0]])[:, None, :]
-        self.probabilities *= np.maximum(gain, 0.0) ** _STEP
-        self.probabilities /= self.probabilities.sum(axis=(0, 2), keepdims=True)
+    def ascend(self, size: Array, stride: float) -> None:
+        """So many steps, or a part of one, towards the mixture that is least favourable for a given |K|."""
+        for _ in range(math.ceil(stride)):
+            r = np.fft.irfft(size / np.sqrt(self._phi(self.size)))[: self.size // 4 + 1]
+            gain = np.maximum(np.stack([1 + r / r[0], 1 - r / r[0]]), 0.0)[:, None, :]
+            moved = self.probabilities * gain ** (_STEP * stride / math.ceil(stride))
+            self.probabilities = moved / moved.sum(axis=(0, 2), keepdims=True)

@@ -10,7 +10,7 @@ from scipy import optimize
 from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.circle import Circle, circle_for, make_circle
-from dpfast.design.ideal import Ideal, realize_family
+from dpfast.design.ideal import Ideal
 from dpfast.design.inputs import check_filter, check_inputs, check_tolerance
 from dpfast.design.prefilter import (
     Problem,
@@ -24,6 +24,7 @@ from dpfast.design.prefilter import (
     zero_forcing_mse,
     zero_forcing_objective,
 )
+from dpfast.design.realized import realize_family
 from dpfast.design.wiener import wiener
 from dpfast.filters import Filter
 from dpfast.mechanism import Mechanism

@@ -21,6 +21,7 @@ _FLOOR = 1e-13  # of the largest x: a smaller one makes the next spectrum overfl
 _PLAIN_STEPS = 3
 _RELAXATION = 1.8
 _EFFORT = 2**26  # steps of the iteration times those of the circle
+_RESOLVED = 1e-2  # change of the MSE by more steps, below which it bounds what still more would change
 _FEWEST = 200
 _PATIENCE = 300  # certificates in which the gap must shrink
 _PROGRESS = 0.99
@@ -43,7 +44,8 @@ class JointOptimum(NamedTuple):
     mse : float
         That of K: no bound for the continuous problem, but for `change`.
     lower_bound : float
-        No linear mechanism of this lag has a smaller MSE.
+        From :func:`joint_optimum`: no linear mechanism of this lag has a smaller MSE. From one circle: of the problem
+        in its steps.
     """
 
     circle: Circle
@@ -79,8 +81,9 @@ def joint_optimum(problem: Problem, lag: int, goal: float) -> JointOptimum:
         start = before.circle.interpolate(before.power, circle.grid.omega)
         after = _Iteration(problem, lag, circle).solve(start, goal, smoother)
         change = abs(after.mse - before.mse)
-        certified = after._replace(lower_bound=max(smoother, after.lower_bound - change))
-        if certified.gap <= 2 * goal or circle.size >= _LARGEST:
+        bound = after.lower_bound - change if change <= _RESOLVED * after.mse else 0.0
+        certified = after._replace(lower_bound=max(smoother, bound))
+        if certified.gap <= 2 * goal or 2 * circle.size > _LARGEST:
             return certified
         before = after
 

@@ -357,7 +357,7 @@ def wiener_objective(problem: Problem, lag: int, ideal: Objective) -> Objective:
         circle = circle_for(np.concatenate([problem.details, roots]), max(lag, problem.degree, 2 * degree))
         return circle.grid, wiener_loss(problem, lag, circle)
 
-    return ideal._replace(resolve=resolve)
+    return ideal._replace(resolve=resolve, draft=ideal)
 
 
 def wiener_loss(problem: Problem, lag: int, circle: Circle) -> Loss:

@@ -26,6 +26,7 @@ from dpfast.sections import cascade_response, section_roots
 
 Complex = NDArray[np.complex128]
 _NEGLIGIBLE = (1e-8, 1e-9, 1e-10, 1e-12, 1e-7)  # of the largest gain: bounds of what is left out of a filter
+_INFINITE = 1e-13  # inverse of a zero that is none
 _ACCURACY, _INACCURATE = 1e-8, 1e-6  # of a filter, relative to its largest gain: what is aimed at, what is refused
 _DENSITY = 3.0  # poles (pairs, off the real axis) for every halving of the distance to the circle
 _WIDEST = 0.5  # a root further from the circle needs no poles of its own
@@ -113,8 +114,10 @@ class Basis:
         now[n:-1, n:-1], now[n:-1, -1], later[n:-1, n:-1] = np.eye(n), -c, a.T
         now[-1, :n], now[-1, -1], later[-1, n:-1] = c, 2 * d, -b
         above, below = linalg.eigvals(now, later, homogeneous_eigvals=True)
-        inside = np.abs(above) < np.abs(below)
+        inside = np.argsort(np.abs(above) / np.maximum(np.abs(below), _INFINITE * np.abs(above)))[:n]
         zeros = in_pairs(above[inside] / below[inside])
+        if len(zeros) and np.abs(zeros).max() > 1:
+            raise DesignError("no filter was found with so little gain over so much of the band")
         filter = Filter.from_zpk(zeros, np.append(self.poles, np.zeros(n - len(self.poles))), 1.0)
         omega = np.array([0.0, np.pi / 2, np.pi])
         power = (self.response(omega) @ coefficients).real

@@ -113,7 +113,9 @@ def robust(
     name = name or ("robust smoother" if lag is None else f"robust lag {lag}")
     design = _Design(Problem(target, None, noise_cost(privacy, None)), mean_square, check_tolerance(tolerance))
     filling = robust_filling(design.problem, mean_square)
-    found = _smoother(design, filling) if lag is None else _causal(design, filling, lag)
+    found = _silent(design, filling, lag) or (
+        _smoother(design, filling) if lag is None else _causal(design, filling, lag)
+    )
     options = (("mean_square", mean_square), ("lag", lag), ("tolerance", tolerance))
     mechanism = Mechanism(
         name, target, privacy, None, found.prefilter, found.receiver, found.ideal, found.bound, mean_square, options
@@ -201,6 +203,17 @@ def _post_filter(design: _Design, prefilter: Filter, product: Filter, lag: int, 
         if mse <= ideal * (1 + design.tolerance):
             return h
     return ratio((product.numerator, prefilter.denominator), (product.denominator, prefilter.numerator))
+
+
+def _silent(design: _Design, filling: RobustFilling, lag: int | None) -> _Found | None:
+    """No estimate at all, where the power of the input is so small that hardly anything is better."""
+    target, nothing = design.problem.target, Filter([0.0])
+    mse = design.mean_square * target.hinf_norm() ** 2
+    if mse > filling.mse * (1 + design.tolerance / 2):
+        return None
+    if lag is None:
+        return _Found(Filter([1.0]), Smoother(nothing, Filter([1.0]), target, 0.0), filling.mse, filling.mse)
+    return _Found(Filter([1.0]), LinearReceiver(nothing, target, 0.0, lag), mse, filling.mse)
 
 
 # --- smoother -------------------------------------------------------------------------------------

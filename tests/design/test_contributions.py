@@ -1,11 +1,13 @@
 """Designs for users who contribute several events: what is ideal, and what is realised."""
 
+import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
 
-from dpfast import ARMA, Filter, MarkovChain, Privacy, lmmse, optimal, zero_forcing
+from dpfast import ARMA, ConvergenceWarning, Filter, MarkovChain, Privacy, lmmse, optimal, zero_forcing
 from dpfast.design.contributions import ONE_EVENT, Mixture
 
 EXAMPLE = Filter([1, 0.995], [1, -0.995])
@@ -50,9 +52,10 @@ def test_the_plain_prefilter_for_two_events(min_separation, plain):
 @pytest.mark.parametrize("lag", [0, 5, None])
 def test_two_events(design, model, lag):
     privacy = paper(2, 1)
-    mechanism = design(EXAMPLE, privacy, model, lag=lag)
+    # what is fitted are the mixed times, not the worst ones of the fit: they may differ by more than 1e-3
+    mechanism = design(EXAMPLE, privacy, model, lag=lag, tolerance=3e-3)
     assert mechanism.noise_std == privacy.noise_std(mechanism.prefilter)
-    assert mechanism.predicted_mse <= mechanism.ideal_mse * (1 + 1.001e-3)
+    assert mechanism.predicted_mse <= mechanism.ideal_mse * (1 + 3.001e-3)
     given = lmmse(EXAMPLE, privacy, model, lag=lag, prefilter=mechanism.prefilter)
     assert given.predicted_mse == pytest.approx(mechanism.predicted_mse, rel=1e-9)
     one = optimal(EXAMPLE, paper(1, 1), model, lag=lag)
@@ -60,6 +63,17 @@ def test_two_events(design, model, lag):
     if mechanism.lower_bound_mse is not None:
         assert 0 <= mechanism.ideal_mse / mechanism.lower_bound_mse - 1 <= 2e-4
         assert mechanism.predicted_mse >= mechanism.lower_bound_mse * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("target", [Filter([1], [1, 0.7]), Filter([1, -1]), Filter([1, 0, 0, -0.9])])
+def test_two_events_behind_filters_that_alternate(target):
+    errors = []
+    for lag in (0, 2, 7, None):
+        mechanism = optimal(target, paper(2, 1), CHAIN, lag=lag)
+        assert mechanism.lower_bound_mse <= mechanism.ideal_mse <= mechanism.lower_bound_mse * (1 + 2e-3)
+        assert mechanism.ideal_mse * (1 - 1e-9) <= mechanism.predicted_mse <= mechanism.ideal_mse * (1 + 1.001e-3)
+        errors.append(mechanism.ideal_mse)
+    assert all(late <= early * (1 + 2e-3) for early, late in itertools.pairwise(errors))
 
 
 def test_the_joint_optimum_is_below_the_two_step_design_for_two_events():
@@ -71,10 +85,13 @@ def test_the_joint_optimum_is_below_the_two_step_design_for_two_events():
 @pytest.mark.parametrize("target", [EXAMPLE, Filter([1, 1])], ids=["slow", "sum"])
 def test_many_events(target, max_events, min_separation):
     privacy = paper(max_events, min_separation)
-    mechanism = zero_forcing(target, privacy)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        mechanism = zero_forcing(target, privacy)
     assert mechanism.noise_std == privacy.noise_std(mechanism.prefilter)
     single = zero_forcing(target, paper(1, 1))
     plain = single.predicted_mse * (privacy.noise_std(single.prefilter) / single.noise_std) ** 2
+    assert mechanism.lower_bound_mse == pytest.approx(max_events * single.ideal_mse, rel=1e-9)  # events far apart
     assert mechanism.lower_bound_mse * (1 - 1e-9) <= mechanism.predicted_mse <= plain * (1 + 1e-3)
     for other in (
         Filter([1]),
@@ -85,6 +102,11 @@ def test_many_events(target, max_events, min_separation):
     ):
         error = (privacy.noise_std(other) * (target * other.inverse()).h2_norm()) ** 2
         assert mechanism.lower_bound_mse <= error * (1 + 1e-9)
+
+
+def test_a_design_that_may_not_be_the_best_is_told():
+    with pytest.warns(ConvergenceWarning, match=r"times of 100 events may have an MSE 0\.\d+ \(relative\) above"):
+        zero_forcing(Filter([1, -1]), paper(100, 1))
 
 
 # --- the mixture ----------------------------------------------------------------------------------
@@ -100,7 +122,7 @@ SHORT = {
 
 
 @pytest.mark.parametrize("name", SHORT)
-@pytest.mark.parametrize(("events", "apart"), [(2, 1), (3, 2), (5, 3)])
+@pytest.mark.parametrize(("events", "apart"), [(2, 1), (3, 2), (5, 3), (40, 1)])
 def test_worst_times_are_the_first_bound_of_the_sensitivity(name, events, apart):
     g, privacy = SHORT[name], Privacy(1, 1e-6, max_events=events, min_separation=apart)
     mixture = Mixture(privacy, 2**12)
@@ -121,7 +143,7 @@ def test_a_mixture_ascends_and_stays_a_weight():
         assert (weight > 0).all()
         assert mixture.grid.mean(weight**2) == pytest.approx(1, rel=1e-3)
         values.append(mixture.grid.mean(weight * size))
-        mixture.ascend(size)
+        mixture.ascend(size, 1.0)
     assert values[-1] > values[0]
     np.testing.assert_allclose(mixture.probabilities.sum(axis=(0, 2)), 1, rtol=1e-12)
 

@@ -22,6 +22,7 @@ from dpfast import (
     monte_carlo,
     optimal,
 )
+from dpfast.circle import make_circle
 from dpfast.design import majorization
 from dpfast.design.majorization import joint_optimum
 from dpfast.design.prefilter import Problem, smoother_water_filling
@@ -191,6 +192,30 @@ def test_a_bound_is_a_bound_after_few_steps(monkeypatch):
     with pytest.warns(ConvergenceWarning, match=r"optimum of lag 20 is certified to a relative gap of .*e-0. only"):
         mechanism = optimal(DIFFERENCE, EXACT, CHAIN, lag=20)
     assert mechanism.lower_bound_mse < mechanism.ideal_mse
+
+
+@pytest.mark.parametrize("size", [32, 128, 512])
+def test_what_steps_do_not_resolve_is_taken_off_the_bound(monkeypatch, size):
+    exact = solved(EXAMPLE, CHAIN, 1.0, 3)
+    monkeypatch.setattr(majorization, "circle_for", lambda *_: make_circle(0.0, size))
+    monkeypatch.setattr(majorization, "_LARGEST", 2 * size)
+    coarse = solved(EXAMPLE, CHAIN, 1.0, 3)
+    assert coarse.circle.size == 2 * size
+    assert coarse.mse > exact.mse * (1 + 1e-4)
+    assert coarse.lower_bound <= exact.mse
+
+
+def test_ripples_from_node_to_node_do_not_grow():
+    """Where P_u is zero an over-relaxed step may grow them, until no number of steps certifies anything."""
+    assert solved(EXAMPLE, ARMA([1, -1]), 1.0, 0, goal=2e-8).circle.size <= 2**15
+
+
+def test_a_zero_of_the_product_leaves_a_bound():
+    problem = Problem(DIFFERENCE, CHAIN, 1.0)
+    iteration = majorization._Iteration(problem, 0, make_circle(0.0, 4096))
+    k = DIFFERENCE.response(iteration.circle.grid.omega)
+    k[0] = 0
+    assert iteration._by_phase(k, np.abs(k)) <= solved(DIFFERENCE, CHAIN, 1.0, 0).mse
 
 
 # --- laws -----------------------------------------------------------------------------------------
