@@ -116,6 +116,13 @@ def test_an_interrupted_design_writes_nothing(monkeypatch, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_deeply_nested_file_is_one_line(tmp_path, capsys):
+    path = tmp_path / "deep.json"
+    path.write_text("[" * 100_000)
+    arguments = ["design", "--target", str(path), "--epsilon", "1", "--delta", "1e-6", "--model", "arma:1"]
+    assert "nested" in failing([*arguments, "--out", str(tmp_path)], capsys)
+
+
 def failing(arguments, capsys):
     assert main(arguments) == 2
     captured = capsys.readouterr()

@@ -514,3 +514,17 @@ class TestWorstCase:
     def test_a_power_of_zero_is_refused(self):
         with pytest.raises(ValueError, match="mean_square must be a finite number above 0, got 0"):
             dp.zero_forcing(self.TARGET, self.PRIVACY).worst_case_mse(0)
+
+
+def test_without_a_model_there_is_no_prediction_for_filters_that_distort():
+    forced = dp.zero_forcing(TARGET, PRIVACY)
+    assert forced.predicted_mse > 0
+    quiet = dataclasses.replace(forced.receiver, filter=forced.receiver.filter * 0.5)
+    assert dataclasses.replace(forced, receiver=quiet).predicted_mse is None
+    wiener = dp.lmmse(TARGET, PRIVACY, MODEL, lag=0, prefilter=dp.Filter([1]))
+    assert dataclasses.replace(wiener, model=None).predicted_mse is None
+
+
+def test_a_name_cannot_forge_a_line_of_the_summary():
+    mechanism = dp.input_perturbation(TARGET, PRIVACY, name="a\n  not for release  no\x1b[2K")
+    assert mechanism.summary().splitlines()[0] == r"a\n  not for release  no\x1b[2K"

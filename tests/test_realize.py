@@ -166,7 +166,7 @@ def test_short_fir_is_chosen_where_it_is_cheaper(name):
         assert g.is_fir
         assert 8 <= len(g.b) <= 512
     else:
-        assert g.order <= 9
+        assert g.order <= 14
 
 
 def test_a_few_taps_are_chosen_where_they_are_cheaper_than_the_states():

@@ -59,6 +59,17 @@ def test_all_files_are_written_or_none(tmp_path):
     assert [x.name for x in tmp_path.iterdir()] == ["b.txt"]
 
 
+def test_links_are_not_replaced(tmp_path):
+    (tmp_path / "real.txt").write_text("kept")
+    (tmp_path / "a.txt").symlink_to(tmp_path / "real.txt")
+    folder = Folder(tmp_path)
+    folder.add("a.txt", "text")
+    with pytest.raises(DataError, match=r"a.txt is there, and no regular file"):
+        folder.write()
+    assert (tmp_path / "a.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "kept"
+
+
 def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(DataError, match=r"cannot write to the folder .*file"):

@@ -122,3 +122,16 @@ def test_unknown_names_and_words_are_refused():
         mechanism.with_sources(lag="public")
     with pytest.raises(ValueError, match=r"^target must be one of 'public'"):
         mechanism.with_sources(target="secret")
+
+
+@pytest.mark.parametrize("other", [None, CHAIN])
+def test_what_was_fitted_stays_so_when_the_model_is_replaced(tmp_path, other):
+    """The filters still come from the fit."""
+    mechanism = dp.lmmse(TARGET, PRIVACY, FITTED, lag=0, prefilter=G)
+    bare = dataclasses.replace(mechanism, model=other)
+    dp.save(bare, tmp_path / "bare.json")
+    for x in (bare, dp.load(tmp_path / "bare.json")):
+        assert {name for name, word in x.sources.items() if word == "fitted-from-private"} >= {"model", "mean"}
+        assert "not for release" in x.summary()
+    with pytest.raises(ValueError, match="model must stay 'fitted-from-private'"):
+        bare.with_sources(model="public")

@@ -205,6 +205,29 @@ def test_the_file_in_the_documentation_is_one(tmp_path):
     assert [word for word in words if f"`{word}`" not in page] == []
 
 
+def test_what_a_file_says_of_a_value_goes_with_the_value(tmp_path):
+    text = """
+        target = "ba:1/1,-0.5"
+        epsilon = 1
+        delta = 1e-6
+        lag = 2
+        model = "levels:0,1@0.5,0.5"
+        [sources]
+        lag = "{}"
+        model = "public"
+        """
+    public = toml(tmp_path, text.format("public"))
+    assert request(public, {}).sources == {"lag": "public"}
+    changed = request(public, {"lag": 7, "model": "arma:1"})
+    assert (changed.sources, changed.task.model.source) == ({}, "assumed")
+    fitted = toml(tmp_path, text.format("fitted-from-private"))
+    assert request(fitted, {}).sources == {"lag": "fitted-from-private"}
+    with pytest.raises(ValueError, match="the source of lag must stay 'fitted-from-private'"):
+        request(fitted, {"sources": [("lag", "public")]})
+    with pytest.raises(ValueError, match="the source of max_change must be given once"):
+        request(None, NEEDED | {"sources": [("max-change", "public"), ("max_change", "assumed")]})
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

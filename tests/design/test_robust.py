@@ -168,3 +168,12 @@ def test_what_is_refused(arguments, message):
 def test_several_events_are_refused():
     with pytest.raises(dp.DesignError, match="max_events must be 1 in a convex program"):
         dp.robust(TARGET, dp.Privacy(1, 1e-3, max_events=3), mean_square=V)
+
+
+@pytest.mark.parametrize("lag", [None, 3])
+def test_nothing_is_estimated_where_there_is_next_to_nothing(lag):
+    target = dp.Filter([1], [1, -0.5])
+    mechanism = dp.robust(target, PAPER, mean_square=1e-10, lag=lag)
+    assert mechanism.predicted_mse == pytest.approx(1e-10 * 4, rel=1e-3)  # the gain of 2, squared
+    assert mechanism.lower_bound_mse <= mechanism.ideal_mse <= mechanism.predicted_mse
+    assert (mechanism.simulate(np.ones(50), seed=1).estimate == 0).all()
