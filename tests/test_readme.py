@@ -45,3 +45,14 @@ def test_the_table_has_the_ideal_and_predicted_errors_of_the_designs():
         ]
         expected = [x for x in (m.ideal_rmse, m.predicted_rmse) if x is not None]
         assert figures(line[3] + " " + line[4]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_example_of_constraints_runs():
+    page = (Path(__file__).parents[1] / "docs" / "optimal.md").read_text(encoding="utf-8")
+    exec(page.split("```python\n")[1].split("```")[0], names := {})
+    program, mechanism = names["program"], names["mechanism"]
+    assert program.x.max() <= 3 * (1 + 1e-6)
+    assert (
+        mechanism.predicted_mse
+        >= names["dp"].optimal(names["target"], names["privacy"], names["model"], lag=3).lower_bound_mse
+    )
