@@ -49,7 +49,8 @@ Lines = dict[str, tuple[Sequence[float], dict[str, list[float]]]]  # over what: 
 _SMALLEST_LAST_LAG = 20
 _N_LAGS, _N_EPSILONS = 8, 9
 _SMALLEST_SHOWN = 1e-5
-_HEADROOM = 1.15  # of an axis above zero forcing
+_NEAR = 2.0  # times the lower bound: what is shown over the lag, where differences are small
+_MARGIN, _LEAST_ROOM = 0.12, 1e-3  # of the range, and of the values, above what is shown
 _LOWEST = 1e-5, 0.03  # of the frequencies shown
 
 
@@ -292,8 +293,7 @@ def _draw_curves(lines: Lines, task: Task) -> Any:
     plot_lines(over_lag, *lines["lag"], _STYLES, title=f"over the lag, ε = {task.privacy.epsilon:.4g}")
     plot_lines(over_epsilon, *lines["epsilon"], _STYLES, title=f"over ε, lag {task.lag}")
     over_lag.locator_params(axis="x", integer=True)
-    _without_what_is_far_above(over_lag, lines["lag"][1])
-    logarithmic(over_lag, "y")
+    _near_the_bound(over_lag, lines["lag"][1])
     logarithmic(over_epsilon, "xy")
     for ax, given, label in ((over_lag, task.lag, "lag (samples)"), (over_epsilon, task.privacy.epsilon, "ε")):
         ax.axvline(given, color=_GREY, linewidth=0.6, zorder=0)
@@ -303,14 +303,17 @@ def _draw_curves(lines: Lines, task: Task) -> Any:
     return drawn
 
 
-def _without_what_is_far_above(ax: Any, curves: dict[str, list[float]]) -> None:
-    """The axis ends a little above zero forcing; what is far above it is named instead."""
-    finite = {label: [y for y in ys if not math.isnan(y)] for label, ys in curves.items()}
-    top = _HEADROOM * max(finite.get("LZF", []), default=math.inf)
-    above = [f"{label} {min(ys):.4g}" for label, ys in finite.items() if ys and min(ys) > top]
+def _near_the_bound(ax: Any, curves: dict[str, list[float]]) -> None:
+    """The axis holds the curves that come near the bound, or all where there is none; the others are named above it."""
+    known = {label: [y for y in ys if not math.isnan(y)] for label, ys in curves.items()}
+    lows = {label: min(ys) for label, ys in known.items() if ys}
+    top = _NEAR * max(known[BOUND], default=math.inf)
+    near = [y for label, low in lows.items() if low <= top for y in known[label]]
+    room = _MARGIN * (max(near) - min(near)) + _LEAST_ROOM * max(near)
+    ax.set_ylim(min(near) - room / 2, max(near) + room)
+    above = ", ".join(f"{label} {low:.4g}" for label, low in lows.items() if low > top)
     if above:
-        ax.set_ylim(0.97 * min(min(ys) for ys in finite.values() if ys), top)
-        ax.text(0.99, 0.97, "above: " + ", ".join(above), transform=ax.transAxes, ha="right", va="top", fontsize=7)
+        ax.text(0.99, 0.98, f"above: {above}", transform=ax.transAxes, ha="right", va="top", fontsize=7)
 
 
 def _draw_magnitudes(made: Mapping[str, Mechanism], task: Task) -> Any:

@@ -351,7 +351,8 @@ def linear_mse(
 
 def size(filter: Filter) -> str:
     """How large a filter is, in words."""
-    return f"FIR of {len(filter.b)} taps" if filter.is_fir else f"{filter.order} states"
+    kind, count, unit = ("FIR of ", len(filter.b), "tap") if filter.is_fir else ("", filter.order, "state")
+    return f"{kind}{count} {unit}{'s' * (count != 1)}"
 
 
 def worst_errors(

@@ -83,8 +83,8 @@ def test_the_table_has_the_figures_of_the_designs(written):
         assert found["noise %"] == pytest.approx(noise, rel=1e-9)
         assert found["noise %"] + found["distortion %"] == pytest.approx(100)
         assert table[label]["lag"] == ("smoother" if mechanism.lag is None else str(mechanism.lag))
-    assert table["input perturbation"]["prefilter"] == "FIR of 1 taps"
-    assert table["input perturbation"]["receiver"] == "1 states"
+    assert table["input perturbation"]["prefilter"] == "FIR of 1 tap"
+    assert table["input perturbation"]["receiver"] == "1 state"
     assert table["DFE"]["receiver"] == "64 + 16 taps"
     feedback = numbers(table["DFE"])
     assert [feedback[x] for x in ("predicted RMSE", "noise %", "distortion %")] == [None] * 3
