@@ -80,7 +80,8 @@ def robust(
         Its ``mean_square`` is V, and its figures are worst cases. ``ideal_mse``: the closed form of the smoother, or
         what the cone program reaches (its K, over all frequencies). ``lower_bound_mse``: the closed form too, or the
         larger of that and a dual feasible point, which bounds every causal K of this lag, evaluated on a grid finer
-        than the program's.
+        than the program's: within some 1e-4 of the ideal for ordinary targets, 1e-3 for moving averages, 1e-2 where V
+        is so small that hardly anything can be told.
 
     Raises
     ------
