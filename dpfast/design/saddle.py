@@ -6,9 +6,6 @@ import math
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
-from dpfast._validate import Array
 from dpfast.design.contributions import Mixture
 from dpfast.design.ideal import Family, Ideal
 from dpfast.design.prefilter import Problem
@@ -19,8 +16,6 @@ _PATIENCE = 25  # rounds that are watched
 _PROGRESS = 0.9  # of the gap: what so many rounds must bring it to
 _LONGEST_STRIDE = 30.0  # steps of the mixture between two designs
 _LONGER, _SHORTER = 2.0, 0.25  # of a stride, after one that went up, and after one too far
-_SHARES = (0.0, 0.2, 0.5, 0.8)  # of the best G so far, taken into the new one
-_TINY = 1e-14  # of the largest |G|²: there |K| is zero too
 
 
 class Saddle(NamedTuple):
@@ -44,7 +39,7 @@ def find_saddle(problem: Problem, mixture: Mixture, family: Family) -> Saddle:
 
     The error of the best design is concave in the mixture: it only ever goes up.
     """
-    best, reached, stride, power = None, math.inf, _LONGEST_STRIDE, None
+    best, reached, stride = None, math.inf, _LONGEST_STRIDE
     accepted, size, value, gaps = mixture.probabilities, None, -math.inf, []
     for _ in range(_ROUNDS):
         mixed = replace(problem, contributions=mixture.contributions())
@@ -52,9 +47,10 @@ def find_saddle(problem: Problem, mixture: Mixture, family: Family) -> Saddle:
         if ideal.lower_bound > value or size is None:
             accepted, value, stride = mixture.probabilities, ideal.lower_bound, min(_LONGER * stride, _LONGEST_STRIDE)
             size = ideal.product(mixture.grid.omega)
-            noise, power = _least_noise(mixture, size, size / mixed.weight(mixture.grid.omega), power)
-            if ideal.distortion + problem.cost * noise < reached:
-                reached, best = ideal.distortion + problem.cost * noise, (mixed, ideal)
+            weight = mixed.weight(mixture.grid.omega)
+            noise = problem.cost * mixture.worst(size / weight) * mixture.grid.mean(size * weight)
+            if ideal.distortion + noise < reached:
+                reached, best = ideal.distortion + noise, (mixed, ideal)
         else:
             stride *= _SHORTER
         gaps.append(reached / value - 1)
@@ -64,12 +60,3 @@ def find_saddle(problem: Problem, mixture: Mixture, family: Family) -> Saddle:
         mixture.ascend(size, stride)
     assert best is not None
     return Saddle(best[0], best[1]._replace(mse=reached, lower_bound=value))
-
-
-def _least_noise(mixture: Mixture, size: Array, power: Array, before: Array | None) -> tuple[float, Array]:
-    """The noise of a design for the mixture, or of one between that and the one before, which is convex in |G|²."""
-    power = power / mixture.worst(power)
-    others = [power] if before is None else [share * before + (1 - share) * power for share in _SHARES]
-    noises = [mixture.worst(x) * mixture.grid.mean(size**2 / np.maximum(x, _TINY * x.max())) for x in others]
-    least = int(np.argmin(noises))
-    return noises[least], others[least] / mixture.worst(others[least])
