@@ -11,6 +11,7 @@ TARGETS = {
     "example": dp.Filter([1, 0.995], [1, -0.995]),
     "pole .9999": dp.Filter([1], [1, -0.9999]),
     "moving average 12": dp.Filter(np.full(12, 1 / 12)),
+    "resonator .9999": dp.Filter([1], [1, -2 * 0.9999 * np.cos(1), 0.9999**2]),
     "resonator .97": dp.Filter([1, 0.2], [1, -1.140303389447398, 0.9409]),
 }
 
