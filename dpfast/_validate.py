@@ -86,17 +86,18 @@ def array(name: str, value: ArrayLike, *, ndim: int | None = None, empty: bool =
     if not empty and given.size == 0:
         raise ValueError(f"{name} must not be empty, got shape {given.shape}")
     result = np.array(given, dtype=np.float64, order="C")
-    _check_size(name, result)
+    check_size(name, result)
     return result
 
 
-def samples(name: str, value: ArrayLike, dtype: Any = np.float64) -> NDArray[Any]:
-    """Real, finite numbers (..., time) of a dtype; a view where they are that, in whatever memory order."""
+def samples(name: str, value: ArrayLike, dtype: Any = np.float64, *, finite: bool = True) -> NDArray[Any]:
+    """Real numbers (..., time) of a dtype, `finite` if asked for; a view where they are that, in any memory order."""
     given = _real(name, value)
     if given.ndim == 0:
         raise ValueError(f"{name} must be an array (..., time), got a number")
     result = np.asarray(given, dtype=dtype)
-    _check_size(name, result)
+    if finite:
+        check_size(name, result)
     return result
 
 
@@ -132,8 +133,9 @@ def _real(name: str, value: ArrayLike) -> NDArray[Any]:
     return given
 
 
-def _check_size(name: str, x: NDArray[Any]) -> None:
-    """Of all numbers at once: the largest and the smallest are NaN where any is."""
+def check_size(name: str, x: NDArray[Any]) -> None:
+    """Refuse what is not finite or too large."""
+    # the extremes of an array with a NaN are NaN
     largest = LARGEST if x.dtype == np.float64 else LARGEST_SINGLE
     if x.size == 0 or (x.max() <= largest and x.min() >= -largest):
         return

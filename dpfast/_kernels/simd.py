@@ -71,29 +71,34 @@ def store(array: Any, row: Any, value: Row) -> None:
         array[row] = value
 
 
-def load_run(array: Any, i: Any, t: Any, n: int) -> Row:
-    """The n elements array[i, t : t + n] of an array whose last axis is contiguous."""
+def load_run(array: Any, index: tuple[Any, ...], t: Any, n: int) -> Row:
+    """The n elements array[*index, t : t + n] along an axis that is contiguous; of axes after it, the first."""
     if isinstance(array, ArraySymbol):
-        return array.load(array.pointer(i, t), n)
-    return array[i, t : t + n].copy()
+        return array.load(array.pointer(*index, t), n)
+    return _run(array, index, t, n).copy()
 
 
-def store_run(array: Any, i: Any, t: Any, value: Row) -> None:
-    """Write array[i, t : t + n] of an array whose last axis is contiguous."""
+def store_run(array: Any, index: tuple[Any, ...], t: Any, value: Row) -> None:
+    """Write array[*index, t : t + n]."""
     if isinstance(array, ArraySymbol):
-        array.store(array.pointer(i, t), value)
+        array.store(array.pointer(*index, t), value)
     else:
-        array[i, t : t + len(value)] = value
+        _run(array, index, t, len(value))[...] = value
 
 
-def gather(array: Any, indices: Row) -> Row:
-    """array[indices] for a 1-D array."""
+def _run(array: Any, index: tuple[Any, ...], t: int, n: int) -> Any:
+    run = array[(*index, slice(t, t + n))]
+    return run if run.ndim == 1 else run[:, 0]
+
+
+def gather(array: Any, indices: Row, start: Any = 0) -> Row:
+    """array[start + indices] for a 1-D array."""
     if not isinstance(array, ArraySymbol):
-        return array[indices]
+        return array[int(start) + indices.astype(np.int64)]
     value = ir.Constant(_llvm_type(array.dtype, indices.n_lanes), ir.Undefined)
     for lane in range(indices.n_lanes):
         index = indices.builder.extract_element(indices.value, _INDEX(lane))
-        element = array[Symbol(indices.builder, index, indices.dtype).astype(np.int64)]
+        element = array[Symbol(indices.builder, index, indices.dtype).astype(np.int64) + start]
         value = indices.builder.insert_element(value, element.value, _INDEX(lane))
     return Symbol(indices.builder, value, array.dtype, indices.n_lanes)
 
@@ -267,10 +272,10 @@ class ArraySymbol:
         self.builder, self.data, self.shape, self.strides, self.dtype = builder, data, shape, strides, dtype
 
     def pointer(self, *index: Any) -> Any:
-        """Of an element, in any memory order."""
+        """Of an element, in any memory order; indices that are not given are zero."""
         number = Symbol(self.builder, None, np.int64)
         places = [number.like(number.coerce(i)) for i in index]
-        offset = functools.reduce(lambda a, b: a + b, [i * s for i, s in zip(places, self.strides, strict=True)])
+        offset = functools.reduce(lambda a, b: a + b, [i * s for i, s in zip(places, self.strides, strict=False)])
         data = self.builder.bitcast(self.data, ir.IntType(8).as_pointer())
         return self.builder.bitcast(self.builder.gep(data, [offset.value]), _llvm_type(self.dtype, 0).as_pointer())
 

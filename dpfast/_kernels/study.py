@@ -7,6 +7,7 @@ Every mechanism sees the same input and the same unit noise (common random numbe
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -16,21 +17,29 @@ from numpy.typing import DTypeLike, NDArray
 from dpfast._kernels.builder import Chain, Term
 from dpfast._kernels.execute import execute
 from dpfast._kernels.feedback import Equalizer
-from dpfast._kernels.linear import Factors
+from dpfast._kernels.linear import UNITY, Factors
 from dpfast._kernels.random import INPUT, NOISE, START, LevelTable, Words, generators
 
 Array = NDArray[np.float64]
 
 
-def filter_array(factors: Factors, x: Array, states: Array, out: Array, n_threads: int | None = None) -> Array:
-    """Filter (streams, time) from states (streams, states) into `out`; the states at the end."""
+def filter_chain(factors: Factors, dtype: DTypeLike) -> Chain:
+    """A filter from given states, which also sums the squares of its input."""
+    chain = Chain(dtype)
+    x = chain.read()
+    chain.filter(UNITY, x, square=range(sys.maxsize))
+    chain.write(chain.filter(factors, x, begin=lambda *_: np.empty((0, 0)), end=True))
+    return chain
+
+
+def filter_array(
+    chain: Chain, x: Array, states: Array, out: Array, n_threads: int | None = None
+) -> tuple[Array, Array]:
+    """Filter (streams, time) from states (streams, states) into `out`; states at the end, and squares (streams,)."""
     if x.size == 0:
-        return states.astype(x.dtype)
-    chain = Chain(x.dtype)
-    chain.write(
-        chain.filter(factors, chain.read(), begin=lambda seed, first, count: states[first : first + count], end=True)
-    )
-    return execute(chain, *x.shape, x=x, out=out[None], n_threads=n_threads).states
+        return states, np.zeros(len(x))
+    result = execute(chain, *x.shape, x=x, states=states, out=out[None], n_threads=n_threads)
+    return result.states, result.totals[:, 0]
 
 
 # --- sources --------------------------------------------------------------------------------------
