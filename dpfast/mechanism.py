@@ -246,7 +246,8 @@ class Mechanism:
         seed : int or numpy.random.Generator
             Stream i (in C order) gets noise that depends on (seed, i) alone.
         n_threads : int, optional
-            All processors by default; it does not change the result.
+            At most so many, the caller's included; they do not change the result. By default as many as the environment
+            variable ``DPFAST_NUM_THREADS`` says, or else one for every processor that the process may use.
 
         Returns
         -------
@@ -261,8 +262,7 @@ class Mechanism:
         if x.ndim == 0:
             raise ValueError("u must be an array (..., time), got a number")
         seed = _validate.seed(seed)
-        if n_threads is not None:
-            n_threads = _validate.integer("n_threads", n_threads, 1)
+        n_threads = _validate.n_threads(n_threads)
         streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
         privatized, estimate = np.empty_like(streams), np.empty_like(streams)
         decisions = np.empty_like(streams) if isinstance(self.receiver, DecisionFeedback) else None

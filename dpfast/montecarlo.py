@@ -194,7 +194,8 @@ def monte_carlo(
     confidence : float
         Of the intervals, strictly between 0 and 1.
     n_threads : int, optional
-        All processors by default; it does not change the result.
+        At most so many, the caller's included; they do not change the result. By default as many as the environment
+        variable ``DPFAST_NUM_THREADS`` says, or else one for every processor that the process may use.
     progress : bool
         Show a bar (tqdm, extra ``progress``).
 
@@ -224,8 +225,7 @@ def monte_carlo(
     seed = _validate.seed(seed)
     confidence = _validate.number("confidence", confidence, above=0, below=1)
     burn_in = default_burn_in(items) if burn_in is None else _validate.integer("burn_in", burn_in, 0)
-    if n_threads is not None:
-        n_threads = _validate.integer("n_threads", n_threads, 1)
+    n_threads = _validate.n_threads(n_threads)
     errors = _simulate(_study(items, model, burn_in, n_samples), n_streams, seed, n_threads, progress)
     results = []
     for mechanism, row in zip(items, errors, strict=True):
@@ -262,7 +262,7 @@ def _study(mechanisms: tuple[Mechanism, ...], model: Model, burn_in: int, n_samp
     return chain.Study(model.compiled(), tuple(x.factors for x in targets), links, burn_in, n_samples)
 
 
-def _simulate(study: chain.Study, n_streams: int, seed: int, n_threads: int | None, progress: bool) -> Array:
+def _simulate(study: chain.Study, n_streams: int, seed: int, n_threads: int, progress: bool) -> Array:
     """Mean squared errors (mechanisms, streams)."""
     errors = np.empty((len(study.links), n_streams))
     longest = max(link.receiver.delay for link in study.links)
