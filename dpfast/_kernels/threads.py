@@ -51,8 +51,8 @@ class _Ranges:
         self.starts, self.lock = iter(range(0, n_items, size)), _thread.allocate_lock()
         self.errors: list[BaseException] = []  # the first stops all; what other threads then raise comes behind it
         self.n_started = 0
-        self.busy: list[None] = []  # one entry for each helper at work
-        self.left: list[None] = []  # and one for each that has left
+        self.busy: list[None] = []  # one entry for each started thread at work
+        self.left: list[None] = []  # one for each that has left
         self.bell: queue.SimpleQueue[None] = queue.SimpleQueue()  # wakes the caller
 
     def check(self) -> None:
@@ -68,18 +68,18 @@ class _Ranges:
                 return
             self.task(first, min(self.size, self.n_items - first), self.check)
 
-    def start(self, n_helpers: int) -> None:
+    def start(self, n: int) -> None:
         """Start threads, in the caller's context (of `numpy.errstate`, say).
 
         Not by `threading.Thread`: it takes twice as long, and up to Python 3.12 cannot be joined after an interrupted
         join. If the system gives no more threads, or the interpreter is shutting down, those that are there do all.
         """
         with contextlib.suppress(RuntimeError):
-            for _ in range(n_helpers):
-                _thread.start_new_thread(contextvars.copy_context().run, (self.help,))
+            for _ in range(n):
+                _thread.start_new_thread(contextvars.copy_context().run, (self.join_in,))
                 self.n_started += 1
 
-    def help(self) -> None:
+    def join_in(self) -> None:
         self.busy.append(None)  # before the first check, so that none works unseen if Ctrl-C came before it was counted
         try:
             self.work()
@@ -91,7 +91,7 @@ class _Ranges:
             self.bell.put(None)
 
     def wait(self) -> None:
-        """Until all helpers have left."""
+        """Until all started threads have left."""
         while self.busy or len(self.left) < self.n_started:
             with contextlib.suppress(queue.Empty):
                 self.bell.get(timeout=0.1)  # without a limit Ctrl-C would have to wait on Windows
