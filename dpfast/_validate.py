@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
 import operator
+import os
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
@@ -116,11 +118,6 @@ def _is_dtype(value: Any, dtype: np.dtype[Any]) -> bool:
         return False
 
 
-def threads(value: Any) -> int | None:
-    """A number of threads, None for the default."""
-    return None if value is None else integer("n_threads", value, 1)
-
-
 def _real(name: str, value: ArrayLike) -> NDArray[Any]:
     if np.ma.is_masked(value):
         raise ValueError(f"{name} must not have masked values: fill or remove them")
@@ -163,6 +160,26 @@ def seed(value: Any) -> int:
     if isinstance(value, np.random.Generator):
         return int(value.integers(2**63))
     return integer("seed", value, 0)
+
+
+def n_threads(value: Any) -> int:
+    """A number of threads; for None that of the environment, or else the processors that this process may use."""
+    if value is not None:
+        return integer("n_threads", value, 1)
+    text: Any = os.environ.get("DPFAST_NUM_THREADS")
+    if text is None:
+        return _processors()
+    with contextlib.suppress(ValueError):
+        text = int(text)
+    return integer("the environment variable DPFAST_NUM_THREADS", text, 1)
+
+
+def _processors() -> int:
+    if hasattr(os, "process_cpu_count"):  # Python 3.13
+        return os.process_cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def optional(module: str, extra: str) -> ModuleType:

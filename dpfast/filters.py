@@ -335,10 +335,10 @@ class Filter:
         if precision == np.float32:
             check_single("the filter", self)
         result = np.empty(samples.shape, precision) if out is None else _checked_out(out, samples)
-        zf = self._run(samples, states.astype(precision), result, _validate.threads(n_threads))
+        zf = self._run(samples, states.astype(precision), result, _validate.n_threads(n_threads))
         return Filtered(result, zf)
 
-    def _run(self, x: NDArray[Any], zi: NDArray[Any], out: NDArray[Any], n_threads: int | None = 1) -> NDArray[Any]:
+    def _run(self, x: NDArray[Any], zi: NDArray[Any], out: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
         """Filter x (..., time) into `out`, of one dtype; the states at the end. Fails where x is not finite."""
         n_streams, n_samples = math.prod(x.shape[:-1]), x.shape[-1]
         if x.dtype not in self._chains:

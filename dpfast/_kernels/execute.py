@@ -15,7 +15,7 @@ from dpfast._kernels.simd import lanes
 
 Array = NDArray[Any]
 
-_SLICE = 5e7  # multiply-adds on a row, about 15 ms: no longer between two looks at whether to stop
+_SLICE = 50_000_000  # multiply-adds on a row, about 15 ms: no longer between two looks at whether to stop
 
 
 class Result(NamedTuple):
@@ -35,7 +35,7 @@ def execute(
     x: Array | None = None,
     states: Array | None = None,
     out: Array | None = None,
-    n_threads: int | None = None,
+    n_threads: int = 1,
     advance: Callable[[int], None] | None = None,
 ) -> Result:
     """Run all stages of a chain on the streams first, first + 1, ... .
@@ -50,7 +50,7 @@ def execute(
     n_bundles = -(-n_streams // width)
     per_chunk = program.chunk * sum(int(n) for n in 4 + program.stages.n_a + program.stages.n_b)
     per_bundle = max(1, per_chunk * program.n_chunks)
-    n_chunks = max(1, int(_SLICE / per_chunk))
+    n_chunks = max(1, _SLICE // per_chunk)
 
     def task(bundle: int, count: int, check: Callable[[], None]) -> None:
         here = slice(bundle * width, min((bundle + count) * width, n_streams))
@@ -72,7 +72,7 @@ def execute(
                 advance(n_here * (min(stop * program.chunk, n_samples) - start * program.chunk))
 
     if n_samples > 0:
-        size = max(1, min(int(_SLICE / per_bundle), threads.share(n_bundles, n_threads)))
+        size = threads.share(n_bundles, n_threads, max(1, _SLICE // per_bundle))
         threads.for_ranges(task, n_bundles, size, n_threads)
     return result
 

@@ -32,9 +32,7 @@ def filter_chain(factors: Factors, dtype: DTypeLike) -> Chain:
     return chain
 
 
-def filter_array(
-    chain: Chain, x: Array, states: Array, out: Array, n_threads: int | None = None
-) -> tuple[Array, Array]:
+def filter_array(chain: Chain, x: Array, states: Array, out: Array, n_threads: int) -> tuple[Array, Array]:
     """Filter (streams, time) from states (streams, states) into `out`; states at the end, and squares (streams,)."""
     if x.size == 0:
         return states, np.zeros(len(x))
@@ -103,11 +101,11 @@ def start_normals(seed: int, first: int, count: int, n: int) -> Array:
     return np.asarray(out[0])
 
 
-def sample(source: Source, seed: int, out: Array) -> None:
+def sample(source: Source, seed: int, out: Array, n_threads: int) -> None:
     """Fill `out` (streams, time) with streams of a source."""
     chain = Chain()
     chain.write(source.add_to(chain))
-    execute(chain, *out.shape, seed=seed, out=out[None])
+    execute(chain, *out.shape, seed=seed, out=out[None], n_threads=n_threads)
 
 
 # --- receivers ------------------------------------------------------------------------------------
@@ -152,7 +150,7 @@ class SmootherReceiver(NamedTuple):
         """A v; the rest can begin when all of it is there."""
         return (chain.filter(self.forward, v),)
 
-    def complete(self, estimates: Array, n_threads: int | None) -> None:
+    def complete(self, estimates: Array, n_threads: int) -> None:
         """The rest, in place."""
         backward, ahead = Chain(), estimates[:, ::-1]
         backward.write(backward.filter(self.backward, backward.read()))
@@ -195,15 +193,13 @@ class FeedbackReceiver(NamedTuple):
 Receiver = LinearReceiver | SmootherReceiver | FeedbackReceiver
 
 
-def estimate(receiver: Receiver, v: Array, n_threads: int | None = None) -> Array:
+def estimate(receiver: Receiver, v: Array, n_threads: int) -> Array:
     """Estimates, and decisions if any, (1 or 2, streams, time) from v (streams, time)."""
     chain = Chain()
     return _paths(chain, receiver, receiver.estimate(chain, chain.read()), v, 0, n_threads)
 
 
-def _paths(
-    chain: Chain, receiver: Receiver, signals: tuple[int, ...], x: Array, seed: int, n_threads: int | None
-) -> Array:
+def _paths(chain: Chain, receiver: Receiver, signals: tuple[int, ...], x: Array, seed: int, n_threads: int) -> Array:
     """Run a chain that ends with what a receiver gives."""
     for signal in signals:
         chain.write(signal)
@@ -231,7 +227,7 @@ def privatize(chain: Chain, link: Link, u: int, noise: int | None) -> int:
     return chain.filter(link.prefilter, chain.shift(u, -link.centre), plus=Term(link.noise_std, noise))
 
 
-def simulate(link: Link, u: Array, seed: int, n_threads: int | None) -> Array:
+def simulate(link: Link, u: Array, seed: int, n_threads: int) -> Array:
     """v, estimates, and decisions if any, (2 or 3, streams, time) for an input (streams, time)."""
     chain = Chain()
     v = privatize(chain, link, chain.read(), None)
@@ -265,7 +261,7 @@ class Study(NamedTuple):
 
 
 def squared_errors(
-    study: Study, n_streams: int, seed: int, n_threads: int | None, advance: Callable[[int], None] | None = None
+    study: Study, n_streams: int, seed: int, n_threads: int, advance: Callable[[int], None] | None = None
 ) -> Array:
     """Mean squared errors (streams, mechanisms). `advance` hears of the samples that are done."""
     chain, length = study.chain()
