@@ -66,6 +66,9 @@ def minimums(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Benchmarks, printed as a table."""
-    session.install("-e", ".[test]")
-    session.run("pytest", "benchmarks", "--benchmark-only", "--capture=no", *session.posargs)
+    """Benchmarks as a table with goals and bars, also in docs/ and the README; `-- -k NAME` runs a part of them."""
+    session.install("-e", ".[test]", "jax")
+    results = f"{session.create_tmp()}/benchmarks.json"
+    columns = "--benchmark-columns=median,iqr,rounds"
+    session.run("pytest", "benchmarks", "--benchmark-only", f"--benchmark-json={results}", columns, *session.posargs)
+    session.run("python", "-m", "benchmarks.table", results, *["--partial"] * bool(session.posargs))

@@ -62,10 +62,10 @@ def bench_chain(benchmark, everyone, dtype):
 
 
 @DTYPES
-@pytest.mark.parametrize("size", [(32, 1000), (100, 10_000), (4096, 5000)], ids="{0[0]} streams of {0[1]}".format)
+@pytest.mark.parametrize("size", [(32, 1000), (100, 10_000), (4096, 5000)], ids="{0[0]}x{0[1]}".format)
 @pytest.mark.benchmark(group="chain by size")
 def bench_size(benchmark, dtype, size):
     reference = contestant(peers.numpy_scipy, dtype, PEER_SIZES["numpy + scipy"])
     subject = contestant(dpfast, dtype, size)
-    what = "chain, {} streams of {}".format(*size)
+    what = "chain, {} × {}".format(*size)
     race_on_one_core(benchmark, what, dtype, subject, {"numpy + scipy": reference}, multiply_adds=case.MULTIPLY_ADDS)
