@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from dpfast import _validate
-from dpfast._kernels import linear
+from dpfast._kernels import study
 from dpfast._kernels.linear import Factors
 from dpfast._validate import Array
 from dpfast.errors import UnstableFilterError
@@ -266,12 +266,13 @@ class Filter:
         >>> Filter([1], [1, -0.5]).filter([1, 0, 0]).tolist()
         [1.0, 0.5, 0.25]
         """
-        out = _validate.array("x", x)
-        if out.ndim == 0:
+        x = _validate.array("x", x)
+        if x.ndim == 0:
             raise ValueError("x must be an array (..., time), got a number")
-        streams = out.reshape(math.prod(out.shape[:-1]), out.shape[-1])
-        linear.run(self.factors, np.zeros((len(streams), self.factors.n_states)), streams)
-        return out
+        streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+        out = np.empty(streams.shape)
+        study.filter_array(self.factors, streams, np.zeros((len(streams), self.factors.n_states)), out)
+        return out.reshape(x.shape)
 
     def impulse(self, n: int) -> Array:
         """The first `n` samples of the impulse response."""
@@ -421,8 +422,8 @@ def _polynomial_in_z(name: str, value: Any) -> Array:
 
 def run(filter: Filter, x: Array) -> tuple[Array, Array]:
     """The output for an input (time,) from zero state, and the state at its end, in terms of `Filter.state_space`."""
-    out, state = x[None].copy(), np.zeros((1, filter.factors.n_states))
-    linear.run(filter.factors, state, out)
+    out = np.empty((1, len(x)))
+    state = study.filter_array(filter.factors, x[None], np.zeros((1, filter.factors.n_states)), out)
     return out[0], state[0]
 
 

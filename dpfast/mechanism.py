@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfast import _validate
-from dpfast._kernels import chain, threads
+from dpfast._kernels import study
 from dpfast._validate import Array
 from dpfast.filters import Filter
 from dpfast.models import Model, check_model
@@ -264,30 +264,12 @@ class Mechanism:
         if n_threads is not None:
             n_threads = _validate.integer("n_threads", n_threads, 1)
         streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-        privatized, estimate = np.empty_like(streams), np.empty_like(streams)
-        decisions = np.empty_like(streams) if isinstance(self.receiver, DecisionFeedback) else None
+        parts = [part.reshape(x.shape) for part in study.simulate(self.link(), streams, seed, n_threads)]
+        return Paths(parts[0], parts[1], parts[2] if len(parts) > 2 else None, self.lag or 0)
 
-        def task(first: int, count: int, check: Any) -> None:
-            check()
-            rows = slice(first, first + count)
-            privatized[rows] = v = self._privatize(streams[rows], seed, first)
-            estimate[rows], decided = self.receiver.estimate(v)
-            if decisions is not None:
-                decisions[rows] = decided
-
-        threads.for_ranges(task, len(streams), threads.block_size(len(streams), n_threads, chain.BLOCK), n_threads)
-        decided = None if decisions is None else decisions.reshape(x.shape)
-        return Paths(privatized.reshape(x.shape), estimate.reshape(x.shape), decided, self.lag or 0)
-
-    def _privatize(self, u: Array, seed: int, first: int) -> Array:
-        """V from u: nothing else here takes u."""
-        noise = np.empty(u.shape)
-        chain.Noise(seed, first, len(u)).run(noise)
-        return chain.Privatizer(self.link(0), len(u)).privatize(u, noise)
-
-    def link(self, target: int) -> chain.Link:
-        """What the Monte Carlo chain runs; `target` is the index of the target there."""
-        return chain.Link(target, self.receiver.mean, self.prefilter.factors, self.noise_std, self.receiver.compiled())
+    def link(self) -> study.Link:
+        """What the compiled simulation runs."""
+        return study.Link(self.receiver.mean, self.prefilter.factors, self.noise_std, self.receiver.compiled())
 
     def summary(self) -> str:
         """A few lines for people."""

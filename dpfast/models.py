@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from dpfast import _validate
-from dpfast._kernels import chain
+from dpfast._kernels import study
 from dpfast._validate import Array
 from dpfast.errors import DesignError
 from dpfast.filters import MAX_POLE_RADIUS, Filter
@@ -58,7 +58,7 @@ class Model(Protocol):
     def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
         """Independent streams (n_streams, n_samples)."""
 
-    def compiled(self) -> chain.Source:
+    def compiled(self) -> study.Source:
         """What the compiled simulation draws from."""
 
 
@@ -79,14 +79,14 @@ class _Shaped(abc.ABC):
         return np.asarray(np.abs(self.shaping.response(omega)) ** 2)
 
     @abc.abstractmethod
-    def compiled(self) -> chain.Source:
+    def compiled(self) -> study.Source:
         """What the compiled simulation draws from."""
 
     def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
         """Independent stationary streams (n_streams, n_samples); stream i depends on (seed, i) alone."""
         shape = _validate.integer("n_streams", n_streams, 0), _validate.integer("n_samples", n_samples, 0)
         out = np.empty(shape)
-        self.compiled().start(_validate.seed(seed), 0, shape[0]).draw(out)
+        study.sample(self.compiled(), _validate.seed(seed), out)
         return out
 
 
@@ -160,9 +160,9 @@ class MarkovChain(_Shaped):
         index = np.searchsorted(self.levels, self.states)
         return _validate.frozen(np.bincount(index, self._stationary))
 
-    def compiled(self) -> chain.Source:
+    def compiled(self) -> study.Source:
         """What the compiled simulation draws from."""
-        return chain.LevelSource(np.cumsum(self._stationary), np.cumsum(self.transition, axis=1), self.states)
+        return study.LevelSource(np.cumsum(self._stationary), np.cumsum(self.transition, axis=1), self.states)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,10 +209,10 @@ class IndependentLevels(_Shaped):
         _set(self, mean=mean, variance=variance, shaping=Filter([math.sqrt(variance)]))
         _set(self, source=check_source("source", source))
 
-    def compiled(self) -> chain.Source:
+    def compiled(self) -> study.Source:
         """What the compiled simulation draws from."""
         cumulative = np.cumsum(self.probabilities)
-        return chain.LevelSource(cumulative, cumulative[None], self.levels)
+        return study.LevelSource(cumulative, cumulative[None], self.levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,11 +374,11 @@ class ARMA(_Shaped):
         weights = np.exp(exponents - exponents.max())
         return _validate.frozen(weights / weights.sum())
 
-    def compiled(self) -> chain.Source:
+    def compiled(self) -> study.Source:
         """What the compiled simulation draws from."""
         a, b, _, _ = self.shaping.state_space()
         root = stationary_root(a, b) if len(a) else np.zeros((0, 0))
-        return chain.GaussianSource(self.shaping.factors, root, self.mean, self.levels)
+        return study.GaussianSource(self.shaping.factors, root, self.mean, self.levels)
 
 
 def _normalized(probabilities: Array) -> Array:

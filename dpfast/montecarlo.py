@@ -7,17 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 from scipy import special
 
 from dpfast import _validate
-from dpfast._kernels import chain, threads
+from dpfast._kernels import study as kernels
 from dpfast._validate import Array
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model, check_model
 
 _SETTLED = 1e-3  # amplitude of a start-up transient when errors begin to count: 1e-6 of the MSE
-_BLOCK_SAMPLES = 2**18  # of a mechanism's longest delay line, over the streams of a block
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,9 +224,10 @@ def monte_carlo(
     burn_in = default_burn_in(items) if burn_in is None else _validate.integer("burn_in", burn_in, 0)
     if n_threads is not None:
         n_threads = _validate.integer("n_threads", n_threads, 1)
-    errors = _simulate(_study(items, model, burn_in, n_samples), n_streams, seed, n_threads, progress)
+    study = kernels.Study(model.compiled(), tuple(x.link() for x in items), burn_in, n_samples)
+    errors = _simulate(study, n_streams, seed, n_threads, progress)
     results = []
-    for mechanism, row in zip(items, errors, strict=True):
+    for mechanism, row in zip(items, errors.T, strict=True):
         predicted = mechanism.predict(model)
         root = None if predicted is None else math.sqrt(predicted)
         results.append(Result(mechanism.name, root, _validate.frozen(row.copy()), confidence))
@@ -256,38 +255,10 @@ def default_burn_in(mechanisms: Sequence[Mechanism]) -> int:
     return max(max(len(f.factors[0]), f.settling_time(_SETTLED)) for f in filters)
 
 
-def _study(mechanisms: tuple[Mechanism, ...], model: Model, burn_in: int, n_samples: int) -> chain.Study:
-    targets = list(dict.fromkeys(m.target for m in mechanisms))
-    links = tuple(m.link(targets.index(m.target)) for m in mechanisms)
-    return chain.Study(model.compiled(), tuple(x.factors for x in targets), links, burn_in, n_samples)
-
-
-def _simulate(study: chain.Study, n_streams: int, seed: int, n_threads: int | None, progress: bool) -> Array:
-    """Mean squared errors (mechanisms, streams)."""
-    errors = np.empty((len(study.links), n_streams))
-    longest = max(link.receiver.delay for link in study.links)
-    largest = max(1, min(chain.BLOCK, _BLOCK_SAMPLES // max(1, longest)))
-    block = threads.block_size(n_streams, n_threads, largest)
-    bar = _bar(n_streams, study) if progress else None
-
-    def task(first: int, count: int, check: Any) -> None:
-        def advance(n_samples: int) -> None:
-            check()
-            if bar is not None:
-                bar.update(count * n_samples)
-
-        errors[:, first : first + count] = chain.squared_errors(study, seed, first, count, advance)
-
-    try:
-        threads.for_ranges(task, n_streams, block, n_threads)
-    finally:
-        if bar is not None:
-            bar.close()
-    return errors
-
-
-def _bar(n_streams: int, study: chain.Study) -> Any:
-    end = study.burn_in + study.n_samples + max(link.receiver.delay for link in study.links)
-    total = n_streams * (end + end % 2)
+def _simulate(study: kernels.Study, n_streams: int, seed: int, n_threads: int | None, progress: bool) -> Array:
+    """Mean squared errors (streams, mechanisms)."""
+    if not progress:
+        return kernels.squared_errors(study, n_streams, seed, n_threads)
     tqdm = _validate.optional("tqdm", "progress").tqdm
-    return tqdm(total=total, unit="sample", unit_scale=True, desc="simulating")
+    with tqdm(total=n_streams * study.length, unit="sample", unit_scale=True, desc="simulating") as bar:
+        return kernels.squared_errors(study, n_streams, seed, n_threads, bar.update)

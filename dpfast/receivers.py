@@ -8,7 +8,8 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfast._kernels import chain
+from dpfast._kernels import study
+from dpfast._kernels.feedback import Equalizer
 from dpfast._validate import Array
 from dpfast.filters import Filter
 
@@ -34,7 +35,7 @@ class Receiver(Protocol):
     def filters(self) -> tuple[Filter, ...]:
         """The linear filters inside."""
 
-    def compiled(self) -> chain.Receiver:
+    def compiled(self) -> study.Receiver:
         """What the Monte Carlo chain runs."""
 
 
@@ -49,9 +50,7 @@ class LinearReceiver:
 
     def estimate(self, v: Array) -> tuple[Array, Array | None]:
         """Estimate from v (streams, time)."""
-        out = v.copy()
-        self.compiled().start(len(v)).run(out)
-        return out, None
+        return study.estimate(self.compiled(), v)[0], None
 
     def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
         """H(ω)."""
@@ -61,9 +60,9 @@ class LinearReceiver:
         """H alone."""
         return (self.filter,)
 
-    def compiled(self) -> chain.LinearReceiver:
+    def compiled(self) -> study.LinearReceiver:
         """What the Monte Carlo chain runs."""
-        return chain.LinearReceiver(self.filter.factors, self.target.factors, self.mean, self.lag)
+        return study.LinearReceiver(self.filter.factors, self.target.factors, self.mean, self.lag)
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,7 @@ class Smoother:
 
     def estimate(self, v: Array) -> tuple[Array, Array | None]:
         """Estimate from v (streams, time)."""
-        out = v.copy()
-        chain.Linear(self.forward.factors, len(v)).run(out)
-        out = np.ascontiguousarray(chain.backward(self.backward.factors, out))
-        chain.Offset(self.target.factors, self.mean, 0).add(out)
-        return out, None
+        return study.estimate(self.compiled(), v)[0], None
 
     def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
         """H(ω) = A(ω) B(ω)*."""
@@ -95,9 +90,9 @@ class Smoother:
         """A and B."""
         return self.forward, self.backward
 
-    def compiled(self) -> chain.SmootherReceiver:
+    def compiled(self) -> study.SmootherReceiver:
         """What the Monte Carlo chain runs; B is cut where it has decayed to 1e-11."""
-        return chain.SmootherReceiver(
+        return study.SmootherReceiver(
             self.forward.factors,
             self.backward.factors,
             self.target.factors,
@@ -128,11 +123,8 @@ class DecisionFeedback:
 
     def estimate(self, v: Array) -> tuple[Array, Array | None]:
         """Estimate and decisions from v (streams, time)."""
-        decisions = v.copy()
-        chain.FeedbackStage(self.compiled(), len(v)).decide(decisions)
-        out = decisions.copy()
-        chain.Linear(self.target.factors, len(v)).run(out)
-        return out, decisions
+        estimate, decisions = study.estimate(self.compiled(), v)
+        return estimate, decisions
 
     def response(self, omega: ArrayLike) -> None:
         """None: a decision is not linear."""
@@ -141,14 +133,14 @@ class DecisionFeedback:
         """The forward filter."""
         return (Filter(self.forward),)
 
-    def compiled(self) -> chain.FeedbackReceiver:
+    def compiled(self) -> study.FeedbackReceiver:
         """What the Monte Carlo chain runs."""
         centred = self.levels - self.mean
         # without information ũ = 0 whatever u is: the level nearest to the mean
         scale = self.shrinkage if self.shrinkage > _NO_INFORMATION else 1.0
         with np.errstate(divide="ignore"):
             prior = np.log(self.probabilities)
-        equalizer = chain.Equalizer(
+        equalizer = Equalizer(
             forward=self.forward,
             feedback=self.feedback,
             levels=centred,
@@ -158,4 +150,4 @@ class DecisionFeedback:
             soft=self.decision == "soft",
             lag=self.lag,
         )
-        return chain.FeedbackReceiver(equalizer, self.target.factors, self.mean)
+        return study.FeedbackReceiver(equalizer, self.target.factors, self.mean)

@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
+OPTIONS = {"nogil": True, "fastmath": False, "error_model": "numpy", "_nrt": False}
+
+
+def _fingerprint() -> str:
+    """Of everything that is compiled."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+_FINGERPRINT = _fingerprint()
+
 
 def kernel(function: Function) -> Function:
-    """Compile at the first call, cache on disk, release the GIL; no fastmath, so that bits do not depend on the CPU."""
-    compiled: Any = numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function)
+    """Compile at the first call and keep the result on disk until any file of this folder changes.
+
+    No fastmath: what is rounded, and in which order, must not depend on the processor. Numba's cache looks at the
+    kernel's own file only, not at what the kernel calls; so the stamp of that file gets the state of the whole folder.
+    """
+    compiled: Any = numba.njit(cache=True, **OPTIONS)(function)
+    if not numba.config.DISABLE_JIT:
+        try:
+            files = compiled._cache._cache_file
+            files._source_stamp = files._source_stamp, _FINGERPRINT
+        except AttributeError:  # another Numba: rather no cache than a stale one
+            compiled = numba.njit(**OPTIONS)(function)
     return cast("Function", compiled)
+
+
+def part(function: Function) -> Function:
+    """A part of one kernel, put in its place before anything is compiled."""
+    return cast("Function", numba.njit(inline="always", **OPTIONS)(function))

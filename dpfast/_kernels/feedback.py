@@ -1,16 +1,23 @@
-"""FIR decision-feedback equaliser (Voois 1996)."""
+"""Feedback of outputs: the FIR decision-feedback equaliser (Voois 1996), and recursions of many poles.
+
+    y[t] = rule(sum_k forward[k] x[t - k] + sum_{j > 0} feedback[j] y[t - j])
+
+A rule is a NamedTuple with a method ``decide``: Numba compiles the loop once for each type of rule.
+"""
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels._jit import kernel
+from dpfast._kernels.linear import TAPS, convolve, input_tile
+from dpfast._kernels.simd import Row, fma, load, repeat, store, traced
+from dpfast._kernels.tiles import ROWS, Rows, Tile
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 
 
 class Equalizer(NamedTuple):
@@ -20,56 +27,159 @@ class Equalizer(NamedTuple):
     with weights exp(offsets + slopes · ũ).
     """
 
-    forward: Array
-    feedback: Array
-    levels: Array
-    thresholds: Array
-    slopes: Array
-    offsets: Array
+    forward: NDArray[np.float64]
+    feedback: NDArray[np.float64]
+    levels: NDArray[np.float64]
+    thresholds: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    offsets: NDArray[np.float64]
     soft: bool
     lag: int
 
 
-@kernel
-def nearest(levels: Array, thresholds: Array, value: float) -> float:
-    """The level in whose interval the value lies."""
-    return float(levels[np.searchsorted(thresholds, value)])
+# --- rules ----------------------------------------------------------------------------------------
 
 
-@kernel
-def posterior_mean(levels: Array, slopes: Array, offsets: Array, value: float) -> float:
+class AsIs(NamedTuple):
+    """No decision: a linear recursion."""
+
+    n_levels: int
+
+    def decide(self, value: Row) -> Row:
+        """The value itself."""
+        return value
+
+
+class Sign(NamedTuple):
+    """One of two levels."""
+
+    levels: Array
+    thresholds: Array
+
+    def decide(self, value: Row) -> Row:
+        """The upper one above the threshold."""
+        low = np.full_like(value, self.levels[0])
+        return np.where(value > self.thresholds[0], np.full_like(value, self.levels[1]), low)
+
+
+class Nearest(NamedTuple):
+    """One of any number of sorted levels."""
+
+    levels: Array
+    thresholds: Array
+    n_levels: int
+
+    def decide(self, value: Row) -> Row:
+        """The level in whose interval the value lies."""
+
+        def climb(j: Any, nearest: Row) -> tuple[Row]:
+            return (np.where(value > self.thresholds[j], np.full_like(value, self.levels[j + 1]), nearest),)
+
+        return repeat(self.n_levels - 1, climb, np.full_like(value, self.levels[0]))[0]
+
+
+class Soft(NamedTuple):
     """Mean of the levels with weights exp(offsets + slopes · value)."""
-    largest = -math.inf
-    for j in range(len(levels)):
-        largest = max(largest, offsets[j] + slopes[j] * value)
-    total = weighted = 0.0
-    for j in range(len(levels)):
-        weight = math.exp(offsets[j] + slopes[j] * value - largest)
-        total += weight
-        weighted += weight * levels[j]
-    return weighted / total
+
+    levels: Array
+    slopes: Array
+    offsets: Array
+    n_levels: int
+
+    def decide(self, value: Row) -> Row:
+        """The mean; exponents are taken from the largest."""
+
+        def exponent(j: Any) -> Row:
+            return fma(self.slopes[j], value, np.full_like(value, self.offsets[j]))
+
+        def climb(j: Any, largest: Row) -> tuple[Row]:
+            return (np.fmax(largest, exponent(j)),)
+
+        def add(j: Any, total: Row, weighted: Row) -> tuple[Row, Row]:
+            weight = exp(exponent(j) - largest)
+            return total + weight, fma(weight, np.full_like(value, self.levels[j]), weighted)
+
+        zero = np.full_like(value, 0)
+        (largest,) = repeat(self.n_levels, climb, np.full_like(value, -np.inf))
+        total, weighted = repeat(self.n_levels, add, zero, zero)
+        return weighted / total
+
+
+# exp(x) = 2^n exp(r), |r| <= log(2) / 2: for each type of float what rounds to an integer and leaves its bits, the two
+# parts of log 2, the coefficients of exp(r) (Taylor), and where it counts as zero.
+# fmt: off
+_EXP = {
+    8: (1.5 * 2.0**52, 0.6931471803691238, 1.9082149292705877e-10, 13, -708.0, np.int64, 1023, 52),
+    4: (1.5 * 2.0**23, 0.693145751953125, 1.428606765330187e-06, 7, -87.0, np.int32, 127, 23),
+}
+# fmt: on
+
+
+def exp(x: Row) -> Row:
+    """e^x for x <= 0, to the last bit or two."""
+    magic, high, low, degree, smallest, integer, bias, bits = _EXP[x.dtype.itemsize]
+    x = np.fmax(x, smallest)
+    shifted = fma(x, 1.4426950408889634, np.full_like(x, magic))
+    n = shifted - magic
+    r = fma(n, -low, fma(n, -high, x))
+    coefficients = [1.0]
+    for k in range(1, degree + 1):
+        coefficients.append(coefficients[-1] / k)
+    power = ((shifted.view(integer) + bias) << bits).view(x.dtype)
+    return estrin(coefficients, r) * power
+
+
+def estrin(coefficients: list[float], x: Row) -> Row:
+    """Polynomial, lowest power first, by halves: a third of the waiting of Horner's rule."""
+    terms: list[Any] = [np.full_like(x, c) for c in coefficients]
+    while len(terms) > 1:
+        odd = terms[len(terms) // 2 * 2 :]
+        terms = [fma(x, b, a) for a, b in zip(terms[::2], terms[1::2], strict=False)] + odd
+        x = x * x
+    return terms[0]
+
+
+# --- the loop -------------------------------------------------------------------------------------
+
+
+@traced
+def decide_tile(
+    forward: Array, n_forward: int, feedback: Array, n_feedback: int, rule: Any, x: Rows, row: int, out: int
+) -> None:
+    """Decide the rows of a tile in turn: each adds what the ROWS - 1 decisions before it feed back."""
+
+    def group(i: Any, *tile: Row) -> Tile:
+        return convolve(tile, feedback, (n_feedback - 1 - i) * TAPS + ROWS, x, out)
+
+    tile = repeat(n_feedback, group, *input_tile(forward, n_forward, x, row, ROWS))
+    past = {r: load(x, out + r) for r in range(1 - ROWS, 0)}
+    for r, value in enumerate(tile):
+        for j in reversed(range(1, ROWS)):
+            value = fma(feedback[j], past[r - j], value)
+        past[r] = rule.decide(value)
+        store(x, out + r, past[r])
 
 
 @kernel
-def decide(equalizer: Equalizer, past: Array, start: int, x: Array) -> None:
-    """Decisions in place of the forward filter's output x (streams, time).
+def run(forward: Array, feedback: Array, rule: Any, x: Rows, row: int, out: int, n: int) -> None:
+    """Decisions on n rows and up to five beyond, their past above `out`.
 
-    past : (streams, len(feedback)) the last decisions, newest first; updated.
-    start : time of the first sample; before `lag` there is nothing to decide on, and the decision is zero.
+    forward : (multiple of eight,); none: the input itself.
+    feedback : six, and a multiple of eight; feedback[j] belongs to y[t - j], feedback[0] is not used.
     """
-    n = len(equalizer.feedback)
-    for i in range(x.shape[0]):
-        extended = np.concatenate((past[i, ::-1], x[i]))
-        for t in range(n, len(extended)):
-            if start + t - n < equalizer.lag:
-                extended[t] = 0.0
-                continue
-            value = extended[t]
-            for j in range(n - 1, -1, -1):
-                value += equalizer.feedback[j] * extended[t - 1 - j]
-            if equalizer.soft:
-                extended[t] = posterior_mean(equalizer.levels, equalizer.slopes, equalizer.offsets, value)
-            else:
-                extended[t] = nearest(equalizer.levels, equalizer.thresholds, value)
-        x[i] = extended[n:]
-        past[i] = extended[len(extended) - n :][::-1]
+    n_forward, n_feedback = len(forward) // TAPS, (len(feedback) - ROWS) // TAPS
+    for t in range(0, n, ROWS):
+        decide_tile(forward, n_forward, feedback, n_feedback, rule, x, row + t, out + t)
+
+
+@traced
+def nearest_row(rule: Any, x: Rows, row: int) -> None:
+    """Round a row in place."""
+    store(x, row, rule.decide(load(x, row)))
+
+
+@kernel
+def round_to_levels(rule: Any, x: Rows, row: int, n: int) -> None:
+    """Replace n rows by what the rule decides."""
+    for t in range(n):
+        nearest_row(rule, x, row + t)

@@ -1,99 +1,178 @@
-"""Linear filters: FIR, second-order sections, direct-form recursion; in place, state carried.
+"""Linear filters: FIR and second-order sections, a tile at a time.
 
-The whole state of a filter is one row (streams, states): past inputs of the FIR, two states a section, past outputs of
-the recursion, the newest first. It is the state of ``Filter.state_space``.
+Taps come in groups of eight: 8 taps x 6 rows x 2 vectors are 96 multiply-adds for 34 loads. Sums run from the oldest
+sample to the newest, so that no result depends on the shape of a tile, the number of lanes or the length of a chunk.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels._jit import kernel
+from dpfast._kernels.random import Words, normal_tile
+from dpfast._kernels.simd import Row, fma, load, repeat, store, traced
+from dpfast._kernels.tiles import ROWS, Rows, Tile
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
+
+TAPS = 8
 
 
 class Factors(NamedTuple):
-    """H(z) = taps(z) · Π sections(z) / recursion(z)."""
+    """H(z) = taps(z) · Π sections(z) / recursion(z).
 
-    taps: Array
-    sections: Array  # (n, 6), leading denominator coefficient one
-    recursion: Array  # monic
+    The state of a filter is that of ``Filter.state_space``: past inputs of the taps, two states a section, past
+    outputs of the recursion, the newest first.
+    """
+
+    taps: NDArray[np.float64]
+    sections: NDArray[np.float64]  # (n, 6), leading denominator coefficient one
+    recursion: NDArray[np.float64]  # monic
 
     @property
     def n_states(self) -> int:
         return len(self.taps) + 2 * len(self.sections) + len(self.recursion) - 2
 
 
-def fir(taps: Array) -> Factors:
-    """The factors of an FIR filter."""
-    taps, none, one = taps.view(), np.empty((0, 6)), np.ones(1)
-    for x in (taps, none, one):
-        x.setflags(write=False)  # as those of a Filter: one type, one compilation
-    return Factors(taps, none, one)
+class Terms(NamedTuple):
+    """What else a pass does: subtract a signal before the sections; behind them add a signal, or fresh noise; square.
+
+    Each of it n = 0 or 1 times. Squares go into a row of totals, and nothing else is kept then.
+    """
+
+    minus: int  # row
+    n_minus: int
+    plus: int  # row
+    n_plus: int
+    generator: int  # of noise, row of words
+    n_noise: int
+    scale: float  # of what is added
+    total: int  # row
+    n_squares: int
+
+
+def convolve(tile: Tile, taps: Array, k: Any, x: Rows, row: Any) -> Tile:
+    """tile[r] += sum of taps[k + j] x[row + r - k - j] over the next eight taps j."""
+    past = {r: load(x, row - k + r) for r in range(1 - TAPS, len(tile))}
+    for j in reversed(range(TAPS)):
+        tap = taps[k + j]
+        tile = tuple(fma(tap, past[r - j], value) for r, value in enumerate(tile))
+    return tile
+
+
+def second_order(tile: Tile, sections: Array, i: Any, x: Rows, state: int) -> Tile:
+    """Section i, transposed direct form II; its two rows of state stay in memory between tiles.
+
+    y = b0 x + s,  s = b1 x + z - a1 y,  z = b2 x - a2 y: only two operations from one y to the next.
+    """
+    b0, b1, b2, a1, a2 = (sections[i * 5 + j] for j in range(5))
+    first = state + i * 2
+    s, z = load(x, first), load(x, first + 1)
+    out = []
+    for value in tile:
+        y = fma(b0, value, s)
+        s = fma(-a1, y, fma(b1, value, z))
+        z = fma(-a2, y, b2 * value)
+        out.append(y)
+    store(x, first, s)
+    store(x, first + 1, z)
+    return tuple(out)
+
+
+def input_tile(taps: Array, n_groups: Any, x: Rows, row: Any, n: int) -> Tile:
+    """N rows of a FIR filter's output; without taps, of x."""
+
+    def group(i: Any, *tile: Row) -> Tile:
+        return convolve(tile, taps, (n_groups - 1 - i) * TAPS, x, row)
+
+    def plain(_: Any, *tile: Row) -> Tile:
+        return tuple(load(x, row + r) for r in range(len(tile)))
+
+    zeros = (np.full_like(load(x, row), 0),) * n
+    return repeat(n_groups, group, *repeat(n_groups < 1, plain, *zeros))
+
+
+@traced
+def filter_tile(
+    taps: Array,
+    n_groups: int,
+    sections: Array,
+    n_sections: int,
+    state: int,
+    terms: Terms,
+    words: Words,
+    totals: Array,
+    x: Rows,
+    row: int,
+    out: int,
+    t: int,
+    n: int,
+) -> None:
+    """Taps and sections on n rows, from memory to memory."""
+
+    def subtract(_: Any, *tile: Row) -> Tile:
+        return tuple(value - load(x, terms.minus + t + r) for r, value in enumerate(tile))
+
+    def section(i: Any, *tile: Row) -> Tile:
+        return second_order(tile, sections, i, x, state)
+
+    def add(_: Any, *tile: Row) -> Tile:
+        return tuple(fma(load(x, terms.plus + t + r), terms.scale, value) for r, value in enumerate(tile))
+
+    def add_noise(_: Any, *tile: Row) -> Tile:
+        noise = normal_tile(words, terms.generator, tile[0])
+        return tuple(fma(a, terms.scale, value) for a, value in zip(noise, tile, strict=False))
+
+    def keep(_: Any, *tile: Row) -> Tile:
+        for r, value in enumerate(tile):
+            store(x, out + t + r, value)
+        return tile
+
+    def square(_: Any, *tile: Row) -> Tile:
+        add_squares(tile, totals, terms.total)
+        return tile
+
+    tile = input_tile(taps, n_groups, x, row + t, n)
+    tile = repeat(n_sections, section, *repeat(terms.n_minus, subtract, *tile))
+    tile = repeat(terms.n_noise, add_noise, *repeat(terms.n_plus, add, *tile))
+    repeat(terms.n_squares, square, *repeat(terms.n_squares < 1, keep, *tile))
+
+
+def add_squares(tile: Tile, totals: Array, row: int) -> None:
+    """Add the sum of squares of a tile to a row of float64."""
+    value = tile[0] * tile[0]
+    for x in tile[1:]:
+        value = fma(x, x, value)
+    store(totals, row, load(totals, row, value) + value.astype(np.float64))
 
 
 @kernel
-def run(factors: Factors, state: Array, x: Array) -> None:
-    """Filter x in place and update the state."""
-    taps, sections, recursion = factors
-    n_past, n_sections = len(taps) - 1, len(sections)
-    for i in range(x.shape[0]):
-        if n_past > 0:
-            _fir(taps, state[i, :n_past], x[i])
-        elif taps[0] != 1.0:
-            x[i] *= taps[0]
-        for j in range(n_sections):
-            _section(sections[j], state[i, n_past + 2 * j : n_past + 2 * j + 2], x[i])
-        if len(recursion) > 1:
-            _recursion(recursion, state[i, n_past + 2 * n_sections :], x[i])
+def run(
+    taps: Array,
+    sections: Array,
+    state: int,
+    terms: Terms,
+    words: Words,
+    totals: Array,
+    x: Rows,
+    row: int,
+    out: int,
+    start: int,
+    stop: int,
+) -> None:
+    """Filter the rows start ... stop - 1, counted from `row` and `out`; without sections up to five more.
 
-
-@kernel
-def _fir(taps: Array, past: Array, x: Array) -> None:
-    """x[t] = sum_k taps[k] x[t - k]; past[k] is x[-1 - k]."""
-    n = len(past)
-    extended = np.concatenate((past[::-1], x))
-    x[:] = 0.0
-    for k in range(n, -1, -1):
-        x += taps[k] * extended[n - k : n - k + len(x)]
-    past[:] = extended[len(x) :][::-1]
-
-
-@kernel
-def _section(section: Array, state: Array, x: Array) -> None:
-    """Transposed direct form II: y = b0 x + s, s = b1 x - a1 y + z, z = b2 x - a2 y."""
-    b0, b1, b2, _, a1, a2 = section
-    s, z = state[0], state[1]
-    for t in range(len(x)):
-        value = x[t]
-        y = b0 * value + s
-        s = b1 * value - a1 * y + z
-        z = b2 * value - a2 * y
-        x[t] = y
-    state[0], state[1] = s, z
-
-
-@kernel
-def _recursion(recursion: Array, past: Array, x: Array) -> None:
-    """x[t] -= sum_{k > 0} recursion[k] x[t - k]; past[k] is x[-1 - k]."""
-    n = len(past)
-    extended = np.concatenate((past[::-1], x))
-    for t in range(n, len(extended)):
-        value = extended[t]
-        for k in range(n, 0, -1):
-            value -= recursion[k] * extended[t - k]
-        extended[t] = value
-    x[:] = extended[n:]
-    past[:] = extended[len(x) :][::-1]
-
-
-@kernel
-def add_squares(x: Array, start: int, stop: int, total: Array) -> None:
-    """Add the squares of x[:, start:stop] to the total of each stream."""
-    for i in range(x.shape[0]):
-        for t in range(start, stop):
-            total[i] += x[i, t] * x[i, t]
+    taps : (multiple of eight,), the past above `row`; none: the input itself.
+    sections : flat, five coefficients b0 b1 b2 a1 a2 each.
+    """
+    n_groups, n_sections = len(taps) // TAPS, len(sections) // 5
+    whole = stop
+    if n_sections > 0 or terms.n_squares > 0:
+        whole -= (stop - start) % ROWS
+    for t in range(start, whole, ROWS):
+        filter_tile(taps, n_groups, sections, n_sections, state, terms, words, totals, x, row, out, t, ROWS)
+    for t in range(whole, stop):
+        filter_tile(taps, n_groups, sections, n_sections, state, terms, words, totals, x, row, out, t, 1)

@@ -1,34 +1,51 @@
-"""Random numbers: one xoshiro128++ generator for each (seed, stream, purpose).
+"""Random numbers: one xoshiro128++ generator for each (seed, stream, purpose), a lane each.
 
-Blackman and Vigna, *Scrambled linear pseudorandom number generators* (2021). The state is a row of four 32-bit words,
-found by hashing, so that a stream can be drawn on its own. Simulation only: nothing here is fit for a release.
+Blackman and Vigna, *Scrambled linear pseudorandom number generators* (2021). The state, four 32-bit words, is found by
+hashing, so that a stream can be drawn on its own. Normals come in pairs from two words (Box and Muller 1958), with
+polynomials in float32: of 24 bits, within ±6.77. Simulation only: nothing here is fit for a release.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels._jit import kernel
+from dpfast._kernels.simd import Row, fma, gather, load, repeat, rotate_left, store, traced
+from dpfast._kernels.tiles import ROWS, Rows, Tile, store_tile
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 Words = NDArray[np.uint32]
 
-INPUT, NOISE = 0, 1  # purposes
-_MASK = 0xFFFFFFFF
+INPUT, NOISE, START = 0, 1, 2  # purposes; START is for what came before time zero
+STATE_WORDS = 4
+_LARGEST = 2**32 - 1
+
+# Minimax polynomials in float32, lowest power first
+# fmt: off
+_LOG = (-1.999999948, 0.9999997597, -0.6666837134, 0.5000414479, -0.3991366125, 0.3312485787, -0.2990466516,
+        0.2873324229, -0.1744380403)  # -2 log(1 + x) / x on sqrt(1/2) - 1 ... sqrt(2) - 1
+# fmt: on
+_SIN = (3.141592637, -5.167709685, 2.550069726, -0.5982421245, 0.07756038324)  # sin(pi y) / y in y^2, |y| <= 1/2
+_COS = (0.9999999998, -4.934802137, 4.058709164, -1.335212057, 0.2349375585, -0.02439671581)
+_SQRT_HALF_BITS = 0x3F3504F3
+
+
+# --- the states of generators ---------------------------------------------------------------------
 
 
 def generators(seed: int, first: int, count: int, purpose: int) -> Words:
-    """States (count, 4) of the generators of the streams first, first + 1, ... ."""
+    """States (4, count) of the generators of the streams first, first + 1, ... ."""
     key = np.random.SeedSequence(seed).generate_state(2, np.uint64)
     stream = np.arange(first, first + count, dtype=np.uint64)
     mixed = _mix(_mix(stream ^ key[0]) + np.uint64(purpose) ^ key[1])
     golden = np.uint64(0x9E3779B97F4A7C15)
     halves = [_mix(mixed + golden), _mix(mixed + golden + golden)]
-    states = np.column_stack([part for x in halves for part in (x & np.uint64(_MASK), x >> np.uint64(32))])
-    states[~states.any(axis=1), 0] = 1  # the one state that a xoshiro generator must not have
+    states = np.stack([part for x in halves for part in (x & np.uint64(_LARGEST), x >> np.uint64(32))])
+    states[0, ~states.any(axis=0)] = 1  # the one state that a xoshiro generator must not have
     return states.astype(np.uint32)
 
 
@@ -39,55 +56,196 @@ def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-@kernel
-def word(s: Words) -> np.int64:
-    """The next 32 random bits of a generator."""
-    s0, s1, s2, s3 = np.int64(s[0]), np.int64(s[1]), np.int64(s[2]), np.int64(s[3])
-    x = (s0 + s3) & _MASK
-    bits = (((x << 7) | (x >> 25)) + s0) & _MASK
-    t = (s1 << 9) & _MASK
-    s2 ^= s0
-    s3 ^= s1
-    s1 ^= s2
-    s0 ^= s3
-    s2 ^= t
-    s3 = ((s3 << 11) | (s3 >> 21)) & _MASK
-    s[0], s[1], s[2], s[3] = s0, s1, s2, s3
-    return bits
+# --- tables of chains -----------------------------------------------------------------------------
 
 
-@kernel
-def uniform(s: Words) -> float:
-    """A number strictly between 0 and 1, a multiple of 2⁻³³."""
-    return float((word(s) + 0.5) * 2.0**-32)
+class LevelTable(NamedTuple):
+    """A Markov chain for 32 random bits.
 
-
-@kernel
-def draw_normals(generator: Words, out: Array) -> None:
-    """Fill `out` with independent standard normals (Box-Muller), two words for two samples."""
-    for i in range(out.shape[0]):
-        for t in range(0, out.shape[1], 2):
-            radius = math.sqrt(-2.0 * math.log(uniform(generator[i])))
-            angle = 2.0 * math.pi * uniform(generator[i])
-            out[i, t] = radius * math.cos(angle)
-            if t + 1 < out.shape[1]:
-                out[i, t + 1] = radius * math.sin(angle)
-
-
-@kernel
-def draw_levels(
-    initial: Array, transition: Array, levels: Array, state: NDArray[np.int64], generator: Words, out: Array
-) -> None:
-    """Fill `out` with levels[j], j a Markov chain.
-
-    initial, transition : cumulative probabilities (k,) and (k, k), or (1, k) where levels are independent.
-    state : (streams,) the last j, -1 before the first sample.
+    A row for each state: width - 1 sorted thresholds, of which the bits pass j; at place j, the level that is drawn
+    then, and where the row of the next state begins. Two states need but the two thresholds of the second.
     """
-    for i in range(out.shape[0]):
-        j = state[i]
-        for t in range(out.shape[1]):
-            row = initial if j < 0 else transition[j % transition.shape[0]]
-            above = np.searchsorted(row, uniform(generator[i]), side="right")
-            j = above if above < len(levels) else np.int64(len(levels) - 1)
-            out[i, t] = levels[j]
-        state[i] = j
+
+    thresholds: Array
+    next_row: Array
+    levels: Array
+    n_halves: int | None  # log2 of the width; None for two states
+
+    @classmethod
+    def of(cls, transition: Array, levels: Array) -> LevelTable:
+        """Of cumulative probabilities (k, k), or (1, k) without memory; what has no probability is never drawn."""
+        following = [np.flatnonzero(p > 0) for p in np.diff(transition, axis=1, prepend=0.0)]
+        if len(levels) == 2 and all(len(x) == 2 for x in following):
+            return cls(np.broadcast_to(_bits(transition[:, 0]), 2), np.empty(0), levels, None)
+        n_halves = max(len(x) - 1 for x in following).bit_length()
+        shape = len(following), 1 << n_halves
+        thresholds, states = np.full(shape, _LARGEST), np.empty(shape, dtype=np.int64)
+        for i, chosen in enumerate(following):
+            thresholds[i, : len(chosen) - 1] = _bits(transition[i, chosen[:-1]])
+            states[i] = chosen[np.minimum(np.arange(shape[1]), len(chosen) - 1)]
+        next_row = states * shape[1] if len(following) > 1 else np.zeros_like(states)
+        return cls(thresholds.ravel(), next_row.ravel(), levels[states].ravel(), n_halves)
+
+    def row(self, states: NDArray[np.int64]) -> Words:
+        """Where the rows of states begin."""
+        if self.n_halves is None:
+            return states.astype(np.uint32)
+        has_memory = len(self.thresholds) > 1 << self.n_halves
+        return (states << self.n_halves if has_memory else np.zeros_like(states)).astype(np.uint32)
+
+
+def _bits(probability: Array) -> Array:
+    """How many of the 2^32 words; neither none nor all."""
+    return np.clip(np.rint(probability * 2.0**32), 1, _LARGEST)
+
+
+# --- on rows --------------------------------------------------------------------------------------
+
+
+def xoshiro(s: Tile) -> tuple[Row, Tile]:
+    """xoshiro128++ in every lane: (32 random bits, next state)."""
+    s0, s1, s2, s3 = s
+    bits = rotate_left(s0 + s3, 7) + s0
+    t = s1 << 9
+    s2, s3 = s2 ^ s0, s3 ^ s1
+    s1, s0 = s1 ^ s2, s0 ^ s3
+    return bits, (s0, s1, s2 ^ t, rotate_left(s3, 11))
+
+
+def horner(coefficients: tuple[float, ...], x: Row) -> Row:
+    """Polynomial, lowest power first."""
+    value = coefficients[-1]
+    for c in coefficients[-2::-1]:
+        value = fma(value, x, c)
+    return value
+
+
+def box_muller(a: Row, b: Row) -> tuple[Row, Row]:
+    """Two rows of standard normals from two rows of bits."""
+    u = fma(a.astype(np.float32), 2.0**-32, 2.0**-33)
+    bits = u.view(np.int32)
+    exponent = (bits - _SQRT_HALF_BITS) >> 23
+    x = (bits - (exponent << 23)).view(np.float32) - 1
+    minus_2_log = fma(horner(_LOG, x), x, exponent.astype(np.float32) * (-2 * math.log(2)))
+    radius = (np.sqrt(minus_2_log).view(np.uint32) ^ (b << 31)).view(np.float32)  # and a random sign
+    y = b.view(np.int32).astype(np.float32) * 2.0**-32
+    z = y * y
+    return radius * horner(_COS, z), radius * y * horner(_SIN, z)
+
+
+def load_generator(words: Words, at: int, like: Row) -> Tile:
+    """The state of a generator in every lane."""
+    return tuple(load(words, at + i, like) for i in range(STATE_WORDS))
+
+
+def store_generator(words: Words, at: int, s: Tile) -> None:
+    """Keep the state."""
+    for i, word in enumerate(s):
+        store(words, at + i, word)
+
+
+# --- normals --------------------------------------------------------------------------------------
+
+
+def normal_tile(words: Words, generator: int, like: Row) -> Tile:
+    """A tile of standard normals, of the type and width of a row."""
+    s = load_generator(words, generator, like)
+    tile: list[Row] = []
+    for _ in range(0, ROWS, 2):
+        a, s = xoshiro(s)
+        b, s = xoshiro(s)
+        tile += [normal.astype(like.dtype) for normal in box_muller(a, b)]
+    store_generator(words, generator, s)
+    return tuple(tile)
+
+
+@traced
+def store_normals(words: Words, generator: int, x: Rows, row: int) -> None:
+    """A tile of standard normals, to memory."""
+    for r, value in enumerate(normal_tile(words, generator, load(x, row))):
+        store(x, row + r, value)
+
+
+@kernel
+def normals(words: Words, generator: int, x: Rows, row: int, n: int) -> None:
+    """Independent standard normals in n rows of x and up to five beyond: two words for two samples."""
+    for t in range(0, n, ROWS):
+        store_normals(words, generator, x, row + t)
+
+
+# --- levels ---------------------------------------------------------------------------------------
+
+
+@traced
+def two_level_tile(
+    words: Words, generator: int, state: int, thresholds: Array, levels: Array, x: Rows, row: int
+) -> Tile:
+    """A tile of a chain of two states; the second comes where the bits are not below a threshold."""
+    like = load(x, row)
+    s, above = load_generator(words, generator, like), load(words, state, like)
+    low, high = np.full_like(like, levels[0]), np.full_like(like, levels[1])
+    up, tile = above > 0, []
+    for _ in range(ROWS):
+        bits, s = xoshiro(s)
+        from_low, from_high = bits >= thresholds[0], bits >= thresholds[1]
+        up = from_low ^ (up & (from_low ^ from_high))  # a choice that waits for no comparison
+        tile.append(np.where(up, high, low))
+    store_generator(words, generator, s)
+    store(words, state, np.where(up, np.full_like(above, 1), np.full_like(above, 0)))
+    return tuple(tile)
+
+
+@traced
+def level_row(
+    words: Words,
+    generator: int,
+    state: int,
+    thresholds: Array,
+    next_row: Array,
+    levels: Array,
+    n_halves: int,
+    half: np.uint32,
+    x: Rows,
+    row: int,
+) -> None:
+    """A row of a chain of any number of states: a search by halves in rows of width 2 half = 2^n_halves."""
+    like = load(x, row)
+    s, place = load_generator(words, generator, like), load(words, state, like)
+    bits, s = xoshiro(s)
+
+    def halve(_: Any, place: Row, size: Row) -> tuple[Row, Row]:
+        passed = bits >= gather(thresholds, place + (size - 1))
+        return np.where(passed, place + size, place), size >> 1
+
+    place, _ = repeat(n_halves, halve, place, np.full_like(place, half))
+    store(x, row, gather(levels, place))
+    store(words, state, gather(next_row, place))
+    store_generator(words, generator, s)
+
+
+@kernel
+def two_levels(
+    words: Words, generator: int, state: int, thresholds: Array, levels: Array, x: Rows, row: int, n: int
+) -> None:
+    """A chain of two states in n rows of x and up to five beyond."""
+    for t in range(0, n, ROWS):
+        store_tile(x, row + t, two_level_tile(words, generator, state, thresholds, levels, x, row + t))
+
+
+@kernel
+def many_levels(
+    words: Words,
+    generator: int,
+    state: int,
+    thresholds: Array,
+    next_row: Array,
+    levels: Array,
+    n_halves: int,
+    half: np.uint32,
+    x: Rows,
+    row: int,
+    n: int,
+) -> None:
+    """A chain of any number of states in n rows of x."""
+    for t in range(n):
+        level_row(words, generator, state, thresholds, next_row, levels, n_halves, half, x, row + t)

@@ -55,6 +55,11 @@ def block_size(n_items: int, n_threads: int | None, largest: int) -> int:
     return max(1, min(largest, -(-n_items // workers), max(4, 2 * largest // workers)))
 
 
+def share(n_items: int, n_threads: int | None) -> int:
+    """Items of a thread, if every one gets as many."""
+    return -(-n_items // (n_threads or default_threads()))
+
+
 def default_threads() -> int:
     """The processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):

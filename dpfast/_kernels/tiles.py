@@ -1,0 +1,80 @@
+"""Tiles: what a kernel holds in registers, six rows of two vectors.
+
+The processor starts two multiply-adds in a cycle and each takes four, so at least 8 sums must be in flight; 12 leave
+slack for loads. A signal whose length is no multiple of six ends with tiles of one row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._kernels._jit import kernel
+from dpfast._kernels.simd import Row, load, store, traced
+
+Rows = NDArray[Any]  # (rows, lanes), C-contiguous
+Tile = tuple[Row, ...]
+
+ROWS = 6
+
+
+@traced
+def load_tile(x: Rows, row: int, n: int) -> Tile:
+    """The n rows from `row` on."""
+    return tuple(load(x, row + r) for r in range(n))
+
+
+@traced
+def store_tile(x: Rows, row: int, tile: Tile) -> None:
+    """Write the rows from `row` on."""
+    for r, value in enumerate(tile):
+        store(x, row + r, value)
+
+
+@traced
+def copy_row(source: Rows, row: int, target: Rows, to: int) -> None:
+    """One row, converted to the type of the target."""
+    store(target, to, load(source, row))
+
+
+@traced
+def set_row(x: Rows, row: int, value: float) -> None:
+    """One number in all lanes."""
+    store(x, row, np.full_like(load(x, row), value))
+
+
+@kernel
+def copy(x: Rows, source: int, target: int, n: int) -> None:
+    """Rows to another place, the first one first."""
+    for r in range(n):
+        copy_row(x, source + r, x, target + r)
+
+
+@kernel
+def copy_reversed(x: Rows, source: int, target: int, n: int) -> None:
+    """Rows to another place, the last one first."""
+    for r in range(n):
+        copy_row(x, source + r, x, target + n - 1 - r)
+
+
+@kernel
+def fill(x: Rows, row: int, n: int, value: float) -> None:
+    """One number everywhere."""
+    for r in range(n):
+        set_row(x, row + r, value)
+
+
+@traced
+def shift_tile(x: Rows, row: int, by: float, out: int) -> None:
+    """A tile plus a constant."""
+    for r in range(ROWS):
+        store(x, out + r, load(x, row + r) + by)
+
+
+@kernel
+def shift(x: Rows, y: int, by: float, out: int, n: int) -> None:
+    """out[t] = y[t] + by; up to five rows beyond."""
+    for t in range(0, n, ROWS):
+        shift_tile(x, y + t, by, out + t)

@@ -1,0 +1,62 @@
+"""From arrays (streams, time) to rows of lanes and back, by squares that fit into registers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._kernels._jit import kernel
+from dpfast._kernels.simd import REGISTERS_PER_ROW, lanes, load_run, store_run, traced, transpose
+from dpfast._kernels.tiles import Rows
+
+Array = NDArray[Any]  # (streams, time) in any memory order, of the type of the rows
+
+
+@traced
+def read_square(x: Array, stream: int, last: int, t: int, rows: Rows, row: int, register: int) -> None:
+    """Some samples of as many streams, into one register of each row; beyond the last stream that stream again."""
+    n = lanes(rows.dtype) // REGISTERS_PER_ROW
+    streams = [stream + register * n + lane for lane in range(n)]
+    runs = [load_run(x, np.where(i < last, i, last), t, n) for i in streams]
+    for r, part in enumerate(transpose(runs)):
+        store_run(rows, row + r, register * n, part)
+
+
+@traced
+def write_square(x: Array, stream: int, last: int, t: int, rows: Rows, row: int, register: int) -> None:
+    """The reverse. The last stream is written after those beyond, which go to its place."""
+    n = lanes(rows.dtype) // REGISTERS_PER_ROW
+    streams = [stream + register * n + lane for lane in range(n)]
+    runs = transpose([load_run(rows, row + r, register * n, n) for r in range(n)])
+    for i, run in reversed(list(zip(streams, runs, strict=True))):
+        store_run(x, np.where(i < last, i, last), t, run)
+
+
+@kernel
+def read(x: Array, stream: int, t: int, rows: Rows, row: int, n: int) -> None:
+    """Samples t ... t + n - 1 of a bundle of streams into n rows."""
+    last, side, whole = len(x) - 1, rows.shape[1] // REGISTERS_PER_ROW, 0
+    if x.strides[1] == x.itemsize:
+        whole = n - n % side
+        for r in range(0, whole, side):
+            for register in range(REGISTERS_PER_ROW):
+                read_square(x, stream, last, t + r, rows, row + r, register)
+    for r in range(whole, n):
+        for lane in range(rows.shape[1]):
+            rows[row + r, lane] = x[min(stream + lane, last), t + r]
+
+
+@kernel
+def write(rows: Rows, row: int, x: Array, stream: int, t: int, n: int) -> None:
+    """N rows to the samples t ... t + n - 1 of a bundle of streams."""
+    last, side, whole = len(x) - 1, rows.shape[1] // REGISTERS_PER_ROW, 0
+    if x.strides[1] == x.itemsize:
+        whole = n - n % side
+        for r in range(0, whole, side):
+            for register in range(REGISTERS_PER_ROW - 1, -1, -1):
+                write_square(x, stream, last, t + r, rows, row + r, register)
+    for r in range(whole, n):
+        for lane in range(min(rows.shape[1], len(x) - stream)):
+            x[stream + lane, t + r] = rows[row + r, lane]
