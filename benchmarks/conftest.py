@@ -28,4 +28,4 @@ def compiler():
     if shutil.which(peers.COMPILE[0]) is None:
         return None
     result = subprocess.run([peers.COMPILE[0], "--version"], capture_output=True, text=True, check=True)
-    return result.stdout.splitlines()[0]
+    return result.stdout.splitlines()[0].removeprefix("c++ ")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import tomllib
 
 import pytest
 
@@ -137,6 +138,11 @@ def test_a_part_of_a_run_is_not_written(run, tmp_path):
 def test_a_readme_without_markers_is_an_error():
     with pytest.raises(ValueError, match="one block"):
         table.replace_block("nothing", "table")
+
+
+def test_the_bars_are_no_stricter_than_the_goals():
+    for row in table.rows(tomllib.loads(table.BARS.read_text(encoding="utf-8")), results({})):
+        assert not any(row.misses(x.goal, x.bar) for x in row.figures), row.what
 
 
 def test_figures_must_have_different_names():
