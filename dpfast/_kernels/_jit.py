@@ -11,7 +11,9 @@ import numba
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-OPTIONS = {"nogil": True, "fastmath": False, "error_model": "numpy", "_nrt": False}
+DISABLE_JIT = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]
+# _nrt: kernels allocate nothing, and counting references to arrays would cost more than a short pass
+OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": False, "error_model": "numpy", "_nrt": False}
 
 
 def _fingerprint() -> str:
@@ -30,7 +32,7 @@ def kernel(function: Function) -> Function:
     kernel's own file only, not at what the kernel calls; so the stamp of that file gets the state of the whole folder.
     """
     compiled: Any = numba.njit(cache=True, **OPTIONS)(function)
-    if not numba.config.DISABLE_JIT:
+    if not DISABLE_JIT:
         try:
             files = compiled._cache._cache_file
             files._source_stamp = files._source_stamp, _FINGERPRINT

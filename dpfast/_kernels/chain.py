@@ -1,4 +1,4 @@
-"""The loop over bundles, chunks and stages."""
+"""The loop over bundles, chunks and kinds."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels import feedback, linear, random, stages, tiles, transposition
+from dpfast._kernels import feedback, linear, random, tiles, transposition
+from dpfast._kernels import program as kinds
 from dpfast._kernels._jit import kernel, part
 from dpfast._kernels.denormals import flush, restore
 from dpfast._kernels.feedback import AsIs, Nearest, Sign, Soft
-from dpfast._kernels.stages import Memory, Program, Records, Streams
+from dpfast._kernels.program import Memory, Program, Records, Streams
 from dpfast._kernels.tiles import ROWS, Rows
 
 Array = NDArray[Any]
@@ -61,7 +62,7 @@ def advance(program: Program, memory: Memory) -> None:
 
 
 @part
-def row_at(program: Program, memory: Memory, signal: int, period: int) -> int:
+def row_at(program: Program, memory: Memory, signal: int, period: int) -> Any:
     """Where a pass over `period` chunks begins: with the first of them."""
     return memory.now[signal] - (period - 1) * program.chunk * (program.signals[signal].length > 0)
 
@@ -111,11 +112,11 @@ def decide(program: Program, stage: Records, rows: Rows, x: int, out: int, n: in
     forward, back = c[stage.a : stage.a + stage.n_a], c[stage.b : stage.b + stage.n_b]
     k = stage.n_levels
     levels, rest = c[stage.levels : stage.levels + k], c[stage.levels + k :]
-    if stage.rule == stages.AS_IS:
+    if stage.rule == kinds.AS_IS:
         feedback.run(forward, back, AsIs(0), rows, x, out, n)
-    elif stage.rule == stages.SIGN:
+    elif stage.rule == kinds.SIGN:
         feedback.run(forward, back, Sign(levels, rest), rows, x, out, n)
-    elif stage.rule == stages.NEAREST:
+    elif stage.rule == kinds.NEAREST:
         feedback.run(forward, back, Nearest(levels, rest, k), rows, x, out, n)
     else:
         feedback.run(forward, back, Soft(levels, rest, rest[k:], k), rows, x, out, n)
@@ -126,7 +127,7 @@ def draw(program: Program, stage: Records, memory: Memory, out: int, n: int) -> 
     """Levels of a chain."""
     table, generator, state = program.table, stage.place, stage.place + random.STATE_WORDS
     levels, thresholds = program.coefficients[stage.levels :], table[stage.a :]
-    if stage.kind == stages.TWO_LEVELS:
+    if stage.kind == kinds.TWO_LEVELS:
         random.two_levels(memory.words, generator, state, thresholds, levels, memory.rows, out, n)
     else:
         next_row, half = thresholds[stage.n_a :], np.uint32(1 << max(0, stage.n_levels - 1))
@@ -136,36 +137,38 @@ def draw(program: Program, stage: Records, memory: Memory, out: int, n: int) -> 
 
 
 @part
-def run_stage(
-    program: Program, stage: Records, memory: Memory, streams: Streams, first: int, time: int, n: int
-) -> None:
-    """One pass: n rows from `time` on."""
-    rows = memory.rows
+def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams, first: int, time: int) -> None:
+    """One pass from `time` on."""
+    rows, n = memory.rows, stage.n
+    if n == 0:
+        n = min(program.chunk, program.n_samples - time)
+        if len(program.end) == 0 and stage.kind != kinds.READ and stage.kind != kinds.WRITE:
+            n += -n % ROWS  # whole tiles, where nobody asks for the state behind the last sample
     x, out = row_at(program, memory, stage.x, stage.period), row_at(program, memory, stage.out, stage.period)
-    if stage.kind == stages.READ:
+    if stage.kind == kinds.READ:
         transposition.read(streams.x[:, :, 0], first, time, rows, out, n)
-    elif stage.kind == stages.WRITE:
+    elif stage.kind == kinds.WRITE:
         transposition.write(rows, x, streams.out[stage.place, :, :, 0], first, time, n)
-    elif stage.kind in (stages.TWO_LEVELS, stages.MANY_LEVELS):
+    elif stage.kind in (kinds.TWO_LEVELS, kinds.MANY_LEVELS):
         draw(program, stage, memory, out, n)
-    elif stage.kind == stages.NORMALS:
+    elif stage.kind == kinds.NORMALS:
         random.normals(memory.words, stage.place, rows, out, n)
-    elif stage.kind == stages.STEP:
+    elif stage.kind == kinds.STEP:
         early = min(n, max(0, stage.start - time))
         tiles.fill(rows, out, early, 0.0)
         tiles.fill(rows, out + early, n - early, stage.scale)
-    elif stage.kind == stages.SHIFT:
+    elif stage.kind == kinds.SHIFT:
         tiles.shift(rows, x, stage.scale, out, n)
-    elif stage.kind == stages.FILTER:
+    elif stage.kind == kinds.FILTER:
         run_filter(program, stage, memory, x, out, time, n)
-    elif stage.kind == stages.FEEDBACK:
+    elif stage.kind == kinds.FEEDBACK:
         early = min(n, max(0, stage.lag - time))
         tiles.fill(rows, out, early, 0.0)
         decide(program, stage, rows, x + early, out + early, n - early)
-    elif stage.kind == stages.ROUND:
+    elif stage.kind == kinds.ROUND:
         levels, k = program.coefficients[stage.levels :], stage.n_levels
         feedback.round_to_levels(Nearest(levels, levels[k:], k), rows, x, n)
-    elif stage.kind == stages.REVERSE:
+    elif stage.kind == kinds.REVERSE:
         tiles.copy_reversed(rows, x - stage.lag, out, n)
     else:
         tiles.fill(rows, program.first_state + stage.place, stage.n_a, 0.0)
@@ -187,8 +190,7 @@ def run(program: Program, memory: Memory, streams: Streams, first: int, last: in
                 stage = program.stages[i]
                 if (c + 1) % stage.period == 0:
                     time = (c + 1 - stage.period) * chunk
-                    n = stage.n if stage.n > 0 else min(chunk, program.n_samples - time)
-                    run_stage(program, stage, memory, streams, bundle, time, n)
+                    run_stage(program, stage, memory, streams, bundle, time)
             advance(program, memory)
         if stop * chunk >= program.n_samples:
             finish(program, memory, streams, bundle)

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import config, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from dpfast._kernels._jit import DISABLE_JIT
 
 _FLUSH = 0x8040
 
@@ -52,4 +54,6 @@ def _nothing(*before: Any) -> np.uint32:
     return np.uint32(0)
 
 
-flush, restore = (_nothing, _nothing) if config.DISABLE_JIT else (_flush, _restore)
+flush: Any
+restore: Any
+flush, restore = (_nothing, _nothing) if DISABLE_JIT else (_flush, _restore)

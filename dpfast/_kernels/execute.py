@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels import chain, threads
+from dpfast._kernels.builder import Chain
+from dpfast._kernels.program import Program, Streams
 from dpfast._kernels.simd import lanes
-from dpfast._kernels.stages import Chain, Program, Streams
 
 Array = NDArray[Any]
 
-_SLICE = 2e6  # multiply-adds of a row at once, about 20 ms
+_SLICE = 5e7  # multiply-adds on a row, about 15 ms: no longer between two looks at whether to stop
 
 
 class Result(NamedTuple):
@@ -85,7 +86,7 @@ def _select(
     """Everything that belongs to a range of streams."""
     first, count = offset + streams.start, streams.stop - streams.start
     nothing = np.empty((1, 1), built.dtype)
-    begin = [np.empty((count, 0)), *(states(seed, first, count) for states in built.begin)]
+    begin = [np.empty((count, 0)), *(states(seed, first, count) for states in built.first_states)]
     words = [np.empty((0, count)), *(np.atleast_2d(part(seed, first, count)) for part in built.words)]
     return Streams(
         x=any_order(nothing if x is None else x[streams], writeable=False),

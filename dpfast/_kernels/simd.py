@@ -20,13 +20,15 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir
-from numba import config, types
+from numba import types
 from numba.core import cgutils, errors
 from numba.core.datamodel import models
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic, register_model
 from numba.np.numpy_support import as_dtype, from_dtype
 from numpy.typing import DTypeLike
+
+from dpfast._kernels._jit import DISABLE_JIT
 
 REGISTERS_PER_ROW = 2
 _INDEX = ir.IntType(32)
@@ -37,7 +39,7 @@ Row = Any  # a NumPy vector, or the symbol of one
 @functools.cache
 def register_bytes() -> int:
     """Size of the widest vector register of the CPU that Numba compiles for (asked of LLVM: bits, not names)."""
-    if config.DISABLE_JIT:
+    if DISABLE_JIT:
         return 64
     triple, cpu, features = cpu_target.target_context.codegen().magic_tuple()
     machine = binding.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features)
@@ -127,7 +129,7 @@ def transpose(rows: Sequence[Row]) -> list[Row]:
 
 
 def repeat(count: Any, step: Callable[..., tuple[Any, ...]], *values: Any) -> tuple[Any, ...]:
-    """The values after ``values = step(i, *values)`` for i below `count`, a number or a truth known at run time only."""
+    """The values after ``values = step(i, *values)`` for i < `count`, a number or a truth known at run time."""
     if not isinstance(count, Symbol):
         for i in range(int(count)):
             values = step(i, *values)
@@ -176,7 +178,7 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
     def __init__(self, builder: Any, value: Any, dtype: DTypeLike, n_lanes: int = 0) -> None:
         self.builder, self.value, self.dtype, self.n_lanes = builder, value, np.dtype(dtype), n_lanes
 
-    def like(self, value: Any, dtype: DTypeLike = None) -> Symbol:
+    def like(self, value: Any, dtype: Any = None) -> Symbol:
         """Another value of this shape, and of this type unless one is given."""
         return Symbol(self.builder, value, self.dtype if dtype is None else dtype, self.n_lanes)
 
@@ -325,7 +327,7 @@ class RowType(types.Type):
 
 
 @register_model(RowType)
-class _RowModel(models.PrimitiveModel):  # type: ignore[misc]
+class _RowModel(models.PrimitiveModel):
     def __init__(self, manager: Any, row: Any) -> None:
         super().__init__(manager, row, _llvm_type(row.dtype, row.n_lanes))
 
@@ -336,7 +338,7 @@ def traced(function: Any) -> Any:
     Traced functions call plain helpers; only kernels call traced functions. Arguments: numbers, arrays, rows, (named)
     tuples of them; literal arguments arrive as Python values. ``.python`` is the function itself.
     """
-    if config.DISABLE_JIT:
+    if DISABLE_JIT:
         function.python = function
         return function
 
@@ -356,7 +358,7 @@ def traced(function: Any) -> Any:
     parameters = [x.replace(annotation=x.empty) for x in inspect.signature(function).parameters.values()]
     define.__signature__ = inspect.Signature([first, *parameters])  # type: ignore[attr-defined]
     define.__name__, define.__doc__ = function.__name__, function.__doc__
-    result = intrinsic(prefer_literal=True)(define)
+    result: Any = intrinsic(prefer_literal=True)(define)
     result.python = function
     return result
 
@@ -366,15 +368,19 @@ def _unpack(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, types.Literal):
         return kind.literal_value
     if isinstance(kind, types.BaseTuple):
-        values = [None] * len(kind) if value is None else cgutils.unpack_tuple(builder, value, len(kind))
-        parts = [_unpack(context, builder, k, v) for k, v in zip(kind, values, strict=True)]
-        return kind.instance_class(*parts) if isinstance(kind, types.BaseNamedTuple) else tuple(parts)
+        return _unpack_tuple(context, builder, kind, value)
     if isinstance(kind, types.Array):
         return _unpack_array(context, builder, kind, value)
     dtype, n_lanes = (kind.dtype, kind.n_lanes) if isinstance(kind, RowType) else (as_dtype(kind), 0)
     if value is None:
         value = ir.Constant(_llvm_type(dtype, n_lanes), ir.Undefined)
     return Symbol(builder, value, dtype, n_lanes)
+
+
+def _unpack_tuple(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    values = [None] * len(kind) if value is None else cgutils.unpack_tuple(builder, value, len(kind))
+    parts = [_unpack(context, builder, k, v) for k, v in zip(kind, values, strict=True)]
+    return kind.instance_class(*parts) if isinstance(kind, types.BaseNamedTuple) else tuple(parts)
 
 
 def _unpack_array(context: Any, builder: Any, kind: Any, value: Any) -> ArraySymbol:

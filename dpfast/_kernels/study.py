@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from dpfast._kernels.builder import Chain, Term
 from dpfast._kernels.execute import execute
 from dpfast._kernels.feedback import Equalizer
 from dpfast._kernels.linear import Factors
 from dpfast._kernels.random import INPUT, NOISE, START, LevelTable, Words, generators
-from dpfast._kernels.stages import Chain, Term
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,9 @@ def filter_array(factors: Factors, x: Array, states: Array, out: Array, n_thread
     if x.shape[1] == 0:
         return states.copy()
     chain = Chain(x.dtype)
-    chain.write(chain.filter(factors, chain.read(), begin=lambda seed, first, count: states[first : first + count]))
+    chain.write(
+        chain.filter(factors, chain.read(), begin=lambda seed, first, count: states[first : first + count], end=True)
+    )
     return execute(chain, *x.shape, x=x, out=out[None], n_threads=n_threads).states
 
 
@@ -89,7 +91,7 @@ def start_normals(seed: int, first: int, count: int, n: int) -> Array:
     chain, out = Chain(), np.empty((1, count, n))
     chain.write(chain.normals(START))
     execute(chain, count, n, seed=seed, first=first, out=out, n_threads=1)
-    return out[0]
+    return np.asarray(out[0])
 
 
 def sample(source: Source, seed: int, out: Array) -> None:

@@ -1,0 +1,100 @@
+"""What a chain does, as data: signals, and the stages that turn one into another, chunk by chunk.
+
+All signals of a bundle of streams lie in one array of rows::
+
+    signal     history         what stages look back at: taps, lags, decisions
+               chunk           480 rows of time at once
+               (chunk ...)     more where the history is long, so that it is moved up rarely
+               5 rows          for the end of a last tile
+    next one   history ...
+    states     two rows for each section
+
+``builder`` makes a program, ``chain`` runs it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._kernels.tiles import Rows
+
+Array = NDArray[Any]
+Words = NDArray[np.uint32]
+Records = Any
+
+READ, WRITE, TWO_LEVELS, MANY_LEVELS, NORMALS, STEP, SHIFT, FILTER, FEEDBACK, ROUND, REVERSE, CLEAR = range(12)
+AS_IS, SIGN, NEAREST, SOFT = range(4)  # rules
+
+SIGNAL = np.dtype([(name, np.int64) for name in ("row", "history", "length")])  # length 0: time stands still
+STAGE = np.dtype(
+    [
+        ("kind", np.int64),
+        ("x", np.int64),  # signal that is read, so many samples late
+        ("lag", np.int64),
+        ("out", np.int64),  # signal that is written
+        ("minus", np.int64),  # signal that is subtracted before a filter, if any
+        ("n_minus", np.int64),
+        ("plus", np.int64),  # signal that is added behind it, if any: scaled, so many samples late
+        ("n_plus", np.int64),
+        ("late", np.int64),
+        ("generator", np.int64),  # of noise that is added behind it, if any: row of words
+        ("n_noise", np.int64),
+        ("scale", np.float64),
+        ("period", np.int64),  # chunks from one pass to the next
+        ("n", np.int64),  # rows of a pass, 0: its chunks
+        ("place", np.int64),  # row of states or words; number of an array
+        ("a", np.int64),  # where coefficients begin, and how many there are
+        ("n_a", np.int64),
+        ("b", np.int64),
+        ("n_b", np.int64),
+        ("rule", np.int64),
+        ("levels", np.int64),  # where they begin
+        ("n_levels", np.int64),
+        ("total", np.int64),  # row of totals for squares, if any, and the times that count
+        ("n_squares", np.int64),
+        ("start", np.int64),
+        ("stop", np.int64),
+    ]
+)
+
+
+class Program(NamedTuple):
+    """A chain, ready to run."""
+
+    signals: Records
+    stages: Records
+    coefficients: Array
+    table: Words
+    begin: NDArray[np.int64]  # rows of the states that are given
+    end: NDArray[np.int64]  # rows of the states that are asked for
+    first_state: int  # row
+    n_rows: int
+    chunk: int
+    n_samples: int
+
+    @property
+    def n_chunks(self) -> int:
+        return -(-self.n_samples // self.chunk)
+
+
+class Memory(NamedTuple):
+    """A bundle of streams under way."""
+
+    now: NDArray[np.int64]  # row of each signal where the present chunk begins
+    rows: Rows
+    words: Words
+    totals: Array  # float64; the last row is for squares that do not count
+
+
+class Streams(NamedTuple):
+    """What goes into a program and comes out."""
+
+    x: Array  # (streams, time, 2): see `any_order`
+    out: Array  # (arrays, streams, time, 2)
+    begin: Array  # (streams, states)
+    end: Array
+    words: Words  # (words, streams)
+    totals: Array  # (streams, totals), float64
