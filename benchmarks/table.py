@@ -104,6 +104,9 @@ def rows(bars, results):
 
 
 def markdown(header, lines):
+    """A table, or nothing if it has no lines."""
+    if not lines:
+        return ""
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [header, ["---"] * len(header), *lines])
 
 
