@@ -66,9 +66,12 @@ def minimums(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Benchmarks as a table with goals and bars, also in docs/ and the README; `-- -k NAME` runs a part of them."""
+    """Benchmarks beside goals and bars, as a table, in docs/ and the README too; `-- -k NAME` runs some of them."""
     session.install("-e", ".[test]", "jax")
     results = f"{session.create_tmp()}/benchmarks.json"
-    columns = "--benchmark-columns=median,iqr,rounds"
-    session.run("pytest", "benchmarks", "--benchmark-only", f"--benchmark-json={results}", columns, *session.posargs)
+    chosen = session.posargs or [
+        "--ignore=benchmarks/bench_design.py"
+    ]  # it has no goals, and takes longer than the rest
+    options = ["--benchmark-only", f"--benchmark-json={results}", "--benchmark-columns=median,iqr,rounds"]
+    session.run("pytest", "benchmarks", *options, *chosen)
     session.run("python", "-m", "benchmarks.table", results, *["--partial"] * bool(session.posargs))

@@ -37,32 +37,36 @@ def one_core():
         os.sched_setaffinity(0, allowed)
 
 
-def race(benchmark, subject, references, *, rounds=ROUNDS):
+def race(benchmark, subject, references, *, clock=time.perf_counter, rounds=ROUNDS):
     """Seconds a sample of every round: (rounds,) of the subject, a dict of them of the references."""
-    times = {name: [] for name in references}
+    seconds = {name: [] for name in ("", *references)}
+
+    def timed(name, contestant):
+        start = clock()
+        contestant.run()
+        seconds[name].append((clock() - start) / contestant.samples)
 
     def run_references():
-        for name, (run, _) in references.items():
-            start = time.perf_counter()
-            run()
-            times[name].append(time.perf_counter() - start)
+        for name, contestant in references.items():
+            timed(name, contestant)
 
-    benchmark.pedantic(subject.run, setup=run_references, rounds=rounds, warmup_rounds=1)
-    own = np.array(benchmark.stats.stats.data) / subject.samples
-    return own, {name: np.array(times[name][1:]) / references[name].samples for name in references}
+    benchmark.pedantic(timed, ("", subject), setup=run_references, rounds=rounds, warmup_rounds=1)
+    own, *others = (np.array(x[1:]) for x in seconds.values())
+    return own, dict(zip(references, others, strict=True))
 
 
 def race_on_one_core(benchmark, what, dtype, subject, references, *, multiply_adds=None, missing=None):
     """Race against references and, for a number of multiply-adds a sample, against the peak of the CPU; note figures.
 
-    Ratios are those of the time of a reference to that of the subject; `missing` says why a reference does not run.
+    Ratios are those of the time of a reference to that of the subject; `missing` says why a reference does not run. Time is
+    that of the process, all threads: when others use the processor it stands still.
     """
     contestants = dict(references)
     if multiply_adds is not None:
         run, n = peak.loop(dtype)
         contestants["peak"] = Contestant(run, n / multiply_adds)
     with one_core():
-        own, others = race(benchmark, subject, contestants)
+        own, others = race(benchmark, subject, contestants, clock=time.process_time)
     ratios = {name: float(np.median(times / own)) for name, times in others.items()}
     name = f"{what}, {np.dtype(dtype)}"
     benchmark.extra_info["figures"] = {f"{name}: {reference}": ratio for reference, ratio in ratios.items()}

@@ -149,9 +149,9 @@ PAGE = """# Performance
 
 What `{command}` measured on {conditions}.
 
-Contestants take turns on one processor, round by round; a ratio is the median of the ratios of the rounds. The peak is
-that of fused multiply-adds in registers, measured in the same rounds; of the chain only the multiply-adds of its
-difference equations count. *Slanted* figures fall short of their goal; a run fails where one is worse than its bar,
+Contestants take turns on one processor, round by round, in time of the process; a ratio is the median of the ratios of
+the rounds. The peak is that of fused multiply-adds in registers, measured in the same rounds; of the chain only the
+multiply-adds of its difference equations count. *Slanted* figures fall short of their goal; a run fails where one is worse than its bar,
 which leaves room for the noise of a shared machine.
 
 {goals}
@@ -171,7 +171,7 @@ def readme_block(table, results):
 def replace_block(text, block):
     """The README with another table between its markers."""
     replaced, n = re.subn(
-        r"(<!-- bench -->\n).*?(\n<!-- end bench -->)", lambda m: m[1] + block + m[2], text, flags=re.S
+        r"(<!-- bench -->\n).*?(<!-- end bench -->)", lambda m: f"{m[1]}{block}\n{m[2]}", text, flags=re.S
     )
     if n != 1:
         raise ValueError("README.md must have one block between <!-- bench --> and <!-- end bench -->")
