@@ -257,12 +257,8 @@ class Mechanism:
         -----
         *Privacy.* None: the noise is reproducible and in floating point.
         """
-        x = _validate.array("u", u)
-        if x.ndim == 0:
-            raise ValueError("u must be an array (..., time), got a number")
-        seed = _validate.seed(seed)
-        if n_threads is not None:
-            n_threads = _validate.integer("n_threads", n_threads, 1)
+        x = _validate.samples("u", u)
+        seed, n_threads = _validate.seed(seed), _validate.threads(n_threads)
         streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
         parts = [part.reshape(x.shape) for part in study.simulate(self.link(), streams, seed, n_threads)]
         return Paths(parts[0], parts[1], parts[2] if len(parts) > 2 else None, self.lag or 0)

@@ -334,7 +334,7 @@ def aligned(shape: tuple[int, int], dtype: Any) -> Array:
     size, line = shape[0] * shape[1] * dtype.itemsize, 64
     raw: Array = np.zeros(size + line, np.uint8)
     start = -raw.ctypes.data % line
-    return raw[start : start + size].view(dtype).reshape(shape)
+    return np.asarray(raw[start : start + size].view(dtype).reshape(shape))
 
 
 def padded(taps: Array) -> Array:

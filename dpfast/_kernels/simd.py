@@ -380,7 +380,11 @@ def _unpack(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 def _unpack_tuple(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     values = [None] * len(kind) if value is None else cgutils.unpack_tuple(builder, value, len(kind))
     parts = [_unpack(context, builder, k, v) for k, v in zip(kind, values, strict=True)]
-    return kind.instance_class(*parts) if isinstance(kind, types.BaseNamedTuple) else tuple(parts)
+    return getattr(kind, "instance_class", _tuple_of)(*parts)
+
+
+def _tuple_of(*parts: Any) -> tuple[Any, ...]:
+    return parts
 
 
 def _unpack_array(context: Any, builder: Any, kind: Any, value: Any) -> ArraySymbol:

@@ -24,8 +24,8 @@ Array = NDArray[np.float64]
 
 def filter_array(factors: Factors, x: Array, states: Array, out: Array, n_threads: int | None = None) -> Array:
     """Filter (streams, time) from states (streams, states) into `out`; the states at the end."""
-    if x.shape[1] == 0:
-        return states.copy()
+    if x.size == 0:
+        return states.astype(x.dtype)
     chain = Chain(x.dtype)
     chain.write(
         chain.filter(factors, chain.read(), begin=lambda seed, first, count: states[first : first + count], end=True)
