@@ -58,8 +58,8 @@ def race(benchmark, subject, references, *, clock=time.perf_counter, rounds=ROUN
 def race_on_one_core(benchmark, what, dtype, subject, references, *, multiply_adds=None, missing=None):
     """Race against references and, for a number of multiply-adds a sample, against the peak of the CPU; note figures.
 
-    Ratios are those of the time of a reference to that of the subject; `missing` says why a reference does not run. Time is
-    that of the process, all threads: when others use the processor it stands still.
+    Ratios are those of the time of a reference to that of the subject; `missing` says why a reference does not run.
+    Time is that of the process, all threads: when others use the processor it stands still.
     """
     contestants = dict(references)
     if multiply_adds is not None:

@@ -151,8 +151,8 @@ What `{command}` measured on {conditions}.
 
 Contestants take turns on one processor, round by round, in time of the process; a ratio is the median of the ratios of
 the rounds. The peak is that of fused multiply-adds in registers, measured in the same rounds; of the chain only the
-multiply-adds of its difference equations count. *Slanted* figures fall short of their goal; a run fails where one is worse than its bar,
-which leaves room for the noise of a shared machine.
+multiply-adds of its difference equations count. *Slanted* figures fall short of their goal; a run fails where one is
+worse than its bar, which leaves room for the noise of a shared machine. On an array: its streams × samples.
 
 {goals}
 
