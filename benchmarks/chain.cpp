@@ -279,14 +279,13 @@ void decision_feedback(const Link<T> &link, Bundle<T> &b) {
 
 template <class T>
 void measure(const Link<T> &link, Bundle<T> &b) {
-    // y = b0 x + s,  s = b1 x - a1 y = c x - a1 s: one operation from one s to the next
-    const T b0 = link.target[0], a1 = link.target[2], c = link.target[1] - a1 * b0;
+    // y = b0 x + s,  s = b1 x - a1 y = pole s + c x: one operation from one s to the next
+    const T b0 = link.target[0], pole = -link.target[2], c = link.target[1] + pole * b0;
     Row<T> s = b.target, sum = b.squared_error;
     for (int t = HISTORY; t < HISTORY + CHUNK; t++) {
-        const Row<T> u = load(b.u, t - LAG), d = load(b.d, t);
         unroll<2>([&](auto h) ALWAYS_INLINE {
-            const Vector<T> x = u.half[h] - d.half[h], y = b0 * x + s.half[h];
-            s.half[h] = c * x - a1 * s.half[h];
+            const Vector<T> x = load(b.u, t - LAG).half[h] - load(b.d, t).half[h], y = b0 * x + s.half[h];
+            s.half[h] = pole * s.half[h] + c * x;  // GCC fuses the first product
             sum.half[h] += y * y;
         });
     }

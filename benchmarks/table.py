@@ -44,10 +44,10 @@ class Row(NamedTuple):
         """What is wrong with each figure that fails."""
         for x in self.figures:
             if x.value is not None and self.misses(x.value, x.bar):
-                yield f"{self.what}: {shown(x.value)} for {x.name!r}, the bar is {self.sign} {shown(x.bar)}"
+                yield f"{x.name}: {shown(x.value)}{self.unit}, the bar is {self.sign} {shown(x.bar)}{self.unit}"
 
     def unmeasured(self):
-        return [f"{self.what}: {x.name!r} was not measured" for x in self.figures if x.value is None and not x.missing]
+        return [f"{x.name}: not measured" for x in self.figures if x.value is None and not x.missing]
 
     def measured(self, figure):
         if figure.value is None:
@@ -150,9 +150,10 @@ PAGE = """# Performance
 What `{command}` measured on {conditions}.
 
 Contestants take turns on one processor, round by round, in time of the process; a ratio is the median of the ratios of
-the rounds. The peak is that of fused multiply-adds in registers, measured in the same rounds; of the chain only the
-multiply-adds of its difference equations count. *Slanted* figures fall short of their goal; a run fails where one is
-worse than its bar, which leaves room for the noise of a shared machine. On an array: its streams × samples.
+the rounds (of threads: that of the fastest rounds). The peak is that of fused multiply-adds in registers, measured in
+the same rounds; of the chain only the multiply-adds of its difference equations count. *Slanted* figures fall short of
+their goal; a run fails where one is worse than its bar, which leaves room for the noise of a shared machine. On an
+array: its streams × samples.
 
 {goals}
 

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from benchmarks import table
+from benchmarks import race, table
 
 BARS = """
 [[rows]]
@@ -104,7 +104,7 @@ def test_a_figure_at_its_bar_passes(run):
 def test_what_a_whole_run_leaves_out_without_a_reason_fails(run, capsys):
     rest = {name: value for name, value in GOOD.items() if name != "chain, float64: C++"}
     assert run(rest) == 1
-    assert "'chain, float64: C++' was not measured" in capsys.readouterr().err
+    assert "chain, float64: C++: not measured" in capsys.readouterr().err
     assert run(rest, "--partial") == 0
     assert run(rest, missing={"chain, float64: C++": "no compiler"}) == 0
     assert "| chain, time in that of C++ | ≤ 1.05 | – (no compiler) | ≤ 1.25 |" in capsys.readouterr().out
@@ -150,3 +150,31 @@ def test_figures_must_have_different_names():
     twice["benchmarks"] *= 2
     with pytest.raises(ValueError, match="two benchmarks give"):
         table.read(twice)
+
+
+class Benchmark:
+    """What a race needs of the fixture."""
+
+    def pedantic(self, target, args, *, setup, rounds, warmup_rounds):
+        for _ in range(warmup_rounds + rounds):
+            setup()
+            target(*args)
+
+
+def test_contestants_take_turns_and_the_first_round_does_not_count():
+    now, turns = [0.0], []
+
+    def contestant(name, seconds, samples):
+        durations = iter([100.0, *seconds])
+
+        def run():
+            turns.append(name)
+            now[0] += next(durations)
+
+        return race.Contestant(run, samples)
+
+    subject, other = contestant("a", [1.0, 3.0, 2.0], 4), contestant("b", [6.0, 18.0, 15.0], 3)
+    own, others = race.race(Benchmark(), subject, {"b": other}, clock=lambda: now[0], rounds=3)
+    assert turns == ["b", "a"] * 4
+    assert own.tolist() == [0.25, 0.75, 0.5]
+    assert others["b"].tolist() == [2.0, 6.0, 5.0]
