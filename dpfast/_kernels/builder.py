@@ -220,10 +220,10 @@ class Chain:
         self.signals[out].look_back(places["n_b"])
         return out
 
-    def round(self, x: int, levels: Array) -> None:
-        """X rounded in place to the nearest of sorted levels."""
+    def round(self, x: int, levels: Array) -> int:
+        """X rounded to the nearest of sorted levels."""
         data = np.concatenate([levels, (levels[1:] + levels[:-1]) / 2])
-        self._stage(kinds.ROUND, x=x, out=x, levels=self._keep(data), n_levels=len(levels))
+        return self._stage(kinds.ROUND, x=x, levels=self._keep(data), n_levels=len(levels))
 
     def smooth(self, backward: Factors, lookahead: int, target: int, x: int, square: range) -> int:
         """Squared errors of x, filtered backward in time from `lookahead` samples ahead, against a target.

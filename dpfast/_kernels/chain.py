@@ -167,7 +167,7 @@ def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams
         decide(program, stage, rows, x + early, out + early, n - early)
     elif stage.kind == kinds.ROUND:
         levels, k = program.coefficients[stage.levels :], stage.n_levels
-        feedback.round_to_levels(Nearest(levels, levels[k:], k), rows, x, n)
+        feedback.round_to_levels(Nearest(levels, levels[k:], k), rows, x, out, n)
     elif stage.kind == kinds.REVERSE:
         tiles.copy_reversed(rows, x - stage.lag, out, n)
     else:
