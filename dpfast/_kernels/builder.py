@@ -60,11 +60,14 @@ class Signal:
         self.history = max(self.history, n_rows)
 
     def length(self, chunk: int) -> int:
-        """Rows of the present: whole blocks of the readers that take several chunks, no shorter than the past."""
+        """Rows of the present: whole blocks of the readers that take several chunks.
+
+        Not so short that the rows which a last tile writes beyond the end are among those that become the past.
+        """
         if self.fixed_length:
             return self.fixed_length
         length = max(chunk, self.block)
-        while length < self.history:
+        while length < self.history + ROWS - 1:
             length *= 2
         return length
 
@@ -221,10 +224,10 @@ class Chain:
         self.signals[out].look_back(places["n_b"])
         return out
 
-    def round(self, x: int, levels: Array) -> None:
-        """X rounded in place to the nearest of sorted levels."""
+    def round(self, x: int, levels: Array) -> int:
+        """X rounded to the nearest of sorted levels."""
         data = np.concatenate([levels, (levels[1:] + levels[:-1]) / 2])
-        self._stage(kinds.ROUND, x=x, out=x, levels=self._keep(data), n_levels=len(levels))
+        return self._stage(kinds.ROUND, x=x, levels=self._keep(data), n_levels=len(levels))
 
     def smooth(self, backward: Factors, lookahead: int, target: int, x: int, square: range) -> int:
         """Squared errors of x, filtered backward in time from `lookahead` samples ahead, against a target.

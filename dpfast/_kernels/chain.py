@@ -143,7 +143,8 @@ def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams
         tiles.fill(rows, out, early, 0.0)
         decide(program.coefficients, stage, rows, x + early, out + early, n - early)
     elif stage.kind == kinds.ROUND:
-        feedback.round_to_levels(Nearest(program.coefficients, stage.levels, stage.n_levels), rows, x, n)
+        rule = Nearest(program.coefficients, stage.levels, stage.n_levels)
+        feedback.round_to_levels(rule, rows, x, out, n)
     elif stage.kind == kinds.REVERSE:
         tiles.copy_reversed(rows, x - stage.lag, out, n)
     else:

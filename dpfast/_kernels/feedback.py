@@ -178,13 +178,13 @@ def run(c: Array, taps: Feedback, rule: Any, x: Rows, row: int, out: int, n: int
 
 
 @traced
-def nearest_row(rule: Any, x: Rows, row: int) -> None:
-    """Round a row in place."""
-    store(x, row, rule.decide(load(x, row)))
+def decide_row(rule: Any, x: Rows, row: int, out: int) -> None:
+    """Decide a row on its own."""
+    store(x, out, rule.decide(load(x, row)))
 
 
 @kernel
-def round_to_levels(rule: Any, x: Rows, row: int, n: int) -> None:
-    """Replace n rows by what the rule decides."""
+def round_to_levels(rule: Any, x: Rows, row: int, out: int, n: int) -> None:
+    """What the rule makes of n rows, without any feedback."""
     for t in range(n):
-        nearest_row(rule, x, row + t)
+        decide_row(rule, x, row + t, out + t)

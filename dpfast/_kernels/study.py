@@ -85,9 +85,7 @@ class GaussianSource(NamedTuple):
 
         x = chain.filter(self.shaping, chain.normals(INPUT), begin=begin)
         x = chain.shift(x, self.mean)
-        if self.levels is not None:
-            chain.round(x, self.levels)
-        return x
+        return x if self.levels is None else chain.round(x, self.levels)
 
 
 Source = LevelSource | GaussianSource
