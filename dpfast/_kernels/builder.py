@@ -29,7 +29,7 @@ SMOOTHER_ROWS = 480  # the least that a smoother runs back over; chunks divide i
 _NOTHING = np.empty(0)
 
 FirstWords = Callable[[int, int, int], Words]  # (seed, first stream, count): (words, count) at time zero
-FirstStates = Callable[[int, int, int], Array]  # likewise (count, states)
+FirstStates = Callable[[int, int, int], Array]  # likewise (states, count)
 State = tuple[int | None, int]  # (signal, samples ago), or (None, number of a state)
 
 
@@ -148,14 +148,14 @@ class Chain:
         plus: Term | None = None,
         square: range | None = None,
         begin: FirstStates | None = None,
-        end: bool = False,
+        states: bool = False,
         timing: Pass | None = None,
     ) -> int:
         """F(x[t - lag] - minus) + plus.
 
         square : only sum the squares, into the next of the totals, over the times start ≤ t < stop.
         begin : gives the states that F starts from, zero by default.
-        end : the states of F at the end are asked for.
+        states : F starts from states that are given to `execute`, and its states at the end are asked for.
         """
         taps, sections = folded(factors)
         if minus is not None and len(taps):  # taps need the past of the difference
@@ -168,12 +168,11 @@ class Chain:
                 result = self._pass(x, plus=plus, square=square, timing=timing)
         else:
             x = result = self._pass(x, taps, sections, lag=lag, minus=minus, plus=plus, square=square, timing=timing)
-        if begin is not None or end:
-            states = self._states(factors, source, state, x)
-            self.end += states if end else []
-            if begin is not None:
-                self.begin += states
-                self.first_states.append(begin)
+        if begin is not None or states:
+            places = self._states(factors, source, state, x)
+            self.begin += places
+            self.end += places if states else []
+            self.first_states += [begin] if begin is not None else []
         return result
 
     def _pass(
@@ -295,9 +294,11 @@ class Chain:
     # --- what runs --------------------------------------------------------------------------------
 
     def states_before(self, seed: int, first: int, count: int) -> Array:
-        """States (count, states) of the streams first, first + 1, ... before time zero."""
-        given = [states(seed, first, count) for states in self.first_states]
-        return np.concatenate(given, axis=1).astype(self.dtype) if given else np.empty((count, 0), self.dtype)
+        """States (states, count) of the streams first, first + 1, ... before time zero."""
+        states = np.zeros((len(self.begin), count), self.dtype)
+        if self.first_states:
+            np.concatenate([part(seed, first, count) for part in self.first_states], out=states, casting="same_kind")
+        return states
 
     def first_words(self, seed: int, first: int, count: int) -> Words:
         """Words (words, count) of their generators, and of what else is random at first."""
