@@ -1,5 +1,6 @@
-"""Known answers, naive twins, and statistics."""
+"""Known answers and naive twins; the statistics of random numbers have a file of their own."""
 
+import draws
 import numba
 import numpy as np
 import processors
@@ -20,34 +21,13 @@ LARGEST = 2**32 - 1
 # --- generators -----------------------------------------------------------------------------------
 
 
-@traced
-def next_word(words, out, row):
-    s = random.load_generator(words, 0, None)
-    bits, s = random.xoshiro(s)
-    store(out, row, bits)
-    random.store_generator(words, 0, s)
-
-
-@numba.njit(**OPTIONS)
-def draw_words(words, out):
-    for row in range(len(out)):
-        next_word(words, out, row)
-
-
-def words_of(states, n):
-    """The next n words of generators (4, lanes), whose states go on: (n, lanes)."""
-    out = np.empty((n, states.shape[1]), np.uint32)
-    draw_words(states, out)
-    return out
-
-
 def in_all_lanes(*state):
     return np.repeat(np.array(state, np.uint32)[:, None], lanes("u4"), axis=1)
 
 
 def test_xoshiro_gives_the_published_words():
     known = [641, 1573767, 3222811527, 3517856514]
-    assert (words_of(in_all_lanes(1, 2, 3, 4), 4).T == known).all()
+    assert (draws.words(in_all_lanes(1, 2, 3, 4), 4) == known).all()
     assert reference.xoshiro128pp([1, 2, 3, 4], 4) == known
 
 
@@ -56,10 +36,10 @@ def test_words_are_those_of_the_twin():
     starts = [(LARGEST,) * 4, (0, 0, 0, 1), (1 << 31, 7, 1 << 31, 12345)]
     starts += np.random.default_rng(0).integers(0, 2**32, (width, 4)).tolist()
     states = np.array(starts[:width], np.uint32).T.copy()
-    found = words_of(states, 300)
+    found = draws.words(states, 300)
     for lane, start in enumerate(starts[:width]):
         twin = list(start)
-        assert found[:, lane].tolist() == reference.xoshiro128pp(twin, 300)
+        assert found[lane].tolist() == reference.xoshiro128pp(twin, 300)
         assert states[:, lane].tolist() == twin
 
 
@@ -101,13 +81,10 @@ def test_no_generator_starts_from_the_forbidden_state(monkeypatch):
 # --- normals --------------------------------------------------------------------------------------
 
 
-def normals(seed, first, n_streams, n_samples, purpose=NOISE, dtype="f8"):
-    """Of the streams first, first + 1, ...: (streams, time)."""
-    width, rows = lanes(dtype), []
-    for stream in range(first, first + n_streams, width):
-        rows.append(np.empty((n_samples + 5, width), dtype))
-        random.normals(generators(seed, stream, width, purpose), 0, rows[-1], 0, n_samples)
-    return np.concatenate(rows, axis=1)[:n_samples, :n_streams].T
+def normals(seed, first, n_streams, n_samples, dtype="f8"):
+    """Noise of the streams first, first + 1, ...: (streams, time)."""
+    states = draws.bundles(seed, first, n_streams, NOISE, dtype)
+    return np.concatenate([draws.normals(x, n_samples, dtype) for x in states])[:n_streams]
 
 
 @traced
@@ -227,20 +204,6 @@ def start(words, table, states):
     return np.vstack([words, table.row(np.asarray(states))])
 
 
-def walk(table, words, n, dtype="f8"):
-    """The next n levels of chains that go on: (streams, time)."""
-    x = np.full((n + 6, words.shape[1]), np.nan, dtype)
-    thresholds, next_row = (part.astype(np.uint32) for part in (table.thresholds, table.next_row))
-    levels, n_halves = table.levels.astype(dtype), table.n_halves
-    if n_halves is None:
-        random.two_levels(words, 0, STATE_WORDS, thresholds, levels, x, 0, n)
-    else:
-        half = np.uint32(1 << max(0, n_halves - 1))
-        random.many_levels(words, 0, STATE_WORDS, thresholds, next_row, levels, n_halves, half, x, 0, n)
-        assert np.isnan(x[n:]).all()
-    return x[:n].T
-
-
 def expected_levels(transition, state, words):
     rows = [*transition, *[transition[-1]] * len(transition[0])]  # independent levels have one row for all states
     return reference.markov_path(state, rows, [10.0 + j for j in range(len(transition[0]))], words)
@@ -252,7 +215,7 @@ def test_levels_are_those_of_the_twin(name, dtype):
     transition, width = CHAINS[name], lanes(dtype)
     states = np.arange(width) % len(transition[0])
     table = table_of(transition)
-    found = walk(table, start(generators(5, 0, width, INPUT), table, states), 60, dtype)
+    found = draws.walk(table, start(generators(5, 0, width, INPUT), table, states), 60, dtype)
     for i, path in enumerate(found):
         words = reference.xoshiro128pp(reference.generator_state(5, i, INPUT), 60)
         assert np.array_equal(path, expected_levels(transition, states[i], words))
@@ -270,7 +233,7 @@ def test_every_word_gives_the_level_that_the_twin_gives(name):
             chosen = np.resize(np.array(words[first : first + width], np.uint32), width)
             giving = np.zeros((STATE_WORDS, width), np.uint32)
             giving[1], giving[3] = 1, chosen >> 7 | chosen << 25  # a state whose next word is the one that is chosen
-            found = walk(table, start(giving, table, np.full(width, state)), 1)
+            found = draws.walk(table, start(giving, table, np.full(width, state)), 1)
             assert found[:, 0].tolist() == [expected_levels(transition, state, [int(w)]).item() for w in chosen]
 
 
@@ -286,7 +249,7 @@ def transitions(draw):
 def test_chains_follow_the_twin_and_never_do_what_has_no_probability(transition, seed):
     k, width, table = len(transition[0]), lanes("f8"), table_of(transition)
     states = np.arange(width) % k
-    for i, path in enumerate(walk(table, start(generators(seed, 0, width, INPUT), table, states), 24)):
+    for i, path in enumerate(draws.walk(table, start(generators(seed, 0, width, INPUT), table, states), 24)):
         words = reference.xoshiro128pp(reference.generator_state(seed, i, INPUT), 24)
         assert np.array_equal(path, expected_levels(transition.tolist(), states[i], words))
         before, after = [states[i], *(path[:-1] - 10).astype(int)], (path - 10).astype(int)
@@ -298,8 +261,8 @@ def test_chains_go_on_where_they_ended(name):
     table, width = table_of(CHAINS[name]), lanes("f8")
     states = np.arange(width) % len(CHAINS[name][0])
     words, whole = (start(generators(1, 0, width, INPUT), table, states) for _ in range(2))
-    parts = [walk(table, words, n) for n in (6, 0, 12, 6)]
-    assert np.array_equal(np.concatenate(parts, axis=1), walk(table, whole, 24))
+    parts = [draws.walk(table, words, n) for n in (6, 0, 12, 6)]
+    assert np.array_equal(np.concatenate(parts, axis=1), draws.walk(table, whole, 24))
     assert np.array_equal(words, whole)
 
 
@@ -309,7 +272,7 @@ def test_a_chain_does_not_depend_on_those_beside_it(name):
     states, order = np.arange(width) % len(CHAINS[name][0]), np.random.default_rng(0).permutation(width)
     words = start(generators(1, 0, width, INPUT), table, states)
     permuted = np.ascontiguousarray(words[:, order])
-    assert np.array_equal(walk(table, permuted, 30), walk(table, words, 30)[order])
+    assert np.array_equal(draws.walk(table, permuted, 30), draws.walk(table, words, 30)[order])
 
 
 def test_levels_keep_their_order_and_may_repeat():
@@ -317,5 +280,5 @@ def test_levels_keep_their_order_and_may_repeat():
     plain = table_of(CHAINS["three"])
     words = generators(1, 0, lanes("f8"), INPUT)
     states = np.zeros(lanes("f8"), int)
-    found, numbers = (walk(t, start(words, t, states), 50) for t in (table, plain))
+    found, numbers = (draws.walk(t, start(words, t, states), 50) for t in (table, plain))
     assert np.array_equal(found, np.array([5.0, -2.0, 5.0])[(numbers - 10).astype(int)])
