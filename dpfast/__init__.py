@@ -16,7 +16,7 @@ from dpfast.errors import (
     UnstableFilterError,
 )
 from dpfast.files import load, save
-from dpfast.filters import Filter
+from dpfast.filters import Filter, Filtered
 from dpfast.mechanism import Mechanism, Paths
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
 from dpfast.montecarlo import Comparison, Result, Study, monte_carlo
@@ -31,6 +31,7 @@ __all__ = [
     "DataError",
     "DesignError",
     "Filter",
+    "Filtered",
     "IndependentLevels",
     "JointProgram",
     "JointVariables",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
 import operator
+import os
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
@@ -16,6 +18,7 @@ from dpfast.errors import MissingExtraError
 
 Array = NDArray[np.float64]
 LARGEST = 1e50  # products of squares of such numbers do not overflow
+LARGEST_SINGLE = 1e9  # likewise in float32
 SMALLEST = 1 / LARGEST
 MAX_LAG = 10_000
 
@@ -79,6 +82,43 @@ def choice(name: str, value: Any, options: Iterable[str]) -> str:
 
 def array(name: str, value: ArrayLike, *, ndim: int | None = None, empty: bool = True) -> Array:
     """A float64 copy of real, finite numbers. The message shows the shape or the dtype, never the data."""
+    given = _real(name, value)
+    if ndim is not None and given.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension{'s' * (ndim != 1)}, got shape {given.shape}")
+    if not empty and given.size == 0:
+        raise ValueError(f"{name} must not be empty, got shape {given.shape}")
+    result = np.array(given, dtype=np.float64, order="C")
+    check_size(name, result)
+    return result
+
+
+def samples(name: str, value: ArrayLike, dtype: Any = np.float64, *, finite: bool = True) -> NDArray[Any]:
+    """Real numbers (..., time) of a dtype, `finite` if asked for; a view where they are that, in any memory order."""
+    given = _real(name, value)
+    if given.ndim == 0:
+        raise ValueError(f"{name} must be an array (..., time), got a number")
+    result = np.asarray(given, dtype=dtype)
+    if finite:
+        check_size(name, result)
+    return result
+
+
+def precision(value: Any) -> np.dtype[Any]:
+    """float64 or float32."""
+    for dtype in (np.dtype(np.float64), np.dtype(np.float32)):
+        if value is not None and _is_dtype(value, dtype):
+            return dtype
+    raise fail("dtype", "numpy.float64 or numpy.float32", value)
+
+
+def _is_dtype(value: Any, dtype: np.dtype[Any]) -> bool:
+    try:
+        return bool(np.dtype(value) == dtype)
+    except TypeError:
+        return False
+
+
+def _real(name: str, value: ArrayLike) -> NDArray[Any]:
     if np.ma.is_masked(value):
         raise ValueError(f"{name} must not have masked values: fill or remove them")
     try:
@@ -87,18 +127,20 @@ def array(name: str, value: ArrayLike, *, ndim: int | None = None, empty: bool =
         raise ValueError(f"{name} must be an array of numbers, got rows of unequal length") from None
     if given.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers, got dtype {given.dtype}")
-    if ndim is not None and given.ndim != ndim:
-        raise ValueError(f"{name} must have {ndim} dimension{'s' * (ndim != 1)}, got shape {given.shape}")
-    if not empty and given.size == 0:
-        raise ValueError(f"{name} must not be empty, got shape {given.shape}")
-    result = np.array(given, dtype=np.float64, order="C")
-    if not np.isfinite(result).all():
-        count = np.count_nonzero(~np.isfinite(result))
+    return given
+
+
+def check_size(name: str, x: NDArray[Any]) -> None:
+    """Refuse what is not finite or too large."""
+    # the extremes of an array with a NaN are NaN
+    largest = LARGEST if x.dtype == np.float64 else LARGEST_SINGLE
+    if x.size == 0 or (x.max() <= largest and x.min() >= -largest):
+        return
+    count = np.count_nonzero(~np.isfinite(x))
+    if count:
         raise ValueError(f"{name} must be finite, got {count} NaN or infinite values: remove or replace them")
-    if (np.abs(result) > LARGEST).any():
-        count = np.count_nonzero(np.abs(result) > LARGEST)
-        raise ValueError(f"{name} must be at most {LARGEST:g} in magnitude, got {count} larger values: scale it")
-    return result
+    count = np.count_nonzero(np.abs(x) > largest)
+    raise ValueError(f"{name} must be at most {largest:g} in magnitude, got {count} larger values: scale it")
 
 
 def frozen(x: NDArray[Any]) -> NDArray[Any]:
@@ -118,6 +160,26 @@ def seed(value: Any) -> int:
     if isinstance(value, np.random.Generator):
         return int(value.integers(2**63))
     return integer("seed", value, 0)
+
+
+def n_threads(value: Any) -> int:
+    """A number of threads; for None that of the environment, or else the processors that this process may use."""
+    if value is not None:
+        return integer("n_threads", value, 1)
+    text: Any = os.environ.get("DPFAST_NUM_THREADS")
+    if text is None:
+        return _processors()
+    with contextlib.suppress(ValueError):
+        text = int(text)
+    return integer("the environment variable DPFAST_NUM_THREADS", text, 1)
+
+
+def _processors() -> int:
+    if hasattr(os, "process_cpu_count"):  # Python 3.13
+        return os.process_cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def optional(module: str, extra: str) -> ModuleType:

@@ -69,7 +69,7 @@ def run(
     """Evaluate every mechanism on every series, add the files to the folder, and return what is printed."""
     check(counts, max([order, *(x.lag or 0 for x in saved)]), draws)
     loaded = as_saved(saved, target, privacy)
-    outputs = target.filter(counts.counts)
+    outputs = target.filter(counts.counts).y
     outcomes: list[Outcome] = []
     for i, (name, u, y) in enumerate(zip(counts.series, counts.counts, outputs, strict=True)):
         model = ARMA.fit(u, order)

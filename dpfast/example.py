@@ -171,7 +171,7 @@ def _paths(rows: list[Row], seed: int) -> tuple[Table, Any]:
     }
     window = slice(3000, 3600)  # after the start of every filter, and well before the end, which a smoother feels
     u = CHAIN.sample(1, 4600, seed=seed)[0]
-    columns: dict[str, Array] = {"t": np.arange(600.0), "true output": TARGET.filter(u)[window]}
+    columns: dict[str, Array] = {"t": np.arange(600.0), "true output": TARGET.filter(u).y[window]}
     drawn, axes = figure(4, 2, sharex=True, height=1.9)
     for ax, (name, mechanism) in zip(axes.ravel(), panels.items(), strict=True):
         # every panel shows the estimate of y_t, whenever it was known

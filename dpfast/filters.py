@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.polynomial.polynomial import polyval
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import linalg
 
 from dpfast import _validate
 from dpfast._kernels import study
+from dpfast._kernels.builder import Chain
 from dpfast._kernels.linear import Factors
 from dpfast._validate import Array
 from dpfast.errors import UnstableFilterError
@@ -23,9 +24,26 @@ from dpfast.sections import cascade_response, factor_roots, make_sections, secti
 MAX_POLE_RADIUS = 1 - 2e-5
 MAX_SECTION_POLES = 32  # more poles than this run as one direct-form recursion
 _TINY = 1e-12  # beside a leading coefficient so small a companion matrix loses the other roots
+_SINGLE_ERROR = 1e-4  # relative, of an output in float32
+_SINGLE_SAMPLES = 2**20
 _RADIUS_SLACK = 1e-10  # a pole at the limit stays below it after rounding
 
 Complex = NDArray[np.complex128]
+
+
+class Filtered(NamedTuple):
+    """What a filter gives.
+
+    Attributes
+    ----------
+    y : array, (..., time)
+        Output.
+    zf : array, (..., n_states)
+        State behind the last sample, the `zi` of the next call.
+    """
+
+    y: NDArray[Any]
+    zf: NDArray[Any]
 
 
 class Filter:
@@ -258,21 +276,86 @@ class Filter:
         ends = polyval(z, self._taps) / polyval(z, self._recursion)
         return np.asarray(ends * cascade_response(self._sections, z))
 
-    def filter(self, x: ArrayLike) -> Array:
-        """The output for inputs (..., time), from zero state; as :func:`scipy.signal.lfilter`, but by factors.
+    @property
+    def n_states(self) -> int:
+        """Numbers that the running filter remembers; those of :meth:`state_space`."""
+        return self.factors.n_states
+
+    def filter(
+        self,
+        x: ArrayLike,
+        zi: ArrayLike | None = None,
+        *,
+        dtype: DTypeLike = np.float64,
+        out: NDArray[Any] | None = None,
+        n_threads: int | None = None,
+    ) -> Filtered:
+        """Filter signals, from a given state; as :func:`scipy.signal.sosfilt`, but by factors and along the last axis.
+
+        Parameters
+        ----------
+        x : array_like, (..., time)
+            Finite numbers, in any memory order; fastest where time is contiguous.
+        zi : array_like, (..., n_states), optional
+            State before the first sample, as a call before gave it; zero by default.
+        dtype : {numpy.float64, numpy.float32}
+            What is computed in, and the dtype of the result.
+        out : array, (..., time), optional
+            Where to put the output; it may be x itself.
+        n_threads : int, optional
+            By default ``DPFAST_NUM_THREADS``, or all processors; it does not change the result.
+
+        Returns
+        -------
+        Filtered
+            Output y and state zf behind the last sample, always both. A signal in pieces, each with the zf of the one
+            before, gives the same bits as the whole; an empty piece changes nothing.
+
+        Raises
+        ------
+        ValueError
+            For arguments of the wrong kind or shape, and for float32 where it would spoil this filter's output by
+            more than 1e-4 of its size.
 
         Examples
         --------
-        >>> Filter([1], [1, -0.5]).filter([1, 0, 0]).tolist()
+        >>> f = Filter([1], [1, -0.5])
+        >>> y, zf = f.filter([1, 0, 0])
+        >>> y.tolist()
         [1.0, 0.5, 0.25]
+        >>> f.filter([0, 0], zf).y.tolist()
+        [0.125, 0.0625]
         """
-        x = _validate.array("x", x)
-        if x.ndim == 0:
-            raise ValueError("x must be an array (..., time), got a number")
-        streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-        out = np.empty(streams.shape)
-        study.filter_array(self.factors, streams, np.zeros((len(streams), self.factors.n_states)), out)
-        return out.reshape(x.shape)
+        precision = _validate.precision(dtype)
+        samples = _validate.samples("x", x, precision, finite=out is not None)  # before anything is written there
+        state_shape = (*samples.shape[:-1], self.n_states)
+        states = np.zeros(state_shape) if zi is None else _validate.array("zi", zi)
+        if states.shape != state_shape:
+            raise ValueError(f"zi must have the shape {state_shape} (..., n_states), got {states.shape}")
+        if precision == np.float32:
+            check_single("the filter", self)
+        result = np.empty(samples.shape, precision) if out is None else _checked_out(out, samples)
+        zf = self._run(samples, states.astype(precision), result, _validate.n_threads(n_threads))
+        return Filtered(result, zf)
+
+    def _run(self, x: NDArray[Any], zi: NDArray[Any], out: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
+        """Filter x (..., time) into `out`, of one dtype; the states at the end. Fails where x is not finite."""
+        n_streams, n_samples = math.prod(x.shape[:-1]), x.shape[-1]
+        if x.dtype not in self._chains:
+            self._chains[x.dtype] = study.filter_chain(self.factors, x.dtype)
+        streams, target = x.reshape(n_streams, n_samples), out.reshape(n_streams, n_samples)
+        states = zi.reshape(n_streams, self.n_states)
+        zf, squares = study.filter_array(self._chains[x.dtype], streams, states, target, n_threads)
+        if not (squares <= _validate.LARGEST).all():
+            _validate.check_size("x", x)
+        if target.base is not out and not np.may_share_memory(target, out):
+            out[...] = target.reshape(out.shape)
+        return zf.reshape(zi.shape)
+
+    @functools.cached_property
+    def _chains(self) -> dict[np.dtype[Any], Chain]:
+        """What runs, for each dtype."""
+        return {}
 
     def impulse(self, n: int) -> Array:
         """The first `n` samples of the impulse response."""
@@ -420,11 +503,48 @@ def _polynomial_in_z(name: str, value: Any) -> Array:
     return np.trim_zeros(np.atleast_1d(_validate.array(name, value)), "f")
 
 
+def check_single(name: str, filter: Filter) -> None:
+    """Refuse float32 where it spoils a filter's output."""
+    error = single_error(filter)
+    if not error <= _SINGLE_ERROR:
+        slowest = np.abs(filter.poles).max(initial=0.0)
+        raise ValueError(
+            f"dtype must be float64 here: in float32 the output of {name} would be off by {error:.1g} of its size, "
+            f"more than {_SINGLE_ERROR:g} (its slowest pole has the modulus {slowest:.9g})"
+        )
+
+
+@functools.lru_cache(maxsize=256)
+def single_error(filter: Filter) -> float:
+    """Relative root mean square error of the output in float32, measured on white noise."""
+    n = min(4 * filter.settling_time(1e-3), _SINGLE_SAMPLES)
+    x = np.random.default_rng(1).standard_normal((1, n)).astype(np.float32)
+    outputs = []
+    for dtype in (np.float64, np.float32):
+        y = np.empty((1, n), dtype)
+        filter._run(x.astype(dtype), np.zeros((1, filter.n_states), dtype), y)
+        outputs.append(y.astype(np.float64))
+    exact, rounded = outputs
+    size = float(linalg.norm(exact))
+    return float(linalg.norm(rounded - exact)) / size if size else 0.0
+
+
+def _checked_out(out: Any, x: NDArray[Any]) -> NDArray[Any]:
+    """An array for results, which may be x itself but must not overlap it otherwise."""
+    if not isinstance(out, np.ndarray) or out.shape != x.shape or out.dtype != x.dtype:
+        raise _validate.fail("out", f"an array of shape {x.shape} and dtype {x.dtype}", out)
+    if not out.flags.writeable:
+        raise ValueError("out must be writeable, got a read-only array")
+    same = out.ctypes.data == x.ctypes.data and out.strides == x.strides
+    if not same and np.may_share_memory(out, x):
+        raise ValueError("out must be x itself or share no memory with it: give another array")
+    return out
+
+
 def run(filter: Filter, x: Array) -> tuple[Array, Array]:
     """The output for an input (time,) from zero state, and the state at its end, in terms of `Filter.state_space`."""
-    out = np.empty((1, len(x)))
-    state = study.filter_array(filter.factors, x[None], np.zeros((1, filter.factors.n_states)), out)
-    return out[0], state[0]
+    out = np.empty_like(x)
+    return out, filter._run(x, np.zeros(filter.n_states), out)
 
 
 def ratio(tops: tuple[Filter, ...], bottoms: tuple[Filter, ...]) -> Filter:

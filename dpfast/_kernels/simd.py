@@ -59,7 +59,7 @@ def lanes(dtype: DTypeLike) -> int:
 def load(array: Any, row: Any, like: Row = None) -> Row:
     """Row of a (rows, lanes) array, C-contiguous; of as many lanes as `like` where its own type does not say."""
     if isinstance(array, ArraySymbol):
-        return array.load_row(row, lanes(array.dtype) if like is None else like.n_lanes)
+        return array.load_row(row, lanes(array.dtype) if like is None else width(like))
     return array[row].copy()
 
 
@@ -71,31 +71,41 @@ def store(array: Any, row: Any, value: Row) -> None:
         array[row] = value
 
 
-def load_run(array: Any, i: Any, t: Any, n: int) -> Row:
-    """The n elements array[i, t : t + n] of an array whose last axis is contiguous."""
+def load_run(array: Any, index: tuple[Any, ...], t: Any, n: int) -> Row:
+    """The n elements array[*index, t : t + n] along an axis that is contiguous; of axes after it, the first."""
     if isinstance(array, ArraySymbol):
-        return array.load(array.pointer(i, t), n)
-    return array[i, t : t + n].copy()
+        return array.load(array.pointer(*index, t), n)
+    return _run(array, index, t, n).copy()
 
 
-def store_run(array: Any, i: Any, t: Any, value: Row) -> None:
-    """Write array[i, t : t + n] of an array whose last axis is contiguous."""
+def store_run(array: Any, index: tuple[Any, ...], t: Any, value: Row) -> None:
+    """Write array[*index, t : t + n]."""
     if isinstance(array, ArraySymbol):
-        array.store(array.pointer(i, t), value)
+        array.store(array.pointer(*index, t), value)
     else:
-        array[i, t : t + len(value)] = value
+        _run(array, index, t, len(value))[...] = value
 
 
-def gather(array: Any, indices: Row) -> Row:
-    """array[indices] for a 1-D array."""
+def _run(array: Any, index: tuple[Any, ...], t: int, n: int) -> Any:
+    run = array[(*index, slice(t, t + n))]
+    return run if run.ndim == 1 else run[:, 0]
+
+
+def gather(array: Any, indices: Row, start: Any = 0) -> Row:
+    """array[start + indices] for a 1-D array."""
     if not isinstance(array, ArraySymbol):
-        return array[indices]
+        return array[int(start) + indices.astype(np.int64)]
     value = ir.Constant(_llvm_type(array.dtype, indices.n_lanes), ir.Undefined)
     for lane in range(indices.n_lanes):
         index = indices.builder.extract_element(indices.value, _INDEX(lane))
-        element = array[Symbol(indices.builder, index, indices.dtype).astype(np.int64)]
+        element = array[Symbol(indices.builder, index, indices.dtype).astype(np.int64) + start]
         value = indices.builder.insert_element(value, element.value, _INDEX(lane))
     return Symbol(indices.builder, value, array.dtype, indices.n_lanes)
+
+
+def width(x: Row) -> int:
+    """Lanes of a row."""
+    return x.n_lanes if isinstance(x, Symbol) else len(x)
 
 
 def fma(a: Any, b: Any, c: Any) -> Row:
@@ -274,10 +284,10 @@ class ArraySymbol:
         self.builder, self.data, self.shape, self.strides, self.dtype = builder, data, shape, strides, dtype
 
     def pointer(self, *index: Any) -> Any:
-        """Of an element, in any memory order."""
+        """Of an element, in any memory order; indices that are not given are zero."""
         number = Symbol(self.builder, None, np.int64)
         places = [number.like(number.coerce(i)) for i in index]
-        offset = functools.reduce(lambda a, b: a + b, [i * s for i, s in zip(places, self.strides, strict=True)])
+        offset = functools.reduce(lambda a, b: a + b, [i * s for i, s in zip(places, self.strides, strict=False)])
         data = self.builder.bitcast(self.data, ir.IntType(8).as_pointer())
         return self.builder.bitcast(self.builder.gep(data, [offset.value]), _llvm_type(self.dtype, 0).as_pointer())
 
@@ -393,7 +403,11 @@ def _unpack(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 def _unpack_tuple(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     values = [None] * len(kind) if value is None else cgutils.unpack_tuple(builder, value, len(kind))
     parts = [_unpack(context, builder, k, v) for k, v in zip(kind, values, strict=True)]
-    return kind.instance_class(*parts) if isinstance(kind, types.BaseNamedTuple) else tuple(parts)
+    return getattr(kind, "instance_class", _tuple_of)(*parts)
+
+
+def _tuple_of(*parts: Any) -> tuple[Any, ...]:
+    return parts
 
 
 def _unpack_array(context: Any, builder: Any, kind: Any, value: Any) -> ArraySymbol:

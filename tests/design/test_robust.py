@@ -34,8 +34,8 @@ def worst_sinusoid(mechanism, mean_square):
     phase = worst * np.arange(n)
     # two sinusoids in quadrature, so that their mean power needs no whole number of periods
     waves = np.sqrt(mean_square) * np.array([np.cos(phase), np.sin(phase)])
-    estimate, _ = mechanism.receiver.estimate(mechanism.prefilter.filter(waves))
-    y = mechanism.target.filter(waves)
+    estimate, _ = mechanism.receiver.estimate(mechanism.prefilter.filter(waves).y)
+    y = mechanism.target.filter(waves).y
     distortion = (estimate[:, lag:] - y[:, : n - lag])[:, cut:-cut]
     pulse = np.zeros((1, n))
     pulse[0, n // 2] = 1
