@@ -66,6 +66,12 @@ def minimums(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Benchmarks, printed as a table."""
-    session.install("-e", ".[test]")
-    session.run("pytest", "benchmarks", "--benchmark-only", "--capture=no", *session.posargs)
+    """Benchmarks beside goals and bars, as a table, in docs/ and the README too; `-- -k NAME` runs some of them."""
+    session.install("-e", ".[test]", "jax")
+    results = f"{session.create_tmp()}/benchmarks.json"
+    chosen = session.posargs or [
+        "--ignore=benchmarks/bench_design.py"
+    ]  # it has no goals, and takes longer than the rest
+    options = ["--benchmark-only", f"--benchmark-json={results}", "--benchmark-columns=median,iqr,rounds"]
+    session.run("pytest", "benchmarks", *options, *chosen)
+    session.run("python", "-m", "benchmarks.table", results, *["--partial"] * bool(session.posargs))

@@ -335,7 +335,9 @@ def test_filter_runs_along_the_last_axis_as_scipy_does(shape):
     x = np.random.default_rng(0).standard_normal(shape)
     expected = signal.lfilter(f.b, f.a, x) if x.size else x
     np.testing.assert_allclose(f.filter(x).y, expected, rtol=1e-13, atol=1e-14)
-    np.testing.assert_allclose(f.filter(x[..., ::2]).y, signal.lfilter(f.b, f.a, x[..., ::2]) if x.size else x[..., ::2])
+    np.testing.assert_allclose(
+        f.filter(x[..., ::2]).y, signal.lfilter(f.b, f.a, x[..., ::2]) if x.size else x[..., ::2]
+    )
 
 
 def test_filter_of_a_number_is_refused():

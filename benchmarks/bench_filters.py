@@ -1,0 +1,60 @@
+"""Filters on arrays (streams, time) in C order, as users call them, against scipy on the same core."""
+
+import numpy as np
+import pytest
+from scipy import signal
+
+import dpfast as dp
+from benchmarks.bench_chain import DTYPES
+from benchmarks.race import Contestant, race_on_one_core
+
+SIZES = [(16, 1000), (64, 10_000), (1000, 20_000)]  # streams and samples: for the second cache, the third, and none
+SOS = signal.butter(8, 0.3, output="sos")
+TAPS = signal.firwin(64, 0.3)
+B, A = [1.0, 0.995], [1.0, -0.995]
+AT_LEAST = 50_000  # samples that a call of a contestant filters: a small array several times
+
+
+def sosfilt(x):
+    return signal.sosfilt(SOS.astype(x.dtype), x)
+
+
+def lfilter(b, a=(1.0,)):
+    def run(x):
+        return signal.lfilter(np.asarray(b, x.dtype), np.asarray(a, x.dtype), x)
+
+    return run
+
+
+FILTERS = {
+    "4 sections": (dp.Filter.from_sos(SOS), sosfilt, 5 * len(SOS)),
+    "FIR of 64 taps": (dp.Filter(TAPS), lfilter(TAPS), len(TAPS)),
+    "one pole": (dp.Filter(B, A), lfilter(B, A), 3),
+}
+
+
+@DTYPES
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.benchmark(group="array filters")
+def bench_filter(benchmark, name, size, dtype):
+    filter, reference, multiply_adds = FILTERS[name]
+    x = np.random.default_rng(1).standard_normal(size, dtype)
+
+    def run():
+        return filter.filter(x, dtype=dtype, n_threads=1).y
+
+    np.testing.assert_allclose(run(), reference(x), atol=1e-9 if dtype is np.float64 else 2e-2)
+    contestants = [repeated(function, x) for function in (run, lambda: reference(x))]
+    what = "{} on an array {} × {}".format(name, *size)
+    race_on_one_core(benchmark, what, dtype, contestants[0], {"scipy": contestants[1]}, multiply_adds=multiply_adds)
+
+
+def repeated(function, x):
+    n = max(1, AT_LEAST // x.size)
+
+    def run():
+        for _ in range(n):
+            function()
+
+    return Contestant(run, n * x.size)

@@ -1,0 +1,81 @@
+"""Races: contestants take turns within a round, and a ratio is the median of the ratios of the rounds.
+
+A machine that others use changes its speed from second to second; what runs side by side suffers alike.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks import peak
+
+ROUNDS = 15
+
+
+class Contestant(NamedTuple):
+    """Something to call, and the samples that one call processes."""
+
+    run: Callable[[], object]
+    samples: float
+
+
+@contextmanager
+def one_core():
+    """Hold this thread, and those that it starts, to one processor, where the system can."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def race(benchmark, subject, references, *, clock=time.perf_counter, rounds=ROUNDS):
+    """Seconds a sample of every round: (rounds,) of the subject, a dict of them of the references."""
+    seconds = {name: [] for name in ("", *references)}
+
+    def timed(name, contestant):
+        start = clock()
+        contestant.run()
+        seconds[name].append((clock() - start) / contestant.samples)
+
+    def run_references():
+        for name, contestant in references.items():
+            timed(name, contestant)
+
+    benchmark.pedantic(timed, ("", subject), setup=run_references, rounds=rounds, warmup_rounds=1)
+    own, *others = (np.array(x[1:]) for x in seconds.values())
+    return own, dict(zip(references, others, strict=True))
+
+
+def race_on_one_core(benchmark, what, dtype, subject, references, *, multiply_adds=None, missing=None):
+    """Race against references and, for a number of multiply-adds a sample, against the peak of the CPU; note figures.
+
+    Ratios are those of the time of a reference to that of the subject; `missing` says why a reference does not run.
+    Time is that of the process, all threads: when others use the processor it stands still.
+    """
+    contestants = dict(references)
+    if multiply_adds is not None:
+        run, n = peak.loop(dtype)
+        contestants["peak"] = Contestant(run, n / multiply_adds)
+    with one_core():
+        own, others = race(benchmark, subject, contestants, clock=time.process_time)
+    ratios = {name: float(np.median(times / own)) for name, times in others.items()}
+    name = f"{what}, {np.dtype(dtype)}"
+    benchmark.extra_info["figures"] = {f"{name}: {reference}": ratio for reference, ratio in ratios.items()}
+    benchmark.extra_info["missing"] = {f"{name}: {reference}": why for reference, why in (missing or {}).items()}
+    benchmark.extra_info["race"] = {
+        "what": what,
+        "dtype": str(np.dtype(dtype)),
+        "ns": float(np.median(own)) * 1e9,
+        "peak": ratios.pop("peak", None),
+        "ratios": ratios,
+        "reference_ns": {name: float(np.median(others[name])) * 1e9 for name in ratios},
+    }

@@ -1,0 +1,222 @@
+"""The table of the benchmarks: what was measured beside the goals and bars of bars.toml.
+
+    python -m benchmarks.table RESULTS.json [--partial]
+
+prints it and exits with 1 where a figure is worse than its bar, or was not measured without a reason given. Of a whole
+run it also writes docs/performance.json, docs/performance.md and the README's table; `--partial` is for a part of it.
+"""
+
+import argparse
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+BARS = Path(__file__).with_name("bars.toml")
+COMMAND = "nox -s bench"
+
+
+class Figure(NamedTuple):
+    """A measured value, or why there is none, beside its goal and its bar."""
+
+    name: str
+    goal: float
+    bar: float
+    value: float | None
+    missing: str | None
+
+
+class Row(NamedTuple):
+    """Figures that belong together; `sign` is ≥ where more is better, ≤ where less is."""
+
+    what: str
+    sign: str
+    unit: str
+    figures: tuple[Figure, ...]
+
+    def misses(self, value, limit):
+        return not (value >= limit if self.sign == "≥" else value <= limit)  # so is what is no number
+
+    def failures(self):
+        """What is wrong with each figure that fails."""
+        for x in self.figures:
+            if x.value is not None and self.misses(x.value, x.bar):
+                yield f"{x.name}: {shown(x.value)}{self.unit}, the bar is {self.sign} {shown(x.bar)}{self.unit}"
+
+    def unmeasured(self):
+        return [f"{x.name}: not measured" for x in self.figures if x.value is None and not x.missing]
+
+    def measured(self, figure):
+        if figure.value is None:
+            return f"– ({figure.missing})" if figure.missing else "–"
+        text = shown(figure.value)
+        return f"*{text}*" if self.misses(figure.value, figure.goal) else text
+
+    def cells(self):
+        goals, bars = joined(x.goal for x in self.figures), joined(x.bar for x in self.figures)
+        values = " / ".join(self.measured(x) for x in self.figures)
+        return [self.what, f"{self.sign} {goals}{self.unit}", values + self.unit, f"{self.sign} {bars}{self.unit}"]
+
+
+def shown(value):
+    """Three digits."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def joined(limits):
+    """Limits of a row's figures, once where they are equal."""
+    texts = [shown(x) for x in limits]
+    return texts[0] if len(set(texts)) == 1 else " / ".join(texts)
+
+
+def read(results):
+    """Figures, and why some are missing, of all benchmarks."""
+    figures, missing = {}, {}
+    for benchmark in results["benchmarks"]:
+        for name, value in benchmark["extra_info"].get("figures", {}).items():
+            if name in figures:
+                raise ValueError(f"two benchmarks give the figure {name!r}")
+            figures[name] = value
+        missing |= benchmark["extra_info"].get("missing", {})
+    return figures, missing
+
+
+def rows(bars, results):
+    """The rows of bars.toml, with what was measured."""
+    measured, missing = read(results)
+    table = []
+    for row in bars["rows"]:
+        names = row["figures"]
+        goals, limits = ([row[x]] * len(names) if isinstance(row[x], int | float) else row[x] for x in ("goal", "bar"))
+        values = [measured.get(name) for name in names]
+        if row.get("inverse"):
+            values = [None if x is None else 1 / x for x in values]
+        figures = zip(names, goals, limits, values, map(missing.get, names), strict=True)
+        unit = f" {row['unit']}" if "unit" in row else ""
+        table.append(Row(row["what"], row["sign"], unit, tuple(Figure(*x) for x in figures)))
+    return table
+
+
+# --- Markdown -------------------------------------------------------------------------------------
+
+
+def markdown(header, lines):
+    """A table, or nothing if it has no lines."""
+    if not lines:
+        return ""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [header, ["---"] * len(header), *lines])
+
+
+def goals_table(table):
+    return markdown(["", "goal", "measured", "bar"], [row.cells() for row in table])
+
+
+def races_table(results):
+    """Every race, fastest contestants first."""
+    lines = []
+    for benchmark in results["benchmarks"]:
+        if race := benchmark["extra_info"].get("race"):
+            peers = sorted(race["ratios"].items(), key=lambda item: item[1])
+            faster = [f"{shown(ratio)} × {name} ({shown(race['reference_ns'][name])} ns)" for name, ratio in peers]
+            peak = "" if race["peak"] is None else shown(race["peak"])
+            lines.append([race["what"], race["dtype"], shown(race["ns"]), peak, "; ".join(faster)])
+    return markdown(["", "type", "ns a sample", "of the peak", "times as fast as"], lines)
+
+
+def others_table(results):
+    """Figures that are not of races."""
+    infos = [x["extra_info"] for x in results["benchmarks"]]
+    figures = [item for info in infos if "race" not in info for item in info.get("figures", {}).items()]
+    return markdown(["", "measured"], [[name, shown(value)] for name, value in figures])
+
+
+def conditions(results):
+    """Machine and versions, for people."""
+    machine = results["machine_info"]
+    versions = {"Python": machine["python_version"]} | {k: v for k, v in machine["versions"].items() if v}
+    cpu = machine["cpu"]
+    return (
+        f"{cpu['brand_raw']}, {cpu['count']} processors, vectors of {machine['vector_bits']} bits; "
+        + ", ".join(f"{name} {version}" for name, version in versions.items())
+        + f"; {results['datetime'][:10]}"
+    )
+
+
+PAGE = """# Performance
+
+What `{command}` measured on {conditions}.
+
+Contestants take turns on one processor, round by round, in time of the process; a ratio is the median of the ratios of
+the rounds (of threads: that of the fastest rounds). The peak is that of fused multiply-adds in registers, measured in
+the same rounds; of the chain only the multiply-adds of its difference equations count. *Slanted* figures fall short of
+their goal; a run fails where one is worse than its bar, which leaves room for the noise of a shared machine. On an
+array: its streams × samples.
+
+{goals}
+
+## All figures
+
+{races}
+
+{others}
+"""
+
+
+def readme_block(table, results):
+    return f"{goals_table(table)}\n\nBy `{COMMAND}` on {conditions(results)}.\n*Slanted*: short of the goal."
+
+
+def replace_block(text, block):
+    """The README with another table between its markers."""
+    replaced, n = re.subn(
+        r"(<!-- bench -->\n).*?(<!-- end bench -->)", lambda m: f"{m[1]}{block}\n{m[2]}", text, flags=re.S
+    )
+    if n != 1:
+        raise ValueError("README.md must have one block between <!-- bench --> and <!-- end bench -->")
+    return replaced
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def write(table, results, root):
+    """docs/performance.json, docs/performance.md and the README's table."""
+    data = {
+        "command": COMMAND,
+        "conditions": conditions(results),
+        "rows": [
+            {"what": x.what, "sign": x.sign, "unit": x.unit.strip(), "figures": [f._asdict() for f in x.figures]}
+            for x in table
+        ],
+        "races": [x["extra_info"]["race"] for x in results["benchmarks"] if "race" in x["extra_info"]],
+        "figures": read(results)[0],
+    }
+    (root / "docs/performance.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    page = {"goals": goals_table(table), "races": races_table(results), "others": others_table(results)}
+    text = PAGE.format(command=COMMAND, conditions=conditions(results), **page)
+    (root / "docs/performance.md").write_text(text, encoding="utf-8")
+    readme = root / "README.md"
+    readme.write_text(replace_block(readme.read_text(encoding="utf-8"), readme_block(table, results)), encoding="utf-8")
+
+
+def main(arguments=None, bars=BARS, root=ROOT):
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.table", description=__doc__.splitlines()[0])
+    parser.add_argument("results", type=Path, help="JSON of pytest-benchmark")
+    parser.add_argument("--partial", action="store_true", help="not all benchmarks were run: write nothing")
+    options = parser.parse_args(arguments)
+    results = json.loads(options.results.read_text(encoding="utf-8"))
+    table = rows(tomllib.loads(bars.read_text(encoding="utf-8")), results)
+    print(goals_table(table), races_table(results), others_table(results), conditions(results), sep="\n\n")
+    failures = [x for row in table for x in row.failures()]
+    if not options.partial:
+        write(table, results, root)
+        failures += [x for row in table for x in row.unmeasured()]
+    print(*failures, sep="\n", file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
