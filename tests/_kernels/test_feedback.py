@@ -8,7 +8,7 @@ from scipy import signal
 
 from dpfast._kernels import feedback
 from dpfast._kernels.builder import Chain
-from dpfast._kernels.feedback import AsIs, Nearest, Sign, Soft
+from dpfast._kernels.feedback import AsIs, Feedback, Nearest, Sign, Soft
 from dpfast._kernels.linear import TAPS
 from dpfast._kernels.simd import lanes
 from dpfast._kernels.tiles import ROWS
@@ -17,12 +17,20 @@ PAST = 80  # rows
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 
 
+def soft(levels, slopes, offsets, dtype=np.float64):
+    return Soft(np.concatenate([[7.0], levels, slopes, offsets]).astype(dtype), 1, len(levels))
+
+
+def hard(levels, thresholds, dtype=np.float64):
+    c = np.concatenate([[7.0], levels, thresholds]).astype(dtype)
+    return Sign(c, 1) if len(levels) == 2 else Nearest(c, 1, len(levels))
+
+
 def rule(alphabet, decision, dtype=np.float64):
     e = equalizer(alphabet, decision)
-    e = e._replace(**{x: getattr(e, x).astype(dtype) for x in ("levels", "thresholds", "slopes", "offsets")})
     if decision == "soft":
-        return Soft(e.levels, e.slopes, e.offsets, len(e.levels))
-    return Sign(e.levels, e.thresholds) if len(e.levels) == 2 else Nearest(e.levels, e.thresholds, len(e.levels))
+        return soft(e.levels, e.slopes, e.offsets, dtype)
+    return hard(e.levels, e.thresholds, dtype)
 
 
 def of_values(rule, values, dtype=np.float64):
@@ -41,13 +49,15 @@ def run(rule, x, forward=(), taps=(), cuts=()):
     rows = np.zeros((2 * (PAST + n + ROWS - 1), x.shape[0]), x.dtype)
     first, out = PAST, 2 * PAST + n + ROWS - 1
     rows[first : first + n] = x.T
-    forward = np.pad(forward, (0, -len(forward) % TAPS)).astype(x.dtype)
-    width = ROWS if len(taps) < ROWS else ROWS + -(-(len(taps) + 1 - ROWS) // TAPS) * TAPS
-    back = np.zeros(width, x.dtype)
+    forward = np.pad(forward, (0, -len(forward) % TAPS))
+    n_feedback = -(-max(0, len(taps) + 1 - ROWS) // TAPS)
+    back = np.zeros(ROWS + n_feedback * TAPS)
     back[1 : 1 + len(taps)] = taps
+    c = np.concatenate([[7.0], forward, back]).astype(x.dtype)
+    places = Feedback(1, len(forward) // TAPS, 1 + len(forward), n_feedback)
     ends = [*sorted(cuts), n]
     for start, stop in zip([0, *ends], ends, strict=False):
-        feedback.run(forward, back, rule, rows, first + start, out + start, stop - start)
+        feedback.run(c, places, rule, rows, first + start, out + start, stop - start)
     return rows[out : out + n].T.copy()
 
 
@@ -125,27 +135,26 @@ def test_a_rule_is_that_of_the_twin(alphabet, decision, dtype):
 
 @DTYPES
 def test_nearest_takes_the_interval_and_its_lower_neighbour_on_the_bound(dtype):
-    nearest = Nearest(np.array([-1, 0, 3], dtype), np.array([-0.5, 1.5], dtype), 3)
+    nearest = hard([-1, 0, 3], [-0.5, 1.5], dtype)
     below, above = (np.nextafter(dtype(1.5), dtype(x)) for x in (-9, 9))
     for values, expected in [([-9, -0.51, -0.5, -0.49], [-1, -1, -1, 0]), ([below, 1.5, above, 9], [0, 0, 3, 3])]:
         assert of_values(nearest, values, dtype).tolist() == expected
 
 
 def test_nearest_of_one_level_is_that_level():
-    assert of_values(Nearest(np.array([0.25]), np.empty(0), 1), [-1e9, 0.0, 1e9]).tolist() == [0.25] * 3
+    assert of_values(hard([0.25], []), [-1e9, 0.0, 1e9]).tolist() == [0.25] * 3
 
 
 def test_the_sign_is_the_upper_level_above_the_threshold_only():
-    sign = Sign(np.array([-2.0, 5.0]), np.array([0.5]))
+    sign = hard([-2.0, 5.0], [0.5])
     assert of_values(sign, [-9, 0.5, np.nextafter(0.5, 1)]).tolist() == [-2, -2, 5]
 
 
 @DTYPES
 @pytest.mark.parametrize("value", [-1e6, -1.0, 0.0, 0.3, 1e6])
 def test_a_soft_decision_between_two_levels_is_a_tanh(value, dtype):
-    levels = np.array([-0.5, 0.5], dtype)
-    soft = Soft(levels, levels / dtype(0.2), np.log(np.array([0.5, 0.5], dtype)), 2)
-    assert_close(of_values(soft, [value], dtype), [0.5 * np.tanh(0.5 * value / 0.2)])
+    decide = soft([-0.5, 0.5], [-2.5, 2.5], np.log([0.5, 0.5]), dtype)
+    assert_close(of_values(decide, [value], dtype), [0.5 * np.tanh(2.5 * value)])
 
 
 @given(value=st.floats(-1e300, 1e300))
@@ -168,8 +177,7 @@ def test_a_soft_decision_never_gives_a_level_without_probability(dtype):
 
 def through_soft(x):
     """exp(x) of float64 x < 0, from a decision between 0 and 1: w / (1 + w)."""
-    zero = np.zeros(2)
-    decided = of_values(Soft(np.array([0.0, 1.0]), np.array([0.0, 1.0]), zero, 2), x)
+    decided = of_values(soft([0.0, 1.0], [0.0, 1.0], [0.0, 0.0]), x)
     return decided / (1 - decided)
 
 

@@ -6,13 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast._kernels import linear, random
-from dpfast._kernels.linear import TAPS, Factors, Terms
+from dpfast._kernels.linear import TAPS, Added, Factors, Part, Terms
 from dpfast._kernels.simd import lanes
 from dpfast._kernels.tiles import ROWS
 
 PASSES = {name: x for name, x in FACTORS.items() if len(x.recursion) == 1}  # recursions are feedback
 PAST = 160  # rows
-NOTHING = Terms(minus=0, n_minus=0, plus=0, n_plus=0, generator=0, n_noise=0, scale=0.0, total=0, n_squares=0)
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 
 
@@ -33,18 +32,20 @@ class Bundle:
     def get(self, row):
         return self.rows[row : row + self.n].T.copy()
 
-    def run(self, factors, start=0, stop=None, **terms):
-        taps = np.empty(0) if len(factors.taps) == 1 else np.pad(factors.taps, (0, -len(factors.taps) % TAPS))
-        sections = np.delete(factors.sections, 3, axis=1)
-        if len(sections):
-            sections[0, :3] *= factors.taps[0] if len(factors.taps) == 1 else 1
-        elif len(factors.taps) == 1:
-            taps = np.pad(factors.taps, (0, TAPS - 1))
+    def run(self, factors, start=0, stop=None, minus=False, plus=0.0, noise=0.0, total=None):
+        """The coefficients lie behind others; a mere gain is that of the first section."""
+        taps, sections = factors.taps, np.delete(factors.sections, 3, axis=1)
+        if len(taps) == 1:
+            sections[:1, :3] *= taps[0]
+        if np.array_equal(taps, [1.0]) or (len(taps) == 1 and len(sections)):
+            taps = np.empty(0)
+        taps = np.pad(taps, (0, -len(taps) % TAPS))
+        c = np.concatenate([[7.0], taps, sections.ravel()]).astype(self.rows.dtype)
+        added = Added(self.plus, int(plus != 0), 0, int(noise != 0), plus + noise)
         linear.run(
-            taps.astype(self.rows.dtype),
-            sections.ravel().astype(self.rows.dtype),
-            self.state,
-            NOTHING._replace(minus=self.minus, plus=self.plus, **terms),
+            c,
+            Part(1, len(taps) // TAPS, 1 + len(taps), len(sections), self.state),
+            Terms(self.minus, int(minus), added, total or 0, int(total is not None)),
             self.words,
             self.totals,
             self.rows,
@@ -115,7 +116,7 @@ def test_a_signal_is_subtracted_before_the_sections(name, start):
     bundle.put(bundle.x, x)
     bundle.put(bundle.minus, y)
     for first, last in ((0, start), (start, 33)):
-        bundle.run(PASSES[name], first, last, n_minus=1)
+        bundle.run(PASSES[name], first, last, minus=True)
     assert_close(bundle.get(bundle.out), scipys(PASSES[name], x - y))
 
 
@@ -124,7 +125,7 @@ def test_a_signal_is_added_behind_the_filter(name):
     bundle, x, y = Bundle(33), *noise(2, lanes(np.float64), 33)
     bundle.put(bundle.x, x)
     bundle.put(bundle.plus, y)
-    bundle.run(PASSES[name], n_plus=1, scale=-0.7)
+    bundle.run(PASSES[name], plus=-0.7)
     assert_close(bundle.get(bundle.out), scipys(PASSES[name], x) - 0.7 * y)
 
 
@@ -136,7 +137,7 @@ def test_noise_is_added_behind_the_filter(name, dtype):
     bundle, normals, x = Bundle(n, dtype), Bundle(n, dtype), noise(lanes(dtype), n)
     random.normals(normals.words, 0, normals.rows, normals.x, n)
     bundle.put(bundle.x, x)
-    bundle.run(PASSES[name], n_noise=1, scale=0.7)
+    bundle.run(PASSES[name], noise=0.7)
     assert_close(bundle.get(bundle.out), scipys(PASSES[name], x) + 0.7 * normals.get(normals.x))
     assert np.array_equal(bundle.words, normals.words)
 
@@ -150,7 +151,7 @@ def test_squares_are_summed_and_nothing_is_kept(name, dtype, start, stop):
     bundle.put(bundle.out, np.full_like(x, 7.0))
     bundle.totals[:] = 1.0
     for first, last, total in ((0, start, 0), (start, stop, 1), (stop, 40, 0)):
-        bundle.run(PASSES[name], first, last, total=total, n_squares=1)
+        bundle.run(PASSES[name], first, last, total=total)
     assert (bundle.get(bundle.out) == 7).all()
     squares = np.sum(scipys(PASSES[name], x)[:, start:stop] ** 2, axis=1)
     np.testing.assert_allclose(bundle.totals[1], 1 + squares, rtol=TOLERANCE[np.dtype(dtype).itemsize])
@@ -160,7 +161,7 @@ def test_squares_of_float32_are_summed_in_float64():
     bundle, n = Bundle(6000, np.float32), lanes(np.float32)
     bundle.put(bundle.x, np.ones((n, 6000)))
     bundle.totals[0] = 2.0**30  # in float32 nothing below 2^7 could be added to it
-    bundle.run(FACTORS["identity"], n_squares=1)
+    bundle.run(FACTORS["identity"], total=0)
     assert (bundle.totals[0] == 2.0**30 + 6000).all()
 
 
