@@ -125,7 +125,10 @@ class Chain:
 
     def shift(self, x: int, by: float) -> int:
         """X plus a constant; x itself where that is zero."""
-        return x if by == 0 else self._once(("shift", x, by), lambda: self._stage(kinds.SHIFT, x=x, scale=by))
+        return x if by == 0 else self._once(("shift", x, by), lambda: self._pass(x, plus=Term(by, self._ones())))
+
+    def _ones(self) -> int:
+        return self._once(("ones",), lambda: self.step(1.0, 0))
 
     def add(self, x: int, term: Term) -> int:
         """X plus another signal."""
@@ -205,7 +208,7 @@ class Chain:
 
     def _recursion(self, recursion: Array, x: int, timing: Pass | None) -> int:
         places = self._places("a", _NOTHING) | self._places("b", feedback_taps(-recursion[1:]))
-        out = self._stage(kinds.FEEDBACK, timing, x=x, **places, rule=kinds.AS_IS)
+        out = self._stage(kinds.FEEDBACK, timing, x=x, **places)
         self.signals[out].look_back(places["n_b"])
         return out
 
@@ -219,15 +222,19 @@ class Chain:
     def decide(self, equalizer: Equalizer, x: int) -> int:
         """Decisions of an equaliser."""
         places = self._places("a", padded(equalizer.forward)) | self._places("b", feedback_taps(equalizer.feedback))
+        if equalizer.soft:
+            places |= {"soft": 1} | self._levels(equalizer.levels, equalizer.slopes, equalizer.offsets)
+        else:
+            places |= self._levels(equalizer.levels, equalizer.thresholds)
         self.signals[x].look_back(places["n_a"])
-        out = self._stage(kinds.FEEDBACK, x=x, lag=equalizer.lag, **places, **self._rule(equalizer))
+        out = self._stage(kinds.FEEDBACK, x=x, lag=equalizer.lag, **places)
         self.signals[out].look_back(places["n_b"])
         return out
 
     def round(self, x: int, levels: Array) -> int:
-        """X rounded to the nearest of sorted levels."""
-        data = np.concatenate([levels, (levels[1:] + levels[:-1]) / 2])
-        return self._stage(kinds.ROUND, x=x, levels=self._keep(data), n_levels=len(levels))
+        """X rounded to the nearest of sorted levels: decisions without memory."""
+        middles = (levels[1:] + levels[:-1]) / 2
+        return self.decide(Equalizer(_NOTHING, _NOTHING, levels, middles, _NOTHING, _NOTHING, soft=False, lag=0), x)
 
     def smooth(self, backward: Factors, lookahead: int, target: int, x: int, square: range) -> int:
         """Squared errors of x, filtered backward in time from `lookahead` samples ahead, against a target.
@@ -281,13 +288,9 @@ class Chain:
     def _places(self, name: str, values: Array) -> dict[str, Any]:
         return {name: self._keep(values), f"n_{name}": values.size}
 
-    def _rule(self, equalizer: Equalizer) -> dict[str, Any]:
-        levels, n = equalizer.levels, len(equalizer.levels)
-        if equalizer.soft:
-            data = np.concatenate([levels, equalizer.slopes, equalizer.offsets])
-            return {"rule": kinds.SOFT, "levels": self._keep(data), "n_levels": n}
-        data = np.concatenate([levels, equalizer.thresholds])
-        return {"rule": kinds.SIGN if n == 2 else kinds.NEAREST, "levels": self._keep(data), "n_levels": n}
+    def _levels(self, *numbers: Array) -> dict[str, int]:
+        """Levels, and what decides between them."""
+        return {"levels": self._keep(np.concatenate(numbers)), "n_levels": len(numbers[0])}
 
     # --- what runs --------------------------------------------------------------------------------
 

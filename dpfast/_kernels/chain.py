@@ -11,7 +11,7 @@ from dpfast._kernels import feedback, linear, random, tiles, transposition
 from dpfast._kernels import program as kinds
 from dpfast._kernels._jit import kernel, part
 from dpfast._kernels.denormals import flush, restore
-from dpfast._kernels.feedback import AsIs, Nearest, Sign, Soft
+from dpfast._kernels.feedback import Nearest, Soft
 from dpfast._kernels.program import Memory, Program, Records, Streams
 from dpfast._kernels.tiles import ROWS, Rows
 
@@ -57,7 +57,8 @@ def advance(program: Program, memory: Memory) -> None:
         if signal.length > 0:
             memory.now[i] += program.chunk
             if memory.now[i] == signal.row + signal.length:
-                tiles.copy(memory.rows, memory.now[i] - signal.history, signal.row - signal.history, signal.history)
+                past = memory.now[i] - signal.history
+                tiles.copy(memory.rows, past, 1, signal.row - signal.history, signal.history)
                 memory.now[i] = signal.row
 
 
@@ -91,14 +92,10 @@ def decide(c: Array, stage: Records, rows: Rows, x: int, out: int, n: int) -> No
     """Recursions and decisions."""
     n_feedback = (stage.n_b - ROWS) // linear.TAPS
     taps = feedback.Feedback(stage.a, stage.n_a // linear.TAPS, stage.b, n_feedback)
-    if stage.rule == kinds.AS_IS:
-        feedback.run(c, taps, AsIs(0), rows, x, out, n)
-    elif stage.rule == kinds.SIGN:
-        feedback.run(c, taps, Sign(c, stage.levels), rows, x, out, n)
-    elif stage.rule == kinds.NEAREST:
-        feedback.run(c, taps, Nearest(c, stage.levels, stage.n_levels), rows, x, out, n)
-    else:
+    if stage.soft > 0:
         feedback.run(c, taps, Soft(c, stage.levels, stage.n_levels), rows, x, out, n)
+    else:
+        feedback.run(c, taps, Nearest(c, stage.levels, stage.n_levels), rows, x, out, n)
 
 
 @part
@@ -134,19 +131,14 @@ def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams
         early = min(n, max(0, stage.start - time))
         tiles.fill(rows, out, early, 0.0)
         tiles.fill(rows, out + early, n - early, stage.scale)
-    elif stage.kind == kinds.SHIFT:
-        tiles.shift(rows, x, stage.scale, out, n)
     elif stage.kind == kinds.FILTER:
         run_filter(program, stage, memory, x, out, time, n)
     elif stage.kind == kinds.FEEDBACK:
         early = min(n, max(0, stage.lag - time))
         tiles.fill(rows, out, early, 0.0)
         decide(program.coefficients, stage, rows, x + early, out + early, n - early)
-    elif stage.kind == kinds.ROUND:
-        rule = Nearest(program.coefficients, stage.levels, stage.n_levels)
-        feedback.round_to_levels(rule, rows, x, out, n)
     elif stage.kind == kinds.REVERSE:
-        tiles.copy_reversed(rows, x - stage.lag, out, n)
+        tiles.copy(rows, x - stage.lag + n - 1, -1, out, n)
     else:
         tiles.fill(rows, program.first_state + stage.place, stage.n_a, 0.0)
 

@@ -25,8 +25,7 @@ Array = NDArray[Any]
 Words = NDArray[np.uint32]
 Records = Any
 
-READ, WRITE, TWO_LEVELS, MANY_LEVELS, NORMALS, STEP, SHIFT, FILTER, FEEDBACK, ROUND, REVERSE, CLEAR = range(12)
-AS_IS, SIGN, NEAREST, SOFT = range(4)  # rules
+READ, WRITE, TWO_LEVELS, MANY_LEVELS, NORMALS, STEP, FILTER, FEEDBACK, REVERSE, CLEAR = range(10)
 
 SIGNAL = np.dtype(
     [(name, np.int64) for name in ("row", "history", "length")], align=True
@@ -52,7 +51,7 @@ STAGE = np.dtype(
         ("n_a", np.int64),
         ("b", np.int64),
         ("n_b", np.int64),
-        ("rule", np.int64),
+        ("soft", np.int64),  # decisions: 1 for means, 0 for the nearest level
         ("levels", np.int64),  # where they begin
         ("n_levels", np.int64),
         ("total", np.int64),  # row of totals for squares, if any, and the times that count
