@@ -164,7 +164,7 @@ class Chain:
         if recursive:
             x = self._pass(x, taps, sections, lag=lag, minus=minus, timing=timing)
             x = result = self._recursion(factors.recursion, x, timing)
-            if plus or square:
+            if plus is not None or square is not None:
                 result = self._pass(x, plus=plus, square=square, timing=timing)
         else:
             x = result = self._pass(x, taps, sections, lag=lag, minus=minus, plus=plus, square=square, timing=timing)

@@ -70,13 +70,14 @@ def run_filter(program: Program, stage: Records, memory: Memory, x: int, out: in
     minus, plus = row_at(now, signals, stage.minus, back), row_at(now, signals, stage.plus, back) - stage.late
     state = program.first_state + stage.place
     part = linear.Part(stage.a, stage.n_a // linear.TAPS, stage.b, stage.n_b // linear.SECTION, state)
+    scale = float(stage.scale)  # without the compiler, a number of NumPy would make float64 of float32
     # sums of squares: tiles begin at the same times whatever the chunk, so that the sums are the same to the bit
     start, stop = min(n, max(0, stage.start - time)), min(n, max(0, stage.stop - time))
     first = min(stop, -(-start // ROWS) * ROWS)
     bounds = (0, start, first, max(first, stop // ROWS * ROWS), stop, n)
     for i in range(5):
         total = stage.total if 1 <= i <= 3 else len(memory.totals) - 1  # a row that nobody reads
-        added = linear.Added(plus, stage.n_plus, stage.generator, stage.n_noise, stage.scale)
+        added = linear.Added(plus, stage.n_plus, stage.generator, stage.n_noise, scale)
         terms = linear.Terms(minus, stage.n_minus, added, total, stage.n_squares)
         where = memory.words, memory.totals, memory.rows
         linear.run(program.coefficients, part, terms, *where, x - stage.lag, out, bounds[i], bounds[i + 1])

@@ -87,7 +87,7 @@ def store_run(array: Any, index: tuple[Any, ...], t: Any, value: Row) -> None:
 
 
 def _run(array: Any, index: tuple[Any, ...], t: int, n: int) -> Any:
-    run = array[(*index, slice(t, t + n))]
+    run = array[(*map(int, index), slice(t, t + n))]  # indexed by an array, if of no axes, it would be a copy
     return run if run.ndim == 1 else run[:, 0]
 
 

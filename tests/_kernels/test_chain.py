@@ -1,289 +1,295 @@
+"""What stages of a chain do, in every order and place, against NumPy and scipy on whole signals."""
+
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from chains import FACTORS, LANES, assert_close, noise, paths, scipys, unit_normals
+from equalizers import CASES, equalizer, twin
+from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy import signal, stats
 
-from dpfast import ARMA, Filter, IndependentLevels, MarkovChain
-from dpfast._kernels import chain, random
-from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
+from dpfast._kernels import builder
+from dpfast._kernels.builder import Chain, Term
+from dpfast._kernels.execute import execute
+from dpfast._kernels.random import INPUT, NOISE
 
-ALARM = 1e-6  # of a statistical test
-TARGET, PREFILTER = Filter([1.0, 0.5], [1.0, -0.8]), Filter([1.0, -0.2], [1.0, -0.6])
-MARKOV = MarkovChain([[0.8, 0.2], [0.4, 0.6]], levels=[0.0, 1.0])
-MEAN, NOISE_STD = 1 / 3, 0.7
-RECEIVERS = {
-    "lag 0": LinearReceiver(Filter([0.4, 0.1], [1, -0.7]), TARGET, MEAN, 0),
-    "lag 5": LinearReceiver(Filter([0.1, 0.2, 0.3, 0.2, 0.1], [1, -0.7]), TARGET, MEAN, 5),
-    "smoother": Smoother(Filter([0.5, 0.2], [1, -0.8]), Filter([0.6], [1, -0.5]), TARGET, MEAN),
-    **{
-        decision: DecisionFeedback(
-            forward=np.array([0.1, 0.2, 0.3, 0.2]),
-            feedback=np.array([0.3, -0.1]),
-            levels=np.array([0.0, 1.0]),
-            probabilities=np.array([2 / 3, 1 / 3]),
-            shrinkage=0.6,
-            error_variance=0.1,
-            decision=decision,
-            target=TARGET,
-            mean=MEAN,
-            lag=2,
-        )
-        for decision in ("soft", "sign")
-    },
+CHUNKS = [6, 48, 96, 240, 480]
+DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
+LONG = 700  # samples: beyond a chunk of any length
+
+
+def late(x, lag):
+    """X some samples late, zero before."""
+    return np.pad(x, [(0, 0), (lag, 0)])[:, : x.shape[1]]
+
+
+def totals(chain, n_streams, n_samples, **options):
+    return execute(chain, n_streams, n_samples, **options).totals.T
+
+
+def sum_of_squares(x, window):
+    return np.sum(x[:, window.start : window.stop] ** 2, axis=1)
+
+
+# --- any chain ------------------------------------------------------------------------------------
+
+NUMBER = st.integers(0, 9)  # of a signal, counted on from the first
+LAG = st.sampled_from([0, 1, 5, 6, 47, 48, 49, 100])
+STEP = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(sorted(FACTORS)),
+        "x": NUMBER,
+        "lag": LAG,
+        "by": st.sampled_from([0.0, -1.5]),
+        "minus": st.none() | NUMBER,
+        "plus": st.none() | st.tuples(st.floats(-2, 2), NUMBER, LAG),
+        "window": st.none() | st.tuples(st.integers(0, 150), st.integers(0, 150)),
+    }
+)
+
+
+def step(name, x=0, lag=0, by=0.0, minus=None, plus=None, window=None):
+    return {"name": name, "x": x, "lag": lag, "by": by, "minus": minus, "plus": plus, "window": window}
+
+
+def build(chain, steps, x):
+    """Signals of a chain that reads x, what they must be, and what the totals must be."""
+    signals, values, squares = [chain.read()], [x], []
+    for each in steps:
+        i, j, k = (n and n % len(signals) for n in (each["x"], each["minus"], each["plus"] and each["plus"][1]))
+        factors, options, y = FACTORS[each["name"]], {"lag": each["lag"]}, late(values[i] + each["by"], each["lag"])
+        if j is not None:
+            options["minus"], y = signals[j], y - values[j]
+        y = scipys(factors, y)
+        if k is not None:
+            scale, _, lag = each["plus"]
+            options["plus"], y = Term(scale, signals[k], lag), y + scale * late(values[k], lag)
+        if each["window"] is not None:
+            options["square"] = range(*sorted(min(t, x.shape[1]) for t in each["window"]))
+            squares.append(sum_of_squares(y, options["square"]))
+        made = chain.filter(factors, chain.shift(signals[i], each["by"]), **options)
+        if each["window"] is None:
+            signals.append(made)
+            values.append(y)
+    return signals, values, squares
+
+
+@DTYPES
+@given(steps=st.lists(STEP, min_size=1, max_size=5), n=st.integers(1, 120))
+@example(
+    steps=[
+        step("all", lag=100),
+        step("comb", 1, 48, minus=0),
+        step("Wiener", 1, 5, plus=(0.5, 2, 49)),
+        step("comb", 3, 1, -1.5, 2, (1.0, 0, 6), (7, 110)),
+        step("nine taps", 1, 6, minus=3, window=(48, 49)),
+    ],
+    n=113,
+)
+def test_any_chain_is_what_numpy_makes_of_whole_signals(dtype, steps, n):
+    x, results = noise(3, n).astype(dtype), []
+    for length in (6, 48):
+        chain = Chain(dtype, length)
+        signals, values, squares = build(chain, steps, x.astype(float))
+        found = paths(chain, signals, *x.shape, x=x)
+        sums = totals(chain, *x.shape, x=x, out=np.empty_like(found))
+        for y, expected in zip(found, values, strict=True):
+            assert_close(y, expected)
+        for y, expected in zip(sums, squares, strict=True):
+            assert_close(y.astype(dtype), expected)
+        results.append([found, sums])
+    for first, second in zip(*results, strict=True):
+        assert np.array_equal(first, second)
+
+
+# --- chunks, lanes, bundles -----------------------------------------------------------------------
+
+
+def everything(dtype, length):
+    """A chain with a stage of every kind but those of a smoother."""
+    chain = Chain(dtype, length)
+    x = chain.read()
+    v = chain.filter(FACTORS["Wiener"], chain.shift(x, -0.25), plus=Term(0.5))
+    w = chain.filter(FACTORS["all"], v, lag=7, plus=Term(-0.5, chain.normals(INPUT), 50))
+    rounded = chain.round(chain.add(w, Term(1.0, chain.step(0.1, 61))), np.array([-1.0, 0.0, 0.5]))
+    decisions = [chain.decide(equalizer(*case, lag), v) for case, lag in zip(CASES, range(0, 130, 14), strict=False)]
+    signals = [v, w, rounded, *decisions]
+    for lag, signal in enumerate(signals):
+        chain.filter(FACTORS["Wiener"], v, minus=signal, lag=lag, square=range(5 * lag, 100 + 37 * lag))
+    return chain, signals
+
+
+def bits(dtype, length, x, **options):
+    chain, signals = everything(dtype, length)
+    for number in signals:
+        chain.write(number)
+    out = np.empty((len(signals), *x.shape), dtype)
+    return out, execute(chain, *x.shape, x=x, out=out, seed=4, **options).totals
+
+
+@pytest.mark.slow_nojit
+@DTYPES
+@pytest.mark.parametrize("length", CHUNKS)
+def test_chunks_of_any_length_give_the_same_bits(dtype, length):
+    x = noise(3, LONG).astype(dtype)
+    for found, expected in zip(bits(dtype, length, x), bits(dtype, builder.CHUNK, x), strict=True):
+        assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("n", [1, 47, 48, 49, 97])
+def test_samples_do_not_depend_on_how_many_follow(n):
+    x = noise(2, 97)
+    assert np.array_equal(bits(np.float64, 48, x[:, :n])[0], bits(np.float64, 48, x)[0][:, :, :n])
+
+
+@pytest.mark.parametrize("n_streams", [1, LANES - 1, LANES, LANES + 1, 3 * LANES + 1])
+def test_a_stream_depends_on_its_number_and_not_on_its_lane(n_streams):
+    x = noise(n_streams, 20)
+    out, sums = bits(np.float64, 48, x)
+    for i in {0, n_streams // 2, n_streams - 1}:
+        alone, sum_alone = bits(np.float64, 48, x[i : i + 1], first=i)
+        assert np.array_equal(alone[:, 0], out[:, i])
+        assert np.array_equal(sum_alone[0], sums[i])
+
+
+def test_a_bundle_leaves_nothing_to_the_next():
+    """The first is loud, the second silent."""
+    chain = Chain(chunk=48)
+    x = chain.read()
+    y = chain.filter(FACTORS["all"], x, lag=100)
+    z = chain.filter(FACTORS["taps beyond a chunk"], x, plus=Term(1.0, y, 60))
+    chain.filter(FACTORS["Wiener"], z, minus=y, square=range(500))
+    chain.write(z)
+    u, out = np.zeros((LANES + 1, 70)), np.empty((1, LANES + 1, 70))
+    u[:LANES] = 1e9
+    sums = execute(chain, *u.shape, x=u, out=out, n_threads=1).totals
+    assert np.abs(out[0, :LANES]).max() > 1
+    assert not out[0, LANES].any()
+    assert not sums[LANES].any()
+
+
+# --- one kind of stage after the other ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", [0, 1, 47, 48, 60, 200])
+def test_a_step_is_zero_and_then_constant(start):
+    chain = Chain(chunk=48)
+    (found,) = paths(chain, [chain.step(-2.5, start)], 2, 100)
+    assert (found == np.where(np.arange(100) < start, 0, -2.5)).all()
+
+
+def test_a_shift_by_nothing_is_the_signal_itself():
+    chain = Chain()
+    x = chain.read()
+    assert chain.shift(x, 0.0) == x
+    assert len(chain.stages) == 1
+
+
+@pytest.mark.parametrize("name", ["identity", "comb"])
+def test_rounding_goes_to_the_nearest_level_and_leaves_the_signal_as_it_is(name):
+    """A recursion goes on from what it was."""
+    levels, u = np.array([-1.0, 0.25, 3.0]), noise(2, 100)
+    chain = Chain(chunk=48)
+    x = chain.filter(FACTORS[name], chain.read())
+    plain, rounded = paths(chain, [x, chain.round(x, levels)], *u.shape, x=u)
+    assert_close(plain, scipys(FACTORS[name], u))
+    nearest = reference.nearest(levels)
+    assert rounded.ravel().tolist() == [nearest(value) for value in plain.ravel()]
+
+
+@pytest.mark.parametrize("purpose", [INPUT, NOISE])
+def test_noise_is_that_of_its_purpose(purpose):
+    normals = unit_normals(5, 3, 100, purpose)
+    chain = Chain(chunk=48)
+    x = chain.read()
+    found = paths(
+        chain, [chain.filter(FACTORS["Wiener"], x, plus=Term(0.7, None, 0, purpose))], 3, 100, x=noise(3, 100), seed=5
+    )
+    assert_close(found[0], scipys(FACTORS["Wiener"], noise(3, 100)) + 0.7 * normals)
+    assert not np.array_equal(normals, unit_normals(5, 3, 100, NOISE if purpose == INPUT else INPUT))
+
+
+def test_noise_of_its_own_and_as_a_signal_give_the_same_bits():
+    """A mechanism alone, and in company."""
+    results = []
+    for own in (True, False):
+        chain = Chain(chunk=48)
+        x = chain.read()
+        term = Term(0.7, None if own else chain.normals(NOISE))
+        results.append(paths(chain, [chain.filter(FACTORS["section"], x, plus=term)], 3, 100, x=noise(3, 100), seed=5))
+    assert np.array_equal(*results)
+
+
+@pytest.mark.parametrize(("alphabet", "decision"), CASES)
+@pytest.mark.parametrize("lag", [0, 3, 48, 50, 100])
+def test_decisions_over_several_chunks_are_those_of_the_twin(alphabet, decision, lag):
+    v, forward, taps = noise(2, 120), 0.3 * noise(50, seed=1) * 0.9 ** np.arange(50), 0.1 * noise(20, seed=2)
+    chain = Chain(chunk=48)
+    x = chain.read()
+    found = paths(chain, [chain.decide(equalizer(alphabet, decision, lag, forward, taps), x)], *v.shape, x=v)[0]
+    assert_close(found, twin(alphabet, decision, lag, v, forward, taps))
+
+
+# --- smoothers ------------------------------------------------------------------------------------
+
+BACKWARD = {  # factors, and a lookahead after which they have decayed to nothing
+    "identity": ("identity", 0),
+    "identity, seen from afar": ("identity", 20),
+    "gain": ("gain", 0),
+    "FIR": ("nine taps", 8),
+    "section": ("section", 75),
+    "Wiener": ("Wiener", 95),
+    "recursion": ("recursion", 350),
+    "comb": ("comb", 1100),
 }
-SOURCES = {
-    "Markov": MarkovChain([[0.7, 0.3, 0], [0.1, 0.6, 0.3], [0.25, 0.25, 0.5]], levels=[2.0, -1.0, 0.5]),
-    "independent": IndependentLevels([1.0, 0.0, 5.0], [0.2, 0.7, 0.1]),
-    "white": ARMA([2.0], mean=1.0),
-    "ARMA": ARMA([1.0, 0.4], [1.0, -0.9, 0.5], mean=-2.0),
-    "rounded": ARMA([0.3], [1.0, -0.5], levels=[-1.0, 0.0, 1.0]),
-}
 
 
-def factors(x):
-    return x.factors
+def smoothed(name, x):
+    """Backward in time over the whole, with nothing behind its end."""
+    return scipys(FACTORS[name], x[:, ::-1])[:, ::-1]
 
 
-def noise(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape)
+@pytest.fixture
+def short_blocks(monkeypatch):
+    monkeypatch.setattr(builder, "SMOOTHER_ROWS", 48)
 
 
-def in_chunks(run, x, cuts):
-    parts = [part.copy() for part in np.split(x, sorted(cuts), axis=1)]
-    for part in parts:
-        run(part)
-    return np.concatenate(parts, axis=1)
-
-
-# --- sources --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", SOURCES)
-@given(cuts=st.lists(st.integers(0, 15), max_size=5))
-@settings(max_examples=15)
-def test_a_source_in_even_chunks_equals_the_whole_to_the_bit(name, cuts):
-    source, whole = SOURCES[name].compiled(), np.empty((2, 31))
-    source.start(1, 0, 2).draw(whole)
-    assert np.array_equal(in_chunks(source.start(1, 0, 2).draw, np.empty((2, 31)), [2 * cut for cut in cuts]), whole)
-
-
-@pytest.mark.parametrize("name", SOURCES)
-def test_a_stream_depends_on_seed_and_number_alone(name):
-    source, whole, part = SOURCES[name].compiled(), np.empty((9, 40)), np.empty((2, 40))
-    source.start(1, 0, 9).draw(whole)
-    source.start(1, 5, 2).draw(part)
-    assert np.array_equal(part, whole[5:7])
-    assert len(np.unique(whole, axis=0)) == 9
-    source.start(2, 5, 2).draw(part)
-    assert not np.array_equal(part, whole[5:7])
-
-
-@pytest.mark.parametrize("name", SOURCES)
-@pytest.mark.parametrize("shape", [(0, 5), (3, 0)])
-def test_sources_of_nothing(name, shape):
-    out = np.empty(shape)
-    SOURCES[name].compiled().start(1, 0, shape[0]).draw(out)
-    assert out.shape == shape
-
-
-def test_a_gaussian_source_is_its_state_and_then_white_noise_through_the_filter():
-    taps = [1.0, 0.5, -2.0]
-    source = chain.GaussianSource(factors(Filter(taps)), np.array([[3.0, 1.0], [0.0, 2.0]]), 10.0, None)
-    out = np.empty((2, 20))
-    source.start(4, 0, 2).draw(out)
-    for i in range(2):
-        first, second, *w = reference.normals(4, i, random.INPUT, 22)
-        newest, oldest = 3 * first, first + 2 * second  # the state: past inputs
-        expected = 10 + reference.fir(taps, [oldest, newest, *w])[2:]
-        np.testing.assert_allclose(out[i], expected, rtol=1e-12)
-
-
-def test_samples_are_rounded_to_the_nearest_level():
-    exact, rounded = np.empty((3, 200)), np.empty((3, 200))
-    ARMA([0.3], [1.0, -0.5]).compiled().start(1, 0, 3).draw(exact)
-    SOURCES["rounded"].compiled().start(1, 0, 3).draw(rounded)
-    nearest = reference.nearest([-1.0, 0.0, 1.0])
-    assert rounded.ravel().tolist() == [nearest(x) for x in exact.ravel()]
+@pytest.mark.parametrize("name", BACKWARD)
+@pytest.mark.parametrize("window", [range(1), range(30, 131), range(47, 97)], ids=str)
+def test_a_smoother_runs_backward_in_time(short_blocks, name, window):
+    factors, lookahead = BACKWARD[name]
+    chain, u = Chain(chunk=48), noise(3, 2400)
+    x = chain.read()
+    v, y = chain.filter(FACTORS["section"], x), chain.shift(x, 1.0)
+    block = chain.smooth(FACTORS[factors], lookahead, y, v, window)
+    n = -(-(window.stop + lookahead) // block) * block
+    expected = sum_of_squares(u + 1 - smoothed(factors, scipys(FACTORS["section"], u)), window)
+    np.testing.assert_allclose(totals(chain, 3, n, x=u[:, :n])[0], expected, rtol=1e-11)
+    assert block >= 2 * lookahead
+    assert block % 48 == 0
 
 
 @pytest.mark.slow_nojit
-def test_a_gaussian_source_is_stationary_from_the_first_sample():
-    n, out = 100_000, np.empty((100_000, 4))
-    SOURCES["ARMA"].compiled().start(7, 0, n).draw(out)
-    impulse = signal.lfilter([1.0, 0.4], [1.0, -0.9, 0.5], np.eye(1, 300)[0])
-    r = np.array([impulse[k:] @ impulse[: len(impulse) - k] for k in range(4)])
-    x = out + 2.0
-    for s in range(4):
-        assert abs(x[:, s].mean()) < stats.norm.isf(ALARM / 40) * np.sqrt(r[0] / n)
-        for t in range(s, 4):
-            spread = np.sqrt((r[0] ** 2 + r[t - s] ** 2) / n)  # of a product of two Gaussians
-            assert abs(np.mean(x[:, s] * x[:, t]) - r[t - s]) < stats.norm.isf(ALARM / 40) * spread
+@DTYPES
+@pytest.mark.parametrize("length", CHUNKS)
+def test_chunks_leave_no_trace_in_a_smoother(dtype, length):
+    def squares(length):
+        chain = Chain(dtype, length)
+        x = chain.read()
+        for name in ("FIR", "Wiener", "recursion", "comb"):
+            chain.smooth(FACTORS[BACKWARD[name][0]], BACKWARD[name][1], x, chain.shift(x, 0.5), range(100, 900))
+        return totals(chain, 3, 7680, x=noise(3, 7680).astype(dtype))
+
+    assert np.array_equal(squares(length), squares(480))
 
 
-@pytest.mark.slow_nojit
-def test_levels_have_the_autocovariances_of_the_chain():
-    n, out, model = 200_000, np.empty((200_000, 6)), SOURCES["Markov"]
-    model.compiled().start(8, 0, n).draw(out)
-    x = out - model.mean
-    for k, r in enumerate(reference.markov_autocovariances(model.transition, [2.0, -1.0, 0.5], 6)):
-        product = x[:, 0] * x[:, k]
-        assert abs(product.mean() - r) < stats.norm.isf(ALARM / 12) * product.std() / np.sqrt(n)
-
-
-def test_the_noise_is_that_of_the_twin_and_not_the_input():
-    stage, x = chain.Noise(6, 2, 2), np.empty((2, 10))
-    stage.run(x)
-    np.testing.assert_allclose(x, [reference.normals(6, i, random.NOISE, 10) for i in (2, 3)], rtol=1e-12)
-
-
-# --- stages ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("state", [None, np.array([[1.0], [2.0]])])
-def test_a_linear_stage_starts_from_its_state(state):
-    stage, x = chain.Linear(factors(Filter([0.0, 1.0])), 2, state), np.ones((2, 3))
-    stage.run(x)
-    assert x.tolist() == ([[0, 1, 1], [0, 1, 1]] if state is None else [[1, 1, 1], [2, 1, 1]])
-
-
-def test_backward_runs_from_the_last_sample_to_the_first():
-    x = noise(2, 30)
-    expected = [reference.direct_form([1.0, 0.3], [1.0, -0.7], row[::-1])[::-1] for row in x]
-    np.testing.assert_allclose(chain.backward(factors(Filter([1, 0.3], [1, -0.7])), x), expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("delay", [0, 3, 40])
-@pytest.mark.parametrize("level", [0.0, -2.0])
-@given(cuts=st.lists(st.integers(0, 20), max_size=5))
-@settings(max_examples=10)
-def test_an_offset_is_a_delayed_step_through_the_target(delay, level, cuts):
-    offset = chain.Offset(factors(TARGET), level, delay)
-    expected = reference.step(TARGET.b, TARGET.a, level, delay, 20)
-    np.testing.assert_allclose(in_chunks(offset.add, np.zeros((2, 20)), cuts), [expected] * 2, rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["lag 0", "lag 5", "soft", "sign"])
-@given(cuts=st.lists(st.integers(0, 40), max_size=6))
-@settings(max_examples=10)
-def test_a_receiver_in_chunks_equals_the_whole_to_the_bit(name, cuts):
-    receiver, v = RECEIVERS[name], noise(3, 40)
-    assert np.array_equal(in_chunks(receiver.compiled().start(3).run, v, cuts), receiver.estimate(v)[0])
-
-
-def test_a_smoother_in_chunks_equals_the_whole_later():
-    receiver, v = RECEIVERS["smoother"], noise(1, 5000)
-    compiled = receiver.compiled()
-    found = in_chunks(compiled.start(1).run, v, [1, 100, 2500, 2500, 4901])
-    assert compiled.delay == compiled.lookahead + compiled.block
-    assert not found[:, : compiled.delay].any()
-    expected = receiver.estimate(v)[0][:, : 5000 - compiled.delay]
-    np.testing.assert_allclose(found[:, compiled.delay :], expected, atol=1e-10)
-
-
-@pytest.mark.slow_nojit
-@given(cuts=st.lists(st.integers(0, 9000), max_size=12))
-def test_chunks_leave_no_trace_in_a_smoother(cuts):
-    compiled, v = RECEIVERS["smoother"].compiled(), noise(2, 9000)
-    whole = in_chunks(compiled.start(2).run, v, [])
-    assert np.array_equal(in_chunks(compiled.start(2).run, v, cuts), whole)
-
-
-@pytest.mark.slow_nojit
-def test_a_long_smoother_looks_ahead_as_far_as_it_must():
-    receiver, v = Smoother(Filter([1], [1, -0.995]), Filter([1], [1, -0.999]), TARGET, 1.0), noise(2, 300_000)
-    compiled = receiver.compiled()
-    assert compiled.block == 2 * compiled.lookahead > chain.CHUNK
-    found = in_chunks(compiled.start(2).run, v, range(0, 300_000, 2048))[:, compiled.delay :]
-    expected = receiver.estimate(v)[0][:, : found.shape[1]]
-    np.testing.assert_allclose(found, expected, atol=1e-10 * np.abs(expected).max())
-
-
-# --- the chain ------------------------------------------------------------------------------------
-
-
-def study(names, burn_in=20, n_samples=150, targets=(TARGET,)):
-    links = [
-        chain.Link(i % len(targets), MEAN, factors(PREFILTER), NOISE_STD, RECEIVERS[name].compiled())
-        for i, name in enumerate(names)
-    ]
-    return chain.Study(MARKOV.compiled(), tuple(map(factors, targets)), tuple(links), burn_in, n_samples)
-
-
-def squared_errors(*arguments):
-    lengths = []
-    errors = chain.squared_errors(*arguments, lengths.append)
-    assert lengths
-    assert min(lengths) > 0
-    return errors
-
-
-def naive_receiver(name):
-    receiver = RECEIVERS[name]
-
-    def offset(n):
-        return reference.step(TARGET.b, TARGET.a, MEAN, receiver.lag or 0, n)
-
-    def linear(v):
-        return reference.direct_form(receiver.filter.b, receiver.filter.a, v) + offset(len(v))
-
-    def smoother(v):
-        middle = reference.direct_form(receiver.forward.b, receiver.forward.a, v)
-        return reference.direct_form(receiver.backward.b, receiver.backward.a, middle[::-1])[::-1] + offset(len(v))
-
-    def feedback(v):
-        centred, e = [-MEAN, 1 - MEAN], receiver
-        soft = reference.posterior_mean(centred, e.probabilities, e.error_variance / e.shrinkage)
-        decide = soft if name == "soft" else reference.sign(centred)
-        decisions = reference.decision_feedback(e.forward, e.feedback, e.shrinkage, decide, e.lag, v)
-        return reference.direct_form(TARGET.b, TARGET.a, decisions) + offset(len(v))
-
-    return {LinearReceiver: linear, Smoother: smoother, DecisionFeedback: feedback}[type(receiver)]
-
-
-def naive_errors(name, seed, streams, burn_in, n_samples):
-    n = burn_in + n_samples + 100  # what a smoother looks ahead
-    words = [reference.xoshiro128pp(reference.generator_state(seed, i, random.INPUT), n) for i in streams]
-    u = [reference.markov_path([2 / 3, 1 / 3], MARKOV.transition, [0.0, 1.0], reference.uniforms(row)) for row in words]
-    w = [reference.normals(seed, i, random.NOISE, n) for i in streams]
-    target, prefilter = (TARGET.b, TARGET.a), (PREFILTER.b, PREFILTER.a)
-    lag, receive = RECEIVERS[name].lag or 0, naive_receiver(name)
-    return reference.monte_carlo_mse(u, w, MEAN, target, prefilter, NOISE_STD, receive, lag, burn_in, n_samples)
-
-
-@pytest.mark.parametrize("name", RECEIVERS)
-@pytest.mark.parametrize(("burn_in", "n_samples"), [(0, 1), (20, 150), (64, 64)])
-def test_squared_errors_equal_a_naive_loop(monkeypatch, name, burn_in, n_samples):
-    monkeypatch.setattr(chain, "CHUNK", 64)
-    found = squared_errors(study([name], burn_in, n_samples), 3, 4, 2)
-    np.testing.assert_allclose(found, [naive_errors(name, 3, (4, 5), burn_in, n_samples)], rtol=1e-10)
-
-
-def test_mechanisms_do_not_disturb_each_other(monkeypatch):
-    monkeypatch.setattr(chain, "CHUNK", 64)
-    alone = [squared_errors(study([name]), 3, 0, 3)[0] for name in RECEIVERS]
-    assert np.array_equal(squared_errors(study(list(RECEIVERS)), 3, 0, 3), alone)
-
-
-@pytest.mark.parametrize("name", ["lag 0", "lag 5", "soft"])
-def test_the_length_of_chunks_leaves_no_trace(monkeypatch, name):
-    expected = squared_errors(study([name]), 3, 0, 2)
-    monkeypatch.setattr(chain, "CHUNK", 6)
-    assert np.array_equal(squared_errors(study([name]), 3, 0, 2), expected)
-
-
-def test_streams_in_blocks_equal_all_streams(monkeypatch):
-    monkeypatch.setattr(chain, "CHUNK", 64)
-    names = list(RECEIVERS)
-    parts = [squared_errors(study(names), 3, first, count) for first, count in ((0, 2), (2, 1), (3, 2))]
-    assert np.array_equal(np.concatenate(parts, axis=1), squared_errors(study(names), 3, 0, 5))
-
-
-def test_each_mechanism_is_held_against_its_own_target(monkeypatch):
-    monkeypatch.setattr(chain, "CHUNK", 64)
-    silent = Filter([0.0])
-    both = squared_errors(study(["lag 0", "lag 0"], targets=(TARGET, silent)), 3, 0, 2)
-    assert np.array_equal(both[0], squared_errors(study(["lag 0"]), 3, 0, 2)[0])
-    assert np.array_equal(both[1], squared_errors(study(["lag 0"], targets=(silent,)), 3, 0, 2)[0])
-    assert (both[0] != both[1]).all()
+def test_smoothers_of_different_length_share_their_signals(short_blocks):
+    x, window = noise(2, 1536), range(5, 400)
+    together = Chain(chunk=48)
+    read = together.read()
+    for name in ("FIR", "recursion", "section"):
+        together.smooth(FACTORS[BACKWARD[name][0]], BACKWARD[name][1], read, read, window)
+    found = totals(together, 2, 1536, x=x)
+    for sums, name in zip(found, ("FIR", "recursion", "section"), strict=True):
+        expected = sum_of_squares(x - smoothed(BACKWARD[name][0], x), window)
+        np.testing.assert_allclose(sums, expected, rtol=1e-11)

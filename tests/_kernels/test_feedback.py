@@ -1,130 +1,213 @@
 import numpy as np
 import pytest
-import reference
-from hypothesis import given
+from chains import assert_close, noise, paths
+from equalizers import ALPHABETS, CASES, ERROR, SHRINKAGE, decider, equalizer, twin
+from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy import signal
 
 from dpfast._kernels import feedback
-from dpfast._kernels.chain import FeedbackReceiver, FeedbackStage
-from dpfast._kernels.feedback import Equalizer
-from dpfast._kernels.linear import Factors
+from dpfast._kernels.builder import Chain
+from dpfast._kernels.feedback import AsIs, Feedback, Nearest, Sign, Soft
+from dpfast._kernels.linear import TAPS
+from dpfast._kernels.simd import lanes
+from dpfast._kernels.tiles import ROWS
 
-IDENTITY = Factors(np.ones(1), np.empty((0, 6)), np.ones(1))
-FORWARD, FEEDBACK = np.array([0.4, 0.3, -0.1, 0.05]), np.array([0.35, -0.2, 0.1])
-SHRINKAGE, ERROR = 0.8, 0.3
-ALPHABETS = {
-    "two": ([-0.5, 0.5], [0.5, 0.5]),
-    "asymmetric": ([-0.2, 1.0], [0.9, 0.1]),
-    "four": ([-1.0, -0.5, 0.25, 2.0], [0.1, 0.4, 0.3, 0.2]),
-    "unused": ([-1.0, 0.0, 1.0], [0.5, 0.0, 0.5]),
-}
+PAST = 80  # rows
+DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 
 
-def equalizer(alphabet, decision, lag=0, forward=FORWARD, taps=FEEDBACK):
-    levels, probabilities = map(np.array, ALPHABETS[alphabet])
-    with np.errstate(divide="ignore"):
-        offsets = np.log(probabilities) - SHRINKAGE * levels**2 / (2 * ERROR)
-    thresholds = SHRINKAGE * (levels[1:] + levels[:-1]) / 2
-    return Equalizer(forward, taps, levels, thresholds, levels / ERROR, offsets, decision == "soft", lag)
+def soft(levels, slopes, offsets, dtype=np.float64):
+    return Soft(np.concatenate([[7.0], levels, slopes, offsets]).astype(dtype), 1, len(levels))
 
 
-def decider(alphabet, decision):
-    levels, probabilities = ALPHABETS[alphabet]
-    if decision == "sign":
-        return reference.sign(levels)
-    if decision == "nearest":
-        return reference.nearest(levels)
-    # u~ = shrinkage u + error of variance shrinkage · ERROR; divided by the shrinkage
-    return reference.posterior_mean(levels, probabilities, ERROR / SHRINKAGE)
+def hard(levels, thresholds, dtype=np.float64):
+    c = np.concatenate([[7.0], levels, thresholds]).astype(dtype)
+    return Sign(c, 1) if len(levels) == 2 else Nearest(c, 1, len(levels))
 
 
-def decide(equalizer, v, level=0.0):
-    x = v.copy()
-    FeedbackStage(FeedbackReceiver(equalizer, IDENTITY, level), len(v)).decide(x)
-    return x
+def rule(alphabet, decision, dtype=np.float64):
+    e = equalizer(alphabet, decision)
+    if decision == "soft":
+        return soft(e.levels, e.slopes, e.offsets, dtype)
+    return hard(e.levels, e.thresholds, dtype)
 
 
-def signal(n_streams, n_samples, seed=0):
-    return np.random.default_rng(seed).normal(size=(n_streams, n_samples))
+def of_values(rule, values, dtype=np.float64):
+    """What a rule makes of numbers, each in a row of its own."""
+    n = len(values)
+    x = np.zeros((2 * n, lanes(dtype)), dtype)
+    x[:n] = np.reshape(values, (n, 1))
+    feedback.round_to_levels(rule, x, 0, n, n)
+    assert (x[n:] == x[n:, :1]).all()
+    return x[n:, 0]
 
 
-CASES = [
-    (alphabet, decision)
-    for alphabet in ALPHABETS
-    for decision in ("sign", "nearest", "soft")
-    if (len(ALPHABETS[alphabet][0]) == 2 or decision != "sign") and (alphabet, decision) != ("unused", "nearest")
-]
+def run(rule, x, forward=(), taps=(), cuts=()):
+    """The loop on x (streams, time), as many streams as lanes, one part after the other."""
+    n = x.shape[1]
+    rows = np.zeros((2 * (PAST + n + ROWS - 1), x.shape[0]), x.dtype)
+    first, out = PAST, 2 * PAST + n + ROWS - 1
+    rows[first : first + n] = x.T
+    forward = np.pad(forward, (0, -len(forward) % TAPS))
+    n_feedback = -(-max(0, len(taps) + 1 - ROWS) // TAPS)
+    back = np.zeros(ROWS + n_feedback * TAPS)
+    back[1 : 1 + len(taps)] = taps
+    c = np.concatenate([[7.0], forward, back]).astype(x.dtype)
+    places = Feedback(1, len(forward) // TAPS, 1 + len(forward), n_feedback)
+    ends = [*sorted(cuts), n]
+    for start, stop in zip([0, *ends], ends, strict=False):
+        feedback.run(c, places, rule, rows, first + start, out + start, stop - start)
+    return rows[out : out + n].T.copy()
+
+
+# --- the loop -------------------------------------------------------------------------------------
+
+
+@DTYPES
+@pytest.mark.parametrize("n_poles", [1, 4, 5, 6, 13, 40])
+def test_without_decisions_it_is_a_recursion(n_poles, dtype):
+    roots = 0.9 * np.exp(2j * np.pi * (np.arange(n_poles) + 0.5) / n_poles)
+    a, x = np.poly(roots).real, noise(lanes(dtype), 70).astype(dtype)
+    assert_close(run(AsIs(0), x, taps=-a[1:]), signal.lfilter([1.0], a, x))
+    assert_close(run(AsIs(0), x, [0.5, 0.0, 0.2], -a[1:]), signal.lfilter([0.5, 0.0, 0.2], a, x))
+
+
+@pytest.mark.parametrize(("alphabet", "decision"), CASES)
+@given(cuts=st.lists(st.integers(0, 40), max_size=6))
+def test_parts_give_the_bits_of_the_whole(alphabet, decision, cuts):
+    x, forward, taps = noise(lanes(np.float64), 40), 0.5 * noise(9, seed=1), 0.1 * noise(17, seed=2)
+    whole = run(rule(alphabet, decision), x, forward, taps)
+    assert np.array_equal(run(rule(alphabet, decision), x, forward, taps, cuts), whole)
+
+
+def decide(e, v):
+    """Decisions of an equaliser in a chain that reads v (streams, time)."""
+    chain = Chain(v.dtype)
+    return paths(chain, [chain.decide(e, chain.read())], *v.shape, x=v)[0]
 
 
 @pytest.mark.parametrize(("alphabet", "decision"), CASES)
 @pytest.mark.parametrize("lag", range(8))
 def test_decisions_are_those_of_the_twin(alphabet, decision, lag):
-    v = signal(2, 60, seed=lag)
-    twin = decider(alphabet, decision)
-    expected = [reference.decision_feedback(FORWARD, FEEDBACK, SHRINKAGE, twin, lag, row) for row in v]
-    np.testing.assert_allclose(decide(equalizer(alphabet, decision, lag), v), expected, rtol=1e-11, atol=1e-12)
+    v = noise(2, 40, seed=lag)
+    assert_close(decide(equalizer(alphabet, decision, lag), v), twin(alphabet, decision, lag, v))
 
 
-@pytest.mark.parametrize("decision", ["nearest", "soft"])
-@pytest.mark.parametrize(("n_forward", "n_feedback"), [(1, 0), (1, 3), (4, 0), (4, 1), (64, 16)])
+@pytest.mark.parametrize("decision", ["hard", "soft"])
+@pytest.mark.parametrize(
+    ("n_forward", "n_feedback"), [(1, 0), (1, 3), (8, 0), (9, 1), (4, 4), (4, 5), (4, 6), (4, 13), (4, 14), (64, 16)]
+)
 def test_any_number_of_taps(decision, n_forward, n_feedback):
-    forward, taps = signal(1, n_forward, seed=1)[0] / n_forward, 0.1 * signal(1, n_feedback, seed=2)[0]
-    v, twin = signal(2, 90, seed=3), decider("four", decision)
-    expected = [reference.decision_feedback(forward, taps, SHRINKAGE, twin, 2, row) for row in v]
+    forward, taps = noise(n_forward, seed=1) / n_forward, 0.1 * noise(n_feedback, seed=2)
+    v = noise(2, 70, seed=3)
     found = decide(equalizer("four", decision, 2, forward, taps), v)
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-11)
+    assert_close(found, twin("four", decision, 2, v, forward, taps))
 
 
-@pytest.mark.parametrize("decision", ["nearest", "soft"])
-@pytest.mark.parametrize("lag", [0, 3, 30])
-@given(cuts=st.lists(st.integers(0, 25), max_size=6))
-def test_chunks_equal_the_whole_to_the_bit(decision, lag, cuts):
-    receiver = FeedbackReceiver(equalizer("four", decision, lag), IDENTITY, 0.75)
-    stage, v = FeedbackStage(receiver, 2), signal(2, 25)
-    parts = [part.copy() for part in np.split(v, sorted(cuts), axis=1)]
-    for part in parts:
-        stage.decide(part)
-    assert np.array_equal(np.concatenate(parts, axis=1), decide(receiver.equalizer, v, level=0.75))
+@pytest.mark.parametrize(("alphabet", "decision"), CASES)
+def test_decisions_in_float32_are_near_those_of_the_twin(alphabet, decision):
+    v = noise(2, 40, seed=5)
+    found = decide(equalizer(alphabet, decision, 3), v.astype(np.float32))
+    assert found.dtype == np.float32
+    assert_close(found, twin(alphabet, decision, 3, v))
 
 
-@pytest.mark.parametrize("decision", ["nearest", "soft"])
-@pytest.mark.parametrize("level", [0.0, 10.0])
-@pytest.mark.parametrize("lag", [0, 1, 5, 50])
-def test_decisions_are_zero_before_the_lag_and_none_after_it(decision, level, lag):
-    x = decide(equalizer("two", decision, lag), signal(2, 20), level)
+@pytest.mark.parametrize("decision", ["hard", "soft"])
+@pytest.mark.parametrize("lag", [0, 1, 5, 48, 50])
+def test_decisions_are_zero_before_the_lag_and_never_after_it(decision, lag):
+    x = decide(equalizer("asymmetric", decision, lag), noise(2, 49))
     assert not x[:, :lag].any()
-    assert (np.abs(x[:, lag:] - level) <= 0.5).all()
     assert x[:, lag:].all()
+    assert ((-0.2 <= x[:, lag:]) & (x[:, lag:] <= 1.0)).all()
 
 
-def test_the_level_is_added_to_decisions_and_not_fed_back():
-    v, centred = signal(2, 40), decide(equalizer("four", "soft", 3), signal(2, 40))
-    shifted = decide(equalizer("four", "soft", 3), v, level=2.0)
-    assert np.array_equal(shifted[:, 3:], centred[:, 3:] + 2.0)
+# --- rules ----------------------------------------------------------------------------------------
 
 
-def test_nearest_is_one_of_the_neighbours():
-    levels, thresholds = np.array([-1.0, 0.0, 3.0]), np.array([-0.5, 1.5])
-    values = [-9.0, -0.51, -0.49, 1.49, 1.51, 9.0]
-    assert [feedback.nearest(levels, thresholds, x) for x in values] == [-1, -1, 0, 0, 3, 3]
+@DTYPES
+@pytest.mark.parametrize(("alphabet", "decision"), CASES)
+def test_a_rule_is_that_of_the_twin(alphabet, decision, dtype):
+    values = np.linspace(-np.pi, np.pi, 31, dtype=dtype)  # none on a threshold
+    expected = [decider(alphabet, decision)(x / SHRINKAGE) for x in values.astype(float)]
+    assert_close(of_values(rule(alphabet, decision, dtype), values, dtype), expected)
 
 
+@DTYPES
+def test_nearest_takes_the_interval_and_its_lower_neighbour_on_the_bound(dtype):
+    nearest = hard([-1, 0, 3], [-0.5, 1.5], dtype)
+    below, above = (np.nextafter(dtype(1.5), dtype(x)) for x in (-9, 9))
+    for values, expected in [([-9, -0.51, -0.5, -0.49], [-1, -1, -1, 0]), ([below, 1.5, above, 9], [0, 0, 3, 3])]:
+        assert of_values(nearest, values, dtype).tolist() == expected
+
+
+def test_nearest_of_one_level_is_that_level():
+    assert of_values(hard([0.25], []), [-1e9, 0.0, 1e9]).tolist() == [0.25] * 3
+
+
+def test_the_sign_is_the_upper_level_above_the_threshold_only():
+    sign = hard([-2.0, 5.0], [0.5])
+    assert of_values(sign, [-9, 0.5, np.nextafter(0.5, 1)]).tolist() == [-2, -2, 5]
+
+
+@DTYPES
 @pytest.mark.parametrize("value", [-1e6, -1.0, 0.0, 0.3, 1e6])
-def test_posterior_mean_of_two_levels_is_a_tanh(value):
-    levels = np.array([-0.5, 0.5])
-    found = feedback.posterior_mean(levels, levels / 0.2, np.log([0.5, 0.5]), value)
-    assert found == pytest.approx(0.5 * np.tanh(0.5 * value / 0.2), abs=1e-15)
+def test_a_soft_decision_between_two_levels_is_a_tanh(value, dtype):
+    decide = soft([-0.5, 0.5], [-2.5, 2.5], np.log([0.5, 0.5]), dtype)
+    assert_close(of_values(decide, [value], dtype), [0.5 * np.tanh(2.5 * value)])
 
 
 @given(value=st.floats(-1e300, 1e300))
-def test_posterior_mean_lies_between_the_levels(value):
-    e = equalizer("asymmetric", "soft")
-    assert -0.2 <= feedback.posterior_mean(e.levels, e.slopes, e.offsets, value) <= 1.0
+def test_a_soft_decision_lies_between_the_levels(value):
+    (decision,) = of_values(rule("asymmetric", "soft"), [value])
+    assert -0.2 <= decision <= 1.0
 
 
-def test_posterior_mean_never_gives_a_level_without_probability():
-    e = equalizer("unused", "soft")
-    near_zero = [feedback.posterior_mean(e.levels, e.slopes, e.offsets, x) for x in (-1e-3, 0.0, 1e-3)]
-    assert near_zero == sorted(near_zero)
-    assert near_zero[1] == pytest.approx(0, abs=1e-15)
-    assert feedback.posterior_mean(e.levels, e.slopes, e.offsets, 50.0) == pytest.approx(1.0)
+@DTYPES
+def test_a_soft_decision_never_gives_a_level_without_probability(dtype):
+    found = of_values(rule("unused", "soft", dtype), [-1e-3, 0.0, 1e-3, 50.0], dtype)
+    assert found[:3].tolist() == sorted(found[:3])
+    assert_close(found[[1, 3]], np.array([0.0, 1.0]))
+    slope = (found[2] - found[0]) / 2e-3  # of tanh(value / ERROR), which a third level would flatten
+    assert slope == pytest.approx(1 / ERROR, rel=1e-3)
+
+
+# --- exp ------------------------------------------------------------------------------------------
+
+
+def through_soft(x):
+    """exp(x) of float64 x < 0, from a decision between 0 and 1: w / (1 + w)."""
+    decided = of_values(soft([0.0, 1.0], [0.0, 1.0], [0.0, 0.0]), x)
+    return decided / (1 - decided)
+
+
+@DTYPES
+def test_exp_is_accurate_to_two_units_in_the_last_place(dtype):
+    x = np.concatenate([-np.geomspace(1e-12, 87, 3000), [0.0]]).astype(dtype)
+    exact = np.exp(x.astype(np.longdouble))
+    assert (np.abs(feedback.exp(x) - exact) <= 2 * np.spacing(exact.astype(dtype))).all()
+
+
+@given(x=st.floats(-30, -0.01))
+@example(x=-np.log(2) / 2)
+def test_the_compiled_exp_is_exp(x):
+    np.testing.assert_allclose(through_soft([x]), np.exp(x), rtol=1e-12 * (1 + np.exp(x)))
+
+
+@DTYPES
+def test_exp_of_what_is_far_below_zero_is_negligible_and_no_trap(dtype):
+    tiny = np.finfo(dtype).tiny
+    for x in (-1e4, -1e30, -np.inf):
+        (value,) = feedback.exp(np.array([x], dtype))
+        assert tiny <= value <= 2 * tiny
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6, 8, 14])
+def test_estrin_is_horner(n):
+    coefficients, x = noise(n).tolist(), np.linspace(-1, 1, 7)
+    np.testing.assert_allclose(feedback.estrin(coefficients, x), np.polyval(coefficients[::-1], x), atol=1e-14)
+
+
+def test_alphabets_are_sorted():
+    """As the rules want them."""
+    assert all(np.all(np.diff(levels) > 0) for levels, _ in ALPHABETS.values())

@@ -1,126 +1,189 @@
 import numpy as np
 import pytest
 import reference
+from chains import FACTORS, NO_SECTIONS, ONE, TOLERANCE, assert_close, noise, scipys
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import signal
 
-from dpfast import Filter
-from dpfast._kernels import linear
-from dpfast._kernels.linear import Factors
+from dpfast._kernels import linear, random
+from dpfast._kernels.linear import TAPS, Added, Factors, Part, Terms
+from dpfast._kernels.simd import lanes
+from dpfast._kernels.tiles import ROWS
 
-ONE, NO_SECTIONS = np.ones(1), np.empty((0, 6))
-SECTIONS = signal.butter(5, 0.3, output="sos")
-RECURSION = np.poly([0.9, -0.5, 0.3 + 0.4j, 0.3 - 0.4j]).real
-
-FACTORS = {
-    "identity": Factors(ONE, NO_SECTIONS, ONE),
-    "gain": Factors(np.array([-2.5]), NO_SECTIONS, ONE),
-    "FIR": Factors(np.array([1.0, -0.5, 0.0, 0.25]), NO_SECTIONS, ONE),
-    "sections": Factors(ONE, SECTIONS, ONE),
-    "recursion": Factors(ONE, NO_SECTIONS, RECURSION),
-    "gain and recursion": Factors(np.array([0.1]), NO_SECTIONS, RECURSION),
-    "all": Factors(np.array([0.5, 1.0, -0.3]), SECTIONS, RECURSION),
-}
+PASSES = {name: x for name, x in FACTORS.items() if len(x.recursion) == 1}  # recursions are feedback
+PAST = 160  # rows
+DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 
 
-def noise(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape)
+class Bundle:
+    """Signals of a bundle of streams in rows: input, minus, plus, output, each after its past; then states."""
+
+    def __init__(self, n, dtype=np.float64):
+        self.n, self.lanes, self.length = n, lanes(dtype), PAST + n + ROWS - 1
+        self.x, self.minus, self.plus, self.out = (PAST + i * self.length for i in range(4))
+        self.state = 4 * self.length
+        self.rows = np.zeros((self.state + 20, self.lanes), dtype)
+        self.words = random.generators(3, 0, self.lanes, random.NOISE).astype(np.uint32)
+        self.totals = np.zeros((2, self.lanes))
+
+    def put(self, row, x):
+        self.rows[row : row + self.n] = x.T
+
+    def get(self, row):
+        return self.rows[row : row + self.n].T.copy()
+
+    def run(self, factors, start=0, stop=None, minus=False, plus=0.0, noise=0.0, total=None):
+        """The coefficients lie behind others; a mere gain is that of the first section."""
+        taps, sections = factors.taps, np.delete(factors.sections, 3, axis=1)
+        if len(taps) == 1:
+            sections[:1, :3] *= taps[0]
+        if np.array_equal(taps, [1.0]) or (len(taps) == 1 and len(sections)):
+            taps = np.empty(0)
+        taps = np.pad(taps, (0, -len(taps) % TAPS))
+        c = np.concatenate([[7.0], taps, sections.ravel()]).astype(self.rows.dtype)
+        added = Added(self.plus, int(plus != 0), 0, int(noise != 0), plus + noise)
+        linear.run(
+            c,
+            Part(1, len(taps) // TAPS, 1 + len(taps), len(sections), self.state),
+            Terms(self.minus, int(minus), added, total or 0, int(total is not None)),
+            self.words,
+            self.totals,
+            self.rows,
+            self.x,
+            self.out,
+            start,
+            self.n if stop is None else stop,
+        )
 
 
-def run(factors, x, state=None):
-    y = x.copy()
-    linear.run(factors, np.zeros((len(x), factors.n_states)) if state is None else state, y)
-    return y
+def run(factors, x, dtype=np.float64, cuts=()):
+    """One pass after the other on x (streams, time), as many streams as lanes."""
+    bundle = Bundle(x.shape[1], dtype)
+    bundle.put(bundle.x, x)
+    ends = [*sorted(cuts), x.shape[1]]
+    for start, stop in zip([0, *ends], ends, strict=False):
+        bundle.run(factors, start, stop)
+    return bundle.get(bundle.out)
 
 
-def scipys(factors, x):
-    y = signal.lfilter(factors.taps, factors.recursion, x)
-    return signal.sosfilt(factors.sections, y) if len(factors.sections) else y
+@DTYPES
+@pytest.mark.parametrize("name", PASSES)
+@pytest.mark.parametrize("n", [1, 5, 6, 7, 47])
+def test_a_pass_equals_scipy(name, n, dtype):
+    x = noise(lanes(dtype), n)
+    assert_close(run(PASSES[name], x, dtype), scipys(PASSES[name], x))
 
 
-@pytest.mark.parametrize("name", FACTORS)
-@pytest.mark.parametrize("n", [1, 2, 3, 200])
-def test_run_equals_scipy(name, n):
-    x = noise(3, n)
-    np.testing.assert_allclose(run(FACTORS[name], x), scipys(FACTORS[name], x), rtol=1e-12, atol=1e-12)
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_equals_the_twin(name):
+    factors, x = PASSES[name], noise(lanes(np.float64), 20)
+    expected = [reference.cascade(factors.sections, reference.fir(factors.taps, row)) for row in x]
+    assert_close(run(factors, x), expected)
 
 
-@pytest.mark.parametrize("name", FACTORS)
-def test_run_equals_the_twin(name):
-    factors, x = FACTORS[name], noise(2, 60)
-    for y, row in zip(run(factors, x), x, strict=True):
-        expected = reference.direct_form(ONE, factors.recursion, reference.fir(factors.taps, row))
-        np.testing.assert_allclose(y, reference.cascade(factors.sections, expected), rtol=1e-12, atol=1e-12)
+@DTYPES
+@pytest.mark.parametrize("name", PASSES)
+@given(cuts=st.lists(st.integers(0, 40), max_size=6))
+def test_passes_over_parts_give_the_bits_of_the_whole(name, dtype, cuts):
+    x = noise(lanes(dtype), 40)
+    assert np.array_equal(run(PASSES[name], x, dtype, cuts), run(PASSES[name], x, dtype))
 
 
-@pytest.mark.parametrize("name", FACTORS)
-def test_a_stream_does_not_depend_on_the_others(name):
-    x = noise(4, 50)
-    assert np.array_equal(run(FACTORS[name], x)[2:3], run(FACTORS[name], x[2:3]))
+@pytest.mark.parametrize("name", PASSES)
+def test_a_lane_does_not_depend_on_the_others(name):
+    n, factors = lanes(np.float64), PASSES[name]
+    x, order = noise(n, 30), np.random.default_rng(1).permutation(n)
+    alone = np.where(np.arange(n)[:, None] == n - 2, x, 0.0)
+    whole = run(factors, x)
+    assert np.array_equal(run(factors, x[order]), whole[order])
+    assert np.array_equal(run(factors, alone)[n - 2], whole[n - 2])
 
 
-@pytest.mark.parametrize("name", FACTORS)
-@pytest.mark.parametrize("shape", [(0, 5), (2, 0), (0, 0)])
-def test_nothing_leaves_the_state_as_it_was(name, shape):
-    state = noise(shape[0], FACTORS[name].n_states)
-    before = state.copy()
-    assert run(FACTORS[name], noise(*shape), state).shape == shape
-    assert np.array_equal(state, before)
+@pytest.mark.parametrize(("name", "beyond"), [("nine taps", ROWS - 1), ("Wiener", 0), ("section", 0)])
+@pytest.mark.parametrize("n", [1, 6, 8])
+def test_a_pass_writes_its_rows_and_up_to_five_more_if_it_has_no_sections(name, beyond, n):
+    bundle = Bundle(30)
+    bundle.put(bundle.out, np.full((bundle.lanes, 30), 7.0))
+    bundle.run(PASSES[name], 12, 12 + n)
+    written = np.flatnonzero((bundle.get(bundle.out) != 7).any(axis=0))
+    assert written.tolist() == list(range(12, 12 + (n + (-n % ROWS if beyond else 0))))
 
 
-@pytest.mark.parametrize("name", FACTORS)
-@given(cuts=st.lists(st.integers(0, 40), max_size=8))
-def test_chunks_equal_the_whole_to_the_bit(name, cuts):
-    factors, x = FACTORS[name], noise(2, 40)
-    state, whole_state = np.zeros((2, factors.n_states)), np.zeros((2, factors.n_states))
-    parts = [run(factors, part, state) for part in np.split(x, sorted(cuts), axis=1)]
-    assert np.array_equal(np.concatenate(parts, axis=1), run(factors, x, whole_state))
-    assert np.array_equal(state, whole_state)
+@pytest.mark.parametrize("name", ["section", "gain and sections"])
+@pytest.mark.parametrize("start", [0, 5])
+def test_a_signal_is_subtracted_before_the_sections(name, start):
+    bundle, x, y = Bundle(33), *noise(2, lanes(np.float64), 33)
+    bundle.put(bundle.x, x)
+    bundle.put(bundle.minus, y)
+    for first, last in ((0, start), (start, 33)):
+        bundle.run(PASSES[name], first, last, minus=True)
+    assert_close(bundle.get(bundle.out), scipys(PASSES[name], x - y))
 
 
-@pytest.mark.parametrize("name", FACTORS)
-def test_the_state_is_that_of_state_space(name):
-    factors, x = FACTORS[name], noise(1, 30)
-    a, b, c, d = Filter.from_factors(*factors).state_space()
-    assert len(a) == factors.n_states
-    state, expected = np.zeros((1, factors.n_states)), np.zeros(factors.n_states)
-    for t in range(30):
-        y = run(factors, x[:, t : t + 1], state)
-        np.testing.assert_allclose(y.item(), (c @ expected + d @ x[0, t : t + 1]).item(), rtol=1e-11, atol=1e-11)
-        expected = a @ expected + b @ x[0, t : t + 1]
-        np.testing.assert_allclose(state[0], expected, rtol=1e-11, atol=1e-11)
+@pytest.mark.parametrize("name", ["identity", "nine taps", "section", "Wiener"])
+def test_a_signal_is_added_behind_the_filter(name):
+    bundle, x, y = Bundle(33), *noise(2, lanes(np.float64), 33)
+    bundle.put(bundle.x, x)
+    bundle.put(bundle.plus, y)
+    bundle.run(PASSES[name], plus=-0.7)
+    assert_close(bundle.get(bundle.out), scipys(PASSES[name], x) - 0.7 * y)
 
 
-@pytest.mark.parametrize("order", [1, 2, 7, 40])
-def test_filters_of_any_order_equal_scipy(order):
-    roots = 0.9 * np.exp(2j * np.pi * (np.arange(order) + 0.5) / order)  # order 40 runs as one recursion
-    f, x = Filter([0.5, 1, 2], np.poly(roots).real), noise(2, 300)
-    np.testing.assert_allclose(run(f.factors, x), signal.lfilter(f.b, f.a, x), rtol=1e-10, atol=1e-10)
+@DTYPES
+@pytest.mark.parametrize("name", ["identity", "nine taps", "section"])
+def test_noise_is_added_behind_the_filter(name, dtype):
+    """The normals that the generator gives to a signal of their own."""
+    n = 5 * ROWS
+    bundle, normals, x = Bundle(n, dtype), Bundle(n, dtype), noise(lanes(dtype), n)
+    random.normals(normals.words, 0, normals.rows, normals.x, n)
+    bundle.put(bundle.x, x)
+    bundle.run(PASSES[name], noise=0.7)
+    assert_close(bundle.get(bundle.out), scipys(PASSES[name], x) + 0.7 * normals.get(normals.x))
+    assert np.array_equal(bundle.words, normals.words)
+
+
+@DTYPES
+@pytest.mark.parametrize("name", ["identity", "nine taps", "Wiener"])
+@pytest.mark.parametrize(("start", "stop"), [(0, 40), (3, 31), (6, 12), (7, 8), (5, 5)])
+def test_squares_are_summed_and_nothing_is_kept(name, dtype, start, stop):
+    bundle, x = Bundle(40, dtype), noise(lanes(dtype), 40)
+    bundle.put(bundle.x, x)
+    bundle.put(bundle.out, np.full_like(x, 7.0))
+    bundle.totals[:] = 1.0
+    for first, last, total in ((0, start, 0), (start, stop, 1), (stop, 40, 0)):
+        bundle.run(PASSES[name], first, last, total=total)
+    assert (bundle.get(bundle.out) == 7).all()
+    squares = np.sum(scipys(PASSES[name], x)[:, start:stop] ** 2, axis=1)
+    np.testing.assert_allclose(bundle.totals[1], 1 + squares, rtol=TOLERANCE[np.dtype(dtype).itemsize])
+
+
+def test_squares_of_float32_are_summed_in_float64():
+    bundle, n = Bundle(6000, np.float32), lanes(np.float32)
+    bundle.put(bundle.x, np.ones((n, 6000)))
+    bundle.totals[0] = 2.0**30  # in float32 nothing below 2^7 could be added to it
+    bundle.run(FACTORS["identity"], total=0)
+    assert (bundle.totals[0] == 2.0**30 + 6000).all()
 
 
 @given(
-    taps=st.lists(st.floats(-2, 2), min_size=1, max_size=6),
-    poles=st.lists(st.floats(-0.95, 0.95), max_size=4),
+    taps=st.lists(st.floats(-2, 2), min_size=1, max_size=20),
     pairs=st.lists(st.tuples(st.floats(0, 0.95), st.floats(0, np.pi)), max_size=3),
     seed=st.integers(0, 99),
 )
-def test_stable_filters_equal_scipy(taps, poles, pairs, seed):
-    sections = np.array([[1, 0.3, -0.4, 1, -2 * r * np.cos(w), r * r] for r, w in pairs]).reshape(-1, 6)
-    factors, x = Factors(np.array(taps), sections, np.atleast_1d(np.poly(poles))), noise(1, 80, seed=seed)
-    expected = scipys(factors, x)
-    np.testing.assert_allclose(run(factors, x), expected, rtol=1e-9, atol=1e-10 * (1 + np.abs(expected).max()))
+def test_stable_filters_equal_scipy(taps, pairs, seed):
+    sections = [[1, 0.3, -0.4, 1, -2 * r * np.cos(w), r * r] for r, w in pairs]
+    factors = Factors(np.array(taps), np.array(sections) if pairs else NO_SECTIONS, ONE)
+    x = noise(lanes(np.float64), 80, seed=seed)
+    assert_close(run(factors, x), scipys(factors, x))
 
 
 @given(a=st.floats(-10, 10), b=st.floats(-10, 10))
-def test_run_is_linear(a, b):
-    x, y = noise(1, 50), noise(1, 50, seed=1)
-    expected = a * run(FACTORS["all"], x) + b * run(FACTORS["all"], y)
-    np.testing.assert_allclose(run(FACTORS["all"], a * x + b * y), expected, atol=1e-10)
+def test_a_pass_is_linear(a, b):
+    x, y = noise(2, lanes(np.float64), 30)
+    expected = a * run(FACTORS["Wiener"], x) + b * run(FACTORS["Wiener"], y)
+    assert_close(run(FACTORS["Wiener"], a * x + b * y), expected)
 
 
-@pytest.mark.parametrize(("start", "stop"), [(0, 7), (2, 5), (3, 3), (6, 7), (5, 2)])
-def test_add_squares_adds_the_squares_of_the_window(start, stop):
-    x, total = noise(3, 7), np.arange(3.0)
-    linear.add_squares(x, start, stop, total)
-    np.testing.assert_allclose(total, np.arange(3) + np.sum(x[:, start:stop] ** 2, axis=1), rtol=1e-14)
+@pytest.mark.parametrize(("name", "n"), [("identity", 0), ("nine taps", 8), ("Wiener", 24), ("comb", 40), ("all", 49)])
+def test_states_are_past_inputs_two_of_each_section_and_past_outputs(name, n):
+    assert FACTORS[name].n_states == n
