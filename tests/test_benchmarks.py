@@ -129,8 +129,11 @@ def test_a_whole_run_is_written(run, tmp_path):
     assert "| memory | ≤ 100 MB | 20 MB |" in (tmp_path / "README.md").read_text(encoding="utf-8")
 
 
-def test_a_part_of_a_run_is_not_written(run, tmp_path):
-    run(GOOD, "--partial")
+def test_a_part_of_a_run_is_shown_and_not_written(run, tmp_path, capsys):
+    run({"memory": 20.0}, "--partial")
+    printed = capsys.readouterr().out
+    assert "| memory | ≤ 100 MB | 20 MB | ≤ 150 MB |" in printed
+    assert "times as fast as numpy" not in printed
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == README
     assert not list((tmp_path / "docs").iterdir())
 
