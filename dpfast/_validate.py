@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
 import operator
+import os
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
@@ -86,17 +88,18 @@ def array(name: str, value: ArrayLike, *, ndim: int | None = None, empty: bool =
     if not empty and given.size == 0:
         raise ValueError(f"{name} must not be empty, got shape {given.shape}")
     result = np.array(given, dtype=np.float64, order="C")
-    _check_size(name, result)
+    check_size(name, result)
     return result
 
 
-def samples(name: str, value: ArrayLike, dtype: Any = np.float64) -> NDArray[Any]:
-    """Real, finite numbers (..., time) of a dtype; a view where they are that, in whatever memory order."""
+def samples(name: str, value: ArrayLike, dtype: Any = np.float64, *, finite: bool = True) -> NDArray[Any]:
+    """Real numbers (..., time) of a dtype, `finite` if asked for; a view where they are that, in any memory order."""
     given = _real(name, value)
     if given.ndim == 0:
         raise ValueError(f"{name} must be an array (..., time), got a number")
     result = np.asarray(given, dtype=dtype)
-    _check_size(name, result)
+    if finite:
+        check_size(name, result)
     return result
 
 
@@ -115,11 +118,6 @@ def _is_dtype(value: Any, dtype: np.dtype[Any]) -> bool:
         return False
 
 
-def threads(value: Any) -> int | None:
-    """A number of threads, None for the default."""
-    return None if value is None else integer("n_threads", value, 1)
-
-
 def _real(name: str, value: ArrayLike) -> NDArray[Any]:
     if np.ma.is_masked(value):
         raise ValueError(f"{name} must not have masked values: fill or remove them")
@@ -132,8 +130,9 @@ def _real(name: str, value: ArrayLike) -> NDArray[Any]:
     return given
 
 
-def _check_size(name: str, x: NDArray[Any]) -> None:
-    """Of all numbers at once: the largest and the smallest are NaN where any is."""
+def check_size(name: str, x: NDArray[Any]) -> None:
+    """Refuse what is not finite or too large."""
+    # the extremes of an array with a NaN are NaN
     largest = LARGEST if x.dtype == np.float64 else LARGEST_SINGLE
     if x.size == 0 or (x.max() <= largest and x.min() >= -largest):
         return
@@ -161,6 +160,26 @@ def seed(value: Any) -> int:
     if isinstance(value, np.random.Generator):
         return int(value.integers(2**63))
     return integer("seed", value, 0)
+
+
+def n_threads(value: Any) -> int:
+    """A number of threads; for None that of the environment, or else the processors that this process may use."""
+    if value is not None:
+        return integer("n_threads", value, 1)
+    text: Any = os.environ.get("DPFAST_NUM_THREADS")
+    if text is None:
+        return _processors()
+    with contextlib.suppress(ValueError):
+        text = int(text)
+    return integer("the environment variable DPFAST_NUM_THREADS", text, 1)
+
+
+def _processors() -> int:
+    if hasattr(os, "process_cpu_count"):  # Python 3.13
+        return os.process_cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def optional(module: str, extra: str) -> ModuleType:

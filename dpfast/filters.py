@@ -13,6 +13,7 @@ from scipy import linalg
 
 from dpfast import _validate
 from dpfast._kernels import study
+from dpfast._kernels.builder import Chain
 from dpfast._kernels.linear import Factors
 from dpfast._validate import Array
 from dpfast.errors import UnstableFilterError
@@ -326,7 +327,7 @@ class Filter:
         [0.125, 0.0625]
         """
         precision = _validate.precision(dtype)
-        samples = _validate.samples("x", x, precision)
+        samples = _validate.samples("x", x, precision, finite=out is not None)  # before anything is written there
         state_shape = (*samples.shape[:-1], self.n_states)
         states = np.zeros(state_shape) if zi is None else _validate.array("zi", zi)
         if states.shape != state_shape:
@@ -334,14 +335,27 @@ class Filter:
         if precision == np.float32:
             check_single("the filter", self)
         result = np.empty(samples.shape, precision) if out is None else _checked_out(out, samples)
-        n_streams, n_samples = math.prod(samples.shape[:-1]), samples.shape[-1]
-        streams, target = samples.reshape(n_streams, n_samples), result.reshape(n_streams, n_samples)
-        zf = study.filter_array(
-            self.factors, streams, states.reshape(n_streams, self.n_states), target, _validate.threads(n_threads)
-        )
-        if not np.shares_memory(target, result):
-            result[...] = target.reshape(result.shape)
-        return Filtered(result, zf.reshape(state_shape))
+        zf = self._run(samples, states.astype(precision), result, _validate.n_threads(n_threads))
+        return Filtered(result, zf)
+
+    def _run(self, x: NDArray[Any], zi: NDArray[Any], out: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
+        """Filter x (..., time) into `out`, of one dtype; the states at the end. Fails where x is not finite."""
+        n_streams, n_samples = math.prod(x.shape[:-1]), x.shape[-1]
+        if x.dtype not in self._chains:
+            self._chains[x.dtype] = study.filter_chain(self.factors, x.dtype)
+        streams, target = x.reshape(n_streams, n_samples), out.reshape(n_streams, n_samples)
+        states = zi.reshape(n_streams, self.n_states)
+        zf, squares = study.filter_array(self._chains[x.dtype], streams, states, target, n_threads)
+        if not (squares <= _validate.LARGEST).all():
+            _validate.check_size("x", x)
+        if target.base is not out and not np.may_share_memory(target, out):
+            out[...] = target.reshape(out.shape)
+        return zf.reshape(zi.shape)
+
+    @functools.cached_property
+    def _chains(self) -> dict[np.dtype[Any], Chain]:
+        """What runs, for each dtype."""
+        return {}
 
     def impulse(self, n: int) -> Array:
         """The first `n` samples of the impulse response."""
@@ -508,7 +522,7 @@ def single_error(filter: Filter) -> float:
     outputs = []
     for dtype in (np.float64, np.float32):
         y = np.empty((1, n), dtype)
-        study.filter_array(filter.factors, x.astype(dtype), np.zeros((1, filter.n_states), dtype), y, 1)
+        filter._run(x.astype(dtype), np.zeros((1, filter.n_states), dtype), y)
         outputs.append(y.astype(np.float64))
     exact, rounded = outputs
     size = float(linalg.norm(exact))
@@ -529,9 +543,8 @@ def _checked_out(out: Any, x: NDArray[Any]) -> NDArray[Any]:
 
 def run(filter: Filter, x: Array) -> tuple[Array, Array]:
     """The output for an input (time,) from zero state, and the state at its end, in terms of `Filter.state_space`."""
-    out = np.empty((1, len(x)))
-    state = study.filter_array(filter.factors, x[None], np.zeros((1, filter.factors.n_states)), out)
-    return out[0], state[0]
+    out = np.empty_like(x)
+    return out, filter._run(x, np.zeros(filter.n_states), out)
 
 
 def ratio(tops: tuple[Filter, ...], bottoms: tuple[Filter, ...]) -> Filter:

@@ -246,7 +246,8 @@ class Mechanism:
         seed : int or numpy.random.Generator
             Stream i (in C order) gets noise that depends on (seed, i) alone.
         n_threads : int, optional
-            All processors by default; it does not change the result.
+            At most so many, the caller's included; they do not change the result. By default as many as the environment
+            variable ``DPFAST_NUM_THREADS`` says, or else one for every processor that the process may use.
 
         Returns
         -------
@@ -258,7 +259,7 @@ class Mechanism:
         *Privacy.* None: the noise is reproducible and in floating point.
         """
         x = _validate.samples("u", u)
-        seed, n_threads = _validate.seed(seed), _validate.threads(n_threads)
+        seed, n_threads = _validate.seed(seed), _validate.n_threads(n_threads)
         streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
         parts = [part.reshape(x.shape) for part in study.simulate(self.link(), streams, seed, n_threads)]
         return Paths(parts[0], parts[1], parts[2] if len(parts) > 2 else None, self.lag or 0)

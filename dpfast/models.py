@@ -86,7 +86,7 @@ class _Shaped(abc.ABC):
         """Independent stationary streams (n_streams, n_samples); stream i depends on (seed, i) alone."""
         shape = _validate.integer("n_streams", n_streams, 0), _validate.integer("n_samples", n_samples, 0)
         out = np.empty(shape)
-        study.sample(self.compiled(), _validate.seed(seed), out)
+        study.sample(self.compiled(), _validate.seed(seed), out, _validate.n_threads(None))
         return out
 
 

@@ -198,7 +198,8 @@ def monte_carlo(
     dtype : {numpy.float64, numpy.float32}
         What is computed in. float32 is nearly twice as fast; sums of squares are in float64 even so.
     n_threads : int, optional
-        By default ``DPFAST_NUM_THREADS``, or all processors; it does not change the result.
+        At most so many, the caller's included; they do not change the result. By default as many as the environment
+        variable ``DPFAST_NUM_THREADS`` says, or else one for every processor that the process may use.
     progress : bool
         Show a bar (tqdm, extra ``progress``).
 
@@ -229,7 +230,7 @@ def monte_carlo(
     seed = _validate.seed(seed)
     confidence = _validate.number("confidence", confidence, above=0, below=1)
     burn_in = default_burn_in(items) if burn_in is None else _validate.integer("burn_in", burn_in, 0)
-    n_threads, precision = _validate.threads(n_threads), _validate.precision(dtype)
+    n_threads, precision = _validate.n_threads(n_threads), _validate.precision(dtype)
     if precision == np.float32:
         for name, filter in _filters(items):
             check_single(name, filter)
@@ -272,7 +273,7 @@ def _filters(mechanisms: Sequence[Mechanism]) -> Iterator[tuple[str, Filter]]:
             yield f"the receiver of {m.name!r}", filter
 
 
-def _simulate(study: kernels.Study, n_streams: int, seed: int, n_threads: int | None, progress: bool) -> Array:
+def _simulate(study: kernels.Study, n_streams: int, seed: int, n_threads: int, progress: bool) -> Array:
     """Mean squared errors (streams, mechanisms)."""
     if not progress:
         return kernels.squared_errors(study, n_streams, seed, n_threads)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, optimize
+from scipy import linalg
 
 from dpfast._validate import Array
 from dpfast.errors import ToleranceWarning, warn
@@ -211,6 +211,8 @@ def _fits(objective: Objective) -> Iterator[Array]:
 
 
 def _minimize(fit: _Fit, start: Array) -> tuple[float, Array]:
+    from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
+
     result = optimize.minimize(fit, start, jac=True, method="BFGS", options={"maxiter": 120, "gtol": 1e-7})
     return float(result.fun), np.asarray(result.x)
 

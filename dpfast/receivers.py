@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpfast import _validate
 from dpfast._kernels import study
 from dpfast._kernels.feedback import Equalizer
 from dpfast._validate import Array
@@ -50,7 +51,7 @@ class LinearReceiver:
 
     def estimate(self, v: Array) -> tuple[Array, Array | None]:
         """Estimate from v (streams, time)."""
-        return study.estimate(self.compiled(), v)[0], None
+        return study.estimate(self.compiled(), v, _validate.n_threads(None))[0], None
 
     def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
         """H(ω)."""
@@ -80,7 +81,7 @@ class Smoother:
 
     def estimate(self, v: Array) -> tuple[Array, Array | None]:
         """Estimate from v (streams, time)."""
-        return study.estimate(self.compiled(), v)[0], None
+        return study.estimate(self.compiled(), v, _validate.n_threads(None))[0], None
 
     def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
         """H(ω) = A(ω) B(ω)*."""
@@ -123,7 +124,7 @@ class DecisionFeedback:
 
     def estimate(self, v: Array) -> tuple[Array, Array | None]:
         """Estimate and decisions from v (streams, time)."""
-        estimate, decisions = study.estimate(self.compiled(), v)
+        estimate, decisions = study.estimate(self.compiled(), v, _validate.n_threads(None))
         return estimate, decisions
 
     def response(self, omega: ArrayLike) -> None:

@@ -74,41 +74,44 @@ def generator_state(seed, stream, purpose):
     return [part for half in halves for part in (half & MASK32, half >> 32)]
 
 
-def uniforms(words):
-    """Numbers strictly between 0 and 1."""
-    return [(word + 0.5) / 2**32 for word in words]
-
-
-def box_muller(uniform):
-    """Two normals from each pair of uniforms."""
-    normals = []
-    for first, second in zip(uniform[::2], uniform[1::2], strict=True):
-        radius = math.sqrt(-2 * math.log(first))
-        normals += [radius * math.cos(2 * math.pi * second), radius * math.sin(2 * math.pi * second)]
-    return normals
+def box_muller(first, second):
+    """Two normals from two words, of which one gives the radius, the other an angle on the right and a sign."""
+    u = np.float32(float(np.float32(first)) / 2**32 + 2**-33)  # rounded as there, to 24 bits
+    radius = math.sqrt(-2 * math.log(u)) * (-1) ** second
+    angle = math.pi * (second - (second >> 31 << 32)) / 2**32
+    return radius * math.cos(angle), radius * math.sin(angle)
 
 
 def normals(seed, stream, purpose, n):
     """The first n normals of a stream."""
-    return np.array(box_muller(uniforms(xoshiro128pp(generator_state(seed, stream, purpose), n + n % 2)))[:n])
+    words = xoshiro128pp(generator_state(seed, stream, purpose), n + n % 2)
+    return np.array([x for pair in zip(words[::2], words[1::2], strict=True) for x in box_muller(*pair)][:n])
 
 
-def markov_path(initial, transition, levels, uniform):
-    """A Markov chain by inversion: the first state whose cumulative probability exceeds the uniform."""
+def next_state(probabilities, word):
+    """By inversion: a state comes for as many of the 2^32 words as its probability says, none if that is zero."""
+    possible, total = [j for j, p in enumerate(probabilities) if p > 0], 0.0
+    for j in possible[:-1]:
+        total += probabilities[j]
+        if word < min(max(round(total * 2**32), 1), 2**32 - 1):
+            return j
+    return possible[-1]
 
-    def draw(probabilities, value):
-        total = 0.0
-        for j, p in enumerate(probabilities):
-            total += p
-            if value < total:
-                return j
-        return len(probabilities) - 1
 
-    path, j = [], None
-    for value in uniform:
-        j = draw(initial if j is None else transition[j], value)
-        path.append(levels[j])
+def markov_path(state, transition, levels, words):
+    """Levels of a Markov chain that leaves a state."""
+    path = []
+    for word in words:
+        state = next_state(transition[state], word)
+        path.append(levels[state])
     return np.array(path)
+
+
+def stationary_path(seed, stream, initial, transition, levels, n):
+    """The same from time zero; the state before is drawn from `initial` (purposes: input 0, start 2)."""
+    uniform = (generator_state(seed, stream, 2)[0] + 0.5) / 2**32
+    state = sum(uniform >= bound for bound in np.cumsum(initial)[:-1])
+    return markov_path(state, transition, levels, xoshiro128pp(generator_state(seed, stream, 0), n))
 
 
 # --- signals --------------------------------------------------------------------------------------

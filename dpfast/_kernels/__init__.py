@@ -1,14 +1,50 @@
 """Everything compiled. Kernels check nothing; the public functions that call them check everything.
 
-Arrays are (streams, time), float64 and C-contiguous; a kernel works in place and carries its state in an array
-(streams, states), so that a signal may be fed in chunks: the results are the same to the bit. Stream i depends on
-(seed, i) alone, whatever the other streams, the chunks and the threads.
+**Lanes.** Streams run side by side: a *row* is one instant of a *bundle* of streams, as many as fill two vector
+registers (16 float64 or 32 float32 with AVX-512). A signal is an array (time, lane), so that a recursion, which cannot
+be vectorised in time, is vectorised over streams. Arrays of users, (stream, time), are transposed on the way in and
+out, in squares that fit into registers.
 
-=============  ==========================================================
-``_jit``       the one place with Numba's options
-``random``     a generator for each (seed, stream, purpose); levels, normals
-``linear``     FIR, second-order sections, direct-form recursion
-``feedback``   the FIR decision-feedback equaliser and its decisions
-``chain``      stages with state; one block of streams of a Monte Carlo run
-=============  ==========================================================
+**Tiles.** A kernel holds six rows in registers: enough sums in flight to keep two multiply-add units busy. What happens
+to a tile is written once, as ordinary Python over rows, and traced when Numba compiles the loop around it (``simd``).
+
+**Chunks.** A chain of stages passes over 480 rows of one signal at a time, which stay in the cache::
+
+              one bundle, one chunk                    a tile
+             ┌────────────────────────┐
+     u    ──►│ history │▒▒▒▒▒▒▒▒▒▒▒▒▒▒│            lanes (streams) ──►
+             └────┬───────────────────┘          ┌───────────────────┐
+      prefilter, noise   one pass over the chunk │ row t             │  register 1 | register 2
+             ┌────▼───────────────────┐          │ row t + 1         │
+     v       │ history │▒▒▒▒▒▒▒▒▒▒▒▒▒▒│     time │ ...               │
+             └────┬───────────────────┘       ▼  │ row t + 5         │
+      decision feedback  another pass            └───────────────────┘
+             ┌────▼───────────────────┐
+     û       │ history │▒▒▒▒▒▒▒▒▒▒▒▒▒▒│          then the next chunk, and when time is over
+             └────┬───────────────────┘          the next bundle
+      target, squared error
+
+Stages look back at the history above a chunk, where the end of the one before is moved. The loop over bundles, chunks
+and stages is compiled too, and runs without the GIL on a range of bundles; Python deals out ranges to threads.
+
+**Bits.** Sums run from the oldest sample to the newest, with explicit multiply-adds and no fastmath: a stream depends
+on (seed, its number) alone, whatever the lanes, tiles, chunks, threads or processes. Without multiply-adds in hardware
+the last bits differ, and are those of plain Python (NUMBA_DISABLE_JIT=1, where the same functions run on arrays).
+
+=================  ==========================================================================
+``_jit``           the one place with Numba's options
+``simd``           rows as a Numba type; tracing
+``tiles``          rows and tiles: load, store, copy
+``random``         a generator for each (seed, stream, purpose); normals, Markov chains
+``linear``         FIR and second-order sections
+``feedback``       decision feedback and its rules; recursions of many poles
+``transposition``  arrays of users into rows and back
+``denormals``      flush-to-zero while a kernel runs
+``program``        what a chain does, as data: signals and stages
+``builder``        how a chain is put together
+``chain``          the compiled loop over bundles, chunks and stages
+``threads``        ranges on several threads
+``execute``        a chain on many streams
+``study``          sources, mechanisms and receivers as chains
+=================  ==========================================================================
 """

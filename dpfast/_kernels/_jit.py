@@ -29,13 +29,14 @@ def kernel(function: Function) -> Function:
     """Compile at the first call and keep the result on disk until any file of this folder changes.
 
     No fastmath: what is rounded, and in which order, must not depend on the processor. Numba's cache looks at the
-    kernel's own file only, not at what the kernel calls; so the stamp of that file gets the state of the whole folder.
+    kernel's own file only, not at what the kernel calls, and fails on types that are gone; so the version of the cache,
+    which is read first, gets the state of the whole folder.
     """
     compiled: Any = numba.njit(cache=True, **OPTIONS)(function)
     if not DISABLE_JIT:
         try:
             files = compiled._cache._cache_file
-            files._source_stamp = files._source_stamp, _FINGERPRINT
+            files._version = f"{files._version} {_FINGERPRINT}"
         except AttributeError:  # another Numba: rather no cache than a stale one
             compiled = numba.njit(**OPTIONS)(function)
     return cast("Function", compiled)

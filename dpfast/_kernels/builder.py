@@ -60,11 +60,14 @@ class Signal:
         self.history = max(self.history, n_rows)
 
     def length(self, chunk: int) -> int:
-        """Rows of the present: whole blocks of the readers that take several chunks, no shorter than the past."""
+        """Rows of the present: whole blocks of the readers that take several chunks.
+
+        Not so short that the rows which a last tile writes beyond the end are among those that become the past.
+        """
         if self.fixed_length:
             return self.fixed_length
         length = max(chunk, self.block)
-        while length < self.history:
+        while length < self.history + ROWS - 1:
             length *= 2
         return length
 
@@ -74,6 +77,7 @@ class Chain:
 
     def __init__(self, dtype: DTypeLike = np.float64, chunk: int = CHUNK) -> None:
         self.dtype, self.chunk = np.dtype(dtype), chunk
+        self.program: Program | None = None
         self.signals: list[Signal] = []
         self.stages: list[dict[str, Any]] = []
         self.coefficients: list[Array] = []
@@ -220,10 +224,10 @@ class Chain:
         self.signals[out].look_back(places["n_b"])
         return out
 
-    def round(self, x: int, levels: Array) -> None:
-        """X rounded in place to the nearest of sorted levels."""
+    def round(self, x: int, levels: Array) -> int:
+        """X rounded to the nearest of sorted levels."""
         data = np.concatenate([levels, (levels[1:] + levels[:-1]) / 2])
-        self._stage(kinds.ROUND, x=x, out=x, levels=self._keep(data), n_levels=len(levels))
+        return self._stage(kinds.ROUND, x=x, levels=self._keep(data), n_levels=len(levels))
 
     def smooth(self, backward: Factors, lookahead: int, target: int, x: int, square: range) -> int:
         """Squared errors of x, filtered backward in time from `lookahead` samples ahead, against a target.
@@ -285,8 +289,25 @@ class Chain:
         data = np.concatenate([levels, equalizer.thresholds])
         return {"rule": kinds.SIGN if n == 2 else kinds.NEAREST, "levels": self._keep(data), "n_levels": n}
 
+    # --- what runs --------------------------------------------------------------------------------
+
+    def states_before(self, seed: int, first: int, count: int) -> Array:
+        """States (count, states) of the streams first, first + 1, ... before time zero."""
+        given = [states(seed, first, count) for states in self.first_states]
+        return np.concatenate(given, axis=1).astype(self.dtype) if given else np.empty((count, 0), self.dtype)
+
+    def first_words(self, seed: int, first: int, count: int) -> Words:
+        """Words (words, count) of their generators, and of what else is random at first."""
+        words = [np.atleast_2d(part(seed, first, count)) for part in self.words]
+        return np.concatenate(words).astype(np.uint32) if words else np.empty((0, count), np.uint32)
+
     def compile(self, n_samples: int) -> Program:
-        """The program for signals of a length."""
+        """The program for signals of a length; the last one is kept."""
+        if self.program is None or self.program.n_samples != n_samples:
+            self.program = self._compile(n_samples)
+        return self.program
+
+    def _compile(self, n_samples: int) -> Program:
         signals, first_state = self._layout()
         stages = np.zeros(len(self.stages), STAGE).view(np.recarray)
         for record, fields in zip(stages, self.stages, strict=True):

@@ -27,7 +27,7 @@ def prepare(program: Program, memory: Memory, streams: Streams, first: int) -> N
         tiles.fill(rows, signal.row - signal.history, signal.history, 0.0)
         memory.now[i] = signal.row
     tiles.fill(rows, program.first_state, program.n_rows - program.first_state, 0.0)
-    memory.totals[:] = 0.0
+    tiles.fill(memory.totals, 0, len(memory.totals), 0.0)
     last = streams.words.shape[1] - 1
     for i in range(len(words)):
         for lane in range(words.shape[1]):
@@ -62,78 +62,54 @@ def advance(program: Program, memory: Memory) -> None:
 
 
 @part
-def row_at(program: Program, memory: Memory, signal: int, period: int) -> Any:
-    """Where a pass over `period` chunks begins: with the first of them."""
-    return memory.now[signal] - (period - 1) * program.chunk * (program.signals[signal].length > 0)
+def row_at(now: Array, signals: Records, signal: int, back: int) -> Any:
+    """Where a signal was some rows of time ago."""
+    return now[signal] - back * (signals[signal].length > 0)
 
 
 @part
 def run_filter(program: Program, stage: Records, memory: Memory, x: int, out: int, time: int, n: int) -> None:
     """Taps and sections, and what a pass does beside them."""
-    c, p = program.coefficients, stage.period
-    minus, plus = row_at(program, memory, stage.minus, p), row_at(program, memory, stage.plus, p) - stage.late
-    taps, sections = c[stage.a : stage.a + stage.n_a], c[stage.b : stage.b + stage.n_b]
+    now, signals, back = memory.now, program.signals, (stage.period - 1) * program.chunk
+    minus, plus = row_at(now, signals, stage.minus, back), row_at(now, signals, stage.plus, back) - stage.late
+    state = program.first_state + stage.place
+    part = linear.Part(stage.a, stage.n_a // linear.TAPS, stage.b, stage.n_b // linear.SECTION, state)
     # sums of squares: tiles begin at the same times whatever the chunk, so that the sums are the same to the bit
     start, stop = min(n, max(0, stage.start - time)), min(n, max(0, stage.stop - time))
     first = min(stop, -(-start // ROWS) * ROWS)
     bounds = (0, start, first, max(first, stop // ROWS * ROWS), stop, n)
     for i in range(5):
         total = stage.total if 1 <= i <= 3 else len(memory.totals) - 1  # a row that nobody reads
-        terms = linear.Terms(
-            minus,
-            stage.n_minus,
-            plus,
-            stage.n_plus,
-            stage.generator,
-            stage.n_noise,
-            stage.scale,
-            total,
-            stage.n_squares,
-        )
-        linear.run(
-            taps,
-            sections,
-            program.first_state + stage.place,
-            terms,
-            memory.words,
-            memory.totals,
-            memory.rows,
-            x - stage.lag,
-            out,
-            bounds[i],
-            bounds[i + 1],
-        )
+        added = linear.Added(plus, stage.n_plus, stage.generator, stage.n_noise, stage.scale)
+        terms = linear.Terms(minus, stage.n_minus, added, total, stage.n_squares)
+        where = memory.words, memory.totals, memory.rows
+        linear.run(program.coefficients, part, terms, *where, x - stage.lag, out, bounds[i], bounds[i + 1])
 
 
 @part
-def decide(program: Program, stage: Records, rows: Rows, x: int, out: int, n: int) -> None:
+def decide(c: Array, stage: Records, rows: Rows, x: int, out: int, n: int) -> None:
     """Recursions and decisions."""
-    c = program.coefficients
-    forward, back = c[stage.a : stage.a + stage.n_a], c[stage.b : stage.b + stage.n_b]
-    k = stage.n_levels
-    levels, rest = c[stage.levels : stage.levels + k], c[stage.levels + k :]
+    n_feedback = (stage.n_b - ROWS) // linear.TAPS
+    taps = feedback.Feedback(stage.a, stage.n_a // linear.TAPS, stage.b, n_feedback)
     if stage.rule == kinds.AS_IS:
-        feedback.run(forward, back, AsIs(0), rows, x, out, n)
+        feedback.run(c, taps, AsIs(0), rows, x, out, n)
     elif stage.rule == kinds.SIGN:
-        feedback.run(forward, back, Sign(levels, rest), rows, x, out, n)
+        feedback.run(c, taps, Sign(c, stage.levels), rows, x, out, n)
     elif stage.rule == kinds.NEAREST:
-        feedback.run(forward, back, Nearest(levels, rest, k), rows, x, out, n)
+        feedback.run(c, taps, Nearest(c, stage.levels, stage.n_levels), rows, x, out, n)
     else:
-        feedback.run(forward, back, Soft(levels, rest, rest[k:], k), rows, x, out, n)
+        feedback.run(c, taps, Soft(c, stage.levels, stage.n_levels), rows, x, out, n)
 
 
 @part
-def draw(program: Program, stage: Records, memory: Memory, out: int, n: int) -> None:
+def draw(c: Array, table: Array, stage: Records, memory: Memory, out: int, n: int) -> None:
     """Levels of a chain."""
-    table, generator, state = program.table, stage.place, stage.place + random.STATE_WORDS
-    levels, thresholds = program.coefficients[stage.levels :], table[stage.a :]
+    state, half = stage.place + random.STATE_WORDS, np.uint32(1 << max(0, stage.n_levels - 1))
+    levels = random.Levels(stage.place, state, stage.a, stage.a + stage.n_a, stage.levels, stage.n_levels, half)
     if stage.kind == kinds.TWO_LEVELS:
-        random.two_levels(memory.words, generator, state, thresholds, levels, memory.rows, out, n)
+        random.two_levels(memory.words, levels, table, c, memory.rows, out, n)
     else:
-        next_row, half = thresholds[stage.n_a :], np.uint32(1 << max(0, stage.n_levels - 1))
-        random.many_levels(
-            memory.words, generator, state, thresholds, next_row, levels, stage.n_levels, half, memory.rows, out, n
-        )
+        random.many_levels(memory.words, levels, table, c, memory.rows, out, n)
 
 
 @part
@@ -144,13 +120,14 @@ def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams
         n = min(program.chunk, program.n_samples - time)
         if len(program.end) == 0 and stage.kind != kinds.READ and stage.kind != kinds.WRITE:
             n += -n % ROWS  # whole tiles, where nobody asks for the state behind the last sample
-    x, out = row_at(program, memory, stage.x, stage.period), row_at(program, memory, stage.out, stage.period)
+    now, signals, back = memory.now, program.signals, (stage.period - 1) * program.chunk
+    x, out = row_at(now, signals, stage.x, back), row_at(now, signals, stage.out, back)
     if stage.kind == kinds.READ:
-        transposition.read(streams.x[:, :, 0], first, time, rows, out, n)
+        transposition.read(streams.x, first, time, rows, out, n)
     elif stage.kind == kinds.WRITE:
-        transposition.write(rows, x, streams.out[stage.place, :, :, 0], first, time, n)
+        transposition.write(rows, x, streams.out, stage.place, first, time, n)
     elif stage.kind in (kinds.TWO_LEVELS, kinds.MANY_LEVELS):
-        draw(program, stage, memory, out, n)
+        draw(program.coefficients, program.table, stage, memory, out, n)
     elif stage.kind == kinds.NORMALS:
         random.normals(memory.words, stage.place, rows, out, n)
     elif stage.kind == kinds.STEP:
@@ -164,10 +141,10 @@ def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams
     elif stage.kind == kinds.FEEDBACK:
         early = min(n, max(0, stage.lag - time))
         tiles.fill(rows, out, early, 0.0)
-        decide(program, stage, rows, x + early, out + early, n - early)
+        decide(program.coefficients, stage, rows, x + early, out + early, n - early)
     elif stage.kind == kinds.ROUND:
-        levels, k = program.coefficients[stage.levels :], stage.n_levels
-        feedback.round_to_levels(Nearest(levels, levels[k:], k), rows, x, n)
+        rule = Nearest(program.coefficients, stage.levels, stage.n_levels)
+        feedback.round_to_levels(rule, rows, x, out, n)
     elif stage.kind == kinds.REVERSE:
         tiles.copy_reversed(rows, x - stage.lag, out, n)
     else:

@@ -38,12 +38,13 @@ class Equalizer(NamedTuple):
 
 
 # --- rules ----------------------------------------------------------------------------------------
+# Their numbers begin at c[at]: levels first.
 
 
 class AsIs(NamedTuple):
     """No decision: a linear recursion."""
 
-    n_levels: int
+    at: int
 
     def decide(self, value: Row) -> Row:
         """The value itself."""
@@ -51,53 +52,54 @@ class AsIs(NamedTuple):
 
 
 class Sign(NamedTuple):
-    """One of two levels."""
+    """One of two levels; a threshold."""
 
-    levels: Array
-    thresholds: Array
+    c: Array
+    at: int
 
     def decide(self, value: Row) -> Row:
         """The upper one above the threshold."""
-        low = np.full_like(value, self.levels[0])
-        return np.where(value > self.thresholds[0], np.full_like(value, self.levels[1]), low)
+        low, high, threshold = (self.c[self.at + j] for j in range(3))
+        return np.where(value > threshold, np.full_like(value, high), np.full_like(value, low))
 
 
 class Nearest(NamedTuple):
-    """One of any number of sorted levels."""
+    """One of any number of sorted levels; the thresholds between them."""
 
-    levels: Array
-    thresholds: Array
+    c: Array
+    at: int
     n_levels: int
 
     def decide(self, value: Row) -> Row:
         """The level in whose interval the value lies."""
 
         def climb(j: Any, nearest: Row) -> tuple[Row]:
-            return (np.where(value > self.thresholds[j], np.full_like(value, self.levels[j + 1]), nearest),)
+            level, threshold = self.c[self.at + j + 1], self.c[self.at + self.n_levels + j]
+            return (np.where(value > threshold, np.full_like(value, level), nearest),)
 
-        return repeat(self.n_levels - 1, climb, np.full_like(value, self.levels[0]))[0]
+        return repeat(self.n_levels - 1, climb, np.full_like(value, self.c[self.at]))[0]
 
 
 class Soft(NamedTuple):
-    """Mean of the levels with weights exp(offsets + slopes · value)."""
+    """Mean of the levels with weights exp(offsets + slopes · value); slopes, then offsets."""
 
-    levels: Array
-    slopes: Array
-    offsets: Array
+    c: Array
+    at: int
     n_levels: int
 
     def decide(self, value: Row) -> Row:
         """The mean; exponents are taken from the largest."""
 
         def exponent(j: Any) -> Row:
-            return fma(self.slopes[j], value, np.full_like(value, self.offsets[j]))
+            slope = self.at + self.n_levels + j
+            return fma(self.c[slope], value, np.full_like(value, self.c[slope + self.n_levels]))
 
         def climb(j: Any, largest: Row) -> tuple[Row]:
             return (np.fmax(largest, exponent(j)),)
 
         def add(j: Any, total: Row, weighted: Row) -> tuple[Row, Row]:
             weight = exp(exponent(j) - largest)
-            return total + weight, fma(weight, np.full_like(value, self.levels[j]), weighted)
+            return total + weight, fma(weight, np.full_like(value, self.c[self.at + j]), weighted)
 
         zero = np.full_like(value, 0)
         (largest,) = repeat(self.n_levels, climb, np.full_like(value, -np.inf))
@@ -142,44 +144,47 @@ def estrin(coefficients: list[float], x: Row) -> Row:
 # --- the loop -------------------------------------------------------------------------------------
 
 
+class Feedback(NamedTuple):
+    """Taps among coefficients: forward, none for the input itself; feedback[j] belongs to y[t - j], j > 0."""
+
+    forward: int  # where they begin
+    n_forward: int  # groups of eight
+    feedback: int
+    n_feedback: int  # groups of eight behind the first six
+
+
 @traced
-def decide_tile(
-    forward: Array, n_forward: int, feedback: Array, n_feedback: int, rule: Any, x: Rows, row: int, out: int
-) -> None:
+def decide_tile(c: Array, taps: Feedback, rule: Any, x: Rows, row: int, out: int) -> None:
     """Decide the rows of a tile in turn: each adds what the ROWS - 1 decisions before it feed back."""
 
     def group(i: Any, *tile: Row) -> Tile:
-        return convolve(tile, feedback, (n_feedback - 1 - i) * TAPS + ROWS, x, out)
+        k = (taps.n_feedback - 1 - i) * TAPS + ROWS
+        return convolve(tile, c, taps.feedback + k, x, out - k)
 
-    tile = repeat(n_feedback, group, *input_tile(forward, n_forward, x, row, ROWS))
+    tile = repeat(taps.n_feedback, group, *input_tile(c, taps.forward, taps.n_forward, x, row, ROWS))
     past = {r: load(x, out + r) for r in range(1 - ROWS, 0)}
     for r, value in enumerate(tile):
         for j in reversed(range(1, ROWS)):
-            value = fma(feedback[j], past[r - j], value)
+            value = fma(c[taps.feedback + j], past[r - j], value)
         past[r] = rule.decide(value)
         store(x, out + r, past[r])
 
 
 @kernel
-def run(forward: Array, feedback: Array, rule: Any, x: Rows, row: int, out: int, n: int) -> None:
-    """Decisions on n rows and up to five beyond, their past above `out`.
-
-    forward : (multiple of eight,); none: the input itself.
-    feedback : six, and a multiple of eight; feedback[j] belongs to y[t - j], feedback[0] is not used.
-    """
-    n_forward, n_feedback = len(forward) // TAPS, (len(feedback) - ROWS) // TAPS
+def run(c: Array, taps: Feedback, rule: Any, x: Rows, row: int, out: int, n: int) -> None:
+    """Decisions on n rows and up to five beyond, their past above `out`."""
     for t in range(0, n, ROWS):
-        decide_tile(forward, n_forward, feedback, n_feedback, rule, x, row + t, out + t)
+        decide_tile(c, taps, rule, x, row + t, out + t)
 
 
 @traced
-def nearest_row(rule: Any, x: Rows, row: int) -> None:
-    """Round a row in place."""
-    store(x, row, rule.decide(load(x, row)))
+def decide_row(rule: Any, x: Rows, row: int, out: int) -> None:
+    """Decide a row on its own."""
+    store(x, out, rule.decide(load(x, row)))
 
 
 @kernel
-def round_to_levels(rule: Any, x: Rows, row: int, n: int) -> None:
-    """Replace n rows by what the rule decides."""
+def round_to_levels(rule: Any, x: Rows, row: int, out: int, n: int) -> None:
+    """What the rule makes of n rows, without any feedback."""
     for t in range(n):
-        nearest_row(rule, x, row + t)
+        decide_row(rule, x, row + t, out + t)

@@ -19,6 +19,7 @@ from dpfast._kernels.tiles import ROWS, Rows, Tile
 Array = NDArray[Any]
 
 TAPS = 8
+SECTION = 5
 
 
 class Factors(NamedTuple):
@@ -37,56 +38,75 @@ class Factors(NamedTuple):
         return len(self.taps) + 2 * len(self.sections) + len(self.recursion) - 2
 
 
-class Terms(NamedTuple):
-    """What else a pass does: subtract a signal before the sections; behind them add a signal, or fresh noise; square.
+UNITY = Factors(np.ones(1), np.empty((0, 6)), np.ones(1))
 
-    Each of it n = 0 or 1 times. Squares go into a row of totals, and nothing else is kept then.
-    """
 
-    minus: int  # row
-    n_minus: int
+class Part(NamedTuple):
+    """Taps and sections among coefficients."""
+
+    taps: int  # where they begin
+    n_groups: int  # of eight; none: the input itself
+    sections: int
+    n_sections: int  # of five coefficients b0 b1 b2 a1 a2
+    state: int  # row
+
+
+class Added(NamedTuple):
+    """What is added behind the sections: scale times a signal, or fresh noise; each of them n = 0 or 1 times."""
+
     plus: int  # row
     n_plus: int
     generator: int  # of noise, row of words
     n_noise: int
-    scale: float  # of what is added
+    scale: float
+
+
+class Terms(NamedTuple):
+    """What else a pass does: subtract a signal before the sections, add behind them, and square.
+
+    Squares go into a row of totals, and nothing else is kept then.
+    """
+
+    minus: int  # row
+    n_minus: int
+    added: Added
     total: int  # row
     n_squares: int
 
 
-def convolve(tile: Tile, taps: Array, k: Any, x: Rows, row: Any) -> Tile:
-    """tile[r] += sum of taps[k + j] x[row + r - k - j] over the next eight taps j."""
-    past = {r: load(x, row - k + r) for r in range(1 - TAPS, len(tile))}
+def convolve(tile: Tile, c: Array, taps: Any, x: Rows, row: Any) -> Tile:
+    """tile[r] += sum of c[taps + j] x[row + r - j] over eight taps j."""
+    past = {r: load(x, row + r) for r in range(1 - TAPS, len(tile))}
     for j in reversed(range(TAPS)):
-        tap = taps[k + j]
+        tap = c[taps + j]
         tile = tuple(fma(tap, past[r - j], value) for r, value in enumerate(tile))
     return tile
 
 
-def second_order(tile: Tile, sections: Array, i: Any, x: Rows, state: int) -> Tile:
-    """Section i, transposed direct form II; its two rows of state stay in memory between tiles.
+def second_order(tile: Tile, c: Array, section: Any, x: Rows, state: Any) -> Tile:
+    """A section b0 b1 b2 a1 a2, transposed direct form II; its two rows of state stay in memory between tiles.
 
     y = b0 x + s,  s = b1 x + z - a1 y,  z = b2 x - a2 y: only two operations from one y to the next.
     """
-    b0, b1, b2, a1, a2 = (sections[i * 5 + j] for j in range(5))
-    first = state + i * 2
-    s, z = load(x, first), load(x, first + 1)
+    b0, b1, b2, a1, a2 = (c[section + j] for j in range(SECTION))
+    s, z = load(x, state), load(x, state + 1)
     out = []
     for value in tile:
         y = fma(b0, value, s)
         s = fma(-a1, y, fma(b1, value, z))
         z = fma(-a2, y, b2 * value)
         out.append(y)
-    store(x, first, s)
-    store(x, first + 1, z)
+    store(x, state, s)
+    store(x, state + 1, z)
     return tuple(out)
 
 
-def input_tile(taps: Array, n_groups: Any, x: Rows, row: Any, n: int) -> Tile:
+def input_tile(c: Array, taps: Any, n_groups: Any, x: Rows, row: Any, n: int) -> Tile:
     """N rows of a FIR filter's output; without taps, of x."""
 
     def group(i: Any, *tile: Row) -> Tile:
-        return convolve(tile, taps, (n_groups - 1 - i) * TAPS, x, row)
+        k = (n_groups - 1 - i) * TAPS
+        return convolve(tile, c, taps + k, x, row - k)
 
     def plain(_: Any, *tile: Row) -> Tile:
         return tuple(load(x, row + r) for r in range(len(tile)))
@@ -97,11 +117,8 @@ def input_tile(taps: Array, n_groups: Any, x: Rows, row: Any, n: int) -> Tile:
 
 @traced
 def filter_tile(
-    taps: Array,
-    n_groups: int,
-    sections: Array,
-    n_sections: int,
-    state: int,
+    c: Array,
+    part: Part,
     terms: Terms,
     words: Words,
     totals: Array,
@@ -117,14 +134,14 @@ def filter_tile(
         return tuple(value - load(x, terms.minus + t + r) for r, value in enumerate(tile))
 
     def section(i: Any, *tile: Row) -> Tile:
-        return second_order(tile, sections, i, x, state)
+        return second_order(tile, c, part.sections + i * SECTION, x, part.state + i * 2)
 
     def add(_: Any, *tile: Row) -> Tile:
-        return tuple(fma(load(x, terms.plus + t + r), terms.scale, value) for r, value in enumerate(tile))
+        return tuple(fma(load(x, terms.added.plus + t + r), terms.added.scale, value) for r, value in enumerate(tile))
 
     def add_noise(_: Any, *tile: Row) -> Tile:
-        noise = normal_tile(words, terms.generator, tile[0])
-        return tuple(fma(a, terms.scale, value) for a, value in zip(noise, tile, strict=False))
+        noise = normal_tile(words, terms.added.generator, tile[0])
+        return tuple(fma(a, terms.added.scale, value) for a, value in zip(noise, tile, strict=False))
 
     def keep(_: Any, *tile: Row) -> Tile:
         for r, value in enumerate(tile):
@@ -135,9 +152,9 @@ def filter_tile(
         add_squares(tile, totals, terms.total)
         return tile
 
-    tile = input_tile(taps, n_groups, x, row + t, n)
-    tile = repeat(n_sections, section, *repeat(terms.n_minus, subtract, *tile))
-    tile = repeat(terms.n_noise, add_noise, *repeat(terms.n_plus, add, *tile))
+    tile = input_tile(c, part.taps, part.n_groups, x, row + t, n)
+    tile = repeat(part.n_sections, section, *repeat(terms.n_minus, subtract, *tile))
+    tile = repeat(terms.added.n_noise, add_noise, *repeat(terms.added.n_plus, add, *tile))
     repeat(terms.n_squares, square, *repeat(terms.n_squares < 1, keep, *tile))
 
 
@@ -151,28 +168,13 @@ def add_squares(tile: Tile, totals: Array, row: int) -> None:
 
 @kernel
 def run(
-    taps: Array,
-    sections: Array,
-    state: int,
-    terms: Terms,
-    words: Words,
-    totals: Array,
-    x: Rows,
-    row: int,
-    out: int,
-    start: int,
-    stop: int,
+    c: Array, part: Part, terms: Terms, words: Words, totals: Array, x: Rows, row: int, out: int, start: int, stop: int
 ) -> None:
-    """Filter the rows start ... stop - 1, counted from `row` and `out`; without sections up to five more.
-
-    taps : (multiple of eight,), the past above `row`; none: the input itself.
-    sections : flat, five coefficients b0 b1 b2 a1 a2 each.
-    """
-    n_groups, n_sections = len(taps) // TAPS, len(sections) // 5
+    """Filter the rows start ... stop - 1, counted from `row` and `out`; plain FIR filters up to five more."""
     whole = stop
-    if n_sections > 0 or terms.n_squares > 0:
+    if part.n_sections > 0 or terms.n_squares > 0:
         whole -= (stop - start) % ROWS
     for t in range(start, whole, ROWS):
-        filter_tile(taps, n_groups, sections, n_sections, state, terms, words, totals, x, row, out, t, ROWS)
+        filter_tile(c, part, terms, words, totals, x, row, out, t, ROWS)
     for t in range(whole, stop):
-        filter_tile(taps, n_groups, sections, n_sections, state, terms, words, totals, x, row, out, t, 1)
+        filter_tile(c, part, terms, words, totals, x, row, out, t, 1)

@@ -28,7 +28,9 @@ Records = Any
 READ, WRITE, TWO_LEVELS, MANY_LEVELS, NORMALS, STEP, SHIFT, FILTER, FEEDBACK, ROUND, REVERSE, CLEAR = range(12)
 AS_IS, SIGN, NEAREST, SOFT = range(4)  # rules
 
-SIGNAL = np.dtype([(name, np.int64) for name in ("row", "history", "length")])  # length 0: time stands still
+SIGNAL = np.dtype(
+    [(name, np.int64) for name in ("row", "history", "length")], align=True
+)  # length 0: time stands still
 STAGE = np.dtype(
     [
         ("kind", np.int64),
@@ -57,7 +59,8 @@ STAGE = np.dtype(
         ("n_squares", np.int64),
         ("start", np.int64),
         ("stop", np.int64),
-    ]
+    ],
+    align=True,
 )
 
 

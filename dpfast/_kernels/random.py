@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpfast._kernels._jit import kernel
 from dpfast._kernels.simd import Row, fma, gather, load, repeat, rotate_left, store, traced
-from dpfast._kernels.tiles import ROWS, Rows, Tile, store_tile
+from dpfast._kernels.tiles import ROWS, Rows, Tile
 
 Array = NDArray[Any]
 Words = NDArray[np.uint32]
@@ -176,76 +176,60 @@ def normals(words: Words, generator: int, x: Rows, row: int, n: int) -> None:
 # --- levels ---------------------------------------------------------------------------------------
 
 
+class Levels(NamedTuple):
+    """Where a table of a chain begins among other numbers, and the words that it needs."""
+
+    generator: int  # row of words
+    state: int
+    thresholds: int
+    next_row: int
+    levels: int
+    n_halves: int
+    half: np.uint32  # of the width
+
+
 @traced
-def two_level_tile(
-    words: Words, generator: int, state: int, thresholds: Array, levels: Array, x: Rows, row: int
-) -> Tile:
+def two_level_tile(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row: int) -> None:
     """A tile of a chain of two states; the second comes where the bits are not below a threshold."""
     like = load(x, row)
-    s, above = load_generator(words, generator, like), load(words, state, like)
-    low, high = np.full_like(like, levels[0]), np.full_like(like, levels[1])
-    up, tile = above > 0, []
-    for _ in range(ROWS):
+    s, state = load_generator(words, chain.generator, like), load(words, chain.state, like)
+    low, high = np.full_like(like, c[chain.levels]), np.full_like(like, c[chain.levels + 1])
+    up = state > 0
+    for r in range(ROWS):
         bits, s = xoshiro(s)
-        from_low, from_high = bits >= thresholds[0], bits >= thresholds[1]
+        from_low, from_high = bits >= table[chain.thresholds], bits >= table[chain.thresholds + 1]
         up = from_low ^ (up & (from_low ^ from_high))  # a choice that waits for no comparison
-        tile.append(np.where(up, high, low))
-    store_generator(words, generator, s)
-    store(words, state, np.where(up, np.full_like(above, 1), np.full_like(above, 0)))
-    return tuple(tile)
+        store(x, row + r, np.where(up, high, low))
+    store_generator(words, chain.generator, s)
+    store(words, chain.state, np.where(up, np.full_like(state, 1), np.full_like(state, 0)))
 
 
 @traced
-def level_row(
-    words: Words,
-    generator: int,
-    state: int,
-    thresholds: Array,
-    next_row: Array,
-    levels: Array,
-    n_halves: int,
-    half: np.uint32,
-    x: Rows,
-    row: int,
-) -> None:
-    """A row of a chain of any number of states: a search by halves in rows of width 2 half = 2^n_halves."""
+def level_row(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row: int) -> None:
+    """A row of a chain of any number of states: a search by halves."""
     like = load(x, row)
-    s, place = load_generator(words, generator, like), load(words, state, like)
+    s, place = load_generator(words, chain.generator, like), load(words, chain.state, like)
     bits, s = xoshiro(s)
 
     def halve(_: Any, place: Row, size: Row) -> tuple[Row, Row]:
-        passed = bits >= gather(thresholds, place + (size - 1))
+        passed = bits >= gather(table, place + (size - 1), chain.thresholds)
         return np.where(passed, place + size, place), size >> 1
 
-    place, _ = repeat(n_halves, halve, place, np.full_like(place, half))
-    store(x, row, gather(levels, place))
-    store(words, state, gather(next_row, place))
-    store_generator(words, generator, s)
+    place, _ = repeat(chain.n_halves, halve, place, np.full_like(place, chain.half))
+    store(x, row, gather(c, place, chain.levels))
+    store(words, chain.state, gather(table, place, chain.next_row))
+    store_generator(words, chain.generator, s)
 
 
 @kernel
-def two_levels(
-    words: Words, generator: int, state: int, thresholds: Array, levels: Array, x: Rows, row: int, n: int
-) -> None:
+def two_levels(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row: int, n: int) -> None:
     """A chain of two states in n rows of x and up to five beyond."""
     for t in range(0, n, ROWS):
-        store_tile(x, row + t, two_level_tile(words, generator, state, thresholds, levels, x, row + t))
+        two_level_tile(words, chain, table, c, x, row + t)
 
 
 @kernel
-def many_levels(
-    words: Words,
-    generator: int,
-    state: int,
-    thresholds: Array,
-    next_row: Array,
-    levels: Array,
-    n_halves: int,
-    half: np.uint32,
-    x: Rows,
-    row: int,
-    n: int,
-) -> None:
+def many_levels(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row: int, n: int) -> None:
     """A chain of any number of states in n rows of x."""
     for t in range(n):
-        level_row(words, generator, state, thresholds, next_row, levels, n_halves, half, x, row + t)
+        level_row(words, chain, table, c, x, row + t)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir
-from numba import types
+from numba import typeof, types
 from numba.core import cgutils, errors
 from numba.core.datamodel import models
 from numba.core.registry import cpu_target
@@ -71,29 +71,34 @@ def store(array: Any, row: Any, value: Row) -> None:
         array[row] = value
 
 
-def load_run(array: Any, i: Any, t: Any, n: int) -> Row:
-    """The n elements array[i, t : t + n] of an array whose last axis is contiguous."""
+def load_run(array: Any, index: tuple[Any, ...], t: Any, n: int) -> Row:
+    """The n elements array[*index, t : t + n] along an axis that is contiguous; of axes after it, the first."""
     if isinstance(array, ArraySymbol):
-        return array.load(array.pointer(i, t), n)
-    return array[i, t : t + n].copy()
+        return array.load(array.pointer(*index, t), n)
+    return _run(array, index, t, n).copy()
 
 
-def store_run(array: Any, i: Any, t: Any, value: Row) -> None:
-    """Write array[i, t : t + n] of an array whose last axis is contiguous."""
+def store_run(array: Any, index: tuple[Any, ...], t: Any, value: Row) -> None:
+    """Write array[*index, t : t + n]."""
     if isinstance(array, ArraySymbol):
-        array.store(array.pointer(i, t), value)
+        array.store(array.pointer(*index, t), value)
     else:
-        array[i, t : t + len(value)] = value
+        _run(array, index, t, len(value))[...] = value
 
 
-def gather(array: Any, indices: Row) -> Row:
-    """array[indices] for a 1-D array."""
+def _run(array: Any, index: tuple[Any, ...], t: int, n: int) -> Any:
+    run = array[(*index, slice(t, t + n))]
+    return run if run.ndim == 1 else run[:, 0]
+
+
+def gather(array: Any, indices: Row, start: Any = 0) -> Row:
+    """array[start + indices] for a 1-D array."""
     if not isinstance(array, ArraySymbol):
-        return array[indices]
+        return array[int(start) + indices.astype(np.int64)]
     value = ir.Constant(_llvm_type(array.dtype, indices.n_lanes), ir.Undefined)
     for lane in range(indices.n_lanes):
         index = indices.builder.extract_element(indices.value, _INDEX(lane))
-        element = array[Symbol(indices.builder, index, indices.dtype).astype(np.int64)]
+        element = array[Symbol(indices.builder, index, indices.dtype).astype(np.int64) + start]
         value = indices.builder.insert_element(value, element.value, _INDEX(lane))
     return Symbol(indices.builder, value, array.dtype, indices.n_lanes)
 
@@ -101,7 +106,7 @@ def gather(array: Any, indices: Row) -> Row:
 def fma(a: Any, b: Any, c: Any) -> Row:
     """A b + c, rounded once where the CPU can (NumPy cannot)."""
     first = _widest(a, b, c)
-    return a * b + c if first is None else first.call("fmuladd", a, b, c)
+    return a * b + c if first is None or first.dtype.kind != "f" else first.call("fmuladd", a, b, c)
 
 
 def rotate_left(x: Row, n_bits: int) -> Row:
@@ -140,33 +145,34 @@ def repeat(count: Any, step: Callable[..., tuple[Any, ...]], *values: Any) -> tu
     builder.cbranch(builder.icmp_signed(">", count.value, zero), body, after)
     builder.position_at_end(body)
     i, *now = phis = [x.like(builder.phi(x.value.type)) for x in (count, *values)]
-    following = step(i, *now)
+    following = [x.coerce(again) for x, again in zip(values, step(i, *now), strict=True)]
     i_next, end = i + 1, builder.block
-    for phi, first, again in zip(phis, (zero, *(x.value for x in values)), (i_next, *following), strict=True):
+    for phi, first, again in zip(phis, (zero, *(x.value for x in values)), (i_next.value, *following), strict=True):
         phi.value.add_incoming(first, before)
-        phi.value.add_incoming(again.value, end)
+        phi.value.add_incoming(again, end)
     builder.cbranch(builder.icmp_signed("<", i_next.value, count.value), body, after)
     builder.position_at_end(after)
     result = [x.like(builder.phi(x.value.type)) for x in values]
     for phi, first, last in zip(result, values, following, strict=True):
         phi.value.add_incoming(first.value, before)
-        phi.value.add_incoming(last.value, end)
+        phi.value.add_incoming(last, end)
     return tuple(result)
 
 
 # --- symbols: what stands for numbers, rows and arrays while a function is traced -----------------
 
-_OPERATIONS: dict[np.ufunc, tuple[str | None, ...]] = {  # instruction for floats, signed, unsigned integers
-    np.add: ("fadd", "add", "add"),
-    np.subtract: ("fsub", "sub", "sub"),
-    np.multiply: ("fmul", "mul", "mul"),
-    np.divide: ("fdiv", None, None),
-    np.negative: ("fneg", "neg", "neg"),
-    np.bitwise_and: (None, "and_", "and_"),
-    np.bitwise_or: (None, "or_", "or_"),
-    np.bitwise_xor: (None, "xor", "xor"),
-    np.left_shift: (None, "shl", "shl"),
-    np.right_shift: (None, "ashr", "lshr"),
+_KINDS = "fiub"
+_OPERATIONS: dict[np.ufunc, tuple[str | None, ...]] = {  # instruction for floats, signed, unsigned integers, truths
+    np.add: ("fadd", "add", "add", None),
+    np.subtract: ("fsub", "sub", "sub", None),
+    np.multiply: ("fmul", "mul", "mul", None),
+    np.divide: ("fdiv", None, None, None),
+    np.negative: ("fneg", "neg", "neg", None),
+    np.bitwise_and: (None, "and_", "and_", "and_"),
+    np.bitwise_or: (None, "or_", "or_", "or_"),
+    np.bitwise_xor: (None, "xor", "xor", "xor"),
+    np.left_shift: (None, "shl", "shl", None),
+    np.right_shift: (None, "ashr", "lshr", None),
 }
 _COMPARISONS = {np.less: "<", np.less_equal: "<=", np.greater: ">", np.greater_equal: ">="}
 _CALLS = {np.sqrt: "sqrt", np.rint: "rint", np.copysign: "copysign", np.fmin: "minnum", np.fmax: "maxnum"}
@@ -186,6 +192,8 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         """LLVM value of `other` as one of the type and width of this symbol."""
         llvm = _llvm_type(self.dtype, self.n_lanes)
         if not isinstance(other, Symbol):
+            if np.result_type(self.dtype, other) != self.dtype:
+                raise TypeError(f"{self} meets {other!r}: convert one with astype")
             number = self.dtype.type(other).item()
             return ir.Constant(llvm, [number] * self.n_lanes if self.n_lanes else number)
         if other.n_lanes == 0 and other.dtype.kind == self.dtype.kind:
@@ -217,14 +225,14 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         first = _widest(*operands)
         if method != "__call__" or options or first is None:
             return NotImplemented
-        if ufunc in _CALLS:
+        if ufunc in _CALLS and first.dtype.kind == "f":
             return first.call(_CALLS[ufunc], *operands)
-        kind = {"f": 0, "i": 1}.get(first.dtype.kind, 2)
+        kind = _KINDS.index(first.dtype.kind)
         values = [first.coerce(x) for x in operands]
         if ufunc in _COMPARISONS:
-            compare = (self.builder.fcmp_ordered, self.builder.icmp_signed, self.builder.icmp_unsigned)[kind]
+            compare = (self.builder.fcmp_ordered, self.builder.icmp_signed, *[self.builder.icmp_unsigned] * 2)[kind]
             return first.like(compare(_COMPARISONS[ufunc], *values), bool)
-        instruction = _OPERATIONS.get(ufunc, (None,) * 3)[kind]
+        instruction = _OPERATIONS.get(ufunc, (None,) * len(_KINDS))[kind]
         return first.like(getattr(self.builder, instruction)(*values)) if instruction else NotImplemented
 
     def __array_function__(self, function: Any, types_: Any, args: Any, options: Any) -> Any:
@@ -233,8 +241,9 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
             first = _widest(a, b)
             if first is None:
                 raise TypeError("np.where must choose between values of which one is a row, got two numbers")
-            return first.like(self.builder.select(mask.value, first.coerce(a), first.coerce(b)))
-        if function is np.full_like:
+            truth = first.like(None, bool).coerce(mask)
+            return first.like(self.builder.select(truth, first.coerce(a), first.coerce(b)))
+        if function is np.full_like and not options:
             return self.like(self.coerce(args[1]))
         return NotImplemented
 
@@ -245,16 +254,19 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
     def astype(self, dtype: DTypeLike) -> Symbol:
         """Converted to another type."""
         dtype = np.dtype(dtype)
+        llvm = _llvm_type(dtype, self.n_lanes)
         old, new, grows = self.dtype.kind, dtype.kind, dtype.itemsize - self.dtype.itemsize
+        if old != new == "b":
+            raise TypeError(f"{self} is not a truth: compare it with a number")
         if old == new == "f":
             step = "fpext" if grows > 0 else "fptrunc"
         elif "f" in (old, new):
-            step = {"if": "sitofp", "uf": "uitofp", "fi": "fptosi", "fu": "fptoui"}[old + new]
+            step = {"if": "sitofp", "uf": "uitofp", "bf": "uitofp", "fi": "fptosi", "fu": "fptoui"}[old + new]
         else:
             step = "trunc" if grows < 0 else "sext" if old == "i" else "zext"
         if dtype == self.dtype or (new != "f" != old and old != "b" and grows == 0):
             step = "bitcast"
-        return self.like(getattr(self.builder, step)(self.value, _llvm_type(dtype, self.n_lanes)), dtype)
+        return self.like(getattr(self.builder, step)(self.value, llvm), dtype)
 
     def __repr__(self) -> str:
         return f"{self.dtype} x {self.n_lanes}" if self.n_lanes else f"{self.dtype} number"
@@ -267,10 +279,10 @@ class ArraySymbol:
         self.builder, self.data, self.shape, self.strides, self.dtype = builder, data, shape, strides, dtype
 
     def pointer(self, *index: Any) -> Any:
-        """Of an element, in any memory order."""
+        """Of an element, in any memory order; indices that are not given are zero."""
         number = Symbol(self.builder, None, np.int64)
         places = [number.like(number.coerce(i)) for i in index]
-        offset = functools.reduce(lambda a, b: a + b, [i * s for i, s in zip(places, self.strides, strict=True)])
+        offset = functools.reduce(lambda a, b: a + b, [i * s for i, s in zip(places, self.strides, strict=False)])
         data = self.builder.bitcast(self.data, ir.IntType(8).as_pointer())
         return self.builder.bitcast(self.builder.gep(data, [offset.value]), _llvm_type(self.dtype, 0).as_pointer())
 
@@ -307,12 +319,18 @@ def _widest(*operands: Any) -> Symbol | None:
     return max((x for x in operands if isinstance(x, Symbol)), key=lambda x: x.n_lanes, default=None)
 
 
+_ELEMENTS = {
+    np.dtype(bool): ir.IntType(1),
+    np.dtype(np.float32): ir.FloatType(),
+    np.dtype(np.float64): ir.DoubleType(),
+    **{np.dtype(f"{kind}{size}"): ir.IntType(8 * size) for kind in "iu" for size in (1, 2, 4, 8)},
+}
+
+
 def _llvm_type(dtype: Any, n_lanes: int) -> Any:
-    if dtype.kind == "f":
-        element = ir.DoubleType() if dtype.itemsize == 8 else ir.FloatType()
-    else:
-        element = ir.IntType(1 if dtype.kind == "b" else 8 * dtype.itemsize)
-    return ir.VectorType(element, n_lanes) if n_lanes else element
+    if dtype not in _ELEMENTS:
+        raise TypeError(f"a row holds float32, float64, integers or truths, got {dtype}")
+    return ir.VectorType(_ELEMENTS[dtype], n_lanes) if n_lanes else _ELEMENTS[dtype]
 
 
 # --- Numba: the type of a row, and the decorator --------------------------------------------------
@@ -388,9 +406,9 @@ def _tuple_of(*parts: Any) -> tuple[Any, ...]:
 
 
 def _unpack_array(context: Any, builder: Any, kind: Any, value: Any) -> ArraySymbol:
-    if kind.layout == "F":
-        raise errors.TypingError(f"a traced function takes arrays of layout C or A, got {kind}")
     dtype = as_dtype(kind.dtype)
+    if kind.layout == "F" or kind.dtype == types.boolean:  # truths are bits in a row, bytes in an array
+        raise errors.TypingError(f"a traced function takes arrays of numbers, of layout C or A, got {kind}")
     if value is None:
         data = ir.Constant(_llvm_type(dtype, 0).as_pointer(), ir.Undefined)
         shape = strides = [ir.Constant(ir.IntType(64), ir.Undefined)] * kind.ndim
@@ -409,6 +427,8 @@ def _type_of(result: Any) -> Any:
         return types.void
     if isinstance(result, tuple):
         return types.BaseTuple.from_types([_type_of(x) for x in result], type(result))
+    if not isinstance(result, Symbol):
+        return typeof(result)
     return RowType(result.dtype, result.n_lanes) if result.n_lanes else from_dtype(result.dtype)
 
 
@@ -418,4 +438,4 @@ def _pack(context: Any, builder: Any, kind: Any, result: Any) -> Any:
     if isinstance(result, tuple):
         parts = [_pack(context, builder, k, x) for k, x in zip(kind, result, strict=True)]
         return context.make_tuple(builder, kind, parts)
-    return result.value
+    return result.value if isinstance(result, Symbol) else context.get_constant(kind, result)

@@ -7,6 +7,7 @@ Every mechanism sees the same input and the same unit noise (common random numbe
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -16,21 +17,27 @@ from numpy.typing import DTypeLike, NDArray
 from dpfast._kernels.builder import Chain, Term
 from dpfast._kernels.execute import execute
 from dpfast._kernels.feedback import Equalizer
-from dpfast._kernels.linear import Factors
+from dpfast._kernels.linear import UNITY, Factors
 from dpfast._kernels.random import INPUT, NOISE, START, LevelTable, Words, generators
 
 Array = NDArray[np.float64]
 
 
-def filter_array(factors: Factors, x: Array, states: Array, out: Array, n_threads: int | None = None) -> Array:
-    """Filter (streams, time) from states (streams, states) into `out`; the states at the end."""
+def filter_chain(factors: Factors, dtype: DTypeLike) -> Chain:
+    """A filter from given states, which also sums the squares of its input."""
+    chain = Chain(dtype)
+    x = chain.read()
+    chain.filter(UNITY, x, square=range(sys.maxsize))
+    chain.write(chain.filter(factors, x, begin=lambda *_: np.empty((0, 0)), end=True))
+    return chain
+
+
+def filter_array(chain: Chain, x: Array, states: Array, out: Array, n_threads: int) -> tuple[Array, Array]:
+    """Filter (streams, time) from states (streams, states) into `out`; states at the end, and squares (streams,)."""
     if x.size == 0:
-        return states.astype(x.dtype)
-    chain = Chain(x.dtype)
-    chain.write(
-        chain.filter(factors, chain.read(), begin=lambda seed, first, count: states[first : first + count], end=True)
-    )
-    return execute(chain, *x.shape, x=x, out=out[None], n_threads=n_threads).states
+        return states, np.zeros(len(x))
+    result = execute(chain, *x.shape, x=x, states=states, out=out[None], n_threads=n_threads)
+    return result.states, result.totals[:, 0]
 
 
 # --- sources --------------------------------------------------------------------------------------
@@ -78,9 +85,7 @@ class GaussianSource(NamedTuple):
 
         x = chain.filter(self.shaping, chain.normals(INPUT), begin=begin)
         x = chain.shift(x, self.mean)
-        if self.levels is not None:
-            chain.round(x, self.levels)
-        return x
+        return x if self.levels is None else chain.round(x, self.levels)
 
 
 Source = LevelSource | GaussianSource
@@ -94,11 +99,11 @@ def start_normals(seed: int, first: int, count: int, n: int) -> Array:
     return np.asarray(out[0])
 
 
-def sample(source: Source, seed: int, out: Array) -> None:
+def sample(source: Source, seed: int, out: Array, n_threads: int) -> None:
     """Fill `out` (streams, time) with streams of a source."""
     chain = Chain()
     chain.write(source.add_to(chain))
-    execute(chain, *out.shape, seed=seed, out=out[None])
+    execute(chain, *out.shape, seed=seed, out=out[None], n_threads=n_threads)
 
 
 # --- receivers ------------------------------------------------------------------------------------
@@ -143,7 +148,7 @@ class SmootherReceiver(NamedTuple):
         """A v; the rest can begin when all of it is there."""
         return (chain.filter(self.forward, v),)
 
-    def complete(self, estimates: Array, n_threads: int | None) -> None:
+    def complete(self, estimates: Array, n_threads: int) -> None:
         """The rest, in place."""
         backward, ahead = Chain(), estimates[:, ::-1]
         backward.write(backward.filter(self.backward, backward.read()))
@@ -186,15 +191,13 @@ class FeedbackReceiver(NamedTuple):
 Receiver = LinearReceiver | SmootherReceiver | FeedbackReceiver
 
 
-def estimate(receiver: Receiver, v: Array, n_threads: int | None = None) -> Array:
+def estimate(receiver: Receiver, v: Array, n_threads: int) -> Array:
     """Estimates, and decisions if any, (1 or 2, streams, time) from v (streams, time)."""
     chain = Chain()
     return _paths(chain, receiver, receiver.estimate(chain, chain.read()), v, 0, n_threads)
 
 
-def _paths(
-    chain: Chain, receiver: Receiver, signals: tuple[int, ...], x: Array, seed: int, n_threads: int | None
-) -> Array:
+def _paths(chain: Chain, receiver: Receiver, signals: tuple[int, ...], x: Array, seed: int, n_threads: int) -> Array:
     """Run a chain that ends with what a receiver gives."""
     for signal in signals:
         chain.write(signal)
@@ -222,7 +225,7 @@ def privatize(chain: Chain, link: Link, u: int, noise: int | None) -> int:
     return chain.filter(link.prefilter, chain.shift(u, -link.centre), plus=Term(link.noise_std, noise))
 
 
-def simulate(link: Link, u: Array, seed: int, n_threads: int | None) -> Array:
+def simulate(link: Link, u: Array, seed: int, n_threads: int) -> Array:
     """v, estimates, and decisions if any, (2 or 3, streams, time) for an input (streams, time)."""
     chain = Chain()
     v = privatize(chain, link, chain.read(), None)
@@ -256,7 +259,7 @@ class Study(NamedTuple):
 
 
 def squared_errors(
-    study: Study, n_streams: int, seed: int, n_threads: int | None, advance: Callable[[int], None] | None = None
+    study: Study, n_streams: int, seed: int, n_threads: int, advance: Callable[[int], None] | None = None
 ) -> Array:
     """Mean squared errors (streams, mechanisms). `advance` hears of the samples that are done."""
     chain, length = study.chain()

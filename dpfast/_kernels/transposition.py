@@ -11,7 +11,7 @@ from dpfast._kernels._jit import kernel
 from dpfast._kernels.simd import REGISTERS_PER_ROW, lanes, load_run, store_run, traced, transpose
 from dpfast._kernels.tiles import Rows
 
-Array = NDArray[Any]  # (streams, time) in any memory order, of the type of the rows
+Array = NDArray[Any]  # (streams, time, 2) in any memory order, of the type of the rows; the last axis does not count
 
 
 @traced
@@ -19,19 +19,19 @@ def read_square(x: Array, stream: int, last: int, t: int, rows: Rows, row: int, 
     """Some samples of as many streams, into one register of each row; beyond the last stream that stream again."""
     n = lanes(rows.dtype) // REGISTERS_PER_ROW
     streams = [stream + register * n + lane for lane in range(n)]
-    runs = [load_run(x, np.where(i < last, i, last), t, n) for i in streams]
+    runs = [load_run(x, (np.where(i < last, i, last),), t, n) for i in streams]
     for r, part in enumerate(transpose(runs)):
-        store_run(rows, row + r, register * n, part)
+        store_run(rows, (row + r,), register * n, part)
 
 
 @traced
-def write_square(x: Array, stream: int, last: int, t: int, rows: Rows, row: int, register: int) -> None:
+def write_square(x: Array, k: int, stream: int, last: int, t: int, rows: Rows, row: int, register: int) -> None:
     """The reverse. The last stream is written after those beyond, which go to its place."""
     n = lanes(rows.dtype) // REGISTERS_PER_ROW
     streams = [stream + register * n + lane for lane in range(n)]
-    runs = transpose([load_run(rows, row + r, register * n, n) for r in range(n)])
+    runs = transpose([load_run(rows, (row + r,), register * n, n) for r in range(n)])
     for i, run in reversed(list(zip(streams, runs, strict=True))):
-        store_run(x, np.where(i < last, i, last), t, run)
+        store_run(x, (k, np.where(i < last, i, last)), t, run)
 
 
 @kernel
@@ -40,23 +40,23 @@ def read(x: Array, stream: int, t: int, rows: Rows, row: int, n: int) -> None:
     last, side, whole = len(x) - 1, rows.shape[1] // REGISTERS_PER_ROW, 0
     if x.strides[1] == x.itemsize:
         whole = n - n % side
-        for r in range(0, whole, side):
-            for register in range(REGISTERS_PER_ROW):
+        for register in range(REGISTERS_PER_ROW):  # one after the other: few cache lines of the same set at a time
+            for r in range(0, whole, side):
                 read_square(x, stream, last, t + r, rows, row + r, register)
     for r in range(whole, n):
         for lane in range(rows.shape[1]):
-            rows[row + r, lane] = x[min(stream + lane, last), t + r]
+            rows[row + r, lane] = x[min(stream + lane, last), t + r, 0]
 
 
 @kernel
-def write(rows: Rows, row: int, x: Array, stream: int, t: int, n: int) -> None:
-    """N rows to the samples t ... t + n - 1 of a bundle of streams."""
-    last, side, whole = len(x) - 1, rows.shape[1] // REGISTERS_PER_ROW, 0
-    if x.strides[1] == x.itemsize:
+def write(rows: Rows, row: int, x: Array, k: int, stream: int, t: int, n: int) -> None:
+    """N rows to the samples t ... t + n - 1 of a bundle of streams, in array k of several."""
+    last, side, whole = x.shape[1] - 1, rows.shape[1] // REGISTERS_PER_ROW, 0
+    if x.strides[2] == x.itemsize:
         whole = n - n % side
-        for r in range(0, whole, side):
-            for register in range(REGISTERS_PER_ROW - 1, -1, -1):
-                write_square(x, stream, last, t + r, rows, row + r, register)
+        for register in range(REGISTERS_PER_ROW - 1, -1, -1):
+            for r in range(0, whole, side):
+                write_square(x, k, stream, last, t + r, rows, row + r, register)
     for r in range(whole, n):
-        for lane in range(min(rows.shape[1], len(x) - stream)):
-            x[stream + lane, t + r] = rows[row + r, lane]
+        for lane in range(min(rows.shape[1], x.shape[1] - stream)):
+            x[k, stream + lane, t + r, 0] = rows[row + r, lane]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from scipy import optimize
-
 from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.circle import Circle, circle_for, make_circle
@@ -261,6 +259,8 @@ def _two_step_ideal(problem: Problem, lag: int) -> Ideal:
 
 def best_filling(problem: Problem, water: WaterFilling, lag: int) -> tuple[float, float]:
     """The θ with the least MSE of the ideal Wiener receiver behind |G|² = x + θ, and that MSE."""
+    from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
+
     circle = circle_for(problem.details, max(lag, problem.degree), size=_SEARCH_SIZE)
 
     def mse(log_fill: float, circle: Circle) -> float:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
 
 from dpfast._validate import Array
 from dpfast.circle import Circle, circle_for
@@ -231,6 +230,8 @@ def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
 
     def level(grid: Grid) -> float:
         # not by its slope, which on a grid jumps where τ is the gain at a node
+        from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
+
         top = float(problem.gain(grid.omega).max())
         return float(optimize.fminbound(worst, 0.0, top, args=(grid,), xtol=1e-10 * top))
 
@@ -238,8 +239,10 @@ def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
     return RobustFilling(tau, grid.mean(np.maximum(margin(tau, grid.omega), 0)), worst(tau, grid), cutoffs)
 
 
-def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    return float(optimize.brentq(function, low, high, xtol=1e-300, rtol=4 * np.finfo(float).eps, maxiter=500))
+def _root(function: Callable[[float], float], low: float, high: float, xtol: float = 1e-300) -> float:
+    from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
+
+    return float(optimize.brentq(function, low, high, xtol=xtol, rtol=4 * np.finfo(float).eps, maxiter=500))
 
 
 def _refine(
@@ -256,7 +259,7 @@ def _refine(
 
 
 def _crossing(margin: Callable[[float, Array], Array], level: float, low: float, high: float) -> float:
-    return float(optimize.brentq(lambda omega: margin(level, np.array(omega)).item(), low, high, xtol=1e-15))
+    return _root(lambda omega: margin(level, np.array(omega)).item(), low, high, xtol=1e-15)
 
 
 def canonical_factor(filter: Filter) -> tuple[float, Filter]:

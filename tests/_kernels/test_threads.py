@@ -1,12 +1,23 @@
+import contextlib
+import gc
+import math
 import os
+import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 import tracemalloc
+import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+import dpfast
 from dpfast import Filter, MarkovChain, Privacy, decision_feedback, lmmse, monte_carlo
 from dpfast._kernels import threads
 
@@ -22,41 +33,139 @@ def mechanisms():
     ]
 
 
-def running():
-    return [t for t in threading.enumerate() if t.name.startswith("dpfast")]
+def simulate(mechanism):
+    return mechanism.simulate(np.zeros((8, 5)), seed=1)
 
 
-@pytest.fixture
-def interrupt():
-    """Ctrl-C after a moment."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    timer = threading.Timer(0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
-    timer.start()
+@pytest.fixture(autouse=True)
+def no_thread_is_left():
+    before = len(sys._current_frames())
     yield
-    timer.join()
-    signal.signal(signal.SIGINT, before)
+    deadline = time.monotonic() + 1
+    while len(sys._current_frames()) > before:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
 
 
-@pytest.mark.parametrize("n_threads", [None, 1, 2, 7])
+class Watched:
+    """A task that knows its threads, and the ranges that others than the caller are at."""
+
+    def __init__(self, task):
+        self.task, self.threads, self.inside = task, set(), []
+
+    def __call__(self, first, count, check):
+        self.threads.add(threading.get_ident())
+        if in_the_callers_thread():  # Ctrl-C may come anywhere here
+            self.task(first, count, check)
+            return
+        self.inside.append(first)
+        try:
+            self.task(first, count, check)
+        finally:
+            self.inside.remove(first)
+
+
+def until_stopped(first, count, check):
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        check()
+        time.sleep(0.001)
+
+
+def in_the_callers_thread():
+    return threading.current_thread() is threading.main_thread()
+
+
+# --- ranges ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 7])
 @pytest.mark.parametrize(("n_items", "size"), [(0, 4), (1, 4), (4, 4), (10, 4), (10, 1)])
 def test_ranges_cover_all_items_once(n_threads, n_items, size):
     seen = []
     threads.for_ranges(lambda first, count, _: seen.append((first, count)), n_items, size, n_threads)
     assert sorted(i for first, count in seen for i in range(first, first + count)) == list(range(n_items))
     assert all(count <= size for _, count in seen)
-    assert not running()
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
-def test_ranges_run_on_as_many_threads_as_asked(n_threads):
-    together, names = threading.Barrier(n_threads, timeout=10), set()
+def test_ranges_run_on_as_many_threads_as_asked_the_callers_among_them(n_threads):
+    together = threading.Barrier(n_threads, timeout=10)
+    task = Watched(lambda first, count, check: together.wait())
+    threads.for_ranges(task, n_threads, 1, n_threads)
+    assert len(task.threads) == n_threads
+    assert threading.get_ident() in task.threads
+
+
+@pytest.mark.parametrize(("n_items", "n_threads"), [(5, 1), (1, 4), (0, 4)])
+def test_nothing_to_share_starts_no_thread(monkeypatch, n_items, n_threads):
+    monkeypatch.delattr(threads._thread, "start_new_thread")
+    threads.for_ranges(lambda first, count, check: None, n_items, 1, n_threads)
+
+
+def test_who_is_free_takes_the_next_range():
+    done = []
+
+    def task(first, count, check):
+        deadline = time.monotonic() + 10
+        while first == 0 and len(done) < 99:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        done.append(first)
+
+    threads.for_ranges(task, 100, 1, 2)
+    assert done[-1] == 0
+    assert sorted(done) == list(range(100))
+
+
+@example(n_items=96, n_threads=2, largest=32)
+@given(n_items=st.integers(0, 10_000), n_threads=st.integers(1, 100), largest=st.integers(1, 64))
+def test_threads_get_equal_shares(n_items, n_threads, largest):
+    size = threads.share(n_items, n_threads, largest)
+    assert 1 <= size <= largest
+    rounds = math.ceil(math.ceil(n_items / size) / n_threads)
+    assert rounds * size < n_items / n_threads + rounds + 1
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_memory_does_not_grow_with_the_number_of_ranges(n_threads):
+    tracemalloc.start()
+    threads.for_ranges(lambda first, count, check: None, 640_000, 32, n_threads)  # 20,000 ranges
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1e5
+
+
+def test_tasks_run_in_the_context_of_the_caller():
+    together, seen = threading.Barrier(3, timeout=10), []
 
     def task(first, count, check):
         together.wait()
-        names.add(threading.current_thread().name)
+        seen.append(np.geterr()["divide"])
 
-    threads.for_ranges(task, n_threads, 1, n_threads)
-    assert len(names) == n_threads
+    with np.errstate(divide="raise"):
+        threads.for_ranges(task, 3, 1, 3)
+    assert seen == ["raise"] * 3
+
+
+@pytest.mark.parametrize("available", [0, 1])
+def test_without_more_threads_those_there_do_all(monkeypatch, available):
+    given_out, start = [], threads._thread.start_new_thread
+
+    def limited(function, args):
+        if len(given_out) == available:
+            raise RuntimeError("can't start new thread")
+        given_out.append(start(function, args))
+
+    monkeypatch.setattr(threads._thread, "start_new_thread", limited)
+    together = threading.Barrier(available + 1, timeout=10)
+    task, seen = Watched(lambda first, count, check: (seen.append(first), together.wait())), []
+    threads.for_ranges(task, 6 * (available + 1), 1, 4)
+    assert sorted(seen) == list(range(6 * (available + 1)))
+    assert len(task.threads) == available + 1
+
+
+# --- results --------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow_nojit
@@ -78,13 +187,20 @@ def test_studies_have_the_same_bits_on_any_number_of_threads(n_threads):
         assert np.array_equal(x.stream_mse, y.stream_mse)
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_memory_does_not_grow_with_the_number_of_ranges(n_threads):
-    tracemalloc.start()
-    threads.for_ranges(lambda first, count, check: None, 640_000, 32, n_threads)  # 20,000 ranges
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 5e6
+@pytest.mark.parametrize("run", [lambda x: monte_carlo(x, MODEL, n_streams=8, n_samples=5, seed=1), simulate])
+def test_the_environment_says_how_many_threads(monkeypatch, run):
+    seen = []
+    monkeypatch.setattr(threads, "for_ranges", lambda task, n_items, size, n_threads: seen.append(n_threads))
+    for text in ("3", "1"):
+        monkeypatch.setenv("DPFAST_NUM_THREADS", text)
+        run(mechanisms()[0])
+    assert seen == [3, 1]
+    monkeypatch.setenv("DPFAST_NUM_THREADS", "many")
+    with pytest.raises(ValueError, match="DPFAST_NUM_THREADS must be an integer, at least 1, got 'many'"):
+        run(mechanisms()[0])
+
+
+# --- errors ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
@@ -95,34 +211,198 @@ def test_an_error_propagates_and_stops_the_others(n_threads):
         started.append(first)
         if first == 0:
             raise ZeroDivisionError("first")
-        while time.monotonic() < begin + 20:
-            check()
-            time.sleep(0.001)
+        until_stopped(first, count, check)
 
+    task = Watched(task)
     with pytest.raises(ZeroDivisionError, match="first"):
         threads.for_ranges(task, 1000, 1, n_threads)
+    assert task.inside == []
     assert time.monotonic() < begin + 10
     assert len(started) < 1000
-    assert not running()
 
 
-def test_ctrl_c_stops_all_threads_within_a_second(interrupt):
-    stopped, begin = [], time.monotonic()
+@pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit, threads.CancelledError])
+@pytest.mark.parametrize("of_the_caller", [True, False])
+def test_the_first_error_is_raised_wherever_it_was(error, of_the_caller):
+    together, mine = threading.Barrier(2, timeout=10), error("mine")
 
     def task(first, count, check):
-        while time.monotonic() < begin + 20:
-            try:
-                check()
-            except threads.CancelledError:
-                stopped.append(first)
-                raise
-            time.sleep(0.001)
+        together.wait()
+        if in_the_callers_thread() == of_the_caller:
+            raise mine
+        until_stopped(first, count, check)
+
+    with pytest.raises(error) as caught:
+        threads.for_ranges(task, 2, 1, 2)
+    assert caught.value is mine
+
+
+def test_an_interrupt_goes_before_an_earlier_error():
+    together = threading.Barrier(2, timeout=10)
+
+    def task(first, count, check):
+        together.wait()
+        if not in_the_callers_thread():
+            raise ZeroDivisionError
+        with contextlib.suppress(threads.CancelledError):
+            until_stopped(first, count, check)
+        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        threads.for_ranges(task, 100, 1, 4)
+        threads.for_ranges(task, 2, 1, 2)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_what_a_failed_task_holds_is_free_at_once(n_threads):
+    def fail():
+        x = np.zeros(3)
+
+        def task(first, count, check):
+            raise ZeroDivisionError(x[0])
+
+        with contextlib.suppress(ZeroDivisionError):
+            threads.for_ranges(task, 4, 1, n_threads)
+        return weakref.ref(x)
+
+    gc.disable()
+    try:
+        array = fail()
+        deadline = time.monotonic() + 1  # for the frames of threads that are about to end
+        while array() is not None and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert array() is None
+    finally:
+        gc.enable()
+
+
+def test_a_thread_that_comes_late_does_nothing():
+    seen = []
+    ranges = threads._Ranges(lambda first, *_: seen.append(first), 3, 1)
+    ranges.errors.append(ZeroDivisionError())
+    ranges.join_in()
+    ranges.wait()
+    assert seen == []
+    ranges.errors.clear()
+    ranges.join_in()
+    ranges.join_in()
+    assert seen == [0, 1, 2]
+
+
+# --- Ctrl-C ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def interrupt():
+    """Ctrl-C after a moment."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+    timer.start()
+    yield
+    timer.join()
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("n_threads", [1, 4])
+def test_ctrl_c_stops_all_threads_within_a_second(interrupt, n_threads):
+    begin, task = time.monotonic(), Watched(until_stopped)
+    with pytest.raises(KeyboardInterrupt):
+        threads.for_ranges(task, 100, 1, n_threads)
     assert time.monotonic() < begin + 0.3 + 1
-    assert sorted(stopped) == [0, 1, 2, 3]
-    assert not running()
+    assert task.inside == []
+    assert len(task.threads) == n_threads
+
+
+def test_ctrl_c_stops_the_last_range_while_the_caller_waits(interrupt):
+    begin, together = time.monotonic(), threading.Barrier(2, timeout=10)
+
+    def task(first, count, check):
+        together.wait()
+        if not in_the_callers_thread():
+            until_stopped(first, count, check)
+
+    task = Watched(task)
+    with pytest.raises(KeyboardInterrupt):
+        threads.for_ranges(task, 2, 1, 2)
+    assert time.monotonic() < begin + 0.3 + 1
+    assert task.inside == []
+
+
+def test_ctrl_c_while_threads_start_leaves_nobody_at_work(monkeypatch):
+    start = threads._thread.start_new_thread
+
+    def interrupted(function, args):
+        start(function, args)
+        while not task.inside:
+            time.sleep(0.001)
+        raise KeyboardInterrupt
+
+    def lingering(first, count, check):
+        with contextlib.suppress(threads.CancelledError):
+            until_stopped(first, count, check)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(threads._thread, "start_new_thread", interrupted)
+    task = Watched(lingering)
+    with pytest.raises(KeyboardInterrupt):
+        threads.for_ranges(task, 10, 1, 3)
+    assert task.inside == []
+
+
+@pytest.fixture
+def alarm():
+    """SIGALRM interrupts like Ctrl-C; the list holds when it did."""
+    seen = []
+
+    def handler(number, frame):
+        seen.append(time.monotonic())
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, handler)
+    yield seen
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+needs_alarm = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="POSIX timers")
+
+
+@needs_alarm
+def test_ctrl_c_again_and_again_does_not_leave_the_others_behind(alarm):
+    together = threading.Barrier(4, timeout=10)
+
+    def task(first, count, check):
+        together.wait()
+        if in_the_callers_thread():
+            signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+            until_stopped(first, count, check)
+        while len(alarm) < 20:  # longer than the caller would like
+            time.sleep(0.001)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        until_stopped(first, count, check)
+
+    task = Watched(task)
+    with pytest.raises(KeyboardInterrupt):
+        threads.for_ranges(task, 100, 1, 4)
+    assert task.inside == []
+    assert len(alarm) >= 20
+
+
+@needs_alarm
+def test_ctrl_c_at_any_moment_leaves_nobody_at_work(alarm):
+    """From the first instruction of a call to its last."""
+    draw, task = random.Random(1), Watched(lambda first, count, check: time.sleep(20e-6))
+    threads.for_ranges(task, 8, 1, 3)
+    outcomes = set()
+    for _ in range(400):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-6, 800e-6))
+            threads.for_ranges(task, 8, 1, 3)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            outcomes.add("finished")
+        except KeyboardInterrupt:
+            outcomes.add("interrupted")
+        assert task.inside == []
+    assert outcomes == {"finished", "interrupted"}
 
 
 @pytest.mark.slow_nojit
@@ -132,14 +412,99 @@ def test_ctrl_c_ends_a_study_within_a_second(interrupt, n_threads):
     with pytest.raises(KeyboardInterrupt):
         monte_carlo(mechanisms(), MODEL, n_streams=10_000, n_samples=10**7, seed=1, n_threads=n_threads)
     assert time.monotonic() < begin + 0.3 + 1
-    assert not running()
 
 
-def test_the_default_is_the_processors_that_this_process_may_use(monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 2, 5}, raising=False)
-    assert threads.default_threads() == 3
-    monkeypatch.delattr(os, "sched_getaffinity")
-    monkeypatch.setattr(os, "cpu_count", lambda: 6)
-    assert threads.default_threads() == 6
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert threads.default_threads() == 1
+# --- other threads and processes ------------------------------------------------------------------
+
+
+def test_several_threads_at_once_with_calls_inside_tasks():
+    sums = {}
+
+    def caller(name):
+        seen = []
+
+        def task(first, count, check):
+            threads.for_ranges(lambda i, n, _: seen.append(10 * first + i), 10, 3, 2)
+
+        threads.for_ranges(task, 10, 1, 3)
+        sums[name] = sorted(seen)
+
+    callers = [threading.Thread(target=caller, args=(name,), daemon=True) for name in range(4)]
+    for x in callers:
+        x.start()
+    for x in callers:
+        x.join(10)
+    expected = [10 * i + j for i in range(10) for j in (0, 3, 6, 9)]
+    assert sums == dict.fromkeys(range(4), expected)
+
+
+STUDY = """
+import atexit, multiprocessing, os, signal, threading
+from concurrent.futures import ProcessPoolExecutor
+import dpfast as dp
+
+model = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[0, 1])
+mechanism = dp.zero_forcing(dp.Filter([1], [1, -0.8]), dp.Privacy(1.0, 0.05))
+
+def study(_=None):
+    signal.alarm(20)  # a process that waits for ever dies
+    return dp.monte_carlo(mechanism, model, n_streams=16, n_samples=500, seed=1, n_threads=2)["LZF"].mse
+
+def again_and_again():
+    while not stop.is_set():
+        study()
+
+def forked():
+    child = os.fork()
+    if child == 0:
+        os._exit(study() != expected)
+    return os.waitpid(child, 0)[1]
+
+if __name__ == "__main__":
+    expected, stop = study(), threading.Event()
+"""
+
+PROCESSES = """
+    threading.Thread(target=again_and_again).start()
+    good = [not any(forked() for _ in range(10))]
+    for kind in ("fork", "spawn"):
+        with multiprocessing.get_context(kind).Pool(1) as pool:
+            good.append(set(pool.map(study, range(3))) == {expected})
+    with ProcessPoolExecutor(1) as pool:
+        good.append(set(pool.map(study, range(3))) == {expected})
+    stop.set()
+    print(*good)
+"""
+
+AFTER_MAIN = """
+    def late():
+        threading.main_thread().join()
+        print(study() == expected)
+
+    threading.Thread(target=late).start()
+    atexit.register(lambda: print(study() == expected))
+    threading.Thread(target=again_and_again, daemon=True).start()
+"""
+
+
+def printed(script, path):
+    path.write_text(STUDY + script)
+    environment = os.environ | {"PYTHONPATH": str(Path(dpfast.__file__).parents[1])}
+    command = [sys.executable, str(path)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=environment)
+    return run.stdout.split()
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX processes")
+
+
+@needs_fork
+def test_processes_made_while_a_thread_is_inside_can_call_too(tmp_path):
+    """By os.fork, by multiprocessing with fork and spawn, and by a ProcessPoolExecutor."""
+    assert printed(PROCESSES, tmp_path / "study.py") == ["True"] * 4
+
+
+@needs_fork
+def test_calls_work_while_the_interpreter_shuts_down(tmp_path):
+    """In a thread that outlives the main one, and at exit, while a daemon thread is inside too."""
+    assert printed(AFTER_MAIN, tmp_path / "study.py") == ["True"] * 2

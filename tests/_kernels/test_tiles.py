@@ -1,0 +1,74 @@
+import numba
+import numpy as np
+import pytest
+
+from dpfast._kernels import tiles
+from dpfast._kernels._jit import OPTIONS
+from dpfast._kernels.simd import lanes
+from dpfast._kernels.tiles import ROWS, copy_row, load_tile, store_tile
+
+DTYPES = pytest.mark.parametrize("dtype", ["f4", "f8"])
+
+
+def some_rows(dtype, n=20):
+    return np.random.default_rng(0).normal(size=(n, lanes(dtype))).astype(dtype)
+
+
+@numba.njit(**OPTIONS)
+def move_tile(x, row, y, to):
+    store_tile(y, to, load_tile(x, row, 3))
+
+
+@numba.njit(**OPTIONS)
+def move_row(x, row, y, to):
+    copy_row(x, row, y, to)
+
+
+@DTYPES
+def test_a_tile_is_as_many_rows_as_one_asks_for(dtype):
+    x, y = some_rows(dtype), np.zeros((9, lanes(dtype)), dtype)
+    expected = y.copy()
+    expected[2:5] = x[7:10]
+    move_tile(x, 7, y, 2)
+    assert np.array_equal(y, expected)
+
+
+@pytest.mark.parametrize("target", ["f4", "f8"])
+@DTYPES
+def test_rows_are_converted_to_the_type_of_the_array(dtype, target):
+    x, y = some_rows(dtype), np.zeros((4, lanes(dtype)), target)
+    move_row(x, 3, y, 1)
+    assert np.array_equal(y[1], x[3].astype(target))
+
+
+@DTYPES
+@pytest.mark.parametrize("target", [0, 3, 9, 11])
+@pytest.mark.parametrize("n", [0, 1, 7])
+def test_copies_go_row_by_row_from_the_first_on(dtype, target, n):
+    for copy, places in ((tiles.copy, range(n)), (tiles.copy_reversed, range(n)[::-1])):
+        x = some_rows(dtype)
+        expected = x.copy()
+        for r, place in enumerate(places):  # where the two places overlap, the order shows
+            expected[target + place] = expected[5 + r]
+        copy(x, 5, target, n)
+        assert np.array_equal(x, expected)
+
+
+@DTYPES
+@pytest.mark.parametrize("n", [0, 1, 8])
+def test_fill_sets_the_rows_and_no_others(dtype, n):
+    x = some_rows(dtype)
+    expected = x.copy()
+    expected[4 : 4 + n] = 0.1
+    tiles.fill(x, 4, n, 0.1)
+    assert np.array_equal(x, expected)
+
+
+@DTYPES
+@pytest.mark.parametrize("n", [0, 1, ROWS, ROWS + 1])
+def test_shift_adds_a_constant_to_whole_tiles(dtype, n):
+    x = some_rows(dtype, 30)
+    expected, done = x.copy(), -(-n // ROWS) * ROWS
+    expected[15 : 15 + done] = x[1 : 1 + done] + x.dtype.type(0.1)
+    tiles.shift(x, 1, 0.1, 15, n)
+    assert np.array_equal(x, expected)
