@@ -1,7 +1,7 @@
 """How much faster two threads are than one, for jobs of three sizes: the fastest rounds of both.
 
-In the others somebody else may have used one of the processors. Multiply-adds in registers show what the machine gave in
-the same rounds: where it did not give two processors, nothing is said about our threads.
+In the others somebody else may have used one of the processors. Multiply-adds in registers show what the machine gave
+in the same rounds: where it did not give two processors, nothing is said about our threads.
 """
 
 import functools
