@@ -13,13 +13,11 @@ import pytest
 from benchmarks import peak
 from benchmarks.bench_chain import dpfast
 from benchmarks.race import Contestant, race
-from dpfast._kernels import threads
 
 JOBS = {"5 ms": (256, 8_000), "50 ms": (512, 40_000), "1 s": (4096, 100_000)}  # what one thread takes, about
 ENOUGH = 1.8  # of the machine, to judge
 
 
-@pytest.mark.skipif(threads.default_threads() < 2, reason="there is one processor")
 @pytest.mark.parametrize("job", JOBS)
 @pytest.mark.benchmark(group="threads")
 def bench_two_threads(benchmark, job):
