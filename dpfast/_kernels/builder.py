@@ -29,7 +29,7 @@ SMOOTHER_ROWS = 480  # the least that a smoother runs back over; chunks divide i
 _NOTHING = np.empty(0)
 
 FirstWords = Callable[[int, int, int], Words]  # (seed, first stream, count): (words, count) at time zero
-FirstStates = Callable[[int, int, int], Array]  # likewise (count, states)
+FirstStates = Callable[[int, int, int], Array]  # likewise (states, count)
 State = tuple[int | None, int]  # (signal, samples ago), or (None, number of a state)
 
 
@@ -125,7 +125,10 @@ class Chain:
 
     def shift(self, x: int, by: float) -> int:
         """X plus a constant; x itself where that is zero."""
-        return x if by == 0 else self._once(("shift", x, by), lambda: self._stage(kinds.SHIFT, x=x, scale=by))
+        return x if by == 0 else self._once(("shift", x, by), lambda: self._pass(x, plus=Term(by, self._ones())))
+
+    def _ones(self) -> int:
+        return self._once(("ones",), lambda: self.step(1.0, 0))
 
     def add(self, x: int, term: Term) -> int:
         """X plus another signal."""
@@ -145,14 +148,14 @@ class Chain:
         plus: Term | None = None,
         square: range | None = None,
         begin: FirstStates | None = None,
-        end: bool = False,
+        states: bool = False,
         timing: Pass | None = None,
     ) -> int:
         """F(x[t - lag] - minus) + plus.
 
         square : only sum the squares, into the next of the totals, over the times start ≤ t < stop.
         begin : gives the states that F starts from, zero by default.
-        end : the states of F at the end are asked for.
+        states : F starts from states that are given to `execute`, and its states at the end are asked for.
         """
         taps, sections = folded(factors)
         if minus is not None and len(taps):  # taps need the past of the difference
@@ -165,12 +168,11 @@ class Chain:
                 result = self._pass(x, plus=plus, square=square, timing=timing)
         else:
             x = result = self._pass(x, taps, sections, lag=lag, minus=minus, plus=plus, square=square, timing=timing)
-        if begin is not None or end:
-            states = self._states(factors, source, state, x)
-            self.end += states if end else []
-            if begin is not None:
-                self.begin += states
-                self.first_states.append(begin)
+        if begin is not None or states:
+            places = self._states(factors, source, state, x)
+            self.begin += places
+            self.end += places if states else []
+            self.first_states += [begin] if begin is not None else []
         return result
 
     def _pass(
@@ -205,7 +207,7 @@ class Chain:
 
     def _recursion(self, recursion: Array, x: int, timing: Pass | None) -> int:
         places = self._places("a", _NOTHING) | self._places("b", feedback_taps(-recursion[1:]))
-        out = self._stage(kinds.FEEDBACK, timing, x=x, **places, rule=kinds.AS_IS)
+        out = self._stage(kinds.FEEDBACK, timing, x=x, **places)
         self.signals[out].look_back(places["n_b"])
         return out
 
@@ -219,15 +221,19 @@ class Chain:
     def decide(self, equalizer: Equalizer, x: int) -> int:
         """Decisions of an equaliser."""
         places = self._places("a", padded(equalizer.forward)) | self._places("b", feedback_taps(equalizer.feedback))
+        if equalizer.soft:
+            places |= {"soft": 1} | self._levels(equalizer.levels, equalizer.slopes, equalizer.offsets)
+        else:
+            places |= self._levels(equalizer.levels, equalizer.thresholds)
         self.signals[x].look_back(places["n_a"])
-        out = self._stage(kinds.FEEDBACK, x=x, lag=equalizer.lag, **places, **self._rule(equalizer))
+        out = self._stage(kinds.FEEDBACK, x=x, lag=equalizer.lag, **places)
         self.signals[out].look_back(places["n_b"])
         return out
 
     def round(self, x: int, levels: Array) -> int:
-        """X rounded to the nearest of sorted levels."""
-        data = np.concatenate([levels, (levels[1:] + levels[:-1]) / 2])
-        return self._stage(kinds.ROUND, x=x, levels=self._keep(data), n_levels=len(levels))
+        """X rounded to the nearest of sorted levels: decisions without memory."""
+        middles = (levels[1:] + levels[:-1]) / 2
+        return self.decide(Equalizer(_NOTHING, _NOTHING, levels, middles, _NOTHING, _NOTHING, soft=False, lag=0), x)
 
     def smooth(self, backward: Factors, lookahead: int, target: int, x: int, square: range) -> int:
         """Squared errors of x, filtered backward in time from `lookahead` samples ahead, against a target.
@@ -281,20 +287,18 @@ class Chain:
     def _places(self, name: str, values: Array) -> dict[str, Any]:
         return {name: self._keep(values), f"n_{name}": values.size}
 
-    def _rule(self, equalizer: Equalizer) -> dict[str, Any]:
-        levels, n = equalizer.levels, len(equalizer.levels)
-        if equalizer.soft:
-            data = np.concatenate([levels, equalizer.slopes, equalizer.offsets])
-            return {"rule": kinds.SOFT, "levels": self._keep(data), "n_levels": n}
-        data = np.concatenate([levels, equalizer.thresholds])
-        return {"rule": kinds.SIGN if n == 2 else kinds.NEAREST, "levels": self._keep(data), "n_levels": n}
+    def _levels(self, *numbers: Array) -> dict[str, int]:
+        """Levels, and what decides between them."""
+        return {"levels": self._keep(np.concatenate(numbers)), "n_levels": len(numbers[0])}
 
     # --- what runs --------------------------------------------------------------------------------
 
     def states_before(self, seed: int, first: int, count: int) -> Array:
-        """States (count, states) of the streams first, first + 1, ... before time zero."""
-        given = [states(seed, first, count) for states in self.first_states]
-        return np.concatenate(given, axis=1).astype(self.dtype) if given else np.empty((count, 0), self.dtype)
+        """States (states, count) of the streams first, first + 1, ... before time zero."""
+        states = np.zeros((len(self.begin), count), self.dtype)
+        if self.first_states:
+            np.concatenate([part(seed, first, count) for part in self.first_states], out=states, casting="same_kind")
+        return states
 
     def first_words(self, seed: int, first: int, count: int) -> Words:
         """Words (words, count) of their generators, and of what else is random at first."""

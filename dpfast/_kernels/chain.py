@@ -11,9 +11,10 @@ from dpfast._kernels import feedback, linear, random, tiles, transposition
 from dpfast._kernels import program as kinds
 from dpfast._kernels._jit import kernel, part
 from dpfast._kernels.denormals import flush, restore
-from dpfast._kernels.feedback import AsIs, Nearest, Sign, Soft
+from dpfast._kernels.feedback import Nearest, Soft
 from dpfast._kernels.program import Memory, Program, Records, Streams
 from dpfast._kernels.tiles import ROWS, Rows
+from dpfast._kernels.transposition import give, take
 
 Array = NDArray[Any]
 
@@ -28,25 +29,19 @@ def prepare(program: Program, memory: Memory, streams: Streams, first: int) -> N
         memory.now[i] = signal.row
     tiles.fill(rows, program.first_state, program.n_rows - program.first_state, 0.0)
     tiles.fill(memory.totals, 0, len(memory.totals), 0.0)
-    last = streams.words.shape[1] - 1
     for i in range(len(words)):
-        for lane in range(words.shape[1]):
-            words[i, lane] = streams.words[i, min(first + lane, last)]
-    last = len(streams.begin) - 1
+        take(streams.words, i, first, words, i, rows)
     for i in range(len(program.begin)):
-        for lane in range(rows.shape[1]):
-            rows[program.begin[i], lane] = streams.begin[min(first + lane, last), i]
+        take(streams.begin, i, first, rows, program.begin[i], rows)
 
 
 @part
 def finish(program: Program, memory: Memory, streams: Streams, first: int) -> None:
     """Hand over what is asked for."""
     for i in range(len(program.end)):
-        for lane in range(min(memory.rows.shape[1], len(streams.end) - first)):
-            streams.end[first + lane, i] = memory.rows[program.end[i], lane]
-    for i in range(streams.totals.shape[1]):
-        for lane in range(min(memory.totals.shape[1], len(streams.totals) - first)):
-            streams.totals[first + lane, i] = memory.totals[i, lane]
+        give(memory.rows, program.end[i], streams.end, i, first, memory.rows)
+    for i in range(len(streams.totals)):
+        give(memory.totals, i, streams.totals, i, first, memory.rows)
 
 
 @part
@@ -57,7 +52,8 @@ def advance(program: Program, memory: Memory) -> None:
         if signal.length > 0:
             memory.now[i] += program.chunk
             if memory.now[i] == signal.row + signal.length:
-                tiles.copy(memory.rows, memory.now[i] - signal.history, signal.row - signal.history, signal.history)
+                past = memory.now[i] - signal.history
+                tiles.copy(memory.rows, past, 1, signal.row - signal.history, signal.history)
                 memory.now[i] = signal.row
 
 
@@ -91,14 +87,10 @@ def decide(c: Array, stage: Records, rows: Rows, x: int, out: int, n: int) -> No
     """Recursions and decisions."""
     n_feedback = (stage.n_b - ROWS) // linear.TAPS
     taps = feedback.Feedback(stage.a, stage.n_a // linear.TAPS, stage.b, n_feedback)
-    if stage.rule == kinds.AS_IS:
-        feedback.run(c, taps, AsIs(0), rows, x, out, n)
-    elif stage.rule == kinds.SIGN:
-        feedback.run(c, taps, Sign(c, stage.levels), rows, x, out, n)
-    elif stage.rule == kinds.NEAREST:
-        feedback.run(c, taps, Nearest(c, stage.levels, stage.n_levels), rows, x, out, n)
-    else:
+    if stage.soft > 0:
         feedback.run(c, taps, Soft(c, stage.levels, stage.n_levels), rows, x, out, n)
+    else:
+        feedback.run(c, taps, Nearest(c, stage.levels, stage.n_levels), rows, x, out, n)
 
 
 @part
@@ -134,41 +126,36 @@ def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams
         early = min(n, max(0, stage.start - time))
         tiles.fill(rows, out, early, 0.0)
         tiles.fill(rows, out + early, n - early, stage.scale)
-    elif stage.kind == kinds.SHIFT:
-        tiles.shift(rows, x, stage.scale, out, n)
     elif stage.kind == kinds.FILTER:
         run_filter(program, stage, memory, x, out, time, n)
     elif stage.kind == kinds.FEEDBACK:
         early = min(n, max(0, stage.lag - time))
         tiles.fill(rows, out, early, 0.0)
         decide(program.coefficients, stage, rows, x + early, out + early, n - early)
-    elif stage.kind == kinds.ROUND:
-        rule = Nearest(program.coefficients, stage.levels, stage.n_levels)
-        feedback.round_to_levels(rule, rows, x, out, n)
     elif stage.kind == kinds.REVERSE:
-        tiles.copy_reversed(rows, x - stage.lag, out, n)
+        tiles.copy(rows, x - stage.lag + n - 1, -1, out, n)
     else:
         tiles.fill(rows, program.first_state + stage.place, stage.n_a, 0.0)
 
 
 @kernel
-def run(program: Program, memory: Memory, streams: Streams, first: int, last: int, start: int, stop: int) -> None:
-    """Chunks start ... stop - 1 of the bundles that begin with the streams first ... last - 1.
+def run(program: Program, memory: Memory, streams: Streams, n_bundles: int, start: int, stop: int) -> None:
+    """Chunks start ... stop - 1 of a number of bundles.
 
     Work may stop after any chunk and go on later: with one bundle only, of which all is in `memory`.
     """
     before = flush()
     chunk = program.chunk
-    for bundle in range(first, last, memory.rows.shape[1]):
+    for bundle in range(n_bundles):
+        first = bundle * memory.rows.shape[1]
         if start == 0:
-            prepare(program, memory, streams, bundle)
+            prepare(program, memory, streams, first)
         for c in range(start, stop):
             for i in range(len(program.stages)):
                 stage = program.stages[i]
                 if (c + 1) % stage.period == 0:
-                    time = (c + 1 - stage.period) * chunk
-                    run_stage(program, stage, memory, streams, bundle, time)
+                    run_stage(program, stage, memory, streams, first, (c + 1 - stage.period) * chunk)
             advance(program, memory)
         if stop * chunk >= program.n_samples:
-            finish(program, memory, streams, bundle)
+            finish(program, memory, streams, first)
     restore(before)

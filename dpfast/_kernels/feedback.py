@@ -41,30 +41,8 @@ class Equalizer(NamedTuple):
 # Their numbers begin at c[at]: levels first.
 
 
-class AsIs(NamedTuple):
-    """No decision: a linear recursion."""
-
-    at: int
-
-    def decide(self, value: Row) -> Row:
-        """The value itself."""
-        return value
-
-
-class Sign(NamedTuple):
-    """One of two levels; a threshold."""
-
-    c: Array
-    at: int
-
-    def decide(self, value: Row) -> Row:
-        """The upper one above the threshold."""
-        low, high, threshold = (self.c[self.at + j] for j in range(3))
-        return np.where(value > threshold, np.full_like(value, high), np.full_like(value, low))
-
-
 class Nearest(NamedTuple):
-    """One of any number of sorted levels; the thresholds between them."""
+    """One of sorted levels, by the thresholds between them; without levels the value itself, a linear recursion."""
 
     c: Array
     at: int
@@ -73,11 +51,14 @@ class Nearest(NamedTuple):
     def decide(self, value: Row) -> Row:
         """The level in whose interval the value lies."""
 
+        def lowest(_: Any, value: Row) -> tuple[Row]:
+            return (np.full_like(value, self.c[self.at]),)
+
         def climb(j: Any, nearest: Row) -> tuple[Row]:
             level, threshold = self.c[self.at + j + 1], self.c[self.at + self.n_levels + j]
             return (np.where(value > threshold, np.full_like(value, level), nearest),)
 
-        return repeat(self.n_levels - 1, climb, np.full_like(value, self.c[self.at]))[0]
+        return repeat(self.n_levels - 1, climb, *repeat(self.n_levels > 0, lowest, value))[0]
 
 
 class Soft(NamedTuple):
@@ -175,16 +156,3 @@ def run(c: Array, taps: Feedback, rule: Any, x: Rows, row: int, out: int, n: int
     """Decisions on n rows and up to five beyond, their past above `out`."""
     for t in range(0, n, ROWS):
         decide_tile(c, taps, rule, x, row + t, out + t)
-
-
-@traced
-def decide_row(rule: Any, x: Rows, row: int, out: int) -> None:
-    """Decide a row on its own."""
-    store(x, out, rule.decide(load(x, row)))
-
-
-@kernel
-def round_to_levels(rule: Any, x: Rows, row: int, out: int, n: int) -> None:
-    """What the rule makes of n rows, without any feedback."""
-    for t in range(n):
-        decide_row(rule, x, row + t, out + t)

@@ -25,8 +25,7 @@ Array = NDArray[Any]
 Words = NDArray[np.uint32]
 Records = Any
 
-READ, WRITE, TWO_LEVELS, MANY_LEVELS, NORMALS, STEP, SHIFT, FILTER, FEEDBACK, ROUND, REVERSE, CLEAR = range(12)
-AS_IS, SIGN, NEAREST, SOFT = range(4)  # rules
+READ, WRITE, TWO_LEVELS, MANY_LEVELS, NORMALS, STEP, FILTER, FEEDBACK, REVERSE, CLEAR = range(10)
 
 SIGNAL = np.dtype(
     [(name, np.int64) for name in ("row", "history", "length")], align=True
@@ -52,7 +51,7 @@ STAGE = np.dtype(
         ("n_a", np.int64),
         ("b", np.int64),
         ("n_b", np.int64),
-        ("rule", np.int64),
+        ("soft", np.int64),  # decisions: 1 for means, 0 for the nearest level
         ("levels", np.int64),  # where they begin
         ("n_levels", np.int64),
         ("total", np.int64),  # row of totals for squares, if any, and the times that count
@@ -95,9 +94,9 @@ class Memory(NamedTuple):
 class Streams(NamedTuple):
     """What goes into a program and comes out."""
 
-    x: Array  # (streams, time, 2): see `any_order`
+    x: Array  # (streams, time, 2), the last axis of stride zero: of one type for every memory order
     out: Array  # (arrays, streams, time, 2)
-    begin: Array  # (streams, states)
+    begin: Array  # (states, streams), as these all, with streams up to a whole number of bundles
     end: Array
     words: Words  # (words, streams)
-    totals: Array  # (streams, totals), float64
+    totals: Array  # (totals, streams), float64

@@ -46,17 +46,10 @@ def set_row(x: Rows, row: int, value: float) -> None:
 
 
 @kernel
-def copy(x: Rows, source: int, target: int, n: int) -> None:
-    """Rows to another place, the first one first."""
+def copy(x: Rows, source: int, step: int, target: int, n: int) -> None:
+    """Rows to another place; step -1: the rows up to `source`, the last one first."""
     for r in range(n):
-        copy_row(x, source + r, x, target + r)
-
-
-@kernel
-def copy_reversed(x: Rows, source: int, target: int, n: int) -> None:
-    """Rows to another place, the last one first."""
-    for r in range(n):
-        copy_row(x, source + r, x, target + n - 1 - r)
+        copy_row(x, source + step * r, x, target + r)
 
 
 @kernel
@@ -64,17 +57,3 @@ def fill(x: Rows, row: int, n: int, value: float) -> None:
     """One number everywhere."""
     for r in range(n):
         set_row(x, row + r, value)
-
-
-@traced
-def shift_tile(x: Rows, row: int, by: float, out: int) -> None:
-    """A tile plus a constant."""
-    for r in range(ROWS):
-        store(x, out + r, load(x, row + r) + by)
-
-
-@kernel
-def shift(x: Rows, y: int, by: float, out: int, n: int) -> None:
-    """out[t] = y[t] + by; up to five rows beyond."""
-    for t in range(0, n, ROWS):
-        shift_tile(x, y + t, by, out + t)
