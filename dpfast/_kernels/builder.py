@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from dpfast._kernels import program as kinds
 from dpfast._kernels.feedback import Equalizer
-from dpfast._kernels.linear import TAPS, Factors
+from dpfast._kernels.linear import Factors
 from dpfast._kernels.program import SIGNAL, STAGE, Memory, Program, Records, Words
 from dpfast._kernels.random import NOISE, STATE_WORDS, LevelTable, generators
 from dpfast._kernels.simd import lanes
@@ -220,7 +220,7 @@ class Chain:
 
     def decide(self, equalizer: Equalizer, x: int) -> int:
         """Decisions of an equaliser."""
-        places = self._places("a", padded(equalizer.forward)) | self._places("b", feedback_taps(equalizer.feedback))
+        places = self._places("a", equalizer.forward) | self._places("b", feedback_taps(equalizer.feedback))
         if equalizer.soft:
             places |= {"soft": 1} | self._levels(equalizer.levels, equalizer.slopes, equalizer.offsets)
         else:
@@ -362,24 +362,16 @@ def aligned(shape: tuple[int, int], dtype: Any) -> Array:
     return np.asarray(raw[start : start + size].view(dtype).reshape(shape))
 
 
-def padded(taps: Array) -> Array:
-    """With zeros up to a multiple of eight."""
-    return np.pad(taps, (0, -len(taps) % TAPS))
-
-
 def feedback_taps(taps: Array) -> Array:
-    """A tap that is not used, those that fall into a tile, and a multiple of eight."""
-    extra = max(0, len(taps) - (ROWS - 1))
-    return np.concatenate([[0.0], taps, np.zeros(max(0, ROWS - 1 - len(taps)) + -extra % TAPS)])
+    """At least those that fall into a tile."""
+    return np.pad(taps, (0, max(0, ROWS - 1 - len(taps))))
 
 
 def folded(factors: Factors) -> tuple[Array, Array]:
-    """Taps in eights, or none, and sections (n, 5); a mere gain goes into the first section."""
-    taps, sections = factors.taps, np.delete(factors.sections, 3, axis=1)
-    if len(taps) > 1:
-        return padded(taps), sections
-    if len(sections):
-        sections[0, :3] *= taps[0]
-    elif taps[0] != 1.0:
-        return padded(taps), sections
-    return _NOTHING, sections
+    """Taps, none where there is but one, and sections b0 c1 c2 a1 a2; a mere gain goes into the first section."""
+    taps, (b0, b1, b2, _, a1, a2) = factors.taps, factors.sections.T.copy()
+    if len(taps) == 1 and len(b0):
+        gains = np.array([taps[0], *[1.0] * (len(b0) - 1)])
+        b0, b1, b2, taps = b0 * gains, b1 * gains, b2 * gains, _NOTHING
+    sections = np.stack([b0, b1 - a1 * b0, b2 - a2 * b0, a1, a2], axis=1)
+    return (_NOTHING if len(taps) == 1 and taps[0] == 1.0 else taps), sections

@@ -69,7 +69,7 @@ def run_filter(program: Program, stage: Records, memory: Memory, x: int, out: in
     now, signals, back = memory.now, program.signals, (stage.period - 1) * program.chunk
     minus, plus = row_at(now, signals, stage.minus, back), row_at(now, signals, stage.plus, back) - stage.late
     state = program.first_state + stage.place
-    part = linear.Part(stage.a, stage.n_a // linear.TAPS, stage.b, stage.n_b // linear.SECTION, state)
+    filter = linear.Part(linear.taps_at(stage.a, stage.n_a), stage.b, stage.n_b // linear.SECTION, state)
     scale = float(stage.scale)  # without the compiler, a number of NumPy would make float64 of float32
     # sums of squares: tiles begin at the same times whatever the chunk, so that the sums are the same to the bit
     start, stop = min(n, max(0, stage.start - time)), min(n, max(0, stage.stop - time))
@@ -80,14 +80,15 @@ def run_filter(program: Program, stage: Records, memory: Memory, x: int, out: in
         added = linear.Added(plus, stage.n_plus, stage.generator, stage.n_noise, scale)
         terms = linear.Terms(minus, stage.n_minus, added, total, stage.n_squares)
         where = memory.words, memory.totals, memory.rows
-        linear.run(program.coefficients, part, terms, *where, x - stage.lag, out, bounds[i], bounds[i + 1])
+        linear.run(program.coefficients, filter, terms, *where, x - stage.lag, out, bounds[i], bounds[i + 1])
 
 
 @part
 def decide(c: Array, stage: Records, rows: Rows, x: int, out: int, n: int) -> None:
     """Recursions and decisions."""
-    n_feedback = (stage.n_b - ROWS) // linear.TAPS
-    taps = feedback.Feedback(stage.a, stage.n_a // linear.TAPS, stage.b, n_feedback)
+    n_recent = ROWS - 1
+    older = linear.taps_at(stage.b + n_recent, stage.n_b - n_recent)
+    taps = feedback.Feedback(linear.taps_at(stage.a, stage.n_a), stage.b, older)
     if stage.soft > 0:
         feedback.run(c, taps, Soft(c, stage.levels, stage.n_levels), rows, x, out, n)
     else:

@@ -52,7 +52,7 @@ def generators(seed: int, first: int, count: int, purpose: int) -> Words:
 
 @functools.lru_cache(maxsize=64)
 def _keys(seed: int) -> NDArray[np.uint64]:
-    return np.random.SeedSequence(seed).generate_state(2, np.uint64)
+    return np.random.SeedSequence(seed).generate_state(2, np.uint64).astype(np.uint64)
 
 
 def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -115,16 +115,6 @@ def test_the_same_filter_of_the_same_signal_runs_once():
     assert len({chain.shift(x, by) for by in (1.0, 2.0, 1.0, 0.0)}) == 3
 
 
-@pytest.mark.parametrize(
-    ("alphabet", "decision", "rule"),
-    [("two", "hard", program.SIGN), ("four", "hard", program.NEAREST), ("two", "soft", program.SOFT)],
-)
-def test_the_rule_of_an_equalizer(alphabet, decision, rule):
-    chain = Chain()
-    chain.decide(equalizer(alphabet, decision), chain.read())
-    assert chain.stages[-1]["rule"] == rule
-
-
 def test_generators_have_words_of_their_own():
     chain = Chain()
     for _ in range(3):

@@ -258,11 +258,12 @@ def short_blocks(monkeypatch):
 @pytest.mark.parametrize("window", [range(1), range(30, 131), range(47, 97)], ids=str)
 def test_a_smoother_runs_backward_in_time(short_blocks, name, window):
     factors, lookahead = BACKWARD[name]
-    chain, u = Chain(chunk=48), noise(3, 2400)
+    chain, u = Chain(chunk=48), noise(3, 3072)
     x = chain.read()
     v, y = chain.filter(FACTORS["section"], x), chain.shift(x, 1.0)
     block = chain.smooth(FACTORS[factors], lookahead, y, v, window)
     n = -(-(window.stop + lookahead) // block) * block
+    assert n <= u.shape[1]
     expected = sum_of_squares(u + 1 - smoothed(factors, scipys(FACTORS["section"], u)), window)
     np.testing.assert_allclose(totals(chain, 3, n, x=u[:, :n])[0], expected, rtol=1e-11)
     assert block >= 2 * lookahead
