@@ -307,9 +307,10 @@ class Chain:
 
     def compile(self, n_samples: int) -> Program:
         """The program for signals of a length; the last one is kept."""
-        if self.program is None or self.program.n_samples != n_samples:
-            self.program = self._compile(n_samples)
-        return self.program
+        program = self.program
+        if program is None or program.n_samples != n_samples:
+            program = self.program = self._compile(n_samples)  # another thread may keep another one meanwhile
+        return program
 
     def _compile(self, n_samples: int) -> Program:
         signals, first_state = self._layout()
