@@ -209,7 +209,10 @@ def main(arguments=None, bars=BARS, root=ROOT):
     options = parser.parse_args(arguments)
     results = json.loads(options.results.read_text(encoding="utf-8"))
     table = rows(tomllib.loads(bars.read_text(encoding="utf-8")), results)
-    print(goals_table(table), races_table(results), others_table(results), conditions(results), sep="\n\n")
+    shown_rows = [
+        row for row in table if not options.partial or any(x.value is not None or x.missing for x in row.figures)
+    ]
+    print(goals_table(shown_rows), races_table(results), others_table(results), conditions(results), sep="\n\n")
     failures = [x for row in table for x in row.failures()]
     if not options.partial:
         write(table, results, root)

@@ -129,8 +129,11 @@ def test_a_whole_run_is_written(run, tmp_path):
     assert "| memory | ≤ 100 MB | 20 MB |" in (tmp_path / "README.md").read_text(encoding="utf-8")
 
 
-def test_a_part_of_a_run_is_not_written(run, tmp_path):
-    run(GOOD, "--partial")
+def test_a_part_of_a_run_is_shown_and_not_written(run, tmp_path, capsys):
+    run({"memory": 20.0}, "--partial")
+    printed = capsys.readouterr().out
+    assert "| memory | ≤ 100 MB | 20 MB | ≤ 150 MB |" in printed
+    assert "times as fast as numpy" not in printed
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == README
     assert not list((tmp_path / "docs").iterdir())
 
@@ -178,3 +181,17 @@ def test_contestants_take_turns_and_the_first_round_does_not_count():
     assert turns == ["b", "a"] * 4
     assert own.tolist() == [0.25, 0.75, 0.5]
     assert others["b"].tolist() == [2.0, 6.0, 5.0]
+
+
+def test_the_readme_shows_the_table_of_the_last_run_with_the_present_goals_and_bars():
+    data = json.loads((table.ROOT / "docs" / "performance.json").read_text(encoding="utf-8"))
+    bars = table.rows(tomllib.loads(table.BARS.read_text(encoding="utf-8")), results({}))
+    assert [(row["what"], row["sign"]) for row in data["rows"]] == [(row.what, row.sign) for row in bars]
+    lines = []
+    for row, wanted in zip(data["rows"], bars, strict=True):
+        figures = tuple(table.Figure(**x) for x in row["figures"])
+        assert [(x.name, x.goal, x.bar) for x in figures] == [(x.name, x.goal, x.bar) for x in wanted.figures]
+        lines.append(wanted._replace(figures=figures))
+    text = table.goals_table(lines)
+    assert text in (table.ROOT / "README.md").read_text(encoding="utf-8")
+    assert text in (table.ROOT / "docs" / "performance.md").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from dpfast._kernels import program as kinds
 from dpfast._kernels.feedback import Equalizer
-from dpfast._kernels.linear import TAPS, Factors
+from dpfast._kernels.linear import Factors
 from dpfast._kernels.program import SIGNAL, STAGE, Memory, Program, Records, Words
 from dpfast._kernels.random import NOISE, STATE_WORDS, LevelTable, generators
 from dpfast._kernels.simd import lanes
@@ -29,7 +29,7 @@ SMOOTHER_ROWS = 480  # the least that a smoother runs back over; chunks divide i
 _NOTHING = np.empty(0)
 
 FirstWords = Callable[[int, int, int], Words]  # (seed, first stream, count): (words, count) at time zero
-FirstStates = Callable[[int, int, int], Array]  # likewise (count, states)
+FirstStates = Callable[[int, int, int], Array]  # likewise (states, count)
 State = tuple[int | None, int]  # (signal, samples ago), or (None, number of a state)
 
 
@@ -148,14 +148,14 @@ class Chain:
         plus: Term | None = None,
         square: range | None = None,
         begin: FirstStates | None = None,
-        end: bool = False,
+        states: bool = False,
         timing: Pass | None = None,
     ) -> int:
         """F(x[t - lag] - minus) + plus.
 
         square : only sum the squares, into the next of the totals, over the times start ≤ t < stop.
         begin : gives the states that F starts from, zero by default.
-        end : the states of F at the end are asked for.
+        states : F starts from states that are given to `execute`, and its states at the end are asked for.
         """
         taps, sections = folded(factors)
         if minus is not None and len(taps):  # taps need the past of the difference
@@ -168,12 +168,11 @@ class Chain:
                 result = self._pass(x, plus=plus, square=square, timing=timing)
         else:
             x = result = self._pass(x, taps, sections, lag=lag, minus=minus, plus=plus, square=square, timing=timing)
-        if begin is not None or end:
-            states = self._states(factors, source, state, x)
-            self.end += states if end else []
-            if begin is not None:
-                self.begin += states
-                self.first_states.append(begin)
+        if begin is not None or states:
+            places = self._states(factors, source, state, x)
+            self.begin += places
+            self.end += places if states else []
+            self.first_states += [begin] if begin is not None else []
         return result
 
     def _pass(
@@ -221,7 +220,7 @@ class Chain:
 
     def decide(self, equalizer: Equalizer, x: int) -> int:
         """Decisions of an equaliser."""
-        places = self._places("a", padded(equalizer.forward)) | self._places("b", feedback_taps(equalizer.feedback))
+        places = self._places("a", equalizer.forward) | self._places("b", feedback_taps(equalizer.feedback))
         if equalizer.soft:
             places |= {"soft": 1} | self._levels(equalizer.levels, equalizer.slopes, equalizer.offsets)
         else:
@@ -295,9 +294,11 @@ class Chain:
     # --- what runs --------------------------------------------------------------------------------
 
     def states_before(self, seed: int, first: int, count: int) -> Array:
-        """States (count, states) of the streams first, first + 1, ... before time zero."""
-        given = [states(seed, first, count) for states in self.first_states]
-        return np.concatenate(given, axis=1).astype(self.dtype) if given else np.empty((count, 0), self.dtype)
+        """States (states, count) of the streams first, first + 1, ... before time zero."""
+        states = np.zeros((len(self.begin), count), self.dtype)
+        if self.first_states:
+            np.concatenate([part(seed, first, count) for part in self.first_states], out=states, casting="same_kind")
+        return states
 
     def first_words(self, seed: int, first: int, count: int) -> Words:
         """Words (words, count) of their generators, and of what else is random at first."""
@@ -361,24 +362,16 @@ def aligned(shape: tuple[int, int], dtype: Any) -> Array:
     return np.asarray(raw[start : start + size].view(dtype).reshape(shape))
 
 
-def padded(taps: Array) -> Array:
-    """With zeros up to a multiple of eight."""
-    return np.pad(taps, (0, -len(taps) % TAPS))
-
-
 def feedback_taps(taps: Array) -> Array:
-    """A tap that is not used, those that fall into a tile, and a multiple of eight."""
-    extra = max(0, len(taps) - (ROWS - 1))
-    return np.concatenate([[0.0], taps, np.zeros(max(0, ROWS - 1 - len(taps)) + -extra % TAPS)])
+    """At least those that fall into a tile."""
+    return np.pad(taps, (0, max(0, ROWS - 1 - len(taps))))
 
 
 def folded(factors: Factors) -> tuple[Array, Array]:
-    """Taps in eights, or none, and sections (n, 5); a mere gain goes into the first section."""
-    taps, sections = factors.taps, np.delete(factors.sections, 3, axis=1)
-    if len(taps) > 1:
-        return padded(taps), sections
-    if len(sections):
-        sections[0, :3] *= taps[0]
-    elif taps[0] != 1.0:
-        return padded(taps), sections
-    return _NOTHING, sections
+    """Taps, none where there is but one, and sections b0 c1 c2 a1 a2; a mere gain goes into the first section."""
+    taps, (b0, b1, b2, _, a1, a2) = factors.taps, factors.sections.T.copy()
+    if len(taps) == 1 and len(b0):
+        gains = np.array([taps[0], *[1.0] * (len(b0) - 1)])
+        b0, b1, b2, taps = b0 * gains, b1 * gains, b2 * gains, _NOTHING
+    sections = np.stack([b0, b1 - a1 * b0, b2 - a2 * b0, a1, a2], axis=1)
+    return (_NOTHING if len(taps) == 1 and taps[0] == 1.0 else taps), sections

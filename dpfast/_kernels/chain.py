@@ -14,6 +14,7 @@ from dpfast._kernels.denormals import flush, restore
 from dpfast._kernels.feedback import Nearest, Soft
 from dpfast._kernels.program import Memory, Program, Records, Streams
 from dpfast._kernels.tiles import ROWS, Rows
+from dpfast._kernels.transposition import give, take
 
 Array = NDArray[Any]
 
@@ -28,25 +29,19 @@ def prepare(program: Program, memory: Memory, streams: Streams, first: int) -> N
         memory.now[i] = signal.row
     tiles.fill(rows, program.first_state, program.n_rows - program.first_state, 0.0)
     tiles.fill(memory.totals, 0, len(memory.totals), 0.0)
-    last = streams.words.shape[1] - 1
     for i in range(len(words)):
-        for lane in range(words.shape[1]):
-            words[i, lane] = streams.words[i, min(first + lane, last)]
-    last = len(streams.begin) - 1
+        take(streams.words, i, first, words, i, rows)
     for i in range(len(program.begin)):
-        for lane in range(rows.shape[1]):
-            rows[program.begin[i], lane] = streams.begin[min(first + lane, last), i]
+        take(streams.begin, i, first, rows, program.begin[i], rows)
 
 
 @part
 def finish(program: Program, memory: Memory, streams: Streams, first: int) -> None:
     """Hand over what is asked for."""
     for i in range(len(program.end)):
-        for lane in range(min(memory.rows.shape[1], len(streams.end) - first)):
-            streams.end[first + lane, i] = memory.rows[program.end[i], lane]
-    for i in range(streams.totals.shape[1]):
-        for lane in range(min(memory.totals.shape[1], len(streams.totals) - first)):
-            streams.totals[first + lane, i] = memory.totals[i, lane]
+        give(memory.rows, program.end[i], streams.end, i, first, memory.rows)
+    for i in range(len(streams.totals)):
+        give(memory.totals, i, streams.totals, i, first, memory.rows)
 
 
 @part
@@ -74,7 +69,7 @@ def run_filter(program: Program, stage: Records, memory: Memory, x: int, out: in
     now, signals, back = memory.now, program.signals, (stage.period - 1) * program.chunk
     minus, plus = row_at(now, signals, stage.minus, back), row_at(now, signals, stage.plus, back) - stage.late
     state = program.first_state + stage.place
-    part = linear.Part(stage.a, stage.n_a // linear.TAPS, stage.b, stage.n_b // linear.SECTION, state)
+    filter = linear.Part(linear.taps_at(stage.a, stage.n_a), stage.b, stage.n_b // linear.SECTION, state)
     scale = float(stage.scale)  # without the compiler, a number of NumPy would make float64 of float32
     # sums of squares: tiles begin at the same times whatever the chunk, so that the sums are the same to the bit
     start, stop = min(n, max(0, stage.start - time)), min(n, max(0, stage.stop - time))
@@ -85,14 +80,15 @@ def run_filter(program: Program, stage: Records, memory: Memory, x: int, out: in
         added = linear.Added(plus, stage.n_plus, stage.generator, stage.n_noise, scale)
         terms = linear.Terms(minus, stage.n_minus, added, total, stage.n_squares)
         where = memory.words, memory.totals, memory.rows
-        linear.run(program.coefficients, part, terms, *where, x - stage.lag, out, bounds[i], bounds[i + 1])
+        linear.run(program.coefficients, filter, terms, *where, x - stage.lag, out, bounds[i], bounds[i + 1])
 
 
 @part
 def decide(c: Array, stage: Records, rows: Rows, x: int, out: int, n: int) -> None:
     """Recursions and decisions."""
-    n_feedback = (stage.n_b - ROWS) // linear.TAPS
-    taps = feedback.Feedback(stage.a, stage.n_a // linear.TAPS, stage.b, n_feedback)
+    n_recent = ROWS - 1
+    older = linear.taps_at(stage.b + n_recent, stage.n_b - n_recent)
+    taps = feedback.Feedback(linear.taps_at(stage.a, stage.n_a), stage.b, older)
     if stage.soft > 0:
         feedback.run(c, taps, Soft(c, stage.levels, stage.n_levels), rows, x, out, n)
     else:
@@ -145,23 +141,23 @@ def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams
 
 
 @kernel
-def run(program: Program, memory: Memory, streams: Streams, first: int, last: int, start: int, stop: int) -> None:
-    """Chunks start ... stop - 1 of the bundles that begin with the streams first ... last - 1.
+def run(program: Program, memory: Memory, streams: Streams, n_bundles: int, start: int, stop: int) -> None:
+    """Chunks start ... stop - 1 of a number of bundles.
 
     Work may stop after any chunk and go on later: with one bundle only, of which all is in `memory`.
     """
     before = flush()
     chunk = program.chunk
-    for bundle in range(first, last, memory.rows.shape[1]):
+    for bundle in range(n_bundles):
+        first = bundle * memory.rows.shape[1]
         if start == 0:
-            prepare(program, memory, streams, bundle)
+            prepare(program, memory, streams, first)
         for c in range(start, stop):
             for i in range(len(program.stages)):
                 stage = program.stages[i]
                 if (c + 1) % stage.period == 0:
-                    time = (c + 1 - stage.period) * chunk
-                    run_stage(program, stage, memory, streams, bundle, time)
+                    run_stage(program, stage, memory, streams, first, (c + 1 - stage.period) * chunk)
             advance(program, memory)
         if stop * chunk >= program.n_samples:
-            finish(program, memory, streams, bundle)
+            finish(program, memory, streams, first)
     restore(before)

@@ -48,28 +48,30 @@ def execute(
     program, width = built.compile(n_samples), lanes(built.dtype)
     result = Result(np.empty((n_streams, len(program.end)), built.dtype), np.empty((n_streams, built.n_totals)))
     n_bundles = -(-n_streams // width)
-    per_chunk = program.chunk * sum(int(n) for n in 4 + program.stages.n_a + program.stages.n_b)
+    per_chunk = program.chunk * int((4 + program.stages.n_a + program.stages.n_b).sum())
     per_bundle = max(1, per_chunk * program.n_chunks)
-    n_chunks = max(1, _SLICE // per_chunk)
 
     def task(bundle: int, count: int, check: Callable[[], None]) -> None:
         here = slice(bundle * width, min((bundle + count) * width, n_streams))
-        n_here = here.stop - here.start
+        n_here, n_lanes = here.stop - here.start, count * width
         streams = Streams(
             x=_NOTHING_READ[built.dtype] if x is None else any_order(x[here], writeable=False),
             out=_NOTHING_WRITTEN[built.dtype] if out is None else any_order(out[:, here], writeable=True),
-            begin=built.states_before(seed, first + here.start, n_here) if states is None else states[here],
-            end=result.states[here],
-            words=built.first_words(seed, first + here.start, n_here),
-            totals=result.totals[here],
+            begin=built.states_before(seed, first + here.start, n_lanes),
+            end=np.empty((len(program.end), n_lanes), built.dtype),
+            words=built.first_words(seed, first + here.start, n_lanes),
+            totals=np.empty((built.n_totals, n_lanes)),
         )
-        memory, step = built.memory(program), program.n_chunks if count > 1 else n_chunks
+        if states is not None:
+            streams.begin[:, :n_here] = states[here].T
+        memory, step = built.memory(program), program.n_chunks if count > 1 else max(1, _SLICE // per_chunk)
         for start in range(0, program.n_chunks, step):
             check()
             stop = min(start + step, program.n_chunks)
-            chain.run(program, memory, streams, 0, n_here, start, stop)
+            chain.run(program, memory, streams, count, start, stop)
             if advance is not None:
                 advance(n_here * (min(stop * program.chunk, n_samples) - start * program.chunk))
+        result.states[here], result.totals[here] = streams.end[:, :n_here].T, streams.totals[:, :n_here].T
 
     if n_samples > 0:
         size = threads.share(n_bundles, n_threads, max(1, _SLICE // per_bundle))

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels._jit import kernel
-from dpfast._kernels.linear import TAPS, convolve, input_tile
+from dpfast._kernels.linear import Taps, convolve, input_tile
 from dpfast._kernels.simd import Row, fma, load, repeat, store, traced
-from dpfast._kernels.tiles import ROWS, Rows, Tile
+from dpfast._kernels.tiles import ROWS, Rows
 
 Array = NDArray[Any]
 
@@ -126,27 +126,21 @@ def estrin(coefficients: list[float], x: Row) -> Row:
 
 
 class Feedback(NamedTuple):
-    """Taps among coefficients: forward, none for the input itself; feedback[j] belongs to y[t - j], j > 0."""
+    """Taps among coefficients; without forward ones the input itself."""
 
-    forward: int  # where they begin
-    n_forward: int  # groups of eight
-    feedback: int
-    n_feedback: int  # groups of eight behind the first six
+    forward: Taps
+    recent: int  # where the feedback of y[t - 1] ... y[t - 5] begins
+    older: Taps  # of y[t - 6] ...
 
 
 @traced
 def decide_tile(c: Array, taps: Feedback, rule: Any, x: Rows, row: int, out: int) -> None:
     """Decide the rows of a tile in turn: each adds what the ROWS - 1 decisions before it feed back."""
-
-    def group(i: Any, *tile: Row) -> Tile:
-        k = (taps.n_feedback - 1 - i) * TAPS + ROWS
-        return convolve(tile, c, taps.feedback + k, x, out - k)
-
-    tile = repeat(taps.n_feedback, group, *input_tile(c, taps.forward, taps.n_forward, x, row, ROWS))
+    tile = convolve(input_tile(c, taps.forward, x, row, ROWS), c, taps.older, x, out - ROWS)
     past = {r: load(x, out + r) for r in range(1 - ROWS, 0)}
     for r, value in enumerate(tile):
         for j in reversed(range(1, ROWS)):
-            value = fma(c[taps.feedback + j], past[r - j], value)
+            value = fma(c[taps.recent + j - 1], past[r - j], value)
         past[r] = rule.decide(value)
         store(x, out + r, past[r])
 

@@ -1,7 +1,8 @@
 """Linear filters: FIR and second-order sections, a tile at a time.
 
-Taps come in groups of eight: 8 taps x 6 rows x 2 vectors are 96 multiply-adds for 34 loads. Sums run from the oldest
-sample to the newest, so that no result depends on the shape of a tile, the number of lanes or the length of a chunk.
+Taps come in groups of eight, 8 taps x 6 rows x 2 vectors: 96 multiply-adds for 34 loads; what is left comes one by one.
+Sums run from the oldest sample to the newest, so that no result depends on the shape of a tile, the number of lanes or
+the length of a chunk.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels._jit import kernel
+from dpfast._kernels._jit import kernel, part
 from dpfast._kernels.random import Words, normal_tile
 from dpfast._kernels.simd import Row, fma, load, repeat, store, traced
 from dpfast._kernels.tiles import ROWS, Rows, Tile
@@ -41,13 +42,20 @@ class Factors(NamedTuple):
 UNITY = Factors(np.ones(1), np.empty((0, 6)), np.ones(1))
 
 
-class Part(NamedTuple):
-    """Taps and sections among coefficients."""
+class Taps(NamedTuple):
+    """Taps among coefficients."""
 
-    taps: int  # where they begin
-    n_groups: int  # of eight; none: the input itself
-    sections: int
-    n_sections: int  # of five coefficients b0 b1 b2 a1 a2
+    at: int  # where they begin
+    n_groups: int  # of eight, the newest
+    n_left: int  # behind them
+
+
+class Part(NamedTuple):
+    """Taps and sections among coefficients; without taps the input itself."""
+
+    taps: Taps
+    sections: int  # where they begin, b0 c1 c2 a1 a2 each
+    n_sections: int
     state: int  # row
 
 
@@ -74,51 +82,67 @@ class Terms(NamedTuple):
     n_squares: int
 
 
-def convolve(tile: Tile, c: Array, taps: Any, x: Rows, row: Any) -> Tile:
-    """tile[r] += sum of c[taps + j] x[row + r - j] over eight taps j."""
-    past = {r: load(x, row + r) for r in range(1 - TAPS, len(tile))}
-    for j in reversed(range(TAPS)):
-        tap = c[taps + j]
+@part
+def taps_at(at: int, n: int) -> Taps:
+    """So many taps."""
+    return Taps(at, n // TAPS, n % TAPS)
+
+
+def add_taps(tile: Tile, c: Array, at: Any, x: Rows, row: Any, n: int) -> Tile:
+    """tile[r] += sum of c[at + j] x[row + r - j] over n taps j."""
+    past = {r: load(x, row + r) for r in range(1 - n, len(tile))}
+    for j in reversed(range(n)):
+        tap = c[at + j]
         tile = tuple(fma(tap, past[r - j], value) for r, value in enumerate(tile))
     return tile
 
 
-def second_order(tile: Tile, c: Array, section: Any, x: Rows, state: Any) -> Tile:
-    """A section b0 b1 b2 a1 a2, transposed direct form II; its two rows of state stay in memory between tiles.
+def convolve(tile: Tile, c: Array, taps: Taps, x: Rows, row: Any) -> Tile:
+    """Add what taps give, the oldest samples first."""
+    n_grouped = taps.n_groups * TAPS
 
-    y = b0 x + s,  s = b1 x + z - a1 y,  z = b2 x - a2 y: only two operations from one y to the next.
+    def single(i: Any, *tile: Row) -> Tile:
+        k = n_grouped + taps.n_left - 1 - i
+        return add_taps(tile, c, taps.at + k, x, row - k, 1)
+
+    def group(i: Any, *tile: Row) -> Tile:
+        k = n_grouped - (i + 1) * TAPS
+        return add_taps(tile, c, taps.at + k, x, row - k, TAPS)
+
+    return repeat(taps.n_groups, group, *repeat(taps.n_left, single, *tile))
+
+
+def second_order(tile: Tile, c: Array, section: Any, x: Rows, state: Any) -> Tile:
+    """A section; its two rows of state, of transposed direct form II, stay in memory between tiles.
+
+    y = b0 x + s,  s = b1 x + z - a1 y,  z = b2 x - a2 y, written with c1 = b1 - a1 b0 and c2 = b2 - a2 b0 as
+    s = c1 x + z - a1 s,  z = c2 x - a2 s: only one operation from one s to the next.
     """
-    b0, b1, b2, a1, a2 = (c[section + j] for j in range(SECTION))
+    b0, c1, c2, a1, a2 = (c[section + j] for j in range(SECTION))
     s, z = load(x, state), load(x, state + 1)
     out = []
     for value in tile:
-        y = fma(b0, value, s)
-        s = fma(-a1, y, fma(b1, value, z))
-        z = fma(-a2, y, b2 * value)
-        out.append(y)
+        out.append(fma(b0, value, s))
+        s, z = fma(-a1, s, fma(c1, value, z)), fma(-a2, s, c2 * value)
     store(x, state, s)
     store(x, state + 1, z)
     return tuple(out)
 
 
-def input_tile(c: Array, taps: Any, n_groups: Any, x: Rows, row: Any, n: int) -> Tile:
+def input_tile(c: Array, taps: Taps, x: Rows, row: Any, n: int) -> Tile:
     """N rows of a FIR filter's output; without taps, of x."""
-
-    def group(i: Any, *tile: Row) -> Tile:
-        k = (n_groups - 1 - i) * TAPS
-        return convolve(tile, c, taps + k, x, row - k)
 
     def plain(_: Any, *tile: Row) -> Tile:
         return tuple(load(x, row + r) for r in range(len(tile)))
 
     zeros = (np.full_like(load(x, row), 0),) * n
-    return repeat(n_groups, group, *repeat(n_groups < 1, plain, *zeros))
+    return convolve(repeat(taps.n_groups + taps.n_left < 1, plain, *zeros), c, taps, x, row)
 
 
 @traced
 def filter_tile(
     c: Array,
-    part: Part,
+    filter: Part,
     terms: Terms,
     words: Words,
     totals: Array,
@@ -134,7 +158,7 @@ def filter_tile(
         return tuple(value - load(x, terms.minus + t + r) for r, value in enumerate(tile))
 
     def section(i: Any, *tile: Row) -> Tile:
-        return second_order(tile, c, part.sections + i * SECTION, x, part.state + i * 2)
+        return second_order(tile, c, filter.sections + i * SECTION, x, filter.state + i * 2)
 
     def add(_: Any, *tile: Row) -> Tile:
         return tuple(fma(load(x, terms.added.plus + t + r), terms.added.scale, value) for r, value in enumerate(tile))
@@ -152,8 +176,8 @@ def filter_tile(
         add_squares(tile, totals, terms.total)
         return tile
 
-    tile = input_tile(c, part.taps, part.n_groups, x, row + t, n)
-    tile = repeat(part.n_sections, section, *repeat(terms.n_minus, subtract, *tile))
+    tile = input_tile(c, filter.taps, x, row + t, n)
+    tile = repeat(filter.n_sections, section, *repeat(terms.n_minus, subtract, *tile))
     tile = repeat(terms.added.n_noise, add_noise, *repeat(terms.added.n_plus, add, *tile))
     repeat(terms.n_squares, square, *repeat(terms.n_squares < 1, keep, *tile))
 
@@ -168,13 +192,22 @@ def add_squares(tile: Tile, totals: Array, row: int) -> None:
 
 @kernel
 def run(
-    c: Array, part: Part, terms: Terms, words: Words, totals: Array, x: Rows, row: int, out: int, start: int, stop: int
+    c: Array,
+    filter: Part,
+    terms: Terms,
+    words: Words,
+    totals: Array,
+    x: Rows,
+    row: int,
+    out: int,
+    start: int,
+    stop: int,
 ) -> None:
     """Filter the rows start ... stop - 1, counted from `row` and `out`; plain FIR filters up to five more."""
     whole = stop
-    if part.n_sections > 0 or terms.n_squares > 0:
+    if filter.n_sections > 0 or terms.n_squares > 0:
         whole -= (stop - start) % ROWS
     for t in range(start, whole, ROWS):
-        filter_tile(c, part, terms, words, totals, x, row, out, t, ROWS)
+        filter_tile(c, filter, terms, words, totals, x, row, out, t, ROWS)
     for t in range(whole, stop):
-        filter_tile(c, part, terms, words, totals, x, row, out, t, 1)
+        filter_tile(c, filter, terms, words, totals, x, row, out, t, 1)

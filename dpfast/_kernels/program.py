@@ -94,9 +94,9 @@ class Memory(NamedTuple):
 class Streams(NamedTuple):
     """What goes into a program and comes out."""
 
-    x: Array  # (streams, time, 2): see `any_order`
+    x: Array  # (streams, time, 2), the last axis of stride zero: of one type for every memory order
     out: Array  # (arrays, streams, time, 2)
-    begin: Array  # (streams, states)
+    begin: Array  # (states, streams), as these all, with streams up to a whole number of bundles
     end: Array
     words: Words  # (words, streams)
-    totals: Array  # (streams, totals), float64
+    totals: Array  # (totals, streams), float64

@@ -7,6 +7,7 @@ polynomials in float32: of 24 bits, within ±6.77. Simulation only: nothing here
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -39,7 +40,7 @@ _SQRT_HALF_BITS = 0x3F3504F3
 
 def generators(seed: int, first: int, count: int, purpose: int) -> Words:
     """States (4, count) of the generators of the streams first, first + 1, ... ."""
-    key = np.random.SeedSequence(seed).generate_state(2, np.uint64)
+    key = _keys(seed)
     stream = np.arange(first, first + count, dtype=np.uint64)
     mixed = _mix(_mix(stream ^ key[0]) + np.uint64(purpose) ^ key[1])
     golden = np.uint64(0x9E3779B97F4A7C15)
@@ -47,6 +48,11 @@ def generators(seed: int, first: int, count: int, purpose: int) -> Words:
     states = np.stack([part for x in halves for part in (x & np.uint64(_LARGEST), x >> np.uint64(32))])
     states[0, ~states.any(axis=0)] = 1  # the one state that a xoshiro generator must not have
     return states.astype(np.uint32)
+
+
+@functools.lru_cache(maxsize=64)
+def _keys(seed: int) -> NDArray[np.uint64]:
+    return np.random.SeedSequence(seed).generate_state(2, np.uint64).astype(np.uint64)
 
 
 def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:

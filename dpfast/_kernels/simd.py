@@ -59,7 +59,7 @@ def lanes(dtype: DTypeLike) -> int:
 def load(array: Any, row: Any, like: Row = None) -> Row:
     """Row of a (rows, lanes) array, C-contiguous; of as many lanes as `like` where its own type does not say."""
     if isinstance(array, ArraySymbol):
-        return array.load_row(row, lanes(array.dtype) if like is None else like.n_lanes)
+        return array.load_row(row, lanes(array.dtype) if like is None else width(like))
     return array[row].copy()
 
 
@@ -101,6 +101,11 @@ def gather(array: Any, indices: Row, start: Any = 0) -> Row:
         element = array[Symbol(indices.builder, index, indices.dtype).astype(np.int64) + start]
         value = indices.builder.insert_element(value, element.value, _INDEX(lane))
     return Symbol(indices.builder, value, array.dtype, indices.n_lanes)
+
+
+def width(x: Row) -> int:
+    """Lanes of a row."""
+    return x.n_lanes if isinstance(x, Symbol) else len(x)
 
 
 def fma(a: Any, b: Any, c: Any) -> Row:

@@ -28,7 +28,7 @@ def filter_chain(factors: Factors, dtype: DTypeLike) -> Chain:
     chain = Chain(dtype)
     x = chain.read()
     chain.filter(UNITY, x, square=range(sys.maxsize))
-    chain.write(chain.filter(factors, x, begin=lambda *_: np.empty((0, 0)), end=True))
+    chain.write(chain.filter(factors, x, states=True))
     return chain
 
 
@@ -78,9 +78,9 @@ class GaussianSource(NamedTuple):
 
         def begin(seed: int, first: int, count: int) -> Array:
             # one state after the other: a matrix product may sum in an order that depends on its size
-            states = np.zeros((count, len(self.root)))
+            states = np.zeros((len(self.root), count))
             for normal, row in zip(start_normals(seed, first, count, len(self.root)).T, self.root, strict=True):
-                states += normal[:, None] * row
+                states += row[:, None] * normal
             return states
 
         x = chain.filter(self.shaping, chain.normals(INPUT), begin=begin)

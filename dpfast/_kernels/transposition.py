@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels._jit import kernel
-from dpfast._kernels.simd import REGISTERS_PER_ROW, lanes, load_run, store_run, traced, transpose
+from dpfast._kernels.simd import REGISTERS_PER_ROW, lanes, load, load_run, store, store_run, traced, transpose, width
 from dpfast._kernels.tiles import Rows
 
 Array = NDArray[Any]  # (streams, time, 2) in any memory order, of the type of the rows; the last axis does not count
@@ -32,6 +32,18 @@ def write_square(x: Array, k: int, stream: int, last: int, t: int, rows: Rows, r
     runs = transpose([load_run(rows, (row + r,), register * n, n) for r in range(n)])
     for i, run in reversed(list(zip(streams, runs, strict=True))):
         store_run(x, (k, np.where(i < last, i, last)), t, run)
+
+
+@traced
+def take(source: Array, i: int, stream: int, rows: Rows, row: int, like: Rows) -> None:
+    """Row i of (numbers, streams), of a bundle, into memory."""
+    store(rows, row, load_run(source, (i,), stream, width(load(like, 0))))
+
+
+@traced
+def give(rows: Rows, row: int, target: Array, i: int, stream: int, like: Rows) -> None:
+    """The reverse."""
+    store_run(target, (i,), stream, load(rows, row, load(like, 0)))
 
 
 @kernel

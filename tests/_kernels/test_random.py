@@ -1,51 +1,46 @@
+"""Known answers and naive twins; the statistics of random numbers have a file of their own."""
+
+import draws
+import numba
 import numpy as np
+import processors
 import pytest
 import reference
-from scipy import stats
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dpfast._kernels import random
+from dpfast._kernels._jit import OPTIONS
+from dpfast._kernels.random import INPUT, NOISE, START, STATE_WORDS, LevelTable, generators
+from dpfast._kernels.simd import lanes, store, traced
 
-# Each test below may raise a false alarm at most once in a million; the seeds are fixed.
-ALARM = 1e-6
-LEVELS = np.array([-1.0, 0.5, 2.0])
-TRANSITION = np.array([[0.7, 0.3, 0.0], [0.1, 0.6, 0.3], [0.25, 0.25, 0.5]])
-
-
-def normals(seed, first, n_streams, n_samples, purpose=random.NOISE):
-    out = np.empty((n_streams, n_samples))
-    random.draw_normals(random.generators(seed, first, n_streams, purpose), out)
-    return out
-
-
-def levels(seed, n_streams, n_samples, initial, transition, values=LEVELS):
-    out, state = np.empty((n_streams, n_samples)), np.full(n_streams, -1)
-    generators = random.generators(seed, 0, n_streams, random.INPUT)
-    random.draw_levels(np.cumsum(initial), np.cumsum(transition, axis=1), values, state, generators, out)
-    return out
+DTYPES = pytest.mark.parametrize("dtype", ["f4", "f8"])
+LARGEST = 2**32 - 1
 
 
 # --- generators -----------------------------------------------------------------------------------
 
 
+def in_all_lanes(*state):
+    return np.repeat(np.array(state, np.uint32)[:, None], lanes("u4"), axis=1)
+
+
 def test_xoshiro_gives_the_published_words():
     known = [641, 1573767, 3222811527, 3517856514]
-    state = np.array([1, 2, 3, 4], dtype=np.uint32)
-    assert [int(random.word(state)) for _ in known] == known
+    assert (draws.words(in_all_lanes(1, 2, 3, 4), 4) == known).all()
     assert reference.xoshiro128pp([1, 2, 3, 4], 4) == known
 
 
-@pytest.mark.parametrize("start", [(1, 2, 3, 4), (2**32 - 1,) * 4, (0, 0, 0, 1), (1 << 31, 7, 1 << 31, 12345)])
-def test_words_are_those_of_the_twin(start):
-    state, twin = np.array(start, dtype=np.uint32), list(start)
-    assert [int(random.word(state)) for _ in range(300)] == reference.xoshiro128pp(twin, 300)
-    assert state.tolist() == twin
-
-
-@pytest.mark.parametrize(("last", "bits"), [(0, 0), (2**32 - 1, 2**32 - 1)])
-def test_uniforms_are_strictly_between_0_and_1(last, bits):
-    value = random.uniform(np.array([0, 1, 0, last], dtype=np.uint32))
-    assert value == (bits + 0.5) / 2**32
-    assert 0 < value < 1
+def test_words_are_those_of_the_twin():
+    width = lanes("u4")
+    starts = [(LARGEST,) * 4, (0, 0, 0, 1), (1 << 31, 7, 1 << 31, 12345)]
+    starts += np.random.default_rng(0).integers(0, 2**32, (width, 4)).tolist()
+    states = np.array(starts[:width], np.uint32).T.copy()
+    found = draws.words(states, 300)
+    for lane, start in enumerate(starts[:width]):
+        twin = list(start)
+        assert found[lane].tolist() == reference.xoshiro128pp(twin, 300)
+        assert states[:, lane].tolist() == twin
 
 
 def test_splitmix_finaliser_is_that_of_the_published_generator():
@@ -58,182 +53,232 @@ def test_splitmix_finaliser_is_that_of_the_published_generator():
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**32, 2**63 - 1, 2**64, 10**30])
-@pytest.mark.parametrize("purpose", [random.INPUT, random.NOISE])
+@pytest.mark.parametrize("purpose", [INPUT, NOISE, START])
 def test_states_are_those_of_the_twin(seed, purpose):
-    states = random.generators(seed, 5, 4, purpose)
+    states = generators(seed, 5, 4, purpose)
     assert states.dtype == np.uint32
-    assert states.tolist() == [reference.generator_state(seed, i, purpose) for i in range(5, 9)]
+    assert states.T.tolist() == [reference.generator_state(seed, i, purpose) for i in range(5, 9)]
 
 
 def test_generators_depend_on_seed_stream_and_purpose_alone():
-    whole = random.generators(3, 0, 100, random.INPUT)
-    assert np.array_equal(random.generators(3, 40, 25, random.INPUT), whole[40:65])
-    assert random.generators(3, 7, 0, random.INPUT).shape == (0, 4)
+    whole = generators(3, 0, 100, INPUT)
+    assert np.array_equal(generators(3, 40, 25, INPUT), whole[:, 40:65])
+    assert generators(3, 7, 0, INPUT).shape == (STATE_WORDS, 0)
 
 
 def test_generators_differ_by_seed_stream_and_purpose():
-    states = [random.generators(seed, 0, 1000, purpose) for seed in range(20) for purpose in (0, 1)]
-    words = np.concatenate(states).astype(np.uint64)
-    halves = (words[:, 0] | words[:, 1] << np.uint64(32), words[:, 2] | words[:, 3] << np.uint64(32))
-    for half in halves:
-        assert len(np.unique(half)) == len(half)  # a collision of 64 bits: 4e-11
+    states = [generators(seed, 0, 1000, purpose) for seed in range(20) for purpose in (INPUT, NOISE, START)]
+    words = np.concatenate(states, axis=1).astype(np.uint64)
+    for half in (words[0] | words[1] << np.uint64(32), words[2] | words[3] << np.uint64(32)):
+        assert len(np.unique(half)) == half.size == 60_000  # a collision of 64 bits: 1e-10
 
 
 def test_no_generator_starts_from_the_forbidden_state(monkeypatch):
     monkeypatch.setattr(random, "_mix", np.zeros_like)
-    assert random.generators(1, 0, 3, random.INPUT).tolist() == [[1, 0, 0, 0]] * 3
-
-
-def test_seed_bits_are_balanced():
-    bits = np.unpackbits(random.generators(9, 0, 10_000, random.INPUT).view(np.uint8))
-    z = (bits.mean() - 0.5) * 2 * np.sqrt(bits.size)
-    assert abs(z) < stats.norm.isf(ALARM / 2)
+    assert generators(1, 0, 3, INPUT).T.tolist() == [[1, 0, 0, 0]] * 3
 
 
 # --- normals --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 9, 50])
-def test_normals_are_those_of_the_twin(n):
-    expected = np.stack([reference.normals(11, i, random.NOISE, n) for i in range(3)])
-    np.testing.assert_allclose(normals(11, 0, 3, n), expected, rtol=1e-13, atol=1e-13)
+def normals(seed, first, n_streams, n_samples, dtype="f8"):
+    """Noise of the streams first, first + 1, ...: (streams, time)."""
+    states = draws.bundles(seed, first, n_streams, NOISE, dtype)
+    return np.concatenate([draws.normals(x, n_samples, dtype) for x in states])[:n_streams]
 
 
-def test_normals_in_even_chunks_equal_the_whole_to_the_bit():
-    generators, parts = random.generators(2, 0, 3, random.NOISE), []
-    for n in (2, 0, 10, 6, 7):
-        parts.append(np.empty((3, n)))
-        random.draw_normals(generators, parts[-1])
-    assert np.array_equal(np.concatenate(parts, axis=1), normals(2, 0, 3, 25))
+@traced
+def store_pair(a, b, out):
+    for row, value in enumerate(random.box_muller(random.load(a, 0), random.load(b, 0))):
+        store(out, row, value)
+
+
+@numba.njit(**OPTIONS)
+def box_muller(a, b, out):
+    store_pair(a, b, out)
+
+
+ROUNDING = 6 * 2.0**-24  # of the radius: six units in the last place of float32
+EDGES = [0, 1, 2, 255, 2**24 - 1, 2**24 + 1, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 2**8, LARGEST - 127, LARGEST]
+
+
+@given(
+    first=st.lists(st.sampled_from(EDGES) | st.integers(0, LARGEST), min_size=1, max_size=40),
+    second=st.lists(st.sampled_from(EDGES) | st.integers(0, LARGEST), min_size=1, max_size=39),
+)
+def test_box_muller_is_that_of_the_twin(first, second):
+    a, b = (np.resize(np.array(x, np.uint32), (1, lanes("u4"))) for x in (first, second))
+    found = np.empty((2, lanes("f4")), np.float32)
+    box_muller(a, b, found)
+    for pair, x, y in zip(found.T, a[0].tolist(), b[0].tolist(), strict=True):
+        expected = reference.box_muller(x, y)
+        np.testing.assert_allclose(pair, expected, rtol=0, atol=ROUNDING * np.hypot(*expected))
+
+
+@DTYPES
+@pytest.mark.parametrize("n", [0, 1, 6, 50])
+def test_normals_are_those_of_the_twin(dtype, n):
+    expected = np.stack([reference.normals(11, i, NOISE, n) for i in range(2, 5)])
+    np.testing.assert_allclose(normals(11, 2, 3, n, dtype=dtype), expected, rtol=0, atol=ROUNDING * 6.77)
+
+
+def test_normals_are_the_same_in_both_types():
+    assert np.array_equal(normals(3, 0, 40, 60), normals(3, 0, 40, 60, dtype="f4"))
+
+
+def test_tiles_come_whole_and_go_on_where_they_ended():
+    words, x = generators(2, 0, lanes("f8"), NOISE), np.full((40, lanes("f8")), 9.0)
+    for row, n in ((1, 6), (7, 0), (7, 12), (19, 7)):
+        random.normals(words, 0, x, row, n)
+    assert np.array_equal(x[1:31].T, normals(2, 0, lanes("f8"), 30))
+    assert (x[0] == 9).all()
+    assert (x[31:] == 9).all()
+
+
+def test_generators_lie_in_any_rows_of_words():
+    words, x = np.zeros((10, lanes("f8")), np.uint32), np.empty((12, lanes("f8")))
+    words[3:7], words[7:] = generators(2, 0, lanes("f8"), NOISE), 5
+    random.normals(words, 3, x, 0, 12)
+    assert np.array_equal(x.T, normals(2, 0, lanes("f8"), 12))
+    assert (words[:3] == 0).all()
+    assert (words[7:] == 5).all()
 
 
 def test_normals_of_a_stream_do_not_depend_on_the_others():
-    assert np.array_equal(normals(4, 0, 9, 20)[6:8], normals(4, 6, 2, 20))
+    assert np.array_equal(normals(4, 0, 40, 20)[29:31], normals(4, 29, 2, 20))
 
 
-@pytest.fixture(scope="module")
-def sample():
-    return normals(20250101, 0, 64, 2**17)  # 8.4 million
+def print_digest():
+    import hashlib
+
+    import numpy as np
+
+    from dpfast._kernels import random, simd
+
+    digest, width = hashlib.sha256(), simd.lanes(np.float64)
+    for first in range(0, 32, width):
+        x = np.empty((600, width))
+        random.normals(random.generators(1, first, width, random.NOISE), 0, x, 0, 600)
+        digest.update(x.T.tobytes())
+    print(digest.hexdigest())
 
 
-@pytest.mark.slow_nojit
-@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 6])
-def test_moments_of_normals(sample, k):
-    def expected(power):
-        return 0 if power % 2 else np.prod(np.arange(power - 1, 0, -2, dtype=float))
-
-    z = (np.mean(sample**k) - expected(k)) / np.sqrt((expected(2 * k) - expected(k) ** 2) / sample.size)
-    assert abs(z) < stats.norm.isf(ALARM / 2)
-
-
-@pytest.mark.slow_nojit
-def test_normals_pass_kolmogorov_smirnov(sample):
-    assert stats.kstest(sample[:8].ravel(), stats.norm.cdf).pvalue > ALARM
-
-
-@pytest.mark.slow_nojit
-@pytest.mark.parametrize("phase", [slice(None), slice(0, None, 2), slice(1, None, 2)], ids=["all", "even", "odd"])
-def test_normals_fill_equiprobable_bins(sample, phase):
-    bins = (stats.norm.cdf(sample[:, phase].ravel()) * 4096).astype(int)
-    assert stats.chisquare(np.bincount(bins, minlength=4096)).pvalue > ALARM
-
-
-@pytest.mark.slow_nojit
-@pytest.mark.parametrize("sigma", [1, 2, 3, 4, 4.5])
-def test_tails_of_normals(sample, sigma):
-    for count in (np.count_nonzero(sample > sigma), np.count_nonzero(sample < -sigma)):
-        assert stats.binomtest(count, sample.size, stats.norm.sf(sigma)).pvalue > ALARM / 2
-
-
-@pytest.mark.slow_nojit
-def test_normals_beyond_five_sigma():
-    n, count = 2**20, 0
-    for i in range(48):  # 50 million samples, 29 of them expected beyond
-        count += np.count_nonzero(np.abs(normals(77, i, 1, n)) > 5)
-    assert stats.binomtest(count, 48 * n, 2 * stats.norm.sf(5)).pvalue > ALARM
-
-
-@pytest.mark.slow_nojit
-@pytest.mark.parametrize("lag", [1, 2, 3, 4, 8, 1000])
-@pytest.mark.parametrize("power", [1, 2])
-def test_normals_and_their_squares_are_uncorrelated_in_time(sample, lag, power):
-    x = sample**power - (power == 2)
-    z = np.sum(x[:, lag:] * x[:, :-lag]) / np.sqrt(x[:, lag:].size) / power  # Var(x_t x_s) = 1, and 4 for squares
-    assert abs(z) < stats.norm.isf(ALARM / 2)
-
-
-@pytest.mark.slow_nojit
-def test_streams_are_independent(sample):
-    z = np.corrcoef(sample)[np.triu_indices(len(sample), 1)] * np.sqrt(sample.shape[1])
-    assert np.abs(z).max() < stats.norm.isf(ALARM / 2 / len(z))
-    assert stats.kstest(z, stats.norm.cdf).pvalue > ALARM
-
-
-@pytest.mark.slow_nojit
-def test_purposes_and_seeds_are_independent(sample):
-    other = normals(20250101, 0, 64, 2**17, random.INPUT), normals(20250102, 0, 64, 2**17)
-    for x in other:
-        z = np.vdot(x, sample) / np.sqrt(x.size)
-        assert abs(z) < stats.norm.isf(ALARM / 4)
+@processors.OTHERS
+def test_the_width_of_registers_leaves_no_trace_in_the_bits(tmp_path, capsys):
+    """Products and sums are rounded once with FMA, and without it as without the compiler."""
+    fused, rounded = (
+        processors.run_on(x, print_digest, tmp_path) for x in (processors.HASWELL, processors.WITHOUT_FMA)
+    )
+    assert fused != rounded
+    print_digest()
+    assert capsys.readouterr().out.split() == (fused if processors.rounds_once() else rounded)
 
 
 # --- levels ---------------------------------------------------------------------------------------
 
-
-def test_levels_are_those_of_the_twin():
-    pi = reference.stationary(TRANSITION)
-    for i, path in enumerate(levels(5, 4, 200, pi, TRANSITION)):
-        uniform = reference.uniforms(reference.xoshiro128pp(reference.generator_state(5, i, random.INPUT), 200))
-        assert np.array_equal(path, reference.markov_path(pi, TRANSITION, LEVELS, uniform))
-
-
-def test_independent_levels_are_those_of_the_twin():
-    p = np.array([0.2, 0.5, 0.3])
-    for i, path in enumerate(levels(6, 3, 200, p, p[None])):
-        uniform = reference.uniforms(reference.xoshiro128pp(reference.generator_state(6, i, random.INPUT), 200))
-        assert np.array_equal(path, reference.markov_path(p, [p] * 3, LEVELS, uniform))
-
-
-@pytest.mark.parametrize("short", [0.0, 1e-12])
-def test_probabilities_that_sum_to_less_than_one_give_the_last_level(short):
-    out, state = np.empty((1, 1)), np.full(1, -1)
-    generator = np.array([[0, 1, 0, 2**32 - 1]], dtype=np.uint32)  # the largest uniform
-    cumulative = np.array([0.5, 1 - 2.0**-33 - short])
-    random.draw_levels(cumulative, cumulative[None], np.array([3.0, 4.0]), state, generator, out)
-    assert (out.item(), state.item()) == (4.0, 1)
+CHAINS = {
+    "two": [[0.7, 0.3], [0.2, 0.8]],
+    "two, independent": [[0.25, 0.75]],
+    "two, one certain": [[0.0, 1.0], [0.5, 0.5]],
+    "two, a rare one": [[1 - 1e-12, 1e-12], [0.5, 0.5]],
+    "three": [[0.7, 0.3, 0.0], [0.1, 0.6, 0.3], [0.25, 0.25, 0.5]],
+    "rare ones": [[1e-12, 1 - 2e-12, 1e-12], [0.5, 1e-12, 0.5], [1 / 3, 1 / 3, 1 / 3]],
+    "five, independent": [[0.2, 0.0, 0.5, 0.1, 0.2]],
+    "cycle": [[0, 1, 0], [0, 0, 1], [1, 0, 0]],
+    "cycle with a pause": [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0.4, 0.6], [1, 0, 0, 0]],
+    "one": [[1.0]],
+    "short of one": [[0.3, 0.3, 0.3], [0.1, 0.2, 0.6], [0.0, 0.4, 0.5]],
+    "nine": np.random.default_rng(0).dirichlet(np.ones(9), 9).tolist(),
+}
+EVERY_CHAIN = pytest.mark.parametrize("name", CHAINS)
 
 
-@pytest.mark.parametrize(("bound", "j"), [(0.5 + 2.0**-32, 0), (0.5 + 2.0**-33, 1), (0.5, 1)])
-def test_a_level_is_the_first_whose_cumulative_probability_exceeds_the_uniform(bound, j):
-    out, state = np.empty((1, 1)), np.full(1, -1)
-    generator = np.array([[0, 1, 0, 1 << 24]], dtype=np.uint32)  # the uniform is (2³¹ + 1/2) / 2³²
-    cumulative = np.array([bound, 1.0])
-    assert random.uniform(generator[0].copy()) == 0.5 + 2.0**-33
-    random.draw_levels(cumulative, cumulative[None], np.array([3.0, 4.0]), state, generator, out)
-    assert (out.item(), state.item()) == (3.0 + j, j)
+def table_of(transition, levels=None):
+    """Levels are 10, 11, ... unless they are given."""
+    levels = np.arange(10.0, 10 + len(transition[0])) if levels is None else levels
+    return LevelTable.of(np.cumsum(transition, axis=1), levels)
 
 
-@pytest.mark.slow_nojit
-def test_frequencies_of_independent_levels():
-    p = np.array([0.2, 0.5, 0.3])
-    index = np.searchsorted(LEVELS, levels(7, 16, 100_000, p, p[None]))
-    assert stats.chisquare(np.bincount(index.ravel()), p * index.size).pvalue > ALARM / 2
-    pairs = np.bincount((3 * index[:, :-1] + index[:, 1:])[:, ::2].ravel())  # pairs that do not overlap
-    assert stats.chisquare(pairs, np.outer(p, p).ravel() * pairs.sum()).pvalue > ALARM / 2
+def start(words, table, states):
+    """Words of generators, and below them the places where states are in a table."""
+    return np.vstack([words, table.row(np.asarray(states))])
 
 
-@pytest.mark.slow_nojit
-def test_transition_frequencies():
-    index = np.searchsorted(LEVELS, levels(8, 16, 100_000, reference.stationary(TRANSITION), TRANSITION))
-    counts = np.bincount((3 * index[:, :-1] + index[:, 1:]).ravel(), minlength=9).reshape(3, 3)
-    for row, p in zip(counts, TRANSITION, strict=True):
-        assert not row[p == 0].any()
-        assert stats.chisquare(row[p > 0], p[p > 0] * row.sum()).pvalue > ALARM / 3
+def expected_levels(transition, state, words):
+    rows = [*transition, *[transition[-1]] * len(transition[0])]  # independent levels have one row for all states
+    return reference.markov_path(state, rows, [10.0 + j for j in range(len(transition[0]))], words)
 
 
-@pytest.mark.slow_nojit
-@pytest.mark.parametrize("t", [0, 1, 7])
-def test_streams_of_levels_are_stationary_from_the_first_sample(t):
-    pi = reference.stationary(TRANSITION)
-    index = np.searchsorted(LEVELS, levels(9, 200_000, 8, pi, TRANSITION)[:, t])
-    assert stats.chisquare(np.bincount(index), pi * index.size).pvalue > ALARM
+@EVERY_CHAIN
+@DTYPES
+def test_levels_are_those_of_the_twin(name, dtype):
+    transition, width = CHAINS[name], lanes(dtype)
+    states = np.arange(width) % len(transition[0])
+    table = table_of(transition)
+    found = draws.walk(table, start(generators(5, 0, width, INPUT), table, states), 60, dtype)
+    for i, path in enumerate(found):
+        words = reference.xoshiro128pp(reference.generator_state(5, i, INPUT), 60)
+        assert np.array_equal(path, expected_levels(transition, states[i], words))
+
+
+@EVERY_CHAIN
+def test_every_word_gives_the_level_that_the_twin_gives(name):
+    """Around each threshold, and the least and the largest word."""
+    transition, width = CHAINS[name], lanes("f8")
+    bounds = [round(bound * 2**32) for bound in np.cumsum(transition, axis=1).ravel()]
+    words = sorted({min(max(bound + i, 0), LARGEST) for bound in [*bounds, 0, LARGEST] for i in (-2, -1, 0, 1, 2)})
+    table = table_of(transition)
+    for state in range(len(transition[0])):
+        for first in range(0, len(words), width):
+            chosen = np.resize(np.array(words[first : first + width], np.uint32), width)
+            giving = np.zeros((STATE_WORDS, width), np.uint32)
+            giving[1], giving[3] = 1, chosen >> 7 | chosen << 25  # a state whose next word is the one that is chosen
+            found = draws.walk(table, start(giving, table, np.full(width, state)), 1)
+            assert found[:, 0].tolist() == [expected_levels(transition, state, [int(w)]).item() for w in chosen]
+
+
+@st.composite
+def transitions(draw):
+    k = draw(st.integers(1, 7))
+    weights = st.lists(st.integers(0, 4), min_size=k, max_size=k).filter(any)
+    rows = np.array(draw(st.lists(weights, min_size=k, max_size=k) | st.lists(weights, min_size=1, max_size=1)))
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+@given(transition=transitions(), seed=st.integers(0, 1000))
+def test_chains_follow_the_twin_and_never_do_what_has_no_probability(transition, seed):
+    k, width, table = len(transition[0]), lanes("f8"), table_of(transition)
+    states = np.arange(width) % k
+    for i, path in enumerate(draws.walk(table, start(generators(seed, 0, width, INPUT), table, states), 24)):
+        words = reference.xoshiro128pp(reference.generator_state(seed, i, INPUT), 24)
+        assert np.array_equal(path, expected_levels(transition.tolist(), states[i], words))
+        before, after = [states[i], *(path[:-1] - 10).astype(int)], (path - 10).astype(int)
+        assert (np.broadcast_to(transition, (k, k))[before, after] > 0).all()
+
+
+@EVERY_CHAIN
+def test_chains_go_on_where_they_ended(name):
+    table, width = table_of(CHAINS[name]), lanes("f8")
+    states = np.arange(width) % len(CHAINS[name][0])
+    words, whole = (start(generators(1, 0, width, INPUT), table, states) for _ in range(2))
+    parts = [draws.walk(table, words, n) for n in (6, 0, 12, 6)]
+    assert np.array_equal(np.concatenate(parts, axis=1), draws.walk(table, whole, 24))
+    assert np.array_equal(words, whole)
+
+
+@EVERY_CHAIN
+def test_a_chain_does_not_depend_on_those_beside_it(name):
+    table, width = table_of(CHAINS[name]), lanes("f8")
+    states, order = np.arange(width) % len(CHAINS[name][0]), np.random.default_rng(0).permutation(width)
+    words = start(generators(1, 0, width, INPUT), table, states)
+    permuted = np.ascontiguousarray(words[:, order])
+    assert np.array_equal(draws.walk(table, permuted, 30), draws.walk(table, words, 30)[order])
+
+
+def test_levels_keep_their_order_and_may_repeat():
+    table = table_of(CHAINS["three"], np.array([5.0, -2.0, 5.0]))
+    plain = table_of(CHAINS["three"])
+    words = generators(1, 0, lanes("f8"), INPUT)
+    states = np.zeros(lanes("f8"), int)
+    found, numbers = (draws.walk(t, start(words, t, states), 50) for t in (table, plain))
+    assert np.array_equal(found, np.array([5.0, -2.0, 5.0])[(numbers - 10).astype(int)])

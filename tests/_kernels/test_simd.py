@@ -1,20 +1,16 @@
 """Kernels of a few lines, compiled, against NumPy on the same arrays."""
 
-import os
-import platform
-import subprocess
-import sys
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+import processors
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import from_dtype
 from llvmlite import ir
-from numba.core.registry import cpu_target
 
 from dpfast._kernels import simd
 from dpfast._kernels._jit import DISABLE_JIT, OPTIONS
@@ -169,15 +165,13 @@ def multiply_add(x, out):
 
 @each_dtype(FLOATS)
 def test_fma_rounds_once_where_the_cpu_can(dtype):
-    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    fused = not DISABLE_JIT and ("+fma" in features.split(",") or triple.startswith(("aarch64", "arm64")))
     x = np.random.default_rng(0).normal(size=(3, lanes(dtype))).astype(dtype)
     x[2] -= x[0] * x[1]  # which leaves what was rounded away
     found, tenth, rest = np.empty_like(x), *(np.full_like(x[0], value) for value in (0.1, 0.7))
     multiply_add(x, found)
     for row, (a, b, c) in zip(found, [x, (x[0], np.full_like(x[0], 3), x[2]), (tenth, x[1], rest)], strict=True):
         once = [rounded_once(*values) for values in zip(a, b, c, strict=True)]
-        assert_same(row, once if fused else a * b + c)
+        assert_same(row, once if processors.rounds_once() else a * b + c)
 
 
 def test_fma_of_numbers_is_a_number():
@@ -603,21 +597,17 @@ def test_two_registers_make_a_row():
     assert {dtype.itemsize * lanes(dtype) for dtype in DTYPES} == {2 * simd.register_bytes()}
 
 
-TELL_WIDTH = "from dpfast._kernels import simd; print(simd.register_bytes(), simd.lanes('f4'), simd.lanes('f8'))"
+def print_widths():
+    from dpfast._kernels import simd
+
+    print(simd.register_bytes(), simd.lanes("f4"), simd.lanes("f8"))
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="names of CPUs")
+@processors.OTHERS
 @pytest.mark.parametrize(
-    ("settings", "width"),
-    [
-        ({"NUMBA_DISABLE_JIT": "1"}, 64),
-        ({"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx2,+fma"}, 32),
-        ({"NUMBA_CPU_NAME": "x86-64-v2", "NUMBA_CPU_FEATURES": ""}, 16),
-    ],
+    ("processor", "width"),
+    [(processors.HASWELL, 32), (processors.WITHOUT_FMA, 16), (processors.WITHOUT_COMPILER, 64)],
 )
-def test_registers_are_those_of_the_processor(settings, width):
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "0", **settings}
-    run = subprocess.run(
-        [sys.executable, "-c", TELL_WIDTH], env=environment, capture_output=True, text=True, check=True
-    )
-    assert run.stdout.split() == [str(x) for x in (width, width // 2, width // 4)]
+def test_registers_are_those_of_the_processor(processor, width, tmp_path):
+    found = processors.run_on(processor, print_widths, tmp_path)
+    assert found == [str(x) for x in (width, width // 2, width // 4)]

@@ -1,0 +1,82 @@
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numba
+import pytest
+
+from dpfast import _kernels
+from dpfast._kernels import _jit
+
+FOLDER = Path(_kernels.__file__).parent
+COMPILE = """
+import numpy as np
+from dpfast._kernels import simd, tiles
+x = np.zeros((4, simd.lanes(np.float64)))
+tiles.fill(x, 1, 2, 5.0)
+assert x[:, 0].tolist() == [0, 5, 5, 0]
+print(sum(tiles.fill.stats.cache_hits.values()), sum(tiles.fill.stats.cache_misses.values()))
+"""
+HIT, MISS = "1 0", "0 1"
+
+
+@pytest.fixture
+def package(tmp_path):
+    """The folder of the kernels, copied."""
+    (tmp_path / "dpfast").mkdir()
+    (tmp_path / "dpfast/__init__.py").touch()
+    return Path(shutil.copytree(FOLDER, tmp_path / "dpfast/_kernels", ignore=shutil.ignore_patterns("__pycache__")))
+
+
+def compile_there(package):
+    """Call a kernel of the copy in another process; whether the cache had it."""
+    environment = {key: value for key, value in os.environ.items() if key not in {"NUMBA_CACHE_DIR", "PYTHONPATH"}}
+    run = subprocess.run(
+        [sys.executable, "-c", COMPILE],
+        env={**environment, "PYTHONPATH": str(package.parents[1]), "NUMBA_DISABLE_JIT": "0"},
+        cwd=package.parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return run.stdout.strip()
+
+
+def test_kernels_are_compiled_again_when_a_file_of_the_folder_was_edited(package):
+    assert compile_there(package) == MISS
+    for file in package.glob("[!t]*.py"):  # tiles.py itself is Numba's to look at, of which some look at the date
+        os.utime(file, (0, 0))
+    assert compile_there(package) == HIT
+    edited = package / "threads.py"  # which the kernel does not even import
+    edited.write_text(edited.read_text() + "\n# edited\n")
+    assert compile_there(package) == MISS
+
+
+def test_a_numba_without_the_known_cache_keeps_nothing(monkeypatch):
+    def njit(cache=False, **options):
+        return lambda function: SimpleNamespace(function=function, cache=cache, options=options)
+
+    monkeypatch.setattr(_jit, "DISABLE_JIT", False)
+    monkeypatch.setattr(numba, "njit", njit)
+    compiled = _jit.kernel(abs)
+    assert (compiled.function, compiled.cache, compiled.options) == (abs, False, _jit.OPTIONS)
+
+
+@pytest.mark.skipif(not _jit.DISABLE_JIT, reason="without the compiler")
+def test_without_the_compiler_a_kernel_is_the_function_itself():
+    def double(x):
+        return 2 * x
+
+    assert _jit.kernel(double) is double
+    assert _jit.part(double) is double
+
+
+@pytest.mark.skipif(_jit.DISABLE_JIT, reason="about the compiler")
+def test_kernels_run_without_the_lock_and_round_as_written():
+    options = _jit.kernel(lambda x: x).targetoptions
+    assert options["nogil"]
+    assert not options["fastmath"]
+    assert options["error_model"] == "numpy"

@@ -1,0 +1,56 @@
+"""Random numbers from the kernels, as arrays."""
+
+import numba
+import numpy as np
+
+from dpfast._kernels import random
+from dpfast._kernels._jit import OPTIONS
+from dpfast._kernels.simd import lanes, store, traced
+
+
+@traced
+def _next_word(states, out, row):
+    s = random.load_generator(states, 0, None)
+    word, s = random.xoshiro(s)
+    store(out, row, word)
+    random.store_generator(states, 0, s)
+
+
+@numba.njit(**OPTIONS)
+def _words(states, out):
+    for row in range(len(out)):
+        _next_word(states, out, row)
+
+
+def words(states, n):
+    """The next n words of generators (4, lanes of words), which go on: (lanes, n)."""
+    out = np.empty((n, states.shape[1]), np.uint32)
+    _words(states, out)
+    return out.T
+
+
+def normals(states, n, dtype="f8"):
+    """The next n normals of generators (4, lanes), which go on; whole tiles of six are drawn: (lanes, n)."""
+    out = np.empty((n + random.ROWS - 1, states.shape[1]), dtype)
+    random.normals(states, 0, out, 0, n)
+    return out[:n].T
+
+
+def bundles(seed, first, n_streams, purpose, dtype="f8"):
+    """States of the generators of streams, in bundles as wide as rows of a type."""
+    width = lanes(dtype)
+    return [random.generators(seed, i, width, purpose) for i in range(first, first + n_streams, width)]
+
+
+def walk(table, start, n, dtype="f8"):
+    """The next n levels of chains that go on: (lanes, n). `start`: generators, and below them places in the table."""
+    x = np.full((n + random.ROWS, start.shape[1]), np.nan, dtype)
+    thresholds, next_row = (part.astype(np.uint32) for part in (table.thresholds, table.next_row))
+    levels, n_halves, state = table.levels.astype(dtype), table.n_halves, random.STATE_WORDS
+    if n_halves is None:
+        random.two_levels(start, 0, state, thresholds, levels, x, 0, n)
+    else:
+        half = np.uint32(1 << max(0, n_halves - 1))
+        random.many_levels(start, 0, state, thresholds, next_row, levels, n_halves, half, x, 0, n)
+        assert np.isnan(x[n:]).all()
+    return x[:n].T
