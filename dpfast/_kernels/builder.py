@@ -60,14 +60,11 @@ class Signal:
         self.history = max(self.history, n_rows)
 
     def length(self, chunk: int) -> int:
-        """Rows of the present: whole blocks of the readers that take several chunks.
-
-        Not so short that the rows which a last tile writes beyond the end are among those that become the past.
-        """
+        """Rows of the present: whole blocks of the readers that take several chunks, no shorter than the past."""
         if self.fixed_length:
             return self.fixed_length
         length = max(chunk, self.block)
-        while length < self.history + ROWS - 1:
+        while length < self.history:
             length *= 2
         return length
 

@@ -153,11 +153,12 @@ def run(program: Program, memory: Memory, streams: Streams, n_bundles: int, star
         if start == 0:
             prepare(program, memory, streams, first)
         for c in range(start, stop):
+            if c > 0:  # not behind the last chunk: its states may still be in the history
+                advance(program, memory)
             for i in range(len(program.stages)):
                 stage = program.stages[i]
                 if (c + 1) % stage.period == 0:
                     run_stage(program, stage, memory, streams, first, (c + 1 - stage.period) * chunk)
-            advance(program, memory)
         if stop * chunk >= program.n_samples:
             finish(program, memory, streams, first)
     restore(before)
