@@ -327,8 +327,7 @@ class Filter:
         [0.125, 0.0625]
         """
         precision = _validate.precision(dtype)
-        # before x is written over; otherwise while it runs, which is faster
-        samples = _validate.samples("x", x, precision, finite=out is not None and np.may_share_memory(out, x))
+        samples = _validate.samples("x", x, precision, finite=False)  # that is seen on the way, which is faster
         state_shape = (*samples.shape[:-1], self.n_states)
         states = np.zeros(state_shape) if zi is None else _validate.array("zi", zi)
         if states.shape != state_shape:
@@ -336,6 +335,8 @@ class Filter:
         if precision == np.float32:
             check_single("the filter", self)
         result = np.empty(samples.shape, precision) if out is None else _checked_out(out, samples)
+        if np.may_share_memory(result, samples):
+            _validate.check_size("x", samples)  # before it is written over
         zf = self._run(samples, states.astype(precision), result, _validate.n_threads(n_threads))
         return Filtered(result, zf)
 
