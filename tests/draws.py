@@ -45,12 +45,13 @@ def bundles(seed, first, n_streams, purpose, dtype="f8"):
 def walk(table, start, n, dtype="f8"):
     """The next n levels of chains that go on: (lanes, n). `start`: generators, and below them places in the table."""
     x = np.full((n + random.ROWS, start.shape[1]), np.nan, dtype)
-    thresholds, next_row = (part.astype(np.uint32) for part in (table.thresholds, table.next_row))
-    levels, n_halves, state = table.levels.astype(dtype), table.n_halves, random.STATE_WORDS
-    if n_halves is None:
-        random.two_levels(start, 0, state, thresholds, levels, x, 0, n)
+    numbers = np.concatenate([[7, 7], table.thresholds, table.next_row]).astype(np.uint32)
+    levels = np.concatenate([[7], table.levels]).astype(dtype)
+    half = np.uint32(1 << max(0, (table.n_halves or 0) - 1))
+    chain = random.Levels(0, random.STATE_WORDS, 2, 2 + table.thresholds.size, 1, table.n_halves or 0, half)
+    if table.n_halves is None:
+        random.two_levels(start, chain, numbers, levels, x, 0, n)
     else:
-        half = np.uint32(1 << max(0, n_halves - 1))
-        random.many_levels(start, 0, state, thresholds, next_row, levels, n_halves, half, x, 0, n)
+        random.many_levels(start, chain, numbers, levels, x, 0, n)
         assert np.isnan(x[n:]).all()
     return x[:n].T

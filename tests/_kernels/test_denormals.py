@@ -43,7 +43,7 @@ def switch_back(before):
 def run(factors, x, advance=None):
     """Outputs and states of a filter."""
     chain, out = Chain(x.dtype), np.empty((1, *x.shape), x.dtype)
-    chain.write(chain.filter(factors, chain.read(), end=True))
+    chain.write(chain.filter(factors, chain.read(), states=True))
     result = execute.execute(chain, *x.shape, x=x, out=out, n_threads=1, advance=advance)
     return out[0], result.states
 
@@ -72,7 +72,7 @@ def test_numpy_keeps_them_before_and_after():
 
 
 def test_numpy_keeps_them_between_slices(monkeypatch):
-    monkeypatch.setattr(execute, "_SLICE", 1.0)
+    monkeypatch.setattr(execute, "_SLICE", 1)
     seen = []
     run(gain(0.5), np.ones((2, 2 * CHUNK + 5)), lambda _: seen.append(numpy_keeps_small_numbers()))
     assert seen == [True] * 3

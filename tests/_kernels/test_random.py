@@ -9,6 +9,7 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpfast import IndependentLevels, MarkovChain
 from dpfast._kernels import random
 from dpfast._kernels._jit import OPTIONS
 from dpfast._kernels.random import INPUT, NOISE, START, STATE_WORDS, LevelTable, generators
@@ -282,3 +283,18 @@ def test_levels_keep_their_order_and_may_repeat():
     states = np.zeros(lanes("f8"), int)
     found, numbers = (draws.walk(t, start(words, t, states), 50) for t in (table, plain))
     assert np.array_equal(found, np.array([5.0, -2.0, 5.0])[(numbers - 10).astype(int)])
+
+
+@pytest.mark.parametrize("name", ["two", "three"])
+def test_a_signal_starts_from_a_state_that_is_drawn_for_it(name):
+    transition, k = np.array(CHAINS[name]), len(CHAINS[name])
+    levels, found = np.arange(k), MarkovChain(transition, levels=np.arange(k)).sample(40, 30, seed=8)
+    for i, path in enumerate(found):
+        expected = reference.stationary_path(8, i, reference.stationary(transition), transition, levels, 30)
+        assert np.array_equal(path, expected)
+
+
+def test_independent_levels_are_those_of_the_twin():
+    p, levels = [0.2, 0.5, 0.3], [-1.0, 2.0, 4.0]
+    for i, path in enumerate(IndependentLevels(levels, p).sample(5, 30, seed=8)):
+        assert np.array_equal(path, reference.stationary_path(8, i, p, [p] * 3, levels, 30))

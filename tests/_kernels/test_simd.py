@@ -27,6 +27,7 @@ from dpfast._kernels.simd import (
     store_run,
     traced,
     transpose,
+    width,
 )
 
 FLOATS = [np.dtype(f"f{size}") for size in (4, 8)]
@@ -269,7 +270,7 @@ def test_words_are_as_wide_as_the_row_that_they_belong_to(dtype):
 
 @compiled
 def move_run(x, i, t, out, j, s):
-    store_run(out, j, s, load_run(x, i, t, 5))
+    store_run(out, (j,), s, load_run(x, (i,), t, 5))
 
 
 STRIDED = {
@@ -294,6 +295,20 @@ def test_runs_of_arrays_in_any_order(layout, dtype):
 
 
 @compiled
+def move_column(x, out):
+    store_run(out, (1, 2), 3, load_run(x, (2, 0), 1, 4))
+
+
+def test_runs_are_in_the_first_place_of_axes_after_theirs():
+    """As in arrays whose last axis is there for the compiler only."""
+    x, out = np.arange(120).reshape(4, 3, 10), np.zeros((2, 5, 8), np.int64)
+    expected = out.copy()
+    expected[1, 2, 3:7] = x[2, 0, 1:5]
+    move_column(*(np.lib.stride_tricks.as_strided(a[..., None], (*a.shape, 2), (*a.strides, 0)) for a in (x, out)))
+    assert np.array_equal(out, expected)
+
+
+@compiled
 def sum_elements(x, i, line, out):
     total = x[i, 1] + x[i + 1, 0] + line[i] + x.shape[0]
     store(out, 0, np.full_like(load(out, 0), total))
@@ -308,18 +323,20 @@ def test_elements_of_arrays_in_any_order():
 
 @compiled
 def pick(table, indices, out):
-    store(out, 0, gather(table, load(indices, 0, load(out, 0))))
+    row = load(indices, 0, load(out, 0))
+    store(out, 0, gather(table, row))
+    store(out, 1, gather(table, row + width(row), 3))
 
 
 @pytest.mark.parametrize("indices", ["u4", "i4", "i8"])
 @each_dtype([np.dtype("f4"), np.dtype("f8"), np.dtype("u4")])
 def test_gather_takes_an_element_for_each_lane(dtype, indices):
-    n, table = lanes(dtype), np.arange(50).astype(dtype) + 7
-    places = np.random.default_rng(0).integers(0, 25, (1, n)).astype(indices)
+    n, table = lanes(dtype), np.arange(300).astype(dtype) + 7
+    places = np.random.default_rng(0).integers(0, 50, (1, n)).astype(indices)
     for t in (table, table[::2], table[::-1]):
-        out = np.zeros((1, n), dtype)
+        out = np.zeros((2, n), dtype)
         pick(t, places, out)
-        assert np.array_equal(out[0], t[places[0]])
+        assert np.array_equal(out, [t[places[0]], t[places[0] + n + 3]])
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 16])
@@ -327,8 +344,8 @@ def test_gather_takes_an_element_for_each_lane(dtype, indices):
 def test_transpose_turns_rows_into_columns(n, dtype):
     @compiled
     def turn(x):
-        for i, row in enumerate(transpose([load_run(x, i, 0, n) for i in range(n)])):
-            store_run(x, i, 0, row)
+        for i, row in enumerate(transpose([load_run(x, (i,), 0, n) for i in range(n)])):
+            store_run(x, (i,), 0, row)
 
     x = np.arange(n * n).reshape(n, n).astype(dtype)
     expected = x.T.copy()

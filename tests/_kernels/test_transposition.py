@@ -10,13 +10,13 @@ from dpfast._kernels.execute import any_order
 from dpfast._kernels.simd import lanes
 
 DTYPES = pytest.mark.parametrize("dtype", ["f4", "f8"])
-ORDERS = {
+ORDERS = {  # of (..., streams, time)
     "C": lambda x: x,
     "Fortran": lambda x: np.asfortranarray(x),
-    "part of longer streams": lambda x: np.pad(x, ((0, 0), (2, 3)))[:, 2:-3],
-    "every other stream": lambda x: np.repeat(x, 2, axis=0)[::2],
-    "every other sample": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
-    "backward": lambda x: x[:, ::-1].copy()[:, ::-1],
+    "part of longer streams": lambda x: np.concatenate([x, -x], axis=-1)[..., : x.shape[-1]],
+    "every other stream": lambda x: np.repeat(x, 2, axis=-2)[..., ::2, :],
+    "every other sample": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
+    "backward": lambda x: x[..., ::-1].copy()[..., ::-1],
 }
 FIRST_ROW = 3
 
@@ -29,19 +29,8 @@ def jobs(draw, width):
     return n_streams, draw(st.integers(0, n_streams - 1)), start, n
 
 
-def signals(n_streams, n_samples, order, dtype):
-    x = np.arange(1, n_streams * n_samples + 1).reshape(n_streams, n_samples).astype(dtype)
-    return ORDERS[order](x)
-
-
-@numba.njit(**OPTIONS)
-def read(x, stream, t, rows, row, n):
-    transposition.read(x[:, :, 0], stream, t, rows, row, n)
-
-
-@numba.njit(**OPTIONS)
-def write(rows, row, x, stream, t, n):
-    transposition.write(rows, row, x[:, :, 0], stream, t, n)
+def signals(shape, order, dtype):
+    return ORDERS[order](np.arange(1, np.prod(shape) + 1).reshape(shape).astype(dtype))
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -50,12 +39,12 @@ def write(rows, row, x, stream, t, n):
 def test_samples_become_rows(order, dtype, data):
     width = lanes(dtype)
     n_streams, stream, t, n = data.draw(jobs(width))
-    x = signals(n_streams, t + n + 2, order, dtype)
+    x = signals((n_streams, t + n + 2), order, dtype)
     rows = np.zeros((FIRST_ROW + n + 2, width), dtype)
     expected = rows.copy()
     for lane in range(width):  # beyond the last stream that stream again
         expected[FIRST_ROW : FIRST_ROW + n, lane] = x[min(stream + lane, n_streams - 1), t : t + n]
-    read(any_order(x, writeable=False), stream, t, rows, FIRST_ROW, n)
+    transposition.read(any_order(x, writeable=False), stream, t, rows, FIRST_ROW, n)
     assert np.array_equal(rows, expected)
 
 
@@ -65,10 +54,28 @@ def test_samples_become_rows(order, dtype, data):
 def test_rows_become_samples(order, dtype, data):
     width = lanes(dtype)
     n_streams, stream, t, n = data.draw(jobs(width))
-    x = signals(n_streams, t + n + 2, order, dtype)
+    x = signals((3, n_streams, t + n + 2), order, dtype)
     rows = -np.arange(1, (FIRST_ROW + n) * width + 1).reshape(-1, width).astype(dtype)
-    expected = x.copy()
-    count = min(width, n_streams - stream)
-    expected[stream : stream + count, t : t + n] = rows[FIRST_ROW:, :count].T
-    write(rows, FIRST_ROW, any_order(x, writeable=True), stream, t, n)
-    assert np.array_equal(x, expected)  # and what belongs to other streams and times is as it was
+    expected, count = x.copy(), min(width, n_streams - stream)
+    expected[1, stream : stream + count, t : t + n] = rows[FIRST_ROW:, :count].T
+    transposition.write(rows, FIRST_ROW, any_order(x, writeable=True), 1, stream, t, n)
+    assert np.array_equal(x, expected)  # and what belongs to other streams, times and arrays is as it was
+
+
+@numba.njit(**OPTIONS)
+def pass_through(numbers, i, stream, rows, row, out, j):
+    transposition.take(numbers, i, stream, rows, row, rows)
+    transposition.give(rows, row, out, j, stream, rows)
+
+
+@DTYPES
+@pytest.mark.parametrize("numbers", ["f8", "u4"])
+def test_numbers_of_a_bundle_become_a_row_and_numbers_again(dtype, numbers):
+    width = lanes(dtype)
+    x, rows = np.arange(12 * width).reshape(4, 3 * width).astype(numbers), np.zeros((5, width), dtype)
+    out = np.zeros_like(x)
+    pass_through(x, 2, width, rows, 3, out, 1)
+    assert np.array_equal(rows, np.array([[0], [0], [0], [1], [0]]) * x[2, width : 2 * width])
+    expected = np.zeros_like(x)
+    expected[1, width : 2 * width] = x[2, width : 2 * width]
+    assert np.array_equal(out, expected)
