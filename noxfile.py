@@ -36,23 +36,24 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def nojit(session: nox.Session) -> None:
-    """Tests of the kernels and of what runs them, as plain Python, every line and branch of the kernels counted."""
+    """Tests of the kernels and of what runs them, as plain Python.
+
+    Every line and branch of the kernels is counted, together with those that only the compiler runs.
+    """
     session.install("-e", ".[test]")
-    session.run(
-        "pytest",
-        "tests/_kernels",
-        "tests/test_mechanism.py",
-        "-m",
-        "not slow_nojit",
-        "--numprocesses=auto",
-        "--durations=10",
-        f"--cov={KERNELS}",
-        "--cov-branch",
-        "--cov-report=term-missing:skip-covered",
-        "--cov-fail-under=100",
-        *session.posargs,
-        env={"NUMBA_DISABLE_JIT": "1"},
-    )
+    count = ["--numprocesses=auto", "--durations=10", f"--cov={KERNELS}", "--cov-branch"]
+    python = ["tests/_kernels", "tests/test_mechanism.py", "-m", "not slow_nojit", "--cov-report="]
+    session.run("pytest", *python, *count, *session.posargs, env={"NUMBA_DISABLE_JIT": "1"})
+    tracing = [f"tests/_kernels/test_{name}.py" for name in ("simd", "denormals", "jit")]
+    report = ["--cov-append", "--cov-report=term-missing:skip-covered", "--cov-fail-under=100"]
+    session.run("pytest", *tracing, *count, *report, *session.posargs)
+
+
+@nox.session
+def statistics(session: nox.Session) -> None:
+    """Statistics of the random numbers, on a hundred times as many as among the tests."""
+    session.install("-e", ".[test]")
+    session.run("pytest", "tests/_kernels", "-m", "long", *session.posargs)
 
 
 @nox.session(python="3.11")

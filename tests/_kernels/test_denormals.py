@@ -1,11 +1,13 @@
 import platform
+from types import SimpleNamespace
 
 import numba
 import numpy as np
 import pytest
+from llvmlite import ir
 from scipy import signal
 
-from dpfast._kernels import execute
+from dpfast._kernels import denormals, execute
 from dpfast._kernels._jit import DISABLE_JIT, OPTIONS
 from dpfast._kernels.builder import CHUNK, Chain
 from dpfast._kernels.denormals import flush, restore
@@ -88,6 +90,17 @@ def test_a_caller_who_had_switched_it_on_finds_it_on():
         switch_back(before)
     assert left == before & 0xFFC0 | 0x8040
     assert control() == before & 0xFFC0
+
+
+@pytest.mark.parametrize(("processor", "changes"), [("x86_64-unknown-linux-gnu", True), ("arm64-apple-darwin", False)])
+def test_processors_without_the_switch_are_left_alone(processor, changes):
+    function = ir.Function(ir.Module(), ir.FunctionType(ir.VoidType(), []), "f")
+    codegen = SimpleNamespace(magic_tuple=lambda: (processor, "", ""))
+    word = ir.IntType(32)(0)
+    denormals._access(
+        SimpleNamespace(codegen=lambda: codegen), ir.IRBuilder(function.append_basic_block()), "ldmxcsr", word
+    )
+    assert ("ldmxcsr" in str(function)) == changes
 
 
 @SWITCH

@@ -138,7 +138,8 @@ def operate(x, out):
 @each_dtype(DTYPES)
 @given(data=st.data())
 def test_operators_and_ufuncs_are_those_of_numpy(dtype, data):
-    numbers = st.lists(from_dtype(dtype), min_size=1, max_size=13)
+    halves = st.integers(-9, 9).map(lambda k: k / 2) if dtype.kind == "f" else st.integers(0, 9)
+    numbers = st.lists(from_dtype(dtype) | halves, min_size=1, max_size=13)
     x = np.stack([np.resize(np.array(data.draw(numbers), dtype), lanes(dtype)) for _ in range(2)])
     with np.errstate(all="ignore"):
         expected = everything(*x)
