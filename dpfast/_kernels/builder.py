@@ -60,14 +60,11 @@ class Signal:
         self.history = max(self.history, n_rows)
 
     def length(self, chunk: int) -> int:
-        """Rows of the present: whole blocks of the readers that take several chunks.
-
-        Not so short that the rows which a last tile writes beyond the end are among those that become the past.
-        """
+        """Rows of the present: whole blocks of the readers that take several chunks, no shorter than the past."""
         if self.fixed_length:
             return self.fixed_length
         length = max(chunk, self.block)
-        while length < self.history + ROWS - 1:
+        while length < self.history:
             length *= 2
         return length
 
@@ -307,9 +304,10 @@ class Chain:
 
     def compile(self, n_samples: int) -> Program:
         """The program for signals of a length; the last one is kept."""
-        if self.program is None or self.program.n_samples != n_samples:
-            self.program = self._compile(n_samples)
-        return self.program
+        program = self.program
+        if program is None or program.n_samples != n_samples:
+            program = self.program = self._compile(n_samples)  # another thread may keep another one meanwhile
+        return program
 
     def _compile(self, n_samples: int) -> Program:
         signals, first_state = self._layout()
@@ -335,6 +333,7 @@ class Chain:
             n_rows=first_state + self.n_states,
             chunk=self.chunk,
             n_samples=n_samples,
+            work=self.chunk * sum(4 + x.get("n_a", 0) + x.get("n_b", 0) for x in self.stages),
         )
 
     def _layout(self) -> tuple[Records, int]:
@@ -351,7 +350,9 @@ class Chain:
         """Room for a bundle."""
         n, n_words = lanes(self.dtype), len(self.words) + (STATE_WORDS - 1) * self.n_generators
         rows, words = aligned((program.n_rows, n), self.dtype), aligned((n_words, n), np.dtype(np.uint32))
-        return Memory(program.signals.row.copy(), rows, words, aligned((self.n_totals + 1, n), np.dtype(np.float64)))
+        return Memory(
+            np.zeros(len(self.signals), np.int64), rows, words, aligned((self.n_totals + 1, n), np.dtype(np.float64))
+        )
 
 
 def aligned(shape: tuple[int, int], dtype: Any) -> Array:

@@ -28,7 +28,9 @@ def prepare(program: Program, memory: Memory, streams: Streams, first: int) -> N
         tiles.fill(rows, signal.row - signal.history, signal.history, 0.0)
         memory.now[i] = signal.row
     tiles.fill(rows, program.first_state, program.n_rows - program.first_state, 0.0)
-    tiles.fill(memory.totals, 0, len(memory.totals), 0.0)
+    for i in range(len(memory.totals)):
+        for lane in range(rows.shape[1]):  # not by rows of float64: beside rows of float32 these are twice as wide
+            memory.totals[i, lane] = 0.0
     for i in range(len(words)):
         take(streams.words, i, first, words, i, rows)
     for i in range(len(program.begin)):
@@ -153,11 +155,12 @@ def run(program: Program, memory: Memory, streams: Streams, n_bundles: int, star
         if start == 0:
             prepare(program, memory, streams, first)
         for c in range(start, stop):
+            if c > 0:  # not behind the last chunk: its states may still be in the history
+                advance(program, memory)
             for i in range(len(program.stages)):
                 stage = program.stages[i]
                 if (c + 1) % stage.period == 0:
                     run_stage(program, stage, memory, streams, first, (c + 1 - stage.period) * chunk)
-            advance(program, memory)
         if stop * chunk >= program.n_samples:
             finish(program, memory, streams, first)
     restore(before)

@@ -48,8 +48,6 @@ def execute(
     program, width = built.compile(n_samples), lanes(built.dtype)
     result = Result(np.empty((n_streams, len(program.end)), built.dtype), np.empty((n_streams, built.n_totals)))
     n_bundles = -(-n_streams // width)
-    per_chunk = program.chunk * int((4 + program.stages.n_a + program.stages.n_b).sum())
-    per_bundle = max(1, per_chunk * program.n_chunks)
 
     def task(bundle: int, count: int, check: Callable[[], None]) -> None:
         here = slice(bundle * width, min((bundle + count) * width, n_streams))
@@ -64,7 +62,7 @@ def execute(
         )
         if states is not None:
             streams.begin[:, :n_here] = states[here].T
-        memory, step = built.memory(program), program.n_chunks if count > 1 else max(1, _SLICE // per_chunk)
+        memory, step = built.memory(program), program.n_chunks if count > 1 else max(1, _SLICE // program.work)
         for start in range(0, program.n_chunks, step):
             check()
             stop = min(start + step, program.n_chunks)
@@ -74,7 +72,7 @@ def execute(
         result.states[here], result.totals[here] = streams.end[:, :n_here].T, streams.totals[:, :n_here].T
 
     if n_samples > 0:
-        size = threads.share(n_bundles, n_threads, max(1, _SLICE // per_bundle))
+        size = threads.share(n_bundles, n_threads, max(1, _SLICE // (program.work * program.n_chunks)))
         threads.for_ranges(task, n_bundles, size, n_threads)
     return result
 

@@ -69,7 +69,20 @@ class Soft(NamedTuple):
     n_levels: int
 
     def decide(self, value: Row) -> Row:
-        """The mean; exponents are taken from the largest."""
+        """The mean, of two levels with one exponential."""
+        is_pair = self.n_levels < 3
+        return repeat(is_pair, self.of_pair, *repeat(self.n_levels > 2, self.of_many, value))[0]
+
+    def of_pair(self, _: Any, value: Row) -> tuple[Row]:
+        """(low + high r) / (1 + r), r the ratio of the weights."""
+        low, high, *terms = (self.c[self.at + j] for j in range(6))
+        slope, offset = terms[1] - terms[0], terms[3] - terms[2]
+        largest = -_EXP[value.dtype.itemsize][4] / 2  # beyond, the lower level counts for nothing
+        ratio = exp(np.fmin(fma(slope, value, np.full_like(value, offset)), largest))
+        return (fma(ratio, high, np.full_like(value, low)) / (ratio + 1),)
+
+    def of_many(self, _: Any, value: Row) -> tuple[Row]:
+        """Exponents are taken from the largest."""
 
         def exponent(j: Any) -> Row:
             slope = self.at + self.n_levels + j
@@ -85,7 +98,7 @@ class Soft(NamedTuple):
         zero = np.full_like(value, 0)
         (largest,) = repeat(self.n_levels, climb, np.full_like(value, -np.inf))
         total, weighted = repeat(self.n_levels, add, zero, zero)
-        return weighted / total
+        return (weighted / total,)
 
 
 # exp(x) = 2^n exp(r), |r| <= log(2) / 2: for each type of float what rounds to an integer and leaves its bits, the two
@@ -99,7 +112,7 @@ _EXP = {
 
 
 def exp(x: Row) -> Row:
-    """e^x for x <= 0, to the last bit or two."""
+    """e^x to the last bit or two, for x up to half of minus the smallest; below the smallest that of the smallest."""
     magic, high, low, degree, smallest, integer, bias, bits = _EXP[x.dtype.itemsize]
     x = np.fmax(x, smallest)
     shifted = fma(x, 1.4426950408889634, np.full_like(x, magic))

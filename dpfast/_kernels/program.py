@@ -76,6 +76,7 @@ class Program(NamedTuple):
     n_rows: int
     chunk: int
     n_samples: int
+    work: int  # multiply-adds on a row in a chunk, about
 
     @property
     def n_chunks(self) -> int:

@@ -193,8 +193,9 @@ def test_the_environment_says_how_many_threads(monkeypatch, run):
     monkeypatch.setattr(threads, "for_ranges", lambda task, n_items, size, n_threads: seen.append(n_threads))
     for text in ("3", "1"):
         monkeypatch.setenv("DPFAST_NUM_THREADS", text)
-        run(mechanisms()[0])
-    assert seen == [3, 1]
+        run(mechanisms()[1])
+        assert max(seen) == int(text)  # small things on the way take one
+        seen.clear()
     monkeypatch.setenv("DPFAST_NUM_THREADS", "many")
     with pytest.raises(ValueError, match="DPFAST_NUM_THREADS must be an integer, at least 1, got 'many'"):
         run(mechanisms()[0])
