@@ -1,3 +1,4 @@
+import dataclasses
 import math
 import subprocess
 import sys
@@ -173,6 +174,36 @@ def test_seeds_differ_and_may_be_drawn_from_a_generator():
     assert not same(study["LMMSE lag 5"], run(WIENER, seed=generator)["LMMSE lag 5"])
 
 
+# --- precision ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, "float32", np.dtype("f4")])
+def test_float32_gives_nearly_the_same(dtype):
+    for exact, single in zip(run(ALL), run(ALL, dtype=dtype), strict=True):
+        np.testing.assert_allclose(single.stream_mse, exact.stream_mse, rtol=1e-4)
+        assert not same(exact, single)
+        assert single.stream_mse.dtype == np.float64
+
+
+def test_float64_is_the_default():
+    assert all(map(same, run(ALL), run(ALL, dtype=np.float64)))
+
+
+@pytest.mark.parametrize("where", ["target", "prefilter", "receiver"])
+def test_float32_is_refused_for_a_filter_that_it_would_spoil(where):
+    slow, mechanism = dp.Filter.from_zpk([], [0.99998] * 2, 1.0), WIENER
+    spoiled = {
+        "target": dataclasses.replace(mechanism, target=slow),
+        "prefilter": dataclasses.replace(mechanism, prefilter=slow),
+        "receiver": dataclasses.replace(mechanism, receiver=dataclasses.replace(mechanism.receiver, filter=slow)),
+    }[where]
+    with pytest.raises(
+        ValueError, match=rf"dtype must be float64 here: .* the {where} of 'LMMSE lag 5' would be off by"
+    ):
+        run([LZF, spoiled], dtype=np.float32, burn_in=0, n_samples=1)
+    assert np.isfinite(run([LZF, spoiled], burn_in=0, n_samples=1)["LMMSE lag 5"].mse)
+
+
 # --- comparison -----------------------------------------------------------------------------------
 
 
@@ -250,6 +281,7 @@ def test_memory_does_not_grow_with_the_length_of_a_study():
         *[("seed", x) for x in (-1, 0.5, None, "1")],
         *[("burn_in", x) for x in (-1, 0.5, "1")],
         *[("n_threads", x) for x in (0, -2, 1.5)],
+        *[("dtype", x) for x in (np.float16, "f16", int, complex, None, "single precision", 32)],
         *[("confidence", x) for x in (0, 1, -0.5, 95, math.nan, None)],
     ],
 )
