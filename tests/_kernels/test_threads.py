@@ -368,6 +368,7 @@ needs_alarm = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="POSIX
 
 
 @needs_alarm
+@pytest.mark.slow_nojit  # it does not take long, but Ctrl-C may leave the tracer of coverage waiting for its own lock
 def test_ctrl_c_again_and_again_does_not_leave_the_others_behind(alarm):
     together = threading.Barrier(4, timeout=10)
 
@@ -389,6 +390,7 @@ def test_ctrl_c_again_and_again_does_not_leave_the_others_behind(alarm):
 
 
 @needs_alarm
+@pytest.mark.slow_nojit
 def test_ctrl_c_at_any_moment_leaves_nobody_at_work(alarm):
     """From the first instruction of a call to its last."""
     draw, task = random.Random(1), Watched(lambda first, count, check: time.sleep(20e-6))
