@@ -54,7 +54,7 @@ def nojit(session: nox.Session) -> None:
 
 @nox.session
 def statistics(session: nox.Session) -> None:
-    """Statistics of the random numbers, on a hundred times as many as among the tests."""
+    """Statistics of the random numbers, on 64 times as many as among the tests."""
     session.install("-e", ".[test]")
     session.run("pytest", "tests/_kernels", "-m", "long", *session.posargs)
 
