@@ -1,5 +1,7 @@
 """The project's checks: `nox` runs lint and tests, `nox -s NAME` one of them, `nox --list` shows all."""
 
+from pathlib import Path
+
 import nox
 
 nox.needs_version = ">=2024.10.9"
@@ -7,6 +9,7 @@ nox.options.default_venv_backend = "venv"
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "tests"]
 
+OLDER = {"haswell": "+avx2,+fma", "x86-64-v2": ""}  # processors, and their features: four lanes, or two without FMA
 KERNELS = "dpfast/_kernels"  # a path: to find a package by its name, coverage imports NumPy, too early
 
 
@@ -54,6 +57,27 @@ def statistics(session: nox.Session) -> None:
     """Statistics of the random numbers, on a hundred times as many as among the tests."""
     session.install("-e", ".[test]")
     session.run("pytest", "tests/_kernels", "-m", "long", *session.posargs)
+
+
+@nox.session
+@nox.parametrize("processor", OLDER)
+def portability(session: nox.Session, processor: str) -> None:
+    """Tests of the kernels and of what runs them, compiled for older processors; the same bits, or those of nojit."""
+    session.install("-e", ".[test]")
+    session.run(
+        "pytest",
+        "tests/_kernels",
+        "tests/test_filters.py",
+        "tests/test_mechanism.py",
+        "tests/test_montecarlo.py",
+        "--numprocesses=auto",
+        *session.posargs,
+        env={
+            "NUMBA_CPU_NAME": processor,
+            "NUMBA_CPU_FEATURES": OLDER[processor],
+            "NUMBA_CACHE_DIR": str(Path(session.create_tmp()) / "numba"),
+        },
+    )
 
 
 @nox.session(python="3.11")

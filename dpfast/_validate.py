@@ -32,7 +32,7 @@ def _described(got: object) -> str:
     """A scalar as it is; of arrays and tables the kind and size, as they may be somebody's data."""
     if isinstance(got, (list, tuple, dict)):
         return f"a {type(got).__name__} of length {len(got)}"
-    if hasattr(got, "__array__") and not isinstance(got, type) and np.ndim(got) > 0:
+    if hasattr(type(got), "__array__") and np.ndim(got) > 0:
         return f"a {type(got).__name__} of shape {np.shape(got)}"
     text = repr(got)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -1,14 +1,17 @@
 """Chains of the package on arrays, and what scipy makes of the same filters: for tests of several modules."""
 
 import numpy as np
+from hypothesis import settings
 from scipy import signal
 
+from dpfast._kernels._jit import DISABLE_JIT
 from dpfast._kernels.builder import Chain
 from dpfast._kernels.execute import execute
 from dpfast._kernels.linear import Factors
 from dpfast._kernels.random import NOISE
 from dpfast._kernels.simd import lanes
 
+EXAMPLES = settings(max_examples=4 if DISABLE_JIT else 25)  # of a law whose check takes long without the compiler
 TOLERANCE = {8: 1e-12, 4: 2e-5}  # by the size of a number: of the largest value
 LANES = lanes(np.float64)
 ONE, NO_SECTIONS = np.ones(1), np.empty((0, 6))

@@ -14,6 +14,7 @@ from numba.core.registry import cpu_target
 import dpfast
 from dpfast._kernels._jit import DISABLE_JIT
 
+AVX512 = {"CPU_NAME": "skylake-avx512", "CPU_FEATURES": "+avx512f"}  # to look at; few processors can run it
 HASWELL = {"CPU_NAME": "haswell", "CPU_FEATURES": "+avx2,+fma"}
 WITHOUT_FMA = {"CPU_NAME": "x86-64-v2", "CPU_FEATURES": ""}
 WITHOUT_COMPILER = {"DISABLE_JIT": "1"}

@@ -1,16 +1,18 @@
+import ast
 import dataclasses
 import inspect
 
 import numpy as np
 import pytest
 import reference
+from chains import unit_normals
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import signal, stats
 
 import dpfast as dp
 from dpfast import receivers as module
-from dpfast._kernels import chain
+from dpfast._kernels import study as kernels
 from dpfast._kernels.random import NOISE
 
 ALARM = 1e-6  # of a statistical test
@@ -66,10 +68,18 @@ def test_noise_has_the_multiplier_times_the_norm_of_the_prefilter(mechanism):
 
 
 @named(ALL)
-def test_privatized_is_the_prefiltered_centred_input_plus_the_noise_of_the_stream(mechanism):
-    u = MODEL.sample(3, 80, seed=1)
-    g, noise = mechanism.prefilter, [reference.normals(9, i, NOISE, 80) for i in range(3)]
-    expected = signal.lfilter(g.b, g.a, u - mechanism.receiver.mean) + mechanism.noise_std * np.array(noise)
+def test_without_a_signal_the_privatized_is_the_noise_of_the_stream(mechanism):
+    found = mechanism.simulate(np.full((3, 80), mechanism.receiver.mean), seed=9).privatized
+    assert np.array_equal(found, mechanism.noise_std * unit_normals(9, 3, 80))
+    expected = [reference.normals(9, i, NOISE, 80) for i in range(3)]  # of the twin, where the package has 24 bits
+    np.testing.assert_allclose(found / mechanism.noise_std, expected, rtol=1e-5, atol=1e-6)
+
+
+@named(ALL)
+def test_privatized_is_the_prefiltered_centred_input_plus_the_noise(mechanism):
+    u, mean, g = MODEL.sample(3, 80, seed=1), mechanism.receiver.mean, mechanism.prefilter
+    noise = mechanism.simulate(np.full_like(u, mean), seed=9).privatized
+    expected = signal.lfilter(g.b, g.a, u - mean) + noise
     np.testing.assert_allclose(mechanism.simulate(u, seed=9).privatized, expected, rtol=1e-12, atol=1e-12)
 
 
@@ -352,15 +362,41 @@ def test_a_receiver_takes_v_and_nothing_through_which_u_could_reach_it(receiver)
     assert not {"u", "x", "signal", "prefilter"} & set(vars(receiver).get("__dataclass_fields__", ()))
 
 
-def test_in_a_study_one_stage_takes_u():
-    """The privatizer, and the chain that hands u to it."""
-    stages = [x for x in vars(chain).values() if inspect.isclass(x) and x.__module__ == chain.__name__]
-    taking = {(x.__name__, name) for x in stages for name, taken in parameters(x).items() if "u" in taken}
-    assert taking == {("Privatizer", "privatize"), ("_Running", "step")}
+@pytest.mark.parametrize("receiver", [kernels.LinearReceiver, kernels.SmootherReceiver, kernels.FeedbackReceiver])
+def test_a_compiled_receiver_makes_estimates_of_v_and_meets_the_centred_input_in_errors_alone(receiver):
+    taken = parameters(receiver)
+    assert taken.pop("square_errors") == ["self", "chain", "v", "x", "window"]
+    assert taken.pop("estimate") == ["self", "chain", "v"]
+    assert taken in ({}, {"complete": ["self", "estimates", "n_threads"]})
+    assert not {"u", "x", "prefilter", "centre"} & set(receiver._fields)
 
 
-def test_only_simulate_and_its_prefilter_stage_take_u():
-    assert {name for name, taken in parameters(dp.Mechanism).items() if "u" in taken} == {"simulate", "_privatize"}
+def test_one_function_hands_u_to_a_prefilter():
+    """`privatize`; of what else has u, `simulate` gives it to that, and a study to that and to errors."""
+    tree = ast.parse(inspect.getsource(kernels))
+    functions = {x.name: x for x in ast.walk(tree) if isinstance(x, ast.FunctionDef)}
+    having = {name for name, x in functions.items() if "u" in {y.id for y in ast.walk(x) if isinstance(y, ast.Name)}}
+    assert {name for name, x in functions.items() if "u" in {y.arg for y in x.args.args}} == {"privatize", "simulate"}
+    assert having == {"privatize", "simulate", "chain"}
+    using = {name for name, x in functions.items() if "prefilter" in {getattr(y, "attr", "") for y in ast.walk(x)}}
+    assert using == {"privatize"}
+    calls = [x for x in ast.walk(functions["chain"]) if isinstance(x, ast.Call)]
+    takers = [ast.unparse(x.func) for x in calls if "u" in {y.id for y in x.args if isinstance(y, ast.Name)}]
+    assert sorted(takers) == ["chain.shift", "privatize"]
+
+
+def test_of_a_mechanism_only_simulate_takes_u():
+    assert {name for name, taken in parameters(dp.Mechanism).items() if "u" in taken} == {"simulate"}
+
+
+@named(ALL)
+def test_behind_a_wall_for_a_prefilter_nothing_depends_on_the_input(monkeypatch, mechanism):
+    """With noise alone in the place of what `privatize` gives, paths are the same whatever the input."""
+    monkeypatch.setattr(kernels, "privatize", lambda chain, *_: chain.normals(NOISE))
+    silent, loud = (mechanism.simulate(x * MODEL.sample(3, 80, seed=1), seed=2) for x in (0, 1e6))
+    for first, second in zip(silent[:3], loud[:3], strict=True):
+        assert first is second is None or np.array_equal(first, second)
+    assert np.array_equal(silent.privatized, unit_normals(2, 3, 80))
 
 
 def test_a_name_must_be_text():

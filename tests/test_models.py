@@ -2,11 +2,13 @@ import math
 
 import numpy as np
 import pytest
+from chains import paths
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import linalg, signal
 
 from dpfast import ARMA, DesignError, Filter, IndependentLevels, MarkovChain, markov
+from dpfast._kernels.builder import Chain
 
 OMEGA = np.linspace(0, np.pi, 101)
 # |z| of a standard normal is above 5.7 with probability 1.2e-8: with up to 80 comparisons a test, a false alarm has
@@ -505,9 +507,9 @@ def test_stream_depends_on_seed_and_index_alone(model):
     many = model.sample(40, 50, seed=9)
     np.testing.assert_array_equal(model.sample(3, 50, seed=9), many[:3])
     np.testing.assert_array_equal(model.sample(40, 20, seed=9), many[:, :20])
-    one = np.empty((1, 50))
-    model.compiled().start(9, 17, 1).draw(one)
-    np.testing.assert_array_equal(one[0], many[17])
+    chain = Chain()
+    one = paths(chain, [model.compiled().add_to(chain)], 1, 50, seed=9, first=17)
+    np.testing.assert_array_equal(one[0, 0], many[17])
     assert len(np.unique(many, axis=0)) == 40
     assert not np.array_equal(model.sample(40, 50, seed=10), many)
 

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 import subprocess
 import sys
@@ -5,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 import reference
+from chains import unit_normals
 from scipy import stats
 
 import dpfast as dp
-from dpfast._kernels.random import NOISE
 
 ALARM = 1e-6  # of a statistical test
 TARGET, PREFILTER = dp.Filter([1, 0.5], [1, -0.8]), dp.Filter([1, -0.2], [1, -0.6])
@@ -33,7 +34,7 @@ def run(mechanisms, model=MODEL, **options):
 
 def test_errors_are_those_of_a_slow_loop():
     n = 40 + 200 + 5
-    u, noise = MODEL.sample(4, n, seed=7), [reference.normals(7, i, NOISE, n) for i in range(4)]
+    u, noise = MODEL.sample(4, n, seed=7), unit_normals(7, 4, n)
     h, offset = WIENER.receiver.filter, reference.step(TARGET.b, TARGET.a, MODEL.mean, 5, n)
     expected = reference.monte_carlo_mse(
         u,
@@ -48,7 +49,7 @@ def test_errors_are_those_of_a_slow_loop():
         n_samples=200,
     )
     study = run(WIENER, n_streams=4, seed=7, burn_in=40)
-    np.testing.assert_allclose(study["LMMSE lag 5"].stream_mse, expected, rtol=1e-9)
+    np.testing.assert_allclose(study["LMMSE lag 5"].stream_mse, expected, rtol=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +174,36 @@ def test_seeds_differ_and_may_be_drawn_from_a_generator():
     assert not same(study["LMMSE lag 5"], run(WIENER, seed=generator)["LMMSE lag 5"])
 
 
+# --- precision ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, "float32", np.dtype("f4")])
+def test_float32_gives_nearly_the_same(dtype):
+    for exact, single in zip(run(ALL), run(ALL, dtype=dtype), strict=True):
+        np.testing.assert_allclose(single.stream_mse, exact.stream_mse, rtol=1e-4)
+        assert not same(exact, single)
+        assert single.stream_mse.dtype == np.float64
+
+
+def test_float64_is_the_default():
+    assert all(map(same, run(ALL), run(ALL, dtype=np.float64)))
+
+
+@pytest.mark.parametrize("where", ["target", "prefilter", "receiver"])
+def test_float32_is_refused_for_a_filter_that_it_would_spoil(where):
+    slow, mechanism = dp.Filter.from_zpk([], [0.99998] * 2, 1.0), WIENER
+    spoiled = {
+        "target": dataclasses.replace(mechanism, target=slow),
+        "prefilter": dataclasses.replace(mechanism, prefilter=slow),
+        "receiver": dataclasses.replace(mechanism, receiver=dataclasses.replace(mechanism.receiver, filter=slow)),
+    }[where]
+    with pytest.raises(
+        ValueError, match=rf"dtype must be float64 here: .* the {where} of 'LMMSE lag 5' would be off by"
+    ):
+        run([LZF, spoiled], dtype=np.float32, burn_in=0, n_samples=1)
+    assert np.isfinite(run([LZF, spoiled], burn_in=0, n_samples=1)["LMMSE lag 5"].mse)
+
+
 # --- comparison -----------------------------------------------------------------------------------
 
 
@@ -250,6 +281,7 @@ def test_memory_does_not_grow_with_the_length_of_a_study():
         *[("seed", x) for x in (-1, 0.5, None, "1")],
         *[("burn_in", x) for x in (-1, 0.5, "1")],
         *[("n_threads", x) for x in (0, -2, 1.5)],
+        *[("dtype", x) for x in (np.float16, "f16", int, complex, None, "single precision", 32)],
         *[("confidence", x) for x in (0, 1, -0.5, 95, math.nan, None)],
     ],
 )

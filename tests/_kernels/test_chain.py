@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import reference
-from chains import FACTORS, LANES, assert_close, noise, paths, scipys, unit_normals
+from chains import EXAMPLES, FACTORS, LANES, assert_close, noise, paths, scipys, unit_normals
 from equalizers import CASES, equalizer, twin
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -30,6 +30,12 @@ def totals(chain, n_streams, n_samples, **options):
 
 def sum_of_squares(x, window):
     return np.sum(x[:, window.start : window.stop] ** 2, axis=1)
+
+
+@pytest.fixture
+def short_blocks(monkeypatch):
+    """Of smoothers."""
+    monkeypatch.setattr(builder, "SMOOTHER_ROWS", 48)
 
 
 # --- any chain ------------------------------------------------------------------------------------
@@ -76,6 +82,7 @@ def build(chain, steps, x):
 
 
 @DTYPES
+@EXAMPLES
 @given(steps=st.lists(STEP, min_size=1, max_size=5), n=st.integers(1, 120))
 @example(
     steps=[
@@ -154,7 +161,7 @@ def test_a_stream_depends_on_its_number_and_not_on_its_lane(n_streams):
 
 
 @DTYPES
-def test_a_bundle_leaves_nothing_to_the_next(dtype):
+def test_a_bundle_leaves_nothing_to_the_next(short_blocks, dtype):
     """The first is loud, the second silent."""
     chain, n = Chain(dtype, 48), lanes(dtype)
     x = chain.read()
@@ -164,7 +171,7 @@ def test_a_bundle_leaves_nothing_to_the_next(dtype):
         chain.filter(FACTORS["Wiener"], z, minus=y, square=range(start, 150))
         chain.smooth(FACTORS["section"], 48, x, z, range(start, 150))
     chain.write(z)
-    u, out = np.zeros((n + 1, 960), dtype), np.empty((1, n + 1, 960), dtype)
+    u, out = np.zeros((n + 1, 240), dtype), np.empty((1, n + 1, 240), dtype)
     u[:n] = 1e6
     sums = execute(chain, *u.shape, x=u, out=out, n_threads=1).totals
     assert np.abs(out[0, :n]).max() > 1
@@ -252,11 +259,6 @@ BACKWARD = {  # factors, and a lookahead after which they have decayed to nothin
 def smoothed(name, x):
     """Backward in time over the whole, with nothing behind its end."""
     return scipys(FACTORS[name], x[:, ::-1])[:, ::-1]
-
-
-@pytest.fixture
-def short_blocks(monkeypatch):
-    monkeypatch.setattr(builder, "SMOOTHER_ROWS", 48)
 
 
 @pytest.mark.parametrize("name", BACKWARD)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import reference
-from chains import FACTORS, LANES, ONE, TOLERANCE, assert_close, noise, paths, scipys, unit_normals
+from chains import EXAMPLES, FACTORS, LANES, ONE, TOLERANCE, assert_close, noise, paths, scipys, unit_normals
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,6 +53,7 @@ def test_a_stream_does_not_depend_on_the_others(name):
     assert np.array_equal(run(factors, alone)[1], whole[1])
 
 
+@EXAMPLES
 @given(
     taps=st.lists(st.floats(-2, 2), min_size=1, max_size=20),
     poles=st.lists(st.floats(-0.9, 0.9), max_size=4),
@@ -66,6 +67,7 @@ def test_stable_filters_equal_scipy(taps, poles, pairs, seed):
     assert_close(run(factors, x), scipys(factors, x))
 
 
+@EXAMPLES
 @given(a=st.floats(-10, 10), b=st.floats(-10, 10))
 def test_a_filter_is_linear(a, b):
     x, y = noise(2, 1, 50)

@@ -21,6 +21,7 @@ N_STREAMS, N_SAMPLES = 64, 65_538  # of a block: 4.2 million, in whole tiles
 FINE, COARSE, SIDE = 16, 12, 6  # bits of equally likely cells: in fine, of one number, on each side for two
 SIGMAS = [1, 2, 3, 4, 4.5, 5, 5.5]
 LAGS = [1, 2, 3, 4, 8, 1000]
+INDEPENDENT = [("noise", "input"), ("noise", "start"), ("input", "start"), ("noise", "next seed")]
 RUNS = [
     pytest.param(1, id="quick", marks=pytest.mark.slow_nojit),
     pytest.param(128, id="long", marks=[pytest.mark.long, pytest.mark.slow_nojit]),
@@ -58,11 +59,16 @@ def over_blocks(n_blocks, tally):
     return total
 
 
-def other_streams(n, draw, dtype):
-    """What must be independent of the noise: the same streams for other purposes and of the next seed."""
-    others = {"input": (SEED, INPUT), "start": (SEED, START), "next seed": (SEED + 1, NOISE)}
-    states = {name: draws.bundles(seed, 0, n, purpose, dtype) for name, (seed, purpose) in others.items()}
-    return lambda: {name: np.concatenate([draw(x, N_SAMPLES) for x in bundle]) for name, bundle in states.items()}
+def independence(draw, number, dtype):
+    """Pairs of one stream for two purposes and of two seeds, as numbers of FINE bits."""
+    kinds = {"noise": (SEED, NOISE), "input": (SEED, INPUT), "start": (SEED, START), "next seed": (SEED + 1, NOISE)}
+    states = {kind: draws.bundles(seed, 0, lanes(dtype), purpose, dtype)[0] for kind, (seed, purpose) in kinds.items()}
+
+    def tally():
+        numbers = {kind: number(draw(state, N_SAMPLES)) for kind, state in states.items()}
+        return {f"{a}, {b}": pairs(numbers[a], numbers[b]) for a, b in INDEPENDENT}
+
+    return tally
 
 
 # --- words ----------------------------------------------------------------------------------------
@@ -72,21 +78,19 @@ def other_streams(n, draw, dtype):
 def words(request):
     """Counts of random words."""
     states = draws.bundles(SEED, 0, N_STREAMS, NOISE, "u4")
-    others = other_streams(lanes("u4"), draws.words, "u4")
+    independent = independence(draws.words, lambda x: (x >> 32 - FINE).astype(int), "u4")
 
     def tally():
         x = np.concatenate([draws.words(state, N_SAMPLES) for state in states])
         high, low = (x >> 16).astype(int), (x % (1 << FINE)).astype(int)
-        counts = {
+        return {
             "high bits": cells(high, COARSE),
             "low bits": np.bincount((low % (1 << COARSE)).ravel(), minlength=1 << COARSE),
             "one word and the next": pairs(high[:, ::2], high[:, 1::2]),
             "high and low bits of the next": pairs(high[:, ::2], low[:, 1::2]),
             "one stream and the next": pairs(high[::2], high[1::2]),
+            **independent(),
         }
-        for name, y in others().items():
-            counts[name] = pairs(high[: len(y)], (y >> 16).astype(int))
-        return counts
 
     return over_blocks(request.param, tally)
 
@@ -97,9 +101,7 @@ WORD_COUNTS = [
     "one word and the next",
     "high and low bits of the next",
     "one stream and the next",
-    "input",
-    "start",
-    "next seed",
+    *map(", ".join, INDEPENDENT),
 ]
 
 
@@ -120,10 +122,11 @@ def test_bits_of_seeds_are_balanced():
 def normals(request):
     """Sums and counts of standard normals."""
     states = draws.bundles(SEED, 0, N_STREAMS, NOISE)
-    others = other_streams(lanes("f8"), draws.normals, "f8")
 
     def ranks(x):
         return (special.ndtr(x) * (1 << FINE)).astype(int)
+
+    independent = independence(draws.normals, ranks, "f8")
 
     def powers(x):
         power, sums = np.ones_like(x), []
@@ -138,7 +141,7 @@ def normals(request):
     def tally():
         x = np.ascontiguousarray(np.concatenate([draws.normals(state, N_SAMPLES) for state in states]))
         rank, square = ranks(x), x * x
-        counts = {
+        return {
             "n": x.size,
             "powers": powers(x),
             "first of two": cells(rank[:, ::2], FINE),
@@ -151,10 +154,8 @@ def normals(request):
             "two of the same words": pairs(rank[:, ::2], rank[:, 1::2]),
             "two of different words": pairs(rank[:, 1:-1:2], rank[:, 2::2]),
             "one stream and the next": pairs(rank[::2], rank[1::2]),
+            **independent(),
         }
-        for name, y in others().items():
-            counts[name] = pairs(rank[: len(y)], ranks(y))
-        return counts
 
     total = over_blocks(request.param, tally)
     total["all"] = total["first of two"] + total["second of two"]
@@ -210,9 +211,7 @@ NORMAL_PAIRS = [
     "two of the same words",
     "two of different words",
     "one stream and the next",
-    "input",
-    "start",
-    "next seed",
+    *map(", ".join, INDEPENDENT),
 ]
 
 
@@ -236,12 +235,13 @@ CHAINS = {
 def test_levels_follow_their_probabilities(name, n_blocks):
     transition, k = np.array(CHAINS[name]), len(CHAINS[name][0])
     table = LevelTable.of(np.cumsum(transition, axis=1), np.arange(float(k)))
-    [words], before = draws.bundles(SEED, 0, lanes("f8"), INPUT), np.zeros((lanes("f8"), 1), int)
-    start, counts = np.vstack([words, table.row(before[:, 0])]), 0
-    for _ in range(n_blocks):
-        path = np.concatenate([before, draws.walk(table, start, N_SAMPLES).astype(int)], axis=1)
-        before, row = path[:, -1:], path[:, :-1] if len(transition) > 1 else np.zeros_like(path[:, 1:])
-        counts = counts + np.bincount((row * k + path[:, 1:]).ravel(), minlength=transition.size)
+    first, counts = np.zeros(lanes("f8"), int), 0
+    for words in draws.bundles(SEED, 0, 32, INPUT):
+        before, start = first[:, None], np.vstack([words, table.row(first)])
+        for _ in range(n_blocks):
+            path = np.concatenate([before, draws.walk(table, start, N_SAMPLES).astype(int)], axis=1)
+            before, row = path[:, -1:], path[:, :-1] if len(transition) > 1 else 0
+            counts = counts + np.bincount((row * k + path[:, 1:]).ravel(), minlength=transition.size)
     for row, p in zip(counts.reshape(transition.shape), transition, strict=True):
         assert not row[p == 0].any()
         assert stats.chisquare(row[p > 0], p[p > 0] * row.sum()).pvalue > ALARM

@@ -624,7 +624,12 @@ def print_widths():
 @processors.OTHERS
 @pytest.mark.parametrize(
     ("processor", "width"),
-    [(processors.HASWELL, 32), (processors.WITHOUT_FMA, 16), (processors.WITHOUT_COMPILER, 64)],
+    [
+        (processors.AVX512, 64),
+        (processors.HASWELL, 32),
+        (processors.WITHOUT_FMA, 16),
+        (processors.WITHOUT_COMPILER, 64),
+    ],
 )
 def test_registers_are_those_of_the_processor(processor, width, tmp_path):
     found = processors.run_on(processor, print_widths, tmp_path)

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 import reference
-from chains import FACTORS, LANES, assert_close, noise, scipys, unit_normals
+from chains import EXAMPLES, FACTORS, LANES, assert_close, noise, scipys, unit_normals
 from equalizers import CASES, equalizer, twin
 from hypothesis import given
 from hypothesis import strategies as st
@@ -402,6 +402,7 @@ def test_paths_have_the_same_bits_for_any_chunks_and_threads(monkeypatch, name):
 
 
 @pytest.mark.parametrize("kind", ["linear, Wiener", "smoother of recursions", "feedback, nine soft"])
+@EXAMPLES
 @given(n=st.integers(1, 100))
 def test_the_past_of_a_path_does_not_depend_on_its_future(kind, n):
     """Of a smoother only v."""
@@ -409,6 +410,29 @@ def test_the_past_of_a_path_does_not_depend_on_its_future(kind, n):
     whole, part = simulated(kind, u), simulated(kind, u[:, :n])
     for x, y in list(zip(whole, part, strict=True))[: 1 if kind.startswith("smoother") else None]:
         assert np.array_equal(x[:, :n], y)
+
+
+# --- filters --------------------------------------------------------------------------------------
+
+
+@DTYPES
+def test_a_filter_goes_on_from_states_and_sums_the_squares_of_its_input(short_chunks, dtype):
+    chain, states, x = study.filter_chain(FACTORS["all"], dtype), np.zeros((3, 49), dtype), noise(3, 130).astype(dtype)
+    outputs, squares = [], 0
+    for part in np.split(x, [1, 50, 50, 97], axis=1):
+        outputs.append(np.empty_like(part))
+        states, more = study.filter_array(chain, part, states, outputs[-1], 1)
+        squares = squares + more
+    assert_close(np.concatenate(outputs, axis=1), scipys(FACTORS["all"], x.astype(float)))
+    np.testing.assert_allclose(squares, np.sum(x.astype(float) ** 2, axis=1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (3, 0)])
+def test_an_empty_piece_leaves_the_states_as_they_are(shape):
+    chain, states = study.filter_chain(FACTORS["all"], float), noise(shape[0], 49)
+    found, squares = study.filter_array(chain, np.empty(shape), states, np.empty(shape), 1)
+    assert np.array_equal(found, states)
+    assert squares.tolist() == [0.0] * shape[0]
 
 
 # --- the privacy boundary -------------------------------------------------------------------------
@@ -497,10 +521,10 @@ def test_what_the_privatizer_does_not_let_pass_leaves_no_trace(monkeypatch, name
 
 @pytest.mark.skipif(not DISABLE_JIT, reason="a compiled kernel has the width of its processor")
 @pytest.mark.parametrize("bytes_per_register", [16, 32])
-def test_lanes_of_any_number_give_the_same_bits(monkeypatch, bytes_per_register):
+def test_lanes_of_any_number_give_the_same_bits(monkeypatch, short_chunks, bytes_per_register):
     def results():
-        u = sample(SOURCES["rounded long AR"], 9, 60)
-        run = Study(SOURCES["nine states"], (link("smoother"), link("feedback, four soft")), 10, 60)
+        u = sample(SOURCES["rounded long AR"], 9, 50)
+        run = Study(SOURCES["nine states"], (link("smoother"), link("feedback, four soft")), 5, 20)
         return u, simulated("linear, all", u), squared_errors(run, 9, 7), squared_errors(run._replace(dtype="f4"), 9, 7)
 
     expected = results()
