@@ -32,7 +32,7 @@ def _described(got: object) -> str:
     """A scalar as it is; of arrays and tables the kind and size, as they may be somebody's data."""
     if isinstance(got, (list, tuple, dict)):
         return f"a {type(got).__name__} of length {len(got)}"
-    if hasattr(type(got), "__array__") and np.ndim(got) > 0:
+    if hasattr(got, "__array__") and not isinstance(got, type) and np.ndim(got) > 0:
         return f"a {type(got).__name__} of shape {np.shape(got)}"
     text = repr(got)
     return text if len(text) <= 80 else text[:77] + "..."
@@ -97,7 +97,8 @@ def samples(name: str, value: ArrayLike, dtype: Any = np.float64, *, finite: boo
     given = _real(name, value)
     if given.ndim == 0:
         raise ValueError(f"{name} must be an array (..., time), got a number")
-    result = np.asarray(given, dtype=dtype)
+    with np.errstate(over="ignore"):  # infinite then, and refused
+        result = np.asarray(given, dtype=dtype)
     if finite:
         check_size(name, result)
     return result
@@ -130,17 +131,22 @@ def _real(name: str, value: ArrayLike) -> NDArray[Any]:
     return given
 
 
+def largest(dtype: Any) -> float:
+    """The largest magnitude of samples of a dtype."""
+    return LARGEST if dtype == np.float64 else LARGEST_SINGLE
+
+
 def check_size(name: str, x: NDArray[Any]) -> None:
     """Refuse what is not finite or too large."""
     # the extremes of an array with a NaN are NaN
-    largest = LARGEST if x.dtype == np.float64 else LARGEST_SINGLE
-    if x.size == 0 or (x.max() <= largest and x.min() >= -largest):
+    bound = largest(x.dtype)
+    if x.size == 0 or (x.max() <= bound and x.min() >= -bound):
         return
     count = np.count_nonzero(~np.isfinite(x))
     if count:
         raise ValueError(f"{name} must be finite, got {count} NaN or infinite values: remove or replace them")
-    count = np.count_nonzero(np.abs(x) > largest)
-    raise ValueError(f"{name} must be at most {largest:g} in magnitude, got {count} larger values: scale it")
+    count = np.count_nonzero(np.abs(x) > bound)
+    raise ValueError(f"{name} must be at most {bound:g} in magnitude, got {count} larger values: scale it")
 
 
 def frozen(x: NDArray[Any]) -> NDArray[Any]:

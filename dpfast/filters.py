@@ -343,12 +343,13 @@ class Filter:
     def _run(self, x: NDArray[Any], zi: NDArray[Any], out: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
         """Filter x (..., time) into `out`, of one dtype; the states at the end. Fails where x is not finite."""
         n_streams, n_samples = math.prod(x.shape[:-1]), x.shape[-1]
-        if x.dtype not in self._chains:
-            self._chains[x.dtype] = study.filter_chain(self.factors, x.dtype)
+        chains = self._chains  # once: another thread may put its own in the place of this one
+        if x.dtype not in chains:
+            chains[x.dtype] = study.filter_chain(self.factors, x.dtype)
         streams, target = x.reshape(n_streams, n_samples), out.reshape(n_streams, n_samples)
         states = zi.reshape(n_streams, self.n_states)
-        zf, squares = study.filter_array(self._chains[x.dtype], streams, states, target, n_threads)
-        if not (squares <= _validate.LARGEST).all():
+        zf, squares = study.filter_array(chains[x.dtype], streams, states, target, n_threads)
+        if not (squares <= _validate.largest(x.dtype) ** 2).all():
             try:
                 _validate.check_size("x", x)
             except ValueError:
@@ -542,7 +543,7 @@ def _checked_out(out: Any, x: NDArray[Any]) -> NDArray[Any]:
     if not out.flags.writeable:
         raise ValueError("out must be writeable, got a read-only array")
     same = out.ctypes.data == x.ctypes.data and out.strides == x.strides
-    if not same and np.may_share_memory(out, x):
+    if not same and np.shares_memory(out, x):
         raise ValueError("out must be x itself or share no memory with it: give another array")
     return out
 

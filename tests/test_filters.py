@@ -340,6 +340,36 @@ def test_filter_runs_along_the_last_axis_as_scipy_does(shape):
     )
 
 
+def test_filter_writes_between_the_samples_of_its_input():
+    f, both = Filter([1, 0.5], [1, -0.6]), np.random.default_rng(0).standard_normal((3, 50, 2))
+    expected = f.filter(both[..., 0]).y
+    np.testing.assert_array_equal(f.filter(both[..., 0], out=both[..., 1]).y, expected)
+    np.testing.assert_array_equal(both[..., 1], expected)
+    for overlapping in (both[:, :-1, 1], both[::-1, 1:, 1]):
+        with pytest.raises(ValueError, match="out must be x itself or share no memory with it"):
+            f.filter(both[:, 1:, 1], out=overlapping)
+
+
+@pytest.mark.parametrize("given_out", [False, True])
+@pytest.mark.parametrize("value", [2e9, 1e300, np.longdouble("1e400")])
+def test_filter_refuses_what_is_too_large_for_float32(value, given_out):
+    out = np.empty(1, np.float32) if given_out else None
+    with pytest.raises(ValueError, match=r"x must be (at most 1e\+09 in magnitude|finite), got 1 "):
+        Filter([1]).filter(np.array([value]), dtype=np.float32, out=out)
+    assert Filter([1]).filter([1e9], dtype=np.float32, out=out).y == 1e9
+
+
+def test_two_threads_may_run_a_new_filter_at_once():
+    class Replaced(dict):
+        def __setitem__(self, key, value):
+            super().__setitem__(key, value)
+            f.__dict__["_chains"] = {}  # as by another thread, which began when there was none
+
+    f = Filter([1], [1, -0.5])
+    f.__dict__["_chains"] = Replaced()
+    assert f.filter([1, 0]).y.tolist() == [1, 0.5]
+
+
 def test_filter_of_a_number_is_refused():
     with pytest.raises(ValueError, match="x must be an array"):
         Filter([1]).filter(3.0)

@@ -1,4 +1,3 @@
-import dataclasses
 import math
 import subprocess
 import sys
@@ -189,19 +188,30 @@ def test_float64_is_the_default():
     assert all(map(same, run(ALL), run(ALL, dtype=np.float64)))
 
 
-@pytest.mark.parametrize("where", ["target", "prefilter", "receiver"])
-def test_float32_is_refused_for_a_filter_that_it_would_spoil(where):
-    slow, mechanism = dp.Filter.from_zpk([], [0.99998] * 2, 1.0), WIENER
-    spoiled = {
-        "target": dataclasses.replace(mechanism, target=slow),
-        "prefilter": dataclasses.replace(mechanism, prefilter=slow),
-        "receiver": dataclasses.replace(mechanism, receiver=dataclasses.replace(mechanism.receiver, filter=slow)),
-    }[where]
-    with pytest.raises(
-        ValueError, match=rf"dtype must be float64 here: .* the {where} of 'LMMSE lag 5' would be off by"
-    ):
-        run([LZF, spoiled], dtype=np.float32, burn_in=0, n_samples=1)
-    assert np.isfinite(run([LZF, spoiled], burn_in=0, n_samples=1)["LMMSE lag 5"].mse)
+@pytest.mark.parametrize(
+    ("target", "model"),
+    [
+        (dp.Filter([1, 0.995], [1, -0.995]), dp.MarkovChain(MODEL.transition, levels=[0, 1000])),
+        (dp.Filter([1], [1, -0.999]), MODEL),
+        (dp.Filter([1, 0.995], [1, -0.95]), dp.ARMA([1, 0.3], [1, -1.989, 0.98901])),
+    ],
+    ids=["large signal", "slow filters", "slow model"],
+)
+def test_float32_is_refused_where_it_would_spoil_an_error(target, model):
+    mechanisms = [dp.output_perturbation(target, PRIVACY, name="fine"), dp.zero_forcing(target, PRIVACY)]
+    with pytest.raises(ValueError, match=r"^dtype must be float64 here: in float32 the MSE of 'LZF' would be off by"):
+        run(mechanisms, model, n_samples=2000, dtype=np.float32)
+    assert np.isfinite(run(mechanisms, model, n_samples=2000)["LZF"].mse)
+
+
+def test_a_decision_that_flips_in_float32_is_no_reason_to_refuse():
+    chain = dp.MarkovChain([[0.9, 0.1, 0], [0, 0.7, 0.3], [0.2, 0.2, 0.6]], levels=[-1, 2, 5])
+    target, privacy = dp.Filter([1, 0.995], [1, -0.995]), dp.Privacy(3 * math.log(3), 0.05)
+    feedback = dp.decision_feedback(target, privacy, chain, lag=2, decision="quantizer", name="DFE")
+    exact, single = (
+        run(feedback, chain, n_streams=32, n_samples=4000, seed=23, dtype=x)["DFE"] for x in (np.float64, np.float32)
+    )
+    assert abs((single.stream_mse / exact.stream_mse).mean() - 1) > 1e-3
 
 
 # --- comparison -----------------------------------------------------------------------------------

@@ -78,6 +78,8 @@ def test_choice_lists_the_words(value):
         (pandas.Series([SECRET]), "a Series of shape (1,)"),
         (np.float64(2.5), "np.float64(2.5)"),
         ("word", "'word'"),
+        (np.float16, "<class 'numpy.float16'>"),
+        (np.ndarray, "<class 'numpy.ndarray'>"),
     ],
 )
 def test_messages_show_scalars_and_only_the_size_of_data(value, described):

@@ -32,13 +32,13 @@ def kernel(function: Function) -> Function:
     kernel's own file only, not at what the kernel calls, and fails on types that are gone; so the version of the cache,
     which is read first, gets the state of the whole folder.
     """
-    compiled: Any = numba.njit(cache=True, **OPTIONS)(function)
-    if not DISABLE_JIT:
-        try:
+    try:
+        compiled: Any = numba.njit(cache=True, **OPTIONS)(function)
+        if not DISABLE_JIT:
             files = compiled._cache._cache_file
             files._version = f"{files._version} {_FINGERPRINT}"
-        except AttributeError:  # another Numba: rather no cache than a stale one
-            compiled = numba.njit(**OPTIONS)(function)
+    except (RuntimeError, AttributeError):  # no folder to write to; another Numba: rather no cache than a stale one
+        compiled = numba.njit(**OPTIONS)(function)
     return cast("Function", compiled)
 
 

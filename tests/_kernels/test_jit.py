@@ -31,12 +31,12 @@ def package(tmp_path):
     return Path(shutil.copytree(FOLDER, tmp_path / "dpfast/_kernels", ignore=shutil.ignore_patterns("__pycache__")))
 
 
-def compile_there(package):
+def compile_there(package, **variables):
     """Call a kernel of the copy in another process; whether the cache had it."""
     environment = {key: value for key, value in os.environ.items() if key not in {"NUMBA_CACHE_DIR", "PYTHONPATH"}}
     run = subprocess.run(
         [sys.executable, "-c", COMPILE],
-        env={**environment, "PYTHONPATH": str(package.parents[1]), "NUMBA_DISABLE_JIT": "0"},
+        env={**environment, **variables, "PYTHONPATH": str(package.parents[1]), "NUMBA_DISABLE_JIT": "0"},
         cwd=package.parents[1],
         capture_output=True,
         text=True,
@@ -53,6 +53,13 @@ def test_kernels_are_compiled_again_when_a_file_of_the_folder_was_edited(package
     edited = package / "threads.py"  # which the kernel does not even import
     edited.write_text(edited.read_text() + "\n# edited\n")
     assert compile_there(package) == MISS
+
+
+def test_kernels_run_where_no_folder_can_be_written_to(package):
+    nowhere = package / "__pycache__"
+    nowhere.touch()  # a file in its place stops the administrator too
+    homes = dict.fromkeys(["HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "USERPROFILE"], str(nowhere))
+    assert compile_there(package, **homes) == compile_there(package, **homes) == MISS
 
 
 def test_a_numba_without_the_known_cache_keeps_nothing(monkeypatch):
