@@ -279,7 +279,7 @@ def _check_single(mechanism: Mechanism, model: Model) -> None:
 
 
 @functools.lru_cache(maxsize=256)
-def _single_error(mechanism: Mechanism, model: Model) -> float:
+def _single_error(mechanism: Mechanism, model: Any) -> float:
     """Relative change of the MSE, measured on a few streams.
 
     Their median, as a decision that flips changes one stream by chance.
