@@ -211,7 +211,6 @@ class Chain:
     def _states(self, factors: Factors, x: int, first: int, out: int) -> list[State]:
         """Where the states of a filter are: past inputs, states of sections from `first` on, past outputs."""
         n_past, n_poles = len(factors.taps) - 1, len(factors.recursion) - 1
-        self.signals[x].look_back(n_past)
         sections: list[State] = [(None, first + k) for k in range(2 * len(factors.sections))]
         return [*((x, k) for k in range(n_past)), *sections, *((out, k) for k in range(n_poles))]
 

@@ -256,9 +256,9 @@ BACKWARD = {  # factors, and a lookahead after which they have decayed to nothin
 }
 
 
-def smoothed(name, x):
+def smoothed(factors, x):
     """Backward in time over the whole, with nothing behind its end."""
-    return scipys(FACTORS[name], x[:, ::-1])[:, ::-1]
+    return scipys(factors, x[:, ::-1])[:, ::-1]
 
 
 @pytest.mark.parametrize("name", BACKWARD)
@@ -271,10 +271,22 @@ def test_a_smoother_runs_backward_in_time(short_blocks, name, window):
     block = chain.smooth(FACTORS[factors], lookahead, y, v, window)
     n = -(-(window.stop + lookahead) // block) * block
     assert n <= u.shape[1]
-    expected = sum_of_squares(u + 1 - smoothed(factors, scipys(FACTORS["section"], u)), window)
+    expected = sum_of_squares(u + 1 - smoothed(FACTORS[factors], scipys(FACTORS["section"], u)), window)
     np.testing.assert_allclose(totals(chain, 3, n, x=u[:, :n])[0], expected, rtol=1e-11)
     assert block >= 2 * lookahead
     assert block % 48 == 0
+
+
+@pytest.mark.parametrize("name", ["section", "Wiener", "recursion", "all"])
+def test_a_smoother_begins_from_rest_ahead_of_every_block(short_blocks, name):
+    """As seen with a lookahead that is too short."""
+    chain, x, factors, ahead = Chain(chunk=48), noise(2, 240), FACTORS[name], 11
+    read = chain.read()
+    assert chain.smooth(factors, ahead, chain.step(0.0, 0), read, range(20, 200)) == 48
+    ends = [range(max(0, end - 48 - ahead), end) for end in range(48, 241, 48)]
+    blocks = [smoothed(factors, x[:, each.start : each.stop])[:, : len(each) - ahead] for each in ends]
+    expected = sum_of_squares(np.concatenate(blocks, axis=1), range(20, 200))
+    np.testing.assert_allclose(totals(chain, 2, 240, x=x)[0], expected, rtol=1e-11)
 
 
 @pytest.mark.slow_nojit
@@ -299,5 +311,5 @@ def test_smoothers_of_different_length_share_their_signals(short_blocks):
         together.smooth(FACTORS[BACKWARD[name][0]], BACKWARD[name][1], read, read, window)
     found = totals(together, 2, 1536, x=x)
     for sums, name in zip(found, ("FIR", "recursion", "section"), strict=True):
-        expected = sum_of_squares(x - smoothed(BACKWARD[name][0], x), window)
+        expected = sum_of_squares(x - smoothed(FACTORS[BACKWARD[name][0]], x), window)
         np.testing.assert_allclose(sums, expected, rtol=1e-11)

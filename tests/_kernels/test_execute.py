@@ -232,14 +232,14 @@ def test_the_state_is_that_of_state_space(name, n):
 @pytest.mark.parametrize("name", ["nine taps", "gain and sections", "comb", "all"])
 def test_streams_begin_from_their_own_states(name):
     """Given to the call, or by the chain's rule for the numbers of the streams."""
-    factors, x = FACTORS[name], noise(LANES + 3, 60)
+    factors, x, n = FACTORS[name], noise(3 * LANES + 3, 60), 3 * LANES + 1
     states = noise(len(x), factors.n_states, seed=1)
-    every = np.tile(states.T, 3)  # also of the streams that fill up a bundle
+    every = np.tile(states.T, 2)  # also of the streams that fill up a bundle
     results = []
     for how, begin in (({"states": True}, states[2:]), ({"begin": lambda _, i, n: every[:, i : i + n]}, None)):
-        chain, out = Chain(chunk=48), np.empty((1, LANES + 1, 60))
+        chain, out = Chain(chunk=48), np.empty((1, n, 60))
         chain.write(chain.filter(factors, chain.read(), **how))
-        execute(chain, LANES + 1, 60, x=x[2:], states=begin, out=out, first=2)
+        execute(chain, n, 60, x=x[2:], states=begin, out=out, first=2, n_threads=2)
         results.append(out[0])
     assert np.array_equal(*results)
     a, _, c, _ = Filter.from_factors(*factors).state_space()
