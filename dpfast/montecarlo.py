@@ -268,7 +268,7 @@ def default_burn_in(mechanisms: Sequence[Mechanism]) -> int:
     return max(max(len(f.factors[0]), f.settling_time(_SETTLED)) for f in filters)
 
 
-def _check_single(mechanism: Mechanism, model: Model) -> None:
+def _check_single(mechanism: Mechanism, model: Any) -> None:
     """Refuse float32 where it changes an error, which is a difference of outputs that may be much larger."""
     error = _single_error(mechanism, model)
     if not abs(error) <= _SINGLE_ERROR:
