@@ -9,7 +9,7 @@ nox.options.default_venv_backend = "venv"
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "tests"]
 
-OLDER = {"haswell": "+avx2,+fma", "x86-64-v2": ""}  # processors, and their features: four lanes, or two without FMA
+OLDER = {"haswell": "+avx2,+fma", "x86-64-v2": ""}  # processors and their features: AVX2 with FMA, SSE without
 KERNELS = "dpfast/_kernels"  # a path: to find a package by its name, coverage imports NumPy, too early
 
 
@@ -60,7 +60,7 @@ def statistics(session: nox.Session) -> None:
 
 
 @nox.session
-@nox.parametrize("processor", OLDER)
+@nox.parametrize("processor", list(OLDER))
 def portability(session: nox.Session, processor: str) -> None:
     """Tests of the kernels and of what runs them, compiled for older processors; the same bits, or those of nojit."""
     session.install("-e", ".[test]")
