@@ -364,6 +364,7 @@ def offset(name, n):
 def test_paths_equal_a_slow_run(short_chunks, name, n):
     u = noise(3, n)
     v, estimate, *rest = simulated(name, u)
+    assert np.array_equal(study.estimate(RECEIVERS[name], v, 1), [estimate, *rest])
     assert_close(v, scipys(PREFILTER, u - LEVEL) + 0.7 * unit_normals(3, 3, n))
     assert_close(estimate, estimates(name, v) + offset(name, n))
     if isinstance(RECEIVERS[name], FeedbackReceiver):
