@@ -94,9 +94,8 @@ def bench(session: nox.Session) -> None:
     """Benchmarks beside goals and bars, as a table, in docs/ and the README too; `-- -k NAME` runs some of them."""
     session.install("-e", ".[test]", "jax")
     results = f"{session.create_tmp()}/benchmarks.json"
-    chosen = session.posargs or [
-        "--ignore=benchmarks/bench_design.py"
-    ]  # it has no goals, and takes longer than the rest
+    # the designs have no goals, and take longer than the rest
+    chosen = session.posargs or ["--ignore=benchmarks/bench_design.py"]
     options = ["--benchmark-only", f"--benchmark-json={results}", "--benchmark-columns=median,iqr,rounds"]
     session.run("pytest", "benchmarks", *options, *chosen)
     session.run("python", "-m", "benchmarks.table", results, *["--partial"] * bool(session.posargs))
