@@ -34,7 +34,7 @@ the last bits differ, and are those of plain Python (NUMBA_DISABLE_JIT=1, where 
 =================  ==========================================================================
 ``_jit``           the one place with Numba's options
 ``simd``           rows as a Numba type; tracing
-``tiles``          rows and tiles: load, store, copy
+``tiles``          the shape of a tile; rows copied and filled
 ``random``         a generator for each (seed, stream, purpose); normals, Markov chains
 ``linear``         FIR and second-order sections
 ``feedback``       decision feedback and its rules; recursions of many poles

@@ -21,19 +21,6 @@ ROWS = 6
 
 
 @traced
-def load_tile(x: Rows, row: int, n: int) -> Tile:
-    """The n rows from `row` on."""
-    return tuple(load(x, row + r) for r in range(n))
-
-
-@traced
-def store_tile(x: Rows, row: int, tile: Tile) -> None:
-    """Write the rows from `row` on."""
-    for r, value in enumerate(tile):
-        store(x, row + r, value)
-
-
-@traced
 def copy_row(source: Rows, row: int, target: Rows, to: int) -> None:
     """One row, converted to the type of the target."""
     store(target, to, load(source, row))

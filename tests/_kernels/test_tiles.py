@@ -5,7 +5,7 @@ import pytest
 from dpfast._kernels import tiles
 from dpfast._kernels._jit import OPTIONS
 from dpfast._kernels.simd import lanes
-from dpfast._kernels.tiles import copy_row, load_tile, store_tile
+from dpfast._kernels.tiles import copy_row
 
 DTYPES = pytest.mark.parametrize("dtype", ["f4", "f8"])
 
@@ -15,22 +15,8 @@ def some_rows(dtype, n=20):
 
 
 @numba.njit(**OPTIONS)
-def move_tile(x, row, y, to):
-    store_tile(y, to, load_tile(x, row, 3))
-
-
-@numba.njit(**OPTIONS)
 def move_row(x, row, y, to):
     copy_row(x, row, y, to)
-
-
-@DTYPES
-def test_a_tile_is_as_many_rows_as_one_asks_for(dtype):
-    x, y = some_rows(dtype), np.zeros((9, lanes(dtype)), dtype)
-    expected = y.copy()
-    expected[2:5] = x[7:10]
-    move_tile(x, 7, y, 2)
-    assert np.array_equal(y, expected)
 
 
 @pytest.mark.parametrize("target", ["f4", "f8"])
