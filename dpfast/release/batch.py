@@ -66,8 +66,8 @@ def release(
     r"""Release a whole signal under a guarantee that holds to the last bit, and enter it in a store.
 
     v = g ∗ x + n with integers x of u, integer taps g and exact discrete Gaussian noise n (Canonne, Kamath and Steinke
-    2020; Karney 2016); everything else is computed from v. A mechanism of lag D runs D steps beyond the end, on declared
-    zeros: x = 0, the centre.
+    2020; Karney 2016); everything else is computed from v. A mechanism of lag D runs D steps beyond the end, on
+    declared zeros: x = 0, the centre.
 
     Parameters
     ----------
@@ -124,8 +124,8 @@ def release(
         earlier = store.overlapping(first, x.shape[1])
         if earlier and not compose:
             raise ReleaseError(
-                f"steps {first} … of this data were released already (release {earlier[0].id} of the store): read what was "
-                "published, or pass compose=True for a guarantee that covers both"
+                f"steps {first} … of this data were released already (release {earlier[0].id} of the store): read what "
+                "was published, or pass compose=True for a guarantee that covers both"
             )
         guarantee = Guarantee.of(plan.mechanism.privacy, plan.inputs, plan.taps, [plan.shift, *_shifts(plan, earlier)])
         v, estimate = _run(plan, x)

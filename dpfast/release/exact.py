@@ -226,6 +226,6 @@ def check_mechanism(mechanism: Any) -> None:
     if private := fitted(mechanism.sources):
         raise ReleaseError(
             f"mechanism must not depend on private data, got a design whose {', '.join(private)} "
-            f"{'is' if len(private) == 1 else 'are'} fitted from private data: the guarantee would not hold; design from "
-            "public data or assumptions"
+            f"{'is' if len(private) == 1 else 'are'} fitted from private data: the guarantee would not hold; design "
+            "from public data or assumptions"
         )

@@ -85,7 +85,7 @@ class Guarantee:
 
     @property
     def gdp_mu(self) -> float:
-        """μ of the continuous Gaussian mechanism that the release is a post-processing of, but for a factor 1 + 1e-30."""
+        """μ of the continuous Gaussian mechanism that the release follows from, but for 1e-30 of the probabilities."""
         return gdp_mu(self.shifts)
 
     @property
@@ -119,8 +119,8 @@ class Guarantee:
         missing = "" if inputs.missing is None else f"; what is no number counts as {inputs.missing}"
         lines = {
             "protected": self._contribution.rpartition(" ")[0],
-            "adjacency": "two data sets are neighbours when one has those events and the other has not; moving an event to "
-            "another time is two changes",
+            "adjacency": "two data sets are neighbours when one has those events and the other has not; moving an "
+            "event to another time is two changes",
             "max change": f"{privacy.max_change:g}, {inputs.change(privacy.max_change)} on the lattice",
             "events": f"{privacy.max_events}"
             + (f", at least {privacy.min_separation} steps apart" if privacy.max_events > 1 else ""),
@@ -130,8 +130,8 @@ class Guarantee:
             "centre": f"{inputs.centre}, public; integers from {low} to {high} are behind it",
             "squared sensitivity": f"Δ² = {self.squared_sensitivity}",
             "noise": f"discrete Gaussian, σ = {self.sigma.a}/2^{self.sigma.j}, drawn exactly, once for every step",
-            "(ε, δ)": f"({_up(self.epsilon, _DIGITS)}, {_up(self.delta, _DIGITS)}), computed from this σ and rounded up; "
-            f"demanded: ({privacy.epsilon:.{_DIGITS}g}, {privacy.delta:g})",
+            "(ε, δ)": f"({_up(self.epsilon, _DIGITS)}, {_up(self.delta, _DIGITS)}), computed from this σ and rounded "
+            f"up; demanded: ({privacy.epsilon:.{_DIGITS}g}, {privacy.delta:g})",
             "zCDP": f"ρ = {self.zcdp_rho} (at most {_up(self.zcdp_rho, 6)})",
             "Gaussian DP": f"μ = {_up(self.gdp_mu, 6)}",
             "groups": "; ".join(f"{n} people: ε = {_up(value, 4)}" for n, value in self.groups.items()),

@@ -177,7 +177,8 @@ class Inputs:
     @classmethod
     def from_public(cls, given: Mapping[str, Any]) -> Inputs:
         """What `public` gave."""
-        return cls(**{name: Fraction(x) if isinstance(x, str) else x for name, x in given.items()})
+        values: dict[str, Any] = {name: Fraction(x) if isinstance(x, str) else x for name, x in given.items()}
+        return cls(**values)
 
 
 def _rational(name: str, value: Any) -> Fraction:

@@ -50,8 +50,8 @@ def squared_sensitivity(taps: Integers, max_events: int, min_separation: int) ->
 def _squared_peak(taps: Integers) -> float:
     r"""An upper bound of ‖G‖_∞², from a grid of N angles.
 
-    |G|² is a trigonometric polynomial of degree n = len(taps) - 1, and its largest value is at most that on the grid over
-    cos(πn/N) (Ehlich and Zeller 1964).
+    |G|² is a trigonometric polynomial of degree n = len(taps) - 1, and its largest value is at most that on the grid
+    over cos(πn/N) (Ehlich and Zeller 1964).
     """
     size = _ANGLES_PER_TAP * (1 << (len(taps) - 1).bit_length())
     on_grid = float((np.abs(np.fft.rfft(taps.astype(np.float64), size)) ** 2).max())

@@ -62,8 +62,8 @@ def rounded(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> Rounded:
         best = trial(n_taps, bits)
     if best.found is None or best.criterion > allowed:
         raise DesignError(
-            f"tolerance must be at least {best.criterion / ideal - 1:.2g} for this mechanism, got {tolerance:g}: with at "
-            f"most {MAX_TAPS:,} integer taps its slow prefilter costs more; allow it, or design one with faster poles"
+            f"tolerance must be at least {best.criterion / ideal - 1:.2g} for this mechanism, got {tolerance:g}: with "
+            f"at most {MAX_TAPS:,} integer taps its slow prefilter costs more; allow it, or design one with faster poles"
         )
     return Rounded(best.taps, best.sigma, best.found.receiver)
 
