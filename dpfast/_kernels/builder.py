@@ -305,12 +305,12 @@ class Chain:
         words = [np.atleast_2d(part(seed, first, count)) for part in self.words]
         return np.concatenate(words).astype(np.uint32) if words else np.empty((0, count), np.uint32)
 
-    def compile(self, n_samples: int, past: int = 0) -> Program:
-        """The program for signals of a length, behind `past` samples; the last one is kept."""
+    def compile(self, n_samples: int) -> Program:
+        """The program for signals of a length; the last one is kept."""
         program = self.program
         if program is None or program.n_samples != n_samples:
             program = self.program = self._compile(n_samples)  # another thread may keep another one meanwhile
-        return program._replace(past=past)
+        return program
 
     def _compile(self, n_samples: int) -> Program:
         signals, first_state = self._layout()

@@ -47,7 +47,7 @@ def execute(
     past : samples before time zero, for steps and the lag of decisions; windows of squares begin at time zero.
     advance : hears of the samples that are done.
     """
-    program, width = built.compile(n_samples, past), lanes(built.dtype)
+    program, width = built.compile(n_samples)._replace(past=past), lanes(built.dtype)
     result = Result(np.empty((n_streams, len(program.end)), built.dtype), np.empty((n_streams, built.n_totals)))
     n_bundles = -(-n_streams // width)
 

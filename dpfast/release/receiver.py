@@ -109,18 +109,14 @@ class LiveReceiver:
             For what is no such state; the receiver is then as it was.
         """
         _validate.instance("state", state, bytes, "bytes that .state() gave")
-        streams, states = self._state.shape
-        if len(state) != _HEADER.size + streams * states * _NUMBER.itemsize:
-            raise _no_state("bytes", f"{_HEADER.size} + {streams} * {states} * {_NUMBER.itemsize}", len(state))
-        magic, *header, position = _HEADER.unpack_from(state)
-        if magic != _MAGIC:
-            raise _no_state("the first bytes", _MAGIC, magic)
-        for name, expected, got in zip(
-            ("version", "streams", "states"), (_VERSION, streams, states), header, strict=True
-        ):
-            if got != expected:
-                raise _no_state(name, expected, got)
-        values = np.frombuffer(state, _NUMBER, offset=_HEADER.size).reshape(streams, states).astype(np.float64)
+        *header, position = _HEADER.unpack(state[: _HEADER.size].ljust(_HEADER.size, b"\0"))
+        expected = [_MAGIC, _VERSION, *self._state.shape]
+        if header != expected:
+            raise _no_state("format, version, streams, numbers of each", expected, header)
+        numbers = state[_HEADER.size :]
+        if len(numbers) != self._state.nbytes:
+            raise _no_state("bytes of the numbers", self._state.nbytes, len(numbers))
+        values = np.frombuffer(numbers, _NUMBER).reshape(self._state.shape).astype(np.float64)
         seen = min(position, self._receiver.lag)
         if not (np.isfinite(values).all() and (values[:, -1] == seen).all()):
             raise _no_state("finite numbers, and samples seen", seen, "others")
