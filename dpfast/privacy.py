@@ -6,9 +6,10 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from dpfast import _validate
@@ -151,19 +152,37 @@ class Privacy:
         norm = prefilter.h2_norm()
         if self.max_events == 1:
             return self.max_change * norm
-        m, r0 = self.max_events, norm * norm
         largest, beyond = _largest_autocorrelations(prefilter, norm)
-        separation = min(self.min_separation, len(largest))
-        n_lags = min(m - 1, (len(largest) - 1) // separation)  # those that are not beyond
-        lags = np.arange(1, n_lags + 1)
-        near = float((m - lags) @ largest[lags * separation])
-        far = (m - 1 - n_lags) * (m - n_lags) / 2 * beyond  # the sum of m - l over the other lags
-        bound = min(m * r0 + 2 * (near + far), m * m * r0, m * prefilter.hinf_norm() ** 2)
+        peak = prefilter.hinf_norm() ** 2
+        bound = several_events(self.max_events, self.min_separation, largest, beyond, norm * norm, peak)
         return self.max_change * math.sqrt(bound)
 
     def noise_std(self, prefilter: Filter) -> float:
         """Standard deviation κ · sensitivity of the noise behind a prefilter."""
         return self.noise_multiplier * self.sensitivity(prefilter)
+
+
+def several_events(
+    max_events: int, min_separation: int, largest: NDArray[Any], beyond: Any, energy: Any, peak: Any
+) -> Any:
+    """Squared sensitivity to several events of size one, exactly where all that is given are integers.
+
+    Parameters
+    ----------
+    largest : array
+        sup_{τ' ≥ τ} |r(τ')| for τ = 0, 1, ...
+    beyond : number
+        A bound of it for what comes after those.
+    energy, peak : number
+        ‖G‖₂² and ‖G‖_∞².
+    """
+    m = max_events
+    separation = min(min_separation, len(largest))
+    n_lags = min(m - 1, (len(largest) - 1) // separation)  # those that are not beyond
+    lags = np.arange(1, n_lags + 1)
+    near = (m - lags).astype(largest.dtype) @ largest[lags * separation] if n_lags else 0
+    far = (m - 1 - n_lags) * (m - n_lags) // 2 * beyond  # the sum of m - l over the other lags
+    return min(m * energy + 2 * (near + far), m * m * energy, m * peak)
 
 
 def _largest_autocorrelations(prefilter: Filter, norm: float) -> tuple[Array, float]:
