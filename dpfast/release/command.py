@@ -16,7 +16,7 @@ import numpy as np
 
 from dpfast import _validate
 from dpfast.counts import Span, count_events, declared_groups
-from dpfast.errors import ReleaseError
+from dpfast.errors import DataError, ReleaseError
 from dpfast.files import load
 from dpfast.mechanism import Mechanism
 from dpfast.release.batch import release
@@ -200,7 +200,11 @@ def _release(request: Request, plan: ExactMechanism, layout: Layout, folder: Fol
         )
     estimate = result.estimate
     folder.add(name, layout.parquet(estimate) if request.format == "parquet" else HEADER + layout.csv(0, estimate))
-    (file,) = folder.write()
+    try:
+        (file,) = folder.write()
+    except DataError as error:
+        there = f"what was released is in the store {_store(request)}, and dpfast.release.store.Store.read gives it"
+        raise DataError(f"{error}; {there}") from None
     return _written(result.guarantee, file, request)
 
 
