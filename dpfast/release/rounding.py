@@ -63,7 +63,7 @@ def rounded(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> Rounded:
     if best.found is None or best.criterion > allowed:
         raise DesignError(
             f"tolerance must be at least {best.criterion / ideal - 1:.2g} for this mechanism, got {tolerance:g}: with "
-            f"at most {MAX_TAPS:,} integer taps its slow prefilter costs more; allow it, or design one with faster poles"
+            f"at most {MAX_TAPS:,} integer taps its slow prefilter costs more; allow it, or design faster poles"
         )
     return Rounded(best.taps, best.sigma, best.found.receiver)
 
