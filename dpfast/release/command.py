@@ -110,7 +110,7 @@ def run(request: Request, *, source: Source | None = None, clock: Clock | None =
     plan = exact(mechanism, inputs, tolerance=request.tolerance)
     layout = Layout(span, groups, plan.standard_error)
     if request.follow:
-        return _follow(request, mechanism, inputs, layout, source or _standard_input(), clock or SystemClock())
+        return _follow(request, mechanism, inputs, layout, source or _StandardInput(), clock or SystemClock())
     return _release(request, plan, layout, folder)
 
 
@@ -225,9 +225,11 @@ def _step(span: Span) -> int:
 # --- events as they come --------------------------------------------------------------------------
 
 
-def _standard_input() -> Source:
-    """Standard input without a buffer, whose lock a thread would hold when the process ends."""
-    return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
+class _StandardInput:
+    """Without the buffer of `sys.stdin`, whose lock a thread would hold when the process ends."""
+
+    def read(self, size: int, /) -> bytes:
+        return os.read(sys.stdin.fileno(), size)
 
 
 def _follow(
