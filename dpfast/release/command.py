@@ -203,8 +203,8 @@ def _release(request: Request, plan: ExactMechanism, layout: Layout, folder: Fol
     try:
         (file,) = folder.write()
     except DataError as error:
-        there = f"what was released is in the store {_store(request)}, and dpfast.release.store.Store.read gives it"
-        raise DataError(f"{error}; {there}") from None
+        kept = f"what was released is in the store {_store(request)}, and dpfast.release.store.Store.read gives it"
+        raise DataError(f"{error}; {kept}") from None
     return _written(result.guarantee, file, request)
 
 
@@ -241,8 +241,14 @@ def _follow(
     start = str(np.datetime64(span.start, "us"))
     facts = {"bins": "clock", **_timeline(span), "start": start, "groups": list(layout.groups)}
     with _declared(request, facts):
-        settings = {"published": request.out, "tolerance": request.tolerance, "adopt": request.adopt}
-        stream = open_stream(mechanism, _store(request), inputs, **settings)
+        stream = open_stream(
+            mechanism,
+            _store(request),
+            inputs,
+            published=request.out,
+            tolerance=request.tolerance,
+            adopt=request.adopt,
+        )
     with stream, Journal(path, layout) as journal:
         print(stream.guarantee, flush=True)
         _catch_up(stream, journal, mechanism.lag or 0)

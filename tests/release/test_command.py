@@ -42,7 +42,8 @@ def saved(tmp_path_factory):
     """A mechanism of lag 2, saved."""
     path = tmp_path_factory.mktemp("saved") / "mechanism.json"
     model = dp.ARMA([1], [1, -0.5], mean=2.0)
-    dp.save(dp.lmmse(dp.Filter(np.ones(3) / 3), dp.Privacy(1, 1e-6), model, lag=2), path)
+    target = dp.Filter(np.ones(3) / 3)
+    dp.save(dp.lmmse(target, dp.Privacy(1, 1e-6), model, lag=2, prefilter=dp.Filter([1, 0.5])), path)
     return str(path)
 
 
