@@ -458,6 +458,17 @@ def test_a_smoother_runs_on_files_alone(live, tmp_path):
     dp.save(dp.lmmse(dp.Filter([1.0]), dp.Privacy(1, 1e-6), dp.ARMA([1], [1, -0.5])), path)
     with pytest.raises(ValueError, match="smoother"):
         followed(dataclasses.replace(live, mechanism=str(path)), Script(at(15), []))
+    assert not Path(live.out).exists()
+
+
+def test_a_refusal_before_there_is_a_store_leaves_no_file(live, monkeypatch):
+    def refuse(*_, **__):
+        raise ReleaseError("not here")
+
+    monkeypatch.setattr(command, "open_stream", refuse)
+    with pytest.raises(ReleaseError, match="not here"):
+        followed(live, Script(at(15), []))
+    assert list(Path(live.out).iterdir()) == []
 
 
 def test_the_program_follows_standard_input(saved, tmp_path):
