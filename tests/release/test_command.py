@@ -14,8 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dpfast.release.store import Store
-from dpfast.release.stream import Stream
 from hypothesis import given
 from hypothesis import strategies as st
 from scripts import Script
@@ -27,6 +25,8 @@ from dpfast.errors import DataError, ReleaseError
 from dpfast.release import command
 from dpfast.release.inputs import Inputs
 from dpfast.release.publication import HEADER, Layout
+from dpfast.release.store import Store
+from dpfast.release.stream import Stream
 
 LOG = "when,place,many\n" + "".join(
     f"2020-01-0{d}T{h:02}:{m:02},{'abc'[(h + m) % 3]},{1 + m % 2}\n"
