@@ -36,6 +36,7 @@ the last bits differ, and are those of plain Python (NUMBA_DISABLE_JIT=1, where 
 ``simd``           rows as a Numba type; tracing
 ``tiles``          the shape of a tile; rows copied and filled
 ``random``         a generator for each (seed, stream, purpose); normals, Markov chains
+``discrete``       exact discrete Gaussians, from random words; for releases
 ``linear``         FIR and second-order sections
 ``feedback``       decision feedback and its rules; recursions of many poles
 ``transposition``  arrays of users into rows and back

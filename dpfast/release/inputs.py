@@ -80,14 +80,14 @@ class Inputs:
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None and name == "missing" else _rational(name, value))
         if not self.unit > 0:
-            raise _validate.fail("unit", "above 0", str(self.unit))
+            raise _fail("unit", "above 0", self.unit)
         low, high = (self._in_units(name) for name in ("low", "high"))
         if not (low < high and max(abs(low), abs(high)) <= LARGEST):
             must_be = f"below high, and both at most 2**40 units of {self.unit} in magnitude"
-            raise _validate.fail("low", must_be, f"low {self.low} and high {self.high}")
+            raise _fail("low", must_be, f"low {self.low} and high {self.high}")
         for name in ("centre", "missing"):
             if getattr(self, name) is not None and not low <= self._in_units(name) <= high:
-                raise _validate.fail(name, f"in the range from {self.low} to {self.high}", str(getattr(self, name)))
+                raise _fail(name, f"in the range from {self.low} to {self.high}", getattr(self, name))
         object.__setattr__(self, "n_streams", _validate.integer("n_streams", self.n_streams, 1, _MOST_STREAMS))
         most = _validate.integer("streams_per_person", self.streams_per_person, 1, self.n_streams)
         object.__setattr__(self, "streams_per_person", most)
@@ -96,7 +96,7 @@ class Inputs:
     def _in_units(self, name: str) -> int:
         value = Fraction(getattr(self, name)) / Fraction(self.unit)
         if value.denominator != 1:
-            raise _validate.fail(name, f"a multiple of the unit {self.unit}", str(getattr(self, name)))
+            raise _fail(name, f"a multiple of the unit {self.unit}", getattr(self, name))
         return int(value)
 
     @functools.cached_property
@@ -117,7 +117,7 @@ class Inputs:
         change = math.floor(steps) if self.multiples else math.floor(steps + _SLACK) + 1
         if change == 0:
             must_be = f"at most the largest change of an event, {max_change:g}, where values are multiples of it"
-            raise _validate.fail("unit", must_be, str(self.unit))
+            raise _fail("unit", must_be, self.unit)
         low, high = self.range
         return min(change, high - low)
 
@@ -134,10 +134,10 @@ class Inputs:
         if not isinstance(dtype, np.dtype) or isinstance(u, np.ma.MaskedArray):
             # the dtype that NumPy would find for a list depends on the values in it
             must_be = "an array of numbers, not masked, as numpy.asarray(u, dtype=numpy.int64) gives it"
-            raise _validate.fail(name, must_be, type(u).__name__)
+            raise _fail(name, must_be, type(u).__name__)
         if dtype.kind not in "iub" and not (dtype.kind == "f" and self.missing is not None):
             must_be = "of an integer dtype, or of floats where Inputs(missing=...) says what a NaN counts as"
-            raise _validate.fail(name, must_be, dtype)
+            raise _fail(name, must_be, f"dtype {dtype}")
         shape = np.shape(u)
         if len(shape) == 1 and self.n_streams == 1:
             shape = (1, *shape)
@@ -179,6 +179,10 @@ class Inputs:
         """What `public` gave."""
         values: dict[str, Any] = {name: Fraction(x) if isinstance(x, str) else x for name, x in given.items()}
         return cls(**values)
+
+
+def _fail(name: str, must_be: str, got: object) -> ValueError:
+    return ValueError(f"{name} must be {must_be}, got {got}")
 
 
 def _rational(name: str, value: Any) -> Fraction:
