@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpfast._validate import Array
 from dpfast.release import database
-from dpfast.release.witness import Testimony
+from dpfast.release.witness import Attestation
 
 Integers = NDArray[np.int64]
 _ENTERED = "kind", "configuration", "guarantee", "guarantee_json", "streams", "first"
@@ -144,9 +144,9 @@ class Records:
     def _streams(self, release: int) -> int:
         return int(self._row("SELECT streams FROM releases WHERE id = ?", release)[0])
 
-    def chain(self) -> Iterator[Testimony]:
+    def chain(self) -> Iterator[Attestation]:
         """What a witness says of the store before the first push, and behind each; a damaged one is refused."""
-        last = Testimony(self.store_id, 0, 0, hashlib.sha256(self.store_id.encode()).hexdigest())
+        last = Attestation(self.store_id, 0, 0, hashlib.sha256(self.store_id.encode()).hexdigest())
         yield last
         releases = {entry.id: entry for entry in self.releases()}
         ends = {id: entry.first for id, entry in releases.items()}
@@ -184,7 +184,7 @@ class Records:
         self._connection.execute("INSERT INTO progress VALUES (?, ?, 0, 0, ?)", (release, first, receiver))
         return release
 
-    def push(self, last: Testimony, release: int, first: int, v: Integers, estimate: Array) -> Testimony:
+    def push(self, last: Attestation, release: int, first: int, v: Integers, estimate: Array) -> Attestation:
         """Enter what is published behind the last push."""
         content, count = v.astype("<i8").tobytes(), v.shape[1]
         now = _link(last, release, first, count, content)
@@ -209,6 +209,6 @@ class Records:
         )
 
 
-def _link(last: Testimony, release: int, first: int, count: int, v: bytes) -> Testimony:
+def _link(last: Attestation, release: int, first: int, count: int, v: bytes) -> Attestation:
     digest = hashlib.sha256(bytes.fromhex(last.sha256) + struct.pack("<qqq", release, first, count) + v)
-    return Testimony(last.store, last.position + 1, last.steps + count, digest.hexdigest())
+    return Attestation(last.store, last.position + 1, last.steps + count, digest.hexdigest())
