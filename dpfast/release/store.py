@@ -245,12 +245,12 @@ class Store:
         last : bool
             The stream is over: the steps only flush it, their inputs are declared zeros, and none are kept.
         """
-        position, count = first + v.shape[1], v.shape[1]
+        position = first + v.shape[1]
         with self._publication():
-            if count > 0:
+            if position > first:
                 self._attestation = self._records.push(self._attestation, release, first, v, estimate)
             self._records.remember(release, position, x, 0 if last else memory)
-            self._records.progress(release, position, 0 if last else count, closed=last, receiver=receiver)
+            self._records.progress(release, position, first if last else position, closed=last, receiver=receiver)
 
     def enter_batch(
         self,

@@ -270,6 +270,28 @@ def test_a_bit_that_flipped_in_what_was_published_is_refused(folder):
     refused(folder, "is damaged")
 
 
+def test_a_byte_that_flips_is_found_or_was_not_used(folder):
+    file, choice = folder / "store.sqlite", np.random.default_rng(1)
+    content = file.read_bytes()
+
+    def everything():
+        with Store.open(folder) as store:
+            (entry,) = store.releases()
+            memory = store.memory(entry.id)
+            return entry, [x.tolist() for x in (*store.read(entry.id, 0, 12), memory.inputs)], memory.receiver
+
+    whole, found = everything(), 0
+    used = [at for at in range(len(content)) if content[at]]
+    for at in choice.choice(used, 120, replace=False).tolist():
+        file.write_bytes(flipped(content, at, 1))
+        try:
+            assert everything() == whole
+        except ReleaseError:
+            found += 1
+        file.write_bytes(content)
+    assert found > 60
+
+
 CHANGES = {
     "v": "UPDATE pushes SET privatized = zeroblob(64) WHERE id = 2",
     "a length of v": "UPDATE pushes SET privatized = zeroblob(56) WHERE id = 2",
