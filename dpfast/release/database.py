@@ -153,7 +153,7 @@ def damaged(file: Path) -> ReleaseError:
 
 def sealed(*row: Any) -> tuple[Any, ...]:
     """A row and its CRC, which tells damage. That of an input goes with its row, and nothing of it stays."""
-    return *row, zlib.crc32(b"\0".join(x if isinstance(x, bytes) else str(x).encode() for x in row))
+    return *row, zlib.crc32(b"\0".join(x if isinstance(x, bytes) else repr(x).encode() for x in row))
 
 
 def checkpoint(connection: Connection) -> None:

@@ -115,22 +115,19 @@ class Store:
                 f"the store {self.path} must have format {database.FORMAT}, got {self._records.version!r}: use the "
                 "version of dpfast that wrote it"
             )
-        self._check_place(adopt)
-        self._check_pushes(self._witness.read())
-        database.checkpoint(self._connection)
-
-    def _check_place(self, adopt: bool) -> None:
         here = database.place(self._file)
-        if self._records.place == here:
-            return
-        if not adopt:
+        moved = self._records.place != here
+        if moved and not adopt:
             raise ReleaseError(
                 f"the store {self.path} was copied or moved: it was at {self._records.place[1]}, or in another file "
                 "there. If two copies went on, they would publish the same steps twice with different noise. Use the "
                 "original; only if that is gone for good, go on here with adopt=True"
             )
-        with self._records.transaction():
-            self._records.move(here)
+        self._check_pushes(self._witness.read())
+        if moved:
+            with self._records.transaction():
+                self._records.move(here)
+        database.checkpoint(self._connection)
 
     def _check_pushes(self, seen: Attestation | None) -> None:
         """Follow the whole chain, and hold it against the witness, which a crash may have left behind."""

@@ -163,6 +163,13 @@ def test_a_forked_child_is_refused_and_leaves_the_store_alone(folder):
     assert go_on(folder) == 18
 
 
+def test_the_connection_is_durable_exclusive_and_forgets(folder):
+    with Store.open(folder) as store:
+        wanted = {"journal_mode": "wal", "synchronous": 2, "locking_mode": "exclusive", "secure_delete": 1}
+        found = {name: store._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted}
+        assert found == wanted
+
+
 # --- copies and backups ---------------------------------------------------------------------------
 
 
@@ -275,10 +282,9 @@ def test_a_byte_that_flips_is_found_or_was_not_used(folder):
     content = file.read_bytes()
 
     def everything():
-        with Store.open(folder) as store:
-            (entry,) = store.releases()
-            memory = store.memory(entry.id)
-            return entry, [x.tolist() for x in (*store.read(entry.id, 0, 12), memory.inputs)], memory.receiver
+        with fakes.stream_in(folder) as stream:
+            arrays = *stream.read(0, 12)[1:3], stream._history
+            return stream.position, [x.tolist() for x in arrays], stream._receiver.state(), stream._store.releases()
 
     whole, found = everything(), 0
     used = [at for at in range(len(content)) if content[at]]
