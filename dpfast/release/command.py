@@ -136,7 +136,7 @@ def _check(request: Request, span: Span) -> None:
 
 
 def _store(request: Request) -> Path:
-    return Path(request.out, "store") if request.store is None else Path(request.store)
+    return Path(f"{request.out}-private" if request.store is None else request.store)
 
 
 def _written(guarantee: Any, file: Path, request: Request) -> str:

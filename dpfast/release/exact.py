@@ -120,7 +120,7 @@ class ExactMechanism:
         """
         if isinstance(self.receiver, Smoother):
             raise ReleaseError(
-                f"mechanism must be causal to run as a stream, got {self.mechanism.name!r}, a smoother: design one of a lag"
+                f"mechanism must be causal to run as a stream, got the smoother {self.mechanism.name!r}: give it a lag"
             )
         return LiveReceiver(self.receiver, self.taps, self._shift_of_mean, self.inputs.n_streams)
 
