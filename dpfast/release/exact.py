@@ -112,7 +112,7 @@ class ExactMechanism:
 
     def live(self) -> LiveReceiver:
         """The receiver, from the beginning of a stream; not for a smoother."""
-        return LiveReceiver(self.receiver, self.taps, self._shift_of_mean)
+        return LiveReceiver(self.receiver, self.taps, self._shift_of_mean, self.inputs.n_streams)
 
     def estimate(self, privatized: Integers) -> _validate.Array:
         """All estimates from all of v (streams, time)."""

@@ -1,5 +1,6 @@
 """The accountant against exact distributions of the integer privacy loss, mpmath and dp-accounting."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -14,9 +15,8 @@ from dpfast import Privacy
 from dpfast.release import accountant
 from dpfast.release.accountant import Shift, Sigma, group, smallest_sigma
 
-FFT_ERROR = (
-    1e-12  # of a sum of fewer than 2^17 entries, each off by a few units of 2^-53 times the norm of all (at most 1)
-)
+# The inverse FFT of 2^17 numbers is off by some 2^-53 of its norm, at most 1: their sum by 2^8.5 times that.
+FFT_ERROR = 1e-12
 LN3 = math.log(3)
 
 
@@ -90,16 +90,15 @@ def log_uniform(rng, low, high, n):
 
 
 def test_the_oracle_is_that_of_a_sum_over_all_noise():
-    for vector, sigma, epsilon in [((2,), 2.5, 0.3), ((1, -3), 2.2, 1.0), ((4, 0, 1), 3.0, 0.0)]:
-        k = np.arange(-40, 41)
+    for vector, sigma, epsilon in [((2,), 2.5, 0.3), ((1, -3), 2.2, 1.0), ((4, 0), 2.5, 0.0), ((-1, -1), 3, 0.1)]:
+        k = np.arange(-25, 26)
         p = np.exp(-(k**2) / (2 * sigma**2))
         p /= p.sum()
         total = 0.0
-        for index in np.ndindex(*[len(k)] * len(vector)):
-            n = k[list(index)]
-            loss = (np.dot(vector, vector) - 2 * np.dot(vector, n)) / (2 * sigma**2)
-            total += max(0, 1 - math.exp(epsilon - loss)) * p[list(index)].prod()
-        assert exact_deltas(np.array([vector]), [sigma], [epsilon])[0] == pytest.approx(total, rel=1e-11)
+        for noise in itertools.product(zip(k, p, strict=True), repeat=len(vector)):
+            loss = sum(x * x - 2 * x * n for x, (n, _) in zip(vector, noise, strict=True)) / (2 * sigma**2)
+            total += max(0, 1 - math.exp(epsilon - loss)) * math.prod(q for _, q in noise)
+        assert exact_deltas(np.array([vector]), [sigma], [epsilon])[0] == pytest.approx(total, rel=1e-10)
 
 
 # --- soundness ------------------------------------------------------------------------------------
@@ -107,7 +106,7 @@ def test_the_oracle_is_that_of_a_sum_over_all_noise():
 
 def test_thousands_of_calibrated_mechanisms_are_what_they_claim():
     rng = np.random.default_rng(1)
-    n = 5000
+    n = 3000
     vectors = random_vectors(rng, n)
     epsilons, deltas = log_uniform(rng, 0.3, 8, n), log_uniform(rng, 1e-4, 0.5, n)
     chosen = [
@@ -140,7 +139,7 @@ def test_thousands_of_other_mechanisms_are_what_they_claim():
         shifts = [shift_of(v, Sigma(int(a), 6))]
         claimed = accountant.delta(shifts, e)
         assert truth <= claimed + FFT_ERROR
-        if claimed < 1:  # the epsilon at that delta is this one again, but for the rounding outward
+        if 1e-300 < claimed < 1:  # the epsilon at that delta is this one again, but for the rounding outward
             assert accountant.epsilon(shifts, claimed) <= e * (1 + 1e-9) + 1e-9
             assert accountant.delta(shifts, accountant.epsilon(shifts, claimed)) <= claimed * (1 + 1e-9)
 
@@ -221,7 +220,6 @@ def test_little_is_lost_for_a_large_sigma(std, change, delta):
     shifts = [Shift(change**2, Sigma(std, 0), 1)]
     epsilon = accountant.epsilon(shifts, delta)
     k = np.arange(-12 * std, 12 * std + 1)
-    p = np.exp(-(k**2) / (2 * std**2))
     loss = (change**2 - 2 * k * change) / (2 * std**2)
 
     def exact(std_of_loss):
@@ -241,11 +239,11 @@ def test_the_privacy_loss_distribution_of_dp_accounting(sigma, sensitivity, epsi
     theirs = privacy_loss_distribution.from_discrete_gaussian_mechanism(
         float(sigma), sensitivity=sensitivity
     ).get_delta_for_epsilon(epsilon)
-    exact = exact_deltas(np.array([[sensitivity]]), [sigma], [epsilon])[0]
+    exact, before = exact_deltas(np.full((2, 1), sensitivity), [sigma] * 2, [epsilon, epsilon - 1e-4])
     ours = accountant.delta([Shift(sensitivity**2, Sigma(sigma, 0), 1)], epsilon)
-    assert exact - FFT_ERROR <= theirs <= exact * 1.001 + 1e-10  # pessimistic, on a grid of losses of 1e-4
+    assert exact - FFT_ERROR <= theirs <= before + 1e-10  # pessimistic, on a grid of losses of 1e-4
     assert exact - FFT_ERROR <= ours
-    if sigma >= 16:
+    if sigma >= 16:  # 2/σ² of the noise, times at most 30, is the excess of δ
         assert ours <= theirs * (1 + 60 / sigma**2) + 1e-10
 
 
@@ -342,22 +340,18 @@ def test_constants_of_the_lemma():
 
 @pytest.mark.parametrize("variance", [5, 7.3, 30])
 def test_discrete_noise_is_a_rounding_of_continuous_noise(variance):
-    """The lemma by numbers, with s = .6 that its η is seen: the marginal of Z by quadrature against N_Z(0, σ²)."""
-    s = mpmath.mpf("0.6")
-    with mpmath.workdps(30):
-        eta = mpmath.mpf("2.01") * mpmath.exp(-2 * mpmath.pi**2 * s**2)
-        rest = mpmath.mpf(variance) - s**2
-        total = mpmath.nsum(lambda k: mpmath.exp(-(k**2) / (2 * mpmath.mpf(variance))), [-mpmath.inf, mpmath.inf])
-        for k in (0, 1, 4):
-
-            def joint(y, k=k):
-                normaliser = sum(mpmath.exp(-((i - y) ** 2) / (2 * s**2)) for i in range(int(y) - 9, int(y) + 10))
-                density = mpmath.exp(-(y**2) / (2 * rest)) / mpmath.sqrt(2 * mpmath.pi * rest)
-                return density * mpmath.exp(-((k - y) ** 2) / (2 * s**2)) / normaliser
-
-            rounded = mpmath.quad(joint, mpmath.linspace(k - 9, k + 9, 37))
-            ratio = mpmath.exp(-(k**2) / (2 * mpmath.mpf(variance))) / total / rounded
-            assert 1 - 3 * eta <= ratio <= 1 + 3 * eta
+    """The lemma by numbers, with s = .4 that its η is seen; the marginal of Z by a sum over y of steps of 1/64."""
+    s = 0.4
+    eta = 2.01 * math.exp(-2 * math.pi**2 * s**2)
+    y, k = np.arange(-60, 60, 1 / 64)[:, None], np.arange(-80, 81)
+    rounding = np.exp(-((k - y) ** 2) / (2 * s**2))
+    rounding /= rounding.sum(axis=1, keepdims=True)
+    density = np.exp(-(y**2) / (2 * (variance - s**2)))
+    rounded = (density * rounding).sum(axis=0) / density.sum()
+    discrete = np.exp(-(k**2) / (2 * variance))
+    ratio = (discrete / discrete.sum())[70:91] / rounded[70:91]
+    assert np.all(np.abs(ratio - 1) <= 3 * eta)
+    assert np.abs(ratio - 1).max() >= eta / 1e3  # there is something to bound
 
 
 # --- sigma ----------------------------------------------------------------------------------------
@@ -392,11 +386,9 @@ def test_a_sigma_of_a_small_kappa_is_above_2():
 
 
 def test_a_sigma_of_2_to_the_40_is_refused():
-    assert smallest_sigma(1.0, 2**80 - 2**41).std < 2**40
-    with pytest.raises(
-        ValueError, match=r"^noise_multiplier \* sqrt\(squared_sensitivity\) must be below 2\*\*40, got"
-    ):
-        smallest_sigma(1.0, 2**80 - 4)
+    assert smallest_sigma(1.0, 2**80 - 2**41 - 3) == Sigma(2**40 - 1, 0)
+    with pytest.raises(ValueError, match=r"^noise_multiplier \* sqrt\(.*\) must be below 2\*\*40, got"):
+        smallest_sigma(1.0, 2**80 - 2**41 - 2)
 
 
 # --- edges and arguments --------------------------------------------------------------------------
@@ -450,17 +442,17 @@ def test_shifts_out_of_range_are_refused_by_name(shift, name):
 def test_other_arguments_out_of_range_are_refused_by_name():
     shifts = [Shift(1, Sigma(3, 0), 1)]
     for value in (0, 1, -0.1, math.nan, "x", None):
-        with pytest.raises(ValueError, match="^delta must be "):
+        with pytest.raises(ValueError, match=r"^delta must be "):
             accountant.epsilon(shifts, value)
     for value in (-1e-9, math.nan, math.inf, None):
-        with pytest.raises(ValueError, match="^epsilon must be "):
+        with pytest.raises(ValueError, match=r"^epsilon must be "):
             accountant.delta(shifts, value)
     for value in (0, -1, 1.5):
-        with pytest.raises(ValueError, match="^size must be "):
+        with pytest.raises(ValueError, match=r"^size must be "):
             group(shifts, value)
     for value in (0, -1.0, math.nan, math.inf):
-        with pytest.raises(ValueError, match="^noise_multiplier must be "):
+        with pytest.raises(ValueError, match=r"^noise_multiplier must be "):
             smallest_sigma(value, 1)
     for value in (0, -1, 1.5):
-        with pytest.raises(ValueError, match="^squared_sensitivity must be "):
+        with pytest.raises(ValueError, match=r"^squared_sensitivity must be "):
             smallest_sigma(1.0, value)
