@@ -12,6 +12,7 @@ from dpfast.errors import (
     DesignError,
     MissingExtraError,
     PaleyWienerError,
+    ReleaseError,
     ToleranceWarning,
     UnstableFilterError,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "Paths",
     "Privacy",
     "Program",
+    "ReleaseError",
     "Result",
     "Study",
     "ToleranceWarning",

@@ -1,0 +1,133 @@
+"""The file of a store: its tables, and connections that hold it alone."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sqlite3
+import uuid
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+from dpfast.errors import ReleaseError
+from dpfast.release import private
+
+FORMAT = 1
+_SCHEMA = """
+CREATE TABLE meta (format INTEGER NOT NULL, id TEXT NOT NULL, inode TEXT NOT NULL, path TEXT NOT NULL);
+CREATE TABLE releases (
+    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, configuration TEXT NOT NULL, guarantee TEXT NOT NULL,
+    guarantee_json TEXT NOT NULL, streams INTEGER NOT NULL, first INTEGER NOT NULL
+);
+CREATE TABLE progress (
+    release INTEGER PRIMARY KEY, position INTEGER NOT NULL, count INTEGER NOT NULL, closed INTEGER NOT NULL,
+    receiver BLOB NOT NULL
+);
+CREATE TABLE pushes (
+    id INTEGER PRIMARY KEY, release INTEGER NOT NULL, first INTEGER NOT NULL, count INTEGER NOT NULL,
+    privatized BLOB NOT NULL, estimate BLOB NOT NULL, chain BLOB NOT NULL
+);
+CREATE INDEX pushes_by_step ON pushes (release, first);
+CREATE TABLE inputs (
+    release INTEGER NOT NULL, step INTEGER NOT NULL, x BLOB NOT NULL, PRIMARY KEY (release, step)
+) WITHOUT ROWID;
+"""
+
+
+class Connection(sqlite3.Connection):
+    """A connection that a forked child never closes: SQLite would fold the log of the parent's store under its feet."""
+
+
+_OPEN: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+def _keep_in_child() -> None:
+    for connection in list(_OPEN):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_keep_in_child)
+
+
+def place(file: Path) -> tuple[str, str]:
+    """Where a database is: number of the file, absolute path."""
+    return str(file.lstat().st_ino), str(file)
+
+
+def create(file: Path) -> None:
+    """A new database, which is there as a whole or not at all."""
+    new = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
+    private.make_file(new)
+    try:
+        with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as connection:
+            connection.executescript(f"BEGIN; {_SCHEMA}")
+            meta = (FORMAT, str(uuid.uuid4()), place(new)[0], str(file))
+            connection.execute("INSERT INTO meta VALUES (?, ?, ?, ?)", meta)
+            connection.execute("COMMIT")
+        with contextlib.suppress(FileExistsError):  # somebody else was faster
+            file.hardlink_to(new)
+    finally:
+        new.unlink()
+    private.sync_folder(file.parent)
+
+
+def connect(file: Path) -> Connection:
+    """The only connection to a database, of this process and of all others."""
+    # threads take turns by the lock of whoever holds the connection
+    connection = sqlite3.connect(
+        f"{file.as_uri()}?mode=rw",
+        uri=True,
+        timeout=0,
+        isolation_level=None,
+        check_same_thread=False,
+        factory=Connection,
+    )
+    _OPEN.add(connection)
+    try:
+        with refusing_damage(file):
+            connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+            connection.execute("SELECT count(*) FROM meta").fetchone()  # before anything writes into a foreign file
+            for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
+                connection.execute(f"PRAGMA {pragma}")
+            connection.executescript("BEGIN EXCLUSIVE; COMMIT")
+            if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                raise damaged(file)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextlib.contextmanager
+def refusing_damage(file: Path) -> Iterator[None]:
+    """Errors of SQLite while a store is opened, as refusals."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise ReleaseError(
+                f"the store {file.parent} is in use, by another process or by an object of this one: "
+                "one at a time may publish from it. End the other one (a stream: suspend it) and open it again"
+            ) from None
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_ERROR:  # such as: no such table
+            raise damaged(file) from None
+        raise ReleaseError(f"cannot open the store {file.parent}: {error}") from None
+    except sqlite3.DatabaseError:
+        raise damaged(file) from None
+
+
+def damaged(file: Path) -> ReleaseError:
+    """What to say of a file that is not what was written."""
+    return ReleaseError(
+        f"{file} is damaged, or no store of dpfast: nothing may be published from it. Only a copy that is as new as "
+        "its witness can take its place; without one begin a new store, with data that were never published"
+    )
+
+
+def checkpoint(connection: Connection) -> None:
+    """Fold the log into the database and empty it: deleted inputs stay in the log until then."""
+    if connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] != 0:
+        raise sqlite3.OperationalError("the log is in use")

@@ -1,0 +1,73 @@
+"""Folders and files for their owner alone, and files that are replaced as a whole.
+
+Modes are those of POSIX. Windows has none: there a folder is as private as its access list makes it, unchecked.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from dpfast.errors import ReleaseError
+
+_POSIX = os.name == "posix"
+
+
+def make_folder(path: Path) -> Path:
+    """A folder for its owner alone, made where there is none; its absolute path, without links."""
+    if not os.path.lexists(path):
+        path.mkdir(mode=0o700, parents=True)
+        path.chmod(0o700)  # whatever the umask
+        sync_folder(path.parent)
+    check(path)
+    if not path.is_dir():
+        raise ReleaseError(f"{path} must be a folder, got a file: choose another path")
+    return path.resolve()
+
+
+def make_file(path: Path) -> None:
+    """A new, empty file for its owner alone."""
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        if _POSIX:
+            os.fchmod(descriptor, 0o600)  # whatever the umask
+    finally:
+        os.close(descriptor)
+
+
+def check(path: Path) -> None:
+    """Refuse a link and what others may open, without opening it.
+
+    To close a file drops all locks that the process has on it, those of a store that is in use too.
+    """
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        raise ReleaseError(f"{path} is a symbolic link, which may lead to where others read: give the place itself")
+    if _POSIX and mode & 0o077:
+        wanted = "700" if stat.S_ISDIR(mode) else "600"
+        raise ReleaseError(
+            f"{path} holds private data and is open to others (mode {stat.S_IMODE(mode):03o}): "
+            f"find out who has read it, then run: chmod {wanted} {path}"
+        )
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder last through a loss of power; Windows does that by itself."""
+    if not _POSIX:
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file as a whole: at every moment the old content is there or the new one, on the disk too."""
+    new = path.with_name(f".{path.name}.new")
+    with new.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)

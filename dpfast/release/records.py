@@ -1,0 +1,216 @@
+"""The records of a store: rows of its database, and the chain over all that was published."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._validate import Array
+from dpfast.release import database
+from dpfast.release.witness import Testimony
+
+Integers = NDArray[np.int64]
+_COLUMNS = "kind, configuration, guarantee, guarantee_json, streams, first"
+
+
+class Promise(Protocol):
+    """A guarantee: its ``str()`` is for people."""
+
+    def to_json(self) -> str:
+        """The same for machines."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A release that a store has.
+
+    Attributes
+    ----------
+    id : int
+    kind : str
+        "live" or "batch".
+    configuration : dict
+        Of the mechanism.
+    guarantee, guarantee_json : str
+        In words, and for machines.
+    streams : int
+    first, count : int
+        The steps whose inputs are in it; those of declared zeros, which flush the filters, are not counted.
+    closed : bool
+        False for a stream that may go on.
+    """
+
+    id: int
+    kind: str
+    configuration: dict[str, Any]
+    guarantee: str
+    guarantee_json: str
+    streams: int
+    first: int
+    count: int
+    closed: bool
+
+    def overlaps(self, first: int, count: int) -> bool:
+        """Whether it has inputs of some of these steps; a stream that may go on has all from its first."""
+        begins, ends = self.first < first + count, self.first + self.count
+        return count > 0 and begins and (not self.closed or first < ends)
+
+
+class Memory(NamedTuple):
+    """With what a stream goes on: its next step, the inputs (n_streams, n) just before it, the receiver's state."""
+
+    position: int
+    inputs: Integers
+    receiver: bytes
+
+
+class Records:
+    """The rows of a database. What is written is in a transaction of the caller's.
+
+    Parameters
+    ----------
+    file : Path
+    connection : Connection
+    """
+
+    def __init__(self, file: Path, connection: database.Connection) -> None:
+        self._file, self._connection = file, connection
+        self.store_id, self.version, inode, path = self._row("SELECT id, format, inode, path FROM meta")
+        self.place = inode, path
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        return self._connection.execute(query, values).fetchall()
+
+    def _row(self, query: str, *values: Any) -> Any:
+        rows = self._rows(query, *values)
+        if len(rows) != 1:
+            raise database.damaged(self._file)
+        return rows[0]
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing, on the disk at the end; what ends it early leaves it to be rolled back by closing."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        yield
+        self._connection.execute("COMMIT")
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def releases(self) -> list[Earlier]:
+        """All releases, in the order in which they began."""
+        rows = self._rows(
+            f"SELECT id, {_COLUMNS}, count, closed FROM releases JOIN progress ON release = id ORDER BY id"
+        )
+        try:
+            return [
+                Earlier(id, kind, json.loads(configuration), *rest, bool(closed))
+                for id, kind, configuration, *rest, closed in rows
+            ]
+        except (TypeError, ValueError):
+            raise database.damaged(self._file) from None
+
+    def memory(self, release: int) -> Memory:
+        """With what a stream goes on."""
+        position, receiver = self._row("SELECT position, receiver FROM progress WHERE release = ?", release)
+        rows = self._rows("SELECT step, x FROM inputs WHERE release = ? ORDER BY step", release)
+        steps, streams = list(range(position - len(rows), position)), self._streams(release)
+        if [step for step, _ in rows] != steps or any(len(x) != 8 * streams for _, x in rows):
+            raise database.damaged(self._file)
+        x = np.frombuffer(b"".join(x for _, x in rows), "<i8").reshape(len(rows), streams).T
+        return Memory(position, x.astype(np.int64), receiver)
+
+    def read(self, release: int, first: int, count: int) -> tuple[Integers, Array]:
+        """What was published of some steps: v (n_streams, count), and the estimate of those that have one."""
+        rows = self._rows(
+            "SELECT first, privatized, estimate FROM pushes WHERE release = ? AND first < ? AND first >= "
+            "(SELECT max(first) FROM pushes WHERE release = ? AND first <= ?) ORDER BY first",
+            *(release, first + count, release, first),
+        )
+        offset, streams = first - rows[0][0] if rows else 0, self._streams(release)
+
+        def joined(blobs: list[bytes], dtype: str) -> NDArray[Any]:
+            pieces = [np.frombuffer(blob, dtype).reshape(streams, -1) for blob in blobs]
+            return np.concatenate([np.empty((streams, 0), dtype), *pieces], axis=1)[:, offset : offset + count]
+
+        v, estimate = joined([row[1] for row in rows], "<i8"), joined([row[2] for row in rows], "<f8")
+        return v.astype(np.int64), estimate.astype(np.float64)
+
+    def _streams(self, release: int) -> int:
+        return int(self._row("SELECT streams FROM releases WHERE id = ?", release)[0])
+
+    def chain(self) -> Iterator[Testimony]:
+        """What a witness says of the store before the first push, and behind each; a damaged one is refused."""
+        last = Testimony(self.store_id, 0, 0, hashlib.sha256(self.store_id.encode()).hexdigest())
+        yield last
+        releases = {entry.id: entry for entry in self.releases()}
+        ends = {id: entry.first for id, entry in releases.items()}
+        rows = self._connection.execute(
+            "SELECT id, release, first, count, privatized, length(estimate), chain FROM pushes ORDER BY id"
+        )
+        for id, release, first, count, v, estimates, chain in rows:
+            entry = releases.get(release)
+            if entry is None or first != ends[release]:
+                raise database.damaged(self._file)
+            columns = count if entry.kind == "live" else entry.count  # a batch is cut to its inputs
+            sizes = 8 * entry.streams * count, 8 * entry.streams * columns
+            last = _link(last, release, first, count, v)
+            if (len(v), estimates) != sizes or (id, chain) != (last.position, bytes.fromhex(last.sha256)):
+                raise database.damaged(self._file)
+            ends[release] = first + count
+            yield last
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def move(self, place: tuple[str, str]) -> None:
+        """Enter where the database is now."""
+        self._connection.execute("UPDATE meta SET inode = ?, path = ?", place)
+        self.place = place
+
+    def begin(
+        self, kind: str, configuration: Mapping[str, Any], guarantee: Promise, streams: int, first: int, receiver: bytes
+    ) -> int:
+        """Enter a release without pushes; its id."""
+        content = json.dumps(configuration, sort_keys=True, allow_nan=False)
+        row = kind, content, str(guarantee), guarantee.to_json(), streams, first
+        cursor = self._connection.execute(f"INSERT INTO releases ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", row)
+        release = int(cursor.lastrowid or 0)
+        self._connection.execute("INSERT INTO progress VALUES (?, ?, 0, 0, ?)", (release, first, receiver))
+        return release
+
+    def push(self, last: Testimony, release: int, first: int, v: Integers, estimate: Array) -> Testimony:
+        """Enter what is published behind the last push."""
+        content, count = v.astype("<i8").tobytes(), v.shape[1]
+        now = _link(last, release, first, count, content)
+        estimates, chain = estimate.astype("<f8").tobytes(), bytes.fromhex(now.sha256)
+        row = now.position, release, first, count, content, estimates, chain
+        self._connection.execute("INSERT INTO pushes VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        return now
+
+    def remember(self, release: int, position: int, x: Integers, memory: int) -> None:
+        """Keep, of all inputs up to a position, the last ones; x are those just before it."""
+        oldest, n = position - memory, x.shape[1]
+        steps = range(max(position - n, oldest), position)
+        rows = ((release, step, x[:, step - position].astype("<i8").tobytes()) for step in steps)
+        self._connection.executemany("INSERT INTO inputs VALUES (?, ?, ?)", rows)
+        self._connection.execute("DELETE FROM inputs WHERE release = ? AND step < ?", (release, oldest))
+
+    def progress(self, release: int, position: int, count: int, *, closed: bool, receiver: bytes) -> None:
+        """Enter how far a release has come: the next step, how many inputs are new, the receiver's state."""
+        self._connection.execute(
+            "UPDATE progress SET position = ?, count = count + ?, closed = ?, receiver = ? WHERE release = ?",
+            (position, count, closed, receiver, release),
+        )
+
+
+def _link(last: Testimony, release: int, first: int, count: int, v: bytes) -> Testimony:
+    digest = hashlib.sha256(bytes.fromhex(last.sha256) + struct.pack("<qqq", release, first, count) + v)
+    return Testimony(last.store, last.position + 1, last.steps + count, digest.hexdigest())

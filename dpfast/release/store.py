@@ -1,0 +1,373 @@
+"""A store: what was published, kept so that no step is ever published twice. It knows nothing of mechanisms."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from dpfast import _validate
+from dpfast._validate import Array
+from dpfast.errors import ReleaseError
+from dpfast.release import database, private
+from dpfast.release.records import Earlier, Integers, Memory, Promise, Records
+from dpfast.release.witness import Testimony, Witness
+
+NAME = "store.sqlite"
+__all__ = ["Earlier", "Store"]
+MAX_STEP = 2**62
+MAX_SAMPLES = 5 * 10**7  # a row of SQLite holds 10⁹ bytes: v and the estimate take 16 a sample
+
+
+class Store:
+    """A private folder with an SQLite database, and the witness of it in a public one.
+
+    Opened by :meth:`open`; a context manager that closes. Whatever interrupts a method that writes, Ctrl-C too, leaves
+    the store closed, as what is in memory and what is on the disk may then differ: open it again. Of one process: a
+    forked child is refused. It is for one thread at a time.
+
+    Notes
+    -----
+    *Privacy.* The database holds inputs, in clear, as long as a filter needs them: folder 0700, file 0600, on a disk
+    that deserves it. They are deleted with the push after which they are not needed, and overwritten with zeros; older
+    pages stay in SQLite's log (``store.sqlite-wal``) until it is emptied, at every opening and closing.
+    """
+
+    def __init__(self, file: Path, connection: database.Connection, witness: Witness) -> None:
+        self.path, self.published = file.parent, witness.path.parent
+        self._file, self._connection, self._witness = file, connection, witness
+        self._records = Records(file, connection)
+        self._process, self._usable = os.getpid(), True
+        self._testimony: Testimony
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], published: str | os.PathLike[str] | None = None, *, adopt: bool = False
+    ) -> Store:
+        """Open a store, or begin one where there is none.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder for its owner alone, made with mode 0700 where it is missing.
+        published : path-like, optional
+            The folder of what is public, with the witness: "published" in `path` where none is given. Keep it out of
+            the backups of the store: only a witness that is newer tells that a store is an old copy.
+        adopt : bool
+            Go on with a copy, or with a store that was moved, after the original is gone for good.
+
+        Raises
+        ------
+        ReleaseError
+            Where the store is in use, open to others, damaged, copied or behind its witness; the message says what to
+            do.
+        """
+        try:
+            file = private.make_folder(Path(path)) / NAME
+            witness = Witness(file.with_name("published") if published is None else Path(published).absolute())
+            _ensure(file, witness)
+            connection = database.connect(file)
+            try:
+                with database.refusing_damage(file):
+                    store = cls(file, connection, witness)
+                    store._check(adopt)
+                    return store
+            except BaseException:
+                connection.close()
+                raise
+        except OSError as error:
+            raise ReleaseError(f"cannot open the store {path}: {error}") from None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.path)!r}, {self._testimony.position} pushes, {'open' if self._usable else 'closed'})"
+
+    def close(self) -> None:
+        """Empty the log and let the file go; nothing in a forked child, which has no part in it, nor a second time."""
+        if not self.owned:
+            return
+        usable, self._usable = self._usable, False
+        try:
+            if usable:
+                database.checkpoint(self._connection)
+        except sqlite3.Error as error:
+            raise ReleaseError(
+                f"the log of the store {self.path} holds inputs, and could not be emptied ({error}): put that right, "
+                "then open and close the store"
+            ) from None
+        finally:
+            self._connection.close()
+
+    def abandon(self) -> None:
+        """Let the file go as it is, so that it can be opened again."""
+        if self.owned:
+            self._usable = False
+            self._connection.close()
+
+    # --- opening ----------------------------------------------------------------------------------
+
+    def _check(self, adopt: bool) -> None:
+        if self._records.version != database.FORMAT:
+            raise ReleaseError(
+                f"the store {self.path} must have format {database.FORMAT}, got {self._records.version!r}: use the "
+                "version of dpfast that wrote it"
+            )
+        self._check_place(adopt)
+        self._check_pushes(self._witness.read())
+        database.checkpoint(self._connection)
+
+    def _check_place(self, adopt: bool) -> None:
+        here = database.place(self._file)
+        if self._records.place == here:
+            return
+        if not adopt:
+            raise ReleaseError(
+                f"the store {self.path} was copied or moved: it was at {self._records.place[1]}, or in another file "
+                "there. If two copies went on, they would publish the same steps twice with different noise. Use the "
+                "original; only if that is gone for good, go on here with adopt=True"
+            )
+        with self._records.transaction():
+            self._records.move(here)
+
+    def _check_pushes(self, seen: Testimony | None) -> None:
+        """Follow the whole chain, and hold it against the witness, which a crash may have left behind."""
+        if seen is not None and seen.store != self._records.store_id:
+            raise ReleaseError(
+                f"the witness {self._witness.path} is of another store than {self.path} (ids {seen.store} and "
+                f"{self._records.store_id}): give the published folder that this one always had"
+            )
+        agrees = seen is None
+        for testimony in self._records.chain():
+            self._testimony = testimony
+            agrees = agrees or testimony == seen
+        n = self._testimony.position
+        if seen is None and n > 0:
+            raise ReleaseError(
+                f"the witness {self._witness.path} is missing, and the store {self.path} has {n} pushes: give the "
+                "published folder that it always had, or put the file back"
+            )
+        if seen is not None and seen.position > n:
+            raise ReleaseError(
+                f"the store {self.path} is behind its witness ({n} < {seen.position} pushes): a backup was restored, "
+                "or another copy went on; going on would publish steps again with other noise. Put the newest store "
+                "back; if it is lost, begin a new one, with data that were never published"
+            )
+        if not agrees:
+            raise ReleaseError(
+                f"the store {self.path} and its witness {self._witness.path} disagree about what was published: one of "
+                "them was changed, or two copies went on. Put back the store that published"
+            )
+        if seen != self._testimony:
+            self._witness.write(self._testimony)
+        self._announce()
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    @property
+    def owned(self) -> bool:
+        """Whether it is of this process, and not of one that was forked into this."""
+        return self._process == os.getpid()
+
+    def check_process(self) -> None:
+        """Refuse a forked child."""
+        if not self.owned:
+            raise ReleaseError(
+                f"the store {self.path} is of process {self._process}, and this one is a fork of it: open stores in "
+                "the process that publishes"
+            )
+
+    def check_usable(self) -> None:
+        """Refuse a forked child, and a store that is closed."""
+        self.check_process()
+        if not self._usable:
+            raise ReleaseError(f"the store {self.path} was closed, or interrupted while it was written: open it again")
+
+    def releases(self) -> list[Earlier]:
+        """All releases, in the order in which they began."""
+        self.check_usable()
+        return self._records.releases()
+
+    def overlapping(self, first: int, count: int) -> list[Earlier]:
+        """The releases with inputs of some of these steps; of a stream that may go on, all steps from its first."""
+        return [entry for entry in self.releases() if entry.overlaps(first, count)]
+
+    def memory(self, release: int) -> Memory:
+        """With what a stream goes on."""
+        self.check_usable()
+        return self._records.memory(release)
+
+    def read(self, release: int, first: int, count: int) -> tuple[Integers, Array]:
+        """What was published of some steps: v (n_streams, count), and the estimate of those that have one."""
+        self.check_usable()
+        return self._records.read(release, first, count)
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def begin_live(self, configuration: Mapping[str, Any], guarantee: Promise, n_streams: int, receiver: bytes) -> int:
+        """Begin a stream at step 0, in a store without other releases; its id."""
+        others = self.releases()
+        if others:
+            raise ReleaseError(
+                f"the store {self.path} has {_named(others)} already, and a stream would publish the same steps again: "
+                "give it a store of its own, with data that were never published"
+            )
+        with self._publication():
+            return self._records.begin("live", configuration, guarantee, n_streams, 0, receiver)
+
+    def append(
+        self,
+        release: int,
+        first: int,
+        v: Integers,
+        estimate: Array,
+        *,
+        x: Integers,
+        memory: int,
+        receiver: bytes,
+        last: bool = False,
+    ) -> None:
+        """Publish the next steps of a stream: all of them are in the store when this returns, and the witness knows.
+
+        Parameters
+        ----------
+        release, first : int
+        v, estimate : array (n_streams, n)
+        x : int64 array (n_streams, n)
+            Their inputs.
+        memory : int
+            So many inputs are kept for the next steps, older ones deleted.
+        receiver : bytes
+            The receiver's state behind these steps.
+        last : bool
+            The stream is over: the steps only flush it, their inputs are declared zeros, and none are kept.
+        """
+        position, count = first + v.shape[1], v.shape[1]
+        with self._publication():
+            if count > 0:
+                self._testimony = self._records.push(self._testimony, release, first, v, estimate)
+            self._records.remember(release, position, x, 0 if last else memory)
+            self._records.progress(release, position, 0 if last else count, closed=last, receiver=receiver)
+
+    def enter_batch(
+        self,
+        configuration: Mapping[str, Any],
+        guarantee: Promise,
+        first: int,
+        privatized: Integers,
+        estimate: Array,
+        *,
+        compose: bool,
+    ) -> int:
+        """Publish a release that is made at once.
+
+        Parameters
+        ----------
+        configuration : mapping
+            Of the mechanism: public, and of what JSON can hold.
+        guarantee : Guarantee
+        first : int
+            The step of the first input.
+        privatized : int64 array (n_streams, n + lag)
+        estimate : array (n_streams, n)
+            n is the number of steps whose inputs are published.
+        compose : bool
+            Publish steps that an earlier release of the store published: the guarantees then compose.
+
+        Returns
+        -------
+        int
+            The id of the release.
+
+        Raises
+        ------
+        ReleaseError
+            For steps of an earlier release without `compose`.
+        """
+        n_streams, count = estimate.shape
+        first = check_steps(first, *privatized.shape)
+        earlier = self.overlapping(first, count)
+        if earlier and not compose:
+            raise ReleaseError(
+                f"steps {first} to {first + count - 1} are in {_named(earlier)} of the store {self.path} already: to "
+                "publish them again costs privacy again. Take new data, or say compose=True and state the sum"
+            )
+        with self._publication():
+            release = self._records.begin("batch", configuration, guarantee, n_streams, first, b"")
+            self._testimony = self._records.push(self._testimony, release, first, privatized, estimate)
+            self._records.progress(release, first + privatized.shape[1], count, closed=True, receiver=b"")
+        return release
+
+    def empty_log(self) -> None:
+        """Fold SQLite's log into the database: what was deleted is gone from the log too."""
+        with self._undivided():
+            database.checkpoint(self._connection)
+
+    @contextlib.contextmanager
+    def _publication(self) -> Iterator[None]:
+        """A transaction, then the witness: in this order a crash between them loses nothing."""
+        with self._undivided():
+            with self._records.transaction():
+                yield
+            self._witness.write(self._testimony)
+
+    def _announce(self) -> None:
+        """The guarantee of the last release, beside the witness."""
+        for entry in self._records.releases()[-1:]:
+            for name, text in (("guarantee.txt", f"{entry.guarantee}\n"), ("guarantee.json", entry.guarantee_json)):
+                private.replace_file(self.published / name, text)
+
+    @contextlib.contextmanager
+    def _undivided(self) -> Iterator[None]:
+        """What is not done to its end leaves the store closed."""
+        self.check_usable()
+        self._usable = False
+        try:
+            yield
+        except BaseException as error:
+            self.abandon()
+            if isinstance(error, (sqlite3.Error, OSError)):
+                raise ReleaseError(
+                    f"the store {self.path} could not be written ({error}), and the call returned nothing: put that "
+                    "right and open it again, which tells how far it came"
+                ) from None
+            raise
+        self._usable = True
+
+
+def check_steps(first: Any, n_streams: int, n_steps: int) -> int:
+    """The number of the first of some steps, as many as fit behind it and into one push."""
+    if n_streams * n_steps > MAX_SAMPLES:
+        raise ValueError(
+            f"at most {MAX_SAMPLES:,} samples can be published at once, got {n_streams} × {n_steps}: cut them in chunks"
+        )
+    return _validate.integer("first", first, 0, MAX_STEP - n_steps)
+
+
+def _named(entries: list[Earlier]) -> str:
+    text = ", ".join(f"{entry.id} ({entry.kind}, from step {entry.first})" for entry in entries[:3])
+    more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
+    return f"release{'s' * (len(entries) > 1)} {text}{more}"
+
+
+def _ensure(file: Path, witness: Witness) -> None:
+    """The database is there, or is made where nothing was before; it is private."""
+    log = file.with_name(f"{NAME}-wal")
+    if not os.path.lexists(file):
+        if os.path.lexists(log) or witness.read() is not None:
+            raise ReleaseError(
+                f"{file} is missing, while {log if os.path.lexists(log) else witness.path} is there: nobody can tell "
+                "what was published. Put it back, or begin in other folders, with data that were never published"
+            )
+        database.create(file)
+    for path in (file, log):
+        if os.path.lexists(path):
+            private.check(path)
