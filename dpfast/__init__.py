@@ -1,5 +1,7 @@
 """Publish filtered event streams under differential privacy, and know what accuracy it costs."""
 
+from dpfast.audit.result import Audit
+from dpfast.audit.run import audit
 from dpfast.design.feedback import decision_feedback, ideal_feedback
 from dpfast.design.joint import JointProgram, JointVariables, optimal_program
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
@@ -22,11 +24,13 @@ from dpfast.mechanism import Mechanism, Paths
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
 from dpfast.montecarlo import Comparison, Result, Study, monte_carlo
 from dpfast.privacy import Privacy
+from dpfast.release.inputs import Inputs
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ARMA",
+    "Audit",
     "Comparison",
     "ConvergenceWarning",
     "DataError",
@@ -34,6 +38,7 @@ __all__ = [
     "Filter",
     "Filtered",
     "IndependentLevels",
+    "Inputs",
     "JointProgram",
     "JointVariables",
     "MarkovChain",
@@ -49,6 +54,7 @@ __all__ = [
     "Study",
     "ToleranceWarning",
     "UnstableFilterError",
+    "audit",
     "decision_feedback",
     "feedback_program",
     "ideal_feedback",

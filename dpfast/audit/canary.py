@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,7 +19,7 @@ from dpfast.release.noise import Noise
 
 _MOST_EVENTS = 16
 _SPACINGS = 8  # beyond the smallest, that are tried
-_SHARE = 0.99  # of the energy of a change, in the steps that are looked at
+_SHARE = 0.95  # of the energy of a change, in the steps that are looked at
 _SAMPLES = 2**18  # that are drawn at a time
 
 
@@ -87,7 +88,9 @@ class Canary:
         noise.ready(n_runs * self.size)
         fresh = noise.take(n_runs * self.size).reshape(n_runs * streams, -1)
         v = plan.privatize(x[:, :memory], x[:, memory:], fresh).reshape(n_runs, *self.change.shape)
-        return np.einsum("rst,st->r", (v - self.expected).astype(np.float64), self.change.astype(np.float64))
+        return np.asarray(
+            np.einsum("rst,st->r", (v - self.expected).astype(np.float64), self.change.astype(np.float64))
+        )
 
 
 def statistics(
@@ -105,7 +108,7 @@ def statistics(
     advance : hears of the runs that are done.
     """
     size = sum(x.size for x in canaries)
-    scale = plan.sigma.std * np.sqrt(sum(x.squared_change for x in canaries))
+    scale = plan.sigma.std * math.sqrt(sum(x.squared_change for x in canaries))
     at_once = max(1, _SAMPLES // (size + sum(x.x[0].size for x in canaries)))
     result = np.zeros(n_runs)
     for first in range(0, n_runs, at_once):
@@ -135,9 +138,12 @@ def _pattern(taps: Integers, privacy: Privacy) -> Integers:
 def _largest_change(inputs: Inputs, privacy: Privacy, sign: int) -> tuple[float, float]:
     """Values without and with an event that are farthest apart as integers; they may lie beyond the range."""
     size, unit = Fraction(str(privacy.max_change)), Fraction(inputs.unit)
-    # from just below to just above thresholds of the rounding: one unit more than the change has
-    step = (Fraction(inputs.low) // unit + Fraction(1, 2) + size // unit) * unit
-    smallest = [Fraction(inputs.low), -(-step // 1) - size, step - size]
+    smallest = [Fraction(inputs.low)]
+    if inputs.multiples:
+        size = size // unit * unit
+    else:  # from below to above thresholds of the rounding: one unit more than the change has, with integers or without
+        step = (smallest[0] / unit + Fraction(1, 2) + size // unit) * unit
+        smallest += [math.ceil(step) - size, step - size]
     pairs = [(float(x), float(x + size)) for x in smallest]
     best = max(pairs, key=lambda pair: float(np.ptp(_with_floats(inputs, 1).integers(np.array([pair]))[0])))
     return best if sign > 0 else best[::-1]
@@ -147,7 +153,9 @@ def _with_floats(inputs: Inputs, n_streams: int | None = None) -> Inputs:
     """The same, for values that no array of integers holds."""
     missing = inputs.low if inputs.missing is None else inputs.missing
     streams = inputs.n_streams if n_streams is None else n_streams
-    return replace(inputs, missing=missing, n_streams=streams, streams_per_person=min(inputs.streams_per_person, streams))
+    return replace(
+        inputs, missing=missing, n_streams=streams, streams_per_person=min(inputs.streams_per_person, streams)
+    )
 
 
 def _array(values: Array) -> NDArray[Any]:

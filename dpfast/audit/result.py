@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dpfast.report import Table
 
 _WIDTH = 110
-COLUMNS = ("target", "attack", "runs", "with", "without", "ε at least", "could show", "ε claimed", "verdict")
+COLUMNS = ("target", "attack", "runs", "hits", "false alarms", "ε at least", "could show", "ε claimed", "verdict")
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,12 @@ class Audit:
     def sentences(self) -> tuple[str, ...]:
         """What it means."""
         said = [_broken(x, self.confidence) for x in self.findings if x.claim is None]
-        for x in self.findings:
-            if x.violated:
-                said.append(
-                    f"The claim ε = {x.claim:.6g} is VIOLATED: {x.attack} shows that ε is at least {x.epsilon:.4g} at "
-                    f"δ = {self.delta:g}, with confidence {self.confidence:g}. Do not publish with this version."
-                )
+        said += [
+            f"The claim ε = {x.claim:.6g} is VIOLATED: {x.attack}: ε is at least {x.epsilon:.4g} at δ = {self.delta:g}, "
+            f"with confidence {self.confidence:g}. Do not publish with this version."
+            for x in self.findings
+            if x.violated
+        ]
         if not self.violated:
             said.append(
                 "Nothing that was tried contradicts what a release claims. An audit finds faults; it proves nothing: "
@@ -125,8 +125,8 @@ def _broken(x: Finding, confidence: float) -> str:
     if x.delta is None:
         return f"{x.target}: {x.attack} did not tell two inputs apart here; {x.target} claims nothing even so."
     return (
-        f"{x.target} claims nothing, and keeps nothing: in {x.hits / x.runs:.4%} of the runs one published number could "
-        f"not have come from the other input, whatever the noise. No (ε, δ) with δ below {_down(x.delta)} holds "
+        f"{x.target} claims nothing, and keeps nothing: in {x.hits:,} of {x.runs:,} runs one published number "
+        f"could not have come from the other input, whatever the noise. No (ε, δ) with δ below {_down(x.delta)} holds "
         f"(confidence {confidence:g}). It is for studies: publish by a release."
     )
 

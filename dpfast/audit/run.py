@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -21,8 +22,8 @@ from dpfast.release.exact import ExactMechanism
 from dpfast.release.inputs import Inputs
 from dpfast.release.noise import Noise
 
-_FEWEST, _MOST = 1000, 600_000
-_WORK = 12_000_000  # numbers that an attack draws, where the number of runs is not given
+_FEWEST, _MOST = 1000, 1_200_000
+_WORK = 24_000_000  # numbers that an attack draws, where the number of runs is not given
 _TAPS = 250  # take as long as drawing
 _GRID_RUNS = 20_000
 _BEFORE = 8  # steps of the stream before the event, in a simulation
@@ -58,7 +59,7 @@ def audit(
         What is declared of the data; with an ExactMechanism its own.
     n_runs : int, optional
         Runs of every attack on a release with the events, and as many without; at least 1000. By default as many as
-        take a few seconds, at most 600,000.
+        take a few seconds, at most 1,200,000.
     confidence : float
         That no bound is above the truth, all together: a sound mechanism is found violated with a probability of at
         most 1 - confidence.
@@ -135,7 +136,7 @@ class _Stage(NamedTuple):
     miss: float  # probability that the bound of one attack fails
 
     def on_simulation(self) -> Finding:
-        """The grid attack: is the stream without the events impossible?"""
+        """The grid attack: the stream without the events is impossible, or it is not."""
         mechanism, canary = self.plan.mechanism, Canary.of(self.plan, self.rng)
         memory = self.plan.memory
         step = _loudest(canary)
@@ -148,7 +149,7 @@ class _Stage(NamedTuple):
         false_alarms = int(np.count_nonzero(~seen[0][0]))  # never, as a true input is possible
         broken = hits > 0 and false_alarms == 0
         delta = float(clopper_pearson(hits, _GRID_RUNS, self.miss).low) if broken else None
-        bound = float("inf") if delta and delta > mechanism.privacy.delta else 0.0
+        bound = math.inf if delta and delta > mechanism.privacy.delta else 0.0
         return Finding("simulate", "floating-point grid, one value", _GRID_RUNS, hits, false_alarms, bound, delta=delta)
 
     def on_value(self) -> Finding:
@@ -163,26 +164,22 @@ class _Stage(NamedTuple):
             v = self.plan.privatize(before, now, noise.take(_GRID_RUNS)[:, None]).ravel().astype(np.float64)
             seen = [possible(v, float(r), self.plan.sigma.std).astype(np.float64) for r in responses]
             values.append(seen[1] - seen[0])
-        return self._finding("floating-point grid, one value", values, [self.plan], None)
+        return self._finding("floating-point grid, one value", values, 1, None)
 
     def on_release(self, attack: _Canaries, advance: Callable[[int], object]) -> Finding:
         """Canaries."""
         values = [
-            statistics(
-                self.plan, attack.canaries, attack.runs, present=present, apart=attack.apart, advance=advance
-            )
+            statistics(self.plan, attack.canaries, attack.runs, present=present, apart=attack.apart, advance=advance)
             for present in (False, True)
         ]
-        mu = np.sqrt(sum(x.squared_change for x in attack.canaries)) / self.plan.sigma.std
-        could = reachable_epsilon(float(mu), attack.runs, self.plan.mechanism.privacy.delta, self.miss)
-        return self._finding(attack.name, values, [self.plan] * len(attack.canaries), could)
+        mu = math.sqrt(sum(x.squared_change for x in attack.canaries)) / self.plan.sigma.std
+        could = reachable_epsilon(mu, attack.runs, self.plan.mechanism.privacy.delta, self.miss)
+        return self._finding(attack.name, values, len(attack.canaries), could)
 
-    def _finding(
-        self, name: str, values: Sequence[Array], plans: Sequence[ExactMechanism], reachable: float | None
-    ) -> Finding:
+    def _finding(self, name: str, values: Sequence[Array], n_releases: int, reachable: float | None) -> Finding:
         delta = self.plan.mechanism.privacy.delta
-        found = judge(*values, delta, self.miss)
-        claim = epsilon([x.shift for x in plans], delta)
+        found = judge(values[0], values[1], delta, self.miss)
+        claim = epsilon([self.plan.shift] * n_releases, delta)
         counts = found.trials, found.hits, found.false_alarms
         return Finding("release", name, *counts, found.epsilon, reachable, claim)
 
