@@ -280,7 +280,10 @@ def _add_range(command: argparse.ArgumentParser, *, needed: bool) -> None:
 
 def _words(text: str) -> list[str]:
     """Words between commas, in quotes where they hold some."""
-    return next(csv.reader([text], strict=True), [])
+    try:
+        return next(csv.reader([text], strict=True), [])
+    except csv.Error as error:
+        raise argparse.ArgumentTypeError(f"must be words between commas, got {text!r}: {error}") from None
 
 
 def _fraction(text: str) -> Fraction:

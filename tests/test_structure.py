@@ -22,9 +22,9 @@ LAYERS = [
     {"cli", "__main__"},
     {"specs"},
     {"example", "evaluate", "families", "audit"},
+    {"release"},
     {"files", "show"},
     {"report"},
-    {"release"},
     {"montecarlo", "design"},
     {"mechanism"},
     {"receivers"},
@@ -42,7 +42,7 @@ LAYERS = [
 LOGS = ["counts", "events", "timestamps", "columns"]
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}
 KERNEL_IMPORTS = {"numpy", "numba", "llvmlite", "dpfast"} | set(sys.stdlib_module_names)
-HEAVY = {"cvxpy", "matplotlib", "pandas", "scipy.optimize", "scipy.signal", "tqdm"}
+HEAVY = {"cvxpy", "matplotlib", "pandas", "pyarrow", "scipy.optimize", "scipy.signal", "tqdm"}
 
 
 def part(module):
@@ -130,7 +130,7 @@ def test_cvxpy_is_imported_inside_functions_of_the_designs():
     assert all(module.startswith("dpfast.design.") and inside for module, inside in places("cvxpy"))
 
 
-@pytest.mark.parametrize("package", ["matplotlib", "pandas", "tqdm"])
+@pytest.mark.parametrize("package", ["matplotlib", "pandas", "pyarrow", "tqdm"])
 def test_optional_packages_are_imported_inside_functions(package):
     assert all(inside for _, inside in places(package))
 

@@ -100,7 +100,7 @@ class Audit:
         """What it means."""
         said = [_broken(x, self.confidence) for x in self.findings if x.claim is None]
         said += [
-            f"The claim ε = {x.claim:.6g} is VIOLATED: {x.attack}: ε is at least {x.epsilon:.4g} at δ = {self.delta:g}, "
+            f"The claim ε = {x.claim:.6g} is VIOLATED: {x.attack}: ε ≥ {x.epsilon:.4g} at δ = {self.delta:g}, "
             f"with confidence {self.confidence:g}. Do not publish with this version."
             for x in self.findings
             if x.violated

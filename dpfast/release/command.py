@@ -16,7 +16,7 @@ import numpy as np
 
 from dpfast import _validate
 from dpfast.counts import Span, count_events, declared_groups
-from dpfast.errors import ReleaseError
+from dpfast.errors import DataError, ReleaseError
 from dpfast.files import load
 from dpfast.mechanism import Mechanism
 from dpfast.release.batch import release
@@ -109,7 +109,7 @@ def run(request: Request, *, source: Source | None = None, clock: Clock | None =
     plan = exact(mechanism, inputs, tolerance=request.tolerance)
     layout = Layout(span, groups, plan.standard_error)
     if request.follow:
-        return _follow(request, mechanism, inputs, layout, source or _standard_input(), clock or SystemClock())
+        return _follow(request, mechanism, inputs, layout, source or _StandardInput(), clock or SystemClock())
     return _release(request, plan, layout, folder)
 
 
@@ -199,7 +199,11 @@ def _release(request: Request, plan: ExactMechanism, layout: Layout, folder: Fol
         )
     estimate = result.estimate
     folder.add(name, layout.parquet(estimate) if request.format == "parquet" else HEADER + layout.csv(0, estimate))
-    (file,) = folder.write()
+    try:
+        (file,) = folder.write()
+    except DataError as error:
+        there = f"what was released is in the store {_store(request)}, and dpfast.release.store.Store.read gives it"
+        raise DataError(f"{error}; {there}") from None
     return _written(result.guarantee, file, request)
 
 
@@ -220,9 +224,11 @@ def _step(span: Span) -> int:
 # --- events as they come --------------------------------------------------------------------------
 
 
-def _standard_input() -> Source:
-    """Standard input without a buffer, whose lock a thread would hold when the process ends."""
-    return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
+class _StandardInput:
+    """Without the buffer of `sys.stdin`, whose lock a thread would hold when the process ends."""
+
+    def read(self, size: int, /) -> bytes:
+        return os.read(sys.stdin.fileno(), size)
 
 
 def _follow(
