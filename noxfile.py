@@ -61,6 +61,13 @@ def statistics(session: nox.Session) -> None:
 
 
 @nox.session
+def crash(session: nox.Session) -> None:
+    """Streams that are killed at 200 random times, ten times as many as among the tests."""
+    session.install("-e", ".[test]")
+    session.run("pytest", "tests/release", "-m", "crash", *session.posargs)
+
+
+@nox.session
 @nox.parametrize("processor", list(OLDER))
 def portability(session: nox.Session, processor: str) -> None:
     """Tests of the kernels and of what runs them, compiled for older processors; the same bits, or those of nojit."""

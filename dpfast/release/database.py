@@ -10,6 +10,7 @@ import uuid
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from dpfast.errors import ReleaseError
 from dpfast.release import private
@@ -37,7 +38,26 @@ CREATE TABLE inputs (
 
 
 class Connection(sqlite3.Connection):
-    """A connection that a forked child never closes: SQLite would fold the log of the parent's store under its feet."""
+    """A connection that really closes, whatever still refers to its cursors, such as the traceback of an interruption.
+
+    A forked child never closes it: SQLite would fold the log of the parent's store under its feet.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._cursors: weakref.WeakSet[sqlite3.Cursor] = weakref.WeakSet()
+
+    def execute(self, *args: Any) -> sqlite3.Cursor:
+        """By a cursor that is known."""
+        cursor = self.cursor()
+        self._cursors.add(cursor)
+        return cursor.execute(*args)
+
+    def close(self) -> None:
+        """Unfinished statements would keep the file, and its lock."""
+        while self._cursors:
+            self._cursors.pop().close()
+        super().close()
 
 
 _OPEN: weakref.WeakSet[Connection] = weakref.WeakSet()
@@ -62,7 +82,7 @@ def create(file: Path) -> None:
     new = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
     private.make_file(new)
     try:
-        with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as connection:
+        with contextlib.closing(sqlite3.connect(new, isolation_level=None, factory=Connection)) as connection:
             connection.executescript(f"BEGIN; {_SCHEMA}")
             meta = (FORMAT, str(uuid.uuid4()), place(new)[0], str(file))
             connection.execute("INSERT INTO meta VALUES (?, ?, ?, ?)", meta)
@@ -92,7 +112,8 @@ def connect(file: Path) -> Connection:
             connection.execute("SELECT count(*) FROM meta").fetchone()  # before anything writes into a foreign file
             for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
                 connection.execute(f"PRAGMA {pragma}")
-            connection.executescript("BEGIN EXCLUSIVE; COMMIT")
+            for statement in ("BEGIN EXCLUSIVE", "COMMIT"):
+                connection.execute(statement)
             if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise damaged(file)
     except BaseException:

@@ -19,7 +19,7 @@ from dpfast.release import database
 from dpfast.release.witness import Testimony
 
 Integers = NDArray[np.int64]
-_COLUMNS = "kind, configuration, guarantee, guarantee_json, streams, first"
+_ENTERED = "kind", "configuration", "guarantee", "guarantee_json", "streams", "first"
 
 
 class Promise(Protocol):
@@ -107,14 +107,11 @@ class Records:
 
     def releases(self) -> list[Earlier]:
         """All releases, in the order in which they began."""
-        rows = self._rows(
-            f"SELECT id, {_COLUMNS}, count, closed FROM releases JOIN progress ON release = id ORDER BY id"
-        )
+        columns = "id", *_ENTERED, "count", "closed"
+        rows = self._rows(f"SELECT {', '.join(columns)} FROM releases JOIN progress ON release = id ORDER BY id")
         try:
-            return [
-                Earlier(id, kind, json.loads(configuration), *rest, bool(closed))
-                for id, kind, configuration, *rest, closed in rows
-            ]
+            entries = [dict(zip(columns, row, strict=True)) for row in rows]
+            return [Earlier(**{**x, "configuration": json.loads(x["configuration"])}) for x in entries]
         except (TypeError, ValueError):
             raise database.damaged(self._file) from None
 
@@ -181,7 +178,8 @@ class Records:
         """Enter a release without pushes; its id."""
         content = json.dumps(configuration, sort_keys=True, allow_nan=False)
         row = kind, content, str(guarantee), guarantee.to_json(), streams, first
-        cursor = self._connection.execute(f"INSERT INTO releases ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", row)
+        query = f"INSERT INTO releases ({', '.join(_ENTERED)}) VALUES (?, ?, ?, ?, ?, ?)"
+        cursor = self._connection.execute(query, row)
         release = int(cursor.lastrowid or 0)
         self._connection.execute("INSERT INTO progress VALUES (?, ?, 0, 0, ?)", (release, first, receiver))
         return release

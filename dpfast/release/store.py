@@ -92,26 +92,20 @@ class Store:
         return f"Store({str(self.path)!r}, {self._testimony.position} pushes, {'open' if self._usable else 'closed'})"
 
     def close(self) -> None:
-        """Empty the log and let the file go; nothing in a forked child, which has no part in it, nor a second time."""
-        if not self.owned:
-            return
-        usable, self._usable = self._usable, False
-        try:
-            if usable:
-                database.checkpoint(self._connection)
-        except sqlite3.Error as error:
+        """Let the file go, without a log; nothing in a forked child, which has no part in it, nor a second time."""
+        log = _log(self._file)
+        if self.abandon() and os.path.lexists(log):
             raise ReleaseError(
-                f"the log of the store {self.path} holds inputs, and could not be emptied ({error}): put that right, "
-                "then open and close the store"
-            ) from None
-        finally:
-            self._connection.close()
+                f"{log} holds inputs, and could not be folded into the store: is the disk full? Put that right, then "
+                "open and close the store"
+            )
 
-    def abandon(self) -> None:
-        """Let the file go as it is, so that it can be opened again."""
+    def abandon(self) -> bool:
+        """Let the file go as it is, so that it can be opened again; False where that was done before."""
+        usable, self._usable = self._usable and self.owned, False
         if self.owned:
-            self._usable = False
-            self._connection.close()
+            self._connection.close()  # SQLite folds its log into the database, where it can, and removes it
+        return usable
 
     # --- opening ----------------------------------------------------------------------------------
 
@@ -358,9 +352,13 @@ def _named(entries: list[Earlier]) -> str:
     return f"release{'s' * (len(entries) > 1)} {text}{more}"
 
 
+def _log(file: Path) -> Path:
+    return file.with_name(f"{file.name}-wal")
+
+
 def _ensure(file: Path, witness: Witness) -> None:
     """The database is there, or is made where nothing was before; it is private."""
-    log = file.with_name(f"{NAME}-wal")
+    log = _log(file)
     if not os.path.lexists(file):
         if os.path.lexists(log) or witness.read() is not None:
             raise ReleaseError(
