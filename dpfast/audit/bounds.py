@@ -135,7 +135,7 @@ def reachable_epsilon(mu: float, runs: int, delta: float, miss: float) -> float:
     Examples
     --------
     >>> found = reachable_epsilon(0.2367, 10**6, 1e-6, 0.01)  # of a mechanism with an epsilon of 1
-    >>> 0.7 < found < 1
+    >>> 0.5 < found < 1
     True
     """
     trials = runs - runs // 2

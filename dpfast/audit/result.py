@@ -29,7 +29,7 @@ class Finding:
     epsilon : float
         ε is at least this, at the claimed δ and the audit's confidence.
     reachable : float or None
-        What so many runs of a mechanism that is just as private as claimed would show, at expected counts.
+        What so many runs would show at expected counts, with Gaussian noise of the stated size.
     claim : float or None
         ε as claimed; None where nothing is.
     delta : float or None
@@ -108,8 +108,8 @@ class Audit:
         if not self.violated:
             said.append(
                 "Nothing that was tried contradicts what a release claims. An audit finds faults; it proves nothing: "
-                "bounds below the claim are what few runs can show, and the column “could show” is what they would "
-                "show at expected counts of a mechanism that is no more private than claimed."
+                "bounds below the claim are what few runs can show: the column “could show” is what they show on "
+                "average where the noise is as stated."
             )
         return tuple(said)
 

@@ -1,11 +1,13 @@
 import functools
 import importlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import dpfast as dp
 from dpfast.release import rounding
+from dpfast.release.accountant import smallest_sigma
 from dpfast.release.exact import ExactMechanism, exact
 from dpfast.release.inputs import Inputs
 from dpfast.release.noise import Noise
@@ -18,9 +20,13 @@ RUNS = 20_000
 ALONE, PUSHES, RELEASES = "canary, all steps", "opposite canaries, two pushes", "opposite canaries, two releases"
 
 
-def attacked(privacy=PRIVACY, inputs=COUNTS, target=TARGET, n_runs=RUNS):
+def attacked(privacy=PRIVACY, inputs=COUNTS, target=TARGET):
+    return violated(dp.zero_forcing(target, privacy), inputs)
+
+
+def violated(mechanism, inputs=None):
     """What is VIOLATED, at a false-alarm rate below 1e-9 an audit."""
-    result = dp.audit(dp.zero_forcing(target, privacy), inputs, n_runs=n_runs, confidence=1 - 1e-9, seed=5)
+    result = dp.audit(mechanism, inputs, n_runs=RUNS, confidence=1 - 1e-9, seed=5)
     assert result.violated == any(x.violated for x in result.findings)
     return {x.attack for x in result.findings if x.violated}
 
@@ -133,8 +139,13 @@ def test_autocorrelations_with_their_sign_are_found(monkeypatch):
         return int(max_events * r[0] + 2 * sum((max_events - k) * int(r[k]) for k in lags))
 
     monkeypatch.setattr(rounding, "squared_sensitivity", signed)
-    privacy, alternating = dp.Privacy(1, 1e-2, max_events=2), dp.Filter([1], [1, 0.95])
-    assert attacked(privacy, target=alternating) == {ALONE, PUSHES, RELEASES}
+    privacy, taps = dp.Privacy(1, 1e-2, max_events=2), np.array([90, -80, 72, -64, 58, -52])
+    sigma = smallest_sigma(privacy.noise_multiplier, signed(taps, 2, 1))
+    plan = replace(exact(dp.input_perturbation(dp.Filter([1]), privacy), COUNTS), taps=taps, sigma=sigma)
+    assert violated(plan) == {ALONE, PUSHES, RELEASES}
+    monkeypatch.undo()
+    honest = smallest_sigma(privacy.noise_multiplier, rounding.squared_sensitivity(taps, 2, 1))
+    assert violated(replace(plan, sigma=honest)) == set()
 
 
 def test_inputs_that_count_twice_are_found(monkeypatch):
