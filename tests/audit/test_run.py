@@ -13,7 +13,7 @@ from dpfast.release.inputs import Inputs
 from dpfast.release.noise import Noise
 
 # δ that few runs can see; with 1e-6 it takes hundreds of thousands
-PRIVACY = dp.Privacy(1, 1e-2)
+PRIVACY = dp.Privacy(1, 5e-2)
 TARGET = dp.Filter([1], [1, -0.7])
 COUNTS = dp.Inputs(0, 20)
 RUNS = 20_000
@@ -33,9 +33,9 @@ def violated(mechanism, inputs=None):
 
 PEOPLE = [
     (PRIVACY, COUNTS),
-    (dp.Privacy(1, 1e-2, max_change=1e6), COUNTS),
+    (dp.Privacy(1, 5e-2, max_change=1e6), COUNTS),
     (PRIVACY, dp.Inputs(0, 20, n_streams=4, streams_per_person=3)),
-    (dp.Privacy(1, 1e-2, max_events=2), dp.Inputs(0, 20, unit=0.5, centre=3.5)),
+    (dp.Privacy(1, 5e-2, max_events=2), dp.Inputs(0, 20, unit=0.5, centre=3.5)),
     (dp.Privacy(4, 1e-6, max_change=1.5), dp.Inputs(-1, 20, unit=0.5, multiples=False, missing=0)),
 ]
 
@@ -50,7 +50,7 @@ def test_a_sound_release_shows_much_of_its_epsilon():
     result = dp.audit(dp.zero_forcing(TARGET, PRIVACY), COUNTS, n_runs=60_000, seed=1)
     for x in result.findings[2:]:
         assert 0.5 * x.claim < x.epsilon < x.claim
-        assert x.epsilon == pytest.approx(x.reachable, abs=0.25)
+        assert x.epsilon == pytest.approx(x.reachable, abs=0.35)  # seven sigma
 
 
 def with_noise(monkeypatch, kind):
@@ -116,7 +116,7 @@ def test_noise_that_is_handed_out_twice_is_found(monkeypatch):
 def test_a_range_that_is_not_kept_is_found(monkeypatch):
     monkeypatch.setattr(Inputs, "_scaled", lambda self, x: x.astype(np.int64))
     monkeypatch.setattr(importlib.import_module("dpfast.release.inputs").np, "clip", lambda x, low, high: x)
-    assert attacked(dp.Privacy(1, 1e-2, max_change=1e6), COUNTS, dp.Filter([1])) == {ALONE, PUSHES, RELEASES}
+    assert attacked(dp.Privacy(1, 5e-2, max_change=1e6), COUNTS, dp.Filter([1])) == {ALONE, PUSHES, RELEASES}
 
 
 def test_streams_of_a_person_that_are_not_counted_are_found(monkeypatch):
@@ -139,7 +139,7 @@ def test_autocorrelations_with_their_sign_are_found(monkeypatch):
         return int(max_events * r[0] + 2 * sum((max_events - k) * int(r[k]) for k in lags))
 
     monkeypatch.setattr(rounding, "squared_sensitivity", signed)
-    privacy, taps = dp.Privacy(1, 1e-2, max_events=2), np.array([90, -80, 72, -64, 58, -52])
+    privacy, taps = dp.Privacy(1, 5e-2, max_events=2), np.array([90, -80, 72, -64, 58, -52])
     sigma = smallest_sigma(privacy.noise_multiplier, signed(taps, 2, 1))
     plan = replace(exact(dp.input_perturbation(dp.Filter([1]), privacy), COUNTS), taps=taps, sigma=sigma)
     assert violated(plan) == {ALONE, PUSHES, RELEASES}
