@@ -23,7 +23,7 @@ from dpfast.release.inputs import Inputs
 from dpfast.release.noise import Noise
 
 _FEWEST, _MOST = 1000, 1_200_000
-_WORK = 24_000_000  # numbers that an attack draws, where the number of runs is not given
+_WORK = 14_000_000  # numbers that an attack draws, where the number of runs is not given
 _TAPS = 250  # take as long as drawing
 _GRID_RUNS = 20_000
 _BEFORE = 8  # steps of the stream before the event, in a simulation
