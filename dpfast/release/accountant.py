@@ -168,7 +168,7 @@ def gdp_mu(shifts: Sequence[Shift]) -> float:
 
 
 def zcdp_rho(shifts: Sequence[Shift]) -> Fraction:
-    """ρ of zero-concentrated DP, Σ Δ²/2σ² exactly (Canonne, Kamath and Steinke 2020, Theorem 14).
+    """ρ of zero-concentrated DP, Σ Δ²/2σ² exactly (Canonne, Kamath and Steinke 2020).
 
     Examples
     --------
