@@ -9,6 +9,7 @@ class Script:
     def __init__(self, start, arrivals, interrupt=None):
         self._now, self._arrivals, self._interrupt = start, sorted(arrivals, key=lambda x: x[0]), interrupt
         self._changed, self._lines, self._idle, self._over = threading.Condition(), [], False, False
+        self._reader = None
         with self._changed:
             self._deliver(start)
 
@@ -18,14 +19,13 @@ class Script:
         self._changed.notify_all()
 
     def read(self, size):
+        self._reader = threading.current_thread()
         with self._changed:
             self._idle = True
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._lines or self._over)
             self._idle = False
-            content = self._lines.pop(0) if self._lines else b""
-            self._over = self._over or not content
-            return content
+            return self._lines.pop(0) if self._lines else b""
 
     def end(self):
         with self._changed:
@@ -40,7 +40,12 @@ class Script:
             raise KeyboardInterrupt
         with self._changed:
             self._deliver(moment)
-            # until the reader has done with all of it, and asks for more
-            done = self._changed.wait_for(lambda: self._over or (self._idle and not self._lines), timeout=0.5)
-            self._over = self._over or not done
+            while not self._settled():
+                self._changed.wait(0.005)
         self._now = moment
+
+    def _settled(self):
+        """Whether the reader has done with all that came, and asks for more or has ended."""
+        if self._reader is None:
+            return False
+        return not self._reader.is_alive() or (self._idle and not self._lines)

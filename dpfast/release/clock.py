@@ -67,7 +67,7 @@ class Tally:
     def close(self, bin: int) -> Integers:
         """End a bin and those before it; its counts (groups, 1)."""
         with self._lock:
-            self._next = bin + 1
+            self._next = max(self._next, bin + 1)
             counts = self._counts.pop(bin, np.zeros(self._n_groups, np.int64))
         return counts[:, np.newaxis]
 

@@ -24,6 +24,7 @@ from dpfast.release.clock import Clock, Feed, SystemClock
 from dpfast.release.exact import ExactMechanism, exact
 from dpfast.release.inputs import Inputs
 from dpfast.release.lines import Lines, Source
+from dpfast.release.private import replace_file
 from dpfast.release.publication import HEADER, Journal, Layout
 from dpfast.release.stream import Stream, open_stream
 from dpfast.report import Folder
@@ -106,6 +107,8 @@ def run(request: Request, *, source: Source | None = None, clock: Clock | None =
     )
     folder = Folder(request.out)
     mechanism = load(request.mechanism)
+    if request.follow and mechanism.lag is None:
+        raise ValueError("mechanism must have a lag with --follow, got a smoother, which needs the whole signal")
     plan = exact(mechanism, inputs, tolerance=request.tolerance)
     layout = Layout(span, groups, plan.standard_error)
     if request.follow:
@@ -146,22 +149,19 @@ def _declared(request: Request, facts: dict[str, Any]) -> Iterator[None]:
     With other periods two releases of the same data would have other steps, and would pass for releases of different
     data; with other groups a stream would go on as another.
     """
-    path, text = Path(request.out, DECLARED), json.dumps(facts, indent=2) + "\n"
+    path, text, store = Path(request.out, DECLARED), json.dumps(facts, indent=2) + "\n", _store(request)
     path.parent.mkdir(parents=True, exist_ok=True)
     known = path.exists()
     if known and path.read_text(encoding="utf-8") != text:
-        raise ReleaseError(
-            f"what is declared must be as in {path}, written with the first release: else choose new folders"
-        )
-    if not known and any(_store(request).glob("*")):
-        raise ReleaseError(
-            f"{path} is missing, while there is a store {_store(request)}: give the folder that it always had"
-        )
-    path.write_text(text, encoding="utf-8")
+        raise ReleaseError(f"what is declared must be as in {path}, of the first release, or in new folders")
+    if not known and any(store.glob("*")):
+        raise ReleaseError(f"{path} is missing, while there is a store {store}: give the folder that it always had")
+    if not known:
+        replace_file(path, text)
     try:
         yield
-    except ReleaseError:
-        if not known and not any(_store(request).glob("*")):
+    except BaseException:
+        if not known and not any(store.glob("*")):
             path.unlink()
         raise
 
@@ -202,8 +202,8 @@ def _release(request: Request, plan: ExactMechanism, layout: Layout, folder: Fol
     try:
         (file,) = folder.write()
     except DataError as error:
-        there = f"what was released is in the store {_store(request)}, and dpfast.release.store.Store.read gives it"
-        raise DataError(f"{error}; {there}") from None
+        kept = f"what was released is in the store {_store(request)}, and dpfast.release.store.Store.read gives it"
+        raise DataError(f"{error}; {kept}") from None
     return _written(result.guarantee, file, request)
 
 
@@ -240,8 +240,14 @@ def _follow(
     start = str(np.datetime64(span.start, "us"))
     facts = {"bins": "clock", **_timeline(span), "start": start, "groups": list(layout.groups)}
     with _declared(request, facts):
-        settings = {"published": request.out, "tolerance": request.tolerance, "adopt": request.adopt}
-        stream = open_stream(mechanism, _store(request), inputs, **settings)
+        stream = open_stream(
+            mechanism,
+            _store(request),
+            inputs,
+            published=request.out,
+            tolerance=request.tolerance,
+            adopt=request.adopt,
+        )
     with stream, Journal(path, layout) as journal:
         print(stream.guarantee, flush=True)
         _catch_up(stream, journal, mechanism.lag or 0)

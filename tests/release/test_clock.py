@@ -1,3 +1,4 @@
+import threading
 import time
 
 import numpy as np
@@ -103,6 +104,7 @@ def test_the_end_of_the_source_does_not_end_the_feed():
 
 class Broken(Script):
     def read(self, size):
+        self._reader = threading.current_thread()
         raise OSError("the pipe broke")
 
 
@@ -154,6 +156,16 @@ def test_a_tally_stays_at_the_largest():
     for _ in range(2000):
         tally.add(Event(3, 0, 2**53))
     assert tally.close(3).tolist() == [[2**53]]
+
+
+def test_a_bin_that_is_over_stays_so():
+    tally = Tally(2, 1)
+    for bin in (0, 1, 2):
+        tally.add(Event(bin, 1, 1))
+    assert [tally.close(bin).tolist() for bin in (1, 2)] == [[[0], [1]]] * 2
+    for bin in (0, 1, 2):
+        tally.add(Event(bin, 1, 1))
+        assert tally.close(bin).tolist() == [[0], [0]]
 
 
 def test_interrupts_pass():

@@ -14,8 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dpfast.release.store import Store
-from dpfast.release.stream import Stream
 from hypothesis import given
 from hypothesis import strategies as st
 from scripts import Script
@@ -27,6 +25,8 @@ from dpfast.errors import DataError, ReleaseError
 from dpfast.release import command
 from dpfast.release.inputs import Inputs
 from dpfast.release.publication import HEADER, Layout
+from dpfast.release.store import Store
+from dpfast.release.stream import Stream
 
 LOG = "when,place,many\n" + "".join(
     f"2020-01-0{d}T{h:02}:{m:02},{'abc'[(h + m) % 3]},{1 + m % 2}\n"
@@ -42,7 +42,8 @@ def saved(tmp_path_factory):
     """A mechanism of lag 2, saved."""
     path = tmp_path_factory.mktemp("saved") / "mechanism.json"
     model = dp.ARMA([1], [1, -0.5], mean=2.0)
-    dp.save(dp.lmmse(dp.Filter(np.ones(3) / 3), dp.Privacy(1, 1e-6), model, lag=2), path)
+    target = dp.Filter(np.ones(3) / 3)
+    dp.save(dp.lmmse(target, dp.Privacy(1, 1e-6), model, lag=2, prefilter=dp.Filter([1, 0.5])), path)
     return str(path)
 
 
@@ -457,6 +458,17 @@ def test_a_smoother_runs_on_files_alone(live, tmp_path):
     dp.save(dp.lmmse(dp.Filter([1.0]), dp.Privacy(1, 1e-6), dp.ARMA([1], [1, -0.5])), path)
     with pytest.raises(ValueError, match="smoother"):
         followed(dataclasses.replace(live, mechanism=str(path)), Script(at(15), []))
+    assert not Path(live.out).exists()
+
+
+def test_a_refusal_before_there_is_a_store_leaves_no_file(live, monkeypatch):
+    def refuse(*_, **__):
+        raise ReleaseError("not here")
+
+    monkeypatch.setattr(command, "open_stream", refuse)
+    with pytest.raises(ReleaseError, match="not here"):
+        followed(live, Script(at(15), []))
+    assert list(Path(live.out).iterdir()) == []
 
 
 def test_the_program_follows_standard_input(saved, tmp_path):

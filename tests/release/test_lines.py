@@ -1,5 +1,6 @@
 import csv
 import itertools
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -42,6 +43,10 @@ def test_a_line_that_never_ends_takes_no_memory_and_spoils_no_other():
         b"z" * 65_536 + b"\n" + b"x" * 70_000,
     ]
     assert [line for block in blocks(Pieces(pieces)) for line in block] == [b"first", b"next", b"z" * 65_536]
+    tracemalloc.start()
+    assert [line for block in blocks(Pieces(itertools.repeat(bytes(60_000), 200))) for line in block] == []
+    assert tracemalloc.get_traced_memory()[1] < 10**6
+    tracemalloc.stop()
 
 
 def test_lines_become_events():
