@@ -8,6 +8,7 @@ import os
 import sqlite3
 import uuid
 import weakref
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,19 +21,20 @@ _SCHEMA = """
 CREATE TABLE meta (format INTEGER NOT NULL, id TEXT NOT NULL, inode TEXT NOT NULL, path TEXT NOT NULL);
 CREATE TABLE releases (
     id INTEGER PRIMARY KEY, kind TEXT NOT NULL, configuration TEXT NOT NULL, guarantee TEXT NOT NULL,
-    guarantee_json TEXT NOT NULL, streams INTEGER NOT NULL, first INTEGER NOT NULL
+    guarantee_json TEXT NOT NULL, streams INTEGER NOT NULL, first INTEGER NOT NULL, seal INTEGER NOT NULL
 );
 CREATE TABLE progress (
     release INTEGER PRIMARY KEY, position INTEGER NOT NULL, count INTEGER NOT NULL, closed INTEGER NOT NULL,
-    receiver BLOB NOT NULL
+    receiver BLOB NOT NULL, seal INTEGER NOT NULL
 );
 CREATE TABLE pushes (
     id INTEGER PRIMARY KEY, release INTEGER NOT NULL, first INTEGER NOT NULL, count INTEGER NOT NULL,
-    privatized BLOB NOT NULL, estimate BLOB NOT NULL, chain BLOB NOT NULL
+    privatized BLOB NOT NULL, estimate BLOB NOT NULL, chain BLOB NOT NULL, seal INTEGER NOT NULL
 );
 CREATE INDEX pushes_by_step ON pushes (release, first);
 CREATE TABLE inputs (
-    release INTEGER NOT NULL, step INTEGER NOT NULL, x BLOB NOT NULL, PRIMARY KEY (release, step)
+    release INTEGER NOT NULL, step INTEGER NOT NULL, x BLOB NOT NULL, seal INTEGER NOT NULL,
+    PRIMARY KEY (release, step)
 ) WITHOUT ROWID;
 """
 
@@ -114,7 +116,7 @@ def connect(file: Path) -> Connection:
                 connection.execute(f"PRAGMA {pragma}")
             for statement in ("BEGIN EXCLUSIVE", "COMMIT"):
                 connection.execute(statement)
-            if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
                 raise damaged(file)
     except BaseException:
         connection.close()
@@ -124,19 +126,20 @@ def connect(file: Path) -> Connection:
 
 @contextlib.contextmanager
 def refusing_damage(file: Path) -> Iterator[None]:
-    """Errors of SQLite while a store is opened, as refusals."""
+    """Errors of SQLite while a store is read, as refusals."""
     try:
         yield
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # none where Python finds the error
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise ReleaseError(
                 f"the store {file.parent} is in use, by another process or by an object of this one: "
                 "one at a time may publish from it. End the other one (a stream: suspend it) and open it again"
             ) from None
-        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_ERROR:  # such as: no such table
+        if code == sqlite3.SQLITE_ERROR:  # such as: no such table
             raise damaged(file) from None
         raise ReleaseError(f"cannot open the store {file.parent}: {error}") from None
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         raise damaged(file) from None
 
 
@@ -146,6 +149,11 @@ def damaged(file: Path) -> ReleaseError:
         f"{file} is damaged, or no store of dpfast: nothing may be published from it. Only a copy that is as new as "
         "its witness can take its place; without one begin a new store, with data that were never published"
     )
+
+
+def sealed(*row: Any) -> tuple[Any, ...]:
+    """A row and its CRC, which tells damage. That of an input goes with its row, and nothing of it stays."""
+    return *row, zlib.crc32(b"\0".join(x if isinstance(x, bytes) else repr(x).encode() for x in row))
 
 
 def checkpoint(connection: Connection) -> None:

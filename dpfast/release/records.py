@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from dpfast._validate import Array
 from dpfast.release import database
-from dpfast.release.witness import Testimony
+from dpfast.release.witness import Attestation
 
 Integers = NDArray[np.int64]
-_ENTERED = "kind", "configuration", "guarantee", "guarantee_json", "streams", "first"
+_RELEASE = "id, kind, configuration, guarantee, guarantee_json, streams, first"
+_PROGRESS = "release, position, count, closed, receiver"
 
 
 class Promise(Protocol):
@@ -84,17 +85,26 @@ class Records:
 
     def __init__(self, file: Path, connection: database.Connection) -> None:
         self._file, self._connection = file, connection
-        self.store_id, self.version, inode, path = self._row("SELECT id, format, inode, path FROM meta")
+        self.store_id, self.version, inode, path = self._one(self._rows("SELECT id, format, inode, path FROM meta"))
         self.place = inode, path
 
     def _rows(self, query: str, *values: Any) -> list[Any]:
-        return self._connection.execute(query, values).fetchall()
+        with database.refusing_damage(self._file):
+            return self._connection.execute(query, values).fetchall()
 
-    def _row(self, query: str, *values: Any) -> Any:
-        rows = self._rows(query, *values)
+    def _one(self, rows: list[Any]) -> Any:
         if len(rows) != 1:
             raise database.damaged(self._file)
         return rows[0]
+
+    def _sealed(self, query: str, *values: Any) -> list[Any]:
+        """Rows without their seals, which are whole."""
+        return [self._unsealed(row) for row in self._rows(query, *values)]
+
+    def _unsealed(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        if database.sealed(*row[:-1]) != row:
+            raise database.damaged(self._file)
+        return row[:-1]
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -107,22 +117,26 @@ class Records:
 
     def releases(self) -> list[Earlier]:
         """All releases, in the order in which they began."""
-        columns = "id", *_ENTERED, "count", "closed"
-        rows = self._rows(f"SELECT {', '.join(columns)} FROM releases JOIN progress ON release = id ORDER BY id")
-        try:
-            entries = [dict(zip(columns, row, strict=True)) for row in rows]
-            return [Earlier(**{**x, "configuration": json.loads(x["configuration"])}) for x in entries]
-        except (TypeError, ValueError):
-            raise database.damaged(self._file) from None
+        return [self._release(row) for row in self._sealed(f"SELECT {_RELEASE}, seal FROM releases ORDER BY id")]
+
+    def _release(self, row: tuple[Any, ...]) -> Earlier:
+        id, kind, configuration, guarantee, guarantee_json, streams, first = row
+        _, _, count, closed, _ = self._progress(id)
+        stated = guarantee, guarantee_json
+        return Earlier(id, kind, json.loads(configuration), *stated, streams, first, count, bool(closed))
+
+    def _progress(self, release: int) -> Any:
+        """Release, position, count, closed, receiver."""
+        return self._one(self._sealed(f"SELECT {_PROGRESS}, seal FROM progress WHERE release = ?", release))
 
     def memory(self, release: int) -> Memory:
         """With what a stream goes on."""
-        position, receiver = self._row("SELECT position, receiver FROM progress WHERE release = ?", release)
-        rows = self._rows("SELECT step, x FROM inputs WHERE release = ? ORDER BY step", release)
+        _, position, _, _, receiver = self._progress(release)
+        rows = self._sealed("SELECT release, step, x, seal FROM inputs WHERE release = ? ORDER BY step", release)
         steps, streams = list(range(position - len(rows), position)), self._streams(release)
-        if [step for step, _ in rows] != steps or any(len(x) != 8 * streams for _, x in rows):
+        if [step for _, step, _ in rows] != steps or any(len(x) != 8 * streams for *_, x in rows):
             raise database.damaged(self._file)
-        x = np.frombuffer(b"".join(x for _, x in rows), "<i8").reshape(len(rows), streams).T
+        x = np.frombuffer(b"".join(x for *_, x in rows), "<i8").reshape(len(rows), streams).T
         return Memory(position, x.astype(np.int64), receiver)
 
     def read(self, release: int, first: int, count: int) -> tuple[Integers, Array]:
@@ -142,25 +156,23 @@ class Records:
         return v.astype(np.int64), estimate.astype(np.float64)
 
     def _streams(self, release: int) -> int:
-        return int(self._row("SELECT streams FROM releases WHERE id = ?", release)[0])
+        return int(self._one(self._rows("SELECT streams FROM releases WHERE id = ?", release))[0])
 
-    def chain(self) -> Iterator[Testimony]:
+    def chain(self) -> Iterator[Attestation]:
         """What a witness says of the store before the first push, and behind each; a damaged one is refused."""
-        last = Testimony(self.store_id, 0, 0, hashlib.sha256(self.store_id.encode()).hexdigest())
+        last = Attestation(self.store_id, 0, 0, hashlib.sha256(self.store_id.encode()).hexdigest())
         yield last
         releases = {entry.id: entry for entry in self.releases()}
         ends = {id: entry.first for id, entry in releases.items()}
-        rows = self._connection.execute(
-            "SELECT id, release, first, count, privatized, length(estimate), chain FROM pushes ORDER BY id"
-        )
-        for id, release, first, count, v, estimates, chain in rows:
+        rows = self._connection.execute("SELECT * FROM pushes ORDER BY id")
+        for id, release, first, count, v, estimate, chain in map(self._unsealed, rows):
             entry = releases.get(release)
             if entry is None or first != ends[release]:
                 raise database.damaged(self._file)
             columns = count if entry.kind == "live" else entry.count  # a batch is cut to its inputs
             sizes = 8 * entry.streams * count, 8 * entry.streams * columns
             last = _link(last, release, first, count, v)
-            if (len(v), estimates) != sizes or (id, chain) != (last.position, bytes.fromhex(last.sha256)):
+            if (len(v), len(estimate)) != sizes or (id, chain) != (last.position, bytes.fromhex(last.sha256)):
                 raise database.damaged(self._file)
             ends[release] = first + count
             yield last
@@ -177,38 +189,36 @@ class Records:
     ) -> int:
         """Enter a release without pushes; its id."""
         content = json.dumps(configuration, sort_keys=True, allow_nan=False)
-        row = kind, content, str(guarantee), guarantee.to_json(), streams, first
-        query = f"INSERT INTO releases ({', '.join(_ENTERED)}) VALUES (?, ?, ?, ?, ?, ?)"
-        cursor = self._connection.execute(query, row)
-        release = int(cursor.lastrowid or 0)
-        self._connection.execute("INSERT INTO progress VALUES (?, ?, 0, 0, ?)", (release, first, receiver))
+        release = len(self._rows("SELECT id FROM releases")) + 1
+        row = release, kind, content, str(guarantee), guarantee.to_json(), streams, first
+        self._insert("releases", *row)
+        self._insert("progress", release, first, 0, 0, receiver)
         return release
 
-    def push(self, last: Testimony, release: int, first: int, v: Integers, estimate: Array) -> Testimony:
+    def _insert(self, table: str, *row: Any) -> None:
+        values = database.sealed(*row)
+        self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(values))})", values)
+
+    def push(self, last: Attestation, release: int, first: int, v: Integers, estimate: Array) -> Attestation:
         """Enter what is published behind the last push."""
         content, count = v.astype("<i8").tobytes(), v.shape[1]
         now = _link(last, release, first, count, content)
         estimates, chain = estimate.astype("<f8").tobytes(), bytes.fromhex(now.sha256)
-        row = now.position, release, first, count, content, estimates, chain
-        self._connection.execute("INSERT INTO pushes VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        self._insert("pushes", now.position, release, first, count, content, estimates, chain)
         return now
 
     def remember(self, release: int, position: int, x: Integers, memory: int) -> None:
         """Keep, of all inputs up to a position, the last ones; x are those just before it."""
         oldest, n = position - memory, x.shape[1]
-        steps = range(max(position - n, oldest), position)
-        rows = ((release, step, x[:, step - position].astype("<i8").tobytes()) for step in steps)
-        self._connection.executemany("INSERT INTO inputs VALUES (?, ?, ?)", rows)
+        for step in range(max(position - n, oldest), position):
+            self._insert("inputs", release, step, x[:, step - position].astype("<i8").tobytes())
         self._connection.execute("DELETE FROM inputs WHERE release = ? AND step < ?", (release, oldest))
 
     def progress(self, release: int, position: int, count: int, *, closed: bool, receiver: bytes) -> None:
-        """Enter how far a release has come: the next step, how many inputs are new, the receiver's state."""
-        self._connection.execute(
-            "UPDATE progress SET position = ?, count = count + ?, closed = ?, receiver = ? WHERE release = ?",
-            (position, count, closed, receiver, release),
-        )
+        """Enter how far a release has come: the next step, the steps with inputs, the receiver's state."""
+        self._insert("progress", release, position, count, int(closed), receiver)
 
 
-def _link(last: Testimony, release: int, first: int, count: int, v: bytes) -> Testimony:
+def _link(last: Attestation, release: int, first: int, count: int, v: bytes) -> Attestation:
     digest = hashlib.sha256(bytes.fromhex(last.sha256) + struct.pack("<qqq", release, first, count) + v)
-    return Testimony(last.store, last.position + 1, last.steps + count, digest.hexdigest())
+    return Attestation(last.store, last.position + 1, last.steps + count, digest.hexdigest())

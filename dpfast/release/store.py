@@ -15,7 +15,7 @@ from dpfast._validate import Array
 from dpfast.errors import ReleaseError
 from dpfast.release import database, private
 from dpfast.release.records import Earlier, Integers, Memory, Promise, Records
-from dpfast.release.witness import Testimony, Witness
+from dpfast.release.witness import Attestation, Witness
 
 NAME = "store.sqlite"
 __all__ = ["Earlier", "Store"]
@@ -42,7 +42,7 @@ class Store:
         self._file, self._connection, self._witness = file, connection, witness
         self._records = Records(file, connection)
         self._process, self._usable = os.getpid(), True
-        self._testimony: Testimony
+        self._attestation: Attestation
 
     @classmethod
     def open(
@@ -89,7 +89,7 @@ class Store:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Store({str(self.path)!r}, {self._testimony.position} pushes, {'open' if self._usable else 'closed'})"
+        return f"Store({str(self.path)!r}, {self._attestation.position} pushes, {'open' if self._usable else 'closed'})"
 
     def close(self) -> None:
         """Let the file go, without a log; nothing in a forked child, which has no part in it, nor a second time."""
@@ -115,24 +115,21 @@ class Store:
                 f"the store {self.path} must have format {database.FORMAT}, got {self._records.version!r}: use the "
                 "version of dpfast that wrote it"
             )
-        self._check_place(adopt)
-        self._check_pushes(self._witness.read())
-        database.checkpoint(self._connection)
-
-    def _check_place(self, adopt: bool) -> None:
         here = database.place(self._file)
-        if self._records.place == here:
-            return
-        if not adopt:
+        moved = self._records.place != here
+        if moved and not adopt:
             raise ReleaseError(
                 f"the store {self.path} was copied or moved: it was at {self._records.place[1]}, or in another file "
                 "there. If two copies went on, they would publish the same steps twice with different noise. Use the "
                 "original; only if that is gone for good, go on here with adopt=True"
             )
-        with self._records.transaction():
-            self._records.move(here)
+        self._check_pushes(self._witness.read())
+        if moved:
+            with self._records.transaction():
+                self._records.move(here)
+        database.checkpoint(self._connection)
 
-    def _check_pushes(self, seen: Testimony | None) -> None:
+    def _check_pushes(self, seen: Attestation | None) -> None:
         """Follow the whole chain, and hold it against the witness, which a crash may have left behind."""
         if seen is not None and seen.store != self._records.store_id:
             raise ReleaseError(
@@ -140,10 +137,10 @@ class Store:
                 f"{self._records.store_id}): give the published folder that this one always had"
             )
         agrees = seen is None
-        for testimony in self._records.chain():
-            self._testimony = testimony
-            agrees = agrees or testimony == seen
-        n = self._testimony.position
+        for attestation in self._records.chain():
+            self._attestation = attestation
+            agrees = agrees or attestation == seen
+        n = self._attestation.position
         if seen is None and n > 0:
             raise ReleaseError(
                 f"the witness {self._witness.path} is missing, and the store {self.path} has {n} pushes: give the "
@@ -160,9 +157,10 @@ class Store:
                 f"the store {self.path} and its witness {self._witness.path} disagree about what was published: one of "
                 "them was changed, or two copies went on. Put back the store that published"
             )
-        if seen != self._testimony:
-            self._witness.write(self._testimony)
-        self._announce()
+        if seen != self._attestation:
+            self._witness.write(self._attestation)
+        for entry in self._records.releases()[-1:]:
+            self._state(entry.guarantee, entry.guarantee_json)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -214,7 +212,7 @@ class Store:
                 f"the store {self.path} has {_named(others)} already, and a stream would publish the same steps again: "
                 "give it a store of its own, with data that were never published"
             )
-        with self._publication():
+        with self._publication(guarantee):
             return self._records.begin("live", configuration, guarantee, n_streams, 0, receiver)
 
     def append(
@@ -244,12 +242,12 @@ class Store:
         last : bool
             The stream is over: the steps only flush it, their inputs are declared zeros, and none are kept.
         """
-        position, count = first + v.shape[1], v.shape[1]
+        position = first + v.shape[1]
         with self._publication():
-            if count > 0:
-                self._testimony = self._records.push(self._testimony, release, first, v, estimate)
+            if position > first:
+                self._attestation = self._records.push(self._attestation, release, first, v, estimate)
             self._records.remember(release, position, x, 0 if last else memory)
-            self._records.progress(release, position, 0 if last else count, closed=last, receiver=receiver)
+            self._records.progress(release, position, first if last else position, closed=last, receiver=receiver)
 
     def enter_batch(
         self,
@@ -294,9 +292,9 @@ class Store:
                 f"steps {first} to {first + count - 1} are in {_named(earlier)} of the store {self.path} already: to "
                 "publish them again costs privacy again. Take new data, or say compose=True and state the sum"
             )
-        with self._publication():
+        with self._publication(guarantee):
             release = self._records.begin("batch", configuration, guarantee, n_streams, first, b"")
-            self._testimony = self._records.push(self._testimony, release, first, privatized, estimate)
+            self._attestation = self._records.push(self._attestation, release, first, privatized, estimate)
             self._records.progress(release, first + privatized.shape[1], count, closed=True, receiver=b"")
         return release
 
@@ -306,18 +304,19 @@ class Store:
             database.checkpoint(self._connection)
 
     @contextlib.contextmanager
-    def _publication(self) -> Iterator[None]:
-        """A transaction, then the witness: in this order a crash between them loses nothing."""
+    def _publication(self, guarantee: Promise | None = None) -> Iterator[None]:
+        """A transaction, then the guarantee of a new release and the witness: a crash between them loses nothing."""
         with self._undivided():
             with self._records.transaction():
                 yield
-            self._witness.write(self._testimony)
+            if guarantee is not None:
+                self._state(str(guarantee), guarantee.to_json())
+            self._witness.write(self._attestation)
 
-    def _announce(self) -> None:
-        """The guarantee of the last release, beside the witness."""
-        for entry in self._records.releases()[-1:]:
-            for name, text in (("guarantee.txt", f"{entry.guarantee}\n"), ("guarantee.json", entry.guarantee_json)):
-                private.replace_file(self.published / name, text)
+    def _state(self, guarantee: str, guarantee_json: str) -> None:
+        """Publish what is promised."""
+        for name, text in (("guarantee.txt", f"{guarantee}\n"), ("guarantee.json", guarantee_json)):
+            private.replace_file(self.published / name, text)
 
     @contextlib.contextmanager
     def _undivided(self) -> Iterator[None]:

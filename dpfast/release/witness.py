@@ -13,7 +13,7 @@ FORMAT = 1
 _KINDS = {"format": int, "store": str, "position": int, "steps": int, "sha256": str}
 
 
-class Testimony(NamedTuple):
+class Attestation(NamedTuple):
     """What a witness says of a store.
 
     Attributes
@@ -46,7 +46,7 @@ class Witness:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "witness.json"
 
-    def read(self) -> Testimony | None:
+    def read(self) -> Attestation | None:
         """What it says; None where there is no file."""
         try:
             content = json.loads(self.path.read_bytes())
@@ -61,12 +61,12 @@ class Witness:
                 f"the witness {self.path} is damaged, or no file of this format. Put a copy of it back that is as new "
                 "as what was published last; without one nobody can tell whether the store is complete: begin anew"
             )
-        return Testimony(*(content[name] for name in Testimony._fields))
+        return Attestation(*(content[name] for name in Attestation._fields))
 
-    def write(self, testimony: Testimony) -> None:
+    def write(self, attestation: Attestation) -> None:
         """Replace what it says. The rename is not synced: a loss of power may leave it behind, as a crash may."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(self.path, json.dumps({"format": FORMAT, **testimony._asdict()}, indent=2) + "\n")
+        replace_file(self.path, json.dumps({"format": FORMAT, **attestation._asdict()}, indent=2) + "\n")
 
 
 def _sound(content: dict[str, object]) -> bool:

@@ -1,4 +1,4 @@
-"""A small mechanism with integer taps, noise that is noted down, and a receiver with state; and what must hold of them."""
+"""A small mechanism with integer taps, noise that is noted down, a receiver with state; and what must hold of them."""
 
 import hashlib
 import json
@@ -163,7 +163,7 @@ class Publisher:
             self.publish(stream.close())
 
     def check(self, total=None):
-        """That nothing was lost, published twice or contradicted; of the first `total` steps the inputs are no zeros."""
+        """That nothing was lost, published twice or contradicted; behind `total` steps the inputs are zeros."""
         with self.open() as stream:
             position = stream.position
             _, v, estimate, _ = stream.read(0, position)

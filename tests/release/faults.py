@@ -6,8 +6,9 @@ import random
 import signal
 from pathlib import Path
 
-from dpfast.release import database, records, store, witness
 from release import fakes
+
+from dpfast.release import database, records, store, witness
 
 TOTAL = 15
 # Each call of these is two points, before it and behind it. Statements of SQLite one by one, COMMIT among them.
@@ -99,16 +100,16 @@ def publishing_before_the_commit(set_attribute):
 
 
 def no_witness(set_attribute):
-    set_attribute(witness.Witness, "write", lambda self, testimony: None)
+    set_attribute(witness.Witness, "write", lambda self, attestation: None)
 
 
 def witness_before_the_commit(set_attribute):
     push = records.Records.push
 
     def mutant(self, *args):
-        testimony = push(self, *args)
-        witness.Witness(self._file.parent / "published").write(testimony)
-        return testimony
+        attestation = push(self, *args)
+        witness.Witness(self._file.parent / "published").write(attestation)
+        return attestation
 
     set_attribute(records.Records, "push", mutant)
 
@@ -151,11 +152,11 @@ def inputs_not_in_the_transaction(set_attribute):
     set_attribute(records.Records, "remember", lambda self, *args: late.append((self, args)))
     write = witness.Witness.write
 
-    def mutant(self, testimony):
+    def mutant(self, attestation):
         while late:
             rows, args = late.pop()
             remember(rows, *args)
-        write(self, testimony)
+        write(self, attestation)
 
     set_attribute(witness.Witness, "write", mutant)
 

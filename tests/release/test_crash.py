@@ -12,9 +12,9 @@ import warnings
 from pathlib import Path
 
 import pytest
+from release import fakes, faults
 
 from dpfast.errors import ReleaseError
-from release import fakes, faults
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forks of this one")
 
