@@ -1,5 +1,7 @@
 """Publish filtered event streams under differential privacy, and know what accuracy it costs."""
 
+from dpfast.audit.result import Audit
+from dpfast.audit.run import audit
 from dpfast.design.feedback import decision_feedback, ideal_feedback
 from dpfast.design.joint import JointProgram, JointVariables, optimal_program
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
@@ -32,6 +34,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ARMA",
+    "Audit",
     "Comparison",
     "ConvergenceWarning",
     "DataError",
@@ -60,6 +63,7 @@ __all__ = [
     "Study",
     "ToleranceWarning",
     "UnstableFilterError",
+    "audit",
     "decision_feedback",
     "exact",
     "feedback_program",

@@ -85,6 +85,21 @@ def _release(options: argparse.Namespace) -> str:
     return command.run(command.Request(**{x.name: getattr(options, x.name) for x in fields(command.Request)}))
 
 
+def _audit(options: argparse.Namespace) -> str:
+    from dpfast.audit import command
+    from dpfast.report import Folder
+
+    folder = None if options.out is None else Folder(options.out)
+    request = command.Request(**{x.name: getattr(options, x.name) for x in fields(command.Request)})
+    result = command.run(request, progress=sys.stderr.isatty())
+    options.status = int(result.violated)
+    if folder is None:
+        return str(result)
+    folder.add("audit.txt", f"{result}\n")
+    folder.add("audit.csv", result.table.csv())
+    return _finished(str(result), folder)
+
+
 def _finished(text: str, folder: Any) -> str:
     return f"{text}\n\nWritten: " + ", ".join(str(path) for path in folder.write())
 
@@ -104,6 +119,7 @@ def parser() -> argparse.ArgumentParser:
     main_parser = argparse.ArgumentParser(
         prog="dpfast", description="Filtered event streams under differential privacy: what accuracy do they cost?"
     )
+    main_parser.set_defaults(status=0)  # of the process; a command may say 1
     main_parser.add_argument("--version", action="version", version=f"dpfast {__version__}")
     commands = main_parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -158,6 +174,22 @@ def parser() -> argparse.ArgumentParser:
     )
     release.set_defaults(run=_release)
     _add_release(release)
+
+    audit = commands.add_parser(
+        "audit",
+        help="attack a mechanism, simulated and released: does the guarantee hold?",
+        description="Attacks what is published, as someone would who knows the code and nearly all of the data, and "
+        "compares what that shows with what is claimed. Without a mechanism it attacks counts behind no filter. No "
+        "data are needed. Exit status 1 where a claim is violated.",
+    )
+    audit.set_defaults(run=_audit)
+    audit.add_argument("--mechanism", metavar="FILE", help="mechanism.json, of dpfast design (counts behind no filter)")
+    _add_range(audit, needed=False)
+    of_audit = audit.add_argument_group("how hard to look")
+    of_audit.add_argument("--runs", type=int, metavar="N", help="of each attack on a release (a few seconds' worth)")
+    of_audit.add_argument("--confidence", type=float, default=0.99, help="of all bounds together (%(default)s)")
+    of_audit.add_argument("--seed", type=_at_least(0), default=0, help="of the signals, not of the noise (%(default)s)")
+    of_audit.add_argument("--out", metavar="DIR", help="folder for audit.txt and audit.csv (none)")
 
     show = commands.add_parser("show", help="a saved mechanism: what it is, where it came from, what it guarantees")
     show.set_defaults(run=_show)
@@ -216,17 +248,7 @@ def _add_release(release: argparse.ArgumentParser) -> None:
     of_bins.add_argument("--by", metavar="COLUMN", help="column that tells groups apart")
     of_bins.add_argument("--groups", type=_words, metavar="A,B,C", help="groups to publish, with --by")
     of_bins.add_argument("--count", metavar="COLUMN", help="column with counts, where rows are not single events")
-    of_range = release.add_argument_group("what is declared of a count")
-    of_range.add_argument("--high", type=_fraction, required=True, metavar="N", help="counts above count as N")
-    of_range.add_argument(
-        "--low", type=_fraction, default="0", metavar="N", help="counts below count as N (%(default)s)"
-    )
-    of_range.add_argument("--unit", type=_fraction, default="1", metavar="N", help="of the noise (%(default)s)")
-    of_range.add_argument("--centre", type=_fraction, default="0", metavar="N", help="the expected count (%(default)s)")
-    of_range.add_argument(
-        "--streams-per-person", type=_at_least(1), default=1, metavar="N", help="groups of one person (%(default)s)"
-    )
-    of_range.add_argument("--tolerance", type=float, default=1e-3, help="excess of the MSE for integers (%(default)s)")
+    _add_range(release, needed=True)
     of_files = release.add_argument_group("files")
     of_files.add_argument("--out", required=True, metavar="DIR", help="folder of what is public")
     of_files.add_argument("--store", metavar="DIR", help="private folder that remembers what was published (OUT-private)")
@@ -240,6 +262,20 @@ def _add_release(release: argparse.ArgumentParser) -> None:
     of_stream.add_argument(
         "--grace", metavar="TIME", help="for events on their way at the end of a bin, such as 10s (none)"
     )
+
+
+def _add_range(command: argparse.ArgumentParser, *, needed: bool) -> None:
+    of_range = command.add_argument_group("what is declared of a count")
+    of_range.add_argument("--high", type=_fraction, required=needed, metavar="N", help="counts above count as N")
+    of_range.add_argument(
+        "--low", type=_fraction, default="0", metavar="N", help="counts below count as N (%(default)s)"
+    )
+    of_range.add_argument("--unit", type=_fraction, default="1", metavar="N", help="of the noise (%(default)s)")
+    of_range.add_argument("--centre", type=_fraction, default="0", metavar="N", help="the expected count (%(default)s)")
+    of_range.add_argument(
+        "--streams-per-person", type=_at_least(1), default=1, metavar="N", help="groups of one person (%(default)s)"
+    )
+    of_range.add_argument("--tolerance", type=float, default=1e-3, help="excess of the MSE for integers (%(default)s)")
 
 
 def _words(text: str) -> list[str]:
@@ -265,7 +301,7 @@ def _name_and_word(text: str) -> tuple[str, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 0, or a one-line error and 2."""
+    """Run the command; 0, 1 where an audit found a violation, or a one-line error and 2."""
     options = parser().parse_args(arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a console that has no κ shows a question mark
@@ -286,7 +322,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except MemoryError:
             print("dpfast: error: not enough memory: take a longer period or fewer streams", file=sys.stderr)
             return 2
-    return 0
+    return int(options.status)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ MODULES = {
 LAYERS = [
     {"cli", "__main__"},
     {"specs"},
-    {"example", "evaluate", "families"},
+    {"example", "evaluate", "families", "audit"},
     {"release"},
     {"files", "show"},
     {"report"},

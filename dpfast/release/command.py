@@ -97,14 +97,13 @@ def run(request: Request, *, source: Source | None = None, clock: Clock | None =
     span = Span.declared(request.start, request.end, request.period)
     groups = declared_groups(span, request.by, request.groups)
     _check(request, span)
-    inputs = Inputs(
+    inputs = Inputs.of_counts(
         request.low,
         request.high,
         unit=request.unit,
         centre=request.centre,
         n_streams=len(groups),
         streams_per_person=request.streams_per_person,
-        multiples=(1 / request.unit).denominator == 1 if request.unit else True,  # 0 is refused below
     )
     folder = Folder(request.out)
     mechanism = load(request.mechanism)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,13 @@ class Inputs:
         most = _validate.integer("streams_per_person", self.streams_per_person, 1, self.n_streams)
         object.__setattr__(self, "streams_per_person", most)
         _validate.instance("multiples", self.multiples, bool, "True or False")
+
+    @classmethod
+    def of_counts(cls, low: Rational, high: Rational, *, unit: Rational = 1, **others: Any) -> Self:
+        """Inputs of whole numbers: multiples of the unit where 1 is one."""
+        exact = _rational("unit", unit)
+        multiples = exact == 0 or (1 / exact).denominator == 1  # 0 is refused below
+        return cls(low, high, unit=exact, multiples=multiples, **others)
 
     def _in_units(self, name: str) -> int:
         value = Fraction(getattr(self, name)) / Fraction(self.unit)

@@ -1,0 +1,223 @@
+import functools
+import importlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dpfast as dp
+from dpfast.release import rounding
+from dpfast.release.accountant import smallest_sigma
+from dpfast.release.exact import ExactMechanism, exact
+from dpfast.release.inputs import Inputs
+from dpfast.release.noise import Noise
+
+# δ that few runs can see; with 1e-6 it takes hundreds of thousands
+PRIVACY = dp.Privacy(1, 5e-2)
+TARGET = dp.Filter([1], [1, -0.7])
+COUNTS = dp.Inputs(0, 20)
+RUNS = 20_000
+ALONE, PUSHES, RELEASES = "canary, all steps", "opposite canaries, two pushes", "opposite canaries, two releases"
+
+
+def attacked(privacy=PRIVACY, inputs=COUNTS, target=TARGET):
+    return violated(dp.zero_forcing(target, privacy), inputs)
+
+
+def violated(mechanism, inputs=None):
+    """What is VIOLATED, at a false-alarm rate below 1e-9 an audit."""
+    result = dp.audit(mechanism, inputs, n_runs=RUNS, confidence=1 - 1e-9, seed=5)
+    assert result.violated == any(x.violated for x in result.findings)
+    return {x.attack for x in result.findings if x.violated}
+
+
+PEOPLE = [
+    (PRIVACY, COUNTS),
+    (dp.Privacy(1, 5e-2, max_change=1e6), COUNTS),
+    (PRIVACY, dp.Inputs(0, 20, n_streams=4, streams_per_person=3)),
+    (dp.Privacy(1, 5e-2, max_events=2), dp.Inputs(0, 20, unit=0.5, centre=3.5)),
+    (dp.Privacy(4, 1e-6, max_change=1.5), dp.Inputs(-1, 20, unit=0.5, multiples=False, missing=0)),
+]
+
+
+@pytest.mark.parametrize(("privacy", "inputs"), PEOPLE)
+def test_a_release_keeps_its_claim(privacy, inputs):
+    assert attacked(privacy, inputs) == set()
+
+
+def test_a_sound_release_shows_much_of_its_epsilon():
+    """Not below half, so that twice the privacy loss would be seen; with 60,000 runs 0.8 are expected."""
+    result = dp.audit(dp.zero_forcing(TARGET, PRIVACY), COUNTS, n_runs=60_000, seed=1)
+    for x in result.findings[2:]:
+        assert 0.5 * x.claim < x.epsilon < x.claim
+        assert x.epsilon == pytest.approx(x.reachable, abs=0.35)  # seven sigma
+
+
+def with_noise(monkeypatch, kind):
+    monkeypatch.setattr(importlib.import_module("dpfast.audit.canary"), "Noise", kind)
+
+
+class Halved(Noise):
+    def take(self, n):
+        return super().take(n) // 2
+
+
+class Unsigned(Noise):
+    """A sampler that forgets the sign."""
+
+    def take(self, n):
+        return np.abs(super().take(n))
+
+
+class Seeded(Noise):
+    """Two releases draw the same."""
+
+    def __init__(self, sigma):
+        super().__init__(sigma)
+        self.rng, self.std = np.random.default_rng(1), sigma.std
+
+    def take(self, n):
+        super().take(n)
+        return np.rint(self.rng.normal(size=n) * self.std).astype(np.int64)
+
+
+class Stuck(Noise):
+    """Two pushes get the same samples."""
+
+    kept = None
+
+    def take(self, n):
+        fresh = super().take(n)
+        if self.kept is None or len(self.kept) != n:
+            self.kept = fresh
+        return self.kept
+
+
+def test_too_little_noise_is_found(monkeypatch):
+    with_noise(monkeypatch, Halved)
+    assert attacked() == {ALONE, PUSHES, RELEASES}
+
+
+def test_noise_without_a_sign_is_found(monkeypatch):
+    with_noise(monkeypatch, Unsigned)
+    assert ALONE in attacked(target=dp.Filter([1]))
+
+
+def test_noise_of_two_releases_that_is_the_same_is_found(monkeypatch):
+    with_noise(monkeypatch, Seeded)
+    assert RELEASES in attacked()
+
+
+def test_noise_that_is_handed_out_twice_is_found(monkeypatch):
+    with_noise(monkeypatch, Stuck)
+    assert attacked() == {PUSHES}
+
+
+def test_a_range_that_is_not_kept_is_found(monkeypatch):
+    monkeypatch.setattr(Inputs, "_scaled", lambda self, x: x.astype(np.int64))
+    monkeypatch.setattr(importlib.import_module("dpfast.release.inputs").np, "clip", lambda x, low, high: x)
+    assert attacked(dp.Privacy(1, 5e-2, max_change=1e6), COUNTS, dp.Filter([1])) == {ALONE, PUSHES, RELEASES}
+
+
+def test_streams_of_a_person_that_are_not_counted_are_found(monkeypatch):
+    def forgetful(privacy, inputs, taps, sigma):
+        return honest(privacy, Inputs(inputs.low, inputs.high), taps, sigma)
+
+    honest = rounding.shift_of
+    for module in (rounding, importlib.import_module("dpfast.release.exact")):
+        monkeypatch.setattr(module, "shift_of", forgetful)
+    inputs = dp.Inputs(0, 20, n_streams=3, streams_per_person=3)
+    assert attacked(inputs=inputs) == {ALONE, PUSHES, RELEASES}
+
+
+def test_autocorrelations_with_their_sign_are_found(monkeypatch):
+    """Events of either sign add up where the taps alternate."""
+
+    def signed(taps, max_events, min_separation):
+        r = np.correlate(taps, taps, "full")[len(taps) - 1 :]
+        lags = range(1, min(max_events, len(r)))
+        return int(max_events * r[0] + 2 * sum((max_events - k) * int(r[k]) for k in lags))
+
+    monkeypatch.setattr(rounding, "squared_sensitivity", signed)
+    privacy, taps = dp.Privacy(1, 5e-2, max_events=2), np.array([90, -80, 72, -64, 58, -52])
+    sigma = smallest_sigma(privacy.noise_multiplier, signed(taps, 2, 1))
+    plan = replace(exact(dp.input_perturbation(dp.Filter([1]), privacy), COUNTS), taps=taps, sigma=sigma)
+    assert violated(plan) == {ALONE, PUSHES, RELEASES}
+    monkeypatch.undo()
+    honest = smallest_sigma(privacy.noise_multiplier, rounding.squared_sensitivity(taps, 2, 1))
+    assert violated(replace(plan, sigma=honest)) == set()
+
+
+def test_inputs_that_count_twice_are_found(monkeypatch):
+    def twice(self, history, x, noise):
+        return honest(self, 2 * history, 2 * x, noise)
+
+    honest = ExactMechanism.privatize
+    monkeypatch.setattr(ExactMechanism, "privatize", twice)
+    assert attacked() == {ALONE, PUSHES, RELEASES}
+
+
+def test_the_sign_of_an_input_does_not_matter(monkeypatch):
+    """It is just as private: no false alarm."""
+    honest = ExactMechanism.privatize
+    monkeypatch.setattr(ExactMechanism, "privatize", lambda self, h, x, noise: honest(self, -h, -x, noise))
+    assert attacked() == set()
+
+
+# --- what is printed ------------------------------------------------------------------------------
+
+
+@functools.cache
+def small():
+    return dp.audit(dp.zero_forcing(TARGET, dp.Privacy(1, 1e-6), name="sums"), COUNTS, n_runs=1000)
+
+
+def test_a_simulation_is_broken_and_a_release_is_not():
+    simulated, value, *rest = small().findings
+    assert (simulated.target, simulated.verdict, simulated.violated) == ("simulate", "broken, as expected", False)
+    assert simulated.hits == simulated.runs == 20_000
+    assert simulated.false_alarms == 0
+    assert simulated.delta > 0.999
+    assert value.epsilon == 0
+    assert {x.verdict for x in (value, *rest)} == {"no contradiction"}
+    assert [x.claim == pytest.approx(1) for x in (value, *rest)] == [True, True, False, False]
+
+
+def test_all_of_it_is_printed():
+    text = str(small())
+    assert text.startswith("audit of 'sums': δ = 1e-06, all bounds with confidence 0.99\n")
+    assert "simulate claims nothing, and keeps nothing: in 20,000 of 20,000 runs" in text
+    assert "No (ε, δ) with δ below 0.9996" in text.replace("\n", " ")
+    assert "Nothing that was tried contradicts" in text
+    assert text.count("release   ") == 4
+
+
+def test_an_exact_mechanism_brings_its_inputs():
+    plan = exact(dp.zero_forcing(TARGET, PRIVACY), COUNTS)
+    assert not dp.audit(plan, n_runs=1000).violated
+    with pytest.raises(ValueError, match="inputs must be those of the ExactMechanism"):
+        dp.audit(plan, dp.Inputs(0, 3))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n_runs": 999}, "n_runs must be an integer, at least 1000"),
+        ({"confidence": 1}, "confidence must be a number strictly between 0 and 1"),
+        ({"seed": -1}, "seed must be"),
+    ],
+)
+def test_arguments_are_checked(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        dp.audit(dp.zero_forcing(TARGET, PRIVACY), COUNTS, **wrong)
+
+
+def test_designs_from_private_data_are_refused():
+    mechanism = dp.zero_forcing(TARGET, PRIVACY).with_sources(target="fitted-from-private")
+    with pytest.raises(dp.ReleaseError, match="must not depend on private data"):
+        dp.audit(mechanism, COUNTS)
+
+
+def test_a_bar_is_shown_on_demand(capsys):
+    dp.audit(dp.zero_forcing(TARGET, PRIVACY), COUNTS, n_runs=1000, progress=True)
+    assert "auditing: 100%" in capsys.readouterr().err
