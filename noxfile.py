@@ -17,7 +17,8 @@ def lowest_supported() -> list[str]:
     """The requirements of the package and its command line, each held at its declared lower bound."""
     project = nox.project.load_toml("pyproject.toml")["project"]
     extras = project["optional-dependencies"]
-    declared = [*project["dependencies"], *extras["plot"], *extras["progress"], *extras["pandas"]]
+    optional = [requirement for extra in ("plot", "progress", "pandas", "parquet") for requirement in extras[extra]]
+    declared = [*project["dependencies"], *optional]
     return [requirement.replace(">=", "==") + ".*" for requirement in declared]
 
 

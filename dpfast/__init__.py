@@ -22,6 +22,11 @@ from dpfast.mechanism import Mechanism, Paths
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
 from dpfast.montecarlo import Comparison, Result, Study, monte_carlo
 from dpfast.privacy import Privacy
+from dpfast.release.batch import Release, release
+from dpfast.release.exact import ExactMechanism, exact
+from dpfast.release.guarantee import Guarantee
+from dpfast.release.inputs import Inputs
+from dpfast.release.stream import Published, Stream, open_stream
 
 __version__ = "0.1.0"
 
@@ -31,9 +36,12 @@ __all__ = [
     "ConvergenceWarning",
     "DataError",
     "DesignError",
+    "ExactMechanism",
     "Filter",
     "Filtered",
+    "Guarantee",
     "IndependentLevels",
+    "Inputs",
     "JointProgram",
     "JointVariables",
     "MarkovChain",
@@ -44,12 +52,16 @@ __all__ = [
     "Paths",
     "Privacy",
     "Program",
+    "Published",
+    "Release",
     "ReleaseError",
     "Result",
+    "Stream",
     "Study",
     "ToleranceWarning",
     "UnstableFilterError",
     "decision_feedback",
+    "exact",
     "feedback_program",
     "ideal_feedback",
     "input_perturbation",
@@ -57,9 +69,11 @@ __all__ = [
     "lmmse_program",
     "load",
     "monte_carlo",
+    "open_stream",
     "optimal",
     "optimal_program",
     "output_perturbation",
+    "release",
     "robust",
     "save",
     "zero_forcing",

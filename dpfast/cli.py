@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import io
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import fields
+from fractions import Fraction
 from typing import Any
 
 from dpfast import __version__, _validate, specs
@@ -76,6 +79,12 @@ def _show(options: argparse.Namespace) -> str:
     return describe(load(options.file))
 
 
+def _release(options: argparse.Namespace) -> str:
+    from dpfast.release import command
+
+    return command.run(command.Request(**{x.name: getattr(options, x.name) for x in fields(command.Request)}))
+
+
 def _finished(text: str, folder: Any) -> str:
     return f"{text}\n\nWritten: " + ", ".join(str(path) for path in folder.write())
 
@@ -140,6 +149,16 @@ def parser() -> argparse.ArgumentParser:
     design.set_defaults(run=_design)
     _add_design(design)
 
+    release = commands.add_parser(
+        "release",
+        help="publish a log of events, or events as they come, under an exact guarantee",
+        description="Publishes estimates of filtered counts of events, with exact discrete noise. Span, period, groups "
+        "and range are declared, never read off the events: events outside are left out, bins and groups without "
+        "events are published too. See docs/release-command.md.",
+    )
+    release.set_defaults(run=_release)
+    _add_release(release)
+
     show = commands.add_parser("show", help="a saved mechanism: what it is, where it came from, what it guarantees")
     show.set_defaults(run=_show)
     show.add_argument("file", metavar="FILE", help="mechanism.json, of dpfast design or dpfast.save")
@@ -181,6 +200,61 @@ def _add_design(design: argparse.ArgumentParser) -> None:
     )
     of_result.add_argument("--choose", metavar="NAME", help="family to save (the least error that runs as a stream)")
     of_result.add_argument("--out", metavar="DIR", help="folder for the files (dpfast-design)")
+
+
+def _add_release(release: argparse.ArgumentParser) -> None:
+    release.add_argument("events", metavar="EVENTS", help="CSV file, plain or gzip, with a header; - with --follow")
+    release.add_argument("--mechanism", required=True, metavar="FILE", help="mechanism.json, of dpfast design")
+    of_bins = release.add_argument_group("what is declared of the events")
+    of_bins.add_argument("--time", required=True, metavar="COLUMN", help="column with the time of an event")
+    of_bins.add_argument("--time-format", metavar="FORMAT", help="such as '%%m/%%d/%%Y %%H:%%M'")
+    of_bins.add_argument("--start", required=True, metavar="T", help="such as 2013-01-01, 2013-01-01T00:00Z")
+    of_bins.add_argument(
+        "--end", required=True, metavar="T", help="left out; a whole number of periods after the start"
+    )
+    of_bins.add_argument("--period", required=True, help="length of a bin, such as 5min, 1h, 1d")
+    of_bins.add_argument("--by", metavar="COLUMN", help="column that tells groups apart")
+    of_bins.add_argument("--groups", type=_words, metavar="A,B,C", help="groups to publish, with --by")
+    of_bins.add_argument("--count", metavar="COLUMN", help="column with counts, where rows are not single events")
+    of_range = release.add_argument_group("what is declared of a count")
+    of_range.add_argument("--high", type=_fraction, required=True, metavar="N", help="counts above count as N")
+    of_range.add_argument(
+        "--low", type=_fraction, default="0", metavar="N", help="counts below count as N (%(default)s)"
+    )
+    of_range.add_argument("--unit", type=_fraction, default="1", metavar="N", help="of the noise (%(default)s)")
+    of_range.add_argument("--centre", type=_fraction, default="0", metavar="N", help="the expected count (%(default)s)")
+    of_range.add_argument(
+        "--streams-per-person", type=_at_least(1), default=1, metavar="N", help="groups of one person (%(default)s)"
+    )
+    of_range.add_argument("--tolerance", type=float, default=1e-3, help="excess of the MSE for integers (%(default)s)")
+    of_files = release.add_argument_group("files")
+    of_files.add_argument("--out", required=True, metavar="DIR", help="folder of what is public")
+    of_files.add_argument("--store", metavar="DIR", help="private folder that remembers what was published (OUT-private)")
+    of_files.add_argument("--format", choices=("csv", "parquet"), default="csv", help="of the estimates (%(default)s)")
+    of_files.add_argument("--compose", action="store_true", help="publish steps again, and state the sum")
+    of_files.add_argument("--adopt", action="store_true", help="go on with a copy of a store whose original is gone")
+    of_stream = release.add_argument_group("events as they come")
+    of_stream.add_argument(
+        "--follow", action="store_true", help="from standard input; each bin is published as it ends"
+    )
+    of_stream.add_argument(
+        "--grace", metavar="TIME", help="for events on their way at the end of a bin, such as 10s (none)"
+    )
+
+
+def _words(text: str) -> list[str]:
+    """Words between commas, in quotes where they hold some."""
+    try:
+        return next(csv.reader([text], strict=True), [])
+    except csv.Error as error:
+        raise argparse.ArgumentTypeError(f"must be words between commas, got {text!r}: {error}") from None
+
+
+def _fraction(text: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise argparse.ArgumentTypeError(f"must be a number such as 20, 0.5 or 1/3, got {text!r}") from None
 
 
 def _name_and_word(text: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpfast.errors import DataError, MissingExtraError
-from dpfast.events import EventCounts, parse_period, read_events
+from dpfast.events import EventCounts, read_events
 
 DEPARTURES = Path(__file__).parent.parent / "examples" / "nyc_departures_2013.csv.gz"
 EPOCH = datetime(1970, 1, 1)
@@ -54,40 +54,6 @@ def naive_counts(rows, period):
 
 def to_csv(rows):
     return "t,s\n" + "".join(f"{moment.isoformat()},{name}\n" for moment, name in rows)
-
-
-# --- periods
-
-
-@pytest.mark.parametrize(
-    ("text", "microseconds"),
-    [
-        ("5min", 300 * 10**6),
-        ("1h", 3600 * 10**6),
-        ("30s", 30 * 10**6),
-        ("1d", 86400 * 10**6),
-        ("1w", 7 * 86400 * 10**6),
-        ("1.5h", 5400 * 10**6),
-        ("0.1s", 10**5),
-        ("250ms", 250_000),
-        ("1us", 1),
-        ("0.000001s", 1),
-    ],
-)
-def test_period_is_a_whole_number_of_microseconds(text, microseconds):
-    assert parse_period(text) == np.timedelta64(microseconds, "us")
-
-
-NOT_PERIODS = [
-    *["", "0s", "0.0h", "-1h", "1m", "1M", "1mo", "1y", "1q", "5", "min", "5 min", "1h30min", "nanh", "1e3s"],
-    *["\u0661h", "0.5us", "0.0000001s", "999999999999999999w", None, 5, np.timedelta64(5, "m")],
-]
-
-
-@pytest.mark.parametrize("text", NOT_PERIODS)
-def test_other_periods_are_refused(text):
-    with pytest.raises(ValueError, match=r"^period must be a positive number of us, ms, s, min, h, d or w"):
-        parse_period(text)
 
 
 def test_period_of_a_log_is_checked_before_the_file():

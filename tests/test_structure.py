@@ -22,9 +22,9 @@ LAYERS = [
     {"cli", "__main__"},
     {"specs"},
     {"example", "evaluate", "families"},
+    {"release"},
     {"files", "show"},
     {"report"},
-    {"release"},
     {"montecarlo", "design"},
     {"mechanism"},
     {"receivers"},
@@ -38,9 +38,11 @@ LAYERS = [
     {"roots", "sources"},
     {"_validate", "errors"},
 ]
+# Reading logs of events: from the top down likewise, apart from the rest.
+LOGS = ["counts", "events", "timestamps", "columns"]
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}
 KERNEL_IMPORTS = {"numpy", "numba", "llvmlite", "dpfast"} | set(sys.stdlib_module_names)
-HEAVY = {"cvxpy", "matplotlib", "pandas", "scipy.optimize", "scipy.signal", "tqdm"}
+HEAVY = {"cvxpy", "matplotlib", "pandas", "pyarrow", "scipy.optimize", "scipy.signal", "tqdm"}
 
 
 def part(module):
@@ -81,7 +83,7 @@ def test_the_parser_sees_the_imports():
 
 @EVERY_MODULE
 def test_every_module_has_a_layer(module):
-    assert part(module) in LEVEL.keys() | {"_kernels", "events"}
+    assert part(module) in LEVEL.keys() | {"_kernels", *LOGS}
 
 
 @EVERY_MODULE
@@ -98,11 +100,11 @@ def test_imports_go_downward_only(module):
             allowed = True
         elif above == "_kernels":
             allowed = False
-        elif above == "events":
-            allowed = below in {"_validate", "errors"}
+        elif above in LOGS:
+            allowed = below in {"_validate", "errors", *LOGS[LOGS.index(above) + 1 :]}
         elif below == "_kernels":
             allowed = above in {"filters", "models", "receivers", "mechanism", "montecarlo", "release"}
-        elif below == "events":
+        elif below in LOGS:
             allowed = above in {"cli", "specs", "example", "evaluate", "report", "release"}
         else:
             same_row = above in {"_validate", "errors"} or above in {"example", "evaluate"}
@@ -128,7 +130,7 @@ def test_cvxpy_is_imported_inside_functions_of_the_designs():
     assert all(module.startswith("dpfast.design.") and inside for module, inside in places("cvxpy"))
 
 
-@pytest.mark.parametrize("package", ["matplotlib", "pandas", "tqdm"])
+@pytest.mark.parametrize("package", ["matplotlib", "pandas", "pyarrow", "tqdm"])
 def test_optional_packages_are_imported_inside_functions(package):
     assert all(inside for _, inside in places(package))
 

@@ -217,10 +217,13 @@ def optimal_mse(target: Filter, model: Model, prefilter: Filter, noise_std: floa
     smoother = grid.mean(psd * np.abs(f) ** 2 * noise_std**2 / (psd * np.abs(g) ** 2 + noise_std**2))
     omega = fft_angles(fft_length(float(np.abs(poles).max(initial=0.0))))
     responses = target.response(omega), prefilter.response(omega)
-    return smoother + _cut_off(model.psd(omega), *responses, noise_std**2, lag)
+    return smoother + cut_off(model.psd(omega), *responses, noise_std**2, lag)
 
 
-def _cut_off(psd: Array, f: Complex, g: Complex, noise: float, lag: int) -> float:
-    """Energy of the smoother's response before the lag, in front of white innovations."""
+def cut_off(psd: Array, f: Complex, g: Complex, noise: float, lag: int) -> float:
+    """Energy of the smoother's response before the lag, in front of white innovations, at the angles of an FFT.
+
+    What the MSE of the Wiener receiver of this lag is above that of the smoother.
+    """
     q = minimum_phase(psd * np.abs(g) ** 2 + noise)
     return causal_energy(psd * f * (g / q).conj(), lag)[1]

@@ -25,7 +25,7 @@ from dpfast.release.accountant import Shift, Sigma
 from dpfast.release.guarantee import Guarantee
 from dpfast.release.inputs import Inputs, Integers
 from dpfast.release.receiver import LiveReceiver, estimate
-from dpfast.release.redesign import redesigned
+from dpfast.release.redesign import predicted_mse
 from dpfast.release.rounding import on_signal, rounded, shift_of
 from dpfast.sources import fitted
 
@@ -89,7 +89,7 @@ class ExactMechanism:
     @functools.cached_property
     def predicted_mse(self) -> float | None:
         """Exact stationary error, as that of the mechanism; None where only simulation tells."""
-        return redesigned(self.mechanism, self.prefilter, self.sigma.std).mse
+        return predicted_mse(self.mechanism, self.prefilter, self.sigma.std, self.receiver)
 
     @property
     def standard_error(self) -> float | None:
@@ -111,7 +111,17 @@ class ExactMechanism:
         return v
 
     def live(self) -> LiveReceiver:
-        """The receiver, from the beginning of a stream; not for a smoother."""
+        """The receiver, from the beginning of a stream.
+
+        Raises
+        ------
+        ReleaseError
+            For a smoother.
+        """
+        if isinstance(self.receiver, Smoother):
+            raise ReleaseError(
+                f"mechanism must be causal to run as a stream, got the smoother {self.mechanism.name!r}: give it a lag"
+            )
         return LiveReceiver(self.receiver, self.taps, self._shift_of_mean, self.inputs.n_streams)
 
     def estimate(self, privatized: Integers) -> _validate.Array:

@@ -1,61 +1,51 @@
-"""The receiver of a mechanism, designed anew behind the prefilter and the noise that run."""
+"""The receiver of a mechanism, designed anew behind the prefilter and the noise that run, and its error."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+
+import numpy as np
 
 from dpfast.design.feedback import equalizer
-from dpfast.design.wiener import optimal_mse, wiener
+from dpfast.design.wiener import wiener
 from dpfast.filters import Filter, ratio
 from dpfast.mechanism import Mechanism, linear_mse, worst_errors
 from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
+from dpfast.release.circle import Circle
 
 Receiver = LinearReceiver | Smoother | DecisionFeedback
+LONG = 1024  # taps, beyond which quadrature takes long
 
 
-class Redesigned(NamedTuple):
-    """A receiver, its predicted error, and the error that decides how finely a prefilter is rounded.
+def designed_for(mechanism: Mechanism, prefilter: Filter, noise_std: float) -> Receiver:
+    """The receiver of the mechanism's family behind another prefilter.
 
-    That is the predicted one, but for decision feedback, which has none: there that of the Wiener receiver.
+    Raises
+    ------
+    UnstableFilterError
+        For zero forcing, where the prefilter has no stable inverse.
     """
-
-    receiver: Receiver
-    mse: float | None
-    criterion: float
-
-
-def redesigned(mechanism: Mechanism, prefilter: Filter, noise_std: float) -> Redesigned:
-    """The receiver of the mechanism's family behind another prefilter, close to its own but for a factor."""
     gain = prefilter.h2_norm()
-    found = _behind(mechanism, prefilter * (1 / gain), noise_std / gain)  # of unit norm: systems are well conditioned
-    return found._replace(receiver=_scaled(found.receiver, 1 / gain))
+    unit = prefilter * (1 / gain)  # systems are then well conditioned
+    return scaled(_designed_for(mechanism, unit, noise_std / gain), 1 / gain)
 
 
-def _behind(mechanism: Mechanism, prefilter: Filter, noise_std: float) -> Redesigned:
+def _designed_for(mechanism: Mechanism, prefilter: Filter, noise_std: float) -> Receiver:
     target, model, old = mechanism.target, mechanism.model, mechanism.receiver
-    receiver: Receiver
     if mechanism.mean_square is not None:
         # it keeps its own: what is worst behind another prefilter is another input
-        receiver = _scaled(old, mechanism.prefilter.h2_norm())
-        assert not isinstance(receiver, DecisionFeedback)
-        mse = sum(worst_errors(target, mechanism.mean_square, prefilter, noise_std, receiver))
-        return Redesigned(receiver, mse, mse)
+        return scaled(old, mechanism.prefilter.h2_norm())
     if model is None:
-        receiver = _zero_forcing(target, prefilter, old)
-        mse = (noise_std * receiver.filter.h2_norm()) ** 2
-        return Redesigned(receiver, mse, mse)
+        inverse = ratio((target.numerator, prefilter.denominator), (prefilter.numerator, target.denominator))
+        return LinearReceiver(inverse * Filter([0.0] * (old.lag or 0) + [1.0]), target, old.mean, old.lag or 0)
     if isinstance(old, DecisionFeedback):
         taps = len(old.forward), len(old.feedback)
-        receiver = equalizer(target, model, prefilter, noise_std, old.lag, old.decision, *taps)
-        return Redesigned(receiver, None, optimal_mse(target, model, prefilter, noise_std, old.lag))
-    receiver = wiener(target, model, prefilter, noise_std, old.lag)
-    mse = linear_mse(target, model, prefilter, noise_std, receiver)
-    return Redesigned(receiver, mse, mse)
+        return equalizer(target, model, prefilter, noise_std, old.lag, old.decision, *taps)
+    return wiener(target, model, prefilter, noise_std, old.lag)
 
 
-def _scaled(receiver: Receiver, gain: float) -> Receiver:
-    """The same estimates from v that is smaller by this factor."""
+def scaled(receiver: Receiver, gain: float) -> Receiver:
+    """The same estimates, from v that is smaller by this factor."""
     if isinstance(receiver, LinearReceiver):
         return replace(receiver, filter=receiver.filter * gain)
     if isinstance(receiver, Smoother):
@@ -63,8 +53,16 @@ def _scaled(receiver: Receiver, gain: float) -> Receiver:
     return replace(receiver, forward=receiver.forward * gain)
 
 
-def _zero_forcing(target: Filter, prefilter: Filter, old: Receiver) -> LinearReceiver:
-    """F/G, late as before."""
-    lag = old.lag or 0
-    inverse = ratio((target.numerator, prefilter.denominator), (prefilter.numerator, target.denominator))
-    return LinearReceiver(inverse * Filter([0.0] * lag + [1.0]), target, old.mean, lag)
+def predicted_mse(mechanism: Mechanism, prefilter: Filter, noise_std: float, receiver: Receiver) -> float | None:
+    """The stationary error of what runs, as that of a mechanism; None where only simulation tells."""
+    target, model, worst = mechanism.target, mechanism.model, mechanism.mean_square
+    if isinstance(receiver, DecisionFeedback):
+        return None
+    if worst is None and model is None:
+        return noise_std**2 * Circle.of(target).mean(np.abs(receiver.response(Circle.of(target).omega)) ** 2)
+    if len(prefilter.b) > LONG:
+        return Circle.of(target, model, len(prefilter.b)).mse(prefilter.b, noise_std, receiver, worst)
+    if worst is not None:
+        return sum(worst_errors(target, worst, prefilter, noise_std, receiver))
+    assert model is not None
+    return linear_mse(target, model, prefilter, noise_std, receiver)

@@ -7,15 +7,17 @@ import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
+from dpfast.design.wiener import optimal_mse
 from dpfast.errors import DesignError, ToleranceWarning, UnstableFilterError
 from dpfast.filters import Filter
 from dpfast.mechanism import Mechanism
 from dpfast.privacy import Privacy
-from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
+from dpfast.receivers import DecisionFeedback
 from dpfast.release.accountant import Shift, Sigma, epsilon, smallest_sigma
+from dpfast.release.circle import Circle
 from dpfast.release.inputs import Inputs, Integers
 from dpfast.release.prefilter import MAX_BITS, MAX_TAPS, integer_taps, squared_sensitivity
-from dpfast.release.redesign import Redesigned, redesigned
+from dpfast.release.redesign import LONG, Receiver, designed_for, predicted_mse, scaled
 
 _FEWEST_BITS = 2
 _FOR_TAPS = 0.7  # share of the tolerance that cutting the impulse response may take
@@ -28,55 +30,97 @@ class Rounded(NamedTuple):
 
     taps: Integers
     sigma: Sigma
-    receiver: LinearReceiver | Smoother | DecisionFeedback
-
-
-class _Trial(NamedTuple):
-    taps: Integers
-    sigma: Sigma
-    found: Redesigned | None
-    criterion: float
+    receiver: Receiver
 
 
 def rounded(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> Rounded:
     """The fewest taps, and of these the fewest bits, whose error is within the tolerance of the mechanism's.
 
-    Its error is measured with the noise that the declared inputs take: a person may be in several streams.
+    Both errors with the noise that the declared inputs take: a person may be in several streams.
 
     Raises
     ------
     DesignError
         Where 65,536 taps are not enough.
     """
+    settled = mechanism.prefilter.settling_time(_SETTLED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ToleranceWarning)  # what a receiver loses is in the error that decides
-        ideal = redesigned(mechanism, mechanism.prefilter, _float_noise(mechanism, inputs)).criterion
-
-        def trial(n_taps: int, bits: int) -> _Trial:
-            return _tried(mechanism, inputs, integer_taps(mechanism.prefilter, n_taps, bits))
-
-        enough = min(MAX_TAPS, mechanism.prefilter.settling_time(_SETTLED))
-        for_taps, allowed = ideal * (1 + _FOR_TAPS * tolerance), ideal * (1 + tolerance)
-        n_taps = _least(1, enough, _CLOSE, lambda n: trial(n, MAX_BITS).criterion <= for_taps)
-        bits = _least(_FEWEST_BITS, MAX_BITS, 1.0, lambda m: trial(n_taps, m).criterion <= allowed)
-        best = trial(n_taps, bits)
-    if best.found is None or best.criterion > allowed:
-        raise DesignError(
-            f"tolerance must be at least {best.criterion / ideal - 1:.2g} for this mechanism, got {tolerance:g}: with "
-            f"at most {MAX_TAPS:,} integer taps its slow prefilter costs more; allow it, or design faster poles"
-        )
-    return Rounded(best.taps, best.sigma, best.found.receiver)
+        for most_taps in (LONG, MAX_TAPS):
+            found = _Search(mechanism, inputs, min(most_taps, settled), tolerance).run()
+            if found is not None:
+                return found
+    raise DesignError(
+        f"tolerance must be larger for this mechanism, got {tolerance:g}: its prefilter is so slow that with "
+        f"{MAX_TAPS:,} integer taps it costs more; allow that, or design one with faster poles"
+    )
 
 
-def _tried(mechanism: Mechanism, inputs: Inputs, taps: Integers) -> _Trial:
-    if len(taps) == 0:  # too few bits
-        return _Trial(taps, Sigma(1, 0), None, math.inf)
-    sigma = _sigma(mechanism.privacy, inputs, taps)
-    try:
-        found = redesigned(mechanism, on_signal(taps, inputs), sigma.std)
-    except UnstableFilterError:  # too few taps or bits for a stable inverse
-        return _Trial(taps, sigma, None, math.inf)
-    return _Trial(taps, sigma, found, found.criterion)
+class _Search:
+    """Among integer taps up to a number.
+
+    The receiver is designed for the integer taps; where they may be many it is that of the prefilter that they are
+    rounded from, as design takes long: then it takes more taps to come as close. That of zero forcing is always their
+    inverse.
+    """
+
+    def __init__(self, mechanism: Mechanism, inputs: Inputs, most_taps: int, tolerance: float) -> None:
+        noise = _float_noise(mechanism, inputs)
+        self.mechanism, self.inputs, self.most_taps = mechanism, inputs, most_taps
+        self.receiver = designed_for(mechanism, mechanism.prefilter, noise)
+        feedback, robust = isinstance(self.receiver, DecisionFeedback), mechanism.mean_square is not None
+        self.kept = robust or (most_taps > LONG and mechanism.model is not None and not feedback)
+        self.circle = Circle.of(mechanism.target, None if robust else mechanism.model, most_taps)
+        ideal = predicted_mse(mechanism, mechanism.prefilter, noise, self.receiver)
+        if ideal is None:
+            assert mechanism.model is not None
+            assert self.receiver.lag is not None
+            # decision feedback has no prediction: that of the linear receiver behind the same v stands for it
+            lag = self.receiver.lag
+            ideal = optimal_mse(mechanism.target, mechanism.model, mechanism.prefilter, noise, lag)
+        self.for_taps, self.allowed = (ideal * (1 + x * tolerance) for x in (_FOR_TAPS, 1.0))
+
+    def run(self) -> Rounded | None:
+        """None where no taps are good enough."""
+        if self.error(self.taps(self.most_taps, MAX_BITS)) > self.allowed:
+            return None
+        n = _least(1, self.most_taps, _CLOSE, lambda n: self.error(self.taps(n, MAX_BITS)) <= self.for_taps)
+        bits = _least(_FEWEST_BITS, MAX_BITS, 1.0, lambda m: self.error(self.taps(n, m)) <= self.allowed)
+        for m in range(bits, MAX_BITS + 1):
+            found = self.realized(self.taps(n, m))
+            if found is not None:
+                return found
+        return None
+
+    def taps(self, n: int, bits: int) -> Integers:
+        return integer_taps(self.mechanism.prefilter, n, bits)
+
+    def error(self, taps: Integers) -> float:
+        """Of the ideal receiver behind these taps, or of that which is kept."""
+        if len(taps) == 0:
+            return math.inf
+        sigma, on = self.sigma(taps), on_signal(taps, self.inputs)
+        if self.kept:
+            receiver = self.rescaled(on)
+            assert not isinstance(receiver, DecisionFeedback)
+            return self.circle.mse(on.b, sigma.std, receiver, self.mechanism.mean_square)
+        return self.circle.best_mse(on.b, sigma.std, self.receiver.lag)
+
+    def realized(self, taps: Integers) -> Rounded | None:
+        """With a receiver that runs; None where its error is not within the tolerance."""
+        sigma, on = self.sigma(taps), on_signal(taps, self.inputs)
+        try:
+            receiver = self.rescaled(on) if self.kept else designed_for(self.mechanism, on, sigma.std)
+        except UnstableFilterError:  # rounding has moved a zero out of the circle
+            return None
+        mse = predicted_mse(self.mechanism, on, sigma.std, receiver)
+        return None if mse is not None and mse > self.allowed else Rounded(taps, sigma, receiver)
+
+    def rescaled(self, on: Filter) -> Receiver:
+        return scaled(self.receiver, self.mechanism.prefilter.h2_norm() / on.h2_norm())
+
+    def sigma(self, taps: Integers) -> Sigma:
+        return _sigma(self.mechanism.privacy, self.inputs, taps)
 
 
 def _least(low: int, high: int, close: float, good: Callable[[int], bool]) -> int:

@@ -1,0 +1,142 @@
+import csv
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpfast.counts import Span
+from dpfast.errors import DataError, MissingExtraError
+from dpfast.release.publication import COLUMNS, HEADER, Journal, Layout
+
+HOURS = Span.declared("2013-01-01", "2013-01-01T03:00", "1h")
+LAYOUT = Layout(HOURS, ("b", "a, c"), 0.5)
+ESTIMATE = np.array([[0.1, -2.0, 1e-17], [3.0, np.pi, 1e300]])
+TEXT = (
+    "time,group,estimate,standard_error\n"
+    '2013-01-01T00:00:00,b,0.1,0.5\n2013-01-01T00:00:00,"a, c",3.0,0.5\n'
+    '2013-01-01T01:00:00,b,-2.0,0.5\n2013-01-01T01:00:00,"a, c",3.141592653589793,0.5\n'
+    '2013-01-01T02:00:00,b,1e-17,0.5\n2013-01-01T02:00:00,"a, c",1e+300,0.5\n'
+)
+
+
+def test_lines_are_bin_by_bin_in_the_declared_order():
+    assert HEADER + LAYOUT.csv(0, ESTIMATE) == TEXT
+    assert LAYOUT.csv(1, ESTIMATE[:, 1:2]) == "".join(TEXT.splitlines(keepends=True)[3:5])
+
+
+@pytest.mark.parametrize(
+    ("span", "time"),
+    [
+        (("2013-01-01T00:00Z", "2013-01-01T01:00Z", "1h"), "2013-01-01T00:00:00Z"),
+        (("2013-01-01T00:00+01:00", "2013-01-01T01:00+01:00", "1h"), "2012-12-31T23:00:00Z"),
+        (("2013-01-01", "2013-01-01T01:00", "0.5h"), "2013-01-01T00:00:00"),
+        (("2013-01-01T00:00:00.5", "2013-01-01T00:00:01.5", "1s"), "2013-01-01T00:00:00.500000"),
+        (("2013-01-01", "2013-01-01T00:00:01", "1ms"), "2013-01-01T00:00:00.000000"),
+    ],
+)
+def test_times_are_as_exact_as_the_declared_bins(span, time):
+    layout = Layout(Span.declared(*span), ("all",), None)
+    assert layout.csv(0, np.zeros((1, 1))) == f"{time},all,0.0,\n"
+
+
+def test_numbers_come_back_to_the_last_bit():
+    estimate = np.random.default_rng(1).standard_normal((2, 3)) * 1e-5
+    rows = list(csv.DictReader((HEADER + LAYOUT.csv(0, estimate)).splitlines()))
+    np.testing.assert_array_equal([float(row["estimate"]) for row in rows], estimate.T.ravel())
+
+
+@pytest.mark.parametrize("utc", [True, False])
+@pytest.mark.parametrize("error", [0.25, None])
+def test_parquet_holds_the_same(tmp_path, utc, error):
+    from pyarrow import parquet
+
+    layout = Layout(Span(HOURS.start, HOURS.period, 3, utc), LAYOUT.groups, error)
+    (tmp_path / "estimates.parquet").write_bytes(layout.parquet(ESTIMATE))
+    table = parquet.read_table(tmp_path / "estimates.parquet")
+    assert tuple(table.column_names) == COLUMNS
+    assert table.schema.field("time").type.tz == ("UTC" if utc else None)
+    columns = table.to_pydict()
+    assert columns["group"] == ["b", "a, c"] * 3
+    assert columns["estimate"] == ESTIMATE.T.ravel().tolist()
+    assert columns["standard_error"] == [error] * 6
+    assert [time.hour for time in columns["time"]] == [0, 0, 1, 1, 2, 2]
+
+
+def test_pyarrow_is_optional(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'dpfast\[parquet\]'"):
+        LAYOUT.parquet(ESTIMATE)
+    subprocess.run(
+        [sys.executable, "-c", "import sys, dpfast.release.publication; sys.exit('pyarrow' in sys.modules)"], check=True
+    )
+
+
+# --- a file that grows
+
+
+def test_a_journal_is_the_file_of_a_batch(tmp_path):
+    path = tmp_path / "estimates.csv"
+    with Journal(path, LAYOUT) as journal:
+        assert (journal.position, path.read_text()) == (0, HEADER)
+        for first, last in ((-2, 0), (-1, 1), (0, 2), (2, 2), (2, 5)):
+            columns = np.arange(first, last) % 3
+            journal.append(first, ESTIMATE[:, columns])
+            assert journal.position == max(0, min(last, 3))
+            assert path.read_text() == HEADER + LAYOUT.csv(0, ESTIMATE[:, : journal.position])
+    assert path.read_text() == TEXT
+
+
+def test_every_bin_is_on_the_disk_when_append_returns(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
+    with Journal(tmp_path / "x.csv", LAYOUT) as journal:
+        journal.append(0, ESTIMATE[:, :1])
+        journal.append(1, ESTIMATE[:, 1:])
+    assert synced == [len(HEADER), len(HEADER + LAYOUT.csv(0, ESTIMATE[:, :1])), len(TEXT)]
+
+
+@given(st.integers(0, len(TEXT)))
+def test_wherever_a_file_was_cut_off_it_goes_on(tmp_path_factory, length):
+    path = tmp_path_factory.mktemp("journal") / "estimates.csv"
+    path.write_text(TEXT[:length])
+    with Journal(path, LAYOUT) as journal:
+        whole = HEADER + LAYOUT.csv(0, ESTIMATE[:, : journal.position])
+        assert path.read_text() == whole
+        following = LAYOUT.csv(journal.position, ESTIMATE[:, journal.position : journal.position + 1])
+        assert length < len(whole + following) or journal.position == 3
+        journal.append(0, ESTIMATE)
+    assert path.read_text() == TEXT
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a\n",
+        "time,group,estimate\n",
+        TEXT.replace("a, c", "d"),
+        TEXT.replace("T01", "T05"),
+        HEADER + LAYOUT.csv(1, ESTIMATE[:, 1:]),
+        "\0\n\xff\n\n",
+        "\n\n",
+    ],
+)
+def test_a_file_of_something_else_is_left_alone(tmp_path, content):
+    path = tmp_path / "estimates.csv"
+    path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(DataError, match="must hold the first bins of this release"):
+        Journal(path, LAYOUT)
+    assert path.read_bytes() == content.encode("latin-1")
+
+
+def test_a_gap_is_refused(tmp_path):
+    with Journal(tmp_path / "x.csv", LAYOUT) as journal, pytest.raises(ValueError, match="first must be at most"):
+        journal.append(1, ESTIMATE[:, 1:])
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"cannot write to .*: No such file or directory"):
+        Journal(tmp_path / "none" / "x.csv", LAYOUT)
