@@ -62,7 +62,7 @@ def statistics(session: nox.Session) -> None:
 
 @nox.session
 def crash(session: nox.Session) -> None:
-    """Streams that are killed at 200 random times, ten times as many as among the tests."""
+    """Streams that are killed at every point of what they do, and at 200 random times."""
     session.install("-e", ".[test]")
     session.run("pytest", "tests/release", "-m", "crash", *session.posargs)
 
