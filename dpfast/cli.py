@@ -251,7 +251,9 @@ def _add_release(release: argparse.ArgumentParser) -> None:
     _add_range(release, needed=True)
     of_files = release.add_argument_group("files")
     of_files.add_argument("--out", required=True, metavar="DIR", help="folder of what is public")
-    of_files.add_argument("--store", metavar="DIR", help="private folder that remembers what was published (OUT-private)")
+    of_files.add_argument(
+        "--store", metavar="DIR", help="private folder that remembers what was published (OUT-private)"
+    )
     of_files.add_argument("--format", choices=("csv", "parquet"), default="csv", help="of the estimates (%(default)s)")
     of_files.add_argument("--compose", action="store_true", help="publish steps again, and state the sum")
     of_files.add_argument("--adopt", action="store_true", help="go on with a copy of a store whose original is gone")

@@ -56,6 +56,11 @@ class Stream:
     Whatever interrupts a call that publishes, Ctrl-C too, makes the object refuse all further ones, as what it has in
     memory and what is in the store may then differ. Opened again the stream goes on exactly: steps that were stored
     are published and can be read, or pushed again with `first`, and the others never happened.
+
+    Parameters
+    ----------
+    store, plan, noise
+        As :func:`open_stream` finds or makes them.
     """
 
     def __init__(self, store: Store, plan: ExactMechanism, noise: Noise) -> None:
@@ -286,9 +291,10 @@ def open_stream(
     Raises
     ------
     ReleaseError
-        Where the store is in use, open to others, damaged, copied, behind its witness, or of another mechanism.
+        Where the store is in use, open to others, damaged, copied, behind its witness, or of another mechanism; for a
+        smoother, and for a design that depends on private data.
     ValueError
-        For a smoother.
+        For arguments of another kind.
 
     Notes
     -----
