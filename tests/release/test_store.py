@@ -16,6 +16,7 @@ from release import fakes
 
 from dpfast.errors import ReleaseError
 from dpfast.release import database
+from dpfast.release.records import Records
 from dpfast.release.store import MAX_SAMPLES, Store
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="Windows has no modes")
@@ -452,7 +453,7 @@ def test_what_fails_in_a_batch_is_not_entered(tmp_path, monkeypatch):
     with Store.open(tmp_path / "store") as store:
         enter(store, 0, 3)
         with monkeypatch.context() as patch:
-            patch.setattr("dpfast.release.records.Records.progress", lambda *args, **options: 1 / 0)
+            patch.setattr(Records, "progress", lambda *args, **options: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 enter(store, 3, 3)
         with pytest.raises(ReleaseError, match="open it again"):

@@ -334,7 +334,7 @@ def test_another_mechanism_is_refused_by_what_differs(folder):
 
 
 def test_a_smoother_is_refused(folder):
-    with pytest.raises(ValueError, match="no smoother"):
+    with pytest.raises(ValueError, match="got the smoother"):
         open_stream(dp.lmmse(TARGET, PRIVACY, MODEL), folder, COUNTS)
 
 
