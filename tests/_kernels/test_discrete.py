@@ -74,8 +74,9 @@ def test_a_bernoulli_has_its_probability_exactly(law):
             def run(words, fraction=(numerator, denominator)):
                 return discrete.bernoulli(words, 0, *fraction, law)[0]
 
-            p = Fraction(numerator, denominator)
-            assert fits(masses(run, word_bits, depth), {YES: p, NO: 1 - p}, Fraction(1, 1 << law.bits * depth))
+            p, found = Fraction(numerator, denominator), masses(run, word_bits, depth)
+            assert fits(found, {YES: p, NO: 1 - p}, Fraction(1, 1 << law.bits * depth))
+            assert (found[WORDS] == 0) == ((p * (1 << law.bits * depth)).denominator == 1)
 
 
 @LAWS
