@@ -20,6 +20,10 @@ class DataError(ValueError):
     """A file or an array of observations cannot be used."""
 
 
+class ReleaseError(ValueError):
+    """A release is refused, and nothing was published by the call."""
+
+
 class MissingExtraError(ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""
 

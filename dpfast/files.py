@@ -25,6 +25,7 @@ from dpfast.sources import check_source
 
 FORMAT, VERSION = "dpfast-mechanism", 1
 MAX_BYTES = 2**26
+COMPUTED = ("noise_std", "predicted_mse")  # fields that are computed anew when a file is read
 _SAME_NOISE = 1e-9  # relative; another machine may round otherwise
 _SAME_MSE = 1e-6
 
@@ -117,7 +118,7 @@ def to_text(mechanism: Mechanism) -> str:
 
     if mechanism.receiver.target != mechanism.target:
         raise ValueError("mechanism cannot be saved: its receiver is for another target")
-    document = {"format": FORMAT, "version": VERSION, "dpfast": __version__, "mechanism": _content(mechanism)}
+    document = {"format": FORMAT, "version": VERSION, "dpfast": __version__, "mechanism": mechanism_content(mechanism)}
     text = _layout({**document, "checksum": _checksum(document)}) + "\n"
     try:
         from_text(text)
@@ -126,14 +127,15 @@ def to_text(mechanism: Mechanism) -> str:
     return text
 
 
-def _content(m: Mechanism) -> dict[str, Any]:
+def mechanism_content(m: Mechanism) -> dict[str, Any]:
+    """The field `mechanism` of a file."""
     return {
         "name": m.name,
         "target": _filter(m.target),
         "privacy": {x.name: getattr(m.privacy, x.name) for x in fields(m.privacy)},
         "model": None if m.model is None else _model(m.model),
         "prefilter": _filter(m.prefilter),
-        "receiver": _receiver(m.receiver),
+        "receiver": receiver_content(m.receiver),
         "noise_std": m.noise_std,
         "ideal_mse": m.ideal_mse,
         "lower_bound_mse": m.lower_bound_mse,
@@ -179,7 +181,8 @@ def _as_arma(model: Model) -> ARMA:
     return arma
 
 
-def _receiver(receiver: LinearReceiver | Smoother | DecisionFeedback) -> dict[str, Any]:
+def receiver_content(receiver: LinearReceiver | Smoother | DecisionFeedback) -> dict[str, Any]:
+    """A field `receiver`."""
     content: dict[str, Any] = {"mean": receiver.mean}
     if isinstance(receiver, LinearReceiver):
         return {"kind": "linear", "filter": _filter(receiver.filter), "lag": receiver.lag, **content}
@@ -219,14 +222,16 @@ def from_text(text: str) -> Mechanism:
     if version > VERSION:
         raise ValueError(f"version must be at most {VERSION}, got {version}: install a newer dpfast")
     document.text("dpfast")
-    content, checksum = document.take("mechanism"), document.text("checksum")
+    inside, checksum = document.take("mechanism"), document.text("checksum")
     document.end()
     if checksum != _checksum({key: x for key, x in value.items() if key != "checksum"}):
         raise ValueError("it was damaged or changed since it was written (its checksum differs): design and save anew")
-    return _mechanism(Fields(content, "mechanism"))
+    return from_content(inside)
 
 
-def _mechanism(content: Fields) -> Mechanism:
+def from_content(value: Any) -> Mechanism:
+    """The mechanism in a field `mechanism`."""
+    content = Fields(value, "mechanism")
     name, target, prefilter = content.text("name"), content.filter("target"), content.filter("prefilter")
     privacy = content.inner("privacy")
     with naming("field mechanism.privacy"):
@@ -234,7 +239,7 @@ def _mechanism(content: Fields) -> Mechanism:
     privacy.end()
     given = content.take("model")
     model = None if given is None else _read_model(Fields(given, "mechanism.model"))
-    receiver = _read_receiver(content.inner("receiver"), target)
+    receiver = read_receiver(content.inner("receiver"), target)
     noise_std, predicted = content.number("noise_std", above=0), content.optional("predicted_mse")
     ideal, bound = content.optional("ideal_mse"), content.optional("lower_bound_mse")
     mean_square = content.optional("mean_square")
@@ -289,7 +294,8 @@ def _read_model(content: Fields) -> Model:
         return ARMA.from_shaping(shaping, mean=mean, levels=alphabet, source=source, fitted_order=order)
 
 
-def _read_receiver(content: Fields, target: Filter) -> LinearReceiver | Smoother | DecisionFeedback:
+def read_receiver(content: Fields, target: Filter) -> LinearReceiver | Smoother | DecisionFeedback:
+    """The receiver in a field `receiver`."""
     kind = content.choice("kind", ("linear", "smoother", "decision-feedback"))
     mean = content.number("mean")
     receiver: LinearReceiver | Smoother | DecisionFeedback

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -10,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfast import _validate
 from dpfast._kernels import study
+from dpfast._kernels.builder import Chain
 from dpfast._kernels.feedback import Equalizer
 from dpfast._validate import Array
 from dpfast.filters import Filter
@@ -18,6 +21,7 @@ Decision = Literal["sign", "quantizer", "soft"]
 DECISIONS: tuple[Decision, ...] = ("sign", "quantizer", "soft")
 _CUT = 1e-11
 _NO_INFORMATION = 1e-12
+_WORTH_THREADS = 2**16  # samples; fewer are done before threads have started
 
 
 class Receiver(Protocol):
@@ -40,18 +44,98 @@ class Receiver(Protocol):
         """What the Monte Carlo chain runs."""
 
 
+class CausalReceiver(ABC):
+    """A receiver that can also run piece by piece.
+
+    Its state is that of its filters and decisions, and, the same for all streams, the samples seen, counted up to the
+    lag: before it there are no decisions, and no mean.
+    """
+
+    lag: int
+
+    @abstractmethod
+    def compiled(self) -> study.LinearReceiver | study.FeedbackReceiver:
+        """What the Monte Carlo chain runs."""
+
+    def estimate(self, v: Array) -> tuple[Array, Array | None]:
+        """Estimate, and decisions if any, from v (streams, time)."""
+        return _paths(study.estimate(self.compiled(), v, _validate.n_threads(None)))
+
+    def continued(self, v: Array, state: Array | None) -> tuple[Array, Array | None, Array]:
+        """Estimate, and decisions if any, from the next piece of v, and the state behind it.
+
+        Parameters
+        ----------
+        v : array, (streams, time)
+            As many samples as there are, or none.
+        state : array, (streams, n_states), or None
+            As the call before gave it; None at the start of the streams.
+
+        Returns
+        -------
+        estimate : array, (streams, time)
+            With the bits of :meth:`estimate` on the whole, however it is cut.
+        decisions : array, (streams, time), or None
+        state : array, (streams, n_states)
+
+        Raises
+        ------
+        ValueError
+            For a state that is none of this receiver on these streams.
+
+        Examples
+        --------
+        >>> receiver = LinearReceiver(Filter([1], [1, -0.5]), Filter([1]), mean=0.25, lag=1)
+        >>> y, _, state = receiver.continued(np.array([[1.0, 0.0]]), None)
+        >>> y.tolist(), receiver.continued(np.array([[0.0]]), state)[0].tolist()
+        ([[1.0, 0.75]], [[0.5]])
+        """
+        before = np.zeros((len(v), self.n_states)) if state is None else state
+        past = self._samples_seen(before, len(v))
+        n_threads = _validate.n_threads(None) if v.size >= _WORTH_THREADS else 1
+        after = np.empty_like(before)
+        paths, after[:, :-1] = study.continued(self._live_chain, v, before[:, :-1], past, n_threads)
+        after[:, -1] = min(past + v.shape[1], self.lag)
+        return *_paths(paths), after
+
+    @property
+    def n_states(self) -> int:
+        """Numbers that the running receiver remembers of a stream."""
+        return len(self._live_chain.end) + 1
+
+    def _samples_seen(self, state: Array, n_streams: int) -> int:
+        """Up to the lag."""
+        shape = (n_streams, self.n_states)
+        if state.shape != shape:
+            raise ValueError(f"state must have the shape {shape} (streams, n_states), got {state.shape}")
+        seen = state[:, -1]
+        if n_streams == 0:
+            return 0
+        if not (0 <= seen[0] <= self.lag and seen[0].is_integer() and (seen == seen[0]).all()):
+            raise ValueError(
+                "state must be what the call before gave: its last column is the number of samples that were seen, at "
+                f"most {self.lag}, the same for all streams"
+            )
+        return int(seen[0])
+
+    @functools.cached_property
+    def _live_chain(self) -> Chain:
+        return study.live_chain(self.compiled())
+
+
+def _paths(paths: Array) -> tuple[Array, Array | None]:
+    """Estimate, and decisions if any."""
+    return paths[0], paths[1] if len(paths) > 1 else None
+
+
 @dataclass(frozen=True)
-class LinearReceiver:
+class LinearReceiver(CausalReceiver):
     """ŷ_t = (H v)_t + mean · (step response of the target)_{t - lag}."""
 
     filter: Filter
     target: Filter
     mean: float
     lag: int
-
-    def estimate(self, v: Array) -> tuple[Array, Array | None]:
-        """Estimate from v (streams, time)."""
-        return study.estimate(self.compiled(), v, _validate.n_threads(None))[0], None
 
     def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
         """H(ω)."""
@@ -103,7 +187,7 @@ class Smoother:
 
 
 @dataclass(frozen=True, eq=False)
-class DecisionFeedback:
+class DecisionFeedback(CausalReceiver):
     r"""FIR decision-feedback equaliser in front of the target (Voois 1996; Le Ny 2013, Section V).
 
     ũ_t = Σ_i forward[i] v_{t-i} + Σ_{j≥1} feedback[j-1] û_{t-j}, û_t = decision(ũ_t) an estimate of u_{t-lag},
@@ -121,11 +205,6 @@ class DecisionFeedback:
     target: Filter
     mean: float
     lag: int
-
-    def estimate(self, v: Array) -> tuple[Array, Array | None]:
-        """Estimate and decisions from v (streams, time)."""
-        estimate, decisions = study.estimate(self.compiled(), v, _validate.n_threads(None))
-        return estimate, decisions
 
     def response(self, omega: ArrayLike) -> None:
         """None: a decision is not linear."""

@@ -196,5 +196,25 @@ def test_public_methods_have_docstrings(method):
 def test_receivers_have_no_argument_through_which_the_input_could_reach_them(receiver):
     cls = getattr(dpfast.receivers, receiver)
     assert list(inspect.signature(cls.estimate).parameters) == ["self", "v"]
+    assert hasattr(cls, "continued") == (receiver != "Smoother")
+    if receiver != "Smoother":
+        assert list(inspect.signature(cls.continued).parameters) == ["self", "v", "state"]
     for name in ("response", "filters", "compiled"):
         assert set(inspect.signature(getattr(cls, name)).parameters) <= {"self", "omega"}
+
+
+def test_live_receivers_see_what_is_published_alone():
+    from dpfast.release import receiver
+
+    methods = {
+        name: list(inspect.signature(value).parameters)
+        for name, value in vars(receiver.LiveReceiver).items()
+        if inspect.isfunction(value)
+    }
+    assert methods == {
+        "__init__": ["self", "receiver", "taps", "shift", "n_streams"],
+        "push": ["self", "v"],
+        "state": ["self"],
+        "restore": ["self", "state"],
+    }
+    assert list(inspect.signature(receiver.estimate).parameters) == ["receiver", "taps", "shift", "v"]

@@ -212,10 +212,10 @@ class Chain:
         """Where the states of a filter are: past inputs, states of sections from `first` on, past outputs."""
         n_past, n_poles = len(factors.taps) - 1, len(factors.recursion) - 1
         sections: list[State] = [(None, first + k) for k in range(2 * len(factors.sections))]
-        return [*((x, k) for k in range(n_past)), *sections, *((out, k) for k in range(n_poles))]
+        return [*past_rows(x, n_past), *sections, *past_rows(out, n_poles)]
 
-    def decide(self, equalizer: Equalizer, x: int) -> int:
-        """Decisions of an equaliser."""
+    def decide(self, equalizer: Equalizer, x: int, *, states: bool = False) -> int:
+        """Decisions of an equaliser; `states` as of a filter: past inputs, past decisions."""
         places = self._places("a", equalizer.forward) | self._places("b", feedback_taps(equalizer.feedback))
         if equalizer.soft:
             places |= {"soft": 1} | self._levels(equalizer.levels, equalizer.slopes, equalizer.offsets)
@@ -224,6 +224,10 @@ class Chain:
         self.signals[x].look_back(places["n_a"])
         out = self._stage(kinds.FEEDBACK, x=x, lag=equalizer.lag, **places)
         self.signals[out].look_back(places["n_b"])
+        if states:
+            past = [*past_rows(x, len(equalizer.forward) - 1), *past_rows(out, len(equalizer.feedback))]
+            self.begin += past
+            self.end += past
         return out
 
     def round(self, x: int, levels: Array) -> int:
@@ -332,6 +336,7 @@ class Chain:
             n_rows=first_state + self.n_states,
             chunk=self.chunk,
             n_samples=n_samples,
+            past=0,
             work=self.chunk * sum(4 + x.get("n_a", 0) + x.get("n_b", 0) for x in self.stages),
         )
 
@@ -360,6 +365,11 @@ def aligned(shape: tuple[int, int], dtype: Any) -> Array:
     raw: Array = np.zeros(size + line, np.uint8)
     start = -raw.ctypes.data % line
     return np.asarray(raw[start : start + size].view(dtype).reshape(shape))
+
+
+def past_rows(x: int, n: int) -> list[State]:
+    """The last samples of a signal, the newest first."""
+    return [(x, k) for k in range(n)]
 
 
 def feedback_taps(taps: Array) -> Array:

@@ -127,13 +127,13 @@ def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams
     elif stage.kind == kinds.NORMALS:
         random.normals(memory.words, stage.place, rows, out, n)
     elif stage.kind == kinds.STEP:
-        early = min(n, max(0, stage.start - time))
+        early = min(n, max(0, stage.start - program.past - time))
         tiles.fill(rows, out, early, 0.0)
         tiles.fill(rows, out + early, n - early, stage.scale)
     elif stage.kind == kinds.FILTER:
         run_filter(program, stage, memory, x, out, time, n)
     elif stage.kind == kinds.FEEDBACK:
-        early = min(n, max(0, stage.lag - time))
+        early = min(n, max(0, stage.lag - program.past - time))
         tiles.fill(rows, out, early, 0.0)
         decide(program.coefficients, stage, rows, x + early, out + early, n - early)
     elif stage.kind == kinds.REVERSE:

@@ -34,6 +34,7 @@ def execute(
     first: int = 0,
     x: Array | None = None,
     states: Array | None = None,
+    past: int = 0,
     out: Array | None = None,
     n_threads: int = 1,
     advance: Callable[[int], None] | None = None,
@@ -43,9 +44,10 @@ def execute(
     x : (streams, time), what the chain reads; out : (arrays, streams, time), what it writes. Of its type, in any memory
     order.
     states : (streams, states) before time zero, if not by the chain's own rule.
+    past : samples before time zero, for steps and the lag of decisions; windows of squares begin at time zero.
     advance : hears of the samples that are done.
     """
-    program, width = built.compile(n_samples), lanes(built.dtype)
+    program, width = built.compile(n_samples)._replace(past=past), lanes(built.dtype)
     result = Result(np.empty((n_streams, len(program.end)), built.dtype), np.empty((n_streams, built.n_totals)))
     n_bundles = -(-n_streams // width)
 

@@ -76,6 +76,7 @@ class Program(NamedTuple):
     n_rows: int
     chunk: int
     n_samples: int
+    past: int  # samples before time zero, for steps and the lag of decisions
     work: int  # multiply-adds on a row in a chunk, about
 
     @property

@@ -117,12 +117,12 @@ class LinearReceiver(NamedTuple):
     level: float
     lag: int
 
-    def estimate(self, chain: Chain, v: int) -> tuple[int, ...]:
-        """The estimates."""
+    def estimate(self, chain: Chain, v: int, *, states: bool = False) -> tuple[int, ...]:
+        """The estimates; `states` as of a filter."""
         if self.level == 0.0:
-            return (chain.filter(self.factors, v),)
-        offset = chain.filter(self.target, chain.step(self.level, self.lag))
-        return (chain.filter(self.factors, v, plus=Term(1.0, offset)),)
+            return (chain.filter(self.factors, v, states=states),)
+        offset = chain.filter(self.target, chain.step(self.level, self.lag), states=states)
+        return (chain.filter(self.factors, v, plus=Term(1.0, offset), states=states),)
 
     def square_errors(self, chain: Chain, v: int, x: int, window: range) -> int:
         """Sum the squared errors of the estimates of F x for a centred x; gives the samples that this takes.
@@ -173,12 +173,12 @@ class FeedbackReceiver(NamedTuple):
     target: Factors
     level: float
 
-    def estimate(self, chain: Chain, v: int) -> tuple[int, ...]:
-        """Estimates and decisions."""
-        decisions = chain.decide(self.equalizer, v)
+    def estimate(self, chain: Chain, v: int, *, states: bool = False) -> tuple[int, ...]:
+        """Estimates and decisions; `states` as of a filter."""
+        decisions = chain.decide(self.equalizer, v, states=states)
         if self.level != 0.0:
             decisions = chain.add(decisions, Term(1.0, chain.step(self.level, self.equalizer.lag)))
-        return chain.filter(self.target, decisions), decisions
+        return chain.filter(self.target, decisions, states=states), decisions
 
     def square_errors(self, chain: Chain, v: int, x: int, window: range) -> int:
         """As of a linear receiver; what the target passes is the error of the decisions."""
@@ -206,6 +206,22 @@ def _paths(chain: Chain, receiver: Receiver, signals: tuple[int, ...], x: Array,
     if isinstance(receiver, SmootherReceiver):
         receiver.complete(out[-1], n_threads)
     return out
+
+
+def live_chain(receiver: LinearReceiver | FeedbackReceiver) -> Chain:
+    """A receiver from given states."""
+    chain = Chain()
+    for signal in receiver.estimate(chain, chain.read(), states=True):
+        chain.write(signal)
+    return chain
+
+
+def continued(chain: Chain, v: Array, states: Array, past: int, n_threads: int) -> tuple[Array, Array]:
+    """What a live chain makes of v (streams, time) behind `past` samples; the states at the end."""
+    out = np.empty((chain.n_outputs, *v.shape))
+    if v.size == 0:
+        return out, states
+    return out, execute(chain, *v.shape, x=v, states=states, past=past, out=out, n_threads=n_threads).states
 
 
 # --- mechanisms -----------------------------------------------------------------------------------

@@ -1,1 +1,1 @@
-"""The exact path for real data: integers, discrete Gaussian noise, streams that survive a crash."""
+"""The exact path for real data: integers, exact discrete Gaussian noise, a durable stream."""

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from chains import NO_SECTIONS, ONE, assert_close, noise, paths
+from chains import EXAMPLES, NO_SECTIONS, ONE, assert_close, noise, paths
 from equalizers import CASES, ERROR, SHRINKAGE, decider, equalizer, twin
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -8,6 +8,7 @@ from scipy import signal
 
 from dpfast._kernels import feedback
 from dpfast._kernels.builder import Chain
+from dpfast._kernels.execute import execute
 from dpfast._kernels.linear import Factors
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -87,6 +88,51 @@ def test_decisions_are_zero_before_the_lag_and_never_after_it(decision, lag):
     assert not x[:, :lag].any()
     assert x[:, lag:].all()
     assert ((-0.2 <= x[:, lag:]) & (x[:, lag:] <= 1.0)).all()
+
+
+# --- states ---------------------------------------------------------------------------------------
+
+
+def in_pieces(e, v, cuts):
+    """Decisions and the last states, one piece of v after the other."""
+    chain, outputs, past = Chain(v.dtype, 48), [], 0
+    chain.write(chain.decide(e, chain.read(), states=True))
+    states = np.zeros((len(v), len(chain.end)), v.dtype)
+    for part in np.split(v, sorted(cuts), axis=1):
+        out = np.empty((1, *part.shape), v.dtype)
+        if part.shape[1]:
+            states = execute(chain, *part.shape, x=part, states=states, past=past, out=out).states
+        outputs.append(out[0])
+        past += part.shape[1]
+    return np.concatenate(outputs, axis=1), states
+
+
+@pytest.mark.parametrize(("alphabet", "decision"), CASES)
+@pytest.mark.parametrize("lag", [0, 1, 7])
+def test_decisions_one_after_the_other_are_those_of_the_twin(alphabet, decision, lag):
+    v = noise(2, 20, seed=lag)
+    found, _ = in_pieces(equalizer(alphabet, decision, lag), v, range(20))
+    assert_close(found, twin(alphabet, decision, lag, v))
+
+
+def test_states_are_past_inputs_and_past_decisions_the_newest_first():
+    e, v = equalizer("four", "soft", 3), noise(2, 11)
+    decisions, states = in_pieces(e, v, [4])
+    assert np.array_equal(states, np.hstack([v[:, :-4:-1], decisions[:, :-4:-1]]))
+
+
+@pytest.mark.slow_nojit
+@DTYPES
+@pytest.mark.parametrize("decision", ["hard", "soft"])
+@pytest.mark.parametrize(("n_forward", "n_feedback"), [(1, 0), (1, 3), (8, 1), (4, 5), (4, 13), (64, 16)])
+@EXAMPLES
+@given(cuts=st.lists(st.integers(0, 120), max_size=6), lag=st.sampled_from([0, 1, 5, 6, 47, 48, 50, 119, 200]))
+def test_decisions_in_any_pieces_have_the_bits_of_the_whole(dtype, decision, n_forward, n_feedback, cuts, lag):
+    e = equalizer("four", decision, lag, noise(n_forward, seed=1) / n_forward, 0.1 * noise(n_feedback, seed=2))
+    v = noise(2, 120).astype(dtype)
+    (found, states), (whole, last) = in_pieces(e, v, cuts), in_pieces(e, v, [])
+    assert found.tobytes() == decide(e, v).tobytes() == whole.tobytes()
+    assert states.tobytes() == last.tobytes()
 
 
 # --- rules ----------------------------------------------------------------------------------------

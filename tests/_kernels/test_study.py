@@ -413,6 +413,73 @@ def test_the_past_of_a_path_does_not_depend_on_its_future(kind, n):
         assert np.array_equal(x[:, :n], y)
 
 
+# --- piece by piece -------------------------------------------------------------------------------
+
+CAUSAL = [name for name in RECEIVERS if not isinstance(RECEIVERS[name], SmootherReceiver)]
+
+
+def in_pieces(name, v, cuts):
+    """Estimates, and decisions if any, and the last states, one piece of v after the other."""
+    chain, outputs, past = study.live_chain(RECEIVERS[name]), [], 0
+    states = np.zeros((len(v), len(chain.end)))
+    for part in np.split(v, sorted(cuts), axis=1):
+        out, states = study.continued(chain, part, states, past, 1)
+        outputs.append(out)
+        past += part.shape[1]
+    return np.concatenate(outputs, axis=2), states
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_a_receiver_one_sample_after_the_other_equals_a_slow_run(name):
+    v, n = noise(2, 20), lag_of(name) + 20
+    v = np.pad(v, [(0, 0), (n - 20, 0)])
+    (estimate, *rest), _ = in_pieces(name, v, [*range(n - 20, n)])
+    assert_close(estimate, estimates(name, v) + offset(name, n))
+    if rest:
+        assert_close(*rest, decisions(name, v) + RECEIVERS[name].level * (np.arange(n) >= lag_of(name)))
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_a_receiver_in_pieces_gives_the_bits_of_the_whole(short_chunks, name):
+    v = noise(LANES + 1, 160)
+    found, states = in_pieces(name, v, [0, 0, 1, 2, 8, 51, 100, 159])
+    assert found.tobytes() == study.estimate(RECEIVERS[name], v, 1).tobytes()
+    assert states.tobytes() == in_pieces(name, v, [])[1].tobytes()
+
+
+@pytest.mark.slow_nojit
+@pytest.mark.parametrize("name", CAUSAL)
+@EXAMPLES
+@given(cuts=st.lists(st.integers(0, 160), max_size=8), n_streams=st.integers(1, 3), n=st.integers(0, 160))
+def test_a_receiver_in_any_pieces_gives_the_bits_of_the_whole(name, cuts, n_streams, n):
+    v = noise(n_streams, n)
+    found, states = in_pieces(name, v, [min(cut, n) for cut in cuts])
+    assert found.tobytes() == study.estimate(RECEIVERS[name], v, 1).tobytes()
+    assert states.tobytes() == in_pieces(name, v, [])[1].tobytes()
+
+
+@pytest.mark.parametrize("name", ["linear, a lag beyond a chunk", "feedback, a lag beyond a chunk"])
+def test_the_time_before_counts_up_to_the_lag(name):
+    chain, v, lag = study.live_chain(RECEIVERS[name]), noise(2, 9), lag_of(name)
+    states = noise(2, len(chain.end))
+    before, there, late, much_later = (
+        study.continued(chain, v, states, past, 1)[0] for past in (lag - 3, lag, lag + 1, 2**60)
+    )
+    assert not np.array_equal(before, there)
+    assert np.array_equal(there, late)
+    assert np.array_equal(there, much_later)
+
+
+@pytest.mark.parametrize("name", ["linear, Wiener", "feedback, four soft"])
+@pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0, 0)])
+def test_pieces_of_nothing_leave_the_states_as_they_are(name, shape):
+    chain = study.live_chain(RECEIVERS[name])
+    states = noise(shape[0], len(chain.end))
+    out, after = study.continued(chain, np.empty(shape), states, 3, 1)
+    assert out.shape == (chain.n_outputs, *shape)
+    assert np.array_equal(after, states)
+
+
 # --- filters --------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,173 @@
+"""A whole signal released at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpfast import _validate
+from dpfast._validate import Array
+from dpfast.errors import ReleaseError
+from dpfast.mechanism import Mechanism
+from dpfast.release.accountant import Shift
+from dpfast.release.exact import ExactMechanism, exact
+from dpfast.release.guarantee import Guarantee
+from dpfast.release.inputs import Inputs, Integers
+from dpfast.release.noise import Noise
+from dpfast.release.store import Earlier, Store
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What was published of a batch; all of it is public.
+
+    Attributes
+    ----------
+    first : int
+        Number of its first step.
+    privatized : array of int64, (streams, time + lag)
+        v, exact integers.
+    estimate : array, (streams, time)
+        ``estimate[:, t]`` is of the target's output at step first + t.
+    standard_error : float or None
+        Predicted root mean square error of the estimates, on the model of the design; None where only simulation tells.
+    guarantee : Guarantee
+    """
+
+    first: int
+    privatized: Integers
+    estimate: Array
+    standard_error: float | None
+    guarantee: Guarantee
+
+    def __repr__(self) -> str:
+        streams, n = self.estimate.shape
+        return f"<Release of {n} steps from {self.first}, {streams} streams: epsilon {self.guarantee.epsilon:.6g}>"
+
+
+def release(
+    mechanism: Mechanism | ExactMechanism,
+    u: Any,
+    path: Path,
+    inputs: Inputs | None = None,
+    *,
+    first: int = 0,
+    compose: bool = False,
+    published: Path | None = None,
+    tolerance: float = 1e-3,
+    adopt: bool = False,
+) -> Release:
+    r"""Release a whole signal under a guarantee that holds to the last bit, and enter it in a store.
+
+    v = g ∗ x + n with integers x of u, integer taps g and exact discrete Gaussian noise n (Canonne, Kamath and Steinke
+    2020; Karney 2016); everything else is computed from v. A mechanism of lag D runs D steps beyond the end, on
+    declared zeros: x = 0, the centre.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or ExactMechanism
+        None of its inputs fitted to private data.
+    u : array (streams, time)
+        Private, of an integer dtype; floats where `inputs` declares what a NaN counts as. One stream may be (time,).
+    path : path-like
+        Folder of the private store, made where there is none.
+    inputs : Inputs
+        What is declared of the data; with an ExactMechanism its own.
+    first : int
+        Number of the first step: 0, or where this continues what was released before.
+    compose : bool
+        Release steps that this store has released already, and state the guarantee of all these releases together.
+        Otherwise a second release of the same steps is refused.
+    published : path-like, optional
+        Folder of what is public: the guarantee and the witness of the store. By default "published" in `path`.
+    tolerance : float
+        As in :func:`exact`.
+    adopt : bool
+        Take over a store that was copied or moved, on purpose.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    ReleaseError
+        Where the store refuses, or the design depends on private data.
+    ValueError
+        For another type or shape. Nothing is refused for a value: values outside of the range are clamped.
+
+    Notes
+    -----
+    *Privacy.* As `guarantee` says, which is also saved among the published files. Every call draws new noise: two
+    releases of the same data are two releases.
+
+    Examples
+    --------
+    >>> import dpfast as dp, tempfile
+    >>> mechanism = dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6))
+    >>> counts = np.array([0, 2, 1, 0, 3])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = dp.release(mechanism, counts, folder + "/store", dp.Inputs(0, 20))
+    >>> result.estimate.shape
+    (1, 5)
+    """
+    plan = as_exact(mechanism, inputs, tolerance)
+    x = plan.inputs.integers(plan.inputs.check("u", u))
+    first = _validate.integer("first", first, 0, 2**62)
+    with Store.open(path, published, adopt=adopt) as store:
+        earlier = store.overlapping(first, x.shape[1])
+        if earlier and not compose:
+            raise ReleaseError(
+                f"steps {first} … of this data were released already (release {earlier[0].id} of the store): read what "
+                "was published, or pass compose=True for a guarantee that covers both"
+            )
+        guarantee = Guarantee.of(plan.mechanism.privacy, plan.inputs, plan.taps, [plan.shift, *_shifts(plan, earlier)])
+        v, estimate = _run(plan, x)
+        store.enter_batch(plan.configuration, guarantee, first, v, estimate, compose=compose)
+    return Release(first, v, estimate, plan.standard_error, guarantee)
+
+
+def as_exact(mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, tolerance: float) -> ExactMechanism:
+    """The exact mechanism of a design and declared inputs."""
+    if not isinstance(mechanism, ExactMechanism):
+        return exact(mechanism, inputs, tolerance=tolerance)  # type: ignore[arg-type]  # refuses None
+    if inputs is not None and inputs != mechanism.inputs:
+        raise ValueError("inputs must be those of the ExactMechanism, got others: leave them out")
+    return mechanism
+
+
+def _shifts(plan: ExactMechanism, earlier: Sequence[Earlier]) -> list[Shift]:
+    """What earlier releases of the same steps moved for one person, who must be the same kind of person."""
+    shifts = []
+    for past in (ExactMechanism.from_configuration(x.configuration) for x in earlier):
+        if _person(past) != _person(plan):
+            raise ReleaseError(
+                "mechanism must protect what the earlier release of these steps does, to be composed with it: the same "
+                "max_change, max_events, min_separation, and streams per person"
+            )
+        shifts.append(past.shift)
+    return shifts
+
+
+def _person(plan: ExactMechanism) -> tuple[float, ...]:
+    privacy, inputs = plan.mechanism.privacy, plan.inputs
+    who = privacy.max_change, privacy.max_events, privacy.min_separation
+    return *who, inputs.streams_per_person, inputs.n_streams
+
+
+def _run(plan: ExactMechanism, x: Integers) -> tuple[Integers, Array]:
+    streams, n, lag = *x.shape, plan.lag or 0
+    noise = Noise(plan.sigma)
+    noise.ready(streams * (n + lag))
+    zeros = np.zeros((streams, lag), np.int64)
+    history = np.zeros((streams, plan.memory), np.int64)
+    v = plan.privatize(
+        history, np.concatenate([x, zeros], axis=1), noise.take(streams * (n + lag)).reshape(streams, -1)
+    )
+    return v, plan.estimate(v)[:, lag:]

@@ -1,0 +1,231 @@
+"""A mechanism in integers: all that a release does, decided and known before any data are seen."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpfast import _validate
+from dpfast._kernels.integers import add_filtered
+from dpfast.design.inputs import check_tolerance
+from dpfast.errors import DesignError, ReleaseError
+from dpfast.fields import Fields
+from dpfast.files import COMPUTED, from_content, mechanism_content, read_receiver, receiver_content
+from dpfast.filters import Filter
+from dpfast.mechanism import Mechanism
+from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
+from dpfast.release.accountant import Shift, Sigma
+from dpfast.release.guarantee import Guarantee
+from dpfast.release.inputs import Inputs, Integers
+from dpfast.release.receiver import LiveReceiver, estimate
+from dpfast.release.redesign import redesigned
+from dpfast.release.rounding import on_signal, rounded, shift_of
+from dpfast.sources import fitted
+
+_LARGEST_SUM = 2**62
+_LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
+
+
+@dataclass(frozen=True, eq=False)
+class ExactMechanism:
+    r"""v_t = Σ_k g_k x_{t-k} + n_t: integers x of `inputs`, integer taps g, and discrete Gaussian n; then a receiver.
+
+    Made by :func:`exact`. Everything in it is public.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        The design.
+    inputs : Inputs
+        What is declared of the data.
+    tolerance : float
+        Relative excess of the MSE that the integers may cost.
+    taps : array of int64
+        g.
+    sigma : Sigma
+        P(n) ∝ exp(-n²/2σ²), σ = a/2^j.
+    receiver : LinearReceiver, Smoother or DecisionFeedback
+        Designed for g and this noise, in the units of the signal.
+
+    Notes
+    -----
+    *Privacy.* `guarantee` says what a release of it promises. :meth:`privatize` is the only function that sees inputs.
+    """
+
+    mechanism: Mechanism
+    inputs: Inputs
+    tolerance: float
+    taps: Integers
+    sigma: Sigma
+    receiver: LinearReceiver | Smoother | DecisionFeedback
+
+    @property
+    def lag(self) -> int | None:
+        """Samples by which the estimate is late; None for a smoother."""
+        return self.receiver.lag
+
+    @property
+    def memory(self) -> int:
+        """How many past inputs the prefilter needs."""
+        return len(self.taps) - 1
+
+    @property
+    def prefilter(self) -> Filter:
+        """G on the signal in its own units: the integer taps over the unit."""
+        return on_signal(self.taps, self.inputs)
+
+    @functools.cached_property
+    def shift(self) -> Shift:
+        """What one person moves, for the accountant."""
+        return shift_of(self.mechanism.privacy, self.inputs, self.taps, self.sigma)
+
+    @functools.cached_property
+    def predicted_mse(self) -> float | None:
+        """Exact stationary error, as that of the mechanism; None where only simulation tells."""
+        return redesigned(self.mechanism, self.prefilter, self.sigma.std).mse
+
+    @property
+    def standard_error(self) -> float | None:
+        """Root of `predicted_mse`."""
+        return None if self.predicted_mse is None else math.sqrt(self.predicted_mse)
+
+    @functools.cached_property
+    def guarantee(self) -> Guarantee:
+        """What a release of this mechanism promises, alone."""
+        return Guarantee.of(self.mechanism.privacy, self.inputs, self.taps, (self.shift,))
+
+    def privatize(self, history: Integers, x: Integers, noise: Integers) -> Integers:
+        """V (streams, n) of the integers x (streams, n), behind `memory` earlier ones, oldest first.
+
+        No sum overflows: the range of x, the taps and the largest noise were checked at design.
+        """
+        v = noise.copy()
+        add_filtered(self.taps, np.ascontiguousarray(np.concatenate([history, x], axis=1)), v)
+        return v
+
+    def live(self) -> LiveReceiver:
+        """The receiver, from the beginning of a stream; not for a smoother."""
+        return LiveReceiver(self.receiver, self.taps, self._shift_of_mean, self.inputs.n_streams)
+
+    def estimate(self, privatized: Integers) -> _validate.Array:
+        """All estimates from all of v (streams, time)."""
+        return estimate(self.receiver, self.taps, self._shift_of_mean, privatized)
+
+    @property
+    def _shift_of_mean(self) -> float:
+        """What the receiver takes for the mean of x."""
+        return (self.receiver.mean - float(self.inputs.centre)) / float(self.inputs.unit)
+
+    @property
+    def demand(self) -> dict[str, Any]:
+        """What was asked for, as JSON holds it: all that decides the rest, but for the rounding of a machine."""
+        return demand(self.mechanism, self.inputs, self.tolerance)
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """All of it, as JSON holds it."""
+        return {
+            "mechanism": mechanism_content(self.mechanism),
+            "inputs": self.inputs.public(),
+            "tolerance": self.tolerance,
+            "taps": self.taps.tolist(),
+            "sigma": list(self.sigma),
+            "receiver": receiver_content(self.receiver),
+        }
+
+    @classmethod
+    def from_configuration(cls, given: Mapping[str, Any]) -> ExactMechanism:
+        """The same mechanism to the last bit, though another machine would have designed another."""
+        mechanism = from_content(given["mechanism"])
+        return cls(
+            mechanism=mechanism,
+            inputs=Inputs.from_public(given["inputs"]),
+            tolerance=given["tolerance"],
+            taps=_validate.frozen(np.array(given["taps"], dtype=np.int64)),
+            sigma=Sigma(*given["sigma"]),
+            receiver=read_receiver(Fields(given["receiver"], "receiver"), mechanism.target),
+        )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the configuration."""
+        text = json.dumps(self.configuration, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        root = "-" if self.standard_error is None else f"{self.standard_error:.6g}"
+        return f"<ExactMechanism {self.mechanism.name!r}: {len(self.taps)} taps, predicted RMSE {root}>"
+
+
+def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> ExactMechanism:
+    """The exact form of a mechanism, which a release runs.
+
+    g = round(2^m · G/‖G‖₂), with the fewest taps and bits m whose error, with a receiver designed for g and for exact
+    noise, is within the tolerance of the mechanism's; σ² ≥ κ²Δ² + 4, Δ² the integer squared sensitivity of g.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        None of its inputs fitted to private data.
+    inputs : Inputs
+        What is declared of the data.
+    tolerance : float
+        Relative excess of the MSE that the integers may cost.
+
+    Returns
+    -------
+    ExactMechanism
+
+    Raises
+    ------
+    ReleaseError
+        For a design with fitted-from-private inputs.
+    DesignError
+        Where more than 65,536 taps would be needed, or sums would not fit into 64 bits.
+
+    Notes
+    -----
+    *Privacy.* Nothing here depends on data.
+
+    Examples
+    --------
+    >>> import dpfast as dp
+    >>> mechanism = dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6))
+    >>> result = dp.exact(mechanism, dp.Inputs(0, 20))
+    >>> len(result.taps) < 64, result.predicted_mse < 1.001 * mechanism.predicted_mse
+    (True, True)
+    """
+    check_mechanism(mechanism)
+    _validate.instance("inputs", inputs, Inputs, "an Inputs, which says what the data are")
+    tolerance = check_tolerance(tolerance)
+    taps, sigma, receiver = rounded(mechanism, inputs, tolerance)
+    largest = max(map(abs, inputs.range)) * int(np.abs(taps.astype(object)).sum())
+    if largest + math.ceil(_LARGEST_NOISE * sigma.std) > _LARGEST_SUM:
+        raise DesignError(
+            "inputs must have a smaller range or a larger unit: sums of this prefilter must stay below 2**62"
+        )
+    return ExactMechanism(mechanism, inputs, tolerance, _validate.frozen(taps), sigma, receiver)
+
+
+def demand(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> dict[str, Any]:
+    """See :attr:`ExactMechanism.demand`."""
+    design = {name: value for name, value in mechanism_content(mechanism).items() if name not in COMPUTED}
+    return {"mechanism": design, "inputs": inputs.public(), "tolerance": tolerance}
+
+
+def check_mechanism(mechanism: Any) -> None:
+    """Refuse designs that depend on private data."""
+    _validate.instance("mechanism", mechanism, Mechanism, "a Mechanism")
+    if private := fitted(mechanism.sources):
+        raise ReleaseError(
+            f"mechanism must not depend on private data, got a design whose {', '.join(private)} "
+            f"{'is' if len(private) == 1 else 'are'} fitted from private data: the guarantee would not hold; design "
+            "from public data or assumptions"
+        )

@@ -1,0 +1,190 @@
+"""What a release promises, in words and in numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numba
+import numpy as np
+
+from dpfast.privacy import Privacy
+from dpfast.release.accountant import Shift, Sigma, epsilon, gdp_mu, group, zcdp_rho
+from dpfast.release.inputs import Inputs, Integers
+
+GROUPS = (2, 5, 10)
+NOT_COVERED = (
+    "other releases of the same data, also by others, that are not entered in the same store",
+    "the time at which something is published, and whether it is published at all",
+    "the host: its memory, its disk, its other users, what the operating system's random numbers are worth",
+    "a store that was restored from a backup or copied, where its witness was restored or copied with it",
+    "choices made by looking at the data: of the target, the model, the range, the span, the groups, the tolerance",
+    "people who contribute more than is declared here",
+)
+_DIGITS = 9
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The promise of a release; `print` gives it in full.
+
+    Attributes
+    ----------
+    privacy : Privacy
+        What was demanded, and who counts as one person: `max_change`, `max_events`, `min_separation`.
+    inputs : Inputs
+        What is declared of the data.
+    shifts : tuple of Shift
+        Squared sensitivity (an integer) and noise of the release, and of those that it is composed with.
+    prefilter : str
+        SHA-256 of the integer taps, as 64-bit little-endian numbers.
+    n_taps : int
+    epsilon : float
+        Of all of it at the demanded delta, computed from the noise that runs, rounded up.
+    """
+
+    privacy: Privacy
+    inputs: Inputs
+    shifts: tuple[Shift, ...]
+    prefilter: str
+    n_taps: int
+    epsilon: float
+
+    @classmethod
+    def of(cls, privacy: Privacy, inputs: Inputs, taps: Integers, shifts: Sequence[Shift]) -> Guarantee:
+        """The guarantee of a release, the first of the shifts, composed with what the others moved."""
+        digest = hashlib.sha256(taps.astype("<i8").tobytes()).hexdigest()
+        return cls(privacy, inputs, tuple(shifts), digest, len(taps), epsilon(shifts, privacy.delta))
+
+    @property
+    def squared_sensitivity(self) -> int:
+        """Δ², of the integers that the prefilter gives, over all streams that one person may be in."""
+        return self.shifts[0].squared_sensitivity
+
+    @property
+    def sigma(self) -> Sigma:
+        """σ = a/2^j of the discrete Gaussian noise."""
+        return self.shifts[0].sigma
+
+    @property
+    def delta(self) -> float:
+        """As demanded."""
+        return self.privacy.delta
+
+    @property
+    def zcdp_rho(self) -> Fraction:
+        """ρ of zero-concentrated differential privacy, Δ²/2σ², exactly."""
+        return zcdp_rho(self.shifts)
+
+    @property
+    def gdp_mu(self) -> float:
+        """μ of the continuous Gaussian mechanism that the release follows from, but for 1e-30 of the probabilities."""
+        return gdp_mu(self.shifts)
+
+    @property
+    def groups(self) -> dict[int, float]:
+        """Epsilon, at the same delta, for groups of several people."""
+        return {size: epsilon(group(self.shifts, size), self.delta) for size in GROUPS}
+
+    @property
+    def sentence(self) -> str:
+        """For a reader without mathematics."""
+        factor = _up(math.exp(self.epsilon), 3) if self.epsilon < 700 else f"e^{_up(self.epsilon, 3)}"
+        return (
+            "Anyone who sees all published values, whatever else they know, can hardly tell whether "
+            f"{self._contribution} in the data: the odds of any conclusion change by at most a factor "
+            f"of e^ε = {factor}, except with a probability of at most δ = {_up(self.delta, 3)}."
+        )
+
+    @property
+    def _contribution(self) -> str:
+        privacy = self.privacy
+        size = f"of size at most {privacy.max_change:g}"
+        if privacy.max_events == 1:
+            return f"one event {size} was"
+        return f"the at most {privacy.max_events} events of one person, each {size}, were"
+
+    def items(self) -> dict[str, str]:
+        """All that is said, by name."""
+        privacy, inputs = self.privacy, self.inputs
+        low, high = inputs.range
+        lattice = "values are multiples of it, others are rounded" if inputs.multiples else "values are rounded to it"
+        missing = "" if inputs.missing is None else f"; what is no number counts as {inputs.missing}"
+        lines = {
+            "protected": self._contribution.rpartition(" ")[0],
+            "adjacency": "two data sets are neighbours when one has those events and the other has not; moving an "
+            "event to another time is two changes",
+            "max change": f"{privacy.max_change:g}, {inputs.change(privacy.max_change)} on the lattice",
+            "events": f"{privacy.max_events}"
+            + (f", at least {privacy.min_separation} steps apart" if privacy.max_events > 1 else ""),
+            "streams per person": f"{inputs.streams_per_person} of {inputs.n_streams}",
+            "lattice": f"unit {inputs.unit}: {lattice}",
+            "range": f"{inputs.low} to {inputs.high}; values outside are always clamped, never refused{missing}",
+            "centre": f"{inputs.centre}, public; integers from {low} to {high} are behind it",
+            "squared sensitivity": f"Δ² = {self.squared_sensitivity}",
+            "noise": f"discrete Gaussian, σ = {self.sigma.a}/2^{self.sigma.j}, drawn exactly, once for every step",
+            "(ε, δ)": f"({_up(self.epsilon, _DIGITS)}, {_up(self.delta, _DIGITS)}), computed from this σ and rounded "
+            f"up; demanded: ({privacy.epsilon:.{_DIGITS}g}, {privacy.delta:g})",
+            "zCDP": f"ρ = {self.zcdp_rho} (at most {_up(self.zcdp_rho, 6)})",
+            "Gaussian DP": f"μ = {_up(self.gdp_mu, 6)}",
+            "groups": "; ".join(f"{n} people: ε = {_up(value, 4)}" for n, value in self.groups.items()),
+            "prefilter": f"{self.n_taps} integer taps, SHA-256 {self.prefilter}",
+        }
+        if len(self.shifts) > 1:
+            lines["composed"] = (
+                f"with {len(self.shifts) - 1} earlier release{'s' * (len(self.shifts) > 2)} of the same data: "
+                "(ε, δ), ρ, μ and groups are those of all of them together"
+            )
+        return lines
+
+    def __str__(self) -> str:
+        lines = [self.sentence, "", *(f"  {name:<20} {value}" for name, value in self.items().items()), ""]
+        lines += ["Not covered:", *(f"  - {x}" for x in NOT_COVERED), "", f"Versions: {_versions()}"]
+        return "\n".join(lines)
+
+    def to_json(self) -> str:
+        """The same for machines: exact numbers as texts."""
+        content: dict[str, Any] = {
+            "format": "dpfast-guarantee",
+            "version": 1,
+            "sentence": self.sentence,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "zcdp_rho": str(self.zcdp_rho),
+            "gdp_mu": self.gdp_mu,
+            "groups": {str(n): value for n, value in self.groups.items()},
+            "max_change": self.privacy.max_change,
+            "max_events": self.privacy.max_events,
+            "min_separation": self.privacy.min_separation,
+            "inputs": self.inputs.public(),
+            "change_on_lattice": self.inputs.change(self.privacy.max_change),
+            "releases": [
+                {"squared_sensitivity": str(x.squared_sensitivity), "sigma": list(x.sigma), "numbers": x.n_coordinates}
+                for x in self.shifts
+            ],
+            "prefilter": {"taps": self.n_taps, "sha256": self.prefilter},
+            "not_covered": list(NOT_COVERED),
+            "versions": _versions(),
+        }
+        return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _up(value: float | Fraction, digits: int) -> str:
+    """A positive number, rounded up; a float stands for the decimal that it is written as."""
+    exact, context = Fraction(str(value)), Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{float(context.divide(Decimal(exact.numerator), Decimal(exact.denominator))):.{digits}g}"
+
+
+def _versions() -> str:
+    from dpfast import __version__
+
+    return (
+        f"dpfast {__version__}, Python {platform.python_version()}, numpy {np.__version__}, numba {numba.__version__}"
+    )
