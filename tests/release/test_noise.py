@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dpfast._kernels import discrete
+from dpfast.errors import ReleaseError
 from dpfast.release import noise as module
 from dpfast.release.noise import LARGEST, Noise
 
@@ -202,7 +203,7 @@ def test_a_source_that_is_not_random_is_refused(monkeypatch):
     monkeypatch.setattr(module, "_fill", lambda words: words.fill(2**32 - 1))
     noise = Noise(SIGMA)
     for _ in range(2):
-        with pytest.raises(RuntimeError, match="random bits are not random"):
+        with pytest.raises(ReleaseError, match="random bits are not random"):
             noise.ready(1)
         with pytest.raises(RuntimeError, match="only 0 samples"):
             noise.take(1)
