@@ -1,6 +1,7 @@
 """Naive twins of the algorithms in plain Python and NumPy: slow, obvious, and importing nothing from the package."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -197,3 +198,41 @@ def monte_carlo_mse(u, noise, centre, target, prefilter, noise_std, receive, lag
         errors = [estimate[t + lag] - y[t] for t in range(burn_in, burn_in + n_samples)]
         result.append(sum(e * e for e in errors) / n_samples)
     return np.array(result)
+
+
+# --- releases -------------------------------------------------------------------------------------
+
+
+def bernoulli_exp(gamma, rng):
+    """True with probability exp(-gamma), a Fraction >= 0 (Canonne, Kamath and Steinke 2020, algorithm 1)."""
+    while gamma > 1:
+        if not bernoulli_exp(Fraction(1), rng):
+            return False
+        gamma -= 1
+    k = 1
+    while rng.randrange(gamma.denominator * k) < gamma.numerator:
+        k += 1
+    return k % 2 == 1
+
+
+def discrete_laplace(t, rng):
+    """z with probability proportional to exp(-|z| / t), t an integer (algorithm 2 there, s = 1)."""
+    while True:
+        u = rng.randrange(t)
+        if not bernoulli_exp(Fraction(u, t), rng):
+            continue
+        v = 0
+        while bernoulli_exp(Fraction(1), rng):
+            v += 1
+        magnitude, negative = u + t * v, rng.randrange(2)
+        if magnitude > 0 or not negative:
+            return -magnitude if negative else magnitude
+
+
+def discrete_gaussian(sigma, rng):
+    """z with probability proportional to exp(-z^2 / (2 sigma^2)), sigma a Fraction (algorithm 3 there)."""
+    t = math.floor(sigma) + 1
+    while True:
+        y = discrete_laplace(t, rng)
+        if bernoulli_exp((abs(y) - sigma**2 / t) ** 2 / (2 * sigma**2), rng):
+            return y

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dpfast import _validate
 from dpfast._kernels.discrete import DIGITS, WORDS, Law, Words, draw, table
+from dpfast.errors import ReleaseError
 
 if TYPE_CHECKING:
     from dpfast.release.accountant import Sigma
@@ -34,6 +35,11 @@ class Noise:
         Standard deviation ``a / 2**j``: 1 <= a <= 2**40, j >= 0, at least 1/16.
     block
         Samples drawn at a time.
+
+    Raises
+    ------
+    ReleaseError
+        By `ready`, if the operating system's random bits cannot be random.
 
     Notes
     -----
@@ -133,7 +139,7 @@ class Noise:
 
     def _add_digits(self) -> None:
         if self._n_limbs == _MOST_LIMBS:
-            raise RuntimeError("the operating system's random bits are not random: use another machine")
+            raise ReleaseError("the operating system's random bits are not random: use another machine")
         self._n_limbs *= 2
 
 
