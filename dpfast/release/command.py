@@ -135,7 +135,9 @@ def _check(request: Request, span: Span) -> None:
 
 
 def _store(request: Request) -> Path:
-    return Path(f"{request.out}-private" if request.store is None else request.store)
+    """Beside the published folder: who copies that one must not copy the store."""
+    out = Path(request.out).absolute()
+    return out.with_name(f"{out.name}-private") if request.store is None else Path(request.store)
 
 
 def _written(guarantee: Any, file: Path, request: Request) -> str:

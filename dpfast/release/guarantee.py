@@ -22,7 +22,7 @@ from dpfast.release.inputs import Inputs, Integers
 GROUPS = (2, 5, 10)
 NOT_COVERED = (
     "other releases of the same data, also by others, that are not entered in the same store",
-    "the time at which something is published, and whether it is published at all",
+    "the time at which something is published, whether it is published at all, and which events came in time to count",
     "the host: its memory, its disk, its other users, what the operating system's random numbers are worth",
     "a store that was restored from a backup or copied, where its witness was restored or copied with it",
     "choices made by looking at the data: of the target, the model, the range, the span, the groups, the tolerance",

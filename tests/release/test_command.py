@@ -60,6 +60,11 @@ def arguments(events, saved, out, *flags, **change):
     return ["release", str(events), "--mechanism", str(saved), "--out", str(out), *pairs, *flags]
 
 
+def beside(out):
+    """The private store of a published folder."""
+    return out.absolute().with_name(f"{out.name}-private")
+
+
 def failing(given_arguments, capsys):
     assert main(given_arguments) == 2
     captured = capsys.readouterr()
@@ -82,13 +87,13 @@ def test_a_log_is_published(log, saved, tmp_path, capsys):
     assert main(arguments(log, saved, out, by="place", groups="c,nobody,a")) == 0
     printed = capsys.readouterr().out
     assert "(ε, δ)" in printed
-    assert printed.endswith(f"Written: {out / 'estimates.csv'}\nPrivate store: {out / 'store'}\n")
+    assert printed.endswith(f"Written: {out / 'estimates.csv'}\nPrivate store: {beside(out)}\n")
     header, *body = rows(out)
     assert header == ["time", "group", "estimate", "standard_error"]
     assert [row[:2] for row in body] == [
         [f"2020-01-02T{h:02}:00:00", g] for h in range(24) for g in ("c", "nobody", "a")
     ]
-    with Store.open(out / "store", out) as store:
+    with Store.open(beside(out), out) as store:
         (entry,) = store.releases()
         _, estimate = store.read(entry.id, entry.first, 24)
     assert [float(row[2]) for row in body] == estimate.T.ravel().tolist()
@@ -113,7 +118,7 @@ def test_only_declared_counts_reach_the_release(log, saved, tmp_path, monkeypatc
     assert (inputs.low, inputs.high, inputs.unit, inputs.centre) == (0, 20, 2, 2)
     assert (inputs.n_streams, inputs.streams_per_person, inputs.multiples) == (2, 2, False)
     assert (seen["first"], seen["compose"], seen["adopt"]) == (24 * 18263, True, True)
-    assert (seen["path"], seen["published"]) == (out / "store", str(out))
+    assert (seen["path"], seen["published"]) == (beside(out), str(out))
 
 
 def test_counts_are_multiples_of_a_unit_that_divides_one(log, saved, tmp_path, monkeypatch):
@@ -328,7 +333,7 @@ def published(request):
     mechanism = dp.load(request.mechanism)
     inputs = Inputs(0, 50, n_streams=2)
     plan = command.exact(mechanism, inputs)
-    with command.open_stream(mechanism, Path(request.out, "store"), inputs, published=request.out) as stream:
+    with command.open_stream(mechanism, beside(Path(request.out)), inputs, published=request.out) as stream:
         estimate = stream.read(2, 8).estimate
         assert stream.position == 10
     return HEADER + Layout(SPAN, ("a", "b"), plan.standard_error).csv(0, estimate)
@@ -350,7 +355,7 @@ def test_bins_are_published_as_they_end(live, pushed, capsys):
         expected[int(t % 3 > 1), t // 10] += (t + 0.5) < 10 * (t // 10 + 1)
     assert np.concatenate([x[1] for x in pushed], axis=1).tolist() == expected.tolist()
     file = Path(live.out) / "estimates.csv"
-    assert text == f"Written: {file}\nPrivate store: {file.with_name('store')}"
+    assert text == f"Written: {file}\nPrivate store: {beside(file.parent)}"
     assert "(ε, δ)" in capsys.readouterr().out
     assert file.read_text() == published(live)
     # at any time the file holds the bins that ended, less the two of the lag
