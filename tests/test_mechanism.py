@@ -346,18 +346,22 @@ def test_the_simulated_error_has_the_predicted_mean(mechanism):
 
 
 def parameters(cls):
-    """Of every method that is written in the module (not made by dataclass)."""
-    methods = {name: f for name, f in vars(cls).items() if inspect.isfunction(f) and "return" in f.__annotations__}
+    """Of every method that is written in the module (not made by dataclass), there or in what the class comes from."""
+    classes = [each for each in reversed(cls.__mro__) if each.__module__ == cls.__module__]
+    written = [(name, f) for each in classes for name, f in vars(each).items()]
+    methods = {name: f for name, f in written if inspect.isfunction(f) and "return" in f.__annotations__}
     return {name: list(inspect.signature(f).parameters) for name, f in methods.items() if not name.startswith("__")}
 
 
 @pytest.mark.parametrize("receiver", [module.Receiver, module.LinearReceiver, module.Smoother, module.DecisionFeedback])
 def test_a_receiver_takes_v_and_nothing_through_which_u_could_reach_it(receiver):
+    running = {"continued": ["self", "v", "state"], "_samples_seen": ["self", "state", "n_streams"]}
     assert parameters(receiver) == {
         "estimate": ["self", "v"],
         "response": ["self", "omega"],
         "filters": ["self"],
         "compiled": ["self"],
+        **(running if issubclass(receiver, module.CausalReceiver) else {}),
     }
     assert not {"u", "x", "signal", "prefilter"} & set(vars(receiver).get("__dataclass_fields__", ()))
 
@@ -366,7 +370,8 @@ def test_a_receiver_takes_v_and_nothing_through_which_u_could_reach_it(receiver)
 def test_a_compiled_receiver_makes_estimates_of_v_and_meets_the_centred_input_in_errors_alone(receiver):
     taken = parameters(receiver)
     assert taken.pop("square_errors") == ["self", "chain", "v", "x", "window"]
-    assert taken.pop("estimate") == ["self", "chain", "v"]
+    states = [] if receiver is kernels.SmootherReceiver else ["states"]  # whether they are given and asked for
+    assert taken.pop("estimate") == ["self", "chain", "v", *states]
     assert taken in ({}, {"complete": ["self", "estimates", "n_threads"]})
     assert not {"u", "x", "prefilter", "centre"} & set(receiver._fields)
 
