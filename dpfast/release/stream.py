@@ -55,7 +55,8 @@ class Stream:
 
     Whatever interrupts a call that publishes, Ctrl-C too, makes the object refuse all further ones, as what it has in
     memory and what is in the store may then differ. Opened again the stream goes on exactly: steps that were stored
-    are published and can be read, or pushed again with `first`, and the others never happened.
+    are published and can be read, or pushed again with `first`, and the others never happened. Without `first` values
+    that are pushed again are new steps: a person's events would count twice.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class Stream:
 
     def __init__(self, store: Store, plan: ExactMechanism, noise: Noise) -> None:
         self._store, self._plan, self._noise = store, plan, noise
-        self._lock = threading.RLock()
+        self._lock, self._running = threading.RLock(), False
         live = plan.live()
         n_streams, entry = plan.inputs.n_streams, _live(store)
         if entry is None:
@@ -151,9 +152,11 @@ class Stream:
             self._noise.ready(len(u) * (n - known))
             x = self._plan.inputs.integers(u)
             self._check_known(first, x[:, :known])
-            if known < n:
+            if known == n:
+                return self._read(first, n)
+            with self._undivided():
                 self._publish(x[:, known:])
-            return self._read(first, n)
+                return self._read(first, n)
 
     def read(self, first: int, count: int) -> Published:
         """What was published of steps `first` to ``first + count - 1``.
@@ -182,8 +185,9 @@ class Stream:
             lag = self._lag
             if self._state == "open":
                 self._noise.ready(len(self._history) * lag)
-                self._publish(np.zeros((len(self._history), lag), np.int64), last=True)
-                self._store.empty_log()
+                with self._undivided("closed"):
+                    self._publish(np.zeros((len(self._history), lag), np.int64), last=True)
+                    self._store.empty_log()
             return self._read(self._position - lag, lag)
 
     def suspend(self) -> None:
@@ -197,13 +201,33 @@ class Stream:
         """A call of its own, on a stream of this process that nothing interrupted."""
         self._store.check_process()
         with self._lock:
+            if self._running:
+                raise ReleaseError(
+                    f"the stream in {self._store.path} is in the middle of another call of this thread, as where a "
+                    "handler of a signal calls it: call it when that one has returned"
+                )
             if self._state == "interrupted":
                 raise ReleaseError(
                     f"the stream in {self._store.path} was interrupted while it published: open it again, which tells "
                     "by its position how far it came"
                 )
             self._store.check_usable()
+            self._running = True
+            try:
+                yield
+            finally:
+                self._running = False
+
+    @contextlib.contextmanager
+    def _undivided(self, state: str = "open") -> Iterator[None]:
+        """Up to the return of what is published: else whoever tries again publishes the same values twice."""
+        self._state = "interrupted"  # until the end
+        try:
             yield
+        except BaseException:
+            self._store.abandon()
+            raise
+        self._state = state
 
     @property
     def _lag(self) -> int:
@@ -227,28 +251,22 @@ class Stream:
 
     def _publish(self, x: Integers, *, last: bool = False) -> None:
         """The only way to new steps: noise that is drawn, taken once; memory changes behind the disk."""
-        self._state = "interrupted"  # until the end
-        try:
-            noise = self._noise.take(x.size).reshape(x.shape)
-            v = self._plan.privatize(self._history, x, noise)
-            estimate = self._receiver.push(v)
-            self._store.append(
-                self._release,
-                self._position,
-                v,
-                estimate,
-                x=x,
-                memory=self._plan.memory,
-                receiver=self._receiver.state(),
-                last=last,
-            )
-        except BaseException:
-            self._store.abandon()
-            raise
+        noise = self._noise.take(x.size).reshape(x.shape)
+        v = self._plan.privatize(self._history, x, noise)
+        estimate = self._receiver.push(v)
+        self._store.append(
+            self._release,
+            self._position,
+            v,
+            estimate,
+            x=x,
+            memory=self._plan.memory,
+            receiver=self._receiver.state(),
+            last=last,
+        )
         n = x.shape[1]
         self._history = np.concatenate([self._history, x], axis=1)[:, n:]
         self._position += n
-        self._state = "closed" if last else "open"
 
     def _read(self, first: int, count: int) -> Published:
         return Published(first, *self._store.read(self._release, first, count), self._lag)

@@ -14,7 +14,7 @@ import dpfast as dp
 from dpfast.errors import ReleaseError
 from dpfast.release.exact import exact
 from dpfast.release.inputs import Inputs
-from dpfast.release.store import MAX_SAMPLES
+from dpfast.release.store import MAX_SAMPLES, Store
 from dpfast.release.stream import Stream, differences, open_stream
 
 
@@ -239,6 +239,42 @@ def test_an_interrupted_stream_is_refused_until_it_is_opened_again(stream, folde
     assert repr(stream) == f"<Stream in {str(folder)!r}: next step 10, interrupted>"
     with fakes.stream_in(folder) as again:
         assert again.push(fakes.signal(10, 1)).first == 10
+
+
+def test_what_was_stored_and_not_returned_is_not_published_again(stream, folder, monkeypatch):
+    """Ctrl-C behind the commit: whoever tries again with the same values must not publish them as further steps."""
+
+    def interrupt(self, *args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "read", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            stream.push(fakes.signal(10, 1))
+    with pytest.raises(ReleaseError, match="interrupted while it published: open it again"):
+        stream.push(fakes.signal(10, 1))
+    with fakes.stream_in(folder) as again:
+        assert again.position == 11
+
+
+@pytest.mark.parametrize("call", [lambda s: s.push(fakes.signal(10, 1)), lambda s: s.close(), lambda s: s.read(0, 1)])
+def test_a_call_in_the_middle_of_another_is_refused(folder, call):
+    """As by the handler of a signal, which runs in the same thread."""
+    refusals = []
+
+    class Interrupting(Inputs):
+        def integers(self, u):
+            if stream.position:
+                with pytest.raises(ReleaseError, match="in the middle of another call"):
+                    call(stream)
+                refusals.append(1)
+            return super().integers(u)
+
+    with fakes.stream_in(folder, plan=fakes.Plan(inputs=Interrupting(0, 9, centre=4, n_streams=2))) as stream:
+        stream.push(fakes.signal(0, 10))
+        assert stream.push(fakes.signal(10, 2)).first == 10
+        assert (stream.position, refusals) == (12, [1])
+        call(stream)
 
 
 def test_a_suspended_stream_is_refused(stream):
