@@ -132,6 +132,37 @@ def test_one_process_at_a_time(folder):
     assert go_on(folder) == 14
 
 
+def test_one_process_at_a_time_though_its_files_were_copied(folder):
+    """To close a copied file drops the locks of SQLite, which are of the process: two would publish the same steps."""
+    with fakes.stream_in(folder) as stream:
+        shutil.copytree(folder, folder.with_name("backup"))
+        process = child(HOLD, folder, stderr=subprocess.PIPE)
+        assert "is in use" in process.communicate("")[1]
+        assert stream.push(fakes.signal(12, 2)).first == 12
+    assert go_on(folder) == 14
+
+
+LINGERING = """
+import os, sys, time
+from release import fakes
+with fakes.stream_in(sys.argv[1]) as stream:
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        time.sleep(60)
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_a_child_that_outlives_its_parent_does_not_keep_the_store(folder):
+    with child(LINGERING, folder) as process:
+        survivor = int(process.stdout.readline())
+    try:
+        assert go_on(folder) == 12
+    finally:
+        os.kill(survivor, 9)
+
+
 # The child ends as a Python process does, closing all that it has.
 FORK = """
 import os, sys
