@@ -21,7 +21,8 @@ from dpfast.release.inputs import Inputs, Integers
 
 GROUPS = (2, 5, 10)
 NOT_COVERED = (
-    "other releases of the same data, also by others, that are not entered in the same store",
+    "other releases of the same data, also by others, but for earlier ones of the same store, which are added up here",
+    "events at other steps than those of this release: each release of a store has a guarantee of its own",
     "the time at which something is published, whether it is published at all, and which events came in time to count",
     "the host: its memory, its disk, its other users, what the operating system's random numbers are worth",
     "a store that was restored from a backup or copied, where its witness was restored or copied with it",
@@ -106,7 +107,7 @@ class Guarantee:
     @property
     def _contribution(self) -> str:
         privacy = self.privacy
-        size = f"of size at most {privacy.max_change:g}"
+        size = f"of size at most {_exactly(privacy.max_change)}"
         if privacy.max_events == 1:
             return f"one event {size} was"
         return f"the at most {privacy.max_events} events of one person, each {size}, were"
@@ -121,7 +122,7 @@ class Guarantee:
             "protected": self._contribution.rpartition(" ")[0],
             "adjacency": "two data sets are neighbours when one has those events and the other has not; moving an "
             "event to another time is two changes",
-            "max change": f"{privacy.max_change:g}, {inputs.change(privacy.max_change)} on the lattice",
+            "max change": f"{_exactly(privacy.max_change)}, {inputs.change(privacy.max_change)} on the lattice",
             "events": f"{privacy.max_events}"
             + (f", at least {privacy.min_separation} steps apart" if privacy.max_events > 1 else ""),
             "streams per person": f"{inputs.streams_per_person} of {inputs.n_streams}",
@@ -174,6 +175,11 @@ class Guarantee:
             "versions": _versions(),
         }
         return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _exactly(value: float) -> str:
+    """Rounded it might be another promise."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def _up(value: float | Fraction, digits: int) -> str:

@@ -104,7 +104,7 @@ class Stream:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What all that is published promises."""
+        """What the stream promises; batches of the same steps, which compose with it, state the sum."""
         return self._plan.guarantee
 
     def push(self, chunk: Any, *, first: int | None = None) -> Published:

@@ -1,5 +1,6 @@
 """Stores: who may open them, what is refused, and what is in them."""
 
+import json
 import os
 import shutil
 import sqlite3
@@ -417,8 +418,37 @@ def test_a_chunk_of_which_older_inputs_are_not_needed_never_shows_them(tmp_path)
 
 
 def test_the_guarantee_is_published(folder):
-    assert (folder / "published" / "guarantee.txt").read_text(encoding="utf-8") == "Nothing is promised.\n"
-    assert (folder / "published" / "guarantee.json").read_text(encoding="utf-8") == "{}\n"
+    text = (folder / "published" / "guarantee.txt").read_text(encoding="utf-8")
+    assert text == "Release 1, steps from 0 on:\n\nNothing is promised.\n"
+    content = json.loads((folder / "published" / "guarantee.json").read_text(encoding="utf-8"))
+    assert content["releases"] == [{"release": 1, "kind": "live", "first": 0, "steps": None, "guarantee": {}}]
+
+
+def test_a_later_release_leaves_the_guarantees_of_earlier_ones(tmp_path):
+    """A weak promise for some steps must not be replaced by a strong one for others."""
+
+    class Weak(fakes.Guarantee):
+        def __str__(self):
+            return "Little is promised."
+
+        def to_json(self):
+            return '{"epsilon": 10}'
+
+    for again in range(2):  # opening states them again
+        with Store.open(tmp_path / "store", tmp_path / "published") as store:
+            if not again:
+                v = np.zeros((1, 4), np.int64)
+                for first, guarantee in ((0, fakes.Guarantee()), (4, Weak()), (8, fakes.Guarantee())):
+                    store.enter_batch({}, guarantee, first, v, v.astype(float), compose=False)
+        text = (tmp_path / "published" / "guarantee.txt").read_text(encoding="utf-8")
+        assert text == (
+            "Release 1, 4 steps from 0 on:\nRelease 3, 4 steps from 8 on:\n\nNothing is promised.\n\n"
+            "Release 2, 4 steps from 4 on:\n\nLittle is promised.\n"
+        )
+        content = json.loads((tmp_path / "published" / "guarantee.json").read_text(encoding="utf-8"))
+        assert [(x["first"], x["guarantee"]) for x in content["releases"]] == [(0, {}), (4, {"epsilon": 10}), (8, {})]
+        for file in (tmp_path / "published").glob("guarantee.*"):
+            file.unlink()
 
 
 # --- batches --------------------------------------------------------------------------------------

@@ -347,7 +347,8 @@ def test_pieces_of_a_mechanism_have_the_bits_of_the_whole(folder, mechanism):
     noise = result.privatized - fakes.filtered(x, plan.taps)
     assert np.abs(noise).max() < 30 * plan.sigma.std
     assert 0.7 < noise.std() / plan.sigma.std < 1.4  # of more than 300 samples: 8 standard errors
-    assert (folder / "published" / "guarantee.txt").read_text(encoding="utf-8") == f"{plan.guarantee}\n"
+    text = (folder / "published" / "guarantee.txt").read_text(encoding="utf-8")
+    assert text == f"Release 1, steps from 0 on:\n\n{plan.guarantee}\n"
 
 
 def test_another_mechanism_is_refused_by_what_differs(folder):
