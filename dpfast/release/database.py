@@ -62,8 +62,10 @@ class Connection(sqlite3.Connection):
 
     def close(self) -> None:
         """Unfinished statements would keep the file, and its lock."""
-        while self._cursors:
-            self._cursors.pop().close()
+        cursors = list(self._cursors)  # not by `pop`, which fails where an interruption has left a dead one
+        self._cursors.clear()
+        for cursor in cursors:
+            cursor.close()
         super().close()
         self._let_go()
 

@@ -136,27 +136,34 @@ class Stream:
         *Privacy.* Nothing depends on values but what is published, with one exception: whether steps that are pushed
         again have the inputs that they had is told, to whoever pushes them.
         """
-        with self._turn():
-            if self._state == "closed":
-                raise ReleaseError(f"the stream in {self._store.path} is over at step {self._position}: read it only")
-            u = self._plan.inputs.check("chunk", chunk)
-            first = check_steps(self._position if first is None else first, *u.shape)
-            if first > self._position:
-                raise ReleaseError(
-                    f"first must be at most the next step, {self._position}, got {first}: a gap would be filled by "
-                    "guesses; push what lies between"
-                )
-            n = u.shape[1]
-            check_steps(self._position, len(u), n)
-            known = min(self._position - first, n)
-            self._noise.ready(len(u) * (n - known))
-            x = self._plan.inputs.integers(u)
-            self._check_known(first, x[:, :known])
-            if known == n:
+        published = False
+        try:
+            with self._turn():
+                if self._state == "closed":
+                    raise ReleaseError(
+                        f"the stream in {self._store.path} is over at step {self._position}: read it only"
+                    )
+                u = self._plan.inputs.check("chunk", chunk)
+                first = check_steps(self._position if first is None else first, *u.shape)
+                if first > self._position:
+                    raise ReleaseError(
+                        f"first must be at most the next step, {self._position}, got {first}: a gap would be filled "
+                        "by guesses; push what lies between"
+                    )
+                n = u.shape[1]
+                check_steps(self._position, len(u), n)
+                known = min(self._position - first, n)
+                self._noise.ready(len(u) * (n - known))
+                x = self._plan.inputs.integers(u)
+                self._check_known(first, x[:, :known])
+                if known < n:
+                    published = True
+                    self._publish(x[:, known:])
                 return self._read(first, n)
-            with self._undivided():
-                self._publish(x[:, known:])
-                return self._read(first, n)
+        except BaseException:
+            if published:  # and not returned: whoever tries again would publish the same values as further steps
+                self._interrupted()
+            raise
 
     def read(self, first: int, count: int) -> Published:
         """What was published of steps `first` to ``first + count - 1``.
@@ -185,9 +192,8 @@ class Stream:
             lag = self._lag
             if self._state == "open":
                 self._noise.ready(len(self._history) * lag)
-                with self._undivided("closed"):
-                    self._publish(np.zeros((len(self._history), lag), np.int64), last=True)
-                    self._store.empty_log()
+                self._publish(np.zeros((len(self._history), lag), np.int64), last=True)
+                self._store.empty_log()
             return self._read(self._position - lag, lag)
 
     def suspend(self) -> None:
@@ -218,16 +224,9 @@ class Stream:
             finally:
                 self._running = False
 
-    @contextlib.contextmanager
-    def _undivided(self, state: str = "open") -> Iterator[None]:
-        """Up to the return of what is published: else whoever tries again publishes the same values twice."""
-        self._state = "interrupted"  # until the end
-        try:
-            yield
-        except BaseException:
-            self._store.abandon()
-            raise
-        self._state = state
+    def _interrupted(self) -> None:
+        self._state = "interrupted"
+        self._store.abandon()
 
     @property
     def _lag(self) -> int:
@@ -251,22 +250,28 @@ class Stream:
 
     def _publish(self, x: Integers, *, last: bool = False) -> None:
         """The only way to new steps: noise that is drawn, taken once; memory changes behind the disk."""
-        noise = self._noise.take(x.size).reshape(x.shape)
-        v = self._plan.privatize(self._history, x, noise)
-        estimate = self._receiver.push(v)
-        self._store.append(
-            self._release,
-            self._position,
-            v,
-            estimate,
-            x=x,
-            memory=self._plan.memory,
-            receiver=self._receiver.state(),
-            last=last,
-        )
+        self._state = "interrupted"  # until the end
+        try:
+            noise = self._noise.take(x.size).reshape(x.shape)
+            v = self._plan.privatize(self._history, x, noise)
+            estimate = self._receiver.push(v)
+            self._store.append(
+                self._release,
+                self._position,
+                v,
+                estimate,
+                x=x,
+                memory=self._plan.memory,
+                receiver=self._receiver.state(),
+                last=last,
+            )
+        except BaseException:
+            self._interrupted()
+            raise
         n = x.shape[1]
         self._history = np.concatenate([self._history, x], axis=1)[:, n:]
         self._position += n
+        self._state = "closed" if last else "open"
 
     def _read(self, first: int, count: int) -> Published:
         return Published(first, *self._store.read(self._release, first, count), self._lag)

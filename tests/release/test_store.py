@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import weakref
 from contextlib import closing
 from pathlib import Path
 
@@ -121,6 +122,17 @@ def child(code, *args, **options):
         text=True,
         **options,
     )
+
+
+def test_a_store_closes_though_an_interruption_left_a_dead_cursor(folder):
+    """Ctrl-C in the callback by which a set of weak references forgets one is swallowed there, and it stays."""
+    with Store.open(folder) as store:
+        cursors, cursor = store._connection._cursors, store._connection.execute("SELECT 1")
+        left = {weakref.ref(cursor)}
+        del cursor
+        cursors.data.update(left)
+        assert len(cursors) > len(list(cursors))
+    assert go_on(folder) == 12
 
 
 def test_one_process_at_a_time(folder):

@@ -1,5 +1,6 @@
 """Streams: what is published, what is refused, and how they go on."""
 
+import contextlib
 import copy
 import pickle
 import threading
@@ -241,14 +242,30 @@ def test_an_interrupted_stream_is_refused_until_it_is_opened_again(stream, folde
         assert again.push(fakes.signal(10, 1)).first == 10
 
 
-def test_what_was_stored_and_not_returned_is_not_published_again(stream, folder, monkeypatch):
-    """Ctrl-C behind the commit: whoever tries again with the same values must not publish them as further steps."""
-
+def while_it_is_read(patch):
     def interrupt(self, *args):
         raise KeyboardInterrupt
 
+    patch.setattr(Store, "read", interrupt)
+
+
+def at_the_end(patch):
+    turn = Stream._turn
+
+    @contextlib.contextmanager
+    def interrupt(self):
+        with turn(self):
+            yield
+        raise KeyboardInterrupt
+
+    patch.setattr(Stream, "_turn", interrupt)
+
+
+@pytest.mark.parametrize("interrupted", [while_it_is_read, at_the_end])
+def test_what_was_stored_and_not_returned_is_not_published_again(stream, folder, monkeypatch, interrupted):
+    """Ctrl-C behind the commit: whoever tries again with the same values must not publish them as further steps."""
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "read", interrupt)
+        interrupted(patch)
         with pytest.raises(KeyboardInterrupt):
             stream.push(fakes.signal(10, 1))
     with pytest.raises(ReleaseError, match="interrupted while it published: open it again"):
