@@ -20,13 +20,20 @@ _POSIX = os.name == "posix"
 def make_folder(path: Path) -> Path:
     """A folder for its owner alone, made where there is none; its absolute path, without links."""
     if not os.path.lexists(path):
-        path.mkdir(mode=0o700, parents=True)
+        make_folders(path, 0o700)
         path.chmod(0o700)  # whatever the umask
-        sync_folder(path.parent)
     check(path)
     if not path.is_dir():
         raise ReleaseError(f"{path} must be a folder, got a file: choose another path")
     return path.resolve()
+
+
+def make_folders(path: Path, mode: int = 0o777) -> None:
+    """A folder, and those that it is to be in, where there are none; they last through a loss of power."""
+    missing = [x for x in (path, *path.parents) if not os.path.lexists(x)]
+    path.mkdir(mode=mode, parents=True, exist_ok=True)
+    for folder in missing:
+        sync_folder(folder.parent)
 
 
 def make_file(path: Path) -> None:

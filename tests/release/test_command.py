@@ -489,6 +489,13 @@ def test_the_program_follows_standard_input(saved, tmp_path):
     assert len(rows(out)) == 5
 
 
+def test_a_closed_standard_input_is_refused(live, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(ValueError, match="standard input must be open"):
+        command.run(live)
+    assert not Path(live.out).exists()
+
+
 def test_ctrl_c_suspends_the_program(saved, tmp_path):
     out, start = tmp_path / "out", int(time.time()) - 5
     span = {"start": str(start), "end": str(start + 1000), "period": "1s", "time": "t"}
