@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from dpfast.errors import DataError
 
-NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
+# Each digit fits one place alone: else a field of many digits and a letter takes minutes.
+NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 _GZIP_MAGIC = b"\x1f\x8b"
 
 

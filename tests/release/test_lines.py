@@ -1,5 +1,6 @@
 import csv
 import itertools
+import time
 import tracemalloc
 
 import pytest
@@ -125,3 +126,11 @@ def test_headers():
 def test_other_headers_are_refused(line, message):
     with pytest.raises(DataError, match=message):
         LINES.header(line)
+
+
+@pytest.mark.parametrize("line", [b"1" * 60_000 + b"x,a,1", b"1577836801,a," + b"1" * 60_000 + b"x"])
+def test_no_line_takes_long(line):
+    """It would hold up the events of others, and the publication: these took a minute."""
+    start = time.perf_counter()
+    assert LINES.events(HEADER, [line]) == []
+    assert time.perf_counter() - start < 2
