@@ -196,7 +196,9 @@ def test_the_sentence_of_one_event():
 
 def test_the_sentence_of_several_events():
     guarantee = promise(max_events=3, min_separation=4, max_change=2.5)
-    assert "whether the at most 3 events of one person, each of size at most 2.5, were in the data" in guarantee.sentence
+    assert (
+        "whether the at most 3 events of one person, each of size at most 2.5, were in the data" in guarantee.sentence
+    )
     lines = guarantee.items()
     assert lines["events"] == "3, at least 4 steps apart"
     assert lines["protected"] == "the at most 3 events of one person, each of size at most 2.5,"
@@ -236,7 +238,7 @@ def test_factors(epsilon, factor):
 
 ASKED_FOR = {
     "protected": "one event of size at most 1$",
-    "adjacency": "two data sets are neighbours when one has those events and the other has not; moving .* is two changes",
+    "adjacency": "two data sets are neighbours when one has those events and the other has not; moving .* two changes$",
     "max change": "1, 2 on the lattice",
     "events": "1$",
     "streams per person": "2 of 3",
