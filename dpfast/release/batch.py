@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.errors import ReleaseError
 from dpfast.mechanism import Mechanism
@@ -120,6 +121,7 @@ def release(
     plan = as_exact(mechanism, inputs, tolerance)
     u = plan.inputs.check("u", u)
     lag = plan.lag or 0
+    _validate.instance("compose", compose, bool, "True or False")
     first = check_steps(first, len(u), u.shape[1] + lag)
     x = plan.inputs.integers(u)
     with Store.open(path, published, adopt=adopt) as store:

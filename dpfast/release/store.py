@@ -66,6 +66,7 @@ class Store:
             Where the store is in use, open to others, damaged, copied or behind its witness; the message says what to
             do.
         """
+        _validate.instance("adopt", adopt, bool, "True or False")
         folder = _validate.path("path", path)
         public = None if published is None else _validate.path("published", published)
         try:

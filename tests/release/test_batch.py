@@ -268,6 +268,8 @@ REFUSED = {
     "other inputs": ((SIMPLE, values(3)), {"inputs": dp.Inputs(0, 5)}, "inputs must be those of the ExactMechanism"),
     "shape": ((SIMPLE, values(3)[0]), {}, r"u must be of shape \(2, time\)"),
     "type": ((SIMPLE, values(3) * 1.0), {}, "u must be of an integer dtype"),
+    "compose": ((SIMPLE, values(3)), {"compose": "no"}, "compose must be True or False"),
+    "adopt": ((SIMPLE, values(3)), {"adopt": 1}, "adopt must be True or False"),
     "first": ((SIMPLE, values(3)), {"first": -1}, "first must be an integer"),
     "last": ((SIMPLE, values(3)), {"first": 2**62}, "first must be an integer"),
     "length": ((SIMPLE, np.broadcast_to(np.int64(1), (2, MAX_SAMPLES))), {}, "at most 50,000,000 samples"),
