@@ -132,6 +132,8 @@ def running(request, tmp_path_factory):
 @example([np.array([[0.25], [-1e300]], np.longdouble) * 10, np.array([[1], ["1e4000"]]).astype(np.longdouble)])
 @example([np.array([[2**63 - 1]] * 2), np.array([[-(2**63)]] * 2)])
 @example([np.frombuffer(b"\x00\x00\xa0\x7f" * 2, "<f4").reshape(2, 1), np.ones((2, 1), "f4")])  # a signalling NaN
+@example([sparse.csr_matrix([[1], [2]])] * 2)
+@example([sparse.csr_matrix([[1]])] * 2)
 def test_a_chunk_is_published_or_refused_whatever_its_values(running, pair):
     stream, plan, history, folder = running
     messages = []

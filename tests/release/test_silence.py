@@ -111,7 +111,8 @@ def test_a_stream(secrets, tmp_path):
 def test_refusals(secrets, tmp_path, u):
     make, show = secrets
     refused(show, ValueError, lambda: dp.release(PLAN, u, tmp_path / "batch"))
-    refused(show, ValueError, lambda: dp.release(u, PLAN, tmp_path / "batch"))
+    if np.ndim(u):  # a single number in another place is shown
+        refused(show, ValueError, lambda: dp.release(u, PLAN, tmp_path / "batch"))
     refused(show, ValueError, lambda: dp.release(PLAN, U, tmp_path / "batch", PLAN.inputs, first=U))
     with Stream(Store.open(tmp_path / "store"), PLAN, make(PLAN.sigma)) as stream:
         stream.push(U)
