@@ -3,11 +3,14 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import dpfast as dp
 from dpfast import example
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def between(start, end):
@@ -56,3 +59,14 @@ def test_the_example_of_constraints_runs():
         mechanism.predicted_mse
         >= names["dp"].optimal(names["target"], names["privacy"], names["model"], lag=3).lower_bound_mse
     )
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/release.md"])
+def test_releases_run_as_they_are_shown(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / page).read_text(encoding="utf-8")
+    (block,) = (x for x in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "dp.release(" in x)
+    names = {"np": np, "dp": dp}
+    exec(block, names)  # what is executed is in this repository
+    assert names["result"].estimate.shape == (3, 1000)
+    assert "Anyone who sees all published values" in capsys.readouterr().out

@@ -55,7 +55,7 @@ class Circle(NamedTuple):
         """Of the best linear receiver of a lag behind these taps; without a model, of zero forcing."""
         g, noise = np.fft.rfft(taps, self.n), noise_std**2
         if self.psd is None:
-            with np.errstate(divide="ignore"):
-                return noise * self.mean(np.abs(self.target / g) ** 2)
+            with np.errstate(divide="ignore", invalid="ignore"):  # zeros on the circle: not good enough
+                return noise * self.mean(np.abs(self.target) ** 2 / np.abs(g) ** 2)
         smoother = self.mean(self.psd * np.abs(self.target) ** 2 * noise / (self.psd * np.abs(g) ** 2 + noise))
         return smoother if lag is None else smoother + cut_off(self.psd, self.target, g, noise, lag)

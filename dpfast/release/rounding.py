@@ -51,8 +51,8 @@ def rounded(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> Rounded:
             if found is not None:
                 return found
     raise DesignError(
-        f"tolerance must be larger for this mechanism, got {tolerance:g}: its prefilter is so slow that with "
-        f"{MAX_TAPS:,} integer taps it costs more; allow that, or design one with faster poles"
+        f"tolerance must be larger for this mechanism, got {tolerance:g}: with {MAX_TAPS:,} integer taps of "
+        f"{MAX_BITS} bits its prefilter costs more; allow that, or design one with faster poles"
     )
 
 

@@ -1,5 +1,6 @@
 """The exact discrete Gaussian: what every row of words leads to, with words of a few bits."""
 
+import decimal
 from collections import Counter
 from decimal import ROUND_DOWN, Context, Inexact, localcontext
 from fractions import Fraction
@@ -229,11 +230,14 @@ def test_a_longer_table_begins_like_a_shorter_one():
     assert not discrete.table(6).flags.writeable
 
 
-def test_the_table_does_not_depend_on_the_decimal_context_of_the_caller():
+def test_the_table_does_not_depend_on_the_decimal_context_of_the_caller(monkeypatch):
     expected = discrete.table(3, 20)
     discrete.table.cache_clear()
     with localcontext(Context(prec=3, rounding=ROUND_DOWN, traps=[Inexact])):
         assert (discrete.table(3, 20) == expected).all()
+    discrete.table.cache_clear()
+    monkeypatch.setitem(decimal.DefaultContext.traps, Inexact, True)
+    assert (discrete.table(3, 20) == expected).all()
 
 
 def test_bounds_of_what_is_above_a_band_hold_and_are_near():

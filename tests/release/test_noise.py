@@ -237,9 +237,9 @@ def forks(test):
 @forks
 @pytest.mark.parametrize("hook", [True, False], ids=["told of the fork", "by the number of the process"])
 def test_a_child_draws_afresh_and_its_parent_goes_on(monkeypatch, words, hook):
+    noise = ready(64, block=64)
     if not hook:
         monkeypatch.setattr(module, "_EVERY", set())
-    noise = ready(64, block=64)
     expected = noise._samples.tolist()
 
     def child():
