@@ -50,13 +50,12 @@ def bench_what_time_tells(benchmark):
 
     0.002 is chance for the calls, 0.0005 for blocks, whose correlation is that with one of their samples.
     """
-    sigma = SIGMAS["322.5"]
-    ahead, alone = Noise(sigma, BLOCK), Noise(sigma, 1)
+    ahead, whole, alone = (Noise(SIGMAS["322.5"], block) for block in (BLOCK, BLOCK, 1))
 
     def measure():
         takes = [timed(ahead, 1, before=ahead.ready) for _ in range(TAKES)]
         draws = [timed(alone, 1, within=alone.ready) for _ in range(TAKES)]
-        blocks = [timed(ahead, BLOCK, within=ahead.ready) for _ in range(TIMED_BLOCKS)]
+        blocks = [timed(whole, BLOCK, within=whole.ready) for _ in range(TIMED_BLOCKS)]
         return {"`take`": takes, "a draw alone": draws, f"its block of {BLOCK}": blocks}
 
     measured = benchmark.pedantic(measure, rounds=1)
