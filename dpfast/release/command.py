@@ -229,6 +229,10 @@ def _step(span: Span) -> int:
 class _StandardInput:
     """Without the buffer of `sys.stdin`, whose lock a thread would hold when the process ends."""
 
+    def __init__(self) -> None:
+        if sys.stdin is None:
+            raise ValueError("standard input must be open with --follow, got a closed one: give it a pipe or a file")
+
     def read(self, size: int, /) -> bytes:
         return os.read(sys.stdin.fileno(), size)
 

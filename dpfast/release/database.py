@@ -9,7 +9,7 @@ import sqlite3
 import uuid
 import weakref
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,11 @@ class Connection(sqlite3.Connection):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._cursors: weakref.WeakSet[sqlite3.Cursor] = weakref.WeakSet()
+        self._let_go: Callable[[], object] = lambda: None
+
+    def hold(self, folder: Path) -> None:
+        """Have the folder of the file to itself, until it is closed or forgotten."""
+        self._let_go = weakref.finalize(self, private.hold(folder))
 
     def execute(self, *args: Any) -> sqlite3.Cursor:
         """By a cursor that is known."""
@@ -57,9 +62,17 @@ class Connection(sqlite3.Connection):
 
     def close(self) -> None:
         """Unfinished statements would keep the file, and its lock."""
-        while self._cursors:
-            self._cursors.pop().close()
+        cursors = list(self._cursors)  # not by `pop`, which fails where an interruption has left a dead one
+        self._cursors.clear()
+        for cursor in cursors:
+            cursor.close()
         super().close()
+        self._let_go()
+
+    def keep_in_child(self) -> None:
+        """Never closed, but for its share of the hold, which would outlive the parent."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
+        self._let_go()
 
 
 _OPEN: weakref.WeakSet[Connection] = weakref.WeakSet()
@@ -67,7 +80,7 @@ _OPEN: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 def _keep_in_child() -> None:
     for connection in list(_OPEN):
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+        connection.keep_in_child()
 
 
 if hasattr(os, "register_at_fork"):
@@ -110,6 +123,7 @@ def connect(file: Path) -> Connection:
     _OPEN.add(connection)
     try:
         with refusing_damage(file):
+            connection.hold(file.parent)
             connection.execute("PRAGMA locking_mode=EXCLUSIVE")
             connection.execute("SELECT count(*) FROM meta").fetchone()  # before anything writes into a foreign file
             for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
@@ -129,18 +143,24 @@ def refusing_damage(file: Path) -> Iterator[None]:
     """Errors of SQLite while a store is read, as refusals."""
     try:
         yield
+    except BlockingIOError:
+        raise _in_use(file) from None
     except sqlite3.OperationalError as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # none where Python finds the error
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise ReleaseError(
-                f"the store {file.parent} is in use, by another process or by an object of this one: "
-                "one at a time may publish from it. End the other one (a stream: suspend it) and open it again"
-            ) from None
+            raise _in_use(file) from None
         if code == sqlite3.SQLITE_ERROR:  # such as: no such table
             raise damaged(file) from None
         raise ReleaseError(f"cannot open the store {file.parent}: {error}") from None
     except (sqlite3.DatabaseError, UnicodeDecodeError):
         raise damaged(file) from None
+
+
+def _in_use(file: Path) -> ReleaseError:
+    return ReleaseError(
+        f"the store {file.parent} is in use, by another process or by an object of this one: "
+        "one at a time may publish from it. End the other one (a stream: suspend it) and open it again"
+    )
 
 
 def damaged(file: Path) -> ReleaseError:

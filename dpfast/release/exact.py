@@ -37,7 +37,7 @@ _LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
 class ExactMechanism:
     r"""v_t = Σ_k g_k x_{t-k} + n_t: integers x of `inputs`, integer taps g, and discrete Gaussian n; then a receiver.
 
-    Made by :func:`exact`. Everything in it is public.
+    Made by :func:`exact`. Everything in it is public. Whatever makes it, it keeps what its mechanism demands.
 
     Attributes
     ----------
@@ -54,6 +54,13 @@ class ExactMechanism:
     receiver : LinearReceiver, Smoother or DecisionFeedback
         Designed for g and this noise, in the units of the signal.
 
+    Raises
+    ------
+    ReleaseError
+        For a design with fitted-from-private inputs.
+    DesignError
+        Where sums would not fit into 64 bits, and for noise that is less than the mechanism's privacy takes.
+
     Notes
     -----
     *Privacy.* `guarantee` says what a release of it promises. :meth:`privatize` is the only function that sees inputs.
@@ -65,6 +72,19 @@ class ExactMechanism:
     taps: Integers
     sigma: Sigma
     receiver: LinearReceiver | Smoother | DecisionFeedback
+
+    def __post_init__(self) -> None:
+        check_mechanism(self.mechanism)
+        largest = max(map(abs, self.inputs.range)) * int(np.abs(self.taps.astype(object)).sum())
+        if largest + math.ceil(_LARGEST_NOISE * self.sigma.std) > _LARGEST_SUM:
+            raise DesignError(
+                "inputs must have a smaller range or a larger unit: sums of this prefilter must stay below 2**62"
+            )
+        if self.guarantee.epsilon > self.mechanism.privacy.epsilon:
+            raise DesignError(
+                f"sigma must be so large that epsilon is at most {self.mechanism.privacy.epsilon:g}, got "
+                f"{self.sigma.std:g}, with which it is {self.guarantee.epsilon:g}"
+            )
 
     @property
     def lag(self) -> int | None:
@@ -216,11 +236,6 @@ def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> E
     _validate.instance("inputs", inputs, Inputs, "an Inputs, which says what the data are")
     tolerance = check_tolerance(tolerance)
     taps, sigma, receiver = rounded(mechanism, inputs, tolerance)
-    largest = max(map(abs, inputs.range)) * int(np.abs(taps.astype(object)).sum())
-    if largest + math.ceil(_LARGEST_NOISE * sigma.std) > _LARGEST_SUM:
-        raise DesignError(
-            "inputs must have a smaller range or a larger unit: sums of this prefilter must stay below 2**62"
-        )
     return ExactMechanism(mechanism, inputs, tolerance, _validate.frozen(taps), sigma, receiver)
 
 

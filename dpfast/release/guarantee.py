@@ -24,7 +24,8 @@ ADJACENCY = (
     "two changes"
 )
 NOT_COVERED = (
-    "other releases of the same data, also by others, that are not entered in the same store",
+    "other releases of the same data, also by others, but for earlier ones of the same store, which are added up here",
+    "events at other steps than those of this release: each release of a store has a guarantee of its own",
     "the time at which something is published, whether it is published at all, and which events came in time to count",
     "the host: its memory, its disk, its other users, what the operating system's random numbers are worth",
     "a store that was restored from a backup or copied, where its witness was restored or copied with it",

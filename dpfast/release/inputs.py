@@ -34,7 +34,8 @@ class Inputs:
     low, high : int, float or Fraction
         The range, in the units of the signal; values outside are clamped. Multiples of `unit`.
     unit : int, float or Fraction
-        Above 0, the lattice: 1 for counts, 0.5 for levels ±1/2. A float is read as the decimal that it is written as.
+        The lattice, from 1e-50 to 1e50: 1 for counts, 0.5 for levels ±1/2. A float is read as the decimal that it is
+        written as.
     centre : int, float or Fraction
         A multiple of `unit` in the range, subtracted before the prefilter: what is expected, never a mean of the data.
     n_streams : int
@@ -79,8 +80,8 @@ class Inputs:
         for name in ("unit", "low", "high", "centre", "missing"):
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None and name == "missing" else _rational(name, value))
-        if not self.unit > 0:
-            raise _fail("unit", "above 0", self.unit)
+        if not _validate.SMALLEST <= self.unit <= _validate.LARGEST:
+            raise _fail("unit", f"from {_validate.SMALLEST:g} to {_validate.LARGEST:g}", self.unit)
         low, high = (self._in_units(name) for name in ("low", "high"))
         if not (low < high and max(abs(low), abs(high)) <= LARGEST):
             must_be = f"below high, and both at most 2**40 units of {self.unit} in magnitude"
@@ -160,7 +161,8 @@ class Inputs:
         x = self.check("u", u)
         rounded = self._rounded(x) if x.dtype.kind == "f" else self._scaled(x)
         centre = self._in_units("centre")
-        return np.clip(rounded, self.range[0] + centre, self.range[1] + centre) - np.int64(centre)
+        inside = np.clip(rounded, self.range[0] + centre, self.range[1] + centre)
+        return inside.astype(np.int64) - np.int64(centre)
 
     def _rounded(self, x: NDArray[Any]) -> Integers:
         """⌊u/unit + 1/2⌋ of floats; the range first, which also makes infinities finite."""
@@ -171,14 +173,15 @@ class Inputs:
         down = np.floor(quotient)
         return np.asarray(down + (quotient - down >= 0.5), dtype=np.int64)
 
-    def _scaled(self, x: NDArray[Any]) -> Integers:
-        """The same of integers, exactly."""
-        unit = Fraction(self.unit)
+    def _scaled(self, x: NDArray[Any]) -> NDArray[Any]:
+        """The same of integers, exactly, and not yet clamped to the unit: they may be larger than 64 bits hold."""
+        p, q = Fraction(self.unit).as_integer_ratio()
         info = np.iinfo(x.dtype if x.dtype.kind != "b" else np.uint8)
         low, high = (min(max(x, int(info.min)), int(info.max)) for x in (math.floor(self.low), math.ceil(self.high)))
-        inside = np.clip(x.astype(info.dtype), low, high).astype(object)  # Python's integers: no product overflows
-        doubled = inside * (2 * unit.denominator) + unit.numerator
-        return np.asarray(doubled // (2 * unit.numerator), dtype=np.int64).reshape(x.shape)
+        # Python's integers, where products would overflow, take as long as they are large
+        fits = 2 * (q * max(1, abs(low), abs(high)) + p) < 2**63
+        inside = np.clip(x.astype(info.dtype), low, high).astype(np.int64 if fits else object)
+        return np.asarray((inside * (2 * q) + p) // (2 * p)).reshape(x.shape)
 
     def public(self) -> dict[str, Any]:
         """All of it, as JSON holds it."""
@@ -203,6 +206,7 @@ def _no_array(name: str, u: Any) -> ValueError:
 
 def _rational(name: str, value: Any) -> Fraction:
     """A number exactly, a float as the decimal that it is written as."""
-    if isinstance(value, (Fraction, Decimal)) or (isinstance(value, int) and not isinstance(value, bool)):
+    decimal = isinstance(value, Decimal) and value.is_finite()
+    if decimal or isinstance(value, Fraction) or (isinstance(value, int) and not isinstance(value, bool)):
         return Fraction(value)
     return Fraction(str(_validate.number(name, value)))

@@ -5,8 +5,11 @@ Modes are those of POSIX. Windows has none: there a folder is as private as its 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from dpfast.errors import ReleaseError
@@ -17,13 +20,20 @@ _POSIX = os.name == "posix"
 def make_folder(path: Path) -> Path:
     """A folder for its owner alone, made where there is none; its absolute path, without links."""
     if not os.path.lexists(path):
-        path.mkdir(mode=0o700, parents=True)
+        make_folders(path, 0o700)
         path.chmod(0o700)  # whatever the umask
-        sync_folder(path.parent)
     check(path)
     if not path.is_dir():
         raise ReleaseError(f"{path} must be a folder, got a file: choose another path")
     return path.resolve()
+
+
+def make_folders(path: Path, mode: int = 0o777) -> None:
+    """A folder, and those that it is to be in, where there are none; they last through a loss of power."""
+    missing = [x for x in (path, *path.parents) if not os.path.lexists(x)]
+    path.mkdir(mode=mode, parents=True, exist_ok=True)
+    for folder in missing:
+        sync_folder(folder.parent)
 
 
 def make_file(path: Path) -> None:
@@ -50,6 +60,39 @@ def check(path: Path) -> None:
             f"{path} holds private data and is open to others (mode {stat.S_IMODE(mode):03o}): "
             f"find out who has read it, then run: chmod {wanted} {path}"
         )
+
+
+def hold(path: Path) -> Callable[[], None]:
+    """Have a folder to oneself, among all that ask for it so on this machine; what is returned lets it go.
+
+    Unlike the locks of SQLite this one stays when another descriptor of a file in the folder is closed, as by a copy
+    for a backup. Windows needs none: there SQLite's locks are not dropped so either.
+
+    Raises
+    ------
+    BlockingIOError
+        Where another has it.
+    """
+    if not _POSIX:
+        return lambda: None
+    import fcntl
+
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return partial(_let_go, descriptor, os.getpid())
+
+
+def _let_go(descriptor: int, process: int) -> None:
+    import fcntl
+
+    with contextlib.suppress(OSError):
+        if process == os.getpid():  # a forked child shares the lock, and must not take it from its parent
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
 
 
 def sync_folder(path: Path) -> None:

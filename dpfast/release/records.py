@@ -65,6 +65,28 @@ class Earlier:
         begins, ends = self.first < first + count, self.first + self.count
         return count > 0 and begins and (not self.closed or first < ends)
 
+    @property
+    def steps(self) -> str:
+        """In words."""
+        return f"steps from {self.first} on" if self.kind == "live" else f"{self.count} steps from {self.first} on"
+
+
+def stated(releases: list[Earlier]) -> tuple[str, str]:
+    """What all releases of a store promise, for people and for machines: each for events at its own steps."""
+    texts: dict[str, list[Earlier]] = {}
+    for entry in releases:
+        texts.setdefault(entry.guarantee, []).append(entry)
+    parts = [
+        "\n".join([*(f"Release {x.id}, {x.steps}:" for x in entries), "", text, ""]) for text, entries in texts.items()
+    ]
+    content = [
+        {"release": x.id, "kind": x.kind, "first": x.first, "steps": None if x.kind == "live" else x.count}
+        | {"guarantee": json.loads(x.guarantee_json)}
+        for x in releases
+    ]
+    document = {"format": "dpfast-guarantees", "version": 1, "releases": content}
+    return "\n".join(parts), json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
 
 class Memory(NamedTuple):
     """With what a stream goes on: its next step, the inputs (n_streams, n) just before it, the receiver's state."""

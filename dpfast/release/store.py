@@ -14,7 +14,7 @@ from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.errors import ReleaseError
 from dpfast.release import database, private
-from dpfast.release.records import Earlier, Integers, Memory, Promise, Records
+from dpfast.release.records import Earlier, Integers, Memory, Promise, Records, stated
 from dpfast.release.witness import Attestation, Witness
 
 NAME = "store.sqlite"
@@ -162,8 +162,7 @@ class Store:
             )
         if seen != self._attestation:
             self._witness.write(self._attestation)
-        for entry in self._records.releases()[-1:]:
-            self._state(entry.guarantee, entry.guarantee_json)
+        self._state()
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -215,7 +214,7 @@ class Store:
                 f"the store {self.path} has {_named(others)} already, and a stream would publish the same steps again: "
                 "give it a store of its own, with data that were never published"
             )
-        with self._publication(guarantee):
+        with self._publication(new=True):
             return self._records.begin("live", configuration, guarantee, n_streams, 0, receiver)
 
     def append(
@@ -246,7 +245,7 @@ class Store:
             The stream is over: the steps only flush it, their inputs are declared zeros, and none are kept.
         """
         position = first + v.shape[1]
-        with self._publication():
+        with self._publication(new=False):
             if position > first:
                 self._attestation = self._records.push(self._attestation, release, first, v, estimate)
             self._records.remember(release, position, x, 0 if last else memory)
@@ -295,7 +294,7 @@ class Store:
                 f"steps {first} to {first + count - 1} are in {_named(earlier)} of the store {self.path} already: to "
                 "publish them again costs privacy again. Take new data, or say compose=True and state the sum"
             )
-        with self._publication(guarantee):
+        with self._publication(new=True):
             release = self._records.begin("batch", configuration, guarantee, n_streams, first, b"")
             self._attestation = self._records.push(self._attestation, release, first, privatized, estimate)
             self._records.progress(release, first + privatized.shape[1], count, closed=True, receiver=b"")
@@ -307,19 +306,20 @@ class Store:
             database.checkpoint(self._connection)
 
     @contextlib.contextmanager
-    def _publication(self, guarantee: Promise | None = None) -> Iterator[None]:
-        """A transaction, then the guarantee of a new release and the witness: a crash between them loses nothing."""
+    def _publication(self, *, new: bool) -> Iterator[None]:
+        """A transaction, then what a new release promises and the witness: a crash between them loses nothing."""
         with self._undivided():
             with self._records.transaction():
                 yield
-            if guarantee is not None:
-                self._state(str(guarantee), guarantee.to_json())
+            if new:
+                self._state()
             self._witness.write(self._attestation)
 
-    def _state(self, guarantee: str, guarantee_json: str) -> None:
+    def _state(self) -> None:
         """Publish what is promised."""
-        for name, text in (("guarantee.txt", f"{guarantee}\n"), ("guarantee.json", guarantee_json)):
-            private.replace_file(self.published / name, text)
+        if releases := self._records.releases():
+            for name, text in zip(("guarantee.txt", "guarantee.json"), stated(releases), strict=True):
+                private.replace_file(self.published / name, text)
 
     @contextlib.contextmanager
     def _undivided(self) -> Iterator[None]:

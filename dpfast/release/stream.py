@@ -55,7 +55,8 @@ class Stream:
 
     Whatever interrupts a call that publishes, Ctrl-C too, makes the object refuse all further ones, as what it has in
     memory and what is in the store may then differ. Opened again the stream goes on exactly: steps that were stored
-    are published and can be read, or pushed again with `first`, and the others never happened.
+    are published and can be read, or pushed again with `first`, and the others never happened. Without `first` values
+    that are pushed again are new steps: a person's events would count twice.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class Stream:
 
     def __init__(self, store: Store, plan: ExactMechanism, noise: Noise) -> None:
         self._store, self._plan, self._noise = store, plan, noise
-        self._lock = threading.RLock()
+        self._lock, self._running = threading.RLock(), False
         live = plan.live()
         n_streams, entry = plan.inputs.n_streams, _live(store)
         if entry is None:
@@ -137,25 +138,34 @@ class Stream:
         *Privacy.* Nothing depends on values but what is published, with one exception: whether steps that are pushed
         again have the inputs that they had is told, to whoever pushes them.
         """
-        with self._turn():
-            if self._state == "closed":
-                raise ReleaseError(f"the stream in {self._store.path} is over at step {self._position}: read it only")
-            u = self._plan.inputs.check("chunk", chunk)
-            first = check_steps(self._position if first is None else first, *u.shape)
-            if first > self._position:
-                raise ReleaseError(
-                    f"first must be at most the next step, {self._position}, got {first}: a gap would be filled by "
-                    "guesses; push what lies between"
-                )
-            n = u.shape[1]
-            check_steps(self._position, len(u), n)
-            known = min(self._position - first, n)
-            self._noise.ready(len(u) * (n - known))
-            x = self._plan.inputs.integers(u)
-            self._check_known(first, x[:, :known])
-            if known < n:
-                self._publish(x[:, known:])
-            return self._read(first, n)
+        published = False
+        try:
+            with self._turn():
+                if self._state == "closed":
+                    raise ReleaseError(
+                        f"the stream in {self._store.path} is over at step {self._position}: read it only"
+                    )
+                u = self._plan.inputs.check("chunk", chunk)
+                first = check_steps(self._position if first is None else first, *u.shape)
+                if first > self._position:
+                    raise ReleaseError(
+                        f"first must be at most the next step, {self._position}, got {first}: a gap would be filled "
+                        "by guesses; push what lies between"
+                    )
+                n = u.shape[1]
+                check_steps(self._position, len(u), n)
+                known = min(self._position - first, n)
+                self._noise.ready(len(u) * (n - known))
+                x = self._plan.inputs.integers(u)
+                self._check_known(first, x[:, :known])
+                if known < n:
+                    published = True
+                    self._publish(x[:, known:])
+                return self._read(first, n)
+        except BaseException:
+            if published:  # and not returned: whoever tries again would publish the same values as further steps
+                self._interrupted()
+            raise
 
     def read(self, first: int, count: int) -> Published:
         """What was published of steps `first` to ``first + count - 1``.
@@ -199,13 +209,26 @@ class Stream:
         """A call of its own, on a stream of this process that nothing interrupted."""
         self._store.check_process()
         with self._lock:
+            if self._running:
+                raise ReleaseError(
+                    f"the stream in {self._store.path} is in the middle of another call of this thread, as where a "
+                    "handler of a signal calls it: call it when that one has returned"
+                )
             if self._state == "interrupted":
                 raise ReleaseError(
                     f"the stream in {self._store.path} was interrupted while it published: open it again, which tells "
                     "by its position how far it came"
                 )
             self._store.check_usable()
-            yield
+            self._running = True
+            try:
+                yield
+            finally:
+                self._running = False
+
+    def _interrupted(self) -> None:
+        self._state = "interrupted"
+        self._store.abandon()
 
     @property
     def _lag(self) -> int:
@@ -245,7 +268,7 @@ class Stream:
                 last=last,
             )
         except BaseException:
-            self._store.abandon()
+            self._interrupted()
             raise
         n = x.shape[1]
         self._history = np.concatenate([self._history, x], axis=1)[:, n:]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dpfast.errors import ReleaseError
-from dpfast.release.private import replace_file
+from dpfast.release.private import make_folders, replace_file, sync_folder
 
 FORMAT = 1
 _KINDS = {"format": int, "store": str, "position": int, "steps": int, "sha256": str}
@@ -64,9 +64,15 @@ class Witness:
         return Attestation(*(content[name] for name in Attestation._fields))
 
     def write(self, attestation: Attestation) -> None:
-        """Replace what it says. The rename is not synced: a loss of power may leave it behind, as a crash may."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        """Replace what it says. The rename is not synced: a loss of power may leave it behind, as a crash may.
+
+        It is for the first time: a witness that is missing is not one that is behind.
+        """
+        make_folders(self.path.parent)
+        new = not self.path.exists()
         replace_file(self.path, json.dumps({"format": FORMAT, **attestation._asdict()}, indent=2) + "\n")
+        if new:
+            sync_folder(self.path.parent)
 
 
 def _sound(content: dict[str, object]) -> bool:

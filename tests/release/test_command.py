@@ -211,7 +211,7 @@ def test_what_could_not_be_written_is_in_the_store(log, saved, tmp_path, capsys,
         ({"time_format": "when"}, "time_format must be"),
         ({"high": "0"}, "low must be below high"),
         ({"high": "1/3"}, "high must be a multiple of the unit"),
-        ({"unit": "0"}, "unit must be above 0"),
+        ({"unit": "0"}, "unit must be from 1e-50"),
         ({"centre": "60"}, "centre must be in the range"),
         ({"streams_per_person": "2"}, "streams_per_person must be"),
         ({"tolerance": "0"}, "tolerance must be"),
@@ -487,6 +487,13 @@ def test_the_program_follows_standard_input(saved, tmp_path):
     assert b"Written: " in printed
     assert time.time() > start + 2
     assert len(rows(out)) == 5
+
+
+def test_a_closed_standard_input_is_refused(live, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(ValueError, match="standard input must be open"):
+        command.run(live)
+    assert not Path(live.out).exists()
 
 
 def test_ctrl_c_suspends_the_program(saved, tmp_path):

@@ -239,6 +239,29 @@ def test_designs_that_depend_on_private_data_are_refused():
         dp.exact(chosen, COUNTS)
 
 
+def test_whatever_makes_one_it_keeps_what_is_demanded():
+    """A configuration that was edited, or a dataclass with other fields."""
+    plan = dp.exact(dp.input_perturbation(dp.Filter([1]), PRIVACY), COUNTS)
+    given = plan.configuration
+    a, j = given["sigma"]
+    with pytest.raises(dp.DesignError, match=r"sigma must be so large that epsilon is at most 1[.]09861, got"):
+        ExactMechanism.from_configuration(given | {"sigma": [a - a // 1000, j]})
+    with pytest.raises(dp.DesignError, match="sigma must be so large"):
+        replace(plan, taps=2 * plan.taps)
+    with pytest.raises(dp.DesignError, match="sums of this prefilter must stay below"):
+        replace(plan, taps=np.full(4, 2**58))
+    with pytest.raises(dp.ReleaseError, match="must not depend on private data"):
+        replace(plan, mechanism=plan.mechanism.with_sources(epsilon="fitted-from-private"))
+
+
+def test_a_change_is_stated_as_it_is():
+    """As a rounded number it promised more: at most 1 are two units, and one is protected."""
+    mechanism = dp.input_perturbation(dp.Filter([1]), dp.Privacy(1, 1e-6, max_change=0.99999999))
+    guarantee = dp.exact(mechanism, dp.Inputs(0, 20, unit=0.5)).guarantee
+    assert guarantee.items()["max change"] == "0.99999999, 1 on the lattice"
+    assert "one event of size at most 0.99999999 was" in guarantee.sentence
+
+
 def test_sums_that_do_not_fit_are_refused():
     mechanism = dp.zero_forcing(dp.Filter([1], [1, -0.995]), dp.Privacy(1, 1e-6))
     with pytest.raises(dp.DesignError, match=r"inputs must have a smaller range .* below 2\*\*62"):

@@ -1,6 +1,8 @@
 """What is declared of the data, against rational arithmetic that imports nothing from the package."""
 
 import math
+import time
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -76,6 +78,44 @@ def test_multiples_move_by_whole_units(inputs, k, units):
     assert abs(b - a) <= declared.change(float(units * inputs.unit) * (1 + 1e-9))
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble])
+def test_what_a_type_of_floats_cannot_hold_does_not_warn(dtype):
+    """Warnings are errors here: numbers beyond float64, signalling NaN, and ranges that the type has not."""
+    inputs = Inputs(-5, 10**6 + 1, missing=10**6 + 1)
+    largest = np.finfo(dtype).max
+    signalling = {
+        np.float16: np.array([0x7C01], np.uint16),
+        np.float32: np.array([0x7F800001], np.uint32),
+        np.float64: np.array([0x7FF0000000000001], np.uint64),
+    }
+    bits = signalling.get(dtype)
+    none = np.array([np.nan], dtype) if bits is None else bits.view(dtype)
+    u = np.concatenate([none, np.array([largest, -largest, np.finfo(dtype).smallest_subnormal, 3], dtype)])
+    assert inputs.integers(u).tolist() == [[10**6 + 1, min(int(largest), 10**6 + 1), -5, 0, 3]]
+
+
+@given(st.fractions(Fraction(1, 10**30), 10**6), st.integers(-50, 50), st.integers(1, 2**39), st.data())
+def test_integers_on_a_lattice_of_any_fraction(unit, low, steps, data):
+    """In products that fit into 64 bits, and in those that do not."""
+    inputs = Inputs(low * unit, (low + steps) * unit, unit=unit, centre=low * unit)
+    dtype = data.draw(st.sampled_from([np.uint8, np.int64, np.uint64]))
+    u = data.draw(hnp.arrays(dtype, 4))
+    assert inputs.integers(u).tolist() == [[exactly(int(x), inputs) for x in u]]
+
+
+def test_no_integer_takes_longer_than_another():
+    """Large ones took 3.5 times as long as small ones as objects of Python."""
+    inputs, arrays = Inputs(0, 2**38), [np.full((1, 20_000), value) for value in (0, 2**62)]
+
+    def seconds(u):
+        start = time.perf_counter()
+        inputs.integers(u)
+        return time.perf_counter() - start
+
+    small, large = (min(times) for times in zip(*([seconds(u) for u in arrays] for _ in range(50)), strict=True))
+    assert large < 2 * small
+
+
 def exact_float(x):
     return float(x)
 
@@ -96,14 +136,17 @@ def test_the_largest_change():
         ((0, 0), {}, "low must be below high, and both at most"),
         ((3, 2), {}, "low must be below high"),
         ((0, LARGEST + 1), {}, r"at most 2\*\*40 units"),
-        ((0, 10), {"unit": 0}, "unit must be above 0, got 0"),
-        ((0, 10), {"unit": -1}, "unit must be above 0"),
+        ((0, 10), {"unit": 0}, r"unit must be from 1e-50 to 1e\+50, got 0"),
+        ((0, 10), {"unit": -1}, "unit must be from"),
+        ((0, Fraction(9, 10**60)), {"unit": Fraction(1, 10**60)}, "unit must be from"),  # not as a float
+        ((0, 10**400), {"unit": 10**400}, "unit must be from"),
         ((0, 10), {"unit": "1"}, "unit must be a finite number, got '1'"),
         ((0, 10), {"unit": 3}, "high must be a multiple of the unit 3, got 10"),
         ((0, 10), {"centre": 0.5}, "centre must be a multiple of the unit 1, got 1/2"),
         ((0, 10), {"centre": 11}, "centre must be in the range from 0 to 10, got 11"),
         ((0, 10), {"missing": -1}, "missing must be in the range"),
         ((0, np.nan), {}, "high must be a finite number, got nan"),
+        ((0, Decimal("inf")), {}, "high must be a finite number, got Decimal"),
         ((0, 10), {"n_streams": 0}, "n_streams must be an integer, at least 1"),
         ((0, 10), {"n_streams": 2, "streams_per_person": 3}, "streams_per_person must be an integer, .* at most 2"),
         ((0, 10), {"multiples": 1}, "multiples must be True or False, got 1"),

@@ -1,5 +1,6 @@
 """Stores: who may open them, what is refused, and what is in them."""
 
+import json
 import os
 import shutil
 import sqlite3
@@ -7,6 +8,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import weakref
 from contextlib import closing
 from pathlib import Path
 
@@ -122,6 +124,17 @@ def child(code, *args, **options):
     )
 
 
+def test_a_store_closes_though_an_interruption_left_a_dead_cursor(folder):
+    """Ctrl-C in the callback by which a set of weak references forgets one is swallowed there, and it stays."""
+    with Store.open(folder) as store:
+        cursors, cursor = store._connection._cursors, store._connection.execute("SELECT 1")
+        left = {weakref.ref(cursor)}
+        del cursor
+        cursors.data.update(left)
+        assert len(cursors) > len(list(cursors))
+    assert go_on(folder) == 12
+
+
 def test_one_process_at_a_time(folder):
     process = child(HOLD, folder)
     assert process.stdout.readline() == "12\n"
@@ -130,6 +143,37 @@ def test_one_process_at_a_time(folder):
     process.communicate("")
     assert process.returncode == 0
     assert go_on(folder) == 14
+
+
+def test_one_process_at_a_time_though_its_files_were_copied(folder):
+    """To close a copied file drops the locks of SQLite, which are of the process: two would publish the same steps."""
+    with fakes.stream_in(folder) as stream:
+        shutil.copytree(folder, folder.with_name("backup"))
+        process = child(HOLD, folder, stderr=subprocess.PIPE)
+        assert "is in use" in process.communicate("")[1]
+        assert stream.push(fakes.signal(12, 2)).first == 12
+    assert go_on(folder) == 14
+
+
+LINGERING = """
+import os, sys, time
+from release import fakes
+with fakes.stream_in(sys.argv[1]) as stream:
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        time.sleep(60)
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_a_child_that_outlives_its_parent_does_not_keep_the_store(folder):
+    with child(LINGERING, folder) as process:
+        survivor = int(process.stdout.readline())
+    try:
+        assert go_on(folder) == 12
+    finally:
+        os.kill(survivor, 9)
 
 
 # The child ends as a Python process does, closing all that it has.
@@ -386,8 +430,37 @@ def test_a_chunk_of_which_older_inputs_are_not_needed_never_shows_them(tmp_path)
 
 
 def test_the_guarantee_is_published(folder):
-    assert (folder / "published" / "guarantee.txt").read_text(encoding="utf-8") == "Nothing is promised.\n"
-    assert (folder / "published" / "guarantee.json").read_text(encoding="utf-8") == "{}\n"
+    text = (folder / "published" / "guarantee.txt").read_text(encoding="utf-8")
+    assert text == "Release 1, steps from 0 on:\n\nNothing is promised.\n"
+    content = json.loads((folder / "published" / "guarantee.json").read_text(encoding="utf-8"))
+    assert content["releases"] == [{"release": 1, "kind": "live", "first": 0, "steps": None, "guarantee": {}}]
+
+
+def test_a_later_release_leaves_the_guarantees_of_earlier_ones(tmp_path):
+    """A weak promise for some steps must not be replaced by a strong one for others."""
+
+    class Weak(fakes.Guarantee):
+        def __str__(self):
+            return "Little is promised."
+
+        def to_json(self):
+            return '{"epsilon": 10}'
+
+    for again in range(2):  # opening states them again
+        with Store.open(tmp_path / "store", tmp_path / "published") as store:
+            if not again:
+                v = np.zeros((1, 4), np.int64)
+                for first, guarantee in ((0, fakes.Guarantee()), (4, Weak()), (8, fakes.Guarantee())):
+                    store.enter_batch({}, guarantee, first, v, v.astype(float), compose=False)
+        text = (tmp_path / "published" / "guarantee.txt").read_text(encoding="utf-8")
+        assert text == (
+            "Release 1, 4 steps from 0 on:\nRelease 3, 4 steps from 8 on:\n\nNothing is promised.\n\n"
+            "Release 2, 4 steps from 4 on:\n\nLittle is promised.\n"
+        )
+        content = json.loads((tmp_path / "published" / "guarantee.json").read_text(encoding="utf-8"))
+        assert [(x["first"], x["guarantee"]) for x in content["releases"]] == [(0, {}), (4, {"epsilon": 10}), (8, {})]
+        for file in (tmp_path / "published").glob("guarantee.*"):
+            file.unlink()
 
 
 # --- batches --------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Streams: what is published, what is refused, and how they go on."""
 
+import contextlib
 import copy
 import pickle
 import threading
@@ -14,7 +15,7 @@ import dpfast as dp
 from dpfast.errors import ReleaseError
 from dpfast.release.exact import exact
 from dpfast.release.inputs import Inputs
-from dpfast.release.store import MAX_SAMPLES
+from dpfast.release.store import MAX_SAMPLES, Store
 from dpfast.release.stream import Stream, differences, open_stream
 
 
@@ -241,6 +242,58 @@ def test_an_interrupted_stream_is_refused_until_it_is_opened_again(stream, folde
         assert again.push(fakes.signal(10, 1)).first == 10
 
 
+def while_it_is_read(patch):
+    def interrupt(self, *args):
+        raise KeyboardInterrupt
+
+    patch.setattr(Store, "read", interrupt)
+
+
+def at_the_end(patch):
+    turn = Stream._turn
+
+    @contextlib.contextmanager
+    def interrupt(self):
+        with turn(self):
+            yield
+        raise KeyboardInterrupt
+
+    patch.setattr(Stream, "_turn", interrupt)
+
+
+@pytest.mark.parametrize("interrupted", [while_it_is_read, at_the_end])
+def test_what_was_stored_and_not_returned_is_not_published_again(stream, folder, monkeypatch, interrupted):
+    """Ctrl-C behind the commit: whoever tries again with the same values must not publish them as further steps."""
+    with monkeypatch.context() as patch:
+        interrupted(patch)
+        with pytest.raises(KeyboardInterrupt):
+            stream.push(fakes.signal(10, 1))
+    with pytest.raises(ReleaseError, match="interrupted while it published: open it again"):
+        stream.push(fakes.signal(10, 1))
+    with fakes.stream_in(folder) as again:
+        assert again.position == 11
+
+
+@pytest.mark.parametrize("call", [lambda s: s.push(fakes.signal(10, 1)), lambda s: s.close(), lambda s: s.read(0, 1)])
+def test_a_call_in_the_middle_of_another_is_refused(folder, call):
+    """As by the handler of a signal, which runs in the same thread."""
+    refusals = []
+
+    class Interrupting(Inputs):
+        def integers(self, u):
+            if stream.position:
+                with pytest.raises(ReleaseError, match="in the middle of another call"):
+                    call(stream)
+                refusals.append(1)
+            return super().integers(u)
+
+    with fakes.stream_in(folder, plan=fakes.Plan(inputs=Interrupting(0, 9, centre=4, n_streams=2))) as stream:
+        stream.push(fakes.signal(0, 10))
+        assert stream.push(fakes.signal(10, 2)).first == 10
+        assert (stream.position, refusals) == (12, [1])
+        call(stream)
+
+
 def test_a_suspended_stream_is_refused(stream):
     stream.suspend()
     stream.suspend()
@@ -311,7 +364,8 @@ def test_pieces_of_a_mechanism_have_the_bits_of_the_whole(folder, mechanism):
     noise = result.privatized - fakes.filtered(x, plan.taps)
     assert np.abs(noise).max() < 30 * plan.sigma.std
     assert 0.7 < noise.std() / plan.sigma.std < 1.4  # of more than 300 samples: 8 standard errors
-    assert (folder / "published" / "guarantee.txt").read_text(encoding="utf-8") == f"{plan.guarantee}\n"
+    text = (folder / "published" / "guarantee.txt").read_text(encoding="utf-8")
+    assert text == f"Release 1, steps from 0 on:\n\n{plan.guarantee}\n"
 
 
 def test_another_mechanism_is_refused_by_what_differs(folder):

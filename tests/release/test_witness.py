@@ -1,5 +1,6 @@
 """The witness: what it says, and what is no witness."""
 
+import importlib
 import json
 import os
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpfast.errors import ReleaseError
+from dpfast.release import private
 from dpfast.release.witness import Attestation, Witness
 
 SAID = Attestation("an id", 3, 17, "0123456789abcdef" * 4)
@@ -25,6 +27,22 @@ def test_what_is_written_is_read(witness):
     witness.write(later)
     assert witness.read() == later
     assert [path.name for path in witness.path.parent.iterdir()] == ["witness.json"]
+
+
+def test_a_first_one_lasts_through_a_loss_of_power(tmp_path, monkeypatch):
+    """Else nobody could go on with an honest store: its witness would be missing, not behind."""
+    synced = []
+
+    def note(path):
+        synced.append((path.relative_to(tmp_path).as_posix(), sorted(x.name for x in path.iterdir())))
+
+    for module in (private, importlib.import_module("dpfast.release.witness")):
+        monkeypatch.setattr(module, "sync_folder", note)
+    witness = Witness(tmp_path / "a" / "b")
+    witness.write(SAID)
+    assert sorted(synced) == [(".", ["a"]), ("a", ["b"]), ("a/b", ["witness.json"])]
+    witness.write(SAID)
+    assert len(synced) == 3
 
 
 def test_it_is_plain_json(witness):
