@@ -6,7 +6,7 @@ from scipy import signal
 
 import dpfast as dp
 from benchmarks.bench_chain import DTYPES
-from benchmarks.race import Contestant, race_on_one_core
+from benchmarks.race import race_on_one_core, repeated
 
 SIZES = [(16, 1000), (64, 10_000), (1000, 20_000)]  # streams and samples: for the second cache, the third, and none
 SOS = signal.butter(8, 0.3, output="sos")
@@ -48,16 +48,7 @@ def bench_filter(benchmark, name, size, into, dtype):
         return filter.filter(x, dtype=dtype, out=out, n_threads=1).y
 
     np.testing.assert_allclose(run(), reference(x), atol=1e-9 if dtype is np.float64 else 2e-2)
-    contestants = [repeated(function, x) for function in (run, lambda: reference(x))]
+    calls = max(1, AT_LEAST // x.size)
+    subject, other = (repeated(function, calls, x.size) for function in (run, lambda: reference(x)))
     what = "{} on {} × {} into {}".format(name, *size, into)
-    race_on_one_core(benchmark, what, dtype, contestants[0], {"scipy": contestants[1]}, multiply_adds=multiply_adds)
-
-
-def repeated(function, x):
-    n = max(1, AT_LEAST // x.size)
-
-    def run():
-        for _ in range(n):
-            function()
-
-    return Contestant(run, n * x.size)
+    race_on_one_core(benchmark, what, dtype, subject, {"scipy": other}, multiply_adds=multiply_adds)

@@ -51,12 +51,16 @@ def file(tmp_path):
     return str(path)
 
 
-def run(code, cache):
-    """What a new process prints that has Numba's cache in a folder."""
+def python(arguments, cache):
+    """What Python prints in a new process that has Numba's cache in a folder."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", code]
-    result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
-    return json.loads(result.stdout)
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout
+
+
+def run(code, cache):
+    """The JSON that a program prints in a new process."""
+    return json.loads(python(["-c", code], cache))
 
 
 def median_seconds(benchmark, code, folders, **rounds):

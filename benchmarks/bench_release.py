@@ -1,42 +1,120 @@
-"""Noise for releases, with the time of the operating system for the random words; against opendp, if installed."""
+"""Releases: exact noise beside numpy's, what its time tells, and a year of departures from start to end."""
 
-import importlib.util
+import time
+from itertools import count
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from benchmarks.race import Contestant, race_on_one_core
+import dpfast as dp
+from benchmarks.bench_process import ROOT, python
+from benchmarks.race import Contestant, race, race_on_one_core, repeated
+from dpfast.counts import count_events
 from dpfast.release.accountant import Sigma
 from dpfast.release.noise import Noise
 
+SIGMAS = {"2.875": Sigma(23, 3), "322.5": Sigma(645, 1), "2⁴⁰": Sigma(2**40, 0)}
 BLOCKS, BLOCK = 16, 4096
-OPENDP = 4096  # samples of a call
+TAKES, TIMED_BLOCKS = 200_000, 1000
+DEPARTURES = ROOT / "examples/nyc_departures_2013.csv.gz"
+DECLARED = {"time": "scheduled_departure", "by": "origin", "start": "2013-01-01", "end": "2014-01-01", "period": "5min"}
+GROUPS = ["EWR", "JFK", "LGA"]
+HIGH = 30
 
 
-def opendp(std):
-    """Its exact discrete Gaussian, by the algorithm of Canonne, Kamath and Steinke (2020)."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
-    measurement, zeros = dp.m.make_gaussian(*space, scale=std), [0] * OPENDP
-    return Contestant(lambda: measurement(zeros), OPENDP)
+# --- noise ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sigma", [Sigma(23, 3), Sigma(645, 1), Sigma(2**40, 0)], ids=lambda sigma: f"{sigma.std:g}")
-@pytest.mark.benchmark(group="release")
+@pytest.mark.parametrize("sigma", SIGMAS)
+@pytest.mark.benchmark(group="noise")
 def bench_noise(benchmark, sigma):
-    noise = Noise(sigma, BLOCK)
+    """With the time of the operating system for the random words."""
+    noise, rng = Noise(SIGMAS[sigma], BLOCK), np.random.default_rng(1)
 
-    def run():
-        for _ in range(BLOCKS):
-            noise.ready(BLOCK)
-            noise.take(BLOCK)
+    def block():
+        noise.ready(BLOCK)
+        noise.take(BLOCK)
 
-    references, missing = {}, {"opendp": "not installed"}
-    if importlib.util.find_spec("opendp") is not None:
-        references, missing = {"opendp": opendp(sigma.std)}, {}
-    what = f"discrete Gaussian of {sigma.std:g}"
-    race_on_one_core(benchmark, what, np.int64, Contestant(run, BLOCKS * BLOCK), references, missing=missing)
-    nanoseconds = benchmark.extra_info["race"]["ns"]
-    benchmark.extra_info["figures"][f"{what}: millions a second"] = 1e3 / nanoseconds
+    subject, numpy = (
+        repeated(draw, BLOCKS, BLOCK) for draw in (block, lambda: rng.normal(0.0, SIGMAS[sigma].std, BLOCK))
+    )
+    what = f"discrete Gaussian of {sigma}"
+    race_on_one_core(benchmark, what, np.int64, subject, {"numpy": numpy})
+    benchmark.extra_info["figures"][f"{what}, millions a second"] = 1e3 / benchmark.extra_info["race"]["ns"]
+
+
+@pytest.mark.benchmark(group="noise")
+def bench_what_time_tells(benchmark):
+    """Rank correlation of how large a sample is with how long something took; one drawn alone shows that there is one.
+
+    0.002 is chance for the calls, 0.0005 for blocks, whose correlation is that with one of their samples.
+    """
+    ahead, whole, alone = (Noise(SIGMAS["322.5"], block) for block in (BLOCK, BLOCK, 1))
+
+    def measure():
+        takes = [timed(ahead, 1, before=ahead.ready) for _ in range(TAKES)]
+        draws = [timed(alone, 1, within=alone.ready) for _ in range(TAKES)]
+        blocks = [timed(whole, BLOCK, within=whole.ready) for _ in range(TIMED_BLOCKS)]
+        return {"`take`": takes, "a draw alone": draws, f"its block of {BLOCK}": blocks}
+
+    measured = benchmark.pedantic(measure, rounds=1)
+    found = {what: rank_correlation(*zip(*pairs, strict=True)) for what, pairs in measured.items()}
+    figures = {f"size of a sample and time of {what}, correlation": value for what, value in found.items()}
+    benchmark.extra_info["figures"] = figures
+
+
+def nothing(n):
+    pass
+
+
+def timed(noise, n, *, before=nothing, within=nothing):
+    """Nanoseconds of taking n samples, and their sizes."""
+    before(n)
+    start = time.perf_counter_ns()
+    within(n)
+    samples = noise.take(n)
+    return time.perf_counter_ns() - start, np.abs(samples)
+
+
+def rank_correlation(times, sizes):
+    """Spearman's, of times (n,) with the columns of sizes (n, k): the size of their mean."""
+    times, sizes = (stats.zscore(stats.rankdata(x, axis=0)) for x in (times, np.stack(sizes)))
+    return abs(float((times @ sizes).mean())) / len(times)
+
+
+# --- a year of departures -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mechanism():
+    """An hour's moving average."""
+    target, model = dp.Filter(np.full(12, 1 / 12)), dp.ARMA([1], [1, -0.5], mean=2.0)
+    return dp.lmmse(target, dp.Privacy(1, 1e-6), model, lag=5)
+
+
+@pytest.mark.benchmark(group="year")
+def bench_release(benchmark, mechanism, tmp_path):
+    counts = count_events(DEPARTURES, groups=GROUPS, **DECLARED).counts
+    inputs, new = dp.Inputs(0, HIGH, n_streams=len(GROUPS)), (tmp_path / str(i) for i in count())
+    seconds, _ = race(benchmark, Contestant(lambda: dp.release(mechanism, counts, next(new), inputs), 1), {}, rounds=9)
+    benchmark.extra_info["figures"] = {"a year of departures, counts": float(np.median(seconds))}
+
+
+@pytest.mark.benchmark(group="year")
+def bench_command(benchmark, mechanism, tmp_path):
+    """From the start of the process to its end; the first one compiles."""
+    dp.save(mechanism, tmp_path / "mechanism.json")
+    options = {**DECLARED, "groups": ",".join(GROUPS), "high": HIGH, "mechanism": tmp_path / "mechanism.json"}
+    given = [f"--{name}={value}" for name, value in options.items()]
+    new, seconds = (tmp_path / str(i) for i in count()), []
+
+    def command():
+        start = time.perf_counter()
+        python(["-m", "dpfast.cli", "release", str(DEPARTURES), *given, f"--out={next(new)}"], tmp_path / "cache")
+        seconds.append(time.perf_counter() - start)
+
+    benchmark.pedantic(command, rounds=4)
+    first, *later = seconds
+    names = "a year of departures, command, cold", "a year of departures, command"
+    benchmark.extra_info["figures"] = dict(zip(names, (first, float(np.median(later))), strict=True))

@@ -23,6 +23,16 @@ class Contestant(NamedTuple):
     samples: float
 
 
+def repeated(function, calls, samples=1):
+    """Calls of a function, as one run; each processes so many samples."""
+
+    def run():
+        for _ in range(calls):
+            function()
+
+    return Contestant(run, calls * samples)
+
+
 @contextmanager
 def one_core():
     """Hold this thread, and those that it starts, to one processor, where the system can."""

@@ -8,6 +8,7 @@ import math
 import operator
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -159,6 +160,13 @@ def instance(name: str, value: Any, kind: type, must_be: str) -> None:
     """An object of the right class."""
     if not isinstance(value, kind):
         raise fail(name, must_be, value)
+
+
+def path(name: str, value: Any) -> Path:
+    """A file or a folder."""
+    if not (isinstance(value, (str, os.PathLike)) and isinstance(os.fspath(value), str)):
+        raise fail(name, "a path", value)
+    return Path(value)
 
 
 def seed(value: Any) -> int:

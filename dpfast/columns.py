@@ -73,10 +73,10 @@ def _split(file: Path, text: io.TextIOWrapper, names: Sequence[str]) -> dict[str
         picks = find(file, header, names)
         known: list[dict[str, int]] = [{} for _ in picks]
         codes = [array("q") for _ in picks]
-        lines = array("q")
+        lines, columns = array("q"), list(zip(picks, known, codes, strict=True))
         for row in _even(file, rows, len(header)):
             lines.append(rows.line_num)
-            for pick, texts, column in zip(picks, known, codes, strict=True):
+            for pick, texts, column in columns:
                 column.append(texts.setdefault(row[pick], len(texts)))
     except csv.Error as error:
         raise DataError(f"{file}: line {rows.line_num} must be valid CSV: {error}") from None

@@ -7,7 +7,6 @@ import json
 import math
 import os
 from dataclasses import fields
-from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -63,7 +62,7 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
     True
     """
     _validate.instance("mechanism", mechanism, Mechanism, "a Mechanism")
-    file = _checked_path(path)
+    file = _validate.path("path", path)
     folder = Folder(file.parent)
     folder.add(file.name, to_text(mechanism))
     folder.write()
@@ -87,7 +86,7 @@ def load(path: str | os.PathLike[str]) -> Mechanism:
     *Privacy.* The noise is computed anew from the prefilter in the file. A checksum tells damage and careless edits,
     not forgery: load files of people whom you trust with the design.
     """
-    file = _checked_path(path)
+    file = _validate.path("path", path)
     try:
         with file.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
@@ -101,12 +100,6 @@ def load(path: str | os.PathLike[str]) -> Mechanism:
         raise DataError(f"{file} must be a text in UTF-8: is it a file that dpfast.save wrote?") from None
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise DataError(f"{file} cannot be used: {error}") from None
-
-
-def _checked_path(path: Any) -> Path:
-    if not isinstance(path, (str, os.PathLike)):
-        raise _validate.fail("path", "a path", path)
-    return Path(path)
 
 
 # --- from a mechanism to its text -----------------------------------------------------------------

@@ -183,6 +183,13 @@ def test_contestants_take_turns_and_the_first_round_does_not_count():
     assert others["b"].tolist() == [2.0, 6.0, 5.0]
 
 
+def test_repeated_calls_are_one_run():
+    calls = []
+    contestant = race.repeated(lambda: calls.append(1), 3, samples=5)
+    contestant.run()
+    assert (len(calls), contestant.samples) == (3, 15)
+
+
 def test_the_readme_shows_the_table_of_the_last_run_with_the_present_goals_and_bars():
     data = json.loads((table.ROOT / "docs" / "performance.json").read_text(encoding="utf-8"))
     bars = table.rows(tomllib.loads(table.BARS.read_text(encoding="utf-8")), results({}))

@@ -14,11 +14,11 @@ from dpfast._validate import Array
 from dpfast.errors import ReleaseError
 from dpfast.mechanism import Mechanism
 from dpfast.release.accountant import Shift
-from dpfast.release.exact import ExactMechanism, exact
-from dpfast.release.guarantee import Guarantee
+from dpfast.release.exact import ExactMechanism, check_mechanism, exact
+from dpfast.release.guarantee import Guarantee, rounded_up
 from dpfast.release.inputs import Inputs, Integers
 from dpfast.release.noise import Noise
-from dpfast.release.store import Earlier, Store
+from dpfast.release.store import Earlier, Store, check_steps
 
 Path = str | os.PathLike[str]
 
@@ -48,7 +48,8 @@ class Release:
 
     def __repr__(self) -> str:
         streams, n = self.estimate.shape
-        return f"<Release of {n} steps from {self.first}, {streams} streams: epsilon {self.guarantee.epsilon:.6g}>"
+        epsilon = rounded_up(self.guarantee.epsilon, 6)
+        return f"<Release of {n} steps from {self.first}, {streams} streams: epsilon {epsilon}>"
 
 
 def release(
@@ -118,8 +119,11 @@ def release(
     (1, 5)
     """
     plan = as_exact(mechanism, inputs, tolerance)
-    x = plan.inputs.integers(plan.inputs.check("u", u))
-    first = _validate.integer("first", first, 0, 2**62)
+    u = plan.inputs.check("u", u)
+    lag = plan.lag or 0
+    _validate.instance("compose", compose, bool, "True or False")
+    first = check_steps(first, len(u), u.shape[1] + lag)
+    x = plan.inputs.integers(u)
     with Store.open(path, published, adopt=adopt) as store:
         earlier = store.overlapping(first, x.shape[1])
         if earlier and not compose:
@@ -127,8 +131,8 @@ def release(
                 f"steps {first} … of this data were released already (release {earlier[0].id} of the store): read what "
                 "was published, or pass compose=True for a guarantee that covers both"
             )
-        guarantee = Guarantee.of(plan.mechanism.privacy, plan.inputs, plan.taps, [plan.shift, *_shifts(plan, earlier)])
-        v, estimate = _run(plan, x)
+        guarantee = composed(plan, earlier)
+        v, estimate = _run(plan, x, lag)
         store.enter_batch(plan.configuration, guarantee, first, v, estimate, compose=compose)
     return Release(first, v, estimate, plan.standard_error, guarantee)
 
@@ -139,7 +143,15 @@ def as_exact(mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, toler
         return exact(mechanism, inputs, tolerance=tolerance)  # type: ignore[arg-type]  # refuses None
     if inputs is not None and inputs != mechanism.inputs:
         raise ValueError("inputs must be those of the ExactMechanism, got others: leave them out")
+    check_mechanism(mechanism.mechanism)
     return mechanism
+
+
+def composed(plan: ExactMechanism, others: Sequence[Earlier]) -> Guarantee:
+    """The guarantee of a mechanism together with other releases of the same steps."""
+    if not others:
+        return plan.guarantee
+    return Guarantee.of(plan.mechanism.privacy, plan.inputs, plan.taps, [plan.shift, *_shifts(plan, others)])
 
 
 def _shifts(plan: ExactMechanism, earlier: Sequence[Earlier]) -> list[Shift]:
@@ -161,8 +173,8 @@ def _person(plan: ExactMechanism) -> tuple[float, ...]:
     return *who, inputs.streams_per_person, inputs.n_streams
 
 
-def _run(plan: ExactMechanism, x: Integers) -> tuple[Integers, Array]:
-    streams, n, lag = *x.shape, plan.lag or 0
+def _run(plan: ExactMechanism, x: Integers, lag: int) -> tuple[Integers, Array]:
+    streams, n = x.shape
     noise = Noise(plan.sigma)
     noise.ready(streams * (n + lag))
     zeros = np.zeros((streams, lag), np.int64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +19,10 @@ from dpfast.release.accountant import Shift, Sigma, epsilon, gdp_mu, group, zcdp
 from dpfast.release.inputs import Inputs, Integers
 
 GROUPS = (2, 5, 10)
+ADJACENCY = (
+    "two data sets are neighbours when one has those events and the other has not; moving an event to another time is "
+    "two changes"
+)
 NOT_COVERED = (
     "other releases of the same data, also by others, but for earlier ones of the same store, which are added up here",
     "events at other steps than those of this release: each release of a store has a guarantee of its own",
@@ -29,7 +32,7 @@ NOT_COVERED = (
     "choices made by looking at the data: of the target, the model, the range, the span, the groups, the tolerance",
     "people who contribute more than is declared here",
 )
-_DIGITS = 9
+_LARGEST_EXPONENT = 100
 
 
 @dataclass(frozen=True)
@@ -97,17 +100,25 @@ class Guarantee:
     @property
     def sentence(self) -> str:
         """For a reader without mathematics."""
-        factor = _up(math.exp(self.epsilon), 3) if self.epsilon < 700 else f"e^{_up(self.epsilon, 3)}"
         return (
             "Anyone who sees all published values, whatever else they know, can hardly tell whether "
             f"{self._contribution} in the data: the odds of any conclusion change by at most a factor "
-            f"of e^ε = {factor}, except with a probability of at most δ = {_up(self.delta, 3)}."
+            f"of e^ε = {self._factor}, except with a probability of at most δ = {_written(self.delta)}."
         )
+
+    @property
+    def _factor(self) -> str:
+        """e^ε, where a reader can make something of it."""
+        if self.epsilon > _LARGEST_EXPONENT:
+            return f"e^{rounded_up(self.epsilon, 3)}"
+        context = Context(prec=30, traps=[])
+        factor = context.exp(Decimal(self.epsilon))
+        return rounded_up(context.next_plus(factor) if self.epsilon else factor, 3)
 
     @property
     def _contribution(self) -> str:
         privacy = self.privacy
-        size = f"of size at most {_exactly(privacy.max_change)}"
+        size = f"of size at most {_written(privacy.max_change)}"
         if privacy.max_events == 1:
             return f"one event {size} was"
         return f"the at most {privacy.max_events} events of one person, each {size}, were"
@@ -120,9 +131,8 @@ class Guarantee:
         missing = "" if inputs.missing is None else f"; what is no number counts as {inputs.missing}"
         lines = {
             "protected": self._contribution.rpartition(" ")[0],
-            "adjacency": "two data sets are neighbours when one has those events and the other has not; moving an "
-            "event to another time is two changes",
-            "max change": f"{_exactly(privacy.max_change)}, {inputs.change(privacy.max_change)} on the lattice",
+            "adjacency": ADJACENCY,
+            "max change": f"{_written(privacy.max_change)}, {inputs.change(privacy.max_change)} on the lattice",
             "events": f"{privacy.max_events}"
             + (f", at least {privacy.min_separation} steps apart" if privacy.max_events > 1 else ""),
             "streams per person": f"{inputs.streams_per_person} of {inputs.n_streams}",
@@ -130,17 +140,18 @@ class Guarantee:
             "range": f"{inputs.low} to {inputs.high}; values outside are always clamped, never refused{missing}",
             "centre": f"{inputs.centre}, public; integers from {low} to {high} are behind it",
             "squared sensitivity": f"Δ² = {self.squared_sensitivity}",
-            "noise": f"discrete Gaussian, σ = {self.sigma.a}/2^{self.sigma.j}, drawn exactly, once for every step",
-            "(ε, δ)": f"({_up(self.epsilon, _DIGITS)}, {_up(self.delta, _DIGITS)}), computed from this σ and rounded "
-            f"up; demanded: ({privacy.epsilon:.{_DIGITS}g}, {privacy.delta:g})",
-            "zCDP": f"ρ = {self.zcdp_rho} (at most {_up(self.zcdp_rho, 6)})",
-            "Gaussian DP": f"μ = {_up(self.gdp_mu, 6)}",
-            "groups": "; ".join(f"{n} people: ε = {_up(value, 4)}" for n, value in self.groups.items()),
+            "noise": f"discrete Gaussian, σ = {_fraction(self.sigma)}, drawn exactly, once for every step",
+            "(ε, δ)": f"({rounded_up(self.epsilon, 9)}, {_written(self.delta)}), computed from this σ and rounded up; "
+            f"demanded: ({_written(privacy.epsilon)}, {_written(privacy.delta)})",
+            "zCDP": f"ρ = {self.zcdp_rho} (at most {rounded_up(self.zcdp_rho, 6)})",
+            "Gaussian DP": f"μ = {rounded_up(self.gdp_mu, 6)}",
+            "groups": "; ".join(f"{n} people: ε = {rounded_up(value, 4)}" for n, value in self.groups.items()),
             "prefilter": f"{self.n_taps} integer taps, SHA-256 {self.prefilter}",
         }
         if len(self.shifts) > 1:
+            others = ", ".join(f"Δ² = {x.squared_sensitivity} and σ = {_fraction(x.sigma)}" for x in self.shifts[1:])
             lines["composed"] = (
-                f"with {len(self.shifts) - 1} earlier release{'s' * (len(self.shifts) > 2)} of the same data: "
+                f"with {len(self.shifts) - 1} other release{'s' * (len(self.shifts) > 2)} of the same data ({others}): "
                 "(ε, δ), ρ, μ and groups are those of all of them together"
             )
         return lines
@@ -158,9 +169,11 @@ class Guarantee:
             "sentence": self.sentence,
             "epsilon": self.epsilon,
             "delta": self.delta,
+            "demanded": {"epsilon": self.privacy.epsilon, "delta": self.privacy.delta},
             "zcdp_rho": str(self.zcdp_rho),
             "gdp_mu": self.gdp_mu,
             "groups": {str(n): value for n, value in self.groups.items()},
+            "adjacency": ADJACENCY,
             "max_change": self.privacy.max_change,
             "max_events": self.privacy.max_events,
             "min_separation": self.privacy.min_separation,
@@ -177,15 +190,19 @@ class Guarantee:
         return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def _exactly(value: float) -> str:
-    """Rounded it might be another promise."""
-    return repr(float(value)).removesuffix(".0")
-
-
-def _up(value: float | Fraction, digits: int) -> str:
-    """A positive number, rounded up; a float stands for the decimal that it is written as."""
-    exact, context = Fraction(str(value)), Context(prec=digits, rounding=ROUND_CEILING)
+def rounded_up(value: float | Fraction | Decimal, digits: int) -> str:
+    """A number of so many digits, never below: what is computed is a bound."""
+    exact, context = Fraction(value), Context(prec=digits, rounding=ROUND_CEILING, traps=[])
     return f"{float(context.divide(Decimal(exact.numerator), Decimal(exact.denominator))):.{digits}g}"
+
+
+def _written(declared: float) -> str:
+    """A number as it was declared, in full."""
+    return str(declared).removesuffix(".0")
+
+
+def _fraction(sigma: Sigma) -> str:
+    return f"{sigma.a}/2^{sigma.j}"
 
 
 def _versions() -> str:

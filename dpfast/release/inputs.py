@@ -141,8 +141,7 @@ class Inputs:
         dtype = getattr(u, "dtype", None)
         if not isinstance(dtype, np.dtype) or isinstance(u, np.ma.MaskedArray):
             # the dtype that NumPy would find for a list depends on the values in it
-            must_be = "an array of numbers, not masked, as numpy.asarray(u, dtype=numpy.int64) gives it"
-            raise _fail(name, must_be, type(u).__name__)
+            raise _no_array(name, u)
         if dtype.kind not in "iub" and not (dtype.kind == "f" and self.missing is not None):
             must_be = "of an integer dtype, or of floats where Inputs(missing=...) says what a NaN counts as"
             raise _fail(name, must_be, f"dtype {dtype}")
@@ -152,7 +151,10 @@ class Inputs:
         if len(shape) != 2 or shape[0] != self.n_streams:
             must_be = f"of shape ({self.n_streams}, time)" + (" or (time,)" if self.n_streams == 1 else "")
             raise ValueError(f"{name} must be {must_be}, got shape {np.shape(u)}")
-        return np.asarray(u).reshape(shape)
+        x = np.asarray(u)
+        if (x.dtype, x.shape) != (dtype, np.shape(u)):  # such as a sparse matrix
+            raise _no_array(name, u)
+        return x.reshape(shape)
 
     def integers(self, u: Any) -> Integers:
         """Integers (streams, time) of values as `check` takes them: rounded, clamped, less the centre."""
@@ -164,11 +166,10 @@ class Inputs:
 
     def _rounded(self, x: NDArray[Any]) -> Integers:
         """⌊u/unit + 1/2⌋ of floats; the range first, which also makes infinities finite."""
-        missing = np.isnan(x)
-        # in a type that holds the range: a number too large for a type warns, or is infinite there
-        wide = np.where(missing, 0, x).astype(np.promote_types(x.dtype, np.float64))
-        inside = np.clip(wide, float(self.low), float(self.high)).astype(np.float64)
-        quotient = np.where(missing, float(self.missing or 0), inside) / float(self.unit)
+        with np.errstate(all="ignore"):  # a warning would tell of values
+            wide = x.astype(np.float64)
+        wide[np.isnan(wide)] = float(self.missing or 0)
+        quotient = np.clip(wide, float(self.low), float(self.high)) / float(self.unit)
         down = np.floor(quotient)
         return np.asarray(down + (quotient - down >= 0.5), dtype=np.int64)
 
@@ -196,6 +197,11 @@ class Inputs:
 
 def _fail(name: str, must_be: str, got: object) -> ValueError:
     return ValueError(f"{name} must be {must_be}, got {got}")
+
+
+def _no_array(name: str, u: Any) -> ValueError:
+    must_be = "an array of numbers, not masked, as numpy.asarray(u, dtype=numpy.int64) gives it"
+    return _fail(name, must_be, type(u).__name__)
 
 
 def _rational(name: str, value: Any) -> Fraction:

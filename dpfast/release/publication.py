@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -40,17 +42,17 @@ class Layout:
 
     def csv(self, first: int, estimate: Array) -> str:
         """Lines of estimates (groups, n) of the bins from `first` on; numbers as they are, to the last bit."""
-        texts = self.labels(first, estimate.shape[1])
-        error = "" if self.standard_error is None else repr(self.standard_error)
         values = estimate.T.ravel().tolist()
-        return _lines([*label, repr(value), error] for label, value in zip(texts, values, strict=True))
+        error = "" if self.standard_error is None else repr(self.standard_error)
+        labels = self.labels(first, estimate.shape[1])
+        return _lines((time, group, value, error) for (time, group), value in zip(labels, values, strict=True))
 
-    def labels(self, first: int, count: int) -> list[list[str]]:
+    def labels(self, first: int, count: int) -> Iterator[tuple[str, str]]:
         """Time and group of each row."""
         whole = self.span.start % _SECOND == self.span.period % _SECOND == 0
         zone: Any = "UTC" if self.span.utc else "naive"
         times = np.datetime_as_string(self._times(first, count), unit="s" if whole else "us", timezone=zone)
-        return [[str(time), group] for time in times for group in self.groups]
+        return itertools.product(times.tolist(), self.groups)
 
     def _times(self, first: int, count: int) -> NDArray[np.datetime64]:
         """Left edges of bins."""
@@ -125,7 +127,7 @@ class Journal:
         position = max(0, len(lines) - 1) // n_groups
         kept = b"".join(lines[: 1 + position * n_groups]) or HEADER.encode()
         header, *rows = csv.reader(kept.decode(errors="replace").splitlines())
-        if header != list(COLUMNS) or [row[:2] for row in rows] != self._layout.labels(0, position):
+        if header != list(COLUMNS) or [tuple(row[:2]) for row in rows] != list(self._layout.labels(0, position)):
             raise DataError(
                 f"{path} must hold the first bins of this release, got something else: choose another folder"
             )

@@ -95,6 +95,10 @@ class Memory(NamedTuple):
     inputs: Integers
     receiver: bytes
 
+    def __repr__(self) -> str:
+        """Without the inputs."""
+        return f"<Memory at step {self.position}, of {self.inputs.shape[1]} inputs>"
+
 
 class Records:
     """The rows of a database. What is written is in a transaction of the caller's.

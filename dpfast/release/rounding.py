@@ -22,6 +22,7 @@ from dpfast.release.redesign import LONG, Receiver, designed_for, predicted_mse,
 _FEWEST_BITS = 2
 _FOR_TAPS = 0.7  # share of the tolerance that cutting the impulse response may take
 _SETTLED = 1e-12
+_LARGEST_STD = 39  # bits of the noise, below what the sampler can draw
 _CLOSE = 1.03  # a few taps more than needed do not matter
 
 
@@ -70,6 +71,8 @@ class _Search:
         self.receiver = designed_for(mechanism, mechanism.prefilter, noise)
         feedback, robust = isinstance(self.receiver, DecisionFeedback), mechanism.mean_square is not None
         self.kept = robust or (most_taps > LONG and mechanism.model is not None and not feedback)
+        size = mechanism.prefilter.h2_norm() * float(inputs.unit)
+        self.most_bits = min(MAX_BITS, max(_FEWEST_BITS, math.floor(_LARGEST_STD - math.log2(noise / size))))
         self.circle = Circle.of(mechanism.target, None if robust else mechanism.model, most_taps)
         ideal = predicted_mse(mechanism, mechanism.prefilter, noise, self.receiver)
         if ideal is None:
@@ -82,11 +85,11 @@ class _Search:
 
     def run(self) -> Rounded | None:
         """None where no taps are good enough."""
-        if self.error(self.taps(self.most_taps, MAX_BITS)) > self.allowed:
+        if self.error(self.taps(self.most_taps, self.most_bits)) > self.allowed:
             return None
-        n = _least(1, self.most_taps, _CLOSE, lambda n: self.error(self.taps(n, MAX_BITS)) <= self.for_taps)
-        bits = _least(_FEWEST_BITS, MAX_BITS, 1.0, lambda m: self.error(self.taps(n, m)) <= self.allowed)
-        for m in range(bits, MAX_BITS + 1):
+        n = _least(1, self.most_taps, _CLOSE, lambda n: self.error(self.taps(n, self.most_bits)) <= self.for_taps)
+        bits = _least(_FEWEST_BITS, self.most_bits, 1.0, lambda m: self.error(self.taps(n, m)) <= self.allowed)
+        for m in range(bits, self.most_bits + 1):
             found = self.realized(self.taps(n, m))
             if found is not None:
                 return found

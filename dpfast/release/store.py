@@ -66,9 +66,12 @@ class Store:
             Where the store is in use, open to others, damaged, copied or behind its witness; the message says what to
             do.
         """
+        _validate.instance("adopt", adopt, bool, "True or False")
+        folder = _validate.path("path", path)
+        public = None if published is None else _validate.path("published", published)
         try:
-            file = private.make_folder(Path(path)) / NAME
-            witness = Witness(file.with_name("published") if published is None else Path(published).absolute())
+            file = private.make_folder(folder) / NAME
+            witness = Witness(file.with_name("published") if public is None else public.absolute())
             _ensure(file, witness)
             connection = database.connect(file)
             try:

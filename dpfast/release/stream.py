@@ -16,7 +16,7 @@ from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.errors import ReleaseError
 from dpfast.mechanism import Mechanism
-from dpfast.release.batch import as_exact
+from dpfast.release.batch import as_exact, composed
 from dpfast.release.exact import ExactMechanism, check_mechanism, demand
 from dpfast.release.inputs import Inputs, Integers
 from dpfast.release.noise import Noise
@@ -73,6 +73,8 @@ class Stream:
             self._release = store.begin_live(plan.configuration, plan.guarantee, n_streams, live.state())
         else:
             self._release = entry.id
+        # while it is open nothing else can be released
+        self._guarantee = composed(plan, [] if entry is None else _beside(entry, store))
         self._position, inputs, state = store.memory(self._release)
         try:
             live.restore(state)
@@ -104,8 +106,8 @@ class Stream:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the stream promises; batches of the same steps, which compose with it, state the sum."""
-        return self._plan.guarantee
+        """What all that is published promises, together with batches of the same steps."""
+        return self._guarantee
 
     def push(self, chunk: Any, *, first: int | None = None) -> Published:
         """Publish the next steps; when this returns they are on the disk.
@@ -351,6 +353,11 @@ def open_stream(
 
 def _live(store: Store) -> Earlier | None:
     return next((entry for entry in store.releases() if entry.kind == "live"), None)
+
+
+def _beside(entry: Earlier, store: Store) -> list[Earlier]:
+    """The other releases of the same steps."""
+    return [x for x in store.releases() if x.id != entry.id and entry.overlaps(x.first, x.count)]
 
 
 def _resumed(

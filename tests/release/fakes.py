@@ -115,9 +115,11 @@ def stream_in(folder, published=None, *, noise=None, plan=None, adopt=False):
 
 
 def append(path, content):
-    """A line that outlives the process."""
-    with Path(path).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(content) + "\n")
+    """A line that outlives the process, behind the last whole one: a kill may have cut one at the end of a page."""
+    with Path(path).open("a+b") as file:
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
+        file.write(json.dumps(content).encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
 

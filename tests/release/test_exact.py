@@ -172,6 +172,15 @@ def test_other_demands_are_other_digests():
     assert len(digests) == 4
 
 
+@pytest.mark.parametrize(("epsilon", "max_change"), [(1e-5, 1), (1e-3, 100), (1e-7, 1)])
+def test_strong_privacy_and_large_changes_take_fewer_bits(epsilon, max_change):
+    """The noise of 22 bits would be beyond what can be drawn."""
+    privacy = dp.Privacy(epsilon, 1e-6, max_change=max_change)
+    mechanism = dp.zero_forcing(dp.Filter([1], [1, -0.9]), privacy)
+    exact = dp.exact(mechanism, dp.Inputs(0, 1000))
+    assert exact.predicted_mse <= 1.001 * mechanism.predicted_mse
+
+
 # --- slow prefilters --------------------------------------------------------------------------------
 
 
