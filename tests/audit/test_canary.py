@@ -29,7 +29,7 @@ def plan_of(taps, max_events=1, min_separation=1, max_change=2.0, streams=1, **i
     privacy = dp.Privacy(1, 1e-6, max_change=max_change, max_events=max_events, min_separation=min_separation)
     mechanism = dp.input_perturbation(dp.Filter([1]), privacy)
     declared = dp.Inputs(**inputs, n_streams=streams + 1, streams_per_person=streams)
-    return ExactMechanism(mechanism, declared, 1e-3, np.array(taps), Sigma(1000, 0), mechanism.receiver)
+    return ExactMechanism(mechanism, declared, 1e-3, np.array(taps), Sigma(1_000_000, 0), mechanism.receiver)
 
 
 plans = st.builds(

@@ -298,3 +298,11 @@ def test_rounding_tries_more_bits_where_rounding_has_moved_a_zero_out_of_the_cir
     zeros = np.roots(np.trim_zeros(exact.taps, "f"))
     assert np.abs(zeros).max() < 1
     assert rounding.rounded(mechanism, COUNTS, 1e-3).sigma == exact.sigma
+
+
+def test_no_exact_mechanism_keeps_less_than_its_design_demands(example):
+    mechanism, exact = example["LZF"]
+    with pytest.raises(dp.DesignError, match="sigma must be so large that epsilon is at most"):
+        replace(exact, sigma=exact.sigma._replace(a=exact.sigma.a * 9 // 10))
+    with pytest.raises(dp.ReleaseError, match="must not depend on private data"):
+        replace(exact, mechanism=mechanism.with_sources(target="fitted-from-private"))
