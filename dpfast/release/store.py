@@ -20,6 +20,7 @@ from dpfast.release.witness import Attestation, Witness
 NAME = "store.sqlite"
 __all__ = ["Earlier", "Store"]
 MAX_STEP = 2**62
+PUSHES_OF_LOG = 64  # after which SQLite's log, where deleted inputs stay, is emptied
 MAX_SAMPLES = 5 * 10**7  # a row of SQLite holds 10⁹ bytes: v and the estimate take 16 a sample
 
 
@@ -250,6 +251,8 @@ class Store:
                 self._attestation = self._records.push(self._attestation, release, first, v, estimate)
             self._records.remember(release, position, x, 0 if last else memory)
             self._records.progress(release, position, first if last else position, closed=last, receiver=receiver)
+        if self._attestation.position % PUSHES_OF_LOG == 0:
+            self.empty_log()
 
     def enter_batch(
         self,

@@ -13,6 +13,7 @@ from release import fakes
 
 import dpfast as dp
 from dpfast.errors import ReleaseError
+from dpfast.release import store
 from dpfast.release.exact import exact
 from dpfast.release.inputs import Inputs
 from dpfast.release.store import MAX_SAMPLES, Store
@@ -85,6 +86,21 @@ def test_the_end_flushes_the_lag_with_declared_zeros(publisher):
         assert (stream.position, stream.close().first) == (9, 7)
         with pytest.raises(ReleaseError, match="is over"):
             stream.push(fakes.signal(8, 1), first=8)
+
+
+def test_forgotten_inputs_leave_the_log_of_a_stream_that_is_never_closed(folder):
+    secret = 123_456_789_012
+    plan = fakes.Plan(np.array([3, 1]), Inputs(0, 2**40, n_streams=2), lag=0)
+    with fakes.stream_in(folder, plan=plan) as stream:
+
+        def pushed(n):
+            for _ in range(n):
+                stream.push(np.zeros((2, 1), np.int64))
+            return b"".join(x.read_bytes() for x in sorted(folder.glob("store.sqlite*")))
+
+        stream.push(np.full((2, 1), secret))
+        assert np.int64(secret).tobytes() in pushed(1)  # deleted, and in the log
+        assert np.int64(secret).tobytes() not in pushed(store.PUSHES_OF_LOG)
 
 
 def test_reading(stream):
