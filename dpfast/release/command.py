@@ -260,6 +260,7 @@ def _follow(
         for first, counts in Feed(source, lines, first=stream.position, grace=grace, clock=clock).bins():
             published = stream.push(counts, first=first)
             journal.append(published.first - published.lag, published.estimate)
+            stream.prepare()
         published = stream.close()  # of a stream that is over: the same once more
         journal.append(published.first - published.lag, published.estimate)
     return f"Written: {path}\nPrivate store: {_store(request)}"

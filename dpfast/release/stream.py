@@ -109,6 +109,21 @@ class Stream:
         """What all that is published promises, together with batches of the same steps."""
         return self._guarantee
 
+    def prepare(self, n: int = 1) -> None:
+        """Draw the noise of the next steps now, in whole blocks: between pushes, so that none has to.
+
+        A push that finds too little draws whole blocks too, before it looks at its chunk. Opening draws the first.
+
+        Parameters
+        ----------
+        n : int
+            Steps.
+        """
+        with self._turn():
+            n, n_streams = _validate.integer("n", n, 0), len(self._history)
+            check_steps(self._position, n_streams, n)
+            self._noise.ready(n_streams * n)
+
     def push(self, chunk: Any, *, first: int | None = None) -> Published:
         """Publish the next steps; when this returns they are on the disk.
 
@@ -345,7 +360,9 @@ def open_stream(
         plan = (
             as_exact(mechanism, inputs, tolerance) if entry is None else _resumed(entry, mechanism, inputs, tolerance)
         )
-        return Stream(store, plan, Noise(plan.sigma))
+        stream = Stream(store, plan, Noise(plan.sigma))
+        stream.prepare()
+        return stream
     except BaseException:
         store.abandon()
         raise

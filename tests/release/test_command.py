@@ -27,6 +27,7 @@ from dpfast.release.inputs import Inputs
 from dpfast.release.publication import HEADER, Layout
 from dpfast.release.store import Store
 from dpfast.release.stream import Stream
+from dpfast.release.stream import Stream
 
 LOG = "when,place,many\n" + "".join(
     f"2020-01-0{d}T{h:02}:{m:02},{'abc'[(h + m) % 3]},{1 + m % 2}\n"
@@ -398,6 +399,17 @@ def test_what_was_published_and_not_written_is_read_back(live, pushed, length):
     assert file.read_text().startswith(whole)
     assert file.read_text() == published(live)
     assert [x[0] for x in pushed] == list(range(8))
+
+
+def test_noise_is_drawn_between_bins(live, monkeypatch):
+    calls = []
+    for name in ("prepare", "push"):
+        method = getattr(Stream, name)
+        monkeypatch.setattr(
+            Stream, name, lambda *x, name=name, method=method, **y: calls.append(name) or method(*x, **y)
+        )
+    followed(live, Script(at(-5), ARRIVALS))
+    assert calls == ["prepare"] + ["push", "prepare"] * 8
 
 
 def test_a_crash_between_the_store_and_the_file_loses_nothing(live, monkeypatch):

@@ -16,6 +16,7 @@ from dpfast.errors import ReleaseError
 from dpfast.release import store
 from dpfast.release.exact import exact
 from dpfast.release.inputs import Inputs
+from dpfast.release.noise import Noise
 from dpfast.release.store import MAX_SAMPLES, Store
 from dpfast.release.stream import Stream, differences, open_stream
 
@@ -101,6 +102,28 @@ def test_forgotten_inputs_leave_the_log_of_a_stream_that_is_never_closed(folder)
         stream.push(np.full((2, 1), secret))
         assert np.int64(secret).tobytes() in pushed(1)  # deleted, and in the log
         assert np.int64(secret).tobytes() not in pushed(store.PUSHES_OF_LOG)
+
+
+def test_prepared_pushes_draw_nothing(folder, monkeypatch):
+    """Blocks of 4096: opening draws one, then `prepare`, and a push only where neither has."""
+    draw, drawn = Noise._draw, []
+    monkeypatch.setattr(Noise, "_draw", lambda self, out: drawn.append(len(out)) or draw(self, out))
+    plan = exact(dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6)), Inputs(0, 20))
+    with open_stream(plan, folder) as opened:
+        assert drawn == [4096]
+        opened.push(np.zeros(4000, np.int64))
+        assert drawn == [4096]
+        opened.prepare(5000)
+        assert drawn == [4096, 8192]
+        opened.push(np.zeros(5000, np.int64))
+        assert drawn == [4096, 8192]
+        opened.push(np.zeros(4000, np.int64))
+        assert drawn == [4096, 8192, 4096]
+        for n in (-1, 0.5):
+            with pytest.raises(ValueError, match="n must be an integer, at least 0"):
+                opened.prepare(n)
+        with pytest.raises(ValueError, match="at most 50,000,000 samples"):
+            opened.prepare(MAX_SAMPLES + 1)
 
 
 def test_reading(stream):
