@@ -27,7 +27,6 @@ from dpfast.release.inputs import Inputs
 from dpfast.release.publication import HEADER, Layout
 from dpfast.release.store import Store
 from dpfast.release.stream import Stream
-from dpfast.release.stream import Stream
 
 LOG = "when,place,many\n" + "".join(
     f"2020-01-0{d}T{h:02}:{m:02},{'abc'[(h + m) % 3]},{1 + m % 2}\n"
@@ -402,12 +401,9 @@ def test_what_was_published_and_not_written_is_read_back(live, pushed, length):
 
 
 def test_noise_is_drawn_between_bins(live, monkeypatch):
-    calls = []
-    for name in ("prepare", "push"):
-        method = getattr(Stream, name)
-        monkeypatch.setattr(
-            Stream, name, lambda *x, name=name, method=method, **y: calls.append(name) or method(*x, **y)
-        )
+    calls, prepare, push = [], Stream.prepare, Stream.push
+    monkeypatch.setattr(Stream, "prepare", lambda *x: calls.append("prepare") or prepare(*x))
+    monkeypatch.setattr(Stream, "push", lambda *x, **y: calls.append("push") or push(*x, **y))
     followed(live, Script(at(-5), ARRIVALS))
     assert calls == ["prepare"] + ["push", "prepare"] * 8
 
