@@ -60,8 +60,7 @@ class Result:
     @property
     def interval(self) -> tuple[float, float]:
         """Confidence interval (low, high) of the RMSE, from the spread of the streams (Student's t)."""
-        half = half_width(self.stream_mse, self.confidence)
-        return math.sqrt(max(0.0, self.mse - half)), math.sqrt(self.mse + half)
+        return rmse_interval(self.stream_mse, self.confidence)
 
 
 class Comparison(NamedTuple):
@@ -92,6 +91,19 @@ def half_width(values: Array, confidence: float) -> float:
     n = len(values)
     spread = float(values.std(ddof=1)) / math.sqrt(n)
     return float(special.stdtrit(n - 1, 0.5 + confidence / 2)) * spread
+
+
+def rmse_interval(mse: Array, confidence: float) -> tuple[float, float]:
+    """Confidence interval (low, high) of an RMSE from independent mean squared errors."""
+    middle, half = float(mse.mean()), half_width(mse, confidence)
+    return math.sqrt(max(0.0, middle - half)), math.sqrt(middle + half)
+
+
+def paired(first: Array, second: Array, confidence: float) -> Comparison:
+    """Comparison of two mechanisms by their mean squared errors on the same streams."""
+    difference = first - second
+    middle, half = float(difference.mean()), half_width(difference, confidence)
+    return Comparison(middle, (middle - half, middle + half), math.sqrt(first.mean()) / math.sqrt(second.mean()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +138,7 @@ class Study:
 
     def compare(self, first: str, second: str) -> Comparison:
         """Paired comparison of two mechanisms by name."""
-        a, b = self[first], self[second]
-        difference = a.stream_mse - b.stream_mse
-        middle, half = float(difference.mean()), half_width(difference, self.confidence)
-        return Comparison(middle, (middle - half, middle + half), a.rmse / b.rmse)
+        return paired(self[first].stream_mse, self[second].stream_mse, self.confidence)
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame with a row for each mechanism."""
