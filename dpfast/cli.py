@@ -20,7 +20,7 @@ from dpfast.sources import SOURCES
 
 def _example(options: argparse.Namespace) -> str:
     from dpfast import example
-    from dpfast.report import Folder
+    from dpfast.report.folder import Folder
 
     _validate.optional("matplotlib.figure", "cli")  # now, not when all is computed
     folder = Folder(options.out)
@@ -38,7 +38,7 @@ def _evaluate(options: argparse.Namespace) -> str:
     from dpfast import evaluate
     from dpfast.events import read_events
     from dpfast.files import load
-    from dpfast.report import Folder
+    from dpfast.report.folder import Folder
 
     _validate.optional("matplotlib.figure", "cli")
     target = specs.parse_target(options.target)
@@ -60,7 +60,7 @@ def _evaluate(options: argparse.Namespace) -> str:
 
 def _design(options: argparse.Namespace) -> str:
     from dpfast import families
-    from dpfast.report import Folder
+    from dpfast.report.folder import Folder
 
     _validate.optional("matplotlib.figure", "cli")
     words = {name: value for name, value in vars(options).items() if name in specs.OF_DESIGN}
@@ -87,7 +87,7 @@ def _release(options: argparse.Namespace) -> str:
 
 def _audit(options: argparse.Namespace) -> str:
     from dpfast.audit import command
-    from dpfast.report import Folder
+    from dpfast.report.folder import Folder
 
     folder = None if options.out is None else Folder(options.out)
     request = command.Request(**{x.name: getattr(options, x.name) for x in fields(command.Request)})

@@ -21,7 +21,9 @@ from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA, Model
 from dpfast.montecarlo import Result
 from dpfast.privacy import Privacy
-from dpfast.report import Folder, Table, figure, plot_path, png
+from dpfast.report.figures import figure, plot_path, png
+from dpfast.report.folder import Folder
+from dpfast.report.table import Table
 
 BANNER = (
     "AN EVALUATION, NOT A RELEASE: these outputs contain the data, unprotected.",

@@ -20,7 +20,9 @@ from dpfast.models import ARMA, MarkovChain, Model
 from dpfast.montecarlo import Study, monte_carlo
 from dpfast.privacy import Calibration, Privacy
 from dpfast.receivers import Decision, DecisionFeedback
-from dpfast.report import Folder, Table, figure, plot_magnitudes, plot_path, png
+from dpfast.report.figures import figure, plot_magnitudes, plot_path, png
+from dpfast.report.folder import Folder
+from dpfast.report.table import Table
 
 TARGET = Filter([1, 0.995], [1, -0.995])
 EPSILON, DELTA = math.log(3), 0.05

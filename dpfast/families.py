@@ -22,7 +22,9 @@ from dpfast.mechanism import Mechanism, size
 from dpfast.models import Model
 from dpfast.privacy import LARGEST_EPSILON, Privacy
 from dpfast.receivers import DecisionFeedback, Smoother
-from dpfast.report import COLOURS, TRUTH, Folder, Style, Table, figure, logarithmic, plot_lines, png
+from dpfast.report.figures import COLOURS, TRUTH, Style, figure, logarithmic, plot_lines, png
+from dpfast.report.folder import Folder
+from dpfast.report.table import Table
 from dpfast.show import describe
 from dpfast.sources import FITTED, Source
 

@@ -19,7 +19,7 @@ from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
 from dpfast.privacy import Privacy
 from dpfast.receivers import DECISIONS, Decision, DecisionFeedback, LinearReceiver, Smoother
-from dpfast.report import Folder
+from dpfast.report.folder import Folder
 from dpfast.sources import check_source
 
 FORMAT, VERSION = "dpfast-mechanism", 1

@@ -8,7 +8,7 @@ from scipy import signal
 import dpfast as dp
 from dpfast import evaluate
 from dpfast.events import EventCounts, read_events
-from dpfast.report import Folder
+from dpfast.report.folder import Folder
 
 FLIGHTS = Path(__file__).parents[1] / "examples" / "nyc_departures_2013.csv.gz"
 PRIVACY = dp.Privacy(1, 1e-6)

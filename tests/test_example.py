@@ -3,7 +3,7 @@ import csv
 import pytest
 
 from dpfast import example
-from dpfast.report import Folder
+from dpfast.report.folder import Folder
 
 pytestmark = pytest.mark.slow_nojit
 

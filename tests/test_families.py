@@ -9,7 +9,7 @@ import pytest
 import dpfast as dp
 from dpfast import families
 from dpfast.families import Task
-from dpfast.report import Folder
+from dpfast.report.folder import Folder
 
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
 TASK = Task(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.01)

@@ -6,7 +6,7 @@ import math
 import textwrap
 from dataclasses import dataclass
 
-from dpfast.report import Table
+from dpfast.report.table import Table
 
 _WIDTH = 110
 COLUMNS = ("target", "attack", "runs", "hits", "false alarms", "ε at least", "could show", "ε claimed", "verdict")

@@ -27,7 +27,7 @@ from dpfast.release.lines import Lines, Source
 from dpfast.release.private import replace_file
 from dpfast.release.publication import HEADER, Journal, Layout
 from dpfast.release.stream import Stream, open_stream
-from dpfast.report import Folder
+from dpfast.report.folder import Folder
 from dpfast.timestamps import parse_each, parse_period
 
 FORMATS = ("csv", "parquet")

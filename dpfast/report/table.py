@@ -1,0 +1,52 @@
+"""Tables: for a terminal, Markdown, and comma-separated values."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text and numbers under named columns; numbers are shown with five digits, None as a dash."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def _shown(self) -> list[list[str]]:
+        return [[_cell(x) for x in row] for row in self.rows]
+
+    def text(self) -> str:
+        """For a terminal: numbers to the right."""
+        cells = [list(self.columns), *self._shown()]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
+        right = [any(isinstance(row[i], (int, float)) for row in self.rows) for i in range(len(widths))]
+        lines = [
+            "  ".join(x.rjust(w) if r else x.ljust(w) for x, w, r in zip(row, widths, right, strict=True)).rstrip()
+            for row in cells
+        ]
+        return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+
+    def markdown(self) -> str:
+        """A Markdown table."""
+        head = [list(self.columns), ["---"] * len(self.columns)]
+        rows = [[cell.replace("|", "\\|") for cell in row] for row in [*head, *self._shown()]]
+        return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+    def csv(self, header: Sequence[str] = ()) -> str:
+        """Comma-separated values in full precision, after header lines that start with a hash."""
+        out = io.StringIO()
+        out.writelines(f"# {line}\n" for line in header)
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows([["" if x is None else x for x in row] for row in self.rows])
+        return out.getvalue()
+
+
+def _cell(x: Any) -> str:
+    if x is None:
+        return "–"
+    return f"{x:#.5g}".rstrip(".") if isinstance(x, float) else str(x)
