@@ -21,7 +21,7 @@ MODULES = {
 LAYERS = [
     {"cli", "__main__"},
     {"specs"},
-    {"example", "evaluate", "families", "audit"},
+    {"example", "evaluate", "families", "audit", "studies"},
     {"release"},
     {"files", "show"},
     {"report"},

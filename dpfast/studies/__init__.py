@@ -1,0 +1,1 @@
+"""Sweeps: many cases, simulated on any engine until they are known well enough, kept in a store."""
