@@ -1,0 +1,1 @@
+"""Sweeps: tables of studies over grids of designs, that outgrow a laptop."""
