@@ -143,8 +143,7 @@ def _factors(taps: Any, sections: Any, recursion: Any) -> Factors:
 
 
 _KINDS: dict[str, Callable[..., Any]] = {
-    x.__name__: x
-    for x in (study.Link, study.LinearReceiver, study.SmootherReceiver, study.FeedbackReceiver, Equalizer)
+    x.__name__: x for x in (study.Link, study.LinearReceiver, study.SmootherReceiver, study.FeedbackReceiver, Equalizer)
 } | {Factors.__name__: _factors}
 
 
@@ -242,19 +241,19 @@ class Designs:
 
     def missing(self) -> list[str]:
         """Jobs for :func:`make`: designs that are not there, or lack the prediction for a stream."""
-        wanted: dict[str, dict[str, None]] = {}
-        arguments: dict[str, Case] = {}
+        cases = {case.key: case for case in self._grid.cases}
+        wanted: dict[str, list[str]] = {key: [] for key in cases}
         for case in self._grid.cases:
-            wanted.setdefault(case.key, {})[case.stream] = None
-            arguments.setdefault(case.key, case)
-        jobs = dict.fromkeys(wanted, "")
-        known = {key: json.loads(text) for key, text in self._store.designs(wanted)}
-        for key, streams in wanted.items():
-            if key not in known:
-                jobs[key] = self._job(key, arguments[key].arguments, streams)
-            elif lacking := [x for x in streams if _lacks(known[key], x)]:
-                jobs[key] = self._job(key, _again(known[key]), lacking)
-        return [job for job in jobs.values() if job]
+            wanted[case.key].append(case.stream)
+        jobs = {key: self._job(key, cases[key].arguments, streams) for key, streams in wanted.items()}
+        for key, text in self._store.designs(wanted):
+            content = json.loads(text)
+            lacking = [x for x in wanted[key] if _lacks(content, x)]
+            if lacking:
+                jobs[key] = self._job(key, _again(content), lacking)
+            else:
+                del jobs[key]
+        return list(jobs.values())
 
     def add(self, job: str, answer: str) -> Design:
         """Keep what :func:`make` made of a job, beside what is known already.
