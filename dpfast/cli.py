@@ -12,7 +12,7 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
-from dpfast import __version__, _validate, specs
+from dpfast import __version__, _validate, requests, specs
 from dpfast.errors import MissingExtraError
 from dpfast.privacy import Privacy
 from dpfast.sources import SOURCES
@@ -63,8 +63,8 @@ def _design(options: argparse.Namespace) -> str:
     from dpfast.report.folder import Folder
 
     _validate.optional("matplotlib.figure", "cli")
-    words = {name: value for name, value in vars(options).items() if name in specs.OF_DESIGN}
-    request = specs.request(options.file, words)
+    words = {name: value for name, value in vars(options).items() if name in requests.OF_DESIGN}
+    request = requests.request(options.file, words)
     folder = Folder(request.out)
     text = families.run(
         request.task, folder, sources=request.sources, choose=request.choose, progress=sys.stderr.isatty()

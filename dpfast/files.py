@@ -124,10 +124,10 @@ def mechanism_content(m: Mechanism) -> dict[str, Any]:
     """The field `mechanism` of a file."""
     return {
         "name": m.name,
-        "target": _filter(m.target),
+        "target": filter_content(m.target),
         "privacy": {x.name: getattr(m.privacy, x.name) for x in fields(m.privacy)},
-        "model": None if m.model is None else _model(m.model),
-        "prefilter": _filter(m.prefilter),
+        "model": None if m.model is None else model_content(m.model),
+        "prefilter": filter_content(m.prefilter),
         "receiver": receiver_content(m.receiver),
         "noise_std": m.noise_std,
         "ideal_mse": m.ideal_mse,
@@ -139,13 +139,15 @@ def mechanism_content(m: Mechanism) -> dict[str, Any]:
     }
 
 
-def _filter(filter: Filter) -> dict[str, Any]:
+def filter_content(filter: Filter) -> dict[str, Any]:
+    """A field with a filter."""
     return {
         name: factor.tolist() for name, factor in zip(("taps", "sections", "recursion"), filter.factors, strict=True)
     }
 
 
-def _model(model: Model) -> dict[str, Any]:
+def model_content(model: Model) -> dict[str, Any]:
+    """A field `model`."""
     if type(model) is MarkovChain:
         content = {"kind": "markov-chain", "transition": model.transition.tolist(), "levels": model.states.tolist()}
     elif type(model) is IndependentLevels:
@@ -154,7 +156,7 @@ def _model(model: Model) -> dict[str, Any]:
     else:
         arma = model if type(model) is ARMA else _as_arma(model)
         levels = None if arma.levels is None else arma.levels.tolist()
-        content = {"kind": "arma", "shaping": _filter(arma.shaping), "mean": arma.mean, "levels": levels}
+        content = {"kind": "arma", "shaping": filter_content(arma.shaping), "mean": arma.mean, "levels": levels}
         content["fitted_order"] = arma.fitted_order
     return {**content, "source": model.source}
 
@@ -178,9 +180,9 @@ def receiver_content(receiver: LinearReceiver | Smoother | DecisionFeedback) -> 
     """A field `receiver`."""
     content: dict[str, Any] = {"mean": receiver.mean}
     if isinstance(receiver, LinearReceiver):
-        return {"kind": "linear", "filter": _filter(receiver.filter), "lag": receiver.lag, **content}
+        return {"kind": "linear", "filter": filter_content(receiver.filter), "lag": receiver.lag, **content}
     if isinstance(receiver, Smoother):
-        filters = {"forward": _filter(receiver.forward), "backward": _filter(receiver.backward)}
+        filters = {"forward": filter_content(receiver.forward), "backward": filter_content(receiver.backward)}
         return {"kind": "smoother", **filters, **content}
     arrays = {x: getattr(receiver, x).tolist() for x in ("forward", "feedback", "levels", "probabilities")}
     content |= {x: getattr(receiver, x) for x in ("shrinkage", "error_variance", "decision", "lag")}
@@ -197,8 +199,17 @@ def _layout(value: Any, depth: int = 0) -> str:
 
 def _checksum(document: dict[str, Any]) -> str:
     """Of all fields but itself, whatever the spaces and the order."""
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
+    return f"sha256:{digest(canonical(document))}"
+
+
+def canonical(value: Any) -> str:
+    """JSON of one value in one way: what digests are of."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(text: str) -> str:
+    """SHA-256, in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 # --- from a text to its mechanism -----------------------------------------------------------------
@@ -231,7 +242,7 @@ def from_content(value: Any) -> Mechanism:
         guarantee = Privacy(**{x.name: privacy.take(x.name) for x in fields(Privacy)})
     privacy.end()
     given = content.take("model")
-    model = None if given is None else _read_model(Fields(given, "mechanism.model"))
+    model = None if given is None else read_model(Fields(given, "mechanism.model"))
     receiver = read_receiver(content.inner("receiver"), target)
     noise_std, predicted = content.number("noise_std", above=0), content.optional("predicted_mse")
     ideal, bound = content.optional("ideal_mse"), content.optional("lower_bound_mse")
@@ -266,7 +277,8 @@ def _refuse(name: str, must_be: str, got: str) -> NoReturn:
     raise ValueError(f"field mechanism.{name} must be {must_be}, got {got}: the file was changed; design and save anew")
 
 
-def _read_model(content: Fields) -> Model:
+def read_model(content: Fields) -> Model:
+    """The model in a field `model`."""
     kind = content.choice("kind", ("markov-chain", "independent-levels", "arma"))
     source = check_source(content.path("source"), content.take("source"))
     if kind == "markov-chain":

@@ -272,8 +272,13 @@ def _checked(mechanisms: Any) -> tuple[Mechanism, ...]:
 
 
 def default_burn_in(mechanisms: Sequence[Mechanism]) -> int:
-    """Samples until the slowest pole of every target, prefilter and receiver has decayed."""
-    filters = [f for m in mechanisms for f in (m.target, m.prefilter, *m.receiver.filters())]
+    """Samples until all mechanisms have settled."""
+    return max(settling_time(x) for x in mechanisms)
+
+
+def settling_time(mechanism: Mechanism) -> int:
+    """Samples until the slowest pole of target, prefilter and receiver has decayed."""
+    filters = (mechanism.target, mechanism.prefilter, *mechanism.receiver.filters())
     return max(max(len(f.factors[0]), f.settling_time(_SETTLED)) for f in filters)
 
 

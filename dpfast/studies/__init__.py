@@ -1,1 +1,1 @@
-"""Sweeps: many cases, simulated on any engine until they are known well enough, kept in a store."""
+"""Sweeps: tables of studies over grids of designs, that outgrow a laptop."""

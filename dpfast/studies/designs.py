@@ -1,0 +1,308 @@
+"""Designs of a sweep: each is made once, on any worker, and kept as JSON in the store, which all its sweeps share."""
+
+from __future__ import annotations
+
+import json
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from dpfast._kernels import study
+from dpfast._kernels.feedback import Equalizer
+from dpfast._kernels.linear import Factors
+from dpfast.errors import ConvergenceWarning, DataError, ToleranceWarning
+from dpfast.fields import Fields
+from dpfast.files import canonical, from_content, from_text, read_model, to_text
+from dpfast.mechanism import Mechanism
+from dpfast.models import Model
+from dpfast.montecarlo import settling_time
+from dpfast.privacy import Privacy
+from dpfast.studies.grid import Case, Grid
+from dpfast.studies.values import DESIGNS, GIVEN
+
+_NOTED = (ToleranceWarning, ConvergenceWarning)
+_ONE_AT_A_TIME = threading.Lock()  # what catches warnings is of the process, and workers may be its threads
+
+
+class Kept(Protocol):
+    """Where designs are kept: text by key."""
+
+    def design(self, key: str) -> str | None:
+        """One of them, None where it is not there."""
+
+    def designs(self, keys: Iterable[str]) -> Iterable[tuple[str, str]]:
+        """Those of them that are there."""
+
+    def add_designs(self, texts: Mapping[str, str]) -> None:
+        """Keep them, in the place of what is there."""
+
+
+# --- on a worker ----------------------------------------------------------------------------------
+
+
+def make(job: str) -> str:
+    """Design a mechanism: JSON in, JSON out.
+
+    Parameters
+    ----------
+    job : str
+        As :meth:`Designs.missing` gives it: version, key, arguments of the design, streams that errors are predicted
+        for, by their digests.
+
+    Returns
+    -------
+    str
+        The mechanism as the text of its file, what the simulation runs, and figures; or the message of the error that
+        there is no such mechanism. With the texts of the warnings of the design.
+
+    Raises
+    ------
+    DataError
+        Where the job is of another version.
+    """
+    from dpfast import __version__
+
+    asked = json.loads(job)
+    if asked["dpfast"] != __version__:
+        raise DataError(
+            f"workers must run dpfast {asked['dpfast']}, as the process that they work for does; got {__version__}: "
+            "install the same version there"
+        )
+    with _ONE_AT_A_TIME, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            answer = _answer(_mechanism(asked["arguments"]), asked["streams"])
+        except ValueError as error:  # a DesignError, or of an argument that is out of range
+            answer = {"error": str(error)}
+    for x in caught:
+        if not issubclass(x.category, _NOTED):
+            warnings.warn_explicit(x.message, x.category, x.filename, x.lineno)
+    notes = [str(x.message) for x in caught if issubclass(x.category, _NOTED)]
+    return json.dumps({"dpfast": __version__, **answer, "notes": list(dict.fromkeys(notes))})
+
+
+def _mechanism(arguments: Mapping[str, Any]) -> Mechanism:
+    given = arguments["arguments"]
+    if arguments["family"] == GIVEN:
+        return from_content(given["mechanism"])
+    return DESIGNS[arguments["family"]](**{name: _argument(name, x) for name, x in given.items()})
+
+
+def _argument(name: str, content: Any) -> Any:
+    """What the content of an argument describes."""
+    if not isinstance(content, dict):
+        return content
+    if name == "privacy":
+        return Privacy(**content)
+    return model_of(content) if name == "model" else Fields({name: content}).filter(name)
+
+
+def model_of(content: Mapping[str, Any]) -> Model:
+    """The model with a content, as a grid has it."""
+    return read_model(Fields(dict(content), "model"))
+
+
+def _answer(mechanism: Mechanism, streams: Mapping[str, Any]) -> dict[str, Any]:
+    text = to_text(mechanism)
+    figures = {
+        "name": mechanism.name,
+        "lag": mechanism.lag,
+        "ideal_mse": mechanism.ideal_mse,
+        "lower_bound_mse": mechanism.lower_bound_mse,
+        "settling": settling_time(mechanism),
+        "predicted": {digest: mechanism.predict(model_of(x)) for digest, x in streams.items()},
+    }
+    return {"mechanism": text, "link": plain(mechanism.link()), "figures": figures}
+
+
+# --- what the simulation runs ---------------------------------------------------------------------
+
+
+def plain(x: Any) -> Any:
+    """A link as JSON: tuples as lists that begin with their names."""
+    if isinstance(x, np.ndarray):
+        return x.tolist()
+    return [type(x).__name__, *map(plain, x)] if isinstance(x, tuple) else x
+
+
+def link_of(x: Any) -> Any:
+    """The link that is described, to the bit."""
+    if not isinstance(x, list):
+        return x
+    if x and isinstance(x[0], str):
+        return _KINDS[x[0]](*map(link_of, x[1:]))
+    return np.array(x, dtype=np.float64)
+
+
+def _factors(taps: Any, sections: Any, recursion: Any) -> Factors:
+    return Factors(taps, sections.reshape(-1, 6), recursion)  # also where there are none
+
+
+_KINDS: dict[str, Callable[..., Any]] = {
+    x.__name__: x for x in (study.Link, study.LinearReceiver, study.SmootherReceiver, study.FeedbackReceiver, Equalizer)
+} | {Factors.__name__: _factors}
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A design that was made, or why there is none; its numbers as they were stored, behind the checksum of the store.
+
+    Attributes
+    ----------
+    content : mapping
+        As :func:`make` gives it.
+    """
+
+    content: Mapping[str, Any]
+
+    @property
+    def error(self) -> str | None:
+        """Why there is no such mechanism; all that follows is of one that there is."""
+        return self.content.get("error")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Texts of the warnings of the design."""
+        return tuple(self.content["notes"])
+
+    @property
+    def name(self) -> str:
+        """Of the mechanism."""
+        return str(self.content["figures"]["name"])
+
+    @property
+    def lag(self) -> int | None:
+        """Of the mechanism; None for a smoother."""
+        lag: int | None = self.content["figures"]["lag"]
+        return lag
+
+    @property
+    def settling(self) -> int:
+        """Samples until its slowest pole has decayed."""
+        return int(self.content["figures"]["settling"])
+
+    @property
+    def noise_std(self) -> float:
+        """Of the noise behind the prefilter."""
+        return float(self.content["link"][3])
+
+    @property
+    def ideal_mse(self) -> float | None:
+        """By the formula of the family, on the model of the design."""
+        return self._mse(self.content["figures"]["ideal_mse"])
+
+    @property
+    def lower_bound_mse(self) -> float | None:
+        """That the design certifies, on the model of the design."""
+        return self._mse(self.content["figures"]["lower_bound_mse"])
+
+    def predicted(self, stream: str) -> float | None:
+        """MSE of the realised filters on a stream, by its digest; None where only simulation tells."""
+        return self._mse(self.content["figures"]["predicted"][stream])
+
+    @staticmethod
+    def _mse(value: Any) -> float | None:
+        return None if value is None else float(value)
+
+    def link(self) -> study.Link:
+        """What the compiled simulation runs, with the bits of :meth:`Mechanism.link` where it was designed."""
+        link: study.Link = link_of(self.content["link"])
+        return link
+
+    @property
+    def text(self) -> str:
+        """The content of the mechanism's file."""
+        return str(self.content["mechanism"])
+
+    def mechanism(self) -> Mechanism:
+        """The mechanism, checked as when a file is loaded, which takes milliseconds."""
+        return from_text(self.text)
+
+
+# --- in the store ---------------------------------------------------------------------------------
+
+
+class Designs:
+    """The designs of the cases of a grid, kept in a store.
+
+    Parameters
+    ----------
+    store : Kept
+        Shared by all sweeps: a design that is there already is not made again.
+    grid : Grid
+    """
+
+    def __init__(self, store: Kept, grid: Grid) -> None:
+        self._store, self._grid = store, grid
+
+    def missing(self) -> list[str]:
+        """Jobs for :func:`make`: designs that are not there, or lack the prediction for a stream."""
+        cases = {case.key: case for case in self._grid.cases}
+        wanted: dict[str, list[str]] = {key: [] for key in cases}
+        for case in self._grid.cases:
+            wanted[case.key].append(case.stream)
+        jobs = {key: self._job(key, cases[key].arguments, streams) for key, streams in wanted.items()}
+        for key, text in self._store.designs(wanted):
+            content = json.loads(text)
+            lacking = [x for x in wanted[key] if _lacks(content, x)]
+            if lacking:
+                jobs[key] = self._job(key, _again(content), lacking)
+            else:
+                del jobs[key]
+        return list(jobs.values())
+
+    def add(self, job: str, answer: str) -> Design:
+        """Keep what :func:`make` made of a job, beside what is known already.
+
+        Raises
+        ------
+        DataError
+            For an answer of another version.
+        """
+        asked, made = json.loads(job), json.loads(answer)
+        if made["dpfast"] != asked["dpfast"]:
+            raise DataError(f"a design must be of dpfast {asked['dpfast']}, got one of {made['dpfast']}")
+        known = self._store.design(asked["key"])
+        if known is not None and "error" not in made:
+            content = json.loads(known)
+            content["figures"]["predicted"] |= made["figures"]["predicted"]
+            made = content
+        self._store.add_designs({asked["key"]: json.dumps(made)})
+        return Design(made)
+
+    def get(self, case: Case) -> Design:
+        """The design of a case; a prediction that it lacks is made now.
+
+        Raises
+        ------
+        KeyError
+            Where it was not made.
+        """
+        text = self._store.design(case.key)
+        if text is None:
+            raise KeyError(f"the design of case {case.number} is not in the store: make the missing ones first")
+        content = json.loads(text)
+        if not _lacks(content, case.stream):
+            return Design(content)
+        job = self._job(case.key, _again(content), [case.stream])  # two sweeps added theirs at once
+        return self.add(job, make(job))
+
+    def _job(self, key: str, arguments: str, streams: Iterable[str]) -> str:
+        from dpfast import __version__
+
+        asked = {"dpfast": __version__, "key": key, "streams": {x: self._grid.models[x] for x in streams}}
+        return f'{canonical(asked)[:-1]},"arguments":{arguments}}}'
+
+
+def _lacks(content: Mapping[str, Any], stream: str) -> bool:
+    return "figures" in content and stream not in content["figures"]["predicted"]
+
+
+def _again(content: Mapping[str, Any]) -> str:
+    """The arguments of a mechanism that is there already."""
+    mechanism = json.loads(content["mechanism"])["mechanism"]
+    return canonical({"family": GIVEN, "arguments": {"mechanism": mechanism}})

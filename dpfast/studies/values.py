@@ -1,0 +1,267 @@
+"""What a grid is made of: families of mechanisms, and values of parameters with their labels, content and digests."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, Literal, NamedTuple, Union
+
+import numpy as np
+
+from dpfast import _validate
+from dpfast.design.feedback import PREFILTERS, decision_feedback
+from dpfast.design.inputs import check_filter, check_tolerance
+from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
+from dpfast.design.optimal import optimal
+from dpfast.design.robust import robust
+from dpfast.files import canonical, digest, filter_content, mechanism_content, model_content
+from dpfast.filters import Filter
+from dpfast.mechanism import Mechanism
+from dpfast.models import ARMA, IndependentLevels, MarkovChain, check_model
+from dpfast.privacy import Privacy
+from dpfast.specs import parse_model, parse_target, underscored
+
+Label = float | int | str | None
+DESIGNS: dict[str, Callable[..., Mechanism]] = {
+    x.__name__: x
+    for x in (optimal, lmmse, zero_forcing, decision_feedback, input_perturbation, output_perturbation, robust)
+}
+GIVEN = "given"  # the family of a mechanism that is there already
+OF_PRIVACY = tuple(x.name for x in fields(Privacy))
+OF_NUMBERS = ("start", "stop", "number", "spacing")
+SMOOTHER = "smoother"
+_DESCRIBED = {"target": "b", "prefilter": "b", "model": "kind", "stream": "kind"}  # a table with this word is a value
+_SIMULATED = (MarkovChain, IndependentLevels, ARMA)  # which a file holds as they are
+_CHECKS: dict[str, Callable[[Any], Any]] = {"lag": _validate.lag, "tolerance": check_tolerance}
+
+
+class Value(NamedTuple):
+    """A value of a parameter.
+
+    label : how tables call it.
+    given : what a design function gets.
+    json : its content, in one way.
+    digest : of the content; of numbers and words the JSON itself.
+    """
+
+    label: Label
+    given: Any
+    json: str
+    digest: str
+
+    @property
+    def is_simple(self) -> bool:
+        """A number, a word or None."""
+        return not self.json.startswith("{")
+
+    @classmethod
+    def of(cls, label: Label, given: Any, content: Any) -> Value:
+        """With JSON and digest of the content."""
+        text = canonical(content)
+        return cls(label, given, text, digest(text) if isinstance(content, dict) else text)
+
+
+class Family(NamedTuple):
+    """A kind of mechanism: annotations of the parameters that it takes, and values of those it need not be given."""
+
+    name: str
+    takes: Mapping[str, Any]
+    defaults: Mapping[str, Value]
+
+
+READY = Family(GIVEN, {}, {})
+
+
+@functools.cache
+def family(name: str) -> Family:
+    """As the signature of a design function says; the fields of a privacy are parameters too."""
+    takes, defaults = _signature(DESIGNS[name])
+    if "privacy" in takes:
+        of_privacy = _signature(Privacy)
+        takes, defaults = takes | of_privacy[0], defaults | of_privacy[1]
+    return Family(name, takes, defaults)
+
+
+def _signature(function: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, Value]]:
+    parameters = {x.name: x for x in inspect.signature(function).parameters.values() if x.name != "name"}
+    hints = typing.get_type_hints(function)
+    given = {name: x.default for name, x in parameters.items() if x.default is not inspect.Parameter.empty}
+    return {name: hints[name] for name in parameters}, {name: Value.of(x, x, x) for name, x in given.items()}
+
+
+@functools.cache
+def known() -> tuple[str, ...]:
+    """All parameters of a grid."""
+    return tuple(dict.fromkeys(["mechanism", "stream", *(name for x in DESIGNS for name in family(x).takes)]))
+
+
+@functools.cache
+def _types(name: str) -> frozenset[Any]:
+    """What a parameter may be, for any family."""
+    return frozenset(
+        x for each in DESIGNS if name in family(each).takes for x in alternatives(family(each).takes[name])
+    )
+
+
+@functools.cache
+def alternatives(hint: Any) -> tuple[Any, ...]:
+    """Types, and words, of an annotation."""
+    origin = typing.get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return tuple(x for part in typing.get_args(hint) for x in alternatives(part))
+    return typing.get_args(hint) if origin is Literal else (hint,)
+
+
+def possible(hint: Any, given: Any) -> bool:
+    """Whether a parameter with this annotation can have a value: None, a word, a number, a filter, a model."""
+    options = alternatives(hint)
+    if given is None:
+        return type(None) in options
+    if isinstance(given, str):
+        return given in options
+    if isinstance(given, (int, float)):
+        return float in options or int in options
+    return any(isinstance(x, type) and isinstance(given, x) for x in options)
+
+
+# --- from what somebody gives to values -----------------------------------------------------------
+
+
+def axis(name: str, given: Any) -> dict[Any, Any] | list[Any] | None:
+    """The values of an axis, by their labels where there are some; None for a parameter with one value."""
+    if isinstance(given, Mapping):
+        if _DESCRIBED.get(name) in given:
+            return None
+        if given and set(given) <= set(OF_NUMBERS):
+            return _numbers(name, given)
+        return {_label(name, label): value for label, value in given.items()}
+    if isinstance(given, np.ndarray):
+        if given.ndim != 1:
+            raise _validate.fail(name, "an axis of one dimension", given)
+        return list(given.tolist())
+    return list(given) if isinstance(given, (list, tuple, range)) else None
+
+
+def _label(name: str, label: Any) -> Label:
+    if isinstance(label, bool) or not isinstance(label, (str, int, float)):
+        raise _validate.fail(f"a label of {name}", "a word or a number", label)
+    return label
+
+
+def _numbers(name: str, table: Mapping[str, Any]) -> list[Any]:
+    """From start to stop, in equal steps or equal ratios."""
+    missing = [x for x in OF_NUMBERS[:3] if x not in table]
+    if missing:
+        raise ValueError(
+            f"{name} must have the words start, stop and number, as a table of numbers; {missing[0]} is not there"
+        )
+    spacing = _validate.choice(f"{name}.spacing", table.get("spacing", "linear"), ("linear", "log"))
+    n = _validate.integer(f"{name}.number", table["number"], 2, 10**6)
+    above = 0.0 if spacing == "log" else -np.inf
+    start, stop = (_validate.number(f"{name}.{x}", table[x], above=above) for x in ("start", "stop"))
+    values = (np.geomspace if spacing == "log" else np.linspace)(start, stop, n)
+    whole = np.rint(values)
+    if all(isinstance(table[x], int) for x in ("start", "stop")) and np.allclose(values, whole, rtol=1e-9, atol=0):
+        return [int(x) for x in whole]
+    return list(values.tolist())
+
+
+def value(name: str, given: Any) -> Value:
+    """A value with the label that it has by itself; None for the label of one that has none."""
+    if name in _OBJECTS:
+        return _OBJECTS[name](name, given)
+    plain = given.item() if isinstance(given, np.generic) else given
+    if name == "lag" and plain == SMOOTHER:
+        plain = None
+    if plain is None or isinstance(plain, str):
+        if not any(possible(x, plain) for x in _types(name)):
+            raise _validate.fail(name, _wanted(name), plain)
+    elif name in _CHECKS:
+        plain = _CHECKS[name](plain)
+    elif float in _types(name):
+        plain = _validate.number(name, plain)
+    elif int in _types(name):
+        plain = _validate.integer(name, plain, 0)
+    else:
+        raise _validate.fail(name, _wanted(name), plain)
+    return Value.of(plain, plain, plain)
+
+
+def _wanted(name: str) -> str:
+    """What a parameter may be, in words."""
+    words = [repr(x) for x in _types(name) if isinstance(x, str)]
+    kinds = {float: "a number", int: "an integer", type(None): "None", Filter: "a Filter"}
+    return " or ".join(sorted([*words, *(kinds[x] for x in _types(name) if x in kinds)]))
+
+
+def _mechanism(name: str, given: Any) -> Value:
+    if isinstance(given, Mechanism):
+        return Value.of(given.name, given, mechanism_content(given))
+    word = underscored(given) if isinstance(given, str) else None
+    for each, function in DESIGNS.items():
+        if given is function or word == each:
+            return Value.of(each, each, each)
+    raise _validate.fail(name, f"a Mechanism or one of {', '.join(DESIGNS)}", given)
+
+
+def _target(name: str, given: Any) -> Value:
+    target = given if isinstance(given, Filter) else parse_target(given)
+    check_filter(name, target)
+    return Value.of(given if isinstance(given, str) else None, target, filter_content(target))
+
+
+def target_of(mechanism: Value) -> Value:
+    """What a mechanism that is there already is for."""
+    target = mechanism.given.target
+    return Value.of(None, target, filter_content(target))
+
+
+def _prefilter(name: str, given: Any) -> Value:
+    if given is None or given in PREFILTERS:
+        return Value.of(given, given, given)
+    return _target(name, given)
+
+
+def _model(name: str, given: Any) -> Value:
+    model = parse_model(given) if isinstance(given, (str, Mapping)) else given
+    check_model(model)
+    return Value.of(given if isinstance(given, str) else None, model, model_content(model))
+
+
+def _stream(name: str, given: Any) -> Value:
+    found = _model(name, given)
+    check_stream(found)
+    return found
+
+
+def check_stream(model: Value) -> None:
+    """Refuse a model of somebody's own class: what is kept of it is what a design uses, not how it is sampled."""
+    if type(model.given) not in _SIMULATED:
+        raise ValueError(
+            "stream must be a MarkovChain, IndependentLevels or ARMA, which workers can sample, got a "
+            f"{type(model.given).__name__}: give stream="
+        )
+
+
+def _privacy(name: str, given: Any) -> Value:
+    _validate.instance(name, given, Privacy, "a Privacy")
+    return privacy_value(given)
+
+
+def privacy_value(privacy: Privacy) -> Value:
+    """A privacy; without a label of its own."""
+    return Value.of(None, privacy, {x: getattr(privacy, x) for x in OF_PRIVACY})
+
+
+_OBJECTS: dict[str, Callable[[str, Any], Value]] = {
+    "mechanism": _mechanism,
+    "target": _target,
+    "prefilter": _prefilter,
+    "model": _model,
+    "stream": _stream,
+    "privacy": _privacy,
+}
