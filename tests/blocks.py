@@ -1,7 +1,9 @@
 """Small blocks and tasks of a sweep, and functions for workers, which find this module by its name."""
 
+import _thread
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -37,6 +39,14 @@ def task(*blocks, version=__version__):
 
 def tasks(n, n_samples=60):
     return [task(block(2 * k, n_samples=n_samples), block(2 * k + 1, LINKS[:2], n_samples=n_samples)) for k in range(n)]
+
+
+def press_ctrl_c():
+    """From another thread; it wakes the main one."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 # --- for workers ----------------------------------------------------------------------------------

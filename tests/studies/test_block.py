@@ -1,6 +1,5 @@
 """Blocks: the bits of a case do not depend on what is beside it, nor on where and when it is simulated."""
 
-import _thread
 import itertools
 import pickle
 import threading
@@ -8,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from blocks import LINKS, SOURCES, block, task
+from blocks import LINKS, SOURCES, block, press_ctrl_c, task
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,7 +88,7 @@ def test_blocks_end_soon_after_an_interruption():
     """In all threads, in the middle of what would take a minute."""
     run(task(block()))  # compiled
     long = task(*[block(k, n_samples=10**7) for k in range(2)])
-    timer, began = threading.Timer(0.3, _thread.interrupt_main), time.perf_counter()
+    timer, began = threading.Timer(0.3, press_ctrl_c), time.perf_counter()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         run(long, 2)
