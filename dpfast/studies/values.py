@@ -34,7 +34,6 @@ GIVEN = "given"  # the family of a mechanism that is there already
 OF_PRIVACY = tuple(x.name for x in fields(Privacy))
 OF_NUMBERS = ("start", "stop", "number", "spacing")
 SMOOTHER = "smoother"
-_DESCRIBED = {"target": "b", "prefilter": "b", "model": "kind", "stream": "kind"}  # a table with this word is a value
 _SIMULATED = (MarkovChain, IndependentLevels, ARMA)  # which a file holds as they are
 _CHECKS: dict[str, Callable[[Any], Any]] = {"lag": _validate.lag, "tolerance": check_tolerance}
 
@@ -134,7 +133,7 @@ def possible(hint: Any, given: Any) -> bool:
 def axis(name: str, given: Any) -> dict[Any, Any] | list[Any] | None:
     """The values of an axis, by their labels where there are some; None for a parameter with one value."""
     if isinstance(given, Mapping):
-        if _DESCRIBED.get(name) in given:
+        if _described(name, given):
             return None
         if given and set(given) <= set(OF_NUMBERS):
             return _numbers(name, given)
@@ -144,6 +143,13 @@ def axis(name: str, given: Any) -> dict[Any, Any] | list[Any] | None:
             raise _validate.fail(name, "an axis of one dimension", given)
         return list(given.tolist())
     return list(given) if isinstance(given, (list, tuple, range)) else None
+
+
+def _described(name: str, table: Mapping[str, Any]) -> bool:
+    """Whether a table is a value, and not an axis with labels, which may be "a" and "b" too."""
+    if name in ("model", "stream"):
+        return "kind" in table
+    return name in ("target", "prefilter") and isinstance(table.get("b"), (list, tuple, np.ndarray))
 
 
 def _label(name: str, label: Any) -> Label:
