@@ -72,6 +72,21 @@ def eventually(condition, seconds=5.0):
     return condition()
 
 
+@contextlib.contextmanager
+def processes():
+    """Starts processes that end here."""
+    with contextlib.ExitStack() as stack:
+
+        def start(*words, **options):
+            environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+            process = subprocess.Popen([sys.executable, *words], env=environment, **options)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        yield start
+
+
 # --- all ------------------------------------------------------------------------------------------
 
 
@@ -203,25 +218,25 @@ from dpfast.studies.engines import Pool
 if __name__ == "__main__":
     with Pool(1) as pool:
         list(pool.run(abs, [1]))
-        print(*[x.process.pid for x in pool._workers], flush=True)
-        list(pool.run(time.sleep, [60] * 4))
+        print(pool._workers[0].process.pid, flush=True)
+        list(pool.run(time.sleep, [60]))
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.parametrize("signal_number", [signal.SIGINT, KILL])
-def test_workers_end_with_their_parent_however_it_ends(tmp_path, signal_number):
+def test_workers_end_with_their_parent_however_it_ends(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(PARENT)
-    command = {"args": [sys.executable, script], "env": os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}}
-    with subprocess.Popen(**command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as parent:
-        pids = list(map(int, parent.stdout.readline().split()))
-        assert len(pids) == 1
-        time.sleep(0.1)
-        parent.send_signal(signal_number)
-        error = parent.communicate(timeout=5)[1]
-    assert all(eventually(lambda pid=pid: gone(pid)) for pid in pids)
-    assert error.count("Traceback") == (signal_number == signal.SIGINT)  # the parent's own
+    with processes() as start:
+        signals = [signal.SIGINT, signal.SIGKILL]
+        parents = [start(script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in signals]
+        for parent, number in zip(parents, signals, strict=True):
+            pid = int(parent.stdout.readline())
+            assert not gone(pid)
+            parent.send_signal(number)
+            _, error = parent.communicate(timeout=5)
+            assert eventually(lambda pid=pid: gone(pid))
+            assert error.count("Traceback") == (number == signal.SIGINT)  # the parent's own
 
 
 # --- executors ------------------------------------------------------------------------------------
@@ -291,35 +306,17 @@ def free_port():
         return s.getsockname()[1]
 
 
-@contextlib.contextmanager
-def processes():
-    """Starts processes that end here."""
-    with contextlib.ExitStack() as stack:
-
-        def start(*words):
-            path = os.pathsep.join(sys.path)
-            process = subprocess.Popen(
-                [sys.executable, "-m", *words],
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=os.environ | {"PYTHONPATH": path},
-            )
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-            return process
-
-        yield start
-
-
 @pytest.fixture(scope="module")
 def cluster():
     """A scheduler and three workers, each a process, as on three machines."""
-    address = f"tcp://127.0.0.1:{free_port()}"
+    address, quiet = f"tcp://127.0.0.1:{free_port()}", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with processes() as start:
-        quiet = ["--no-dashboard", "--host", "127.0.0.1"]
-        start("distributed.cli.dask_scheduler", *quiet, "--port", address.rpartition(":")[2])
-        worker = ["distributed.cli.dask_worker", address, *quiet, "--no-nanny", "--nthreads", "1"]
-        yield address, [start(*worker) for _ in range(3)]
+
+        def dask(part, *words):
+            return start("-m", f"distributed.cli.dask_{part}", *words, "--no-dashboard", "--host", "127.0.0.1", **quiet)
+
+        dask("scheduler", "--port", address.rpartition(":")[2])
+        yield address, [dask("worker", address, "--no-nanny", "--nthreads", "1") for _ in range(3)]
 
 
 def test_a_cluster_gives_the_same_bits_when_a_worker_is_killed(cluster, expected):
