@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import logging
-import math
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,8 +29,8 @@ from dpfast.studies.rule import Look, Rule
 from dpfast.studies.store import Store, digest
 
 _FORMAT = 1  # of what blocks hold
+_MOST = 1e15  # samples of a case, weeks of a processor: numbers of blocks, also of all cases, are integers of 64 bits
 _NONE = np.empty(0, dtype=np.int64)
-log = logging.getLogger("dpfast.studies")
 
 
 def sweep(
@@ -74,7 +72,8 @@ def sweep(
 
         A mechanism drops what it does not take, and has no point where it cannot take a value.
     seed : int or numpy.random.Generator
-        Stream i depends on (seed, i) alone.
+        Stream i depends on (seed, i) alone. A Generator gives another seed each time, which is another sweep: to go on
+        with one, give its number.
     store : path-like, optional
         An SQLite file, begun where there is none, on a disk of this machine; in memory by default. It keeps the designs
         of all its sweeps, and their blocks. Another grid, seed, n_samples, burn_in, dtype, or version of dpfast is
@@ -91,8 +90,8 @@ def sweep(
         by paired comparisons on the same streams; or they are the same to the bit. The probability that the decision
         for one such cell is wrong is at most 1 - confidence, however often it was looked at.
     budget : float
-        Counted samples of a case, at most (in whole blocks, at least one). All of it where neither width nor decide is
-        given.
+        Counted samples of a case, at most, below 1e15 (in whole blocks, at least one). All of it where neither width
+        nor decide is given.
     confidence : float
         Of intervals and decisions, strictly between 0 and 1.
     dtype : {numpy.float64, numpy.float32}
@@ -154,7 +153,8 @@ def sweep(
         dtype=_validate.precision(dtype),
     )
     contests = None if decide is None else _contests(definition, decide)
-    blocks = _validate.number("budget", budget, above=0) // (frame.n_samples * block.STREAMS)
+    budget = _validate.number("budget", budget, above=0, below=_MOST)
+    blocks = budget // (frame.n_samples * block.STREAMS)
     rule = Rule(width, contests, int(max(1, blocks)), confidence)
     engine = _engine(workers, executor, in_flight, n_threads)
     with engine, Store(store) as kept, Progress(progress, len(definition.cases)) as bar:
@@ -163,7 +163,9 @@ def sweep(
             run.design()
             n, look = run.simulate()
         except KeyboardInterrupt:
-            go_on = "the same call goes on from there" if store is not None else "without a store they are lost"
+            go_on = (
+                f"the same call with seed={frame.seed} goes on" if store is not None else "without a store, all is lost"
+            )
             raise KeyboardInterrupt(f"{run.told()}; {go_on}") from None
         return run.sweep(n, look, _in_words(width, decide, budget))
 
@@ -198,7 +200,7 @@ def _engine(workers: int | None, executor: Executor | None, in_flight: int | Non
         return Pool(_validate.integer("workers", workers, 1))
     if executor is None:
         return Here(_validate.n_threads(n_threads))
-    if isinstance(executor, Engine):
+    if isinstance(executor, Engine) and in_flight is None:
         return executor
     if not callable(getattr(executor, "submit", None)):
         raise _validate.fail("executor", "a concurrent.futures.Executor", executor)
@@ -222,7 +224,7 @@ class _State:
     samples_done: int = 0
     samples_expected: int = 0
     cases_done: int = 0
-    widest: float = math.nan
+    widest: float | None = None
 
 
 class _Run:
@@ -236,6 +238,7 @@ class _Run:
         self.entry = store.enter(self.configuration)
         self.live = np.zeros(len(grid.cases), dtype=np.bool_)
         self.state = _State()
+        self.n_stages, self.per_block = 0, block.STREAMS * frame.n_samples
         self._known: dict[int, tuple[Source, int]] = {}
 
     # --- designs ----------------------------------------------------------------------------------
@@ -243,7 +246,6 @@ class _Run:
     def design(self) -> None:
         """Make the designs that the store has not, and see which there are."""
         jobs = self.designs.missing()
-        log.info("%d cases, %d designs to make", len(self.grid.cases), len(jobs))
         self.bar.designed(0, len(jobs))
         for done, (job, answer) in enumerate(self.engine.run(make, jobs), 1):
             self.designs.add(job, answer)
@@ -254,7 +256,7 @@ class _Run:
             self.live[case.number] = error is None
             if error is not None:
                 errors[case.number] = error
-                log.warning("no design for case %d, %s: %s", case.number, case.settings, error)
+                self.bar.failed(f"case {case.number}, {case.settings}", error)
         if not self.live.any():
             raise DesignError(f"no case of the grid has a design; the first: {errors[0]}")
         if self.frame.dtype == np.float32:
@@ -280,14 +282,16 @@ class _Run:
             n = wanted
             look = self.rule.look(functools.partial(self._means, n), n)
             wanted = look.wanted
-            self._see(look, n)
+            self._see(look)
         return n, look
 
     def _means(self, n: NDArray[np.int64], case: int) -> Array:
         return self.store.means(self.entry, case, int(n[case]))
 
     def _stage(self, wanted: NDArray[np.int64], pace: block.Pace) -> None:
-        groups = self._groups(wanted, self.store.blocks(self.entry))
+        there = self.store.blocks(self.entry)
+        groups = self._groups(wanted, there)
+        self._begin(wanted, there)
         run = functools.partial(block.run, n_threads=self.engine.n_threads)
         tasks = block.plan(
             groups,
@@ -303,6 +307,18 @@ class _Run:
                 pace.learn(task, answer)
                 self.state.samples_done += block.counted(task)
                 self._show()
+
+    def _begin(self, wanted: NDArray[np.int64], there: Mapping[int, NDArray[np.int64]]) -> None:
+        """Say what a stage is to do; what the store has already counts as done."""
+        lacking = wanted.copy()
+        for case, numbers in there.items():
+            lacking[case] -= int(np.searchsorted(numbers, wanted[case]))
+        if lacking.any():
+            self.n_stages += 1
+            self.bar.stage(self.n_stages, int((lacking > 0).sum()), int(lacking.sum()) * self.per_block)
+        self.state.samples_done = int((wanted - lacking).sum()) * self.per_block
+        self.state.samples_expected = max(self.state.samples_expected, int(wanted.sum()) * self.per_block)
+        self._show()
 
     def _groups(self, wanted: NDArray[np.int64], there: Mapping[int, NDArray[np.int64]]) -> Iterator[block.Group]:
         """Blocks that cases lack, group after group."""
@@ -323,17 +339,11 @@ class _Run:
             self._known[group] = model.compiled(), burn_in
         return self._known[group]
 
-    def _see(self, look: Look, n: NDArray[np.int64]) -> None:
+    def _see(self, look: Look) -> None:
         """What is known after a stage."""
-        per_block = block.STREAMS * self.frame.n_samples
-        self.state.samples_done = int(n.sum()) * per_block
-        self.state.samples_expected = int(look.expected.sum()) * per_block
-        self.state.cases_done = int((look.wanted[self.live] == n[self.live]).sum())
+        self.state.samples_expected = int(look.expected.sum()) * self.per_block
+        self.state.cases_done = int(sum(x is not None for x in look.reasons))
         self.state.widest = float(np.nanmax(look.widths))
-        log.info(
-            "%d blocks of %d cases; %d cases finished, widest interval %.3g of the RMSE",
-            *(n.sum(), self.live.sum(), self.state.cases_done, self.state.widest),
-        )
         self._show()
 
     def _show(self) -> None:
