@@ -162,12 +162,12 @@ def sweep(
         try:
             run.design()
             n, look = run.simulate()
+            return run.sweep(n, look, _in_words(width, decide, budget))
         except KeyboardInterrupt:
             go_on = (
                 f"the same call with seed={frame.seed} goes on" if store is not None else "without a store, all is lost"
             )
             raise KeyboardInterrupt(f"{run.told()}; {go_on}") from None
-        return run.sweep(n, look, _in_words(width, decide, budget))
 
 
 def _contests(grid: Grid, axis: str) -> tuple[tuple[int, ...], ...]:
