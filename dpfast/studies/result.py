@@ -59,7 +59,7 @@ class Row:
         Samples by which the estimate is late; None for a smoother, and for a design that failed.
     predicted_mse, ideal_mse, lower_bound_mse : float or None
         Of the realised filters on the simulated stream; by the formula of the family; for all linear mechanisms of
-        the lag.
+        the lag. The last two are for the model of the design: on another stream errors may be less.
     noise_std : float or None
     n_samples : int
         Counted samples of each stream.
