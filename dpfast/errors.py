@@ -24,6 +24,10 @@ class ReleaseError(ValueError):
     """A release is refused, and nothing was published by the call."""
 
 
+class EngineError(RuntimeError):
+    """Workers of a sweep are lost, or not fit for it; what is finished is kept."""
+
+
 class MissingExtraError(ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""
 

@@ -246,7 +246,7 @@ def monte_carlo(
     study = kernels.Study(model.compiled(), tuple(x.link() for x in items), burn_in, n_samples, precision)
     if precision == np.float32:
         for mechanism in items:
-            _check_single(mechanism, model)
+            check_single(mechanism.name, _single_error(mechanism, model))
     errors = _simulate(study, n_streams, seed, n_threads, progress)
     results = []
     for mechanism, row in zip(items, errors.T, strict=True):
@@ -282,27 +282,27 @@ def settling_time(mechanism: Mechanism) -> int:
     return max(max(len(f.factors[0]), f.settling_time(_SETTLED)) for f in filters)
 
 
-def _check_single(mechanism: Mechanism, model: Any) -> None:
+def check_single(name: str, error: float) -> None:
     """Refuse float32 where it changes an error, which is a difference of outputs that may be much larger."""
-    error = _single_error(mechanism, model)
     if not abs(error) <= _SINGLE_ERROR:
         raise ValueError(
-            f"dtype must be float64 here: in float32 the MSE of {mechanism.name!r} would be off by {error:.1g} of its "
+            f"dtype must be float64 here: in float32 the MSE of {name!r} would be off by {error:.1g} of its "
             f"size, more than {_SINGLE_ERROR:g}"
         )
 
 
 @functools.lru_cache(maxsize=256)
 def _single_error(mechanism: Mechanism, model: Any) -> float:
-    """Relative change of the MSE, measured on a few streams.
+    return single_error(model.compiled(), mechanism.link(), default_burn_in([mechanism]))
+
+
+def single_error(source: kernels.Source, link: kernels.Link, burn_in: int) -> float:
+    """Relative change of an MSE by float32, measured on a few streams.
 
     Their median, as a decision that flips changes one stream by chance.
     """
-    link, burn_in = mechanism.link(), default_burn_in([mechanism])
     single, double = (
-        kernels.squared_errors(
-            kernels.Study(model.compiled(), (link,), burn_in, _PILOT_SAMPLES, dtype), _PILOT_STREAMS, 1, 1
-        )
+        kernels.squared_errors(kernels.Study(source, (link,), burn_in, _PILOT_SAMPLES, dtype), _PILOT_STREAMS, 1, 1)
         for dtype in (np.float32, np.float64)
     )
     return float(np.median(single / double - 1))

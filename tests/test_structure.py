@@ -44,7 +44,7 @@ LAYERS = [
 LOGS = ["counts", "events", "timestamps", "columns"]
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}
 KERNEL_IMPORTS = {"numpy", "numba", "llvmlite", "dpfast"} | set(sys.stdlib_module_names)
-HEAVY = {"cvxpy", "matplotlib", "pandas", "pyarrow", "scipy.optimize", "scipy.signal", "tqdm"}
+HEAVY = {"cvxpy", "distributed", "matplotlib", "pandas", "pyarrow", "scipy.optimize", "scipy.signal", "tqdm"}
 
 
 def part(module):
@@ -132,7 +132,7 @@ def test_cvxpy_is_imported_inside_functions_of_the_designs():
     assert all(module.startswith("dpfast.design.") and inside for module, inside in places("cvxpy"))
 
 
-@pytest.mark.parametrize("package", ["matplotlib", "pandas", "pyarrow", "tqdm"])
+@pytest.mark.parametrize("package", ["distributed", "matplotlib", "pandas", "pyarrow", "tqdm"])
 def test_optional_packages_are_imported_inside_functions(package):
     assert all(inside for _, inside in places(package))
 

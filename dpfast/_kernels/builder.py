@@ -314,10 +314,9 @@ class Chain:
 
     def _compile(self, n_samples: int) -> Program:
         signals, first_state = self._layout()
-        stages = np.zeros(len(self.stages), STAGE).view(np.recarray)
-        for record, fields in zip(stages, self.stages, strict=True):
-            for name, value in fields.items():
-                record[name] = value
+        stages = np.zeros(len(self.stages), STAGE)
+        for name in STAGE.names or ():
+            stages[name] = [fields.get(name, 0) for fields in self.stages]
 
         def rows(states: list[State], time: int) -> NDArray[np.int64]:
             """Where the states before a time are."""
@@ -327,7 +326,7 @@ class Chain:
 
         return Program(
             signals=signals,
-            stages=stages,
+            stages=stages.view(np.recarray),
             coefficients=np.concatenate([_NOTHING, *self.coefficients]).astype(self.dtype),
             table=np.concatenate([_NOTHING, *self.tables]).astype(np.uint32),
             begin=rows(self.begin, 0),
@@ -342,13 +341,13 @@ class Chain:
 
     def _layout(self) -> tuple[Records, int]:
         """Where the signals are, and the row behind them."""
-        signals, row = np.zeros(len(self.signals), SIGNAL).view(np.recarray), 0
+        signals, row = np.zeros(len(self.signals), SIGNAL), 0
         for record, signal in zip(signals, self.signals, strict=True):
             length = signal.length(self.chunk)
             record["row"], record["history"] = row + signal.history, signal.history
             record["length"] = 0 if signal.fixed_length else length
             row += signal.history + length + ROWS - 1
-        return signals, row
+        return signals.view(np.recarray), row
 
     def memory(self, program: Program) -> Memory:
         """Room for a bundle."""
@@ -374,14 +373,14 @@ def past_rows(x: int, n: int) -> list[State]:
 
 def feedback_taps(taps: Array) -> Array:
     """At least those that fall into a tile."""
-    return np.pad(taps, (0, max(0, ROWS - 1 - len(taps))))
+    return np.concatenate([taps, np.zeros(max(0, ROWS - 1 - len(taps)))])
 
 
 def folded(factors: Factors) -> tuple[Array, Array]:
     """Taps, none where there is but one, and sections b0 c1 c2 a1 a2; a mere gain goes into the first section."""
-    taps, (b0, b1, b2, _, a1, a2) = factors.taps, factors.sections.T.copy()
-    if len(taps) == 1 and len(b0):
-        gains = np.array([taps[0], *[1.0] * (len(b0) - 1)])
-        b0, b1, b2, taps = b0 * gains, b1 * gains, b2 * gains, _NOTHING
-    sections = np.stack([b0, b1 - a1 * b0, b2 - a2 * b0, a1, a2], axis=1)
+    taps, sections = factors.taps, factors.sections[:, [0, 1, 2, 4, 5]]
+    if len(taps) == 1 and len(sections):
+        sections[0, :3] *= taps[0]
+        taps = _NOTHING
+    sections[:, 1:3] -= sections[:, 3:] * sections[:, :1]
     return (_NOTHING if len(taps) == 1 and taps[0] == 1.0 else taps), sections

@@ -275,9 +275,17 @@ class Study(NamedTuple):
 
 
 def squared_errors(
-    study: Study, n_streams: int, seed: int, n_threads: int, advance: Callable[[int], None] | None = None
+    study: Study,
+    n_streams: int,
+    seed: int,
+    n_threads: int,
+    advance: Callable[[int], None] | None = None,
+    first: int = 0,
 ) -> Array:
-    """Mean squared errors (streams, mechanisms). `advance` hears of the samples that are done."""
+    """Mean squared errors (streams, mechanisms) of the streams first, first + 1, ... .
+
+    `advance` hears of the samples that are done.
+    """
     chain, length = study.chain()
-    totals = execute(chain, n_streams, length, seed=seed, n_threads=n_threads, advance=advance).totals
-    return totals / study.n_samples
+    result = execute(chain, n_streams, length, seed=seed, first=first, n_threads=n_threads, advance=advance)
+    return result.totals / study.n_samples

@@ -1,0 +1,116 @@
+"""Processes of our own: started afresh, fed through a pipe, one thread each, gone with their parent."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import pickle
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+# A worker is one thread, also in linear algebra, which looks at these when it is loaded.
+_ONE_THREAD = ("DPFAST_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Job:
+    """An item on its way, in the form in which it travels."""
+
+    def __init__(self, item: Any, function: Callable[[Any], Any]) -> None:
+        self.item, self.n_deaths = item, 0
+        self.data = pickle.dumps((function, item), pickle.HIGHEST_PROTOCOL)
+
+
+class Worker:
+    """A process, its connection, and its job if any."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs,), name="dpfast worker", daemon=True)
+        self.ready, self.exit_code = False, ""
+        self.job: Job | None = None
+        with theirs, _without_interrupts(), _one_thread():
+            self.process.start()
+
+    def give(self, job: Job) -> None:
+        """Send it; the worker must be ready."""
+        self.job = job
+        with contextlib.suppress(OSError):  # if it is dead, that will be seen where answers are read
+            self.connection.send_bytes(job.data)
+
+    def end(self) -> None:
+        """Of a process that has been killed."""
+        self.process.join()
+        self.exit_code = f"exit code {self.process.exitcode}"
+        self.process.close()
+        self.connection.close()
+
+
+def _serve(connection: multiprocessing.connection.Connection) -> None:
+    """What a worker does: say that it is ready, and answer."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    connection.send_bytes(pickle.dumps(None))
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            connection.send_bytes(_answer(connection.recv_bytes()))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _answer(data: bytes) -> bytes:
+    """(whether it succeeded, result or error)."""
+    try:
+        function, item = pickle.loads(data)
+        return pickle.dumps((True, function(item)), pickle.HIGHEST_PROTOCOL)
+    except Exception as error:  # noqa: BLE001  the parent raises it
+        error.add_note("in a worker:\n" + "".join(traceback.format_exception(error)))
+        return _portable(error)
+
+
+def _portable(error: Exception) -> bytes:
+    """An error as bytes; in other words if it cannot travel."""
+    try:
+        data = pickle.dumps((False, error))
+        pickle.loads(data)
+    except Exception:  # noqa: BLE001  an error may refuse in any way
+        return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
+    return data
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Ctrl-C waits; a process that is started meanwhile never gets it, not even before it can ignore it."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """An environment for workers: processes that are started meanwhile have it."""
+    before = {name: os.environ.get(name) for name in _ONE_THREAD}
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,95 @@
+"""Small blocks and tasks of a sweep, and functions for workers, which find this module by its name."""
+
+import _thread
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+from chains import FACTORS
+from equalizers import equalizer
+
+from dpfast import ARMA, MarkovChain, __version__
+from dpfast._kernels.study import FeedbackReceiver, LinearReceiver, Link, SmootherReceiver
+from dpfast.studies.block import Block, Task
+
+PREFILTER, TARGET = FACTORS["delay and section"], FACTORS["section"]
+RECEIVERS = [
+    LinearReceiver(FACTORS["Wiener"], TARGET, 0.25, 5),
+    SmootherReceiver(FACTORS["Wiener"], FACTORS["section"], TARGET, 0.25, 80),
+    FeedbackReceiver(equalizer("two", "soft", 3, level=0.25), TARGET, 0.25),
+    LinearReceiver(FACTORS["nine taps"], TARGET, 0.0, 0),
+    LinearReceiver(FACTORS["recursion"], FACTORS["all"], 0.25, 130),
+]
+LINKS = tuple(Link(0.25, PREFILTER, 0.3 + 0.1 * k, x) for k, x in enumerate(RECEIVERS))
+SOURCES = {
+    "levels": MarkovChain([[0.8, 0.2], [0.4, 0.6]], [0.0, 1.0]).compiled(),
+    "Gaussian": ARMA([1.0, 0.4], [1.0, -0.9, 0.5]).compiled(),
+}
+
+
+def block(number=0, links=LINKS, source="levels", n_samples=60, **options):
+    return Block(SOURCES[source], tuple(links), 20, n_samples, 7, number, **options)
+
+
+def task(*blocks, version=__version__):
+    return Task(version, blocks, tuple(tuple(range(len(x.links))) for x in blocks), 1.0)
+
+
+def tasks(n, n_samples=60):
+    return [task(block(2 * k, n_samples=n_samples), block(2 * k + 1, LINKS[:2], n_samples=n_samples)) for k in range(n)]
+
+
+def press_ctrl_c():
+    """From another thread; it wakes the main one."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
+
+
+# --- for workers ----------------------------------------------------------------------------------
+
+
+def double(x):
+    return 2 * x
+
+
+def where(seconds):
+    """This worker, a while later."""
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def environment(name):
+    return os.environ.get(name)
+
+
+def fail(x):
+    raise ValueError(f"no {x}")
+
+
+def fail_strangely(x):
+    class UnknownError(Exception):
+        pass
+
+    raise UnknownError(f"no {x}")
+
+
+def die(x):
+    os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def die_once(path):
+    """Die, but not when called again with the same path."""
+    if not Path(path).exists():
+        Path(path).touch()
+        die(path)
+    return path
+
+
+def interrupted(path):
+    """Send Ctrl-C to itself, and say that it made no difference."""
+    os.kill(os.getpid(), signal.SIGINT)
+    return path
