@@ -29,12 +29,15 @@ from dpfast.release.exact import ExactMechanism, exact
 from dpfast.release.guarantee import Guarantee
 from dpfast.release.inputs import Inputs
 from dpfast.release.stream import Published, Stream, open_stream
+from dpfast.studies.result import Cell, Row, Sweep
+from dpfast.studies.run import sweep
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ARMA",
     "Audit",
+    "Cell",
     "Comparison",
     "ConvergenceWarning",
     "DataError",
@@ -59,8 +62,10 @@ __all__ = [
     "Release",
     "ReleaseError",
     "Result",
+    "Row",
     "Stream",
     "Study",
+    "Sweep",
     "ToleranceWarning",
     "UnstableFilterError",
     "audit",
@@ -80,5 +85,6 @@ __all__ = [
     "release",
     "robust",
     "save",
+    "sweep",
     "zero_forcing",
 ]

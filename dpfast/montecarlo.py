@@ -246,7 +246,7 @@ def monte_carlo(
     study = kernels.Study(model.compiled(), tuple(x.link() for x in items), burn_in, n_samples, precision)
     if precision == np.float32:
         for mechanism in items:
-            check_single(mechanism.name, _single_error(mechanism, model))
+            check_single(mechanism.name, _single_error(mechanism, model))  # type: ignore[arg-type]
     errors = _simulate(study, n_streams, seed, n_threads, progress)
     results = []
     for mechanism, row in zip(items, errors.T, strict=True):
