@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +17,9 @@ from dpfast.report.folder import Folder
 from dpfast.report.table import Table
 from dpfast.studies import file, pictures
 from dpfast.studies.engines import dask
-from dpfast.studies.result import Cell, Sweep
+from dpfast.studies.result import SHOWN, Cell, Sweep
 from dpfast.studies.run import sweep
 
-SHOWN = 40  # rows on a screen
-_FIGURES = ("rmse", "low", "high", "predicted_rmse", "lower_bound_rmse", "n_streams", "stopped")
 _WORDS = ("out", "store", "workers", "width", "budget", "seed")
 
 
@@ -70,12 +67,12 @@ def run(request: Request, *, command: str, progress: bool) -> tuple[str, Folder]
             raise KeyboardInterrupt(f"{stop}: {command}") from None
     decide = asked.options.get("decide")
     winners = None if decide is None else _winners(found.winners(decide), decide)
-    page_text = page.of_sweep(found, command=command, title=asked.title, description=asked.description)
     folder.add("study.csv", found.table().csv())
     folder.add("study.md", _markdown(asked, found, winners))
-    folder.add("report.html", page_text)
+    told = {"title": asked.title, "description": asked.description}
+    folder.add("report.html", page.of_sweep(found, command=command, **told))
     with contextlib.suppress(MissingExtraError):  # without pyarrow
-        folder.add("study.parquet", _parquet(found))
+        folder.add("study.parquet", found.parquet())
     for name, figure in pictures.all(found).items():
         folder.add(name, png(figure))
     return _printed(found, winners), folder
@@ -117,60 +114,38 @@ def _executor(address: str | None) -> Any:
 # --- what is written ------------------------------------------------------------------------------
 
 
-def _short(found: Sweep, n_rows: int | None = None) -> Table:
-    """The axes and the figures that matter most, of the first points."""
-    whole = found.table()
-    places = [whole.columns.index(name) for name in (*found.axes, *_FIGURES)]
-    rows = tuple(tuple(row[i] for i in places) for row in whole.rows[:n_rows])
-    return Table(tuple(whole.columns[i] for i in places), rows)
-
-
 def _winners(cells: tuple[Cell, ...], axis: str) -> Table:
     """Who errs least in every cell, and by how much less than the second."""
     labels = tuple(cells[0].labels) if cells else ()
     rows = tuple((*cell.labels.values(), *_verdict(cell, axis)) for cell in cells)
-    return Table((*labels, axis, "rmse", "second", "rmse of second / first", "decided"), rows)
+    return Table((*labels, axis, "rmse", "second", "rmse of second / best", "state"), rows)
 
 
 def _verdict(cell: Cell, axis: str) -> tuple[Any, ...]:
-    second = None if cell.second is None else cell.second.settings.get(axis)
-    ratio = None if cell.comparison is None else cell.comparison.rmse_ratio
-    return cell.best.settings.get(axis), cell.best.rmse, second, ratio, cell.decided
+    best = (cell.best.settings.get(axis), cell.best.rmse)
+    if cell.second is None:
+        return *best, None, None, cell.state
+    return *best, cell.second.settings.get(axis), cell.second.rmse / cell.best.rmse, cell.state
 
 
 def _markdown(asked: file.Definition, found: Sweep, winners: Table | None) -> str:
     parts = [
         f"# {asked.title}" if asked.title else "",
         asked.description or "",
-        _short(found).markdown(),
-        _footer(found),
+        found.short().markdown(),
+        found.about(),
     ]
     parts += [] if winners is None else [winners.markdown()]
     return "\n\n".join(x for x in parts if x) + "\n"
 
 
-def _footer(found: Sweep) -> str:
-    return (
-        f"{len(found.points)} points, {len(found)} cases; {found.n_samples} samples a stream, seed {found.seed}; "
-        f"{found.rule}; {100 * found.confidence:g}% intervals"
-    )
-
-
-def _parquet(found: Sweep) -> bytes:
-    with tempfile.TemporaryDirectory() as name:
-        path = Path(name) / "study.parquet"
-        found.to_parquet(path)
-        return path.read_bytes()
-
-
 def _printed(found: Sweep, winners: Table | None) -> str:
-    parts = [_cut(_short(found, SHOWN), len(found.points)), _footer(found)]
+    parts = [_cut(found.short(SHOWN), len(found.points), "study.csv"), found.about()]
     if winners is not None:
-        shown = Table(winners.columns, winners.rows[:SHOWN])
-        parts.append(_cut(shown, len(winners.rows), "study.md"))
+        parts.append(_cut(Table(winners.columns, winners.rows[:SHOWN]), len(winners.rows), "study.md"))
     return "\n\n".join(parts)
 
 
-def _cut(shown: Table, total: int, where: str = "study.csv") -> str:
+def _cut(shown: Table, total: int, where: str) -> str:
     more = total - len(shown.rows)
     return shown.text() + (f"\n… and {more} more in {where}" if more > 0 else "")
