@@ -12,7 +12,7 @@ from dataclasses import fields
 from typing import Any
 
 from dpfast import _validate, arguments, requests, specs
-from dpfast.errors import MissingExtraError
+from dpfast.errors import EngineError, MissingExtraError
 from dpfast.privacy import Privacy
 
 
@@ -133,7 +133,7 @@ def main(words: Sequence[str] | None = None) -> int:
         warnings.showwarning = lambda message, *_, **__: print(f"dpfast: warning: {message}", file=sys.stderr)
         try:
             print(_RUN[options.command](options))
-        except (ValueError, OSError, MissingExtraError) as error:
+        except (ValueError, OSError, MissingExtraError, EngineError) as error:
             print(f"dpfast: error: {' '.join(str(error).split())}", file=sys.stderr)
             return 2
         except KeyboardInterrupt as stop:
