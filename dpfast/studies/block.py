@@ -219,7 +219,7 @@ def _by_number(lacking: Mapping[int, Sequence[int]], cases: tuple[int, ...]) -> 
 def cost(link: kernels.Link) -> int:
     """Multiply-adds for a sample, about: as many as its filters have coefficients, and what their passes take."""
     filters = [x for x in (link.prefilter, *link.receiver) if isinstance(x, Factors | Equalizer)]
-    return sum(_STAGE + sum(np.size(x) for x in part if isinstance(x, np.ndarray)) for part in filters)
+    return sum(_STAGE + sum(x.size for x in part if isinstance(x, np.ndarray)) for part in filters)
 
 
 def _version() -> str:

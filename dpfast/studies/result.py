@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 import os
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, cast
 
 from dpfast import _validate
 from dpfast._validate import Array
-from dpfast.files import from_text
 from dpfast.mechanism import Mechanism
 from dpfast.montecarlo import Comparison, paired, rmse_interval
 from dpfast.report.folder import Folder
 from dpfast.report.table import Table
 from dpfast.studies.block import BATCHES, STREAMS
+from dpfast.studies.designs import unpacked
 from dpfast.studies.grid import Point
 from dpfast.studies.parquet import parquet
 from dpfast.studies.rule import Rule
@@ -60,7 +59,8 @@ class Row:
     predicted_mse, ideal_mse, lower_bound_mse : float or None
         Of the realised filters on the simulated stream; by the formula of the family; for all linear mechanisms of
         the lag.
-    noise_std : float or None
+    noise_std : float
+        NaN where the design failed.
     n_samples : int
         Counted samples of each stream.
     confidence : float
@@ -72,7 +72,7 @@ class Row:
         Why there is no design.
     notes : tuple of str
         Warnings of the design.
-    text : bytes
+    packed : bytes
         The content of the mechanism's file, compressed; empty where the design failed.
     """
 
@@ -85,14 +85,14 @@ class Row:
     predicted_mse: float | None
     ideal_mse: float | None
     lower_bound_mse: float | None
-    noise_std: float | None
+    noise_std: float
     n_samples: int
     confidence: float
     batch_means: Array
     stopped: Stopped
     error: str | None = None
     notes: tuple[str, ...] = ()
-    text: bytes = field(default=b"", repr=False)
+    packed: bytes = field(default=b"", repr=False)
 
     @property
     def failed(self) -> bool:
@@ -312,7 +312,7 @@ class Sweep:
         """
         if row.error is not None:
             raise ValueError(f"row must be of a design that did not fail, got one with the error: {row.error}")
-        return from_text(zlib.decompress(row.text).decode())
+        return unpacked(row.packed)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -7,8 +7,7 @@ import functools
 import logging
 import math
 import os
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import astuple, dataclass
 from typing import Any, cast
@@ -17,12 +16,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from dpfast import _validate
-from dpfast._kernels.study import Source
+from dpfast._kernels.study import Link, Source
 from dpfast._validate import Array
 from dpfast.errors import DesignError
 from dpfast.montecarlo import check_single, single_error
 from dpfast.studies import block
-from dpfast.studies.designs import Design, Designs, make, model_of
+from dpfast.studies.designs import Designs, make, model_of
 from dpfast.studies.engines import Engine, Here, Pool, Remote
 from dpfast.studies.grid import Case, Grid
 from dpfast.studies.progress import Progress
@@ -31,7 +30,6 @@ from dpfast.studies.rule import Look, Rule
 from dpfast.studies.store import Store, digest
 
 _FORMAT = 1  # of what blocks hold
-_NONE = np.empty(0, dtype=np.int64)
 log = logging.getLogger("dpfast.studies")
 
 
@@ -234,7 +232,7 @@ class _Run:
         self.designs = Designs(store, grid)
         self.configuration = _configuration(grid, frame)
         self.entry = store.enter(self.configuration)
-        self.live = np.zeros(len(grid.cases), dtype=np.bool_)
+        self.means: list[dict[int, Array]] = [{} for _ in grid.cases]  # by the number of the block
         self.state = _State()
         self._known: dict[int, tuple[Source, int]] = {}
 
@@ -248,31 +246,33 @@ class _Run:
         for done, (job, answer) in enumerate(self.engine.run(make, jobs), 1):
             self.designs.add(job, answer)
             self.bar.designed(done, len(jobs))
-        errors = {}
-        for case in self.grid.cases:
-            error = self.designs.get(case).error
-            self.live[case.number] = error is None
-            if error is not None:
-                errors[case.number] = error
-                log.warning("no design for case %d, %s: %s", case.number, case.settings, error)
+        self.made = self.designs.load()
+        self.live = np.array([x.error is None for x in self.made])
+        for case, design in zip(self.grid.cases, self.made, strict=True):
+            if design.error is not None:
+                log.warning("no design for case %d, %s: %s", case.number, case.settings, design.error)
         if not self.live.any():
-            raise DesignError(f"no case of the grid has a design; the first: {errors[0]}")
+            raise DesignError(f"no case of the grid has a design; the first: {self.made[0].error}")
         if self.frame.dtype == np.float32:
             self._check_single()
 
     def _check_single(self) -> None:
-        for group in self._groups(self.live.astype(np.int64), {}):
+        for group in self._groups(self.live.astype(np.int64)):
             for number in group.lacking:
-                design = self._design(number)
-                check_single(design.name, single_error(group.source, design.link(), design.settling))
+                design = self.made[number]
+                check_single(design.name, single_error(group.source, self._link(number), design.settling))
 
-    def _design(self, number: int) -> Design:
-        return self.designs.get(self.grid.cases[number])
+    def _link(self, case: int) -> Link:
+        link = self.made[case].link
+        assert link is not None, "of a live case"
+        return link
 
     # --- blocks -----------------------------------------------------------------------------------
 
     def simulate(self) -> tuple[NDArray[np.int64], Look]:
         """Stages, until the rule wants no more: blocks of each case that count, and what they say."""
+        for case, number, means in self.store.all_means(self.entry):
+            self.means[case][number] = means
         n, wanted = np.zeros_like(self.live, dtype=np.int64), self.live.astype(np.int64)
         pace, look = block.Pace(), None
         while look is None or (wanted > n).any():
@@ -284,14 +284,15 @@ class _Run:
         return n, look
 
     def _means(self, n: NDArray[np.int64], case: int) -> Array:
-        return self.store.means(self.entry, case, int(n[case]))
+        """Batch means of the blocks that count."""
+        return np.concatenate([self.means[case][x] for x in range(n[case])])
 
     def _stage(self, wanted: NDArray[np.int64], pace: block.Pace) -> None:
-        groups = self._groups(wanted, self.store.blocks(self.entry))
+        groups = self._groups(wanted)
         run = functools.partial(block.run, n_threads=self.engine.n_threads)
         tasks = block.plan(
             groups,
-            lambda case: self._design(case).link(),
+            self._link,
             n_samples=self.frame.n_samples,
             seed=self.frame.seed,
             dtype=self.frame.dtype,
@@ -299,15 +300,18 @@ class _Run:
         )
         with contextlib.closing(self.engine.run(run, tasks)) as answers:
             for task, answer in answers:
-                self.store.add(self.entry, block.rows(task, answer))
+                rows = list(block.rows(task, answer))
+                self.store.add(self.entry, rows)
+                for case, number, means in rows:
+                    self.means[case][number] = means
                 pace.learn(task, answer)
                 self.state.samples_done += block.counted(task)
                 self._show()
 
-    def _groups(self, wanted: NDArray[np.int64], there: Mapping[int, NDArray[np.int64]]) -> Iterator[block.Group]:
+    def _groups(self, wanted: NDArray[np.int64]) -> Iterator[block.Group]:
         """Blocks that cases lack, group after group."""
         for number, members in enumerate(self.grid.groups):
-            lacking = {x: np.setdiff1d(np.arange(wanted[x]), there.get(x, _NONE)).tolist() for x in members}
+            lacking = {case: [x for x in range(wanted[case]) if x not in self.means[case]] for case in members}
             lacking = {case: numbers for case, numbers in lacking.items() if numbers}
             if lacking:
                 yield block.Group(*self._shared(number), lacking)
@@ -318,7 +322,7 @@ class _Run:
             members = [x for x in self.grid.groups[group] if self.live[x]]
             burn_in = self.frame.burn_in
             if burn_in is None:
-                burn_in = max(self._design(x).settling for x in members)
+                burn_in = max(self.made[x].settling for x in members)
             model = model_of(self.grid.models[self.grid.cases[members[0]].stream])
             self._known[group] = model.compiled(), burn_in
         return self._known[group]
@@ -347,8 +351,7 @@ class _Run:
 
     def sweep(self, n: NDArray[np.int64], look: Look, rule: str) -> Sweep:
         """All rows."""
-        means = _by_case(self.store.all_means(self.entry), n)
-        rows = tuple(self._row(case, means.get(case.number, np.empty(0)), look) for case in self.grid.cases)
+        rows = tuple(self._row(case, n, look) for case in self.grid.cases)
         return Sweep(
             rows=rows,
             points=self.grid.points,
@@ -362,27 +365,26 @@ class _Run:
             budget_blocks=self.rule.budget_blocks,
         )
 
-    def _row(self, case: Case, means: Array, look: Look) -> Row:
-        design = self._design(case.number)
-        made = design.error is None
+    def _row(self, case: Case, n: NDArray[np.int64], look: Look) -> Row:
+        design = self.made[case.number]
         return Row(
             number=case.number,
             group=case.group,
             settings=case.settings,
             family=case.family,
-            mechanism_name=design.name if made else case.family,
-            lag=design.lag if made else None,
-            predicted_mse=design.predicted(case.stream) if made else None,
-            ideal_mse=design.ideal_mse if made else None,
-            lower_bound_mse=design.lower_bound_mse if made else None,
-            noise_std=design.noise_std if made else None,
+            mechanism_name=design.name or case.family,
+            lag=design.lag,
+            predicted_mse=design.predicted.get(case.stream),
+            ideal_mse=design.ideal_mse,
+            lower_bound_mse=design.lower_bound_mse,
+            noise_std=design.noise_std,
             n_samples=self.frame.n_samples,
             confidence=self.rule.confidence,
-            batch_means=_validate.frozen(means),
+            batch_means=_validate.frozen(self._means(n, case.number)) if self.live[case.number] else np.empty(0),
             stopped=cast("Stopped", look.reasons[case.number] or "failed"),
             error=design.error,
             notes=design.notes,
-            text=zlib.compress(design.text.encode()) if made else b"",
+            packed=design.packed,
         )
 
 
@@ -401,12 +403,3 @@ def _configuration(grid: Grid, frame: _Frame) -> dict[str, Any]:
         "batches": block.BATCHES,
         "grid": grid.content,
     }
-
-
-def _by_case(stored: Iterable[tuple[int, int, Array]], n: NDArray[np.int64]) -> dict[int, Array]:
-    """Batch means of the first n blocks of each case."""
-    found: dict[int, list[Array]] = {}
-    for case, number, means in stored:
-        if number < n[case]:
-            found.setdefault(case, []).append(means)
-    return {case: np.concatenate(parts) for case, parts in found.items()}
