@@ -37,7 +37,7 @@ _FIGURES = (
     "stopped",
     "note",
 )
-_SHOWN = 40  # rows of a printed sweep
+SHOWN = 40  # rows of a printed sweep
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,25 +342,31 @@ class Sweep:
             Where the file cannot be written.
         """
         file = _validate.path("path", path)
-        content = parquet(self.table(), {"sweep": self.digest, "dpfast": self.configuration["dpfast"]})
         folder = Folder(file.parent)
-        folder.add(file.name, content)
+        folder.add(file.name, self.parquet())
         folder.write()
 
-    def __str__(self) -> str:
+    def parquet(self) -> bytes:
+        """The content of such a file."""
+        return parquet(self.table(), {"sweep": self.digest, "dpfast": self.configuration["dpfast"]})
+
+    def short(self, n_rows: int | None = None) -> Table:
+        """The columns that matter most, of the first points."""
         table = self.table()
-        shown = [*self.axes, "rmse", "low", "high", "predicted_rmse", "lower_bound_rmse", "n_streams", "stopped"]
+        shown = (*self.axes, "rmse", "low", "high", "predicted_rmse", "lower_bound_rmse", "n_streams", "stopped")
         places = [table.columns.index(x) for x in shown]
-        rows = tuple(tuple(row[i] for i in places) for row in table.rows[:_SHOWN])
-        more = len(table.rows) - len(rows)
-        lines = [Table(tuple(shown), rows).text()]
+        return Table(shown, tuple(tuple(row[i] for i in places) for row in table.rows[:n_rows]))
+
+    def __str__(self) -> str:
+        more = len(self.points) - SHOWN
+        lines = [self.short(SHOWN).text()]
         lines += [f"… and {more} more rows: to_pandas() has all"] if more > 0 else []
-        lines.append(self._footer())
-        return "\n".join(lines)
+        return "\n".join([*lines, self.about()])
 
     __repr__ = __str__
 
-    def _footer(self) -> str:
+    def about(self) -> str:
+        """Size, seed and rule, in a line."""
         n_failed = sum(x.failed for x in self.rows)
         failed = f", {n_failed} of them without a design" if n_failed else ""
         return (
