@@ -30,6 +30,7 @@ log = logging.getLogger("dpfast.studies")
 
 _REPEATS = 3  # of a task whose worker has died
 _LOOK = 0.1  # seconds: how long Ctrl-C may have to wait on Windows
+_CONNECT = 10.0  # seconds, to a scheduler
 _GO_ON = "what is finished is kept: start again with the same store to go on"
 
 
@@ -249,8 +250,8 @@ class Remote(Engine):
 
     def _fail(self, error: BaseException) -> NoReturn:
         raise EngineError(
-            f"the executor has lost its workers ({type(error).__name__}): is there too little memory for so many? "
-            f"{_GO_ON}, with a new executor"
+            f"the executor has lost its workers, or the way to them ({type(error).__name__}); {_GO_ON}, with a new "
+            "executor"
         ) from error
 
 
@@ -282,7 +283,7 @@ def dask(address: str) -> Iterator[Remote]:
     """
     distributed = _validate.optional("distributed", "dask")
     try:
-        client = distributed.Client(address, timeout="10s", set_as_default=False)
+        client = distributed.Client(address, timeout=_CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise EngineError(
             f"no Dask scheduler answers at {address!r} ({type(error).__name__}): start one with `dask scheduler`, and "

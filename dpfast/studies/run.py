@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import logging
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -30,7 +28,6 @@ from dpfast.studies.rule import Look, Rule
 from dpfast.studies.store import Store, digest
 
 _FORMAT = 1  # of what blocks hold
-log = logging.getLogger("dpfast.studies")
 
 
 def sweep(
@@ -212,6 +209,11 @@ class _Frame:
     burn_in: int | None
     dtype: np.dtype[Any]
 
+    @property
+    def per_block(self) -> int:
+        """Counted samples of a block of one case."""
+        return block.STREAMS * self.n_samples
+
 
 @dataclass
 class _State:
@@ -220,7 +222,7 @@ class _State:
     samples_done: int = 0
     samples_expected: int = 0
     cases_done: int = 0
-    widest: float = math.nan
+    widest: float | None = None
 
 
 class _Run:
@@ -241,7 +243,6 @@ class _Run:
     def design(self) -> None:
         """Make the designs that the store has not, and see which there are."""
         jobs = self.designs.missing()
-        log.info("%d cases, %d designs to make", len(self.grid.cases), len(jobs))
         self.bar.designed(0, len(jobs))
         for done, (job, answer) in enumerate(self.engine.run(make, jobs), 1):
             self.designs.add(job, answer)
@@ -250,14 +251,14 @@ class _Run:
         self.live = np.array([x.error is None for x in self.made])
         for case, design in zip(self.grid.cases, self.made, strict=True):
             if design.error is not None:
-                log.warning("no design for case %d, %s: %s", case.number, case.settings, design.error)
+                self.bar.failed(", ".join(f"{name} {x}" for name, x in case.settings.items()), design.error)
         if not self.live.any():
             raise DesignError(f"no case of the grid has a design; the first: {self.made[0].error}")
         if self.frame.dtype == np.float32:
             self._check_single()
 
     def _check_single(self) -> None:
-        for group in self._groups(self.live.astype(np.int64)):
+        for group in self._groups([[0] if x else [] for x in self.live]):
             for number in group.lacking:
                 design = self.made[number]
                 check_single(design.name, single_error(group.source, self._link(number), design.settling))
@@ -273,25 +274,30 @@ class _Run:
         """Stages, until the rule wants no more: blocks of each case that count, and what they say."""
         for case, number, means in self.store.all_means(self.entry):
             self.means[case][number] = means
-        n, wanted = np.zeros_like(self.live, dtype=np.int64), self.live.astype(np.int64)
-        pace, look = block.Pace(), None
-        while look is None or (wanted > n).any():
-            self._stage(wanted, pace)
-            n = wanted
+        n, pace, number = self.live.astype(np.int64), block.Pace(), 0
+        while True:
+            number += 1
+            self._stage(number, n, pace)
             look = self.rule.look(functools.partial(self._means, n), n)
-            wanted = look.wanted
             self._see(look, n)
-        return n, look
+            if (look.wanted == n).all():
+                return n, look
+            n = look.wanted
 
     def _means(self, n: NDArray[np.int64], case: int) -> Array:
         """Batch means of the blocks that count."""
         return np.concatenate([self.means[case][x] for x in range(n[case])])
 
-    def _stage(self, wanted: NDArray[np.int64], pace: block.Pace) -> None:
-        groups = self._groups(wanted)
+    def _stage(self, number: int, wanted: NDArray[np.int64], pace: block.Pace) -> None:
+        lacking = [[x for x in range(n) if x not in there] for n, there in zip(wanted, self.means, strict=True)]
+        n_lacking = sum(map(len, lacking))
+        self.state.samples_done = (int(wanted.sum()) - n_lacking) * self.frame.per_block
+        self.state.samples_expected = max(self.state.samples_expected, int(wanted.sum()) * self.frame.per_block)
+        self.bar.stage(number, sum(map(bool, lacking)), n_lacking * self.frame.per_block)
+        self._show()
         run = functools.partial(block.run, n_threads=self.engine.n_threads)
         tasks = block.plan(
-            groups,
+            self._groups(lacking),
             self._link,
             n_samples=self.frame.n_samples,
             seed=self.frame.seed,
@@ -308,13 +314,12 @@ class _Run:
                 self.state.samples_done += block.counted(task)
                 self._show()
 
-    def _groups(self, wanted: NDArray[np.int64]) -> Iterator[block.Group]:
+    def _groups(self, lacking: Sequence[Sequence[int]]) -> Iterator[block.Group]:
         """Blocks that cases lack, group after group."""
         for number, members in enumerate(self.grid.groups):
-            lacking = {case: [x for x in range(wanted[case]) if x not in self.means[case]] for case in members}
-            lacking = {case: numbers for case, numbers in lacking.items() if numbers}
-            if lacking:
-                yield block.Group(*self._shared(number), lacking)
+            here = {case: lacking[case] for case in members if lacking[case]}
+            if here:
+                yield block.Group(*self._shared(number), here)
 
     def _shared(self, group: int) -> tuple[Source, int]:
         """Source and burn-in of a group."""
@@ -329,15 +334,9 @@ class _Run:
 
     def _see(self, look: Look, n: NDArray[np.int64]) -> None:
         """What is known after a stage."""
-        per_block = block.STREAMS * self.frame.n_samples
-        self.state.samples_done = int(n.sum()) * per_block
-        self.state.samples_expected = int(look.expected.sum()) * per_block
+        self.state.samples_expected = int(look.expected.sum()) * self.frame.per_block
         self.state.cases_done = int((look.wanted[self.live] == n[self.live]).sum())
         self.state.widest = float(np.nanmax(look.widths))
-        log.info(
-            "%d blocks of %d cases; %d cases finished, widest interval %.3g of the RMSE",
-            *(n.sum(), self.live.sum(), self.state.cases_done, self.state.widest),
-        )
         self._show()
 
     def _show(self) -> None:

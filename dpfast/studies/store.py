@@ -152,7 +152,7 @@ class Store:
                     yield key, self._design(key, *found[key])
 
     def _design(self, key: str, content: bytes, crc: int) -> str:
-        if _crc(content, key) != crc:
+        if not _intact(crc, content, key):
             raise database.damaged(self.path, f"design {key}")
         return zlib.decompress(content).decode()
 
@@ -187,7 +187,7 @@ class Store:
         with self._reading() as connection:
             query = "SELECT configuration, content FROM sweeps WHERE id = ?"
             name, content = connection.execute(query, (sweep,)).fetchone()
-        with contextlib.suppress(zlib.error):
+        with contextlib.suppress(zlib.error, TypeError):
             text = zlib.decompress(content)
             if hashlib.sha256(text).hexdigest() == name:
                 return json.loads(text)
@@ -222,9 +222,13 @@ class Store:
         batch = list(rows)
         if not batch:
             return
-        table = np.array([means for _, _, means in batch], dtype="<f8", ndmin=2)
-        if table.ndim != 2 or not np.isfinite(table).all():
-            raise ValueError(f"means must be finite numbers (n_batches,), got an array of shape {table.shape[1:]}")
+        table = np.array([means for _, _, means in batch], dtype="<f8")
+        unfit = np.count_nonzero(~np.isfinite(table))
+        if table.ndim != 2 or unfit:
+            raise ValueError(
+                f"means must be finite and of shape (n_batches,), got {unfit} values that are not finite, and shape "
+                f"{table.shape[1:]}"
+            )
         values = [_row(sweep, int(x[0]), int(x[1]), means.tobytes()) for x, means in zip(batch, table, strict=True)]
         with self._writing() as connection:
             insert = "INSERT INTO blocks VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
@@ -248,7 +252,11 @@ class Store:
         """For each case that has any the numbers of its blocks, ascending."""
         query = "SELECT case_number, block FROM blocks WHERE sweep = ? ORDER BY case_number, block"
         with self._reading() as connection:
-            pairs = np.fromiter(connection.execute(query, (sweep,)), dtype=np.dtype((np.int64, 2)))
+            rows = connection.execute(query, (sweep,))
+            try:
+                pairs = np.fromiter(rows, dtype=np.dtype((np.int64, 2)))
+            except (TypeError, ValueError, OverflowError):  # no numbers
+                raise database.damaged(self.path, f"a block of sweep {sweep}") from None
         cases, starts = np.unique(pairs[:, 0], return_index=True)
         parts = np.split(pairs[:, 1], starts[1:])
         return dict(zip(cases.tolist(), parts, strict=False))  # no cases: one part, empty
@@ -288,13 +296,17 @@ class Store:
             last = rows[-1][1:3]
 
     def _means(self, sweep: int, case: int, block: int, means: bytes, crc: int) -> Array:
-        if _crc(means, sweep, case, block) != crc:
+        if not _intact(crc, means, sweep, case, block):
             raise database.damaged(self.path, f"block {block} of case {case} of sweep {sweep}")
         return np.frombuffer(means, dtype="<f8").astype(np.float64, copy=False)
 
 
 def _row(sweep: int, case: int, block: int, means: bytes) -> tuple[int, int, int, bytes, int]:
     return sweep, case, block, means, _crc(means, sweep, case, block)
+
+
+def _intact(crc: int, content: object, *key: object) -> bool:
+    return isinstance(content, bytes) and _crc(content, *key) == crc
 
 
 def _crc(content: bytes, *key: object) -> int:
