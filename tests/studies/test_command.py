@@ -1,5 +1,6 @@
 import csv
 import logging
+import re
 import subprocess
 import sys
 import types
@@ -130,11 +131,12 @@ def test_the_engine_is_what_was_asked_for(command, study, monkeypatch):
 
 def test_a_long_table_is_cut_to_a_screenful(command, study, tmp_path, capsys):
     text = FILE.replace("[0.5, 2]", "{ start = 0.1, stop = 10, number = 25 }").replace("width = 0.2", "width = 5")
+    text = text.replace("zero-forcing", "output-perturbation")  # which takes no time
     (tmp_path / "study.toml").write_text(text.replace('decide = "mechanism"', ""))
     assert main(["study", study]) == 0
     printed = capsys.readouterr().out
     assert "… and 10 more in study.csv" in printed
-    assert printed.count("zero_forcing") + printed.count("input_perturbation") == 40
+    assert printed.count("output_perturbation") + printed.count("input_perturbation") == 40
     assert "second" not in printed
     assert len(rows(tmp_path / "dpfast-study" / "study.csv")) == 50
 
@@ -143,7 +145,7 @@ def test_verbose_logs_to_standard_error_and_leaves_no_handler(command, study, ca
     log = logging.getLogger("dpfast.studies")
     before = (list(log.handlers), log.level)
     assert main(["study", "--verbose", study]) == 0
-    assert "INFO 4 cases, 4 designs to make" in capsys.readouterr().err
+    assert re.search(r"\d INFO .*4 cases", capsys.readouterr().err)
     assert (log.handlers, log.level) == before
     assert main(["study", study]) == 0
     assert capsys.readouterr().err == ""
