@@ -152,7 +152,7 @@ class Row:
 
 
 class Cell(NamedTuple):
-    """Cases that differ in one parameter, and which of them errs least.
+    """Cases that differ in some axes only, and which of them errs least.
 
     Attributes
     ----------
@@ -272,20 +272,29 @@ class Sweep:
         n = min(len(first.batch_means), len(second.batch_means))
         return paired(first.batch_means[:n], second.batch_means[:n], self.confidence)
 
-    def winners(self, axis: str = "mechanism") -> tuple[Cell, ...]:
-        """Which value of an axis errs least, for all values of the other axes.
+    def winners(self, *contest: str) -> tuple[Cell, ...]:
+        """Which value of an axis, or of several together, errs least, for all values of the other axes.
 
         A cell without any design is left out. The level of each decision is corrected for the pairs in the cell and
         for the looks at the data: the probability that any decision of a cell is wrong is at most 1 - confidence.
 
         Parameters
         ----------
-        axis : str
+        *contest : str
+            Axes; "mechanism" where none is named.
+
+        Raises
+        ------
+        ValueError
+            For an axis that there is none of, or along which stream or target change.
         """
-        if axis not in self.axes:
-            raise ValueError(f"axis must be one of {', '.join(self.axes) or '(none)'}, got {axis!r}")
+        contest = contest or ("mechanism",)
+        for axis in contest:
+            _validate.choice("contest", axis, self.axes)
         rows = {x.number: x for x in self.rows}
-        found = [(labels, [rows[x] for x in cases if not rows[x].failed]) for labels, cases in cells(self.points, axis)]
+        found = [
+            (labels, [rows[x] for x in cases if not rows[x].failed]) for labels, cases in cells(self.points, contest)
+        ]
         live = [(labels, sorted(some, key=lambda x: x.mse)) for labels, some in found if some]
         states = self._states([some for _, some in live])
         return tuple(Cell(labels, tuple(some), x) for (labels, some), x in zip(live, states, strict=True))
@@ -385,11 +394,11 @@ def _check_comparable(first: Row, second: Row) -> None:
         )
 
 
-def cells(points: Sequence[Point], axis: str) -> Iterator[tuple[dict[str, Label], tuple[int, ...]]]:
-    """Cases of the points that agree in all other axes, each case once."""
+def cells(points: Sequence[Point], contest: Sequence[str]) -> Iterator[tuple[dict[str, Label], tuple[int, ...]]]:
+    """Cases of the points that agree in all axes but some, each case once."""
     found: dict[tuple[Any, ...], tuple[dict[str, Label], dict[int, None]]] = {}
     for point in points:
-        others = {name: label for name, label in point.labels.items() if name != axis}
+        others = {name: label for name, label in point.labels.items() if name not in contest}
         found.setdefault(tuple(others.items()), (others, {}))[1][point.case] = None
     for labels, cases in found.values():
         yield labels, tuple(cases)

@@ -38,7 +38,7 @@ def sweep(
     n_samples: int = 10_000,
     burn_in: int | None = None,
     width: float | None = 0.01,
-    decide: str | None = None,
+    decide: str | Sequence[str] | None = None,
     budget: float = 1e8,
     confidence: float = 0.95,
     dtype: DTypeLike = np.float64,
@@ -81,10 +81,11 @@ def sweep(
         1e-3.
     width : float, optional
         Simulate a case until its interval for the RMSE, high - low, is at most `width` times the RMSE. None: not asked.
-    decide : str, optional
-        An axis, such as "mechanism": until it is decided which of its values errs least, for all values of the others,
-        by paired comparisons on the same streams; or they are the same to the bit. The probability that the decision
-        for one such cell is wrong is at most 1 - confidence, however often it was looked at.
+    decide : str or sequence of str, optional
+        An axis, such as "mechanism", or several together: until it is decided which of their values errs least, for
+        all values of the others, by paired comparisons on the same streams; or they are the same to the bit. The
+        probability that the decision for one such cell is wrong is at most 1 - confidence, however often it was
+        looked at.
     budget : float
         Counted samples of a case, at most (in whole blocks, at least one). All of it where neither width nor decide is
         given.
@@ -148,7 +149,8 @@ def sweep(
         burn_in=None if burn_in is None else _validate.integer("burn_in", burn_in, 0),
         dtype=_validate.precision(dtype),
     )
-    contests = None if decide is None else _contests(definition, decide)
+    contest = [decide] if isinstance(decide, str) else decide
+    contests = None if contest is None else _contests(definition, contest)
     blocks = _validate.number("budget", budget, above=0) // (frame.n_samples * block.STREAMS)
     rule = Rule(width, contests, int(max(1, blocks)), confidence)
     engine = _engine(workers, executor, in_flight, n_threads)
@@ -160,25 +162,28 @@ def sweep(
         except KeyboardInterrupt:
             go_on = "the same call goes on from there" if store is not None else "without a store they are lost"
             raise KeyboardInterrupt(f"{run.told()}; {go_on}") from None
-        return run.sweep(n, look, _in_words(width, decide, budget))
+        return run.sweep(n, look, _in_words(width, contest, budget))
 
 
-def _contests(grid: Grid, axis: str) -> tuple[tuple[int, ...], ...]:
-    """The cells of an axis, each within one group."""
-    _validate.choice("decide", axis, grid.axes)
-    found = tuple(cases for _, cases in cells(grid.points, axis))
+def _contests(grid: Grid, axes: Any) -> tuple[tuple[int, ...], ...]:
+    """The cells of a contest between the values of some axes, each within one group."""
+    if not isinstance(axes, (list, tuple)) or not axes:
+        raise _validate.fail("decide", "an axis of the grid, or several", axes)
+    for axis in axes:
+        _validate.choice("decide", axis, grid.axes)
+    found = tuple(cases for _, cases in cells(grid.points, axes))
     if any(len({grid.cases[x].group for x in cases}) > 1 for cases in found):
         raise ValueError(
-            f"decide must be an axis along which stream and target stay the same, got {axis!r}: only on the same "
-            "inputs can cases be compared"
+            f"decide must be of axes along which stream and target stay the same, got {', '.join(axes)}: only on the "
+            "same inputs can cases be compared"
         )
     return found
 
 
-def _in_words(width: float | None, decide: str | None, budget: float) -> str:
+def _in_words(width: float | None, contest: Sequence[str] | None, budget: float) -> str:
     """The rule, for people."""
     asked = [f"interval of at most {100 * width:g}% of the RMSE"] if width is not None else []
-    asked += [f"best {decide} decided"] if decide is not None else []
+    asked += [f"best {' and '.join(contest)} decided"] if contest is not None else []
     return f"until {' and '.join(asked)}, or {budget:g} samples" if asked else f"{budget:g} samples a case"
 
 
