@@ -15,7 +15,7 @@ def parquet(table: Table, about: Mapping[str, Any]) -> bytes:
     """A Parquet file: a column of numbers, or of words where there are any among them; `about` in its metadata."""
     arrow = _validate.optional("pyarrow", "parquet")
     writer = _validate.optional("pyarrow.parquet", "parquet")
-    columns = [arrow.array(_alike(values)) for values in zip(*table.rows, strict=True)]
+    columns = [arrow.array(_alike([row[i] for row in table.rows])) for i in range(len(table.columns))]
     whole = arrow.Table.from_arrays(columns, names=list(table.columns))
     buffer = io.BytesIO()
     writer.write_table(whole.replace_schema_metadata({"dpfast": json.dumps(about)}), buffer)

@@ -18,7 +18,7 @@ from dpfast.studies.block import BATCHES, STREAMS
 from dpfast.studies.designs import unpacked
 from dpfast.studies.grid import Point
 from dpfast.studies.parquet import parquet
-from dpfast.studies.rule import Rule
+from dpfast.studies.rule import Outcome, Rule
 from dpfast.studies.values import Label
 
 Stopped = Literal["width", "decided", "budget", "failed"]
@@ -159,7 +159,8 @@ class Cell(NamedTuple):
     labels : mapping
         The other axes.
     rows : tuple of Row
-        From the least simulated RMSE up, without failed designs.
+        Without failed designs: the one that errs least and the one nearest to it, on the streams that they share; the
+        others from the least simulated RMSE up.
     state : {"decided", "tie", "undecided"}
         Whether the best is separated from all others, or equal to the bit to some and separated from the rest.
     """
@@ -170,12 +171,12 @@ class Cell(NamedTuple):
 
     @property
     def best(self) -> Row:
-        """The row with the least simulated RMSE."""
+        """The row that errs least."""
         return self.rows[0]
 
     @property
     def second(self) -> Row | None:
-        """The one behind it."""
+        """The one nearest to it."""
         return self.rows[1] if len(self.rows) > 1 else None
 
 
@@ -266,8 +267,10 @@ class Sweep:
         Raises
         ------
         ValueError
-            For rows of different groups, which ran on different inputs, and for a failed design.
+            For rows of different groups or of another sweep, which ran on different inputs, and for a failed design.
         """
+        if first not in self.rows or second not in self.rows:
+            raise ValueError("rows that are compared must be of this sweep: others, with other seeds, share no streams")
         _check_comparable(first, second)
         n = min(len(first.batch_means), len(second.batch_means))
         return paired(first.batch_means[:n], second.batch_means[:n], self.confidence)
@@ -292,15 +295,22 @@ class Sweep:
         for axis in contest:
             _validate.choice("contest", axis, self.axes)
         rows = {x.number: x for x in self.rows}
-        found = [
-            (labels, [rows[x] for x in cases if not rows[x].failed]) for labels, cases in cells(self.points, contest)
-        ]
-        live = [(labels, sorted(some, key=lambda x: x.mse)) for labels, some in found if some]
-        states = self._states([some for _, some in live])
-        return tuple(Cell(labels, tuple(some), x) for (labels, some), x in zip(live, states, strict=True))
+        parts = list(cells(self.points, contest))
+        found = [(labels, [rows[x] for x in cases if not rows[x].failed]) for labels, cases in parts]
+        live = [(labels, some) for labels, some in found if some]
+        outcomes = self._outcomes([some for _, some in live])
+        return tuple(
+            Cell(labels, self._ranked(some, x), cast("State", x.state))
+            for (labels, some), x in zip(live, outcomes, strict=True)
+        )
 
-    def _states(self, contests: list[list[Row]]) -> list[State]:
-        """Whether the best of each is known to be it."""
+    def _ranked(self, rows: list[Row], outcome: Outcome) -> tuple[Row, ...]:
+        """What was compared comes first: cases that ran on more streams may have other means on those they share."""
+        first = [self.rows[x] for x in (outcome.winner, outcome.runner_up) if x is not None]
+        return (*first, *sorted((x for x in rows if x not in first), key=lambda x: x.mse))
+
+    def _outcomes(self, contests: list[list[Row]]) -> tuple[Outcome, ...]:
+        """The best of each, and whether it is known to be it."""
         for rows in contests:
             for row in rows:
                 _check_comparable(rows[0], row)
@@ -308,8 +318,7 @@ class Sweep:
         contested = tuple(tuple(place[x.number] for x in rows) for rows in contests)
         n = [len(x.batch_means) // BATCHES for x in self.rows]
         rule = Rule(None, contested, self.budget_blocks, self.confidence)
-        look = rule.look(lambda i: self.rows[i].batch_means, n)
-        return [cast("State", x.state) for x in look.outcomes]
+        return rule.look(lambda i: self.rows[i].batch_means, n).outcomes
 
     def mechanism(self, row: Row) -> Mechanism:
         """The mechanism of a row, complete.

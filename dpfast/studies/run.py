@@ -28,6 +28,7 @@ from dpfast.studies.rule import Look, Rule
 from dpfast.studies.store import Store, digest
 
 _FORMAT = 1  # of what blocks hold
+_MOST = 1e15  # samples of a case, weeks of a processor: numbers of blocks, also of all cases, are integers of 64 bits
 
 
 def sweep(
@@ -69,7 +70,8 @@ def sweep(
 
         A mechanism drops what it does not take, and has no point where it cannot take a value.
     seed : int or numpy.random.Generator
-        Stream i depends on (seed, i) alone.
+        Stream i depends on (seed, i) alone. A Generator gives another seed each time, which is another sweep: to go on
+        with one, give its number.
     store : path-like, optional
         An SQLite file, begun where there is none, on a disk of this machine; in memory by default. It keeps the designs
         of all its sweeps, and their blocks. Another grid, seed, n_samples, burn_in, dtype, or version of dpfast is
@@ -87,8 +89,8 @@ def sweep(
         probability that the decision for one such cell is wrong is at most 1 - confidence, however often it was
         looked at.
     budget : float
-        Counted samples of a case, at most (in whole blocks, at least one). All of it where neither width nor decide is
-        given.
+        Counted samples of a case, at most, below 1e15 (in whole blocks, at least one). All of it where neither width
+        nor decide is given.
     confidence : float
         Of intervals and decisions, strictly between 0 and 1.
     dtype : {numpy.float64, numpy.float32}
@@ -151,7 +153,8 @@ def sweep(
     )
     contest = [decide] if isinstance(decide, str) else decide
     contests = None if contest is None else _contests(definition, contest)
-    blocks = _validate.number("budget", budget, above=0) // (frame.n_samples * block.STREAMS)
+    budget = _validate.number("budget", budget, above=0, below=_MOST)
+    blocks = budget // (frame.n_samples * block.STREAMS)
     rule = Rule(width, contests, int(max(1, blocks)), confidence)
     engine = _engine(workers, executor, in_flight, n_threads)
     with engine, Store(store) as kept, Progress(progress, len(definition.cases)) as bar:
@@ -160,7 +163,9 @@ def sweep(
             run.design()
             n, look = run.simulate()
         except KeyboardInterrupt:
-            go_on = "the same call goes on from there" if store is not None else "without a store they are lost"
+            go_on = (
+                f"the same call with seed={frame.seed} goes on" if store is not None else "without a store, all is lost"
+            )
             raise KeyboardInterrupt(f"{run.told()}; {go_on}") from None
         return run.sweep(n, look, _in_words(width, contest, budget))
 
@@ -198,7 +203,7 @@ def _engine(workers: int | None, executor: Executor | None, in_flight: int | Non
         return Pool(_validate.integer("workers", workers, 1))
     if executor is None:
         return Here(_validate.n_threads(n_threads))
-    if isinstance(executor, Engine):
+    if isinstance(executor, Engine) and in_flight is None:
         return executor
     if not callable(getattr(executor, "submit", None)):
         raise _validate.fail("executor", "a concurrent.futures.Executor", executor)
@@ -241,6 +246,7 @@ class _Run:
         self.entry = store.enter(self.configuration)
         self.means: list[dict[int, Array]] = [{} for _ in grid.cases]  # by the number of the block
         self.state = _State()
+        self.n_stages = 0
         self._known: dict[int, tuple[Source, int]] = {}
 
     # --- designs ----------------------------------------------------------------------------------
@@ -279,12 +285,11 @@ class _Run:
         """Stages, until the rule wants no more: blocks of each case that count, and what they say."""
         for case, number, means in self.store.all_means(self.entry):
             self.means[case][number] = means
-        n, pace, number = self.live.astype(np.int64), block.Pace(), 0
+        n, pace = self.live.astype(np.int64), block.Pace()
         while True:
-            number += 1
-            self._stage(number, n, pace)
+            self._stage(n, pace)
             look = self.rule.look(functools.partial(self._means, n), n)
-            self._see(look, n)
+            self._see(look)
             if (look.wanted == n).all():
                 return n, look
             n = look.wanted
@@ -293,13 +298,9 @@ class _Run:
         """Batch means of the blocks that count."""
         return np.concatenate([self.means[case][x] for x in range(n[case])])
 
-    def _stage(self, number: int, wanted: NDArray[np.int64], pace: block.Pace) -> None:
+    def _stage(self, wanted: NDArray[np.int64], pace: block.Pace) -> None:
         lacking = [[x for x in range(n) if x not in there] for n, there in zip(wanted, self.means, strict=True)]
-        n_lacking = sum(map(len, lacking))
-        self.state.samples_done = (int(wanted.sum()) - n_lacking) * self.frame.per_block
-        self.state.samples_expected = max(self.state.samples_expected, int(wanted.sum()) * self.frame.per_block)
-        self.bar.stage(number, sum(map(bool, lacking)), n_lacking * self.frame.per_block)
-        self._show()
+        self._begin(int(wanted.sum()), lacking)
         run = functools.partial(block.run, n_threads=self.engine.n_threads)
         tasks = block.plan(
             self._groups(lacking),
@@ -319,6 +320,16 @@ class _Run:
                 self.state.samples_done += block.counted(task)
                 self._show()
 
+    def _begin(self, wanted: int, lacking: Sequence[Sequence[int]]) -> None:
+        """Say what a stage is to do; what the store has already counts as done."""
+        n_lacking = sum(map(len, lacking))
+        if n_lacking:
+            self.n_stages += 1
+            self.bar.stage(self.n_stages, sum(map(bool, lacking)), n_lacking * self.frame.per_block)
+        self.state.samples_done = (wanted - n_lacking) * self.frame.per_block
+        self.state.samples_expected = max(self.state.samples_expected, wanted * self.frame.per_block)
+        self._show()
+
     def _groups(self, lacking: Sequence[Sequence[int]]) -> Iterator[block.Group]:
         """Blocks that cases lack, group after group."""
         for number, members in enumerate(self.grid.groups):
@@ -337,10 +348,10 @@ class _Run:
             self._known[group] = model.compiled(), burn_in
         return self._known[group]
 
-    def _see(self, look: Look, n: NDArray[np.int64]) -> None:
+    def _see(self, look: Look) -> None:
         """What is known after a stage."""
         self.state.samples_expected = int(look.expected.sum()) * self.frame.per_block
-        self.state.cases_done = int((look.wanted[self.live] == n[self.live]).sum())
+        self.state.cases_done = sum(x is not None for x in look.reasons)
         self.state.widest = float(np.nanmax(look.widths))
         self._show()
 
