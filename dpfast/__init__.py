@@ -29,7 +29,8 @@ from dpfast.release.exact import ExactMechanism, exact
 from dpfast.release.guarantee import Guarantee
 from dpfast.release.inputs import Inputs
 from dpfast.release.stream import Published, Stream, open_stream
-from dpfast.studies.result import Cell, Row, Sweep
+from dpfast.studies.result import Sweep
+from dpfast.studies.rows import Cell, Row
 from dpfast.studies.run import sweep
 
 __version__ = "0.1.0"

@@ -15,9 +15,9 @@ from dpfast.report import page
 from dpfast.report.figures import png
 from dpfast.report.folder import Folder
 from dpfast.report.table import Table
-from dpfast.studies import file, pictures
+from dpfast.studies import file, pictures, tables
 from dpfast.studies.engines import dask
-from dpfast.studies.result import SHOWN, Cell, Sweep
+from dpfast.studies.result import SHOWN, Sweep
 from dpfast.studies.run import sweep
 
 _WORDS = ("out", "store", "workers", "width", "budget", "seed")
@@ -65,8 +65,7 @@ def run(request: Request, *, command: str, progress: bool) -> tuple[str, Folder]
             found = sweep(asked.grid, **asked.options, executor=executor, progress=progress)
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt(f"{stop}: {command}") from None
-    decide = asked.options.get("decide")
-    winners = None if decide is None else _winners(found.winners(decide), decide)
+    winners = tables.winners(found.winners()) if found.contest else None
     folder.add("study.csv", found.table().csv())
     folder.add("study.md", _markdown(asked, found, winners))
     told = {"title": asked.title, "description": asked.description}
@@ -112,20 +111,6 @@ def _executor(address: str | None) -> Any:
 
 
 # --- what is written ------------------------------------------------------------------------------
-
-
-def _winners(cells: tuple[Cell, ...], axis: str) -> Table:
-    """Who errs least in every cell, and by how much less than the second."""
-    labels = tuple(cells[0].labels) if cells else ()
-    rows = tuple((*cell.labels.values(), *_verdict(cell, axis)) for cell in cells)
-    return Table((*labels, axis, "rmse", "second", "rmse of second / best", "state"), rows)
-
-
-def _verdict(cell: Cell, axis: str) -> tuple[Any, ...]:
-    best = (cell.best.settings.get(axis), cell.best.rmse)
-    if cell.second is None:
-        return *best, None, None, cell.state
-    return *best, cell.second.settings.get(axis), cell.second.rmse / cell.best.rmse, cell.state
 
 
 def _markdown(asked: file.Definition, found: Sweep, winners: Table | None) -> str:

@@ -62,7 +62,7 @@ def read(path: str, given: Mapping[str, Any]) -> Definition:
     for name in ("grid", "seed"):
         if name not in words:
             raise ValueError(f"{name} must be given in {path}{', or as --seed' * (name == 'seed')}")
-    for name in ("out", "store", "title", "description", "decide", "dtype"):
+    for name in ("out", "store", "title", "description", "dtype"):
         if name in words:
             check_text(name, words[name])
     out = Path(words.get("out", OUT))
@@ -70,8 +70,13 @@ def read(path: str, given: Mapping[str, Any]) -> Definition:
     if options.get("width") == NOT_ASKED:
         options["width"] = None
     if "decide" in options:
-        options["decide"] = underscored(options["decide"])
+        options["decide"] = _axes(options["decide"])
     return Definition(Grid(_parts(path, words["grid"])), options, out, words.get("title"), words.get("description"))
+
+
+def _axes(decide: Any) -> list[str]:
+    """One axis, or several."""
+    return [underscored(check_text("decide", x)) for x in (decide if isinstance(decide, list) else [decide])]
 
 
 def _parts(path: str, grid: Any) -> list[dict[str, Any]]:

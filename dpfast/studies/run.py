@@ -17,15 +17,17 @@ from dpfast import _validate
 from dpfast._kernels.study import Link, Source
 from dpfast._validate import Array
 from dpfast.errors import DesignError
+from dpfast.files import canonical, digest
 from dpfast.montecarlo import check_single, single_error
 from dpfast.studies import block
 from dpfast.studies.designs import Designs, make, model_of
 from dpfast.studies.engines import Engine, Here, Pool, Remote
 from dpfast.studies.grid import Case, Grid
 from dpfast.studies.progress import Progress
-from dpfast.studies.result import Row, Stopped, Sweep, cells
+from dpfast.studies.result import Sweep
+from dpfast.studies.rows import Row, Stopped, cells
 from dpfast.studies.rule import Look, Rule
-from dpfast.studies.store import Store, digest
+from dpfast.studies.store import Store
 
 _FORMAT = 1  # of what blocks hold
 _MOST = 1e15  # samples of a case, weeks of a processor: numbers of blocks, also of all cases, are integers of 64 bits
@@ -167,7 +169,7 @@ def sweep(
                 f"the same call with seed={frame.seed} goes on" if store is not None else "without a store, all is lost"
             )
             raise KeyboardInterrupt(f"{run.told()}; {go_on}") from None
-        return run.sweep(n, look, _in_words(width, contest, budget))
+        return run.sweep(n, look, tuple(contest or ()), _in_words(width, contest, budget))
 
 
 def _contests(grid: Grid, axes: Any) -> tuple[tuple[int, ...], ...]:
@@ -364,7 +366,7 @@ class _Run:
 
     # --- the result -------------------------------------------------------------------------------
 
-    def sweep(self, n: NDArray[np.int64], look: Look, rule: str) -> Sweep:
+    def sweep(self, n: NDArray[np.int64], look: Look, contest: tuple[str, ...], rule: str) -> Sweep:
         """All rows."""
         rows = tuple(self._row(case, n, look) for case in self.grid.cases)
         return Sweep(
@@ -372,10 +374,11 @@ class _Run:
             points=self.grid.points,
             axes=self.grid.axes,
             configuration=self.configuration,
-            digest=digest(self.configuration),
+            digest=digest(canonical(self.configuration)),
             seed=self.frame.seed,
             n_samples=self.frame.n_samples,
             confidence=self.rule.confidence,
+            contest=contest,
             rule=rule,
             budget_blocks=self.rule.budget_blocks,
         )
@@ -391,7 +394,8 @@ class _Run:
             lag=design.lag,
             predicted_mse=design.predicted.get(case.stream),
             ideal_mse=design.ideal_mse,
-            lower_bound_mse=design.lower_bound_mse,
+            # on another stream than it was designed for it bounds nothing
+            lower_bound_mse=design.lower_bound_mse if case.model in (None, case.stream) else None,
             noise_std=design.noise_std,
             n_samples=self.frame.n_samples,
             confidence=self.rule.confidence,
