@@ -40,7 +40,7 @@ def connect(path: Path | None) -> sqlite3.Connection:
                 with transaction(connection):
                     if _is_new(connection, path):  # nobody else was faster
                         _create(connection)
-            elif connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            elif connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
                 raise damaged(path)
             _keep_log(connection)
         except BaseException:
@@ -51,10 +51,12 @@ def connect(path: Path | None) -> sqlite3.Connection:
 
 def _is_new(connection: sqlite3.Connection, path: Path | None) -> bool:
     """Whether the file is empty; an error unless it is that or a store of this format."""
-    application, version, n_tables = (
-        connection.execute(query).fetchone()[0]
-        for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+    # in one statement, so that a store which somebody begins meanwhile is seen as a whole or not at all
+    query = (
+        "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master) "
+        "FROM pragma_application_id, pragma_user_version"
     )
+    application, version, n_tables = connection.execute(query).fetchone()
     if (application, version, n_tables) == (0, 0, 0):
         return True
     if application != APPLICATION:
@@ -128,6 +130,8 @@ def explaining(path: Path | None) -> Iterator[None]:
                 f"the store {path} cannot be used: {error}. Give the path of a file in a folder that is there and that "
                 "you may write to"
             ) from None
+        raise damaged(path) from None
+    except UnicodeDecodeError:
         raise damaged(path) from None
 
 

@@ -4,15 +4,20 @@ A rule sees stages. At each it looks at the blocks that count so far, and says h
 numbers again: finished. It is a function of the data of exactly those blocks, and keeps nothing: a sweep that goes on
 from a store is replayed from one block on, and comes to the same end.
 
-*Width.* Intervals are Student's t over batch means. They are looked at repeatedly, and a small spread seen by chance
-ends a case early, so that they cover a little less often than they say. Measured with normal batch means, at the worst
-length (1 to 2 blocks needed, 10⁶ cases): 94.0 % where 95 % is asked, 98.6 % where 99 % is.
+*Width.* Intervals are Student's t over batch means. They are looked at repeatedly, and a spread that is small by chance
+ends a case early, so that they cover a little less often than they say. Measured with normal batch means at the worst
+length, where 1 to 2 blocks are needed: 94.0 % where 95 % is asked, 98.7 % where 99 % is, 88.5 % where 90 % is (± 0.03);
+from 5 blocks on 94.7 % or more. Skewed batch means cost more, as they do without any rule: 93.8 % with gamma ones of
+relative spread 0.3, 91.3 % with exponential ones.
 
 *Decisions.* Two cases are compared by the differences of their batch means over the first 1, 2, 4, … blocks, up to the
 budget: a fixed grid of looks, of which a comparison uses the last that both cases have reached. Each test, two-sided,
-is at level (1 − confidence) / (looks × comparisons of the cell). A wrong winner needs a wrong test of it against a
-best case, of which there are no more than (looks × comparisons): by the union bound the probability of a wrong winner
-in a cell is at most 1 − confidence, whichever looks the data ask for, up to the approximation by Student's t.
+is at level (1 − confidence) / (looks × comparisons of the best with the others). A wrong winner needs a test against a
+truly best case to be wrong, of which there are no more than those: by the union bound the probability of a wrong winner
+in a cell is at most 1 − confidence, whichever looks the data ask for, up to the approximation by Student's t. Measured
+at 95 %, budget 16 blocks, two mechanisms that are equally good (the worst case): 3.8 % with normal batch means, 4.4 %
+where one has gamma ones of relative spread 0.3. The approximation fails where batch means are as skewed as exponential
+ones, and those of the other are not: 8.6 %.
 """
 
 from __future__ import annotations
@@ -253,14 +258,15 @@ class _Contests(NamedTuple):
     def wish(self, n: Integers, looks: Integers) -> _Wish:
         """Both cases of a pair that is not settled go on to the next look."""
         pairs = ~self.settled
-        later = looks[np.minimum(np.searchsorted(looks, self.blocks, side="right"), len(looks) - 1)]
+        blocks, half, difference = self.blocks[pairs], self.half[pairs], np.abs(self.difference[pairs])
+        later = looks[np.minimum(np.searchsorted(looks, blocks, side="right"), len(looks) - 1)]
         with np.errstate(divide="ignore"):
-            predicted = np.ceil(self.blocks * (self.half / np.abs(self.difference)) ** 2)
+            predicted = np.ceil(blocks * (half / difference) ** 2)
         missing, wanted, expected = np.zeros(len(n), dtype=bool), n.copy(), n.astype(np.float64)
         for cases in (self.first[pairs], self.second[pairs]):
             missing[cases] = True
-            np.maximum.at(wanted, cases, later[pairs])
-            np.maximum.at(expected, cases, predicted[pairs])
+            np.maximum.at(wanted, cases, later)
+            np.maximum.at(expected, cases, predicted)
         return _Wish(missing, wanted, expected)
 
     def outcomes(self, n_cells: int) -> tuple[Outcome, ...]:

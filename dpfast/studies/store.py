@@ -171,7 +171,7 @@ class Store:
         """What a sweep was entered with."""
         with self._reading() as connection:
             query = "SELECT configuration, content FROM sweeps WHERE id = ?"
-            name, content = connection.execute(query, (sweep,)).fetchone()
+            name, content = connection.execute(query, (sweep,)).fetchone() or ("", b"")
         with contextlib.suppress(zlib.error, TypeError):
             text = zlib.decompress(content)
             if hashlib.sha256(text).hexdigest() == name:

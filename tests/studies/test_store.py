@@ -328,6 +328,20 @@ def test_a_row_that_was_changed_is_damage(file, statement):
                     store.add(1, rows_of([(case, block)]))
 
 
+def test_pages_that_changed_places_are_refused(file):
+    """Every row of them is whole."""
+    filled(file, 1000)
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+    data = file.read_bytes()
+    pages = [data[at : at + size] for at in range(0, len(data), size)]
+    leaves = [i for i, x in enumerate(pages) if x[0] == 10 and any(means_of(k, 0).tobytes() in x for k in range(1000))]
+    pages[leaves[2]] = pages[leaves[7]]
+    file.write_bytes(b"".join(pages))
+    with pytest.raises(DataError, match="damaged"):
+        Store(file)
+
+
 @pytest.mark.parametrize("length", [0.2, 0.5, 0.9])
 def test_a_truncated_file_is_refused(file, length):
     filled(file)
@@ -479,13 +493,54 @@ def test_two_writers_of_the_same_rows_and_of_different_ones(file, step):
     assert whole(file) == {(case, block) for case in range(3) for block in range(300)}
 
 
+def write_together(barrier, file, pipe):
+    barrier.wait()
+    write(0, 1, 3, file, pipe)
+
+
 @forks
 def test_many_begin_one_store_at_once(tmp_path):
-    for k in range(5):
+    for k in range(15):
+        target = functools.partial(write_together, multiprocessing.get_context("fork").Barrier(8))
         with contextlib.ExitStack() as stack:
             for _ in range(8):
-                stack.enter_context(started(functools.partial(write, 0, 1, 3), tmp_path / str(k)))
+                stack.enter_context(started(target, tmp_path / str(k)))
         assert len(whole(tmp_path / str(k))) == 9
+
+
+def test_a_store_that_somebody_else_begins_meanwhile(file, monkeypatch):
+    is_new, others = database._is_new, []
+
+    def late(connection, path):
+        answer = is_new(connection, path)
+        if not others:
+            others.append(True)
+            filled(file, 2)
+        return answer
+
+    monkeypatch.setattr(database, "_is_new", late)
+    assert whole(file) == {(0, 0), (1, 0)}
+
+
+class Busy(sqlite3.Connection):
+    """As SQLite is when two connections switch to the log at once: it does not wait."""
+
+    def execute(self, *args):
+        if "WAL" in args[0] and not self.refused:
+            self.refused = True
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
+        return super().execute(*args)
+
+    refused = False
+
+
+def test_the_switch_to_the_log_is_tried_again(file, monkeypatch):
+    monkeypatch.setattr(database.sqlite3, "connect", functools.partial(sqlite3.connect, factory=Busy))
+    with Store(file) as store:
+        assert store._connection.refused
+        assert store._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def write_until_interrupted(file, pipe):
