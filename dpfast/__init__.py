@@ -1,5 +1,6 @@
 """Publish filtered event streams under differential privacy, and know what accuracy it costs."""
 
+from dpfast.adapt import Adaptation, adapt
 from dpfast.audit.result import Audit
 from dpfast.audit.run import audit
 from dpfast.design.feedback import decision_feedback, ideal_feedback
@@ -37,6 +38,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ARMA",
+    "Adaptation",
     "Audit",
     "Cell",
     "Comparison",
@@ -69,6 +71,7 @@ __all__ = [
     "Sweep",
     "ToleranceWarning",
     "UnstableFilterError",
+    "adapt",
     "audit",
     "decision_feedback",
     "exact",
