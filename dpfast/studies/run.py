@@ -205,7 +205,9 @@ def _engine(workers: int | None, executor: Executor | None, in_flight: int | Non
         return Pool(_validate.integer("workers", workers, 1))
     if executor is None:
         return Here(_validate.n_threads(n_threads))
-    if isinstance(executor, Engine) and in_flight is None:
+    if isinstance(executor, Engine):
+        if in_flight is not None:
+            raise ValueError("in_flight must be left out with an engine of this package, which has its own")
         return executor
     if not callable(getattr(executor, "submit", None)):
         raise _validate.fail("executor", "a concurrent.futures.Executor", executor)
