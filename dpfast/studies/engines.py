@@ -136,6 +136,7 @@ class Pool(Engine):
                 succeeded, value = answer
                 if not succeeded:
                     raise value
+                self._hand_out(jobs)  # the worker goes on while the caller looks at what it gave
                 yield job.item, value
 
     def _replace(self, worker: Worker) -> list[Job]:

@@ -151,15 +151,34 @@ def test_ctrl_c_ends_a_run_at_once(engine):
 # --- the pool -------------------------------------------------------------------------------------
 
 
-def test_a_pool_has_so_many_processes_of_its_own_with_a_thread_each(pool):
+def at_work(pool):
+    """Processes of a pool, when both have worked."""
     found = set()
     assert eventually(lambda: found.update(pid for _, pid in pool.run(jobs.where, [0.05] * 4)) or len(found) > 1)
+    return found
+
+
+def test_a_pool_has_so_many_processes_of_its_own_with_a_thread_each(pool):
+    found = at_work(pool)
     assert found == {x.process.pid for x in pool._workers}
     assert len(found | {os.getpid()}) == 3
     for name in ("DPFAST_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        before = os.environ.get(name)
         assert results(pool, jobs.environment, [name]) == [(name, "1")]
-        assert os.environ.get(name) == before
+
+
+def test_the_environment_is_that_of_workers_only_while_they_start(monkeypatch):
+    monkeypatch.delenv("DPFAST_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    before = dict(os.environ)
+    with workers._one_thread():
+        assert (os.environ["DPFAST_NUM_THREADS"], os.environ["OMP_NUM_THREADS"]) == ("1", "1")
+    assert os.environ == before
+
+
+def test_what_a_run_leaves_does_not_come_out_of_the_next_one(pool):
+    at_work(pool)
+    next(pool.run(jobs.where, [0.0, 0.3]))
+    assert results(pool, jobs.double, range(5)) == [(x, 2 * x) for x in range(5)]
 
 
 def test_an_error_of_a_worker_says_where(pool):
@@ -181,7 +200,7 @@ def test_workers_do_not_hear_ctrl_c(pool):
 
 
 def test_a_killed_worker_costs_its_task_only(pool, expected, caplog):
-    found, before = [], {x.process.pid for x in pool._workers}
+    found, before = [], at_work(pool)
     with caplog.at_level(logging.WARNING, "dpfast.studies"):
         for task, answer in pool.run(run, TASKS):
             if not found:
