@@ -70,6 +70,7 @@ def test_a_task_gives_what_its_blocks_give(n_threads):
     ]
     assert np.array_equal(found[6][2], simulate(one.blocks[1])[1])
     assert found[0][2].shape == (BATCHES,)
+    assert found[0][2].flags.c_contiguous
     assert counted(one) == 9 * STREAMS * 60
 
 
