@@ -93,7 +93,7 @@ def test_blocks_end_soon_after_an_interruption():
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         run(long, 2)
-    assert 0.3 <= time.perf_counter() - began < 0.8
+    assert 0.3 <= time.perf_counter() - began < 1.2  # mostly 0.35; a busy machine may take longer
     timer.join()
 
 
