@@ -307,12 +307,13 @@ class _Run:
         self._begin(int(wanted.sum()), lacking)
         run = functools.partial(block.run, n_threads=self.engine.n_threads)
         tasks = block.plan(
-            self._groups(lacking),
+            list(self._groups(lacking)),
             self._link,
             n_samples=self.frame.n_samples,
             seed=self.frame.seed,
             dtype=self.frame.dtype,
             pace=pace,
+            in_flight=self.engine.in_flight,
         )
         with contextlib.closing(self.engine.run(run, tasks)) as answers:
             for task, answer in answers:
