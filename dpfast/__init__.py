@@ -1,5 +1,6 @@
 """Publish filtered event streams under differential privacy, and know what accuracy it costs."""
 
+from dpfast.adapt import Adaptation, adapt
 from dpfast.audit.result import Audit
 from dpfast.audit.run import audit
 from dpfast.design.feedback import decision_feedback, ideal_feedback
@@ -29,13 +30,15 @@ from dpfast.release.exact import ExactMechanism, exact
 from dpfast.release.guarantee import Guarantee
 from dpfast.release.inputs import Inputs
 from dpfast.release.stream import Published, Stream, open_stream
-from dpfast.studies.result import Cell, Row, Sweep
+from dpfast.studies.result import Sweep
+from dpfast.studies.rows import Cell, Row
 from dpfast.studies.run import sweep
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ARMA",
+    "Adaptation",
     "Audit",
     "Cell",
     "Comparison",
@@ -68,6 +71,7 @@ __all__ = [
     "Sweep",
     "ToleranceWarning",
     "UnstableFilterError",
+    "adapt",
     "audit",
     "decision_feedback",
     "exact",

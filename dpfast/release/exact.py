@@ -24,7 +24,7 @@ from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
 from dpfast.release.accountant import Shift, Sigma
 from dpfast.release.guarantee import Guarantee
 from dpfast.release.inputs import Inputs, Integers
-from dpfast.release.receiver import LiveReceiver, estimate
+from dpfast.release.receiver import LiveReceiver, centred, estimate
 from dpfast.release.redesign import predicted_mse
 from dpfast.release.rounding import on_signal, rounded, shift_of
 from dpfast.sources import fitted
@@ -147,6 +147,10 @@ class ExactMechanism:
     def estimate(self, privatized: Integers) -> _validate.Array:
         """All estimates from all of v (streams, time)."""
         return estimate(self.receiver, self.taps, self._shift_of_mean, privatized)
+
+    def centred(self, privatized: Integers) -> _validate.Array:
+        """G (u - mean) + n from all of v (streams, time), in the units of v; the mean is that of the receiver."""
+        return centred(self.taps, self._shift_of_mean, privatized)
 
     @property
     def _shift_of_mean(self) -> float:

@@ -145,8 +145,13 @@ def estimate(receiver: CausalReceiver | Smoother, taps: Integers, shift: float, 
     >>> estimate(LinearReceiver(Filter([0.5]), Filter([1]), 3.0, 0), np.array([2]), 3.0, np.array([[8, 6]])).tolist()
     [[4.0, 3.0]]
     """
+    return receiver.estimate(centred(taps, shift, v))[0]
+
+
+def centred(taps: Integers, shift: float, v: Integers) -> Array:
+    """What the receiver gets for whole streams v (n_streams, n): v', as of :class:`LiveReceiver`."""
     _check_integers(v)
-    return receiver.estimate(_without_mean(v, _known_mean(taps, shift), 0))[0]
+    return _without_mean(v, _known_mean(taps, shift), 0)
 
 
 def _known_mean(taps: Integers, shift: float) -> Array:

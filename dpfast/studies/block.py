@@ -12,7 +12,7 @@ case depend neither on the cases beside it nor on where blocks run, in which ord
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,7 +52,7 @@ def simulate(block: Block, n_threads: int = 1, advance: Callable[[int], None] | 
     errors = kernels.squared_errors(study, STREAMS, block.seed, n_threads, advance, first)
     # one stream after the other: how NumPy sums depends on the shape, and so on how many links there are
     batches = np.moveaxis(errors.reshape(BATCHES, -1, len(block.links)), 1, 0)
-    return np.asarray(sum(batches) / len(batches)).T
+    return np.ascontiguousarray(np.asarray(sum(batches) / len(batches)).T)
 
 
 # --- tasks ----------------------------------------------------------------------------------------
@@ -139,23 +139,29 @@ class Pace:
 
 
 def plan(
-    groups: Iterable[Group],
+    groups: Sequence[Group],
     link: Callable[[int], kernels.Link],
     *,
     n_samples: int,
     seed: int,
     dtype: DTypeLike = np.float64,
     pace: Pace,
+    in_flight: int = 1,
 ) -> Iterator[Task]:
     """Tasks of about a second for all blocks that are lacking; nothing is made before it is asked for.
 
-    Until the pace is known a task is one block. What goes into which task does not change any number.
+    Shorter ones towards the end, none more than its share of what is left, so that all of so many in flight end
+    together. Until the pace is known a task is one block. What goes into which task does not change any number.
     """
+    n_left = sum(len(numbers) for group in groups for numbers in group.lacking.values())
     pieces: list[_Piece] = []
+    work, n_cases = 0.0, 0
     for piece in _pieces(groups, link, (n_samples, seed, dtype), pace):
-        if pieces and not pace.fits(sum(x.work for x in pieces) + piece.work):
+        work, n_cases = work + piece.work, n_cases + len(piece.cases)
+        if pieces and not (pace.fits(work) and n_cases * in_flight <= n_left):
             yield _task(pieces)
-            pieces = []
+            n_left -= n_cases - len(piece.cases)
+            pieces, work, n_cases = [], piece.work, len(piece.cases)
         pieces.append(piece)
     if pieces:
         yield _task(pieces)
@@ -175,7 +181,7 @@ def _task(pieces: list[_Piece]) -> Task:
 
 
 def _pieces(
-    groups: Iterable[Group], link: Callable[[int], kernels.Link], frame: tuple[int, int, Any], pace: Pace
+    groups: Sequence[Group], link: Callable[[int], kernels.Link], frame: tuple[int, int, Any], pace: Pace
 ) -> Iterator[_Piece]:
     """All blocks; the links of cases that share blocks are made once."""
     n_samples, seed, dtype = frame
@@ -219,7 +225,7 @@ def _by_number(lacking: Mapping[int, Sequence[int]], cases: tuple[int, ...]) -> 
 def cost(link: kernels.Link) -> int:
     """Multiply-adds for a sample, about: as many as its filters have coefficients, and what their passes take."""
     filters = [x for x in (link.prefilter, *link.receiver) if isinstance(x, Factors | Equalizer)]
-    return sum(_STAGE + sum(np.size(x) for x in part if isinstance(x, np.ndarray)) for part in filters)
+    return sum(_STAGE + sum(x.size for x in part if isinstance(x, np.ndarray)) for part in filters)
 
 
 def _version() -> str:

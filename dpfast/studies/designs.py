@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import warnings
+import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,7 +23,7 @@ from dpfast.mechanism import Mechanism
 from dpfast.models import Model
 from dpfast.montecarlo import settling_time
 from dpfast.privacy import Privacy
-from dpfast.studies.grid import Case, Grid
+from dpfast.studies.grid import Grid
 from dpfast.studies.values import DESIGNS, GIVEN
 
 _NOTED = (ToleranceWarning, ConvergenceWarning)
@@ -153,74 +155,56 @@ class Design:
 
     Attributes
     ----------
-    content : mapping
-        As :func:`make` gives it.
+    error : str or None
+        Why there is no such mechanism; then there is nothing else but notes.
+    notes : tuple of str
+        Texts of the warnings of the design.
+    name : str
+    lag : int or None
+        Of the mechanism; None for a smoother.
+    settling : int
+        Samples until its slowest pole has decayed.
+    noise_std : float
+        Of the noise behind the prefilter.
+    ideal_mse, lower_bound_mse : float or None
+        By the formula of the family, and certified, on the model of the design.
+    predicted : mapping
+        MSE of the realised filters by the digest of the stream; None where only simulation tells.
+    link : study.Link or None
+        What the compiled simulation runs, with the bits of :meth:`Mechanism.link` where it was designed.
+    packed : bytes
+        The content of the mechanism's file, compressed.
     """
 
-    content: Mapping[str, Any]
+    error: str | None
+    notes: tuple[str, ...]
+    name: str = ""
+    lag: int | None = None
+    settling: int = 0
+    noise_std: float = math.nan
+    ideal_mse: float | None = None
+    lower_bound_mse: float | None = None
+    predicted: Mapping[str, float | None] = field(default_factory=dict)
+    link: study.Link | None = None
+    packed: bytes = b""
 
-    @property
-    def error(self) -> str | None:
-        """Why there is no such mechanism; all that follows is of one that there is."""
-        return self.content.get("error")
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Texts of the warnings of the design."""
-        return tuple(self.content["notes"])
-
-    @property
-    def name(self) -> str:
-        """Of the mechanism."""
-        return str(self.content["figures"]["name"])
-
-    @property
-    def lag(self) -> int | None:
-        """Of the mechanism; None for a smoother."""
-        lag: int | None = self.content["figures"]["lag"]
-        return lag
-
-    @property
-    def settling(self) -> int:
-        """Samples until its slowest pole has decayed."""
-        return int(self.content["figures"]["settling"])
-
-    @property
-    def noise_std(self) -> float:
-        """Of the noise behind the prefilter."""
-        return float(self.content["link"][3])
-
-    @property
-    def ideal_mse(self) -> float | None:
-        """By the formula of the family, on the model of the design."""
-        return self._mse(self.content["figures"]["ideal_mse"])
-
-    @property
-    def lower_bound_mse(self) -> float | None:
-        """That the design certifies, on the model of the design."""
-        return self._mse(self.content["figures"]["lower_bound_mse"])
-
-    def predicted(self, stream: str) -> float | None:
-        """MSE of the realised filters on a stream, by its digest; None where only simulation tells."""
-        return self._mse(self.content["figures"]["predicted"][stream])
-
-    @staticmethod
-    def _mse(value: Any) -> float | None:
-        return None if value is None else float(value)
-
-    def link(self) -> study.Link:
-        """What the compiled simulation runs, with the bits of :meth:`Mechanism.link` where it was designed."""
-        link: study.Link = link_of(self.content["link"])
-        return link
-
-    @property
-    def text(self) -> str:
-        """The content of the mechanism's file."""
-        return str(self.content["mechanism"])
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Design:
+        """From what :func:`make` gives."""
+        notes = tuple(content["notes"])
+        if "error" in content:
+            return cls(content["error"], notes)
+        link, packed = link_of(content["link"]), zlib.compress(content["mechanism"].encode(), 1)
+        return cls(None, notes, **content["figures"], noise_std=link.noise_std, link=link, packed=packed)
 
     def mechanism(self) -> Mechanism:
         """The mechanism, checked as when a file is loaded, which takes milliseconds."""
-        return from_text(self.text)
+        return unpacked(self.packed)
+
+
+def unpacked(packed: bytes) -> Mechanism:
+    """The mechanism of a design."""
+    return from_text(zlib.decompress(packed).decode())
 
 
 # --- in the store ---------------------------------------------------------------------------------
@@ -255,7 +239,7 @@ class Designs:
                 del jobs[key]
         return list(jobs.values())
 
-    def add(self, job: str, answer: str) -> Design:
+    def add(self, job: str, answer: str) -> None:
         """Keep what :func:`make` made of a job, beside what is known already.
 
         Raises
@@ -272,24 +256,27 @@ class Designs:
             content["figures"]["predicted"] |= made["figures"]["predicted"]
             made = content
         self._store.add_designs({asked["key"]: json.dumps(made)})
-        return Design(made)
 
-    def get(self, case: Case) -> Design:
-        """The design of a case; a prediction that it lacks is made now.
+    def load(self) -> list[Design]:
+        """The designs of all cases; a prediction that one lacks is made now.
 
         Raises
         ------
         KeyError
-            Where it was not made.
+            Where one was not made.
         """
-        text = self._store.design(case.key)
-        if text is None:
-            raise KeyError(f"the design of case {case.number} is not in the store: make the missing ones first")
-        content = json.loads(text)
-        if not _lacks(content, case.stream):
-            return Design(content)
-        job = self._job(case.key, _again(content), [case.stream])  # two sweeps added theirs at once
-        return self.add(job, make(job))
+        made = self._made({case.key for case in self._grid.cases})
+        for case in self._grid.cases:
+            design = made[case.key]
+            if design.error is None and case.stream not in design.predicted:  # two sweeps added theirs at once
+                [content] = (json.loads(text) for _, text in self._store.designs([case.key]))
+                job = self._job(case.key, _again(content), [case.stream])
+                self.add(job, make(job))
+                made |= self._made([case.key])
+        return [made[case.key] for case in self._grid.cases]
+
+    def _made(self, keys: Iterable[str]) -> dict[str, Design]:
+        return {key: Design.of(json.loads(text)) for key, text in self._store.designs(keys)}
 
     def _job(self, key: str, arguments: str, streams: Iterable[str]) -> str:
         from dpfast import __version__

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -68,6 +69,11 @@ class Case:
         """The design as canonical JSON: family and arguments, filters and models as in the file of a mechanism."""
         inside = ",".join(f"{canonical(name)}:{x.json}" for name, x in self._given)
         return f'{{"arguments":{{{inside}}},"family":{canonical(self.family)}}}'
+
+    @property
+    def model(self) -> str | None:
+        """Digest of the model of the design; None where it takes none."""
+        return next((x.digest for name, x in self._given if name == "model"), None)
 
     def content(self) -> list[Any]:
         """The same with digests, and the stream."""
@@ -197,6 +203,7 @@ class _Labels:
         self.axes: set[str] = set()
         self._by_digest: dict[tuple[str, str], Label] = {}
         self._by_label: dict[tuple[str, Label], str] = {}
+        self._counts: Counter[str] = Counter()
 
     def part(self, given: Mapping[str, Any]) -> dict[str, tuple[Value, ...]]:
         """The values of all parameters of a part."""
@@ -228,9 +235,10 @@ class _Labels:
     def _labelled(self, name: str, value: Value, said: Label) -> Value:
         """With the label that is said, its own, the one that it has already, or a number."""
         known = self._by_digest.get((name, value.digest))
+        self._counts[name] += (name, value.digest) not in self._by_digest
         label = value.label if said is None else said
         if label is None and not value.is_simple:
-            label = known or f"{name} {1 + sum(x == name for x, _ in self._by_digest)}"
+            label = known or f"{name} {self._counts[name]}"
         same = self._by_label.setdefault((name, label), value.digest) == value.digest
         if not same or self._by_digest.setdefault((name, value.digest), label) != label:
             raise ValueError(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import astuple, dataclass
 from typing import Any, cast
@@ -15,22 +14,23 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from dpfast import _validate
-from dpfast._kernels.study import Source
+from dpfast._kernels.study import Link, Source
 from dpfast._validate import Array
 from dpfast.errors import DesignError
+from dpfast.files import canonical, digest
 from dpfast.montecarlo import check_single, single_error
 from dpfast.studies import block
-from dpfast.studies.designs import Design, Designs, make, model_of
+from dpfast.studies.designs import Designs, make, model_of
 from dpfast.studies.engines import Engine, Here, Pool, Remote
 from dpfast.studies.grid import Case, Grid
 from dpfast.studies.progress import Progress
-from dpfast.studies.result import Row, Stopped, Sweep, cells
+from dpfast.studies.result import Sweep
+from dpfast.studies.rows import Row, Stopped, cells
 from dpfast.studies.rule import Look, Rule
-from dpfast.studies.store import Store, digest
+from dpfast.studies.store import Store
 
 _FORMAT = 1  # of what blocks hold
 _MOST = 1e15  # samples of a case, weeks of a processor: numbers of blocks, also of all cases, are integers of 64 bits
-_NONE = np.empty(0, dtype=np.int64)
 
 
 def sweep(
@@ -41,7 +41,7 @@ def sweep(
     n_samples: int = 10_000,
     burn_in: int | None = None,
     width: float | None = 0.01,
-    decide: str | None = None,
+    decide: str | Sequence[str] | None = None,
     budget: float = 1e8,
     confidence: float = 0.95,
     dtype: DTypeLike = np.float64,
@@ -85,10 +85,11 @@ def sweep(
         1e-3.
     width : float, optional
         Simulate a case until its interval for the RMSE, high - low, is at most `width` times the RMSE. None: not asked.
-    decide : str, optional
-        An axis, such as "mechanism": until it is decided which of its values errs least, for all values of the others,
-        by paired comparisons on the same streams; or they are the same to the bit. The probability that the decision
-        for one such cell is wrong is at most 1 - confidence, however often it was looked at.
+    decide : str or sequence of str, optional
+        An axis, such as "mechanism", or several together: until it is decided which of their values errs least, for
+        all values of the others, by paired comparisons on the same streams; or they are the same to the bit. The
+        probability that the decision for one such cell is wrong is at most 1 - confidence, however often it was
+        looked at.
     budget : float
         Counted samples of a case, at most, below 1e15 (in whole blocks, at least one). All of it where neither width
         nor decide is given.
@@ -152,7 +153,8 @@ def sweep(
         burn_in=None if burn_in is None else _validate.integer("burn_in", burn_in, 0),
         dtype=_validate.precision(dtype),
     )
-    contests = None if decide is None else _contests(definition, decide)
+    contest = [decide] if isinstance(decide, str) else decide
+    contests = None if contest is None else _contests(definition, contest)
     budget = _validate.number("budget", budget, above=0, below=_MOST)
     blocks = budget // (frame.n_samples * block.STREAMS)
     rule = Rule(width, contests, int(max(1, blocks)), confidence)
@@ -163,7 +165,7 @@ def sweep(
         try:
             run.design()
             n, look = run.simulate()
-            return run.sweep(n, look, _in_words(width, decide, budget))
+            return run.sweep(n, look, tuple(contest or ()), _in_words(width, contest, budget))
         except KeyboardInterrupt:
             go_on = (
                 f"the same call with seed={frame.seed} goes on" if store is not None else "without a store, all is lost"
@@ -171,22 +173,25 @@ def sweep(
             raise KeyboardInterrupt(f"{run.told()}; {go_on}") from None
 
 
-def _contests(grid: Grid, axis: str) -> tuple[tuple[int, ...], ...]:
-    """The cells of an axis, each within one group."""
-    _validate.choice("decide", axis, grid.axes)
-    found = tuple(cases for _, cases in cells(grid.points, axis))
+def _contests(grid: Grid, axes: Any) -> tuple[tuple[int, ...], ...]:
+    """The cells of a contest between the values of some axes, each within one group."""
+    if not isinstance(axes, (list, tuple)) or not axes:
+        raise _validate.fail("decide", "an axis of the grid, or several", axes)
+    for axis in axes:
+        _validate.choice("decide", axis, grid.axes)
+    found = tuple(cases for _, cases in cells(grid.points, axes))
     if any(len({grid.cases[x].group for x in cases}) > 1 for cases in found):
         raise ValueError(
-            f"decide must be an axis along which stream and target stay the same, got {axis!r}: only on the same "
-            "inputs can cases be compared"
+            f"decide must be of axes along which stream and target stay the same, got {', '.join(axes)}: only on the "
+            "same inputs can cases be compared"
         )
     return found
 
 
-def _in_words(width: float | None, decide: str | None, budget: float) -> str:
+def _in_words(width: float | None, contest: Sequence[str] | None, budget: float) -> str:
     """The rule, for people."""
     asked = [f"interval of at most {100 * width:g}% of the RMSE"] if width is not None else []
-    asked += [f"best {decide} decided"] if decide is not None else []
+    asked += [f"best {' and '.join(contest)} decided"] if contest is not None else []
     return f"until {' and '.join(asked)}, or {budget:g} samples" if asked else f"{budget:g} samples a case"
 
 
@@ -219,6 +224,11 @@ class _Frame:
     burn_in: int | None
     dtype: np.dtype[Any]
 
+    @property
+    def per_block(self) -> int:
+        """Counted samples of a block of one case."""
+        return block.STREAMS * self.n_samples
+
 
 @dataclass
 class _State:
@@ -239,9 +249,9 @@ class _Run:
         self.designs = Designs(store, grid)
         self.configuration = _configuration(grid, frame)
         self.entry = store.enter(self.configuration)
-        self.live = np.zeros(len(grid.cases), dtype=np.bool_)
+        self.means: list[dict[int, Array]] = [{} for _ in grid.cases]  # by the number of the block
         self.state = _State()
-        self.n_stages, self.per_block = 0, block.STREAMS * frame.n_samples
+        self.n_stages = 0
         self._known: dict[int, tuple[Source, int]] = {}
 
     # --- designs ----------------------------------------------------------------------------------
@@ -253,83 +263,85 @@ class _Run:
         for done, (job, answer) in enumerate(self.engine.run(make, jobs), 1):
             self.designs.add(job, answer)
             self.bar.designed(done, len(jobs))
-        errors = {}
-        for case in self.grid.cases:
-            error = self.designs.get(case).error
-            self.live[case.number] = error is None
-            if error is not None:
-                errors[case.number] = error
-                self.bar.failed(f"case {case.number}, {case.settings}", error)
+        self.made = self.designs.load()
+        self.live = np.array([x.error is None for x in self.made])
+        for case, design in zip(self.grid.cases, self.made, strict=True):
+            if design.error is not None:
+                self.bar.failed(", ".join(f"{name} {x}" for name, x in case.settings.items()), design.error)
         if not self.live.any():
-            raise DesignError(f"no case of the grid has a design; the first: {errors[0]}")
+            raise DesignError(f"no case of the grid has a design; the first: {self.made[0].error}")
         if self.frame.dtype == np.float32:
             self._check_single()
 
     def _check_single(self) -> None:
-        for group in self._groups(self.live.astype(np.int64), {}):
+        for group in self._groups([[0] if x else [] for x in self.live]):
             for number in group.lacking:
-                design = self._design(number)
-                check_single(design.name, single_error(group.source, design.link(), design.settling))
+                design = self.made[number]
+                check_single(design.name, single_error(group.source, self._link(number), design.settling))
 
-    def _design(self, number: int) -> Design:
-        return self.designs.get(self.grid.cases[number])
+    def _link(self, case: int) -> Link:
+        link = self.made[case].link
+        assert link is not None, "of a live case"
+        return link
 
     # --- blocks -----------------------------------------------------------------------------------
 
     def simulate(self) -> tuple[NDArray[np.int64], Look]:
         """Stages, until the rule wants no more: blocks of each case that count, and what they say."""
-        n, wanted = np.zeros_like(self.live, dtype=np.int64), self.live.astype(np.int64)
-        pace, look = block.Pace(), None
-        while look is None or (wanted > n).any():
-            self._stage(wanted, pace)
-            n = wanted
+        for case, number, means in self.store.all_means(self.entry):
+            self.means[case][number] = means
+        n, pace = self.live.astype(np.int64), block.Pace()
+        while True:
+            self._stage(n, pace)
             look = self.rule.look(functools.partial(self._means, n), n)
-            wanted = look.wanted
             self._see(look)
-        return n, look
+            if (look.wanted == n).all():
+                return n, look
+            n = look.wanted
 
     def _means(self, n: NDArray[np.int64], case: int) -> Array:
-        return self.store.means(self.entry, case, int(n[case]))
+        """Batch means of the blocks that count."""
+        return np.concatenate([self.means[case][x] for x in range(n[case])])
 
     def _stage(self, wanted: NDArray[np.int64], pace: block.Pace) -> None:
-        there = self.store.blocks(self.entry)
-        groups = self._groups(wanted, there)
-        self._begin(wanted, there)
+        lacking = [[x for x in range(n) if x not in there] for n, there in zip(wanted, self.means, strict=True)]
+        self._begin(int(wanted.sum()), lacking)
         run = functools.partial(block.run, n_threads=self.engine.n_threads)
         tasks = block.plan(
-            groups,
-            lambda case: self._design(case).link(),
+            list(self._groups(lacking)),
+            self._link,
             n_samples=self.frame.n_samples,
             seed=self.frame.seed,
             dtype=self.frame.dtype,
             pace=pace,
+            in_flight=self.engine.in_flight,
         )
         with contextlib.closing(self.engine.run(run, tasks)) as answers:
             for task, answer in answers:
-                self.store.add(self.entry, block.rows(task, answer))
+                rows = list(block.rows(task, answer))
+                self.store.add(self.entry, rows)
+                for case, number, means in rows:
+                    self.means[case][number] = means
                 pace.learn(task, answer)
                 self.state.samples_done += block.counted(task)
                 self._show()
 
-    def _begin(self, wanted: NDArray[np.int64], there: Mapping[int, NDArray[np.int64]]) -> None:
+    def _begin(self, wanted: int, lacking: Sequence[Sequence[int]]) -> None:
         """Say what a stage is to do; what the store has already counts as done."""
-        lacking = wanted.copy()
-        for case, numbers in there.items():
-            lacking[case] -= int(np.searchsorted(numbers, wanted[case]))
-        if lacking.any():
+        n_lacking = sum(map(len, lacking))
+        if n_lacking:
             self.n_stages += 1
-            self.bar.stage(self.n_stages, int((lacking > 0).sum()), int(lacking.sum()) * self.per_block)
-        self.state.samples_done = int((wanted - lacking).sum()) * self.per_block
-        self.state.samples_expected = max(self.state.samples_expected, int(wanted.sum()) * self.per_block)
+            self.bar.stage(self.n_stages, sum(map(bool, lacking)), n_lacking * self.frame.per_block)
+        self.state.samples_done = (wanted - n_lacking) * self.frame.per_block
+        self.state.samples_expected = max(self.state.samples_expected, wanted * self.frame.per_block)
         self._show()
 
-    def _groups(self, wanted: NDArray[np.int64], there: Mapping[int, NDArray[np.int64]]) -> Iterator[block.Group]:
+    def _groups(self, lacking: Sequence[Sequence[int]]) -> Iterator[block.Group]:
         """Blocks that cases lack, group after group."""
         for number, members in enumerate(self.grid.groups):
-            lacking = {x: np.setdiff1d(np.arange(wanted[x]), there.get(x, _NONE)).tolist() for x in members}
-            lacking = {case: numbers for case, numbers in lacking.items() if numbers}
-            if lacking:
-                yield block.Group(*self._shared(number), lacking)
+            here = {case: lacking[case] for case in members if lacking[case]}
+            if here:
+                yield block.Group(*self._shared(number), here)
 
     def _shared(self, group: int) -> tuple[Source, int]:
         """Source and burn-in of a group."""
@@ -337,15 +349,15 @@ class _Run:
             members = [x for x in self.grid.groups[group] if self.live[x]]
             burn_in = self.frame.burn_in
             if burn_in is None:
-                burn_in = max(self._design(x).settling for x in members)
+                burn_in = max(self.made[x].settling for x in members)
             model = model_of(self.grid.models[self.grid.cases[members[0]].stream])
             self._known[group] = model.compiled(), burn_in
         return self._known[group]
 
     def _see(self, look: Look) -> None:
         """What is known after a stage."""
-        self.state.samples_expected = int(look.expected.sum()) * self.per_block
-        self.state.cases_done = int(sum(x is not None for x in look.reasons))
+        self.state.samples_expected = int(look.expected.sum()) * self.frame.per_block
+        self.state.cases_done = sum(x is not None for x in look.reasons)
         self.state.widest = float(np.nanmax(look.widths))
         self._show()
 
@@ -358,44 +370,44 @@ class _Run:
 
     # --- the result -------------------------------------------------------------------------------
 
-    def sweep(self, n: NDArray[np.int64], look: Look, rule: str) -> Sweep:
+    def sweep(self, n: NDArray[np.int64], look: Look, contest: tuple[str, ...], rule: str) -> Sweep:
         """All rows."""
-        means = _by_case(self.store.all_means(self.entry), n)
-        rows = tuple(self._row(case, means.get(case.number, np.empty(0)), look) for case in self.grid.cases)
+        rows = tuple(self._row(case, n, look) for case in self.grid.cases)
         return Sweep(
             rows=rows,
             points=self.grid.points,
             axes=self.grid.axes,
             configuration=self.configuration,
-            digest=digest(self.configuration),
+            digest=digest(canonical(self.configuration)),
             seed=self.frame.seed,
             n_samples=self.frame.n_samples,
             confidence=self.rule.confidence,
+            contest=contest,
             rule=rule,
             budget_blocks=self.rule.budget_blocks,
         )
 
-    def _row(self, case: Case, means: Array, look: Look) -> Row:
-        design = self._design(case.number)
-        made = design.error is None
+    def _row(self, case: Case, n: NDArray[np.int64], look: Look) -> Row:
+        design = self.made[case.number]
         return Row(
             number=case.number,
             group=case.group,
             settings=case.settings,
             family=case.family,
-            mechanism_name=design.name if made else case.family,
-            lag=design.lag if made else None,
-            predicted_mse=design.predicted(case.stream) if made else None,
-            ideal_mse=design.ideal_mse if made else None,
-            lower_bound_mse=design.lower_bound_mse if made else None,
-            noise_std=design.noise_std if made else None,
+            mechanism_name=design.name or case.family,
+            lag=design.lag,
+            predicted_mse=design.predicted.get(case.stream),
+            ideal_mse=design.ideal_mse,
+            # on another stream than it was designed for it bounds nothing
+            lower_bound_mse=design.lower_bound_mse if case.model in (None, case.stream) else None,
+            noise_std=design.noise_std,
             n_samples=self.frame.n_samples,
             confidence=self.rule.confidence,
-            batch_means=_validate.frozen(means),
+            batch_means=_validate.frozen(self._means(n, case.number)) if self.live[case.number] else np.empty(0),
             stopped=cast("Stopped", look.reasons[case.number] or "failed"),
             error=design.error,
             notes=design.notes,
-            text=zlib.compress(design.text.encode()) if made else b"",
+            packed=design.packed,
         )
 
 
@@ -414,12 +426,3 @@ def _configuration(grid: Grid, frame: _Frame) -> dict[str, Any]:
         "batches": block.BATCHES,
         "grid": grid.content,
     }
-
-
-def _by_case(stored: Iterable[tuple[int, int, Array]], n: NDArray[np.int64]) -> dict[int, Array]:
-    """Batch means of the first n blocks of each case."""
-    found: dict[int, list[Array]] = {}
-    for case, number, means in stored:
-        if number < n[case]:
-            found.setdefault(case, []).append(means)
-    return {case: np.concatenate(parts) for case, parts in found.items()}

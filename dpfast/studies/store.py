@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.errors import DataError
+from dpfast.files import canonical, digest
 from dpfast.studies import database
 
 _CHUNK = 5000  # rows read at a time
@@ -48,22 +49,6 @@ class Entry(NamedTuple):
     created: str
     n_cases: int
     n_blocks: int
-
-
-def canonical(configuration: Mapping[str, Any]) -> str:
-    """JSON that is the same text for the same content."""
-    return json.dumps(configuration, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def digest(configuration: Mapping[str, Any]) -> str:
-    """SHA-256, in hex, of what a sweep depends on.
-
-    Examples
-    --------
-    >>> digest({"seed": "1", "dpfast": "0.1.0"}) == digest({"dpfast": "0.1.0", "seed": "1"})
-    True
-    """
-    return hashlib.sha256(canonical(configuration).encode()).hexdigest()
 
 
 class Store:
@@ -171,7 +156,7 @@ class Store:
         int
             The sweep, to which blocks belong: of another configuration it is another one.
         """
-        name, content = digest(configuration), zlib.compress(canonical(configuration).encode())
+        name, content = digest(canonical(configuration)), zlib.compress(canonical(configuration).encode())
         row = (name, str(configuration["dpfast"]), str(configuration["seed"]), content, _now())
         with self._writing() as connection:
             connection.execute(

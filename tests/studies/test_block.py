@@ -70,6 +70,7 @@ def test_a_task_gives_what_its_blocks_give(n_threads):
     ]
     assert np.array_equal(found[6][2], simulate(one.blocks[1])[1])
     assert found[0][2].shape == (BATCHES,)
+    assert found[0][2].flags.c_contiguous
     assert counted(one) == 9 * STREAMS * 60
 
 
@@ -92,16 +93,16 @@ def test_blocks_end_soon_after_an_interruption():
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         run(long, 2)
-    assert 0.3 <= time.perf_counter() - began < 1.3
+    assert 0.3 <= time.perf_counter() - began < 1.2  # mostly 0.35; a busy machine may take longer
     timer.join()
 
 
 # --- planning -------------------------------------------------------------------------------------
 
 
-def planned(lackings, pace=None, link=lambda case: LINKS[case % len(LINKS)]):
+def planned(lackings, pace=None, link=lambda case: LINKS[case % len(LINKS)], **options):
     groups = [Group(SOURCES["levels"], 20, lacking) for lacking in lackings]
-    return plan(groups, link, n_samples=60, seed=7, pace=pace or Pace())
+    return plan(groups, link, n_samples=60, seed=7, pace=pace or Pace(), **options)
 
 
 def at_pace(rate):
@@ -127,6 +128,16 @@ def test_a_plan_has_every_block_once_in_tasks_that_are_not_too_long(lackings, ra
             found += [(case, this.number) for case in cases]
     wanted = [(case, k) for lacking in lackings for case, numbers in lacking.items() for k in numbers]
     assert sorted(found) == sorted(wanted)
+
+
+@pytest.mark.parametrize("in_flight", [1, 4, 10])
+def test_tasks_become_shorter_towards_the_end(in_flight):
+    some = planned([dict.fromkeys(range(64), range(100))], at_pace(1e-12), in_flight=in_flight)
+    sizes = [sum(map(len, one.cases)) for one in some]
+    left = [sum(sizes[k:]) for k in range(len(sizes))]
+    assert left[0] == 6400
+    assert all(size * in_flight <= most or size == 16 for size, most in zip(sizes, left, strict=True))
+    assert len(sizes) <= 1 + 6 * in_flight if in_flight > 1 else sizes == [6400]
 
 
 def test_cases_that_lack_equally_much_share_blocks():

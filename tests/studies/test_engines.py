@@ -1,19 +1,21 @@
 """Engines: the same results from all of them, whatever is killed; nothing is taken too early, and nothing is left."""
 
 import concurrent.futures
+import contextlib
 import logging
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import blocks
 import jobs
 import pytest
-from clusters import cluster, eventually, gone, processes
 
 from dpfast.errors import EngineError, MissingExtraError
 from dpfast.studies import engines, workers
@@ -54,6 +56,40 @@ def counted(items, taken):
     for x in items:
         taken.append(x)
         yield x
+
+
+def gone(pid):
+    """Ended, if not yet waited for by whoever has inherited it."""
+    with contextlib.suppress(FileNotFoundError):
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def eventually(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+@contextlib.contextmanager
+def processes():
+    """Starts processes that end here."""
+    with contextlib.ExitStack() as stack:
+
+        def start(*words, **options):
+            environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+            process = subprocess.Popen([sys.executable, *words], env=environment, **options)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        yield start
 
 
 # --- all ------------------------------------------------------------------------------------------
@@ -103,26 +139,46 @@ def test_a_run_may_be_left(engine):
 
 def test_ctrl_c_ends_a_run_at_once(engine):
     list(engine.run(time.sleep, [0.0]))
-    seconds = 0.5 if isinstance(engine, Remote) else 30  # threads of others can only be waited for
+    seconds = 0.7 if isinstance(engine, Remote) else 30  # threads of others can only be waited for
     timer, began = threading.Timer(0.2, blocks.press_ctrl_c), time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         list(engine.run(time.sleep, [seconds] * 4))
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < 1.2  # mostly 0.25; a busy machine may take longer
     timer.join()
 
 
 # --- the pool -------------------------------------------------------------------------------------
 
 
+def at_work(pool):
+    """Processes of a pool, when both have worked."""
+    found = set()
+    assert eventually(lambda: found.update(pid for _, pid in pool.run(jobs.where, [0.05] * 4)) or len(found) > 1)
+    return found
+
+
 def test_a_pool_has_so_many_processes_of_its_own_with_a_thread_each(pool):
-    found = {pid for _, pid in pool.run(jobs.where, [0.1] * 8)}
-    assert len(found) == 2
-    assert os.getpid() not in found
+    found = at_work(pool)
+    assert found == {x.process.pid for x in pool._workers}
+    assert len(found | {os.getpid()}) == 3
     for name in ("DPFAST_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        before = os.environ.get(name)
         assert results(pool, jobs.environment, [name]) == [(name, "1")]
-        assert os.environ.get(name) == before
+
+
+def test_the_environment_is_that_of_workers_only_while_they_start(monkeypatch):
+    monkeypatch.delenv("DPFAST_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    before = dict(os.environ)
+    with workers._one_thread():
+        assert (os.environ["DPFAST_NUM_THREADS"], os.environ["OMP_NUM_THREADS"]) == ("1", "1")
+    assert os.environ == before
+
+
+def test_what_a_run_leaves_does_not_come_out_of_the_next_one(pool):
+    at_work(pool)
+    next(pool.run(jobs.where, [0.0, 0.3]))
+    assert results(pool, jobs.double, range(5)) == [(x, 2 * x) for x in range(5)]
 
 
 def test_an_error_of_a_worker_says_where(pool):
@@ -144,7 +200,7 @@ def test_workers_do_not_hear_ctrl_c(pool):
 
 
 def test_a_killed_worker_costs_its_task_only(pool, expected, caplog):
-    found, before = [], {x.process.pid for x in pool._workers}
+    found, before = [], at_work(pool)
     with caplog.at_level(logging.WARNING, "dpfast.studies"):
         for task, answer in pool.run(run, TASKS):
             if not found:
@@ -203,7 +259,7 @@ def test_workers_end_with_their_parent_however_it_ends(tmp_path):
             pid = int(parent.stdout.readline())
             assert not gone(pid)
             parent.send_signal(number)
-            _, error = parent.communicate(timeout=5)
+            _, error = parent.communicate(timeout=60)
             assert eventually(lambda pid=pid: gone(pid))
             assert error.count("Traceback") == (number == signal.SIGINT)  # the parent's own
 
@@ -269,25 +325,38 @@ def test_a_cancelled_future_is_a_lost_worker():
 # --- Dask -----------------------------------------------------------------------------------------
 
 
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
 @pytest.fixture(scope="module")
-def three_machines():
-    with cluster(3) as machines:
-        yield machines
+def cluster():
+    """A scheduler and three workers, each a process, as on three machines."""
+    address, quiet = f"tcp://127.0.0.1:{free_port()}", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with processes() as start:
+
+        def dask(part, *words):
+            return start("-m", f"distributed.cli.dask_{part}", *words, "--no-dashboard", "--host", "127.0.0.1", **quiet)
+
+        dask("scheduler", "--port", address.rpartition(":")[2])
+        yield address, [dask("worker", address, "--no-nanny", "--nthreads", "1") for _ in range(3)]
 
 
-def test_a_cluster_gives_the_same_bits_when_a_worker_is_killed(three_machines, expected):
-    address, machines = three_machines
+def test_a_cluster_gives_the_same_bits_when_a_worker_is_killed(cluster, expected):
+    address, machines = cluster
     with engines.dask(address) as engine:
         assert eventually(lambda: len({pid for _, pid in engine.run(jobs.where, [0.05] * 9)}) == 3)
         assert engine.in_flight in (4, 6)
-        found, pids = [], set()
+        found = []
         for x in engine.run(run, TASKS):
             if not found:
                 machines[0].kill()
             found.append(digest(*x))
         assert sorted(found) == expected
         pids = {pid for _, pid in engine.run(jobs.where, [0.05] * 9)}
-        assert pids == {x.pid for x in machines[1:]}
+        assert pids <= {x.pid for x in machines[1:]}
         with pytest.raises(ValueError, match="no 3"):
             list(engine.run(jobs.fail, [3]))
 

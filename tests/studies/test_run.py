@@ -16,13 +16,14 @@ from sweeps import COIN, GRID, OPTIONS, blocks, rows, run
 
 import dpfast as dp
 from dpfast.errors import DataError, DesignError, EngineError
+from dpfast.files import canonical, digest
 from dpfast.studies import block, engines
 from dpfast.studies import run as module
 from dpfast.studies.block import STREAMS
 from dpfast.studies.engines import Here, Pool
 from dpfast.studies.grid import Grid
 from dpfast.studies.run import sweep
-from dpfast.studies.store import Store, digest
+from dpfast.studies.store import Store
 
 STREAM = {
     "levels": COIN,
@@ -236,7 +237,7 @@ def test_what_decides_the_length_only_uses_the_same_blocks(change, path, monkeyp
     add = Store.add
     monkeypatch.setattr(Store, "add", lambda store, sweep, some: (added.extend(x := list(some)), add(store, sweep, x)))
     again = run(**({"store": path} | change))
-    assert again.digest == fresh.digest == before.digest == digest(before.configuration)
+    assert again.digest == fresh.digest == before.digest == digest(canonical(before.configuration))
     assert rows(again) == rows(fresh)
     if "store" not in change:
         assert not {x[:2] for x in added} & {x[1:3] for x in there}  # none is simulated twice
@@ -290,6 +291,13 @@ def test_the_best_is_decided_long_before_the_budget():
     assert [(x.best.family, x.state) for x in found.winners()] == [("zero_forcing", "decided")] * 2
 
 
+def test_the_best_of_several_axes_together():
+    found = run(width=None, decide=["mechanism", "epsilon"], budget=2e5)
+    (cell,) = found.winners()
+    assert (dict(cell.labels), len(cell.rows), cell.best.settings["epsilon"]) == ({}, 4, 2)
+    assert {x.n_streams for x in found if x.settings["epsilon"] == 0.5} < {STREAMS * 2**k for k in range(3)}
+
+
 def test_equal_mechanisms_are_tied_at_once():
     twin = dp.zero_forcing(sweeps.TARGET, sweeps.PRIVACY, name="twin")
     grid = {"mechanism": [sweeps.mechanisms()[0], twin], "stream": COIN}
@@ -327,7 +335,7 @@ def test_failed_designs_are_rows_beside_the_others(path, caplog):
         True,
     )
     assert all(x.stopped == "width" for x in found if not x.failed)
-    assert "no design for case" in caplog.text
+    assert "no design for mechanism decision_feedback, " in caplog.text
     assert rows(run(WITHOUT_LEVELS, store=path)) == rows(found)  # kept with its error
     alone = run({name: x for name, x in WITHOUT_LEVELS.items() if name not in ("model", "lag")} | SIMPLE)
     assert (
@@ -371,8 +379,10 @@ def test_single_precision_that_changes_an_error_is_refused():
         ({"budget": 1e30}, r"budget must be a number strictly between 0 and 1e\+15"),
         ({"budget": float("inf")}, r"budget must be a number strictly between 0 and 1e\+15"),
         ({"dtype": "int"}, "dtype must be"),
-        ({"decide": "delta"}, "decide must be"),
-        ({"decide": "stream"}, "decide must be an axis along which stream and target stay the same, got 'stream'"),
+        ({"decide": "delta"}, "decide must be one of 'mechanism', 'stream', 'epsilon', got 'delta'"),
+        ({"decide": ["mechanism", "stream"]}, "decide must be of axes along which stream and target stay the same"),
+        ({"decide": []}, "decide must be an axis of the grid, or several, got"),
+        ({"decide": "stream"}, "decide must be of axes along which stream and target stay the same, got stream:"),
         ({"workers": 0, "n_threads": None}, "workers must be an integer, at least 1, got 0"),
         ({"workers": 1}, "n_threads must be left out with workers or an executor"),
         ({"workers": 1, "executor": Here(1), "n_threads": None}, "workers and executor must not both be given"),

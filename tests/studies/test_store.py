@@ -24,8 +24,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast import DataError
+from dpfast.files import canonical, digest
 from dpfast.studies import database
-from dpfast.studies.store import Store, canonical, digest
+from dpfast.studies.store import Store
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forks of this one")
 CONFIGURATION = {"dpfast": "0.1.0", "seed": "1", "n_samples": 1000, "grid": {"cases": ["a", "b"]}}
@@ -165,16 +166,18 @@ def test_one_sweep_for_one_configuration(store):
     store.add(first, rows_of([(0, 0), (0, 1), (7, 0)]))
     assert store.configuration(first) == CONFIGURATION
     entry = store.sweeps()[0]
-    assert entry[:4] == (first, digest(CONFIGURATION), "0.1.0", "1")
+    assert entry[:4] == (first, digest(canonical(CONFIGURATION)), "0.1.0", "1")
     assert (entry.n_cases, entry.n_blocks) == (2, 3)
     assert [(x.n_cases, x.n_blocks) for x in store.sweeps()[1:]] == [(0, 0)] * len(others)
 
 
 def test_the_digest_is_that_of_canonical_json():
     assert canonical({"b": [1, 0.1], "a": "é"}) == '{"a":"\\u00e9","b":[1,0.1]}'
-    assert digest({"a": 1}) == "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"  # sha256sum
+    assert (
+        digest(canonical({"a": 1})) == "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"
+    )  # sha256sum
     with pytest.raises(ValueError, match="not JSON compliant"):
-        digest({"a": float("nan")})
+        canonical({"a": float("nan")})
 
 
 def test_numbers_of_numpy_are_numbers(store):

@@ -12,7 +12,7 @@ from sweeps import GRID, run
 from dpfast import DataError, __version__
 from dpfast.errors import MissingExtraError
 from dpfast.report.table import Table
-from dpfast.studies.parquet import parquet
+from dpfast.studies.tables import parquet
 
 
 def back(columns, *rows, about=None):

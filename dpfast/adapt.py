@@ -1,0 +1,300 @@
+"""Receivers fitted to what was published: the spectrum of the input is learnt from v alone, which costs no privacy."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from dpfast import _validate
+from dpfast._validate import Array
+from dpfast.errors import DesignError, ToleranceWarning, UnstableFilterError
+from dpfast.holdout import Channel, Gain, cross_validated
+from dpfast.mechanism import Mechanism
+from dpfast.models import ARMA
+from dpfast.receivers import DecisionFeedback
+from dpfast.release.exact import ExactMechanism
+from dpfast.whittle import Fit, Periodogram, Whittle, joined
+
+M = TypeVar("M", Mechanism, ExactMechanism)
+
+HIGHEST = 6  # order that is looked at unasked
+MAX_ORDER = 20
+N_PARTS = 5  # of v in time, each held out once
+_SHORTEST = 50  # samples of a part
+_TRANSIENT = 0.01  # of G's impulse response: what is left of it when v counts as stationary
+_NEGLIGIBLE = 0.005  # of the MSE: an estimated loss that does not count where the fit is in no doubt
+_CLEAR = 2.0  # standard errors that a gain must have where it is
+_CHANCE = 1e-3  # that a stationary input is taken for a changing one
+_CONFIDENCE = 1.959964  # of the interval: 95 %
+_PRIVACY = (
+    "Privacy: none was spent. Only v was read, which is private already, and what is computed from v alone is as "
+    "private as v. Prefilter and noise are as they were."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Adaptation(Generic[M]):
+    """What :func:`adapt` found. Print it for a summary.
+
+    Attributes
+    ----------
+    mechanism : Mechanism or ExactMechanism
+        With the adapted receiver, or the given one where that was not taken.
+    taken : bool
+        Whether the adapted receiver is the one in `mechanism`.
+    given : Mechanism or ExactMechanism
+        What was adapted.
+    model : ARMA
+        The input as fitted to v. Its source is "public", as v is.
+    order : int
+        Of the autoregression.
+    gain : float or None
+        Relative MSE that adapting saves, from parts of v that were held out; below 0 for a loss. None where it did not
+        come to that.
+    interval : (float, float) or None
+        95 % interval of `gain`: asymptotic, as if v were Gaussian.
+    reason : str
+        Why it was taken or not.
+
+    Notes
+    -----
+    *Privacy.* All of it is post-processing of v.
+    """
+
+    mechanism: M
+    taken: bool
+    given: M
+    model: ARMA
+    order: int
+    gain: float | None
+    interval: tuple[float, float] | None
+    reason: str
+
+    def estimate(self, v: ArrayLike) -> Array:
+        """Estimates from v of the *given* mechanism, such as the one that was adapted to.
+
+        Parameters
+        ----------
+        v : array_like, (..., time)
+            From the start of the streams on. Integers for an exact mechanism.
+
+        Returns
+        -------
+        array, (..., time)
+            At t of the target's output at t - lag; at t for a smoother.
+
+        Notes
+        -----
+        *Privacy.* Post-processing of v.
+        """
+        streams, centred = _centred(self.given, v)
+        receiver = self.mechanism.receiver
+        rise = self.given.prefilter.filter(np.ones(centred.shape[1])).y
+        moved = centred - (receiver.mean - self.given.receiver.mean) * rise
+        return receiver.estimate(moved)[0].reshape(streams)
+
+    def __str__(self) -> str:
+        texts = [
+            f"{_design(self.given).name!r}: the adapted receiver is {'taken' if self.taken else 'not taken'}",
+            f"  order           {self.order} (autoregression)",
+            f"  fitted input    mean {self.model.mean:.6g}, variance {self.model.variance:.6g}",
+            f"  gain in MSE     {self._shown_gain()}",
+            *(textwrap.fill(x, 110, initial_indent="  ", subsequent_indent="  ") for x in (self.reason, _PRIVACY)),
+        ]
+        return "\n".join(texts)
+
+    def _shown_gain(self) -> str:
+        if self.gain is None or self.interval is None:
+            return "not estimated"
+        return "{:.2%}, 95 % interval {:.2%} to {:.2%} (on held-out v)".format(self.gain, *self.interval)
+
+    def __repr__(self) -> str:
+        return f"<Adaptation of {_design(self.given).name!r}: {'taken' if self.taken else 'not taken'}>"
+
+
+def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation[M]:
+    r"""Fit the input's spectrum to v, and redesign the receiver for it: no privacy is spent.
+
+    Model
+    -----
+    v = G (u - mean) + n with G and the variance σ² of n known, so P_v = P_u |G|² + σ² tells P_u. An autoregression
+    P_u = s²/|A|² maximises Whittle's likelihood of the periodogram of v; the mean of u follows from that of v where
+    G(0) is not zero. The new receiver is the Wiener filter of the same lag behind the same G and noise.
+
+    The MSE of both receivers is then estimated on v that was held out: v is cut in five in time, and the receiver
+    fitted to four parts is tried on the fifth, each part in turn. That needs no model, as the difference of two
+    receivers' errors is linear in P_v. The adapted receiver is taken if it is not worse by more than 0.5 % of the MSE.
+    Where the order is in doubt (a higher one fits far better, or the highest considered is the best), or the spectrum
+    or the mean changes between the parts, the gain must be two standard errors, and a gain on every part.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or ExactMechanism
+        What v was made by, with a linear receiver of any lag.
+    v : array_like, (..., time)
+        The privatized signal, from its start on: of :meth:`Mechanism.simulate` for studies; of a release, the integers
+        that were published, for its ExactMechanism. All streams count as streams of one input.
+    order : int, optional
+        Of the autoregression, at most 20. By default that between 0 and 6 with the best Bayesian information criterion.
+
+    Returns
+    -------
+    Adaptation
+
+    Raises
+    ------
+    ValueError
+        For v that is too short, constant, not finite or of the wrong shape, and for a decision-feedback receiver.
+
+    Notes
+    -----
+    *Privacy.* The guarantee is that of v, and nothing is added to what it costs: the fit, the choice and the receiver
+    are functions of v alone, and G and the noise stay as they are. v of :meth:`Mechanism.simulate` is made with seeded
+    noise and is not private; nor is what is computed from it.
+
+    What is exact is the privacy. Gain, interval and choice are statistics: for long v, and as if v were Gaussian.
+
+    Examples
+    --------
+    >>> import dpfast as dp
+    >>> privacy = dp.Privacy(math.log(3), 0.05)
+    >>> mechanism = dp.lmmse(dp.Filter([1, 0.9], [1, -0.9]), privacy, dp.ARMA([2.0]), lag=5)  # far too loud
+    >>> u = dp.ARMA([0.5], [1, -0.5]).sample(1, 10_000, seed=1)
+    >>> found = adapt(mechanism, mechanism.simulate(u, seed=2).privatized)
+    >>> found.taken, found.gain > 0.1, found.mechanism.name
+    (True, True, 'LMMSE lag 5, adapted')
+    """
+    if not isinstance(mechanism, Mechanism | ExactMechanism):
+        raise _validate.fail("mechanism", "a Mechanism or an ExactMechanism", mechanism)
+    order = None if order is None else _validate.integer("order", order, 0, MAX_ORDER)
+    channel = _channel(mechanism)
+    parts = _parts(channel, _centred(mechanism, v)[1])
+    fit, silent, doubts = _fitted(channel, parts, order)
+    model = channel.model(joined(parts), fit)
+    kept = Adaptation(mechanism, False, mechanism, model, fit.order, None, None, "")
+    if silent:
+        return replace(kept, reason="Nothing can be learnt: v does not differ from its noise.")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ToleranceWarning)  # what a receiver loses is in its estimated error
+            gain = cross_validated(channel, parts, fit)
+            adapted: M = _adapted(mechanism, channel, model, chosen=order is None)
+    except UnstableFilterError as error:
+        return replace(kept, reason=f"There is no stable receiver for the fitted input: {error}.")
+    taken, reason = _decided(gain, doubts)
+    half = _CONFIDENCE * gain.standard_error
+    interval = (gain.relative - half, gain.relative + half)
+    return replace(
+        kept,
+        mechanism=adapted if taken else mechanism,
+        taken=taken,
+        gain=gain.relative,
+        interval=interval,
+        reason=reason,
+    )
+
+
+def _design(mechanism: Mechanism | ExactMechanism) -> Mechanism:
+    return mechanism.mechanism if isinstance(mechanism, ExactMechanism) else mechanism
+
+
+def _channel(mechanism: Mechanism | ExactMechanism) -> Channel:
+    design, receiver = _design(mechanism), mechanism.receiver
+    if isinstance(receiver, DecisionFeedback):
+        raise DesignError(
+            "mechanism must have a linear receiver, got decision feedback, which the spectrum of v does not determine: "
+            "adapt lmmse(target, privacy, model, lag=..., prefilter=mechanism.prefilter), which makes the same v"
+        )
+    noise_std = mechanism.sigma.std if isinstance(mechanism, ExactMechanism) else mechanism.noise_std
+    return Channel(design.target, mechanism.prefilter, noise_std, receiver)
+
+
+def _centred(mechanism: Mechanism | ExactMechanism, v: ArrayLike) -> tuple[tuple[int, ...], Array]:
+    """The shape of v, and G (u - receiver.mean) + n of all streams (streams, time)."""
+    x = _validate.samples("v", v)
+    streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    if not isinstance(mechanism, ExactMechanism):
+        return x.shape, streams
+    if np.asarray(v).dtype.kind not in "iu":
+        raise ValueError(f"v must hold the integers that were published, got dtype {np.asarray(v).dtype}")
+    return x.shape, mechanism.centred(streams.astype(np.int64))
+
+
+def _parts(channel: Channel, v: Array) -> tuple[Periodogram, ...]:
+    """Those of v behind the transient of G."""
+    transient = channel.prefilter.settling_time(_TRANSIENT)
+    shortest = max(_SHORTEST, 2 * (channel.receiver.lag or 0))
+    least = transient + N_PARTS * shortest
+    if v.shape[0] == 0 or v.shape[1] < least:
+        raise ValueError(
+            f"v must have at least {least} samples in time, got shape {v.shape} (streams, time): {transient} until the "
+            f"prefilter has settled, and {N_PARTS} parts of {shortest}"
+        )
+    if v.min() == v.max():
+        raise ValueError("v must not be constant, as its noise is not: give the privatized signal")
+    return Periodogram.of(v[:, transient:], N_PARTS)
+
+
+def _fitted(channel: Channel, parts: tuple[Periodogram, ...], order: int | None) -> tuple[Fit, bool, tuple[str, ...]]:
+    """The fit; whether there is no signal; why it is in doubt."""
+    whittle = Whittle(channel.prefilter, channel.noise_std, joined(parts))
+    fits = whittle.fits(max(HIGHEST, order or 0))
+    scores = [x.log_likelihood - whittle.penalty(x.order) for x in fits]
+    best = int(np.argmax(scores))
+    fit = fits[best if order is None else order]
+    doubts = []
+    if best > fit.order:
+        doubts.append(f"order {best} fits v far better than {fit.order}")
+    elif best == fit.order == HIGHEST:
+        doubts.append(f"v may need an order above {HIGHEST}")
+    if _chance_of_change(channel, parts, fit) < _CHANCE:
+        doubts.append("the spectrum or the mean changes in time")
+    return fit, whittle.silence() >= scores[best], tuple(doubts)
+
+
+def _chance_of_change(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit) -> float:
+    """That parts of a stationary input differ as much as these: likelihood ratio, and the spread of the means."""
+    likelihoods = [Whittle(channel.prefilter, channel.noise_std, x) for x in parts]
+    statistic = sum(2 * (x.maximum(fit.parameters).log_likelihood - x.at(fit.parameters)) for x in likelihoods)
+    spread = float(np.var([x.mean for x in parts])) / channel.power_at_zero(fit)
+    statistic += spread * sum(x.n_segments * x.length for x in parts)
+    freedom = (len(parts) - 1) * (len(fit.parameters) + 1)
+    return float(special.chdtrc(freedom, statistic))
+
+
+def _decided(gain: Gain, doubts: tuple[str, ...]) -> tuple[bool, str]:
+    """Whether to take the adapted receiver, and why."""
+    change = f"the adapted receiver's MSE is {abs(gain.relative):.2%} {'lower' if gain.relative > 0 else 'higher'}"
+    if not doubts:
+        taken = gain.relative > -_NEGLIGIBLE
+        return taken, f"On held-out v {change}{'' if taken else ', so the given one stays'}."
+    doubt = f"The fit is in doubt ({'; '.join(doubts)})"
+    if gain.relative < _CLEAR * gain.standard_error:
+        return False, f"{doubt}, and there is no clear gain: on held-out v {change}."
+    if min(gain.of_parts) < 0:
+        return False, f"{doubt}, and adapting loses on a part of v, though on all of held-out v {change}."
+    return True, f"{doubt}, but on held-out v {change}, and lower on every part."
+
+
+def _adapted(mechanism: Any, channel: Channel, model: ARMA, *, chosen: bool) -> Any:
+    """The mechanism, of the same kind, with a receiver for the model: G and the noise stay."""
+    if isinstance(mechanism, ExactMechanism):
+        design = _adapted(mechanism.mechanism, _channel(mechanism.mechanism), model, chosen=chosen)
+        return replace(mechanism, mechanism=design, receiver=channel.redesigned(model))
+    result = replace(
+        mechanism,
+        name=f"{mechanism.name}, adapted",
+        model=model,
+        receiver=channel.redesigned(model),
+        ideal_mse=None,
+        lower_bound_mse=None,
+        mean_square=None,
+    )
+    return result.with_sources(order="public") if chosen else result

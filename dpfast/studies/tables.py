@@ -1,0 +1,65 @@
+"""Tables of a sweep: tidy, short, of winners; and as a Parquet file."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from dpfast import _validate
+from dpfast.report.table import Table
+from dpfast.studies.grid import Point
+from dpfast.studies.rows import FIGURES, Cell, Row
+
+_SHORT = ("rmse", "low", "high", "predicted_rmse", "lower_bound_rmse", "n_streams", "stopped")
+
+
+def tidy(rows: Iterable[Row], points: Iterable[Point], axes: Iterable[str]) -> Table:
+    """A row for each point: labels of the axes, other parameters, figures."""
+    by_number = {x.number: x for x in rows}
+    settings = dict.fromkeys(name for row in by_number.values() for name in row.settings)
+    columns = (*dict.fromkeys([*axes, *settings]), *FIGURES)
+    figures = {number: row.figures() for number, row in by_number.items()}
+    cells = ({**by_number[x.case].settings, **x.labels, **figures[x.case]} for x in points)
+    return Table(columns, tuple(tuple(cell.get(name) for name in columns) for cell in cells))
+
+
+def short(table: Table, axes: Sequence[str], n_rows: int | None) -> Table:
+    """The columns that matter most, of the first rows."""
+    shown = (*axes, *_SHORT)
+    places = [table.columns.index(x) for x in shown]
+    return Table(shown, tuple(tuple(row[i] for i in places) for row in table.rows[:n_rows]))
+
+
+def winners(cells: Sequence[Cell]) -> Table:
+    """Who errs least in every cell, with the interval of its RMSE, and how far the nearest one is behind."""
+    axes = tuple(cells[0].labels) if cells else ()
+    rows = tuple((*cell.labels.values(), *_verdict(cell)) for cell in cells)
+    return Table((*axes, "least error", "RMSE", "low", "high", "nearest", "its RMSE, times", "state"), rows)
+
+
+def _verdict(cell: Cell) -> tuple[Any, ...]:
+    best, second = cell.best, cell.second
+    behind = (None, None) if second is None else (cell.name(second), second.rmse / best.rmse)
+    return cell.name(best), best.rmse, *best.interval, *behind, cell.state
+
+
+def parquet(table: Table, about: Mapping[str, Any]) -> bytes:
+    """A Parquet file: a column of numbers, or of words where there are any among them; `about` in its metadata."""
+    arrow = _validate.optional("pyarrow", "parquet")
+    writer = _validate.optional("pyarrow.parquet", "parquet")
+    columns = [arrow.array(_alike([row[i] for row in table.rows])) for i in range(len(table.columns))]
+    whole = arrow.Table.from_arrays(columns, names=list(table.columns))
+    buffer = io.BytesIO()
+    writer.write_table(whole.replace_schema_metadata({"dpfast": json.dumps(about)}), buffer)
+    return buffer.getvalue()
+
+
+def _alike(values: Sequence[Any]) -> list[Any]:
+    """A column has one type: numbers beside words are written as words."""
+    if any(isinstance(x, str) for x in values):
+        return [None if x is None else str(x) for x in values]
+    if any(isinstance(x, float) for x in values):
+        return [None if x is None else float(x) for x in values]
+    return list(values)

@@ -1,0 +1,242 @@
+r"""Spectra fitted to privatized signals: autoregressions behind a known prefilter, in white noise of known size.
+
+v = G (u - mean) + n has the spectrum P_v = P_u |G|² + σ². Whittle's likelihood of its periodogram I,
+
+    ℓ = -Σ_j (ln P_v(ω_j) + I(ω_j) / P_v(ω_j)),
+
+is that of independent exponential ordinates: exact for white Gaussian v, asymptotic otherwise (Whittle 1953). What
+leaks between ordinates because G is coloured is known beforehand, and taken into account.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpfast._validate import Array
+from dpfast.filters import Filter
+
+MAX_LENGTH = 2**14  # of a segment: resolves what changes within 4e-4 radians
+_MOST_STEPS = 200
+_CONVERGED = 1e-4  # of the log-likelihood that a step should gain: far below its chance
+_DIFFERENCE = 1e-6
+_LARGEST = 10.0  # argument of a tanh: reflections within 1e-8 of one
+_LOUDEST = 60.0  # range of ln(variance) about σ² of v
+_DAMPING = 1e-3, 1e12  # at the start; where it is given up
+
+
+class Periodogram(NamedTuple):
+    """Average over equally long segments of all streams, at the angles of an FFT.
+
+    Attributes
+    ----------
+    ordinates : array, (length // 2 + 1,)
+        E[I] = P_v apart from leakage; that at angle 0 is about a mean of zero.
+    mean : float
+        Of the samples.
+    length : int
+        Of a segment; even.
+    n_segments : int
+    """
+
+    ordinates: Array
+    mean: float
+    length: int
+    n_segments: int
+
+    @classmethod
+    def of(cls, v: Array, n_parts: int) -> tuple[Periodogram, ...]:
+        """Those of consecutive equal parts in time of v (streams, time); a rest is left out at the start."""
+        time = v.shape[1] // n_parts
+        n_pieces = -(-time // MAX_LENGTH)
+        length = time // n_pieces // 2 * 2
+        last = v[:, v.shape[1] - n_parts * n_pieces * length :]
+        parts = last.reshape(len(v), n_parts, n_pieces, length).transpose(1, 0, 2, 3).reshape(n_parts, -1, length)
+        return tuple(map(cls._of, parts))
+
+    @classmethod
+    def _of(cls, segments: Array) -> Periodogram:
+        n, length = segments.shape
+        total = np.zeros(length // 2 + 1)
+        for x in segments:  # one at a time: they stay in the cache
+            total += np.abs(np.fft.rfft(x)) ** 2
+        return cls(total / (n * length), float(segments.mean()), length, n)
+
+    def about(self, mean: float) -> Periodogram:
+        """The same of v - mean."""
+        ordinates = self.ordinates.copy()
+        ordinates[0] += self.length * mean * (mean - 2 * self.mean)
+        return self._replace(ordinates=ordinates, mean=self.mean - mean)
+
+    @property
+    def angles(self) -> Array:
+        """Of the ordinates."""
+        return np.linspace(0, np.pi, self.length // 2 + 1)
+
+    def average(self, values: Array) -> float:
+        """Over the circle, of values at the angles."""
+        return float(2 * values.sum() - values[0] - values[-1]) / self.length
+
+
+def joined(parts: tuple[Periodogram, ...]) -> Periodogram:
+    """The average of parts with equally many segments."""
+    ordinates = np.mean([x.ordinates for x in parts], axis=0)
+    mean, n_segments = float(np.mean([x.mean for x in parts])), sum(x.n_segments for x in parts)
+    return Periodogram(ordinates, mean, parts[0].length, n_segments)
+
+
+def fine_angles(length: int) -> Array:
+    """Where :func:`expected` wants a spectrum."""
+    return np.linspace(0, np.pi, length + 1)
+
+
+def expected(psd: Array) -> Array:
+    """E[I] at the angles of a periodogram: the spectrum, given at :func:`fine_angles`, smoothed by Fejér's kernel.
+
+    Exact where the covariance has decayed within twice the length of a segment.
+    """
+    size = 2 * (len(psd) - 1)
+    times = np.arange(size)
+    covariance = np.fft.irfft(psd) * (1 - np.minimum(times, size - times) / (size // 2))
+    return np.asarray(np.fft.rfft(covariance).real[::2])
+
+
+class Fit(NamedTuple):
+    """u = mean + s/A(z) w, w white of variance one; s = 0 where no signal was found.
+
+    Attributes
+    ----------
+    a : array, (order + 1,)
+        A in powers of z⁻¹, minimum phase.
+    innovation_std : float
+        s.
+    log_likelihood : float
+        ℓ, times the number of segments; ordinate 0 is left out, as it takes the mean.
+    parameters : array
+        ln s², and tanh⁻¹ of the reflection coefficients.
+    """
+
+    a: Array
+    innovation_std: float
+    log_likelihood: float
+    parameters: Array
+
+    @property
+    def order(self) -> int:
+        """Number of past samples in the regression."""
+        return len(self.a) - 1
+
+    @property
+    def shaping(self) -> Filter:
+        """s/A."""
+        return Filter([self.innovation_std], self.a)
+
+
+class Whittle:
+    """The likelihood of a periodogram behind a prefilter.
+
+    Parameters
+    ----------
+    prefilter : Filter
+        G.
+    noise_std : float
+        σ, above 0.
+    data : Periodogram
+    """
+
+    def __init__(self, prefilter: Filter, noise_std: float, data: Periodogram) -> None:
+        self.noise, self.data = noise_std**2, data
+        # G is smoothed alone: in front of it a signal is flatter than the kernel
+        self.gain = expected(np.abs(prefilter.response(fine_angles(data.length))) ** 2)[1:]
+        self.ordinates = data.ordinates[1:]
+        self.weights = np.full(len(self.ordinates), float(data.n_segments))
+        self.weights[-1] /= 2
+        self.radius = 1 - 1 / data.length  # lines that are narrower are not resolved
+
+    def fits(self, highest: int) -> list[Fit]:
+        """The maxima of orders 0 … highest, each from that of the order before."""
+        found = [self.maximum(np.array([math.log(self._white())]))]
+        for _ in range(highest):
+            found.append(self.maximum(np.append(found[-1].parameters, 0.0)))
+        return found
+
+    def at(self, parameters: Array) -> float:
+        """ℓ of given parameters."""
+        return self._log_likelihood(self._signal(parameters) + self.noise)
+
+    def silence(self) -> float:
+        """ℓ without a signal."""
+        return self._log_likelihood(np.full(len(self.ordinates), self.noise))
+
+    def penalty(self, order: int) -> float:
+        """What ℓ of an order must be above that of silence: half of ln(samples) a parameter (Schwarz 1978)."""
+        return (order + 1) / 2 * math.log(self.data.n_segments * self.data.length)
+
+    def _white(self) -> float:
+        """Least squares for the variance of white u, kept above what is surely invisible."""
+        least = float((self.gain * (self.ordinates - self.noise)) @ self.weights / (self.gain**2 @ self.weights))
+        return max(least, 1e-3 * self.noise / float(self.gain.max()))
+
+    def maximum(self, start: Array) -> Fit:
+        """The maximum near the given parameters: Fisher's scoring, damped as by Levenberg and Marquardt."""
+        theta, damping = start, _DAMPING[0]
+        signal = self._signal(theta)
+        value = self._log_likelihood(signal + self.noise)
+        for _ in range(_MOST_STEPS):
+            psd = signal + self.noise
+            slopes = self._slopes(theta) * (signal / psd)
+            score = slopes @ (self.weights * (self.ordinates / psd - 1))
+            information = (slopes * self.weights) @ slopes.T
+            while damping < _DAMPING[1]:
+                damped = information + damping * (np.diag(np.diag(information)) + 1e-12 * np.eye(len(theta)))
+                step = np.linalg.solve(damped, score)
+                trial = self._bounded(theta + np.clip(step, -2, 2))
+                after = self._signal(trial)
+                gained = self._log_likelihood(after + self.noise) - value
+                if gained >= 0:
+                    break
+                damping *= 10
+            else:
+                break
+            theta, signal, value, damping = trial, after, value + gained, damping / 10
+            if score @ step < _CONVERGED:
+                break
+        a, innovation = self._polynomial(theta), math.exp(theta[0] / 2)
+        return Fit(a, innovation, value, theta)
+
+    def _bounded(self, theta: Array) -> Array:
+        middle = math.log(self.noise / float(self.gain.max()))
+        result = np.clip(theta, -_LARGEST, _LARGEST)
+        result[0] = min(max(theta[0], middle - _LOUDEST / 2), middle + _LOUDEST)
+        return result
+
+    def _log_likelihood(self, psd: Array) -> float:
+        return -float(self.weights @ (np.log(psd) + self.ordinates / psd))
+
+    def _polynomial(self, theta: Array) -> Array:
+        """A from its reflection coefficients, its roots drawn inwards."""
+        a = np.ones(1)
+        for k in np.tanh(theta[1:]):
+            a = np.append(a, 0.0)
+            a = a + k * a[::-1]
+        return a * self.radius ** np.arange(len(a))
+
+    def _log_psd(self, theta: Array) -> Array:
+        """The logarithm of P_u."""
+        response = np.fft.rfft(self._polynomial(theta), self.data.length)[1:]
+        return np.asarray(theta[0] - np.log(np.abs(response) ** 2))
+
+    def _signal(self, theta: Array) -> Array:
+        return np.asarray(np.exp(self._log_psd(theta)) * self.gain)
+
+    def _slopes(self, theta: Array) -> Array:
+        """∂ ln P_u / ∂θ, (parameters, ordinates)."""
+        here = self._log_psd(theta)
+        rows = [np.ones_like(here)]
+        for k in range(1, len(theta)):
+            there = theta.copy()
+            there[k] += _DIFFERENCE
+            rows.append((self._log_psd(there) - here) / _DIFFERENCE)
+        return np.array(rows)
