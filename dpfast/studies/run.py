@@ -46,7 +46,7 @@ def sweep(
     confidence: float = 0.95,
     dtype: DTypeLike = np.float64,
     workers: int | None = None,
-    executor: Executor | None = None,
+    executor: Executor | Engine | None = None,
     in_flight: int | None = None,
     n_threads: int | None = None,
     progress: bool = False,
@@ -160,7 +160,8 @@ def sweep(
     rule = Rule(width, contests, int(max(1, blocks)), confidence)
     file = None if store is None else _validate.path("store", store)
     engine = _engine(workers, executor, in_flight, n_threads)
-    with engine, Store(file) as kept, Progress(progress, len(definition.cases)) as bar:
+    ours = contextlib.nullcontext() if engine is executor else engine
+    with ours, Store(file) as kept, Progress(progress, len(definition.cases)) as bar:
         run = _Run(definition, frame, rule, kept, engine, bar)
         try:
             run.design()
@@ -195,7 +196,9 @@ def _in_words(width: float | None, contest: Sequence[str] | None, budget: float)
     return f"until {' and '.join(asked)}, or {budget:g} samples" if asked else f"{budget:g} samples a case"
 
 
-def _engine(workers: int | None, executor: Executor | None, in_flight: int | None, n_threads: int | None) -> Engine:
+def _engine(
+    workers: int | None, executor: Executor | Engine | None, in_flight: int | None, n_threads: int | None
+) -> Engine:
     if workers is not None and executor is not None:
         raise ValueError("workers and executor must not both be given: choose where to run")
     if in_flight is not None and executor is None:
@@ -260,9 +263,10 @@ class _Run:
         """Make the designs that the store has not, and see which there are."""
         jobs = self.designs.missing()
         self.bar.designed(0, len(jobs))
-        for done, (job, answer) in enumerate(self.engine.run(make, jobs), 1):
-            self.designs.add(job, answer)
-            self.bar.designed(done, len(jobs))
+        with contextlib.closing(self.engine.run(make, jobs)) as answers:
+            for done, (job, answer) in enumerate(answers, 1):
+                self.designs.add(job, answer)
+                self.bar.designed(done, len(jobs))
         self.made = self.designs.load()
         self.live = np.array([x.error is None for x in self.made])
         for case, design in zip(self.grid.cases, self.made, strict=True):
