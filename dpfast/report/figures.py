@@ -9,7 +9,7 @@ from typing import Any
 
 from dpfast import _validate
 from dpfast._validate import Array
-from dpfast.report.styles import TRUTH, Style, styles
+from dpfast.report.styles import GREY, TRUTH, Style, styles
 
 COLUMN, PAGE = 3.5, 7.0  # inches
 TITLE, LABEL, SMALL = 8.5, 8, 7  # points, at these widths
@@ -47,6 +47,51 @@ def figure(
     return result, axes
 
 
+def panels(n: int, *, height: float, ratios: Sequence[float] = (1,), **shared: Any) -> tuple[Any, list[tuple[Any, ...]]]:
+    """A figure of n panels, each of axes one above the other with these ratios; the width of a page, of a column for one.
+
+    Axes that are shared have their numbers at the lowest panel of each column.
+    """
+    columns = min((x for x in (1, 2, 3, 4) if x <= n), key=lambda x: (-(-n // x) if x > 1 or n == 1 else math.inf, x))
+    width = COLUMN if columns == 1 else PAGE
+    each = len(ratios)
+    drawn, axes = figure(each * -(-n // columns), columns, height=height, width=width, ratios=ratios, **shared)
+    places = [divmod(i, columns) for i in range(axes.size // each)]
+    every = [tuple(axes[row * each : (row + 1) * each, column]) for row, column in places]
+    for ax in (ax for of_panel in every[n:] for ax in of_panel):
+        ax.remove()
+    for of_panel in lowest(every[:n]):
+        of_panel[-1].tick_params(labelbottom=True)
+    return drawn, every[:n]
+
+
+def lowest(grid: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The lowest panel of each column."""
+    return list({x[0].get_subplotspec().colspan.start: x for x in grid}.values())
+
+
+def leftmost(grid: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The first panel of each row."""
+    return [x for x in grid if x[0].get_subplotspec().colspan.start == 0]
+
+
+def note(drawn: Any, *texts: str) -> None:
+    """Above all panels, what has to be said of them, if there is anything."""
+    said = "; ".join(x for x in texts if x)
+    if said:
+        drawn.suptitle(said, fontsize=SMALL, color=GREY, x=0.01, ha="left", parse_math=False)
+
+
+def spaced(places: Sequence[float], least: float, last: float) -> list[int]:
+    """Which of several places in order to label, so that they are apart by parts of the range; the last one always."""
+    room = max(places) - min(places) or 1.0
+    kept: list[int] = []
+    for i, x in enumerate(places[:-1]):
+        if (not kept or x - places[kept[-1]] >= least * room) and places[-1] - x >= last * room:
+            kept.append(i)
+    return [*kept, len(places) - 1]
+
+
 def words(ax: Any, title: str | None = None, x: str | None = None, y: str | None = None) -> None:
     """Title and labels of an axis, in the same sizes everywhere; what is not given is left alone."""
     if title is not None:
@@ -64,11 +109,19 @@ def legend(drawn: Any, *axes: Any, columns: int = 3) -> None:
     drawn.legend(handles.values(), handles, fontsize=SMALL, frameon=False, **place)
 
 
-def plot_path(ax: Any, time: Any, truth: Array, estimates: dict[str, Array], title: str) -> None:
+def plot_path(
+    ax: Any,
+    time: Any,
+    truth: Array,
+    estimates: Mapping[str, Array],
+    title: str,
+    looks: Mapping[str, Style] | None = None,
+) -> None:
     """True output, thick and black, under the estimates; with a legend where there are several."""
     ax.plot(time, truth, color=TRUTH, linewidth=2.2, alpha=0.75, label="true output")
-    for name, style in styles(estimates).items():
-        ax.plot(time, estimates[name], color=style.colour, linewidth=0.9, label=name)
+    known = styles(list(estimates)) if looks is None else looks
+    for name, estimate in estimates.items():
+        ax.plot(time, estimate, color=known[name].colour, linewidth=0.9, label=name)
     words(ax, title)
     if len(estimates) > 1:
         above = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.2}
@@ -76,13 +129,18 @@ def plot_path(ax: Any, time: Any, truth: Array, estimates: dict[str, Array], tit
 
 
 def plot_lines(
-    ax: Any, x: Any, curves: Mapping[str, Any], looks: Mapping[str, Style], title: str | None = None
+    ax: Any,
+    x: Any,
+    curves: Mapping[str, Any],
+    looks: Mapping[str, Style],
+    title: str | None = None,
+    markersize: float = 4,
 ) -> None:
     """Named curves over x, each in its own style; the legend is the figure's."""
     for name, y in curves.items():
         colour, line, width, alpha, marker = looks[name]
         of_line = {"color": colour, "linestyle": line, "linewidth": width, "alpha": alpha, "label": name}
-        ax.plot(x, y, marker=marker, markersize=4, **of_line)
+        ax.plot(x, y, marker=marker, markersize=markersize, **of_line)
     words(ax, title)
 
 

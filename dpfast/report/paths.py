@@ -9,6 +9,7 @@ from dpfast._validate import Array
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model
 from dpfast.report.figures import PAGE, figure, plot_path, words
+from dpfast.report.styles import Style
 
 
 class SamplePaths(NamedTuple):
@@ -29,14 +30,16 @@ def sample_paths(
     return SamplePaths(truth, found)
 
 
-def draw_paths(paths: SamplePaths, title: str, *, columns: int = 2) -> Any:
+def draw_paths(
+    paths: SamplePaths, title: str, *, looks: Mapping[str, Style] | None = None, columns: int = 2
+) -> Any:
     """A panel for each mechanism, all on the same axes."""
     rows = -(-len(paths.estimates) // columns)
     drawn, axes = figure(rows, columns, width=PAGE * columns / 2, height=1.5, sharex=True, sharey=True)
     for ax in axes.ravel()[len(paths.estimates) :]:
         ax.remove()
     for ax, (name, estimate) in zip(axes.ravel(), paths.estimates.items(), strict=False):
-        plot_path(ax, range(len(paths.truth)), paths.truth, {name: estimate}, name)
+        plot_path(ax, range(len(paths.truth)), paths.truth, {name: estimate}, name, looks)
     for ax in axes.ravel()[: len(paths.estimates)][-columns:]:
         ax.tick_params(labelbottom=True)
         words(ax, x="time (samples)")

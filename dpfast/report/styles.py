@@ -6,7 +6,7 @@ grey too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle
 from typing import Any, NamedTuple
 
@@ -69,12 +69,13 @@ def family(name: str) -> str | None:
     return found[0] if found else None
 
 
-def styles(names: Iterable[str]) -> dict[str, Style]:
+def styles(names: Iterable[str] | Mapping[str, str | None]) -> dict[str, Style]:
     """A style for each mechanism of a picture: the colour of its family; within a family, lines and markers differ.
 
-    Mechanisms of no known family get the colours of families that are not in the picture.
+    Families are those that a mapping says, or else what the names tell. Mechanisms of no known family get the colours
+    of families that are not in the picture.
     """
-    families = {name: family(name) for name in names}
+    families = dict(names) if isinstance(names, Mapping) else {name: family(name) for name in names}
     free = cycle([x.style for key, x in FAMILIES.items() if key not in families.values()] or [Style(GREY)])
     own: dict[str, Style] = {}
     others: dict[str | None, Iterator[tuple[Any, str]]] = {}
