@@ -47,7 +47,9 @@ def figure(
     return result, axes
 
 
-def panels(n: int, *, height: float, ratios: Sequence[float] = (1,), **shared: Any) -> tuple[Any, list[tuple[Any, ...]]]:
+def panels(
+    n: int, *, height: float, ratios: Sequence[float] = (1,), **shared: Any
+) -> tuple[Any, list[tuple[Any, ...]]]:
     """A figure of n panels, each of axes one above the other with these ratios; the width of a page, of a column for one.
 
     Axes that are shared have their numbers at the lowest panel of each column.

@@ -30,9 +30,7 @@ def sample_paths(
     return SamplePaths(truth, found)
 
 
-def draw_paths(
-    paths: SamplePaths, title: str, *, looks: Mapping[str, Style] | None = None, columns: int = 2
-) -> Any:
+def draw_paths(paths: SamplePaths, title: str, *, looks: Mapping[str, Style] | None = None, columns: int = 2) -> Any:
     """A panel for each mechanism, all on the same axes."""
     rows = -(-len(paths.estimates) // columns)
     drawn, axes = figure(rows, columns, width=PAGE * columns / 2, height=1.5, sharex=True, sharey=True)

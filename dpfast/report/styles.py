@@ -90,3 +90,15 @@ def styles(names: Iterable[str] | Mapping[str, str | None]) -> dict[str, Style]:
             line, marker = next(others[known])
             own[name] = base._replace(line=line, marker=marker)
     return own
+
+
+def lighter(colour: str, white: float) -> tuple[float, ...]:
+    """A colour with a part of white, as red, green and blue; 0 leaves it.
+
+    Examples
+    --------
+    >>> lighter("#0000FF", 0.5)
+    (0.5, 0.5, 1.0)
+    """
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return tuple(white + (1 - white) * x for x in parts)

@@ -20,7 +20,6 @@ from dpfast.studies.result import Sweep
 from dpfast.studies.rows import Row
 from dpfast.studies.values import SMOOTHER, Label
 
-MAX_PANELS = 12
 _MUCH = 10  # ratio of the ends of an axis, from which on it is logarithmic
 _GAP = 0.18  # between the last lag and the smoother, of the axis
 _MOST, _LINEAR = 100.0, 1.0  # percent above the reference: what is shown, and up to where the scale is linear
@@ -37,7 +36,7 @@ def over(sweep: Sweep, axis: str) -> Any:
     names = lines.lines_by(sweep, axis)
     found = lines.panels(sweep, [x for x in sweep.axes if x not in (*names, axis)])
     found = [x for x in found if len(lines.values(x.rows, axis)) > 1] or found
-    shown = spread(found)
+    shown = lines.spread(found)
     curves = [_Curves.of(sweep, x, axis, names) for x in shown]
     bounded = all(x.is_bounded for x in curves)
     near = [x.excess(bounded) for x in curves] if bounded or any(len(x.rows) > 1 for x in curves) else []
@@ -51,24 +50,8 @@ def over(sweep: Sweep, axis: str) -> Any:
     _axes(grid, curves, near, places)
     _words(grid, sweep, axis, "lower bound" if bounded else "the least")
     legend(drawn, *(x[0] for x in grid), columns=2 if len(shown) == 1 else 4)
-    note(drawn, left_out(len(found), len(shown)), failed(sweep))
+    note(drawn, lines.left_out(len(found), len(shown)), lines.failed(sweep))
     return drawn
-
-
-def spread(found: Sequence[Any], most: int = MAX_PANELS) -> list[Any]:
-    """Not more than so many, from all over a sequence."""
-    return [found[i] for i in np.unique(np.linspace(0, len(found) - 1, min(most, len(found))).round().astype(int))]
-
-
-def left_out(total: int, shown: int) -> str:
-    """What is said of panels that are not shown."""
-    return f"{shown} of {total} panels are shown, from all over the grid" if shown < total else ""
-
-
-def failed(sweep: Sweep) -> str:
-    """What is said of cases that are not shown."""
-    n = sum(x.failed for x in sweep.rows)
-    return f"{n} case{'s have' if n > 1 else ' has'} no design" if n else ""
 
 
 @dataclass(frozen=True)
@@ -107,7 +90,9 @@ class _Curves:
     def excess(self, bounded: bool) -> Excess:
         """Percent above the lower bound, or above the least RMSE."""
         if bounded:
-            return {name: [_above_bound(*x) for x in zip(self.rows[name], self.bounds, strict=True)] for name in self.rows}
+            return {
+                name: [_above_bound(*x) for x in zip(self.rows[name], self.bounds, strict=True)] for name in self.rows
+            }
         best = [min((x for x in some if x), key=lambda x: x.mse) for some in zip(*self.rows.values(), strict=True)]
         return {name: [self._above(*x) for x in zip(rows, best, strict=True)] for name, rows in self.rows.items()}
 
@@ -204,7 +189,7 @@ def _axes(grid: Sequence[Sequence[Any]], curves: Sequence[_Curves], near: Sequen
 def _words(grid: Sequence[Sequence[Any]], sweep: Sweep, axis: str, reference: str) -> None:
     """Names of the axes, at the left and below; and what rings and bands are, in the legend."""
     for of_panel in lowest(grid):
-        words(of_panel[-1], x="lag (samples)" if axis == "lag" else lines.sign(axis))
+        words(of_panel[-1], x=lines.titled(axis))
     for of_panel in leftmost(grid):
         words(of_panel[0], y="RMSE")
         for below in of_panel[1:]:

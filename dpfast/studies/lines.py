@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import numpy as np
 
 from dpfast.report import styles
 from dpfast.report.styles import Style
@@ -15,7 +17,9 @@ from dpfast.studies.values import OF_PRIVACY, SMOOTHER, Label
 
 # All other parameters tell apart mechanisms of one task.
 TASK = frozenset({*OF_PRIVACY, "privacy", "target", "model", "stream", "lag", "mean_square"})
+T = TypeVar("T")
 SIGNS = {"epsilon": "ε", "delta": "δ"}
+MAX_PANELS = 12
 _MOST_VARIANTS = 6  # of a mechanism, as lines of one panel; more are panels
 
 
@@ -54,6 +58,11 @@ def said(axis: str, label: Label) -> str:
 def sign(axis: str) -> str:
     """How an axis is called."""
     return SIGNS.get(axis, axis.replace("_", " "))
+
+
+def titled(axis: str) -> str:
+    """What is written along an axis."""
+    return "lag (samples)" if axis == "lag" else sign(axis)
 
 
 def name(row: Row, axes: Sequence[str]) -> str:
@@ -131,3 +140,22 @@ def lower_bound(sweep: Sweep, row: Row) -> float | None:
     made = contents[given["mechanism"]] if row.family == GIVEN else {"model": contents.get(given.get("model"))}
     whole = made["model"] == contents[stream] and made.get("mean_square") is None
     return row.lower_bound_rmse if whole else None
+
+
+# --- what is shown of many ------------------------------------------------------------------------
+
+
+def spread(found: Sequence[T], most: int = MAX_PANELS) -> list[T]:
+    """Not more than so many, from all over a sequence."""
+    return [found[i] for i in np.unique(np.linspace(0, len(found) - 1, min(most, len(found))).round().astype(int))]
+
+
+def left_out(total: int, shown: int) -> str:
+    """What is said of panels that are not shown."""
+    return f"{shown} of {total} panels are shown, from all over the grid" if shown < total else ""
+
+
+def failed(sweep: Sweep) -> str:
+    """What is said of cases that are not shown."""
+    n = sum(x.failed for x in sweep.rows)
+    return f"{n} case{'s have' if n > 1 else ' has'} no design" if n else ""
