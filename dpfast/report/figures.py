@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,11 @@ from dpfast.report.styles import GREY, TRUTH, Style, styles
 COLUMN, PAGE = 3.5, 7.0  # inches
 TITLE, LABEL, SMALL = 8.5, 8, 7  # points, at these widths
 _DPI = 200
-_DECADE, _FEW_DECADES = 10, 300
+# by the ratio of the ends of a logarithmic axis, the first digits of its numbers; none: those of a linear axis
+_DIGITS: dict[float, tuple[int, ...]] = {2.5: (), 12: (1, 2, 3, 5), 300: (1, 2, 5), math.inf: (1,)}
+_MOST_COLUMNS = 4
+_FIXED = "\u00a0"  # a space at which no line ends
+_LETTER, _FRAME = 0.56, 24  # width of a letter of its size; points of a panel that are left of its title
 _NEAR = 2.0  # times the reference: what is shown where differences are small
 _MARGIN, _LEAST_ROOM = 0.12, 1e-3  # of the range, and of the values, above what is shown
 
@@ -48,28 +53,38 @@ def figure(
 
 
 def panels(
-    n: int, *, height: float, ratios: Sequence[float] = (1,), **shared: Any
+    titles: Sequence[str], *, height: float, ratios: Sequence[float] = (1,), **shared: Any
 ) -> tuple[Any, list[tuple[Any, ...]]]:
-    """A figure of n panels, each of axes one above the other with these ratios; the width of a page, of a column for one.
+    """A figure with a panel for each title, each of axes one above the other with these ratios.
 
-    Axes that are shared have their numbers at the lowest panel of each column.
+    It is as wide as a page; a single panel as a column. Axes that are shared have their numbers at the lowest panels,
+    or at all of them where the last row is not full.
     """
-    columns = min((x for x in (1, 2, 3, 4) if x <= n), key=lambda x: (-(-n // x) if x > 1 or n == 1 else math.inf, x))
+    n, each = len(titles), len(ratios)
+    columns = n if n < _MOST_COLUMNS else min((3, 4), key=lambda x: -(-n // x))
     width = COLUMN if columns == 1 else PAGE
-    each = len(ratios)
     drawn, axes = figure(each * -(-n // columns), columns, height=height, width=width, ratios=ratios, **shared)
     places = [divmod(i, columns) for i in range(axes.size // each)]
     every = [tuple(axes[row * each : (row + 1) * each, column]) for row, column in places]
     for ax in (ax for of_panel in every[n:] for ax in of_panel):
         ax.remove()
-    for of_panel in lowest(every[:n]):
-        of_panel[-1].tick_params(labelbottom=True)
+    n_letters = int((72 * width / columns - _FRAME) / (_LETTER * TITLE))
+    for of_panel, title in zip(every, titles, strict=False):
+        words(of_panel[0], _wrapped(title, n_letters))
+        of_panel[-1].tick_params(labelbottom=len(every) > n or of_panel in every[n - columns : n])
     return drawn, every[:n]
 
 
+def _wrapped(title: str, n_letters: int) -> str:
+    """In lines that end after a comma, if that can be."""
+    fixed = title.replace(" ", _FIXED).replace(f",{_FIXED}", ", ")
+    return textwrap.fill(fixed, n_letters).replace(_FIXED, " ")
+
+
 def lowest(grid: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The lowest panel of each column."""
-    return list({x[0].get_subplotspec().colspan.start: x for x in grid}.values())
+    """The panels of the last row."""
+    last = max(x[0].get_subplotspec().rowspan.start for x in grid)
+    return [x for x in grid if x[0].get_subplotspec().rowspan.start == last]
 
 
 def leftmost(grid: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -84,12 +99,12 @@ def note(drawn: Any, *texts: str) -> None:
         drawn.suptitle(said, fontsize=SMALL, color=GREY, x=0.01, ha="left", parse_math=False)
 
 
-def spaced(places: Sequence[float], least: float, last: float) -> list[int]:
-    """Which of several places in order to label, so that they are apart by parts of the range; the last one always."""
-    room = max(places) - min(places) or 1.0
+def spaced(places: Sequence[float], least: float) -> list[int]:
+    """Which of several places in order to label, so that they are apart by a part of the range; the last one always."""
+    room = least * (max(places) - min(places))
     kept: list[int] = []
     for i, x in enumerate(places[:-1]):
-        if (not kept or x - places[kept[-1]] >= least * room) and places[-1] - x >= last * room:
+        if (not kept or x - places[kept[-1]] >= room) and places[-1] - x >= room:
             kept.append(i)
     return [*kept, len(places) - 1]
 
@@ -146,6 +161,20 @@ def plot_lines(
     words(ax, title)
 
 
+def rings(ax: Any, x: Any, y: Any, look: Style) -> None:
+    """What was predicted: markers of a line, hollow."""
+    hollow = {"markersize": 5, "markerfacecolor": "none", "markeredgewidth": 0.7}
+    ax.plot(x, y, color=look.colour, linestyle="", marker=look.marker, **hollow)
+
+
+def explain(ax: Any, confidence: float, *, with_rings: bool) -> None:
+    """What bands and rings are, for the legend."""
+    if with_rings:
+        rings(ax, [], [], Style(GREY, marker="o"))
+        ax.lines[-1].set_label("predicted")
+    ax.fill_between([], [], [], color=GREY, alpha=0.3, linewidth=0, label=f"{100 * confidence:g} % interval")
+
+
 def near(ax: Any, curves: Mapping[str, Sequence[float]], reference: float) -> None:
     """The axis holds the curves that come near the reference (all where it is not finite), and names those above it."""
     known = {label: [y for y in ys if not math.isnan(y)] for label, ys in curves.items()}
@@ -167,13 +196,7 @@ def logarithmic(ax: Any, directions: str) -> None:
         getattr(ax, f"set_{direction}scale")("log")
         axis = getattr(ax, f"{direction}axis")
         low, high = axis.get_view_interval()
-        axis.set_major_locator(ticker.LogLocator(subs=_digits(high / low)))
+        digits = next(digits for most, digits in _DIGITS.items() if high / low < most)
+        axis.set_major_locator(ticker.LogLocator(subs=digits) if digits else ticker.MaxNLocator(4))
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter(ticker.NullFormatter())
-
-
-def _digits(ratio: float) -> Sequence[int]:
-    """First digits of the ticks of an axis whose ends have this ratio."""
-    if ratio < _DECADE:
-        return range(1, 10)
-    return (1, 2, 5) if ratio < _FEW_DECADES else (1,)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dpfast._validate import Array
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model
@@ -41,5 +43,9 @@ def draw_paths(paths: SamplePaths, title: str, *, looks: Mapping[str, Style] | N
     for ax in axes.ravel()[: len(paths.estimates)][-columns:]:
         ax.tick_params(labelbottom=True)
         words(ax, x="time (samples)")
+    low, high = paths.truth.min(), paths.truth.max()
+    room = high - low  # an estimate that is lost leaves the picture
+    every = np.clip(list(paths.estimates.values()), low - room, high + room)
+    axes[0, 0].set_ylim(min(low, every.min()) - room / 20, max(high, every.max()) + room / 20)
     drawn.suptitle(title, fontsize=9, parse_math=False)
     return drawn

@@ -12,17 +12,30 @@ import numpy as np
 
 from dpfast import _validate
 from dpfast.montecarlo import paired
-from dpfast.report.figures import leftmost, legend, logarithmic, lowest, note, panels, plot_lines, spaced, words
-from dpfast.report.styles import BOUND, GREY, Style
+from dpfast.report.figures import (
+    explain,
+    leftmost,
+    legend,
+    logarithmic,
+    lowest,
+    note,
+    panels,
+    plot_lines,
+    rings,
+    spaced,
+    words,
+)
+from dpfast.report.styles import BOUND, Style
 from dpfast.studies import lines
 from dpfast.studies.lines import Panel
 from dpfast.studies.result import Sweep
 from dpfast.studies.rows import Row
-from dpfast.studies.values import SMOOTHER, Label
+from dpfast.studies.values import Label
 
 _MUCH = 10  # ratio of the ends of an axis, from which on it is logarithmic
 _GAP = 0.18  # between the last lag and the smoother, of the axis
 _MOST, _LINEAR = 100.0, 1.0  # percent above the reference: what is shown, and up to where the scale is linear
+_APART = 0.09  # numbers of the lag, of the axis
 _PERCENT = (-10, -1, 0, 1, 10, 100)
 _ROOM = 1.15  # around what is shown
 Estimate = tuple[float, float, float]  # with its interval: low, high
@@ -40,15 +53,14 @@ def over(sweep: Sweep, axis: str) -> Any:
     curves = [_Curves.of(sweep, x, axis, names) for x in shown]
     bounded = all(x.is_bounded for x in curves)
     near = [x.excess(bounded) for x in curves] if bounded or any(len(x.rows) > 1 for x in curves) else []
-    drawn, grid = panels(len(shown), ratios=(1.7, 1) if near else (1,), height=1.35, sharex=True)
+    drawn, grid = panels([x.title() for x in shown], ratios=(1.7, 1) if near else (1,), height=1.35, sharex=True)
     looks, places = lines.looks(sweep, names), _Places(axis, [x for one in curves for x in one.xs])
     for i, one in enumerate(curves):
         _draw(grid[i][0], one, places, looks)
-        words(grid[i][0], one.title)
         if near:
             _draw_excess(grid[i][1], one, near[i], places, looks)
     _axes(grid, curves, near, places)
-    _words(grid, sweep, axis, "lower bound" if bounded else "the least")
+    _words(grid, sweep, curves, axis, "lower bound" if bounded else "the least")
     legend(drawn, *(x[0] for x in grid), columns=2 if len(shown) == 1 else 4)
     note(drawn, lines.left_out(len(found), len(shown)), lines.failed(sweep))
     return drawn
@@ -58,7 +70,6 @@ def over(sweep: Sweep, axis: str) -> Any:
 class _Curves:
     """A panel: rows by mechanism along the axis, None where there is none; and the lower bound, NaN likewise."""
 
-    title: str
     xs: list[Label]
     rows: dict[str, list[Row | None]]
     bounds: list[float]
@@ -76,7 +87,7 @@ class _Curves:
                 rows[lines.name(row, names)][i] = None if row.failed else row
                 bounds[i] += [] if bound is None or row.failed else [bound]
         known = {name: some for name, some in rows.items() if any(some)}
-        return cls(panel.title(), xs, known, [max(x, default=math.nan) for x in bounds], sweep.confidence)
+        return cls(xs, known, [max(x, default=math.nan) for x in bounds], sweep.confidence)
 
     @property
     def is_bounded(self) -> bool:
@@ -119,7 +130,7 @@ class _Places:
 
     def __init__(self, axis: str, labels: Sequence[Label]) -> None:
         self.axis = axis
-        self.values = sorted({float(x) for x in labels if x is not None})  # type: ignore[arg-type]
+        self.values = sorted({float(x) for x in labels if x is not None})
         self.has_smoother = None in labels
         low, high = self.values[0], self.values[-1]
         if axis == "lag":
@@ -138,9 +149,9 @@ class _Places:
         if self.scale == "lag":
             ax.set_xscale("function", functions=(np.log1p, np.expm1))
             ends = [self.smoother] if self.has_smoother else []
-            kept = spaced(np.log1p([*self.values, *ends]), 0.1, 0.21 if ends else 0.1)
+            kept = spaced([math.log1p(x) for x in (*self.values, *ends)], _APART)
             shown = [[*self.values, *ends][i] for i in kept]
-            ax.set_xticks(shown, [SMOOTHER if x in ends else f"{x:g}" for x in shown])
+            ax.set_xticks(shown, ["∞" if x in ends else f"{x:g}" for x in shown])
         elif self.scale == "log":
             logarithmic(ax, "x")
 
@@ -152,8 +163,7 @@ def _draw(ax: Any, one: _Curves, places: _Places, looks: dict[str, Style]) -> No
     for name, rows in one.rows.items():
         _line(ax, x, name, one.of_rmse(name), looks[name])
         predicted = [math.nan if row is None or row.predicted_rmse is None else row.predicted_rmse for row in rows]
-        ring = {"marker": looks[name].marker, "markersize": 5, "markerfacecolor": "none", "markeredgewidth": 0.7}
-        ax.plot(x, predicted, color=looks[name].colour, linestyle="", **ring)
+        rings(ax, x, predicted, looks[name])
     ax.set_yscale("log")
 
 
@@ -172,7 +182,7 @@ def _draw_excess(ax: Any, one: _Curves, near: Excess, places: _Places, looks: di
     ax.set_yscale("symlog", linthresh=_LINEAR, linscale=0.6)
 
 
-def _axes(grid: Sequence[Sequence[Any]], curves: Sequence[_Curves], near: Sequence[Excess], places: _Places) -> None:
+def _axes(grid: Sequence[tuple[Any, ...]], curves: Sequence[_Curves], near: Sequence[Excess], places: _Places) -> None:
     """Limits, scales and ticks."""
     places.set(grid[0][0])
     least = min((x[1] for some in near for values in some.values() for x in values if x[1] < 0), default=0.0)
@@ -186,19 +196,15 @@ def _axes(grid: Sequence[Sequence[Any]], curves: Sequence[_Curves], near: Sequen
             below.set_yticks(kept, [f"{x:g}" for x in kept])
 
 
-def _words(grid: Sequence[Sequence[Any]], sweep: Sweep, axis: str, reference: str) -> None:
+def _words(grid: Sequence[tuple[Any, ...]], sweep: Sweep, curves: Sequence[_Curves], axis: str, reference: str) -> None:
     """Names of the axes, at the left and below; and what rings and bands are, in the legend."""
     for of_panel in lowest(grid):
-        words(of_panel[-1], x=lines.titled(axis))
+        words(of_panel[-1], x=lines.titled(axis, has_smoother=axis == "lag" and any(None in x.xs for x in curves)))
     for of_panel in leftmost(grid):
         words(of_panel[0], y="RMSE")
         for below in of_panel[1:]:
             words(below, y=f"% above\n{reference}")
-    first = grid[0][0]
-    if any(x.predicted_rmse is not None for x in sweep.rows):
-        ring = {"marker": "o", "markersize": 5, "markerfacecolor": "none", "markeredgewidth": 0.7}
-        first.plot([], [], color=GREY, linestyle="", label="predicted", **ring)
-    first.fill_between([], [], [], color=GREY, alpha=0.3, linewidth=0, label=f"{100 * sweep.confidence:g} % interval")
+    explain(grid[0][0], sweep.confidence, with_rings=any(x.predicted_rmse is not None for x in sweep.rows))
 
 
 def _percent(ratio: float) -> float:

@@ -10,10 +10,9 @@ import numpy as np
 
 from dpfast.report import styles
 from dpfast.report.styles import Style
-from dpfast.studies.grid import GIVEN
 from dpfast.studies.result import Sweep
 from dpfast.studies.rows import Row
-from dpfast.studies.values import OF_PRIVACY, SMOOTHER, Label
+from dpfast.studies.values import GIVEN, OF_PRIVACY, SMOOTHER, Label
 
 # All other parameters tell apart mechanisms of one task.
 TASK = frozenset({*OF_PRIVACY, "privacy", "target", "model", "stream", "lag", "mean_square"})
@@ -60,17 +59,20 @@ def sign(axis: str) -> str:
     return SIGNS.get(axis, axis.replace("_", " "))
 
 
-def titled(axis: str) -> str:
+def titled(axis: str, *, has_smoother: bool = False) -> str:
     """What is written along an axis."""
-    return "lag (samples)" if axis == "lag" else sign(axis)
+    if axis == "lag":
+        return "lag (∞: smoother)" if has_smoother else "lag (samples)"
+    return sign(axis)
 
 
 def name(row: Row, axes: Sequence[str]) -> str:
     """How a mechanism is called beside others that differ from it by the values of some axes."""
     given = str(row.settings["mechanism"])
     title = styles.label(row.family) if given == row.family else given
-    others = [said(x, row.settings[x]) for x in axes if x != "mechanism" and x in row.settings]
-    return ", ".join([" ".join([title, *others[:1]]), *others[1:]])
+    others = [x for x in axes if x != "mechanism" and x in row.settings]
+    kind = [said(x, row.settings[x]) for x in others if x not in TASK]
+    return ", ".join([" ".join([title, *kind]), *(said(x, row.settings[x]) for x in others if x in TASK)])
 
 
 def looks(sweep: Sweep, axes: Sequence[str]) -> dict[str, Style]:
@@ -150,9 +152,9 @@ def spread(found: Sequence[T], most: int = MAX_PANELS) -> list[T]:
     return [found[i] for i in np.unique(np.linspace(0, len(found) - 1, min(most, len(found))).round().astype(int))]
 
 
-def left_out(total: int, shown: int) -> str:
-    """What is said of panels that are not shown."""
-    return f"{shown} of {total} panels are shown, from all over the grid" if shown < total else ""
+def left_out(total: int, shown: int, what: str = "panels") -> str:
+    """What is said of those that are not shown."""
+    return f"{shown} of {total} {what} are shown, from all over the grid" if shown < total else ""
 
 
 def failed(sweep: Sweep) -> str:

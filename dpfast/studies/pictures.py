@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from dpfast.montecarlo import default_burn_in
-from dpfast.report.figures import leftmost, legend, logarithmic, lowest, note, panels, words
+from dpfast.report.figures import explain, leftmost, legend, logarithmic, lowest, note, panels, words
 from dpfast.report.paths import draw_paths, sample_paths
 from dpfast.report.styles import GREY, TRUTH, Style
 from dpfast.studies import lines
@@ -90,7 +90,12 @@ def _apart(sweep: Sweep, rows: Sequence[Row]) -> list[Row]:
 def _names(sweep: Sweep, rows: Sequence[Row]) -> list[str]:
     """How rows are called: by what tells mechanisms of a task apart, or else by all axes."""
     short = [lines.name(x, lines.variants(sweep)) for x in rows]
-    return short if len(set(short)) == len(rows) else [lines.name(x, tuple(sweep.axes)) for x in rows]
+    return short if len(set(short)) == len(rows) else [lines.name(x, _axes(sweep)) for x in rows]
+
+
+def _axes(sweep: Sweep) -> tuple[str, ...]:
+    """All axes: first those that tell mechanisms of a task apart."""
+    return tuple(dict.fromkeys([*lines.variants(sweep), *sweep.axes]))
 
 
 # --- convergence ----------------------------------------------------------------------------------
@@ -105,12 +110,12 @@ def convergence(sweep: Sweep) -> Any:
     if not found:
         raise ValueError("a sweep must have a case with several blocks of streams, got one block of each: ask for more")
     shown = lines.spread(found)
-    drawn, grid = panels(len(shown), height=1.5, sharex=True, sharey=True)
+    titles = [lines.name(x, _axes(sweep)) for x in shown]
+    drawn, grid = panels(titles, height=1.5, sharex=True, sharey=True)
     every = lines.looks(sweep, lines.variants(sweep))
     widest = 0.0
     for (ax,), row in zip(grid, shown, strict=True):
         widest = max(widest, _draw_convergence(ax, row, every[lines.name(row, lines.variants(sweep))]))
-        words(ax, lines.name(row, tuple(sweep.axes)))
     first = grid[0][0]
     first.set_ylim(-widest, widest)
     logarithmic(first, "x")
@@ -118,11 +123,11 @@ def convergence(sweep: Sweep) -> Any:
         words(ax, x="streams")
     for (ax,) in leftmost(grid):
         words(ax, y="RMSE, % from the last")
-    first.fill_between([], [], [], color=GREY, alpha=0.3, linewidth=0, label=f"{100 * sweep.confidence:g} % interval")
+    explain(first, sweep.confidence, with_rings=False)
     if any(x.predicted_rmse is not None for x in shown):
         first.plot([], [], **_PREDICTED, label="predicted")
     legend(drawn, first)
-    note(drawn, lines.left_out(len(found), len(shown)))
+    note(drawn, lines.left_out(len(found), len(shown), "cases that ran on several blocks of streams"))
     return drawn
 
 
