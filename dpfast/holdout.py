@@ -22,7 +22,7 @@ from dpfast.spectra import fft_length
 from dpfast.whittle import Fit, Periodogram, Whittle, expected, joined
 
 Complex = NDArray[np.complex128]
-_VISIBLE = 0.01  # of the noise: signals below it are mostly the model's
+_VISIBLE = 0.01  # of the noise: for signals below it a model's spectrum stands in
 _FINER = 8  # steps of the circle an ordinate, at the least: responses settle within so many segments
 
 
@@ -47,7 +47,7 @@ class Channel:
         self, target: Filter, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother, length: int
     ) -> None:
         slowest = max(float(np.abs(x.poles).max(initial=0.0)) for x in (target, prefilter, *receiver.filters()))
-        self.step = max(_FINER, 2 * math.ceil(fft_length(slowest) / (2 * length)))
+        self.step = max(_FINER, math.ceil(fft_length(slowest) / length))
         self.circle = make_circle(0.0, self.step * length)
         self.length, self.noise, self.lag, self.mean = length, noise_std**2, receiver.lag, receiver.mean
         omega = self.circle.grid.omega
@@ -63,7 +63,7 @@ class Channel:
 
     def seen(self, spectrum: Array) -> Array:
         """The periodogram that is expected of a spectrum on the circle."""
-        return expected(spectrum[:: self.step // 2])
+        return expected(spectrum, self.length)
 
     def likelihood(self, data: Periodogram) -> Whittle:
         """Of spectra of u."""
@@ -146,7 +146,8 @@ class _Trial:
         power = self.psd * np.abs(channel.gain) ** 2
         self.foreseen = channel.seen(power + channel.noise)
         # F/G where v shows the signal
-        self.inverse = self.psd * channel.wanted * channel.gain.conj() / (power + _VISIBLE * channel.noise)
+        trust = power / (power**2 + (_VISIBLE * channel.noise) ** 2)
+        self.inverse = channel.wanted * channel.gain.conj() * self.psd * trust
 
     def weights(self, receiver: Response) -> Array:
         """Of P_v in the error, at the ordinates."""

@@ -90,15 +90,18 @@ def joined(parts: tuple[Periodogram, ...]) -> Periodogram:
     return Periodogram(ordinates, mean, parts[0].length, n_segments)
 
 
-def expected(psd: Array) -> Array:
-    """E[I] at the angles of a periodogram: the spectrum, at these and half-way between, smoothed by Fejér's kernel.
+def expected(psd: Array, length: int) -> Array:
+    """E[I] of segments of a length: the spectrum smoothed by Fejér's kernel.
 
-    Exact where the covariance has decayed within twice the length of a segment.
+    Parameters
+    ----------
+    psd : array, (n // 2 + 1,)
+        At the angles of an FFT of length n, at least 2 · length; what the covariance is beyond n - length is lost.
+    length : int
     """
-    size = 2 * (len(psd) - 1)
-    times = np.arange(size)
-    covariance = np.fft.irfft(psd) * (1 - np.minimum(times, size - times) / (size // 2))
-    return np.asarray(np.fft.rfft(covariance).real[::2])
+    lags = np.fft.irfft(psd)[:length] * (1 - np.arange(length) / length)
+    both = np.concatenate([lags, [0.0], lags[:0:-1]])
+    return np.asarray(np.fft.rfft(both).real[::2])
 
 
 class Fit(NamedTuple):
