@@ -158,18 +158,19 @@ def sweep(
     budget = _validate.number("budget", budget, above=0, below=_MOST)
     blocks = budget // (frame.n_samples * block.STREAMS)
     rule = Rule(width, contests, int(max(1, blocks)), confidence)
+    file = None if store is None else _validate.path("store", store)
     engine = _engine(workers, executor, in_flight, n_threads)
-    with engine, Store(store) as kept, Progress(progress, len(definition.cases)) as bar:
+    with engine, Store(file) as kept, Progress(progress, len(definition.cases)) as bar:
         run = _Run(definition, frame, rule, kept, engine, bar)
         try:
             run.design()
             n, look = run.simulate()
+            return run.sweep(n, look, tuple(contest or ()), _in_words(width, contest, budget))
         except KeyboardInterrupt:
             go_on = (
                 f"the same call with seed={frame.seed} goes on" if store is not None else "without a store, all is lost"
             )
             raise KeyboardInterrupt(f"{run.told()}; {go_on}") from None
-        return run.sweep(n, look, tuple(contest or ()), _in_words(width, contest, budget))
 
 
 def _contests(grid: Grid, axes: Any) -> tuple[tuple[int, ...], ...]:
