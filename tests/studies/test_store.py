@@ -339,6 +339,14 @@ def test_pages_that_changed_places_are_refused(file):
         Store(file)
 
 
+def test_a_damaged_definition_of_a_table_is_refused(file):
+    """SQLite shows it in its message, which then is no text."""
+    filled(file, 1)
+    file.write_bytes(file.read_bytes().replace(b"NOT NULL", b"NOT \xccULL", 1))
+    with pytest.raises(DataError, match="damaged"):
+        Store(file)
+
+
 @pytest.mark.parametrize("length", [0.2, 0.5, 0.9])
 def test_a_truncated_file_is_refused(file, length):
     filled(file)
