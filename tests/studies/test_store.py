@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import itertools
 import json
 import multiprocessing
@@ -549,6 +550,7 @@ def test_the_switch_to_the_log_is_tried_again(file, monkeypatch):
 
 
 def write_until_interrupted(file, pipe):
+    gc.callbacks.clear()  # that of Hypothesis would swallow an interruption
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         write_all(file, pipe)
