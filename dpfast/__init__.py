@@ -30,6 +30,7 @@ from dpfast.release.exact import ExactMechanism, exact
 from dpfast.release.guarantee import Guarantee
 from dpfast.release.inputs import Inputs
 from dpfast.release.stream import Published, Stream, open_stream
+from dpfast.studies.page import report
 from dpfast.studies.plot import plot
 from dpfast.studies.result import Sweep
 from dpfast.studies.rows import Cell, Row
@@ -89,6 +90,7 @@ __all__ = [
     "output_perturbation",
     "plot",
     "release",
+    "report",
     "robust",
     "save",
     "sweep",
