@@ -204,10 +204,9 @@ def _picture(counts: EventCounts, outputs: Array, outcomes: list[Outcome]) -> An
         causal = {x.mechanism.name: x for x in outcomes if x.series == series and x.mechanism.lag is not None}
         best = min(causal.values(), key=lambda x: x.result.rmse)
         names = dict.fromkeys(["LZF", best.mechanism.name])
-        estimates = {f"private, {name}": causal[name].estimate[-shown:] for name in names}
+        estimates = {f"private: {name}": causal[name].estimate[-shown:] for name in names}
         plot_path(ax, times, y[-shown:], estimates, series)
         ax.tick_params(axis="x", rotation=20)
-    drawn.set_figwidth(9)
     more = f"; the first {n_panels} of {len(counts.series)} series" if n_panels < len(counts.series) else ""
-    drawn.suptitle(f"Evaluation on the data themselves: not for release{more}", fontsize=10)
+    drawn.suptitle(f"Evaluation on the data themselves: not for release{more}", fontsize=9)
     return drawn

@@ -20,8 +20,10 @@ from dpfast.models import ARMA, MarkovChain, Model
 from dpfast.montecarlo import Study, monte_carlo
 from dpfast.privacy import Calibration, Privacy
 from dpfast.receivers import Decision, DecisionFeedback
-from dpfast.report.figures import figure, plot_magnitudes, plot_path, png
+from dpfast.report.figures import SMALL, figure, logarithmic, plot_lines, png, words
 from dpfast.report.folder import Folder
+from dpfast.report.paths import draw_paths, sample_paths
+from dpfast.report.styles import TRUTH, Style, label, styles
 from dpfast.report.table import Table
 
 TARGET = Filter([1, 0.995], [1, -0.995])
@@ -171,17 +173,10 @@ def _paths(rows: list[Row], seed: int) -> tuple[Table, Any]:
         "DFE, LMMSE prefilter, sign": _find(rows, "DFE", "LMMSE, chain", "sign", LAG),
         "DFE, LMMSE prefilter, soft": _find(rows, "DFE", "LMMSE, chain", "soft", LAG),
     }
-    window = slice(3000, 3600)  # after the start of every filter, and well before the end, which a smoother feels
-    u = CHAIN.sample(1, 4600, seed=seed)[0]
-    columns: dict[str, Array] = {"t": np.arange(600.0), "true output": TARGET.filter(u).y[window]}
-    drawn, axes = figure(4, 2, sharex=True, height=1.9)
-    for ax, (name, mechanism) in zip(axes.ravel(), panels.items(), strict=True):
-        # every panel shows the estimate of y_t, whenever it was known
-        columns[name] = mechanism.simulate(u, seed=seed).estimate[mechanism.lag or 0 :][window]
-        plot_path(ax, columns["t"], columns["true output"], {name: columns[name]}, name)
-    for ax in axes[-1]:
-        ax.set_xlabel("t", fontsize=8)
-    drawn.suptitle("Sample paths over the true output (black); ε = ln 3, δ = 0.05, κ of the paper", fontsize=10)
+    # after the start of every filter, and well before the end, which a smoother feels
+    paths = sample_paths(panels, CHAIN, seed=seed, before=3000, n_samples=600, after=1000)
+    columns: dict[str, Array] = {"t": np.arange(600.0), "true output": paths.truth, **paths.estimates}
+    drawn = draw_paths(paths, "Sample paths over the true output (black); ε = ln 3, δ = 0.05, κ of the paper")
     return Table(tuple(columns), tuple(zip(*(x.tolist() for x in columns.values()), strict=True))), drawn
 
 
@@ -200,11 +195,15 @@ def _prefilters(rows: list[Row]) -> Any:
     own = _find(rows, "DFE", "decision feedback", "soft", LAG)
     problem = Problem(TARGET, CHAIN, own.privacy.noise_multiplier**2)
     pairs = {
-        "LMMSE": (smoother_water_filling(problem), _find(rows, "LMMSE", "LMMSE", lag=None)),
-        "decision feedback": (feedback_water_filling(problem), own),
+        label("lmmse"): (smoother_water_filling(problem), _find(rows, "LMMSE", "LMMSE", lag=None)),
+        label("decision_feedback"): (feedback_water_filling(problem), own),
     }
-    drawn, axes = figure(2, 1, height=2.4)
-    for ax, (name, (water, mechanism)) in zip(axes[:, 0], pairs.items(), strict=True):
+    drawn, axes = figure(1, 2, height=2.2)
+    for ax, (family, (water, mechanism)) in zip(axes[0], pairs.items(), strict=True):
         curves = {"ideal": np.sqrt(water.x(omega)), "realised": np.abs(mechanism.prefilter.response(omega))}
-        plot_magnitudes(ax, omega, curves, f"prefilter of the {name} design")
+        looks = {"ideal": Style(TRUTH, "-", 3.0, 0.3), "realised": styles([family])[family]._replace(marker="")}
+        plot_lines(ax, omega, curves, looks, f"prefilter of the {family} design")
+        logarithmic(ax, "x")
+        words(ax, x="ω (radians per sample)", y="|G|, ‖G‖₂ = 1")
+        ax.legend(fontsize=SMALL, frameon=False)
     return drawn

@@ -22,7 +22,8 @@ from dpfast.mechanism import Mechanism, size
 from dpfast.models import Model
 from dpfast.privacy import LARGEST_EPSILON, Privacy
 from dpfast.receivers import DecisionFeedback, Smoother
-from dpfast.report.figures import COLOURS, TRUTH, Style, figure, logarithmic, plot_lines, png
+from dpfast.report import styles
+from dpfast.report.figures import figure, legend, logarithmic, near, plot_lines, png, words
 from dpfast.report.folder import Folder
 from dpfast.report.table import Table
 from dpfast.show import describe
@@ -51,8 +52,6 @@ Lines = dict[str, tuple[Sequence[float], dict[str, list[float]]]]  # over what: 
 _SMALLEST_LAST_LAG = 20
 _N_LAGS, _N_EPSILONS = 8, 9
 _SMALLEST_SHOWN = 1e-5
-_NEAR = 2.0  # times the lower bound: what is shown over the lag, where differences are small
-_MARGIN, _LEAST_ROOM = 0.12, 1e-3  # of the range, and of the values, above what is shown
 _LOWEST = 1e-5, 0.03  # of the frequencies shown
 
 
@@ -68,43 +67,37 @@ class Task:
 
 
 class Family(NamedTuple):
-    """A kind of mechanism, on what its filters depend besides the target, and how it is drawn."""
+    """A kind of mechanism, and on what its filters depend besides the target."""
 
     label: str
     design: Callable[[Task], Mechanism]
-    style: Style
     needs: frozenset[str] = frozenset()  # of "model" (with it the privacy), "lag", "levels"
 
 
 _MODEL, _LAG = frozenset({"model"}), frozenset({"model", "lag"})
-_GREY = "#777777"
 
 FAMILIES = (
     Family(
-        "optimal",
+        styles.label("optimal"),
         lambda x: optimal(x.target, x.privacy, x.model, lag=x.lag, tolerance=x.tolerance),
-        Style(COLOURS[2]),
         _LAG,
     ),
-    Family("LZF", lambda x: zero_forcing(x.target, x.privacy, tolerance=x.tolerance), Style(COLOURS[0])),
+    Family(styles.label("zero_forcing"), lambda x: zero_forcing(x.target, x.privacy, tolerance=x.tolerance)),
     Family(
-        "LMMSE",
+        styles.label("lmmse"),
         lambda x: lmmse(x.target, x.privacy, x.model, lag=x.lag, tolerance=x.tolerance),
-        Style(COLOURS[1]),
         _LAG,
     ),
     Family(
-        "LMMSE smoother",
+        f"{styles.label('lmmse')} smoother",
         lambda x: lmmse(x.target, x.privacy, x.model, tolerance=x.tolerance),
-        Style(COLOURS[1], "--"),
         _MODEL,
     ),
-    Family("input perturbation", lambda x: input_perturbation(x.target, x.privacy), Style(_GREY, "-", 2.2)),
-    Family("output perturbation", lambda x: output_perturbation(x.target, x.privacy), Style(TRUTH, ":", 1.6)),
+    Family(styles.label("input_perturbation"), lambda x: input_perturbation(x.target, x.privacy)),
+    Family(styles.label("output_perturbation"), lambda x: output_perturbation(x.target, x.privacy)),
     Family(
-        "DFE",
+        styles.label("decision_feedback"),
         lambda x: decision_feedback(x.target, x.privacy, x.model, lag=x.lag, tolerance=x.tolerance),
-        Style(COLOURS[3], "-."),
         _LAG | {"levels"},
     ),
 )
@@ -284,43 +277,30 @@ def _long(lines: Lines) -> Table:
 
 # --- pictures -------------------------------------------------------------------------------------
 
-_STYLES = {x.label: x.style for x in FAMILIES}
-_STYLES |= {BOUND: Style(TRUTH, "-", 5.0, 0.25), "target": Style(_GREY, "-", 4.0, 0.35)}
+_STYLES = {name: style._replace(marker="") for name, style in styles.styles(x.label for x in FAMILIES).items()}
+_STYLES |= {BOUND: styles.BOUND, "target": styles.Style(styles.GREY, "-", 4.0, 0.35)}
 
 
 def _draw_curves(lines: Lines, task: Task) -> Any:
     """Predicted RMSE over the lag, and over epsilon; what was asked for is marked."""
-    drawn, axes = figure(2, 1, height=3.0)
+    drawn, axes = figure(2, 1, height=2.6)
     over_lag, over_epsilon = axes[:, 0]
-    plot_lines(over_lag, *lines["lag"], _STYLES, title=f"over the lag, ε = {task.privacy.epsilon:.4g}")
-    plot_lines(over_epsilon, *lines["epsilon"], _STYLES, title=f"over ε, lag {task.lag}")
+    plot_lines(over_lag, *lines["lag"], _STYLES, f"over the lag, ε = {task.privacy.epsilon:.4g}")
+    plot_lines(over_epsilon, *lines["epsilon"], _STYLES, f"over ε, lag {task.lag}")
     over_lag.locator_params(axis="x", integer=True)
-    _near_the_bound(over_lag, lines["lag"][1])
+    curves = lines["lag"][1]
+    near(over_lag, curves, max((y for y in curves[BOUND] if not math.isnan(y)), default=math.inf))
     logarithmic(over_epsilon, "xy")
-    for ax, given, label in ((over_lag, task.lag, "lag (samples)"), (over_epsilon, task.privacy.epsilon, "ε")):
-        ax.axvline(given, color=_GREY, linewidth=0.6, zorder=0)
-        ax.set_xlabel(label, fontsize=8)
-        ax.set_ylabel("predicted RMSE", fontsize=8)
-    _legend(drawn, over_lag)
+    for ax, given, axis in ((over_lag, task.lag, "lag (samples)"), (over_epsilon, task.privacy.epsilon, "ε")):
+        ax.axvline(given, color=styles.GREY, linewidth=0.6, zorder=0)
+        words(ax, None, axis, "predicted RMSE")
+    legend(drawn, over_lag)
     return drawn
-
-
-def _near_the_bound(ax: Any, curves: dict[str, list[float]]) -> None:
-    """The axis holds the curves that come near the bound, or all where there is none; the others are named above it."""
-    known = {label: [y for y in ys if not math.isnan(y)] for label, ys in curves.items()}
-    lows = {label: min(ys) for label, ys in known.items() if ys}
-    top = _NEAR * max(known[BOUND], default=math.inf)
-    near = [y for label, low in lows.items() if low <= top for y in known[label]]
-    room = _MARGIN * (max(near) - min(near)) + _LEAST_ROOM * max(near)
-    ax.set_ylim(min(near) - room / 2, max(near) + room)
-    above = ", ".join(f"{label} {low:.4g}" for label, low in lows.items() if low > top)
-    if above:
-        ax.text(0.99, 0.98, f"above: {above}", transform=ax.transAxes, ha="right", va="top", fontsize=7)
 
 
 def _draw_magnitudes(made: Mapping[str, Mechanism], task: Task) -> Any:
     """G of unit norm, H with the gain that this takes away, and HG where it is not the target."""
-    drawn, axes = figure(3, 1, height=2.3, sharex=True)
+    drawn, axes = figure(3, 1, height=2.2, sharex=True)
     omega = _frequencies(task)
     norms = {label: m.prefilter.h2_norm() for label, m in made.items()}
     g = {label: np.abs(m.prefilter.response(omega)) / norms[label] for label, m in made.items()}
@@ -330,12 +310,12 @@ def _draw_magnitudes(made: Mapping[str, Mechanism], task: Task) -> Any:
     whole = {"target": np.abs(task.target.response(omega))} | {label: g[label] * h[label] for label in distorting}
     panels = {"|G|, ‖G‖₂ = 1": g, "|H|, of that G": h, "|HG|, where it is not |F|": whole}
     for ax, (title, curves) in zip(axes[:, 0], panels.items(), strict=True):
-        plot_lines(ax, omega, curves, _STYLES, title=title)
+        plot_lines(ax, omega, curves, _STYLES, title)
         largest = max(y.max() for y in curves.values())
         logarithmic(ax, "xy")
         ax.set_ylim(_SMALLEST_SHOWN * largest, 2 * largest)
-    axes[-1, 0].set_xlabel("ω (radians per sample)", fontsize=8)
-    _legend(drawn, *axes[:, 0])
+    words(axes[-1, 0], x="ω (radians per sample)")
+    legend(drawn, *axes[:, 0])
     return drawn
 
 
@@ -344,9 +324,3 @@ def _frequencies(task: Task) -> Array:
     poles = np.concatenate([task.target.poles, task.model.shaping.poles])
     detail = min((1 - np.abs(poles)).min(initial=1), 1 / len(task.target.b))
     return np.geomspace(np.clip(detail / 10, *_LOWEST), np.pi, 800)
-
-
-def _legend(drawn: Any, *axes: Any) -> None:
-    """One legend for the figure, of all that its panels show."""
-    handles = {label: line for ax in axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    drawn.legend(handles.values(), handles, loc="outside lower center", ncols=3, fontsize=8, frameon=False)

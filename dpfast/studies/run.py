@@ -20,7 +20,7 @@ from dpfast.errors import DesignError
 from dpfast.files import canonical, digest
 from dpfast.montecarlo import check_single, single_error
 from dpfast.studies import block
-from dpfast.studies.designs import Designs, make, model_of
+from dpfast.studies.designs import Design, Designs, make, model_of
 from dpfast.studies.engines import Engine, Here, Pool, Remote
 from dpfast.studies.grid import Case, Grid
 from dpfast.studies.progress import Progress
@@ -250,8 +250,6 @@ class _Run:
         self.grid, self.frame, self.rule = grid, frame, rule
         self.store, self.engine, self.bar = store, engine, bar
         self.designs = Designs(store, grid)
-        self.configuration = _configuration(grid, frame)
-        self.entry = store.enter(self.configuration)
         self.means: list[dict[int, Array]] = [{} for _ in grid.cases]  # by the number of the block
         self.state = _State()
         self.n_stages = 0
@@ -274,6 +272,8 @@ class _Run:
                 self.bar.failed(", ".join(f"{name} {x}" for name, x in case.settings.items()), design.error)
         if not self.live.any():
             raise DesignError(f"no case of the grid has a design; the first: {self.made[0].error}")
+        self.configuration = _configuration(self.grid, self.frame, self.made)
+        self.entry = self.store.enter(self.configuration)
         if self.frame.dtype == np.float32:
             self._check_single()
 
@@ -415,8 +415,8 @@ class _Run:
         )
 
 
-def _configuration(grid: Grid, frame: _Frame) -> dict[str, Any]:
-    """All that decides what blocks hold."""
+def _configuration(grid: Grid, frame: _Frame, made: Sequence[Design]) -> dict[str, Any]:
+    """All that decides what blocks hold; also the designs, as two machines may round them differently."""
     from dpfast import __version__
 
     return {
@@ -429,4 +429,5 @@ def _configuration(grid: Grid, frame: _Frame) -> dict[str, Any]:
         "streams": block.STREAMS,
         "batches": block.BATCHES,
         "grid": grid.content,
+        "designs": [x.digest for x in made],
     }
