@@ -191,7 +191,9 @@ def _labels(parameters: Sequence[str], pairs: Sequence[tuple[dict[str, Label], i
 
 
 def _varies(name: str, cases: Sequence[Case]) -> bool:
-    """Whether a mechanism has several values of a parameter, in different parts of the grid."""
+    """Whether there are several mechanisms, or one of them has several values of a parameter."""
+    if name == "mechanism":
+        return len({x.settings[name] for x in cases}) > 1
     pairs = {(x.settings["mechanism"], x.settings[name]) for x in cases if name in x.settings}
     return len(pairs) > len({mechanism for mechanism, _ in pairs})
 

@@ -328,6 +328,7 @@ def test_a_value_that_only_one_part_gives_is_no_axis():
     linear = common | {"mechanism": ["optimal", "lmmse"]}
     feedback = common | {"mechanism": "decision_feedback", "prefilter": "zero-forcing"}
     assert list(Grid([linear, feedback]).axes) == ["mechanism"]
+    assert list(Grid([common | {"mechanism": "optimal"}, feedback]).axes) == ["mechanism"]
     # two values, the second the default
     assert list(Grid([linear, feedback, common | {"mechanism": "decision_feedback"}]).axes) == [
         "mechanism",
