@@ -56,8 +56,8 @@ def draw_paths(paths: SamplePaths, title: str, *, columns: int = 2) -> Any:
 def _limits(paths: SamplePaths) -> tuple[float, float]:
     """All that is near the true output, and a little room."""
     low, high = paths.truth.min(), paths.truth.max()
-    room = _ROOM * (high - low)
-    near = np.clip([paths.truth, *paths.estimates.values()], low - room, high + room)
+    room, y = _ROOM * (high - low), np.array([paths.truth, *paths.estimates.values()])
+    near = y[(low - room <= y) & (y <= high + room)]
     margin = 0.05 * np.ptp(near) or 0.5
     return float(near.min() - margin), float(near.max() + margin)
 
@@ -67,4 +67,4 @@ def _beyond(estimate: Array, low: float, high: float) -> str:
     least, most = estimate.min(), estimate.max()
     if low <= least and most <= high:
         return ""
-    return f"from {least:.3g} to {most:.3g}"
+    return f"leaves the axis: {least:.3g} to {most:.3g}".replace("-", "−")
