@@ -30,6 +30,7 @@ from dpfast.release.exact import ExactMechanism, exact
 from dpfast.release.guarantee import Guarantee
 from dpfast.release.inputs import Inputs
 from dpfast.release.stream import Published, Stream, open_stream
+from dpfast.studies.page import report
 from dpfast.studies.result import Sweep
 from dpfast.studies.rows import Cell, Row
 from dpfast.studies.run import sweep
@@ -87,6 +88,7 @@ __all__ = [
     "optimal_program",
     "output_perturbation",
     "release",
+    "report",
     "robust",
     "save",
     "sweep",

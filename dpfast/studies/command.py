@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from dpfast.errors import MissingExtraError
-from dpfast.report import page
 from dpfast.report.figures import png
 from dpfast.report.folder import Folder
 from dpfast.report.table import Table
-from dpfast.studies import file, pictures, tables
+from dpfast.studies import file, page, pictures, tables
 from dpfast.studies.engines import dask
 from dpfast.studies.result import SHOWN, Sweep
 from dpfast.studies.run import sweep

@@ -1,0 +1,283 @@
+"""The page of a sweep: what was simulated, what was found, what it means, and how to do it again."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dpfast import _validate
+from dpfast.files import canonical
+from dpfast.report.folder import Folder
+from dpfast.report.page import Html, facts, items, page, paragraphs, picture, repeated, table
+from dpfast.report.styles import FAMILIES
+from dpfast.report.table import Table
+from dpfast.sources import FITTED
+from dpfast.studies import tables
+from dpfast.studies.block import BATCHES, STREAMS
+from dpfast.studies.result import Sweep
+from dpfast.studies.rows import Row
+from dpfast.studies.values import Label
+
+TITLE = "A sweep of mechanisms"
+WHERE = "study.csv"
+PRIVATE = (
+    "A model or a design here was fitted to private data: all figures below, and a choice between mechanisms that is "
+    "made by looking at them, depend on these data and protect nobody."
+)
+MEANING = {
+    "Ideal": "What the formula of the family gives for filters without limits of size. That of decision feedback "
+    "assumes decisions without errors, which at strong privacy is far from true.",
+    "Predicted": "What the filters as they are realised, with all their coefficients rounded to what is simulated, "
+    "give on the simulated stream, computed and not sampled. There is none where a receiver makes decisions: only "
+    "simulation tells its error.",
+    "Simulated": "Root of the mean squared error over all streams, with a confidence interval, low to high: Student's "
+    "t over means of batches of 8 streams, which are independent. It covers chance in the simulation and nothing "
+    "else; where a prediction is right, it lies inside about as often as the confidence says.",
+    "Lower bound": "No linear mechanism that is as private, and whose estimates come no later, can err less on this "
+    "stream. That of zero forcing is for mechanisms that do not distort; what decides, such as decision feedback, "
+    "is not linear and may err less.",
+    "Comparisons": "Mechanisms of one stream and target ran on the same inputs and the same unit noise. What is by "
+    "chance easy or hard is so for all of them, and cancels in the difference of their errors: a comparison can be "
+    "certain where intervals overlap. Where a contest is decided, the probability that the decision is wrong is at "
+    "most one minus the confidence, however often it was looked at.",
+}
+SHOWS = {
+    "epsilon": "RMSE against ε for each mechanism, with the intervals of the simulation as bands, and the lower bound.",
+    "lag": "RMSE against the lag for each mechanism, with the intervals of the simulation as bands, and the lower "
+    "bound.",
+    "winners": "Map of the mechanism that errs least.",
+    "paths": "Sample paths: the estimates of each mechanism over the true output, on one and the same stream.",
+    "convergence": "Relative width of the interval of the RMSE against the number of samples, for each case.",
+}
+_COLUMNS = {
+    "rmse": "RMSE",
+    "low": "low",
+    "high": "high",
+    "predicted_rmse": "predicted",
+    "ideal_rmse": "ideal",
+    "lower_bound_rmse": "lower bound",
+    "noise_std": "noise σ",
+    "n_streams": "streams",
+    "stopped": "stopped by",
+}
+_FEW = 12  # values of a parameter that are all named
+_SHORT = 240  # characters of the content of a filter or model that are shown
+
+
+def report(
+    sweep: Sweep, path: str | os.PathLike[str], *, title: str | None = None, description: str | None = None
+) -> None:
+    """Write a page about a sweep: one HTML file with its pictures, which asks for nothing from elsewhere.
+
+    Its definition, tables, plots, what the figures mean, designs that failed, and versions.
+
+    Parameters
+    ----------
+    sweep : Sweep
+    path : path-like
+        Of the file, such as ``report.html``; written whole or not at all.
+    title, description : str, optional
+        At the top; empty lines part the paragraphs of a description.
+
+    Raises
+    ------
+    DataError
+        Where the file cannot be written.
+    MissingExtraError
+        Without matplotlib (extra ``plot``).
+
+    Notes
+    -----
+    *Privacy.* The page shows the models of the sweep, and says so at the top where one was fitted to private data.
+
+    Examples
+    --------
+    >>> import tempfile, dpfast
+    >>> found = dpfast.sweep(
+    ...     {
+    ...         "mechanism": ["zero_forcing", "input_perturbation"],
+    ...         "target": "moving-average:4",
+    ...         "stream": "levels:0,1@0.75,0.25",
+    ...         "epsilon": [0.5, 1],
+    ...         "delta": 1e-6,
+    ...     },
+    ...     seed=1,
+    ...     n_samples=100,
+    ...     width=0.1,
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report(found, f"{folder}/report.html", title="Two mechanisms")
+    ...     open(f"{folder}/report.html", encoding="utf-8").read(15)
+    '<!doctype html>'
+    """
+    if not isinstance(sweep, Sweep):
+        raise _validate.fail("sweep", "a Sweep", sweep)
+    for name, text in (("title", title), ("description", description)):
+        if text is not None and not isinstance(text, str):
+            raise _validate.fail(name, "text", text)
+    file = _validate.path("path", path)
+    folder = Folder(file.parent)
+    folder.add(file.name, of_sweep(sweep, title=title, description=description))
+    folder.write()
+
+
+def of_sweep(
+    sweep: Sweep, *, command: str | None = None, title: str | None = None, description: str | None = None
+) -> str:
+    """The page; `command` is what makes it again, by default the call in Python."""
+    from dpfast.studies import pictures
+
+    sections = {
+        "Definition": _definition(sweep),
+        "Results": [paragraphs(sweep.about()), _results(sweep)],
+        "Who errs least": _winners(sweep),
+        "Pictures": [_picture(name, figure) for name, figure in pictures.all(sweep).items()],
+        "What the figures mean": [facts(MEANING)],
+        "Designs that failed, and notes": _notes(sweep),
+        **repeated(command or _call(sweep)),
+    }
+    return page(title or TITLE, sections, lead=description, banner=PRIVATE if _fitted(sweep.configuration) else "")
+
+
+def _fitted(content: Any) -> bool:
+    """Whether anything in a content says that it was fitted to private data."""
+    if isinstance(content, Mapping):
+        return any(map(_fitted, content.values()))
+    return any(map(_fitted, content)) if isinstance(content, (list, tuple)) else content == FITTED
+
+
+# --- what was simulated ---------------------------------------------------------------------------
+
+
+def _definition(sweep: Sweep) -> list[Html]:
+    contents = Table(("parameter", "label", "content"), tuple(_contents(sweep)))
+    shown = table(contents, "filters, models and mechanisms", where="the definition of the sweep", n_headers=2)
+    parts = [facts({**_parameters(sweep), **_simulation(sweep)})]
+    return [*parts, shown] if contents.rows else parts
+
+
+def _parameters(sweep: Sweep) -> dict[str, str]:
+    """All parameters and their values, axes first."""
+    found: dict[str, dict[Label, None]] = {name: dict.fromkeys(labels) for name, labels in sweep.axes.items()}
+    for row in sweep:
+        for name, label in row.settings.items():
+            found.setdefault(name, {})[label] = None
+    return {name: _listed([_in_words(name, x) for x in labels]) for name, labels in found.items()}
+
+
+def _listed(words: Sequence[str]) -> str:
+    if len(words) <= _FEW:
+        return ", ".join(words)
+    return f"{', '.join(words[: _FEW // 2])}, …, {words[-1]} ({len(words)} values)"
+
+
+def _in_words(name: str, label: Label) -> str:
+    """A label, as tables and pictures have it."""
+    if label is None:
+        return "smoother" if name == "lag" else "not taken"
+    if name == "mechanism" and label in FAMILIES and FAMILIES[str(label)].label != str(label).replace("_", " "):
+        return f"{FAMILIES[str(label)].label} ({label})"
+    return f"{label:g}" if isinstance(label, float) else str(label)
+
+
+def _simulation(sweep: Sweep) -> dict[str, str]:
+    frame = sweep.configuration
+    total = sum(x.n_streams for x in sweep) * sweep.n_samples
+    burn_in = frame["burn_in"]
+    before = f"{burn_in} samples" if burn_in is not None else "samples until the slowest pole has decayed to 0.001"
+    return {
+        "size": f"{len(sweep.points)} points, {len(sweep)} cases, {total:.4g} counted samples",
+        "streams": f"{sweep.n_samples} counted samples each, after {before}; in blocks of {STREAMS}",
+        "common random numbers": "cases of one stream and target see the same inputs and the same unit noise",
+        "rule": sweep.rule,
+        "intervals": f"{100 * sweep.confidence:g}%, Student's t over means of {STREAMS // BATCHES} streams",
+        "seed": str(sweep.seed),
+        "arithmetic": frame["dtype"],
+        "digest": f"{sweep.digest} (SHA-256 of all that decides what is simulated)",
+    }
+
+
+def _contents(sweep: Sweep) -> Iterator[tuple[str, str, str]]:
+    """What labels stand for that are no numbers or words themselves."""
+    grid = sweep.configuration["grid"]
+    found: dict[tuple[str, str], str] = {}
+    for row in sweep:
+        _, arguments, stream = grid["cases"][row.number]
+        arguments = {"model": stream, "stream": stream, **arguments}
+        for name, label in row.settings.items():
+            if (name, str(label)) not in found and arguments.get(name) in grid["contents"]:
+                found[name, str(label)] = arguments[name]
+    for (name, label), digest in found.items():
+        text = canonical(grid["contents"][digest])
+        cut = f"{text[:_SHORT]}… ({len(text)} characters; SHA-256 {digest})"
+        yield name, label, text if len(text) <= _SHORT else cut
+
+
+# --- what was found -------------------------------------------------------------------------------
+
+
+def _results(sweep: Sweep) -> Html:
+    """A row for each point; the interval of a mechanism that failed is a dash."""
+    whole, axes = sweep.table(), tuple(sweep.axes)
+    places = [whole.columns.index(x) for x in (*axes, *_COLUMNS)]
+    rows = tuple(tuple(_cell(whole.columns[i], row[i]) for i in places) for row in whole.rows)
+    return table(Table((*axes, *_COLUMNS.values()), rows), "results", where=WHERE, n_headers=len(axes))
+
+
+def _cell(column: str, value: Any) -> Any:
+    if column == "mechanism" and value in FAMILIES:
+        return FAMILIES[value].label
+    return value
+
+
+def _winners(sweep: Sweep) -> list[Html]:
+    if not sweep.contest:
+        return []
+    cells = sweep.winners()
+    states = Counter(x.state for x in cells)
+    told = ", ".join(f"{n} {state}" for state, n in states.items())
+    found = tables.winners(cells)
+    n_headers = len(cells[0].labels) if cells else 0
+    return [
+        paragraphs(f"Between the values of {' and '.join(sweep.contest)}, where all else is the same: {told}."),
+        table(found, "who errs least", where="study.md", n_headers=n_headers),
+    ]
+
+
+def _picture(name: str, figure: Any) -> Html:
+    stem = name.removesuffix(".png")
+    kind = stem.partition("-")[0]
+    return picture(figure, SHOWS.get(kind, f"RMSE against {stem} for each mechanism."))
+
+
+def _notes(sweep: Sweep) -> list[Html]:
+    """Each text once, with the cases that it is about."""
+    about: dict[str, list[Row]] = {}
+    for row in sweep:
+        for text in (row.error, *row.notes):
+            if text is not None:
+                about.setdefault(f"{'No design: ' if text is row.error else ''}{text}", []).append(row)
+    varied = set(sweep.axes)
+    lines = [f"{text} ({_several([_named(x, varied) for x in rows])})" for text, rows in about.items()]
+    return [items(lines)] if lines else []
+
+
+def _several(names: Sequence[str]) -> str:
+    more = len(names) - _FEW
+    return "; ".join(names[:_FEW]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _named(row: Row, varied: set[str]) -> str:
+    return ", ".join(f"{name} {_in_words(name, x)}" for name, x in row.settings.items() if name in varied)
+
+
+def _call(sweep: Sweep) -> str:
+    """What gives the same numbers again, in Python."""
+    frame = sweep.configuration
+    return (
+        f"dpfast.sweep(grid, seed={sweep.seed}, n_samples={sweep.n_samples}, burn_in={frame['burn_in']}, "
+        f"dtype={frame['dtype']!r}, confidence={sweep.confidence:g}, …)"
+        f"\n# the grid is that of the definition; and so is the rule: {sweep.rule}"
+    )
