@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow_nojit
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
     folder = Folder(tmp_path_factory.mktemp("example"))
-    text = example.run(folder, n_streams=64, n_samples=4000, seed=1, progress=False)
+    text = example.run(folder, n_streams=64, n_samples=4000, seed=1, command="dpfast", progress=False)
     folder.write()
     return folder.path, text
 

@@ -42,7 +42,7 @@ def few(monkeypatch):
 
 def report(folder, task=TASK, *, sources=None, choose=None):
     files = Folder(folder)
-    text = families.run(task, files, sources=sources or {}, choose=choose, progress=False)
+    text = families.run(task, files, sources=sources or {}, choose=choose, command="dpfast", progress=False)
     files.write()
     return text
 
@@ -177,7 +177,7 @@ def test_a_fit_to_private_data_is_said(few, tmp_path):
 
 
 def test_progress_counts_every_point(few, tmp_path, capsys):
-    families.run(TASK, Folder(tmp_path), sources={}, choose=None, progress=True)
+    families.run(TASK, Folder(tmp_path), sources={}, choose=None, command="dpfast", progress=True)
     shown = capsys.readouterr().err
     assert "designing: 100%" in shown
     assert "31/31" in shown  # seven families, and six of them at two lags and two epsilons

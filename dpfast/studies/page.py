@@ -10,6 +10,7 @@ from typing import Any
 from dpfast import _validate
 from dpfast.files import canonical
 from dpfast.report.folder import Folder
+from dpfast.report.meaning import FIGURES
 from dpfast.report.page import Html, facts, items, page, paragraphs, picture, repeated, table
 from dpfast.report.styles import FAMILIES
 from dpfast.report.table import Table
@@ -26,18 +27,10 @@ PRIVATE = (
     "A model or a design here was fitted to private data: all figures below, and a choice between mechanisms that is "
     "made by looking at them, depend on these data and protect nobody."
 )
-MEANING = {
-    "Ideal": "What the formula of the family gives for filters without limits of size. That of decision feedback "
-    "assumes decisions without errors, which at strong privacy is far from true.",
-    "Predicted": "What the filters as they are realised, with all their coefficients rounded to what is simulated, "
-    "give on the simulated stream, computed and not sampled. There is none where a receiver makes decisions: only "
-    "simulation tells its error.",
+MEANING = FIGURES | {
     "Simulated": "Root of the mean squared error over all streams, with a confidence interval, low to high: Student's "
     "t over means of batches of 8 streams, which are independent. It covers chance in the simulation and nothing "
     "else; where a prediction is right, it lies inside about as often as the confidence says.",
-    "Lower bound": "No linear mechanism that is as private, and whose estimates come no later, can err less on this "
-    "stream. That of zero forcing is for mechanisms that do not distort; what decides, such as decision feedback, "
-    "is not linear and may err less.",
     "Comparisons": "Mechanisms of one stream and target ran on the same inputs and the same unit noise. What is by "
     "chance easy or hard is so for all of them, and cancels in the difference of their errors: a comparison can be "
     "certain where intervals overlap. Where a contest is decided, the probability that the decision is wrong is at "
