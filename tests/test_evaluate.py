@@ -2,6 +2,7 @@ import csv
 from pathlib import Path
 
 import numpy as np
+import pages
 import pytest
 from scipy import signal
 
@@ -132,6 +133,21 @@ def test_a_constant_or_too_short_series_is_refused_by_name(tmp_path):
         evaluate.run(
             counts(np.arange(7.0)), TARGET, PRIVACY, Folder(tmp_path), order=12, draws=2, seed=1, command="dpfast"
         )
+
+
+def test_the_page_warns_first_escapes_names_and_shows_the_command(tmp_path):
+    u, name, command = poisson(2, 200), "<script>alert('x')</script> & co", "dpfast evaluate 'a <b>.csv'"
+    folder = Folder(tmp_path)
+    evaluate.run(counts(u, (name, "b")), TARGET, PRIVACY, folder, order=1, draws=2, seed=1, command=command)
+    folder.write()
+    page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
+    said = [x for x in page.text if x.strip()]
+    assert said[1] == " ".join(evaluate.BANNER)  # after the title of the window
+    assert said.count(name) == 11  # ten mechanisms and the least
+    assert command in said
+    rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
+    best = min((row for row in rows if row["series"] == "b"), key=lambda row: float(row["RMSE"]))
+    assert said[said.index("RMSE of that") + 6 :][:2] == ["b", best["mechanism"]]
 
 
 @pytest.mark.slow_nojit
