@@ -31,6 +31,7 @@ from dpfast.release.guarantee import Guarantee
 from dpfast.release.inputs import Inputs
 from dpfast.release.stream import Published, Stream, open_stream
 from dpfast.studies.page import report
+from dpfast.studies.plot import plot
 from dpfast.studies.result import Sweep
 from dpfast.studies.rows import Cell, Row
 from dpfast.studies.run import sweep
@@ -87,6 +88,7 @@ __all__ = [
     "optimal",
     "optimal_program",
     "output_perturbation",
+    "plot",
     "release",
     "report",
     "robust",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import textwrap
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -14,13 +13,15 @@ from scipy import special
 
 from dpfast import _validate
 from dpfast._validate import Array
-from dpfast.errors import DesignError, ToleranceWarning, UnstableFilterError
+from dpfast.design.wiener import wiener
+from dpfast.errors import DesignError, UnstableFilterError
+from dpfast.filters import Filter
 from dpfast.holdout import Channel, Gain, cross_validated
 from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA
-from dpfast.receivers import DecisionFeedback
+from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
 from dpfast.release.exact import ExactMechanism
-from dpfast.whittle import Fit, Periodogram, Whittle, joined
+from dpfast.whittle import Fit, Periodogram, joined
 
 M = TypeVar("M", Mechanism, ExactMechanism)
 
@@ -174,20 +175,18 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     if not isinstance(mechanism, Mechanism | ExactMechanism):
         raise _validate.fail("mechanism", "a Mechanism or an ExactMechanism", mechanism)
     order = None if order is None else _validate.integer("order", order, 0, MAX_ORDER)
-    channel = _channel(mechanism)
-    parts = _parts(channel, _centred(mechanism, v)[1])
+    parts = _parts(mechanism, _centred(mechanism, v)[1])
+    channel = Channel(*_filters(mechanism), length=parts[0].length)
     fit, silent, doubts = _fitted(channel, parts, order)
     model = channel.model(joined(parts), fit)
     kept = Adaptation(mechanism, False, mechanism, model, fit.order, None, None, "")
     if silent:
         return replace(kept, reason="Nothing can be learnt: v does not differ from its noise.")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ToleranceWarning)  # what a receiver loses is in its estimated error
-            gain = cross_validated(channel, parts, fit)
-            adapted: M = _adapted(mechanism, channel, model, chosen=order is None)
+        adapted: M = _adapted(mechanism, model, chosen=order is None)
     except UnstableFilterError as error:
         return replace(kept, reason=f"There is no stable receiver for the fitted input: {error}.")
+    gain = cross_validated(channel, parts, fit)
     taken, reason = _decided(gain, doubts)
     half = _CONFIDENCE * gain.standard_error
     interval = (gain.relative - half, gain.relative + half)
@@ -205,15 +204,16 @@ def _design(mechanism: Mechanism | ExactMechanism) -> Mechanism:
     return mechanism.mechanism if isinstance(mechanism, ExactMechanism) else mechanism
 
 
-def _channel(mechanism: Mechanism | ExactMechanism) -> Channel:
-    design, receiver = _design(mechanism), mechanism.receiver
+def _filters(mechanism: Mechanism | ExactMechanism) -> tuple[Filter, Filter, float, LinearReceiver | Smoother]:
+    """F, G, σ and H."""
+    receiver = mechanism.receiver
     if isinstance(receiver, DecisionFeedback):
         raise DesignError(
             "mechanism must have a linear receiver, got decision feedback, which the spectrum of v does not determine: "
             "adapt lmmse(target, privacy, model, lag=..., prefilter=mechanism.prefilter), which makes the same v"
         )
     noise_std = mechanism.sigma.std if isinstance(mechanism, ExactMechanism) else mechanism.noise_std
-    return Channel(design.target, mechanism.prefilter, noise_std, receiver)
+    return _design(mechanism).target, mechanism.prefilter, noise_std, receiver
 
 
 def _centred(mechanism: Mechanism | ExactMechanism, v: ArrayLike) -> tuple[tuple[int, ...], Array]:
@@ -227,10 +227,10 @@ def _centred(mechanism: Mechanism | ExactMechanism, v: ArrayLike) -> tuple[tuple
     return x.shape, mechanism.centred(streams.astype(np.int64))
 
 
-def _parts(channel: Channel, v: Array) -> tuple[Periodogram, ...]:
+def _parts(mechanism: Mechanism | ExactMechanism, v: Array) -> tuple[Periodogram, ...]:
     """Those of v behind the transient of G."""
-    transient = channel.prefilter.settling_time(_TRANSIENT)
-    shortest = max(_SHORTEST, 2 * (channel.receiver.lag or 0))
+    transient = mechanism.prefilter.settling_time(_TRANSIENT)
+    shortest = max(_SHORTEST, 2 * (mechanism.lag or 0))
     least = transient + N_PARTS * shortest
     if v.shape[0] == 0 or v.shape[1] < least:
         raise ValueError(
@@ -244,7 +244,7 @@ def _parts(channel: Channel, v: Array) -> tuple[Periodogram, ...]:
 
 def _fitted(channel: Channel, parts: tuple[Periodogram, ...], order: int | None) -> tuple[Fit, bool, tuple[str, ...]]:
     """The fit; whether there is no signal; why it is in doubt."""
-    whittle = Whittle(channel.prefilter, channel.noise_std, joined(parts))
+    whittle = channel.likelihood(joined(parts))
     fits = whittle.fits(max(HIGHEST, order or 0))
     scores = [x.log_likelihood - whittle.penalty(x.order) for x in fits]
     best = int(np.argmax(scores))
@@ -261,7 +261,7 @@ def _fitted(channel: Channel, parts: tuple[Periodogram, ...], order: int | None)
 
 def _chance_of_change(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit) -> float:
     """That parts of a stationary input differ as much as these: likelihood ratio, and the spread of the means."""
-    likelihoods = [Whittle(channel.prefilter, channel.noise_std, x) for x in parts]
+    likelihoods = [channel.likelihood(x) for x in parts]
     statistic = sum(2 * (x.maximum(fit.parameters).log_likelihood - x.at(fit.parameters)) for x in likelihoods)
     spread = float(np.var([x.mean for x in parts])) / channel.power_at_zero(fit)
     statistic += spread * sum(x.n_segments * x.length for x in parts)
@@ -283,16 +283,17 @@ def _decided(gain: Gain, doubts: tuple[str, ...]) -> tuple[bool, str]:
     return True, f"{doubt}, but on held-out v {change}, and lower on every part."
 
 
-def _adapted(mechanism: Any, channel: Channel, model: ARMA, *, chosen: bool) -> Any:
+def _adapted(mechanism: Any, model: ARMA, *, chosen: bool) -> Any:
     """The mechanism, of the same kind, with a receiver for the model: G and the noise stay."""
+    target, prefilter, noise_std, old = _filters(mechanism)
+    receiver = wiener(target, model, prefilter, noise_std, old.lag)
     if isinstance(mechanism, ExactMechanism):
-        design = _adapted(mechanism.mechanism, _channel(mechanism.mechanism), model, chosen=chosen)
-        return replace(mechanism, mechanism=design, receiver=channel.redesigned(model))
+        return replace(mechanism, mechanism=_adapted(mechanism.mechanism, model, chosen=chosen), receiver=receiver)
     result = replace(
         mechanism,
         name=f"{mechanism.name}, adapted",
         model=model,
-        receiver=channel.redesigned(model),
+        receiver=receiver,
         ideal_mse=None,
         lower_bound_mse=None,
         mean_square=None,

@@ -11,57 +11,95 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfast._validate import Array
-from dpfast.design.wiener import wiener
+from dpfast.circle import make_circle
 from dpfast.filters import Filter
-from dpfast.mechanism import linear_mse
 from dpfast.models import ARMA
 from dpfast.receivers import LinearReceiver, Smoother
-from dpfast.whittle import Fit, Periodogram, Whittle, expected, fine_angles, joined
+from dpfast.spectra import fft_length
+from dpfast.whittle import Fit, Periodogram, Whittle, expected, joined
 
-Linear = LinearReceiver | Smoother
-_VISIBLE = 0.01  # of the noise: signals below it are mostly the model's
+Complex = NDArray[np.complex128]
+_VISIBLE = 0.01  # of the noise: for signals below it a model's spectrum stands in
+_FINER = 8  # steps of the circle an ordinate, at the least: responses settle within so many segments
 
 
-class Channel(NamedTuple):
-    """What v went through, and the receiver behind it: v = G (u - receiver.mean) + n."""
+class Channel:
+    """What v = G (u - mean) + n goes through, on a circle whose steps are a fraction of those of periodograms.
 
-    target: Filter
-    prefilter: Filter
-    noise_std: float
-    receiver: Linear
+    Parameters
+    ----------
+    target : Filter
+        F.
+    prefilter : Filter
+        G.
+    noise_std : float
+        σ.
+    receiver : LinearReceiver or Smoother
+        The given one; its mean was subtracted from u.
+    length : int
+        Of a segment of v.
+    """
+
+    def __init__(
+        self, target: Filter, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother, length: int
+    ) -> None:
+        slowest = max(float(np.abs(x.poles).max(initial=0.0)) for x in (target, prefilter, *receiver.filters()))
+        self.step = max(_FINER, math.ceil(fft_length(slowest) / length))
+        self.circle = make_circle(0.0, self.step * length)
+        self.length, self.noise, self.lag, self.mean = length, noise_std**2, receiver.lag, receiver.mean
+        omega = self.circle.grid.omega
+        self.wanted = target.response(omega) * self.circle.z ** -(receiver.lag or 0)
+        self.gain = prefilter.response(omega)
+        self.given = Response(np.asarray(receiver.response(omega)), receiver.mean)
+        self.smoothed = self.seen(np.abs(self.gain) ** 2)
 
     @property
     def steady(self) -> float:
         """G(0)."""
-        return float(self.prefilter.response(0.0).real)
+        return float(self.gain[0].real)
 
-    def model(self, data: Periodogram, fit: Fit) -> ARMA:
-        """The fitted spectrum, and the receiver's mean moved towards that of v."""
-        mean = self.receiver.mean + self._drift(data, fit)
-        return ARMA.from_shaping(fit.shaping, mean=mean, source="public", fitted_order=fit.order)
+    def seen(self, spectrum: Array) -> Array:
+        """The periodogram that is expected of a spectrum on the circle."""
+        return expected(spectrum, self.length)
 
-    def _drift(self, data: Periodogram, fit: Fit) -> float:
-        """Of the mean: what v says, less the share that is expected to be chance (Stein's positive part)."""
-        if abs(data.mean * self.steady) < np.finfo(float).tiny:
-            return 0.0
-        chance = self.power_at_zero(fit) / (data.n_segments * data.length * data.mean**2)
-        return max(0.0, 1 - chance) * data.mean / self.steady
+    def likelihood(self, data: Periodogram) -> Whittle:
+        """Of spectra of u."""
+        return Whittle(self.smoothed, self.noise, data)
 
     def power_at_zero(self, fit: Fit) -> float:
         """P_v(0)."""
-        return (fit.innovation_std * self.steady / float(fit.a.sum())) ** 2 + self.noise_std**2
+        return (fit.innovation_std * self.steady / float(fit.a.sum())) ** 2 + self.noise
 
-    def redesigned(self, model: ARMA) -> Linear:
-        """The best receiver of the same lag for a model."""
-        return wiener(self.target, model, self.prefilter, self.noise_std, self.receiver.lag)
+    def model(self, data: Periodogram, fit: Fit) -> ARMA:
+        """The fitted spectrum; the mean moved by what v says, less the share of that which chance alone would give.
 
-    def mse(self, model: ARMA, receiver: Linear) -> float:
-        """Predicted on a model."""
-        lost = float(self.target.response(0.0).real) - float(receiver.response(0.0).real) * self.steady
-        bias = lost * (receiver.mean - model.mean)
-        return linear_mse(self.target, model, self.prefilter, self.noise_std, receiver) + bias**2
+        That is Stein's estimate, cut at zero: a mean that was right stays nearly so.
+        """
+        mean = self.mean
+        if abs(data.mean * self.steady) > np.finfo(float).tiny:
+            chance = self.power_at_zero(fit) / (data.n_segments * data.length * data.mean**2)
+            mean += max(0.0, 1 - chance) * data.mean / self.steady
+        return ARMA.from_shaping(fit.shaping, mean=mean, source="public", fitted_order=fit.order)
+
+    def best(self, model: ARMA) -> Response:
+        """The Wiener filter of the lag."""
+        psd = model.psd(self.circle.grid.omega)
+        power = psd * np.abs(self.gain) ** 2 + self.noise
+        cross = psd * self.wanted * self.gain.conj()
+        if self.lag is None:
+            return Response(cross / power, model.mean)
+        q = self.circle.outer(power)
+        return Response(self.circle.causal(cross / q.conj()) / q, model.mean)
+
+
+class Response(NamedTuple):
+    """H on the circle of a channel, and the mean that it takes u to have."""
+
+    h: Complex
+    mean: float
 
 
 class Gain(NamedTuple):
@@ -83,19 +121,18 @@ class Gain(NamedTuple):
 
 def cross_validated(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit) -> Gain:
     """Each part is held out once, from a fit of this order to the others."""
-    whole = joined(parts)
-    given, saved, variance = [], [], []
+    whole, given = joined(parts), channel.given
+    errors, saved, variance = [], [], []
     for i, part in enumerate(parts):
         rest = joined(parts[:i] + parts[i + 1 :])
-        refit = Whittle(channel.prefilter, channel.noise_std, rest).maximum(fit.parameters)
-        trial = _Trial(channel, part, channel.model(rest, refit))
-        adapted = channel.redesigned(trial.model)
-        given.append(trial.mse(channel.receiver))
-        saved.append(given[-1] - trial.mse(adapted))
-        variance.append(_variance(whole, trial.weights(channel.receiver) - trial.weights(adapted), part.n_segments))
+        model = channel.model(rest, channel.likelihood(rest).maximum(fit.parameters))
+        trial, adapted = _Trial(channel, part, model), channel.best(model)
+        errors.append(trial.mse(given))
+        saved.append(errors[-1] - trial.mse(adapted))
+        variance.append(_variance(whole, trial.weights(given) - trial.weights(adapted), part.n_segments))
     # the noise that passes is known, and a bound from below
-    passed = channel.noise_std**2 * whole.average(np.abs(channel.receiver.response(whole.angles)) ** 2)
-    scale = max(float(np.mean(given)), passed)
+    passed = channel.noise * channel.circle.grid.mean(np.abs(given.h) ** 2)
+    scale = max(float(np.mean(errors)), passed)
     standard_error = math.sqrt(sum(variance)) / len(parts) / scale
     return Gain(float(np.mean(saved)) / scale, standard_error, tuple(x / scale for x in saved))
 
@@ -104,26 +141,31 @@ class _Trial:
     """A part of v, and a model that it is compared with."""
 
     def __init__(self, channel: Channel, part: Periodogram, model: ARMA) -> None:
-        self.channel, self.part, self.model = channel, part, model
-        omega, fine = part.angles, fine_angles(part.length)
-        f = channel.target.response(omega) * np.exp(-1j * (channel.receiver.lag or 0) * omega)
-        g = channel.prefilter.response(omega)
-        psd, visible = model.psd(omega), _VISIBLE * channel.noise_std**2
-        self.wanted = psd * f * g.conj() / (psd * np.abs(g) ** 2 + visible)  # F/G where v shows the signal
-        spectrum = model.psd(fine) * np.abs(channel.prefilter.response(fine)) ** 2
-        self.expected = expected(spectrum + channel.noise_std**2)
+        self.channel, self.part, self.mean = channel, part, model.mean
+        self.psd = model.psd(channel.circle.grid.omega)
+        power = self.psd * np.abs(channel.gain) ** 2
+        self.foreseen = channel.seen(power + channel.noise)
+        # F/G where v shows the signal
+        trust = power / (power**2 + (_VISIBLE * channel.noise) ** 2)
+        self.inverse = channel.wanted * channel.gain.conj() * self.psd * trust
 
-    def weights(self, receiver: Linear) -> Array:
-        """Of P_v in the error."""
-        return np.asarray(np.abs(receiver.response(self.part.angles) - self.wanted) ** 2)
+    def weights(self, receiver: Response) -> Array:
+        """Of P_v in the error, at the ordinates."""
+        step = self.channel.step
+        return np.asarray(np.abs(receiver.h[::step] - self.inverse[::step]) ** 2)
 
-    def mse(self, receiver: Linear) -> float:
-        """That on the model, corrected by what the part differs from it."""
-        steady, mean = self.channel.steady, self.channel.receiver.mean
-        seen = self.part.about((receiver.mean - mean) * steady).ordinates
-        foreseen = self.expected.copy()
-        foreseen[0] += self.part.length * ((self.model.mean - receiver.mean) * steady) ** 2
-        return self.channel.mse(self.model, receiver) + self.part.average(self.weights(receiver) * (seen - foreseen))
+    def mse(self, receiver: Response) -> float:
+        """That on the model, corrected by how the part differs from what the model foresees."""
+        steady = self.channel.steady
+        differs = self.part.about((receiver.mean - self.channel.mean) * steady).ordinates - self.foreseen
+        differs[0] -= self.part.length * ((self.mean - receiver.mean) * steady) ** 2
+        return self._on_model(receiver) + self.part.average(self.weights(receiver) * differs)
+
+    def _on_model(self, receiver: Response) -> float:
+        lost = self.channel.wanted - receiver.h * self.channel.gain
+        bias = float(abs(lost[0])) * (receiver.mean - self.mean)
+        density = self.psd * np.abs(lost) ** 2 + self.channel.noise * np.abs(receiver.h) ** 2
+        return self.channel.circle.grid.mean(density) + bias**2
 
 
 def _variance(data: Periodogram, weights: Array, n_segments: int) -> float:

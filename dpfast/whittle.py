@@ -14,10 +14,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
+from numpy.typing import NDArray
 
 from dpfast._validate import Array
 from dpfast.filters import Filter
 
+Complex = NDArray[np.complex128]
 MAX_LENGTH = 2**14  # of a segment: resolves what changes within 4e-4 radians
 _MOST_STEPS = 200
 _CONVERGED = 1e-4  # of the log-likelihood that a step should gain: far below its chance
@@ -87,20 +90,18 @@ def joined(parts: tuple[Periodogram, ...]) -> Periodogram:
     return Periodogram(ordinates, mean, parts[0].length, n_segments)
 
 
-def fine_angles(length: int) -> Array:
-    """Where :func:`expected` wants a spectrum."""
-    return np.linspace(0, np.pi, length + 1)
+def expected(psd: Array, length: int) -> Array:
+    """E[I] of segments of a length: the spectrum smoothed by Fejér's kernel.
 
-
-def expected(psd: Array) -> Array:
-    """E[I] at the angles of a periodogram: the spectrum, given at :func:`fine_angles`, smoothed by Fejér's kernel.
-
-    Exact where the covariance has decayed within twice the length of a segment.
+    Parameters
+    ----------
+    psd : array, (n // 2 + 1,)
+        At the angles of an FFT of length n, at least 2 · length; what the covariance is beyond n - length is lost.
+    length : int
     """
-    size = 2 * (len(psd) - 1)
-    times = np.arange(size)
-    covariance = np.fft.irfft(psd) * (1 - np.minimum(times, size - times) / (size // 2))
-    return np.asarray(np.fft.rfft(covariance).real[::2])
+    lags = np.fft.irfft(psd)[:length] * (1 - np.arange(length) / length)
+    both = np.concatenate([lags, [0.0], lags[:0:-1]])
+    return np.asarray(np.fft.rfft(both).real[::2])
 
 
 class Fit(NamedTuple):
@@ -139,21 +140,20 @@ class Whittle:
 
     Parameters
     ----------
-    prefilter : Filter
-        G.
-    noise_std : float
-        σ, above 0.
+    gain : array, (length // 2 + 1,)
+        |G|² at the angles of the data, smoothed as by :func:`expected`. (G alone: signals are flatter than the kernel.)
+    noise : float
+        σ², above 0.
     data : Periodogram
     """
 
-    def __init__(self, prefilter: Filter, noise_std: float, data: Periodogram) -> None:
-        self.noise, self.data = noise_std**2, data
-        # G is smoothed alone: in front of it a signal is flatter than the kernel
-        self.gain = expected(np.abs(prefilter.response(fine_angles(data.length))) ** 2)[1:]
-        self.ordinates = data.ordinates[1:]
+    def __init__(self, gain: Array, noise: float, data: Periodogram) -> None:
+        self.noise, self.data = noise, data
+        self.gain, self.ordinates = gain[1:], data.ordinates[1:]
         self.weights = np.full(len(self.ordinates), float(data.n_segments))
         self.weights[-1] /= 2
         self.radius = 1 - 1 / data.length  # lines that are narrower are not resolved
+        self.waves = np.exp(-1j * data.angles[1:])
 
     def fits(self, highest: int) -> list[Fit]:
         """The maxima of orders 0 … highest, each from that of the order before."""
@@ -221,22 +221,22 @@ class Whittle:
         for k in np.tanh(theta[1:]):
             a = np.append(a, 0.0)
             a = a + k * a[::-1]
-        return a * self.radius ** np.arange(len(a))
+        return np.asarray(a * self.radius ** np.arange(len(a)))
 
-    def _log_psd(self, theta: Array) -> Array:
-        """The logarithm of P_u."""
-        response = np.fft.rfft(self._polynomial(theta), self.data.length)[1:]
-        return np.asarray(theta[0] - np.log(np.abs(response) ** 2))
+    def _response(self, theta: Array) -> Complex:
+        return np.asarray(polyval(self.waves, self._polynomial(theta)))
 
     def _signal(self, theta: Array) -> Array:
-        return np.asarray(np.exp(self._log_psd(theta)) * self.gain)
+        """P_u |G|²."""
+        return np.asarray(math.exp(theta[0]) * self.gain / np.abs(self._response(theta)) ** 2)
 
     def _slopes(self, theta: Array) -> Array:
         """∂ ln P_u / ∂θ, (parameters, ordinates)."""
-        here = self._log_psd(theta)
-        rows = [np.ones_like(here)]
+        here, a = self._response(theta), self._polynomial(theta)
+        rows = [np.ones(len(here))]
         for k in range(1, len(theta)):
             there = theta.copy()
             there[k] += _DIFFERENCE
-            rows.append((self._log_psd(there) - here) / _DIFFERENCE)
+            change = (self._polynomial(there) - a) / _DIFFERENCE
+            rows.append(-2 * (polyval(self.waves, change) / here).real)
         return np.array(rows)

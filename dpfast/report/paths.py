@@ -11,6 +11,7 @@ from dpfast._validate import Array
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model
 from dpfast.report.figures import PAGE, SMALL, figure, plot_path, words
+from dpfast.report.styles import Style
 
 _ROOM = 1.0  # beyond the true output, in units of its range: an estimate that is far off does not flatten the others
 
@@ -33,7 +34,7 @@ def sample_paths(
     return SamplePaths(truth, found)
 
 
-def draw_paths(paths: SamplePaths, title: str, *, columns: int = 2) -> Any:
+def draw_paths(paths: SamplePaths, title: str, *, looks: Mapping[str, Style] | None = None, columns: int = 2) -> Any:
     """A panel for each mechanism, all on the same axes; an estimate that leaves them is said to."""
     rows = -(-len(paths.estimates) // columns)
     drawn, axes = figure(rows, columns, width=PAGE * columns / 2, height=1.5, sharex=True, sharey=True)
@@ -41,7 +42,7 @@ def draw_paths(paths: SamplePaths, title: str, *, columns: int = 2) -> Any:
     for ax in axes.ravel()[len(paths.estimates) :]:
         ax.remove()
     for ax, (name, estimate) in zip(axes.ravel(), paths.estimates.items(), strict=False):
-        plot_path(ax, range(len(paths.truth)), paths.truth, {name: estimate}, name)
+        plot_path(ax, range(len(paths.truth)), paths.truth, {name: estimate}, name, looks)
         if extremes := _beyond(estimate, low, high):
             place = {"transform": ax.transAxes, "ha": "right", "va": "bottom"}
             ax.text(0.99, 0.02, extremes, fontsize=SMALL, **place)

@@ -7,7 +7,7 @@ grey too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle
 from typing import Any, NamedTuple
 
@@ -69,12 +69,13 @@ def family(name: str) -> str | None:
     return next((x for x, (title, _) in FAMILIES.items() if re.match(rf"{title}\b", word)), None)
 
 
-def styles(names: Iterable[str]) -> dict[str, Style]:
+def styles(names: Iterable[str] | Mapping[str, str | None]) -> dict[str, Style]:
     """A style for each mechanism of a picture: the colour of its family; within a family, lines and markers differ.
 
-    Mechanisms of no known family get the colours of families that are not in the picture.
+    Families are those that a mapping says, or else what the names tell. Mechanisms of no known family get the colours
+    of families that are not in the picture.
     """
-    families = {name: family(name) for name in names}
+    families = dict(names) if isinstance(names, Mapping) else {name: family(name) for name in names}
     free = cycle([x.style for key, x in FAMILIES.items() if key not in families.values()] or [Style(GREY)])
     own: dict[str, Style] = {}
     others: dict[str | None, Iterator[tuple[Any, str]]] = {}
@@ -89,3 +90,15 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
             line, marker = next(others[known])
             own[name] = base._replace(line=line, marker=marker)
     return own
+
+
+def lighter(colour: str, white: float) -> tuple[float, ...]:
+    """A colour with a part of white, as red, green and blue; 0 leaves it.
+
+    Examples
+    --------
+    >>> lighter("#0000FF", 0.5)
+    (0.5, 0.5, 1.0)
+    """
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return tuple(white + (1 - white) * x for x in parts)

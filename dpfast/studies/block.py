@@ -52,7 +52,7 @@ def simulate(block: Block, n_threads: int = 1, advance: Callable[[int], None] | 
     errors = kernels.squared_errors(study, STREAMS, block.seed, n_threads, advance, first)
     # one stream after the other: how NumPy sums depends on the shape, and so on how many links there are
     batches = np.moveaxis(errors.reshape(BATCHES, -1, len(block.links)), 1, 0)
-    return np.asarray(sum(batches) / len(batches)).T
+    return np.ascontiguousarray(np.asarray(sum(batches) / len(batches)).T)
 
 
 # --- tasks ----------------------------------------------------------------------------------------

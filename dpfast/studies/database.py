@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from dpfast.errors import DataError
 
+T = TypeVar("T")
 APPLICATION = 0x64705377  # "dpSw", in the header of the file
 FORMAT = 1
 PATIENCE = 60.0  # seconds that others may take to write
@@ -37,9 +39,7 @@ def connect(path: Path | None) -> sqlite3.Connection:
         connection = sqlite3.connect(":memory:" if path is None else path, timeout=PATIENCE, isolation_level=None)
         try:
             if _is_new(connection, path):
-                with transaction(connection):
-                    if _is_new(connection, path):  # nobody else was faster
-                        _create(connection)
+                write(connection, lambda: _create(connection, path))
             elif connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
                 raise damaged(path)
             _keep_log(connection)
@@ -69,11 +69,11 @@ def _is_new(connection: sqlite3.Connection, path: Path | None) -> bool:
     return False
 
 
-def _create(connection: sqlite3.Connection) -> None:
-    """The tables, inside a transaction."""
-    statements = (*_SCHEMA.split(";"), f"PRAGMA application_id={APPLICATION}", f"PRAGMA user_version={FORMAT}")
-    for statement in statements:
-        connection.execute(statement)
+def _create(connection: sqlite3.Connection, path: Path | None) -> None:
+    """The tables, unless somebody else was faster."""
+    if _is_new(connection, path):
+        for statement in (*_SCHEMA.split(";"), f"PRAGMA application_id={APPLICATION}", f"PRAGMA user_version={FORMAT}"):
+            connection.execute(statement)
 
 
 def _keep_log(connection: sqlite3.Connection) -> None:
@@ -94,16 +94,22 @@ def _keep_log(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-@contextlib.contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Everything inside is written, or nothing, whatever interrupts it."""
+def write(connection: sqlite3.Connection, action: Callable[[], T]) -> T:
+    """Everything that an action does is written, or nothing, whatever interrupts it.
+
+    No context manager: interrupted on its way in or out, one would end some later transaction, or none.
+    """
+    if connection.in_transaction:  # where an interruption came while another was dealt with
+        connection.execute("ROLLBACK")
     try:
         connection.execute("BEGIN IMMEDIATE")
-        yield
+        result = action()
         connection.execute("COMMIT")
-    finally:
+    except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+        raise
+    return result
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from dpfast._kernels.feedback import Equalizer
 from dpfast._kernels.linear import Factors
 from dpfast.errors import ConvergenceWarning, DataError, ToleranceWarning
 from dpfast.fields import Fields
-from dpfast.files import canonical, from_content, from_text, read_model, to_text
+from dpfast.files import canonical, digest, from_content, from_text, read_model, to_text
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model
 from dpfast.montecarlo import settling_time
@@ -174,6 +174,8 @@ class Design:
         What the compiled simulation runs, with the bits of :meth:`Mechanism.link` where it was designed.
     packed : bytes
         The content of the mechanism's file, compressed.
+    digest : str
+        Of that content; empty where there is none.
     """
 
     error: str | None
@@ -187,6 +189,7 @@ class Design:
     predicted: Mapping[str, float | None] = field(default_factory=dict)
     link: study.Link | None = None
     packed: bytes = b""
+    digest: str = ""
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Design:
@@ -194,8 +197,16 @@ class Design:
         notes = tuple(content["notes"])
         if "error" in content:
             return cls(content["error"], notes)
-        link, packed = link_of(content["link"]), zlib.compress(content["mechanism"].encode(), 1)
-        return cls(None, notes, **content["figures"], noise_std=link.noise_std, link=link, packed=packed)
+        link, text = link_of(content["link"]), content["mechanism"]
+        return cls(
+            error=None,
+            notes=notes,
+            noise_std=link.noise_std,
+            link=link,
+            packed=zlib.compress(text.encode(), 1),
+            digest=digest(text),
+            **content["figures"],
+        )
 
     def mechanism(self) -> Mechanism:
         """The mechanism, checked as when a file is loaded, which takes milliseconds."""

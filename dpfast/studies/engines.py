@@ -127,15 +127,16 @@ class Pool(Engine):
         for connection in multiprocessing.connection.wait(list(by_connection), _LOOK):
             worker = by_connection[connection]  # type: ignore[index]
             try:
-                answer = pickle.loads(worker.connection.recv_bytes())
+                data = worker.connection.recv_bytes()
             except (EOFError, OSError):
                 jobs.extendleft(self._replace(worker))
                 continue
             job, worker.job, was_ready, worker.ready = worker.job, None, worker.ready, True
             if was_ready and job is not None:
-                succeeded, value = answer
+                succeeded, value = pickle.loads(data)
                 if not succeeded:
                     raise value
+                self._hand_out(jobs)  # the worker goes on while the caller looks at what it gave
                 yield job.item, value
 
     def _replace(self, worker: Worker) -> list[Job]:
@@ -289,9 +290,10 @@ def dask(address: str) -> Iterator[Remote]:
             f"no Dask scheduler answers at {address!r} ({type(error).__name__}): start one with `dask scheduler`, and "
             "workers with `dask worker ADDRESS`"
         ) from None
-    with client:
-        # every task is new: no need to find out whether it is equal to another one
-        yield Remote(client.get_executor(pure=False), _Threads(client), lost=(distributed.KilledWorker,))
+    # every task is new (not pure): no need to find out whether it is equal to another one
+    executor, lost = client.get_executor(pure=False), (distributed.KilledWorker,)
+    with client, Remote(executor, _Threads(client), lost) as engine:
+        yield engine
 
 
 class _Threads:

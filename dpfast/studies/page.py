@@ -87,7 +87,7 @@ def report(
 
     Examples
     --------
-    >>> import tempfile, dpfast
+    >>> import pathlib, tempfile, dpfast
     >>> found = dpfast.sweep(
     ...     {
     ...         "mechanism": ["zero_forcing", "input_perturbation"],
@@ -102,7 +102,7 @@ def report(
     ... )
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     report(found, f"{folder}/report.html", title="Two mechanisms")
-    ...     open(f"{folder}/report.html", encoding="utf-8").read(15)
+    ...     pathlib.Path(folder, "report.html").read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
     if not isinstance(sweep, Sweep):

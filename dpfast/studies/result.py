@@ -80,7 +80,7 @@ class Sweep:
         wanted = {name: self._labels(name, given) for name, given in labels.items()}
         points = tuple(x for x in self.points if all(x.labels[name] in those for name, those in wanted.items()))
         kept = {x.case for x in points}
-        axes = {name: [x for x in values if x in wanted.get(name, values)] for name, values in self.axes.items()}
+        axes = {name: tuple(x for x in values if x in wanted.get(name, values)) for name, values in self.axes.items()}
         return replace(self, rows=tuple(x for x in self.rows if x.number in kept), points=points, axes=axes)
 
     def _labels(self, name: str, given: Any) -> list[Label]:

@@ -194,8 +194,8 @@ class _Wish(NamedTuple):
 def _narrower(n: Integers, excess: Array) -> _Wish:
     """Blocks after which intervals that are wider than asked, by a factor, are narrow enough."""
     wide = excess > 1
-    predicted = np.where(wide, np.ceil(n * excess**2 * _MARGIN), n)
-    return _Wish(wide, np.where(wide, np.clip(predicted, n + 1, _GROWTH * n), n), predicted)
+    predicted = np.where(wide, np.ceil(n * excess**2 * _MARGIN), n)  # one block more at least
+    return _Wish(wide, np.minimum(predicted, _GROWTH * n), predicted)
 
 
 class _Data:

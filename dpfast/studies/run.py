@@ -20,7 +20,7 @@ from dpfast.errors import DesignError
 from dpfast.files import canonical, digest
 from dpfast.montecarlo import check_single, single_error
 from dpfast.studies import block
-from dpfast.studies.designs import Designs, make, model_of
+from dpfast.studies.designs import Design, Designs, make, model_of
 from dpfast.studies.engines import Engine, Here, Pool, Remote
 from dpfast.studies.grid import Case, Grid
 from dpfast.studies.progress import Progress
@@ -158,18 +158,19 @@ def sweep(
     budget = _validate.number("budget", budget, above=0, below=_MOST)
     blocks = budget // (frame.n_samples * block.STREAMS)
     rule = Rule(width, contests, int(max(1, blocks)), confidence)
+    file = None if store is None else _validate.path("store", store)
     engine = _engine(workers, executor, in_flight, n_threads)
-    with engine, Store(store) as kept, Progress(progress, len(definition.cases)) as bar:
+    with engine, Store(file) as kept, Progress(progress, len(definition.cases)) as bar:
         run = _Run(definition, frame, rule, kept, engine, bar)
         try:
             run.design()
             n, look = run.simulate()
+            return run.sweep(n, look, tuple(contest or ()), _in_words(width, contest, budget))
         except KeyboardInterrupt:
             go_on = (
                 f"the same call with seed={frame.seed} goes on" if store is not None else "without a store, all is lost"
             )
             raise KeyboardInterrupt(f"{run.told()}; {go_on}") from None
-        return run.sweep(n, look, tuple(contest or ()), _in_words(width, contest, budget))
 
 
 def _contests(grid: Grid, axes: Any) -> tuple[tuple[int, ...], ...]:
@@ -246,8 +247,6 @@ class _Run:
         self.grid, self.frame, self.rule = grid, frame, rule
         self.store, self.engine, self.bar = store, engine, bar
         self.designs = Designs(store, grid)
-        self.configuration = _configuration(grid, frame)
-        self.entry = store.enter(self.configuration)
         self.means: list[dict[int, Array]] = [{} for _ in grid.cases]  # by the number of the block
         self.state = _State()
         self.n_stages = 0
@@ -269,6 +268,8 @@ class _Run:
                 self.bar.failed(", ".join(f"{name} {x}" for name, x in case.settings.items()), design.error)
         if not self.live.any():
             raise DesignError(f"no case of the grid has a design; the first: {self.made[0].error}")
+        self.configuration = _configuration(self.grid, self.frame, self.made)
+        self.entry = self.store.enter(self.configuration)
         if self.frame.dtype == np.float32:
             self._check_single()
 
@@ -307,12 +308,13 @@ class _Run:
         self._begin(int(wanted.sum()), lacking)
         run = functools.partial(block.run, n_threads=self.engine.n_threads)
         tasks = block.plan(
-            self._groups(lacking),
+            list(self._groups(lacking)),
             self._link,
             n_samples=self.frame.n_samples,
             seed=self.frame.seed,
             dtype=self.frame.dtype,
             pace=pace,
+            in_flight=self.engine.in_flight,
         )
         with contextlib.closing(self.engine.run(run, tasks)) as answers:
             for task, answer in answers:
@@ -409,8 +411,8 @@ class _Run:
         )
 
 
-def _configuration(grid: Grid, frame: _Frame) -> dict[str, Any]:
-    """All that decides what blocks hold."""
+def _configuration(grid: Grid, frame: _Frame, made: Sequence[Design]) -> dict[str, Any]:
+    """All that decides what blocks hold; also the designs, as two machines may round them differently."""
     from dpfast import __version__
 
     return {
@@ -423,4 +425,5 @@ def _configuration(grid: Grid, frame: _Frame) -> dict[str, Any]:
         "streams": block.STREAMS,
         "batches": block.BATCHES,
         "grid": grid.content,
+        "designs": [x.digest for x in made],
     }

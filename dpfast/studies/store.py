@@ -9,10 +9,10 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from dpfast.errors import DataError
 from dpfast.files import canonical, digest
 from dpfast.studies import database
 
+T = TypeVar("T")
+Row = tuple[int, int, int, bytes, int]  # sweep, case, block, means, CRC
 _CHUNK = 5000  # rows read at a time
 _KEYS = 500  # keys of a query: SQLite takes 999 everywhere
 
@@ -105,10 +107,9 @@ class Store:
         with database.explaining(self.path):
             yield self._connection
 
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._reading() as connection, database.transaction(connection):
-            yield connection
+    def _write(self, action: Callable[[sqlite3.Connection], T]) -> T:
+        with self._reading() as connection:
+            return database.write(connection, lambda: action(connection))
 
     # --- designs ----------------------------------------------------------------------------------
 
@@ -118,8 +119,7 @@ class Store:
         for key, text in designs.items():
             content = zlib.compress(text.encode())
             rows.append((key, content, _crc(content, key)))
-        with self._writing() as connection:
-            connection.executemany("INSERT OR REPLACE INTO designs VALUES (?, ?, ?)", rows)
+        self._write(lambda connection: connection.executemany("INSERT OR REPLACE INTO designs VALUES (?, ?, ?)", rows))
 
     def design(self, key: str) -> str | None:
         """The text of a key; None where there is none."""
@@ -158,14 +158,13 @@ class Store:
         """
         name, content = digest(canonical(configuration)), zlib.compress(canonical(configuration).encode())
         row = (name, str(configuration["dpfast"]), str(configuration["seed"]), content, _now())
-        with self._writing() as connection:
-            connection.execute(
-                "INSERT INTO sweeps (configuration, dpfast, seed, content, created) VALUES (?, ?, ?, ?, ?) "
-                "ON CONFLICT DO NOTHING",
-                row,
-            )
-            query = "SELECT id FROM sweeps WHERE configuration = ?"
-            return int(connection.execute(query, (name,)).fetchone()[0])
+        insert = (
+            "INSERT INTO sweeps (configuration, dpfast, seed, content, created) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT DO NOTHING"
+        )
+        self._write(lambda connection: connection.execute(insert, row))
+        with self._reading() as connection:
+            return int(connection.execute("SELECT id FROM sweeps WHERE configuration = ?", (name,)).fetchone()[0])
 
     def configuration(self, sweep: int) -> Any:
         """What a sweep was entered with."""
@@ -215,12 +214,14 @@ class Store:
                 f"{table.shape[1:]}"
             )
         values = [_row(sweep, int(x[0]), int(x[1]), means.tobytes()) for x, means in zip(batch, table, strict=True)]
-        with self._writing() as connection:
-            insert = "INSERT INTO blocks VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-            if connection.executemany(insert, values).rowcount < len(values):
-                self._check_equal(connection, values)
+        self._write(lambda connection: self._insert(connection, values))
 
-    def _check_equal(self, connection: sqlite3.Connection, rows: Iterable[tuple[int, int, int, bytes, int]]) -> None:
+    def _insert(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
+        insert = "INSERT INTO blocks VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        if connection.executemany(insert, rows).rowcount < len(rows):
+            self._check_equal(connection, rows)
+
+    def _check_equal(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
         """Refuse rows that differ from those that are there."""
         query = "SELECT * FROM blocks WHERE sweep = ? AND case_number = ? AND block = ?"
         for row in rows:
@@ -286,7 +287,7 @@ class Store:
         return np.frombuffer(means, dtype="<f8").astype(np.float64, copy=False)
 
 
-def _row(sweep: int, case: int, block: int, means: bytes) -> tuple[int, int, int, bytes, int]:
+def _row(sweep: int, case: int, block: int, means: bytes) -> Row:
     return sweep, case, block, means, _crc(means, sweep, case, block)
 
 

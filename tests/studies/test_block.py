@@ -70,6 +70,7 @@ def test_a_task_gives_what_its_blocks_give(n_threads):
     ]
     assert np.array_equal(found[6][2], simulate(one.blocks[1])[1])
     assert found[0][2].shape == (BATCHES,)
+    assert found[0][2].flags.c_contiguous
     assert counted(one) == 9 * STREAMS * 60
 
 
@@ -92,7 +93,7 @@ def test_blocks_end_soon_after_an_interruption():
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         run(long, 2)
-    assert 0.3 <= time.perf_counter() - began < 0.8
+    assert 0.3 <= time.perf_counter() - began < 1.2  # mostly 0.35; a busy machine may take longer
     timer.join()
 
 

@@ -70,7 +70,7 @@ def gone(pid):
     return False
 
 
-def eventually(condition, seconds=5.0):
+def eventually(condition, seconds=60.0):
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)
@@ -139,27 +139,46 @@ def test_a_run_may_be_left(engine):
 
 def test_ctrl_c_ends_a_run_at_once(engine):
     list(engine.run(time.sleep, [0.0]))
-    seconds = 0.5 if isinstance(engine, Remote) else 30  # threads of others can only be waited for
+    seconds = 0.7 if isinstance(engine, Remote) else 30  # threads of others can only be waited for
     timer, began = threading.Timer(0.2, blocks.press_ctrl_c), time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         list(engine.run(time.sleep, [seconds] * 4))
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < 1.2  # mostly 0.25; a busy machine may take longer
     timer.join()
 
 
 # --- the pool -------------------------------------------------------------------------------------
 
 
-def test_a_pool_has_so_many_processes_of_its_own_with_a_thread_each(pool):
+def at_work(pool):
+    """Processes of a pool, when both have worked."""
     found = set()
     assert eventually(lambda: found.update(pid for _, pid in pool.run(jobs.where, [0.05] * 4)) or len(found) > 1)
+    return found
+
+
+def test_a_pool_has_so_many_processes_of_its_own_with_a_thread_each(pool):
+    found = at_work(pool)
     assert found == {x.process.pid for x in pool._workers}
     assert len(found | {os.getpid()}) == 3
     for name in ("DPFAST_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        before = os.environ.get(name)
         assert results(pool, jobs.environment, [name]) == [(name, "1")]
-        assert os.environ.get(name) == before
+
+
+def test_the_environment_is_that_of_workers_only_while_they_start(monkeypatch):
+    monkeypatch.delenv("DPFAST_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    before = dict(os.environ)
+    with workers._one_thread():
+        assert (os.environ["DPFAST_NUM_THREADS"], os.environ["OMP_NUM_THREADS"]) == ("1", "1")
+    assert os.environ == before
+
+
+def test_what_a_run_leaves_does_not_come_out_of_the_next_one(pool):
+    at_work(pool)
+    next(pool.run(jobs.where, [0.0, 0.3]))
+    assert results(pool, jobs.double, range(5)) == [(x, 2 * x) for x in range(5)]
 
 
 def test_an_error_of_a_worker_says_where(pool):
@@ -181,7 +200,7 @@ def test_workers_do_not_hear_ctrl_c(pool):
 
 
 def test_a_killed_worker_costs_its_task_only(pool, expected, caplog):
-    found, before = [], {x.process.pid for x in pool._workers}
+    found, before = [], at_work(pool)
     with caplog.at_level(logging.WARNING, "dpfast.studies"):
         for task, answer in pool.run(run, TASKS):
             if not found:
@@ -240,7 +259,7 @@ def test_workers_end_with_their_parent_however_it_ends(tmp_path):
             pid = int(parent.stdout.readline())
             assert not gone(pid)
             parent.send_signal(number)
-            _, error = parent.communicate(timeout=5)
+            _, error = parent.communicate(timeout=60)
             assert eventually(lambda pid=pid: gone(pid))
             assert error.count("Traceback") == (number == signal.SIGINT)  # the parent's own
 

@@ -161,6 +161,35 @@ def test_a_case_does_not_depend_on_the_others_to_the_bit(monkeypatch):
             assert len(values) == 1
 
 
+@pytest.mark.parametrize(
+    ("n", "excess", "wanted", "expected"),
+    [
+        (10, 1.2, 16, 16),
+        (10, 1.001, 11, 11),
+        (1, 1.001, 2, 2),
+        (10, 3, 40, 95),
+        (10, 9, 40, 100),
+        (50, 3, 100, 100),
+        (10, 0.999, 10, 10),
+    ],
+)
+def test_growth_is_what_the_width_predicts(n, excess, wanted, expected):
+    """10 · 1.2² · 1.05 = 15.1; four times what is there, and the budget, are the most."""
+    means = first_blocks(noisy(1, 100), [n])
+    width = float(Rule(None, None, 100, 0.95).look(means, [n]).widths[0])
+    look = Rule(width / excess, None, 100, 0.95).look(means, [n])
+    assert (look.wanted.tolist(), look.expected.tolist()) == ([wanted], [expected])
+
+
+def test_a_best_case_that_a_longer_look_contradicts_is_not_the_winner_yet():
+    """1 beats 0 and 2 beats 1 over a block; over two, which 0 and 2 have, 0 beats 2."""
+    draws = noisy(3, 2) + np.repeat([[0.2, -0.8], [0.1, 0], [0, 0]], BATCHES, axis=1)
+    n = np.array([2, 1, 2])
+    look = Rule(None, ((0, 1, 2),), 4, 0.95).look(first_blocks(draws, n), n)
+    assert look.outcomes == (Outcome(2, 0, "undecided"),)
+    assert look.wanted.tolist() == [4, 1, 4]
+
+
 def test_comparisons_double_at_most():
     draws = np.ones((2, BATCHES * 100)) + noisy(2, 100)
     stages, look = finished(Rule(None, ((0, 1),), 100, 1 - 1e-9), draws)

@@ -380,7 +380,7 @@ def test_single_precision_that_changes_an_error_is_refused():
         ({"in_flight": 3, "executor": Here(1), "n_threads": None}, "in_flight must be left out"),
         ({"executor": 3, "n_threads": None}, "executor must be a concurrent.futures.Executor, got 3"),
         ({"n_threads": 0}, "n_threads must be an integer, at least 1"),
-        ({"store": 3}, "path must be"),
+        ({"store": 3}, "store must be a path"),
     ],
     ids=str,
 )

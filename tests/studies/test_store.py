@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import itertools
 import json
 import multiprocessing
@@ -342,6 +343,14 @@ def test_pages_that_changed_places_are_refused(file):
         Store(file)
 
 
+def test_a_damaged_definition_of_a_table_is_refused(file):
+    """SQLite shows it in its message, which then is no text."""
+    filled(file, 1)
+    file.write_bytes(file.read_bytes().replace(b"NOT NULL", b"NOT \xccULL", 1))
+    with pytest.raises(DataError, match="damaged"):
+        Store(file)
+
+
 @pytest.mark.parametrize("length", [0.2, 0.5, 0.9])
 def test_a_truncated_file_is_refused(file, length):
     filled(file)
@@ -544,6 +553,7 @@ def test_the_switch_to_the_log_is_tried_again(file, monkeypatch):
 
 
 def write_until_interrupted(file, pipe):
+    gc.callbacks.clear()  # that of Hypothesis would swallow an interruption
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         write_all(file, pipe)

@@ -1,0 +1,174 @@
+"""Maps of which mechanism errs least, over two axes of a sweep."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dpfast import _validate
+from dpfast.report.figures import COLUMN, PAGE, SMALL, figure, legend, note, words
+from dpfast.report.styles import GREY, TRUTH, lighter
+from dpfast.studies import lines
+from dpfast.studies.result import Sweep
+from dpfast.studies.rows import Cell
+from dpfast.studies.values import Label
+
+MAX_MAPS = 4
+_FEW = 4  # columns that a column of a paper has room for
+_MOST_TOLD = 10  # columns of cells with text; more are coloured only
+_HEIGHT, _LOW = 0.5, 0.25  # inches of a cell with three lines of text, and without
+_LIGHT, _LIGHTER = 0.5, 0.74  # white in the colour of a family's first mechanism, and of its others
+_CAPTION = "Least RMSE, and how far the nearest mechanism is behind"
+_HATCH = "////"
+_SMALLEST, _HUNDRED = 0.01, 99.5  # percent, with two digits
+_LEFT, _LETTER = 0.6, 0.57  # inches at the left of the cells; width of a letter of its size
+
+
+class _Map(NamedTuple):
+    """What all maps of a figure share: labels of rows and columns, and how mechanisms are called and coloured."""
+
+    width: float
+    rows: str | None
+    columns: str | None
+    down: list[Label]
+    across: list[Label]
+    names: tuple[str, ...]
+    colours: Mapping[str, Any]
+
+
+def winners(sweep: Sweep, rows: str | None = None, columns: str | None = None) -> Any:
+    """Which mechanism errs least over two axes: its RMSE, and how far the nearest is behind; hatched where undecided.
+
+    By default over ε and the lag, if these are axes, or else over those with the most values; a map for each
+    combination of the others.
+    """
+    contest = contested(sweep)
+    free = [x for x in sweep.axes if x not in contest]
+    rows, columns = _axes(sweep, free, rows, columns)
+    others = [x for x in free if x not in (rows, columns)]
+    found: dict[tuple[Label, ...], list[Cell]] = {}
+    for cell in sweep.winners(*contest):
+        found.setdefault(tuple(cell.labels[x] for x in others), []).append(cell)
+    shown = lines.spread(list(found), MAX_MAPS)
+    names = lines.variants(sweep)
+    width = COLUMN if len(_values(sweep, columns)) <= _FEW else PAGE
+    shared = _Map(width, rows, columns, _values(sweep, rows), _values(sweep, columns), names, _colours(sweep, names))
+    height = (_HEIGHT if len(shared.across) <= _MOST_TOLD else _LOW) * len(shared.down) + 0.45
+    drawn, axes = figure(len(shown), height=height, width=width)
+    for (ax,), labels in zip(axes, shown, strict=True):
+        for cell in found[labels]:
+            _draw(ax, sweep, cell, shared)
+        _frame(ax, shared)
+        words(ax, ", ".join(lines.said(x, label) for x, label in zip(others, labels, strict=True)))
+    _legend(drawn, axes[0, 0], [cell for labels in shown for cell in found[labels]], shared)
+    note(drawn, _CAPTION, lines.left_out(len(found), len(shown)), lines.failed(sweep))
+    return drawn
+
+
+def contested(sweep: Sweep) -> tuple[str, ...]:
+    """Axes that tell the mechanisms of one task apart, and those between the values of which it was to be decided."""
+    return tuple(dict.fromkeys([*sweep.contest, *lines.variants(sweep)]))
+
+
+def _axes(sweep: Sweep, free: Sequence[str], rows: str | None, columns: str | None) -> tuple[str | None, str | None]:
+    for word, axis in (("rows", rows), ("columns", columns)):
+        if axis is not None:
+            _validate.choice(word, axis, free)
+    if rows is not None and rows == columns:
+        raise ValueError(f"rows and columns must be different axes, got {rows!r} twice")
+    first = [x for x in ("lag", "epsilon") if x in free]
+    liked = dict.fromkeys([*first, *sorted(free, key=lambda x: -len(sweep.axes[x]))])
+    columns = columns or next((x for x in liked if x != rows), None)
+    return rows or next((x for x in liked if x != columns), None), columns
+
+
+def _values(sweep: Sweep, axis: str | None) -> list[Label]:
+    """Of an axis, in the order of a map; one that is none, for a map of one row."""
+    if axis is None:
+        return [None]
+    ordered = lines.values(sweep.rows, axis)
+    return [*ordered, *(x for x in sweep.axes[axis] if x not in ordered)]
+
+
+def _colours(sweep: Sweep, names: tuple[str, ...]) -> dict[str, Any]:
+    """Of the family, with white, on which text is read; the others of a family are lighter."""
+    seen: set[str] = set()
+    colours = {}
+    for name, look in lines.looks(sweep, names).items():
+        colours[name] = lighter(look.colour, _LIGHTER if look.colour in seen else _LIGHT)
+        seen.add(look.colour)
+    return colours
+
+
+def _draw(ax: Any, sweep: Sweep, cell: Cell, shared: _Map) -> None:
+    """A cell: colour, hatching, and text."""
+    x = shared.across.index(None if shared.columns is None else cell.labels[shared.columns])
+    y = shared.down.index(None if shared.rows is None else cell.labels[shared.rows])
+    colour = shared.colours[lines.name(cell.best, shared.names)]
+    undecided = cell.state == "undecided"
+    look = {"hatch": _HATCH, "edgecolor": "white"} if undecided else {}
+    ax.bar(x, 1, width=1, bottom=y - 0.5, color=colour, linewidth=0, **look)
+    if len(shared.across) <= _MOST_TOLD:
+        text = "\n".join(_told(sweep, cell, shared))
+        place: dict[str, Any] = {
+            "ha": "center",
+            "va": "center",
+            "bbox": {"facecolor": colour, "linewidth": 0, "pad": 0.5},
+        }
+        ax.text(x, y, text, fontsize=SMALL, color=TRUTH, linespacing=1.15, parse_math=False, **place)
+
+
+def _told(sweep: Sweep, cell: Cell, shared: _Map) -> list[str]:
+    """Name and RMSE of the best; how far the nearest one is behind, on the streams of both, and its name if it fits."""
+    room = int(72 * (shared.width - _LEFT) / (_LETTER * SMALL) / len(shared.across))
+    told = [*textwrap.wrap(lines.name(cell.best, shared.names), room), f"{cell.best.rmse:#.4g}".rstrip(".")]
+    if cell.second is None:
+        return told
+    percent = 100 * (sweep.compare(cell.second, cell.best).rmse_ratio - 1)
+    behind = "tie" if percent == 0 else _percent(percent)
+    whole = f"{lines.name(cell.second, shared.names)} {behind}"
+    return [*told, whole if len(whole) <= room else behind]
+
+
+def _percent(x: float) -> str:
+    if 0 < x < _SMALLEST:
+        return f"<{_SMALLEST:g} %"
+    return f"{x:+#.2g}".rstrip(".") + " %" if abs(x) < _HUNDRED else f"{x:+.0f} %"
+
+
+def _frame(ax: Any, shared: _Map) -> None:
+    """Limits, labels, and white lines between the cells."""
+    ax.grid(visible=False)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    ax.set_xlim(-0.5, len(shared.across) - 0.5)
+    ax.set_ylim(-0.5, len(shared.down) - 0.5)
+    for i in range(1, len(shared.across)):
+        ax.axvline(i - 0.5, color="white", linewidth=1)
+    for i in range(1, len(shared.down)):
+        ax.axhline(i - 0.5, color="white", linewidth=1)
+    ax.set_xticks(range(len(shared.across)), [_tick(shared.columns, x) for x in shared.across])
+    ax.set_yticks(range(len(shared.down)), [_tick(shared.rows, x) for x in shared.down])
+    words(ax, None, _named(shared.columns), _named(shared.rows))
+
+
+def _tick(axis: str | None, label: Label) -> str:
+    if axis is None:
+        return ""
+    return f"{label:.4g}" if isinstance(label, float) else lines.said(axis, label).removeprefix(f"{lines.sign(axis)} ")
+
+
+def _named(axis: str | None) -> str:
+    return "" if axis is None else lines.titled(axis)
+
+
+def _legend(drawn: Any, ax: Any, cells: Sequence[Cell], shared: _Map) -> None:
+    """The mechanisms that win somewhere, and what the hatching is."""
+    best = {lines.name(x.best, shared.names) for x in cells}
+    for name, colour in shared.colours.items():
+        if name in best:
+            ax.bar([0], [0], color=colour, label=name)
+    if any(x.state == "undecided" for x in cells):
+        ax.bar([0], [0], color=GREY, hatch=_HATCH, edgecolor="white", linewidth=0, label="undecided")
+    legend(drawn, ax, columns=4 if shared.width > COLUMN else 2)

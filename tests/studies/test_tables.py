@@ -1,0 +1,82 @@
+"""Tables as Parquet files: types, what is not there, labels of two kinds, metadata."""
+
+import io
+import json
+import sys
+
+import pandas
+import pytest
+from pyarrow import parquet as reader
+from sweeps import GRID, run
+
+from dpfast import DataError, __version__
+from dpfast.errors import MissingExtraError
+from dpfast.report.table import Table
+from dpfast.studies.tables import parquet
+
+
+def back(columns, *rows, about=None):
+    return reader.read_table(io.BytesIO(parquet(Table(columns, rows), about or {})))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected", "kind"),
+    [
+        ([1, 2], [1, 2], "int64"),
+        ([1, None], [1, None], "int64"),
+        ([1, 0.5], [1.0, 0.5], "double"),
+        ([None, 0.5], [None, 0.5], "double"),
+        ([1, "soft"], ["1", "soft"], "string"),
+        ([0.25, None, "soft"], ["0.25", None, "soft"], "string"),
+        (["", "µ"], ["", "µ"], "string"),
+        ([None, None], [None, None], "null"),
+    ],
+)
+def test_a_column_has_one_type(values, expected, kind):
+    table = back(("a", "b"), *((x, 7) for x in values))
+    assert table.column("a").to_pylist() == expected
+    assert [type(x) for x in table.column("a").to_pylist()] == [type(x) for x in expected]
+    assert str(table.schema.field("a").type) == kind
+    assert table.column("b").to_pylist() == [7] * len(values)
+
+
+def test_floats_keep_their_bits():
+    values = [0.1, 1 / 3, 5e-324, float("inf")]
+    assert back(("x",), *((x,) for x in values)).column("x").to_pylist() == values
+
+
+def test_a_table_without_rows_has_its_columns():
+    assert back(("a", "b")).column_names == ["a", "b"]
+
+
+def test_metadata():
+    assert json.loads(back(("a",), (1,), about={"x": "y"}).schema.metadata[b"dpfast"]) == {"x": "y"}
+
+
+def test_a_sweep_as_a_file(tmp_path):
+    found = run(GRID | {"mechanism": [*GRID["mechanism"], "lmmse"], "lag": [0, None], "model": "levels:0,1@0.75,0.25"})
+    file = tmp_path / "new" / "folder" / "sweep.parquet"
+    found.to_parquet(file)
+    about = json.loads(reader.read_schema(file).metadata[b"dpfast"])
+    assert about == {"sweep": found.digest, "dpfast": __version__}
+    pandas.testing.assert_frame_equal(pandas.read_parquet(file), found.to_pandas(), check_dtype=False)
+    kinds = {x.name: str(x.type) for x in reader.read_schema(file)}
+    assert (kinds["lag"], kinds["epsilon"], kinds["n_streams"], kinds["rmse"]) == ("int64", "double", "int64", "double")
+    empty = found.where(mechanism="lmmse", lag=0).where(lag=0, epsilon=2)
+    empty.to_parquet(file)
+    assert len(pandas.read_parquet(file)) == 1
+
+
+def test_a_file_that_cannot_be_written(tmp_path):
+    found = run(budget=1)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(DataError, match="cannot write to the folder"):
+        found.to_parquet(tmp_path / "folder")
+    with pytest.raises(ValueError, match="path must be"):
+        found.to_parquet(3)
+
+
+def test_no_pyarrow_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'dpfast\[parquet\]'"):
+        parquet(Table(("a",), ((1,),)), {})
