@@ -43,6 +43,11 @@ Excess = dict[str, list[Estimate]]
 _NAN: Estimate = (math.nan, math.nan, math.nan)
 
 
+def _squeezed(x: Any) -> Any:
+    """Logarithmic from 1 on; what matplotlib asks for below -1, outside of the picture, has a place too."""
+    return np.log1p(np.maximum(x, -0.9))
+
+
 def over(sweep: Sweep, axis: str) -> Any:
     """RMSE over a numeric axis, with intervals, predictions and the lower bound; under it, how far that is away."""
     _validate.choice("axis", axis, [x for x in sweep.axes if lines.is_numeric(sweep, x)])
@@ -147,7 +152,7 @@ class _Places:
     def set(self, ax: Any) -> None:
         """Scale and ticks of an axis, and those that share it."""
         if self.scale == "lag":
-            ax.set_xscale("function", functions=(np.log1p, np.expm1))
+            ax.set_xscale("function", functions=(_squeezed, np.expm1))
             ends = [self.smoother] if self.has_smoother else []
             kept = spaced([math.log1p(x) for x in (*self.values, *ends)], _APART)
             shown = [[*self.values, *ends][i] for i in kept]
