@@ -36,13 +36,15 @@ MEANING = FIGURES | {
     "certain where intervals overlap. Where a contest is decided, the probability that the decision is wrong is at "
     "most one minus the confidence, however often it was looked at.",
 }
+_OVER = (
+    "RMSE against {} for each mechanism: bands are the intervals of the simulation, rings the predicted errors, the "
+    "thick pale line the lower bound; below, the same in percent above that bound."
+)
+_NAMES = {"epsilon": "ε", "delta": "δ", "lag": "the lag"}
 SHOWS = {
-    "epsilon": "RMSE against ε for each mechanism, with the intervals of the simulation as bands, and the lower bound.",
-    "lag": "RMSE against the lag for each mechanism, with the intervals of the simulation as bands, and the lower "
-    "bound.",
-    "winners": "Map of the mechanism that errs least.",
+    "winners": "Map of the mechanism that errs least, its RMSE, and how far the nearest one is behind.",
     "paths": "Sample paths: the estimates of each mechanism over the true output, on one and the same stream.",
-    "convergence": "Relative width of the interval of the RMSE against the number of samples, for each case.",
+    "convergence": "Estimates of the RMSE and their intervals against the number of streams, in percent from the last.",
 }
 _COLUMNS = {
     "rmse": "RMSE",
@@ -240,9 +242,9 @@ def _winners(sweep: Sweep) -> list[Html]:
 
 
 def _picture(name: str, figure: Any) -> Html:
-    stem = name.removesuffix(".png")
-    kind = stem.partition("-")[0]
-    return picture(figure, SHOWS.get(kind, f"RMSE against {stem} for each mechanism."))
+    kind = name.removesuffix(".png").removeprefix("rmse-over-")
+    axis = _NAMES.get(kind, kind.replace("-", " "))
+    return picture(figure, SHOWS.get(kind, _OVER.format(axis)))
 
 
 def _notes(sweep: Sweep) -> list[Html]:
