@@ -7,7 +7,10 @@ from typing import Any
 from dpfast import _validate
 from dpfast.montecarlo import Study
 from dpfast.report.dots import draw_study
-from dpfast.studies import lines, pictures
+from dpfast.studies import lines
+from dpfast.studies.curves import over
+from dpfast.studies.maps import winners
+from dpfast.studies.pictures import convergence, paths
 from dpfast.studies.result import Sweep
 
 
@@ -63,13 +66,13 @@ def plot(x: Sweep | Study, kind: str | None = None, **options: Any) -> Any:
     _validate.choice("kind", kind, [*numeric, *_KINDS])
     draw, taken = _KINDS.get(kind, (None, ()))
     _check_options(kind, options, taken)
-    return pictures.over(x, kind) if draw is None else draw(x, **options)
+    return over(x, kind) if draw is None else draw(x, **options)
 
 
 _KINDS: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "winners": (pictures.winners, ("rows", "columns")),
-    "paths": (pictures.paths, ("rows", "n_samples")),
-    "convergence": (pictures.convergence, ()),
+    "winners": (winners, ("rows", "columns")),
+    "paths": (paths, ("rows", "n_samples")),
+    "convergence": (convergence, ()),
 }
 
 
