@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpfast import _validate
+from dpfast._validate import Array
 from dpfast.montecarlo import paired
 from dpfast.report.figures import (
     explain,
@@ -32,7 +33,7 @@ from dpfast.studies.result import Sweep
 from dpfast.studies.rows import Row
 from dpfast.studies.values import Label
 
-_MUCH = 10  # ratio of the ends of an axis, from which on it is logarithmic
+_MUCH = 8  # ratio of the ends of an axis, from which on it is logarithmic
 _GAP = 0.18  # between the last lag and the smoother, of the axis
 _MOST, _LINEAR = 100.0, 1.0  # percent above the reference: what is shown, and up to where the scale is linear
 _APART = 0.09  # numbers of the lag, of the axis
@@ -41,11 +42,6 @@ _ROOM = 1.15  # around what is shown
 Estimate = tuple[float, float, float]  # with its interval: low, high
 Excess = dict[str, list[Estimate]]
 _NAN: Estimate = (math.nan, math.nan, math.nan)
-
-
-def _squeezed(x: Any) -> Any:
-    """Logarithmic from 1 on; what matplotlib asks for below -1, outside of the picture, has a place too."""
-    return np.log1p(np.maximum(x, -0.9))
 
 
 def over(sweep: Sweep, axis: str) -> Any:
@@ -57,7 +53,8 @@ def over(sweep: Sweep, axis: str) -> Any:
     shown = lines.spread(found)
     curves = [_Curves.of(sweep, x, axis, names) for x in shown]
     bounded = all(x.is_bounded for x in curves)
-    near = [x.excess(bounded) for x in curves] if bounded or any(len(x.rows) > 1 for x in curves) else []
+    near = [x.excess(bounded) for x in curves]
+    near = near if any(_is_close(x) for x in near) else []
     drawn, grid = panels([x.title() for x in shown], ratios=(1.7, 1) if near else (1,), height=1.35, sharex=True)
     looks, places = lines.looks(sweep, names), _Places(axis, [x for one in curves for x in one.xs])
     for i, one in enumerate(curves):
@@ -69,6 +66,11 @@ def over(sweep: Sweep, axis: str) -> Any:
     legend(drawn, *(x[0] for x in grid), columns=2 if len(shown) == 1 else 4)
     note(drawn, lines.left_out(len(found), len(shown)), lines.failed(sweep))
     return drawn
+
+
+def _is_close(near: Excess) -> bool:
+    """Whether some are so near to the reference that they are to be told apart, besides the reference itself."""
+    return any(x != 0 and x < _MOST for values in near.values() for x, _, _ in values)
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,15 @@ def _above_bound(row: Row | None, bound: float) -> Estimate:
     return _percent(row.rmse / bound), _percent(low / bound), _percent(high / bound)
 
 
+def _forward(x: Array) -> Array:
+    """Logarithmic, with a zero; margins may be below it."""
+    return np.sign(x) * np.log1p(np.abs(x))
+
+
+def _back(x: Array) -> Array:
+    return np.sign(x) * np.expm1(np.abs(x))
+
+
 class _Places:
     """Where labels are on the horizontal axis: the smoother at the right end, as the latest of all lags."""
 
@@ -143,7 +154,7 @@ class _Places:
             end = math.log1p(high) + max(_GAP * (math.log1p(high) - math.log1p(low)), _GAP)
             self.smoother = math.expm1(end)
         else:
-            self.scale = "log" if low > 0 and high / low >= _MUCH else "linear"
+            self.scale = "log" if low > 0 and high / low >= (1 if axis == "epsilon" else _MUCH) else "linear"
 
     def of(self, labels: Sequence[Label]) -> list[float]:
         """Of each label."""
@@ -152,7 +163,7 @@ class _Places:
     def set(self, ax: Any) -> None:
         """Scale and ticks of an axis, and those that share it."""
         if self.scale == "lag":
-            ax.set_xscale("function", functions=(_squeezed, np.expm1))
+            ax.set_xscale("function", functions=(_forward, _back))
             ends = [self.smoother] if self.has_smoother else []
             kept = spaced([math.log1p(x) for x in (*self.values, *ends)], _APART)
             shown = [[*self.values, *ends][i] for i in kept]

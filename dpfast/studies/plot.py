@@ -7,9 +7,10 @@ from typing import Any
 from dpfast import _validate
 from dpfast.montecarlo import Study
 from dpfast.report.dots import draw_study
-from dpfast.studies import lines, pictures
+from dpfast.studies import lines
 from dpfast.studies.curves import over
 from dpfast.studies.maps import winners
+from dpfast.studies.pictures import convergence, paths
 from dpfast.studies.result import Sweep
 
 
@@ -70,8 +71,8 @@ def plot(x: Sweep | Study, kind: str | None = None, **options: Any) -> Any:
 
 _KINDS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "winners": (winners, ("rows", "columns")),
-    "paths": (pictures.paths, ("rows", "n_samples")),
-    "convergence": (pictures.convergence, ()),
+    "paths": (paths, ("rows", "n_samples")),
+    "convergence": (convergence, ()),
 }
 
 
