@@ -71,7 +71,7 @@ def test_the_error_is_right_though_the_model_is_wrong(lag):
     exact = m.predict(truth(0.3)) - adapted.predict(truth(0.3))
     on_model = through.given, other
     assert trial.mse(through.given) - trial.mse(other) == pytest.approx(exact, rel=0.02)
-    assert abs(trial._on_model(on_model[0]) - trial._on_model(on_model[1]) - exact) > 0.2 * abs(exact)
+    assert abs(trial.on_model(on_model[0]) - trial.on_model(on_model[1]) - exact) > 0.2 * abs(exact)
 
 
 @LAGS
@@ -86,7 +86,7 @@ def test_gain_and_standard_error_are_those_of_many_runs(lag):
         whole = joined(parts)
         fit = through.likelihood(whole).fits(1)[1]
         fitted = through.model(whole, fit)
-        exact = 1 - on_truth._on_model(through.best(fitted)) / m.predict(model)
+        exact = 1 - on_truth.on_model(through.best(fitted)) / m.predict(model)
         gain = cross_validated(through, parts, fit)
         assert np.mean(gain.of_parts) == pytest.approx(gain.relative)
         scores.append((gain.relative - exact) / gain.standard_error)
