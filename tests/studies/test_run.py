@@ -120,7 +120,7 @@ def expected():
         {"n_threads": None},
         {"executor": Here(1), "n_threads": None},
     ],
-    ids=str,
+    ids=["two threads", "threads", "executor"],
 )
 def test_engines_give_the_same_bits(where, expected):
     assert rows(run(**where)) == expected
