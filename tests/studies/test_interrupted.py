@@ -18,7 +18,7 @@ from clusters import eventually
 from sweeps import FaultError, Faulty, blocks, rows, run
 
 from dpfast.studies import block
-from dpfast.studies import run as module
+from dpfast.studies import stages as module
 from dpfast.studies.block import STREAMS
 from dpfast.studies.store import Store
 
