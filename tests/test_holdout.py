@@ -76,7 +76,7 @@ def test_the_error_is_right_though_the_model_is_wrong(lag):
 
 @LAGS
 def test_gain_and_standard_error_are_those_of_many_runs(lag):
-    m, model, n_runs = mechanism(lag), truth(0.1), 100
+    m, model, n_runs = mechanism(lag), truth(0.1), 60
     u = model.sample(n_runs, 5100, seed=11)
     v = m.simulate(u, seed=12).privatized[:, 100:]
     through, scores = channel(m), []
@@ -90,6 +90,6 @@ def test_gain_and_standard_error_are_those_of_many_runs(lag):
         gain = cross_validated(through, parts, fit)
         assert np.mean(gain.of_parts) == pytest.approx(gain.relative)
         scores.append((gain.relative - exact) / gain.standard_error)
-    # 100 standard normal scores, but for a bias of fits to four fifths: 5 standard errors either way
+    # 60 standard normal scores, but for a bias of fits to four fifths: 5 standard errors either way
     assert abs(np.mean(scores)) < 5 / math.sqrt(n_runs)
     assert np.std(scores) == pytest.approx(1, abs=5 / math.sqrt(2 * n_runs))
