@@ -197,7 +197,7 @@ def near(ax: Any, curves: Mapping[str, Sequence[float]], reference: float) -> No
 
 
 def logarithmic(ax: Any, directions: str, digits: Sequence[int] | None = None) -> None:
-    """Logarithmic "x", "y" or "xy", with plain numbers, of these first digits: the more, the fewer decades there are."""
+    """Logarithmic "x", "y" or "xy", with plain numbers: of these first digits, or the more, the fewer decades."""
     ticker = _validate.optional("matplotlib.ticker", "plot")
     for direction in directions:
         getattr(ax, f"set_{direction}scale")("log")

@@ -1,6 +1,7 @@
 """Pictures of sweeps: what they show is what the rows say."""
 
 import functools
+import itertools
 import math
 
 import matplotlib
@@ -55,30 +56,25 @@ def legend_of(figure):
 
 
 def overlaps(figure):
-    """Pairs of texts of a panel's axes, or of titles, that lie over each other."""
+    """Pairs of texts that lie over each other: numbers along an axis, titles, texts in cells."""
     figure.draw_without_rendering()
     renderer = figure._get_renderer()
-    found = []
+    groups = [[x._left_title for x in figure.axes if x.get_title(loc="left")]]
     for ax in figure.axes:
-        for axis in (ax.xaxis, ax.yaxis):
-            low, high = sorted(axis.get_view_interval())
-            ticks = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
-            texts = [x for at, x in ticks if low <= at <= high and x.get_text() and x.get_visible()]
-            boxes = [x.get_window_extent(renderer) for x in texts]
-            found += [
-                (a.get_text(), b.get_text())
-                for a, b, x, y in zip(texts, texts[1:], boxes, boxes[1:], strict=False)
-                if x.overlaps(y)
-            ]
-    titles = [x._left_title for x in figure.axes if x.get_title(loc="left")]
-    boxes = [x.get_window_extent(renderer) for x in titles]
-    found += [
-        (titles[i].get_text(), titles[j].get_text())
-        for i in range(len(boxes))
-        for j in range(i)
-        if boxes[i].overlaps(boxes[j])
-    ]
+        groups += [ax.texts, *(numbers(x) for x in (ax.xaxis, ax.yaxis))]
+    found = []
+    for texts in groups:
+        boxes = [x.get_window_extent(renderer) for x in texts]
+        pairs = itertools.combinations(range(len(texts)), 2)
+        found += [(texts[i].get_text(), texts[j].get_text()) for i, j in pairs if boxes[i].overlaps(boxes[j])]
     return found
+
+
+def numbers(axis):
+    """The labels of the ticks that are seen."""
+    low, high = sorted(axis.get_view_interval())
+    seen = [x.label1 for x in axis.get_major_ticks() if low <= x.get_loc() <= high]
+    return [x for x in seen if x.get_visible() and x.get_text()]
 
 
 # --- RMSE over an axis ----------------------------------------------------------------------------
@@ -106,11 +102,19 @@ def test_lines_over_epsilon_are_the_rows():
         predicted = [math.nan if x.predicted_rmse is None else x.predicted_rmse for x in rows]
         assert any(np.array_equal(x.get_ydata(), predicted, equal_nan=True) for x in rings)
     assert ax.get_xscale() == ax.get_yscale() == "log"
-    assert {"LMMSE", "LZF", "DFE soft", "DFE sign", "predicted", "95 % interval"} == set(legend_of(figure))
+    assert set(legend_of(figure)) == {
+        "lower bound",
+        "LMMSE",
+        "LZF",
+        "DFE soft",
+        "DFE sign",
+        "predicted",
+        "95 % interval",
+    }
 
 
 def test_bands_are_intervals():
-    ax = panel(pictures.over(bounded(), "epsilon"), "") if False else pictures.over(bounded(), "epsilon").axes[0]
+    ax = pictures.over(bounded(), "epsilon").axes[0]
     rows = [bounded().row(mechanism="optimal", epsilon=x) for x in (1, 10)]
     bands = [x.get_paths()[0].vertices for x in ax.collections if len(x.get_paths()) and len(x.get_paths()[0].vertices)]
     wanted = {(e, y) for e, row in zip((1, 10), rows, strict=True) for y in row.interval}
@@ -121,8 +125,7 @@ def test_the_smoother_is_the_latest_and_what_takes_no_lag_is_at_every_one():
     figure = pictures.over(sweep(), "lag")
     ax = panel(figure, "ε 3")
     figure.draw_without_rendering()
-    labels = [x.get_text() for x in ax.get_xticklabels()]
-    assert labels == ["0", "2", "∞"]
+    assert [x.get_text() for x in numbers(figure.axes[-1].xaxis)] == ["0", "2", "∞"]
     drawn = line(ax, "LMMSE")
     rows = [sweep().row(mechanism="lmmse", epsilon=3, lag=x) for x in (0, 2, None)]
     assert list(drawn.get_xdata())[:2] == [0, 2]
@@ -225,15 +228,10 @@ def test_the_map_says_who_errs_least():
 
 
 def test_ties_are_said():
-    twins = (
-        {"one": dp.zero_forcing(TARGET, PRIVACY), "two": dp.zero_forcing(TARGET, PRIVACY, name="two")}
-        if False
-        else None
-    )
-    assert twins is None
-    cells = [x for x in sweep().winners() if x.state == "tie"]
-    texts = [x.get_text() for x in pictures.winners(sweep()).axes[0].texts]
-    assert sum("tie" in x for x in texts) == len(cells)
+    twins = [dp.zero_forcing(TARGET, PRIVACY, name=x) for x in ("one", "two")]
+    found = run({"mechanism": twins, "stream": {"coin": COIN, "other": dp.ARMA([1.0], [1.0, -0.5])}}, **OPTIONS)
+    texts = [x.get_text().split("\n") for x in pictures.winners(found).axes[0].texts]
+    assert [(x[0], x[-1]) for x in texts] == [("one", "two tie")] * 2
 
 
 def test_axes_of_a_map_are_checked():
@@ -301,9 +299,21 @@ def test_all_pictures_of_a_sweep_are_legible_and_of_one_style():
 
 
 def test_a_design_that_failed_is_said():
-    grid = {**BASE, "target": "ba:1/1,-1", "mechanism": ["zero_forcing", "input_perturbation"], "epsilon": [1, 2]}
-    with pytest.raises(dp.DesignError):
-        run(grid, **OPTIONS)
+    grid = {
+        "mechanism": ["zero_forcing", "decision_feedback"],
+        "target": dp.Filter([1.0]),
+        "model": {"coin": COIN, "Gaussian": dp.ARMA([0.5], mean=1.0)},
+        "stream": COIN,
+        "epsilon": [1, 2],
+        "delta": 1e-6,
+        "lag": 0,
+    }
+    found = run(grid, **OPTIONS)
+    figures = pictures.all(found)
+    assert figures["rmse-over-epsilon.png"].get_suptitle() == "2 cases have no design"
+    ax = panel(figures["rmse-over-epsilon.png"], "Gaussian")
+    assert [x.get_label() for x in ax.lines if not x.get_label().startswith("_")] == ["LZF"]
+    assert all(overlaps(x) == [] for x in figures.values())
 
 
 def test_png_is_written():
