@@ -75,10 +75,10 @@ def panels(
     return drawn, every[:n]
 
 
-def _wrapped(title: str, n_letters: int) -> str:
-    """In lines that end after a comma, if that can be."""
-    fixed = title.replace(" ", _FIXED).replace(f",{_FIXED}", ", ")
-    return textwrap.fill(fixed, n_letters).replace(_FIXED, " ")
+def _wrapped(text: str, n_letters: int, mark: str = ",") -> str:
+    """In lines that end after a mark, if that can be."""
+    fixed = text.replace(" ", _FIXED).replace(f"{mark}{_FIXED}", f"{mark} ")
+    return "\n".join(x.replace(_FIXED, " ").strip() for x in textwrap.wrap(fixed, n_letters))
 
 
 def lowest(grid: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -96,7 +96,14 @@ def note(drawn: Any, *texts: str) -> None:
     """Above all panels, what has to be said of them, if there is anything."""
     said = "; ".join(x for x in texts if x)
     if said:
-        drawn.suptitle(said, fontsize=SMALL, color=GREY, x=0.01, ha="left", parse_math=False)
+        drawn.suptitle(
+            _wrapped(said, int(72 * drawn.get_figwidth() / (_LETTER * SMALL)), ";"),
+            fontsize=SMALL,
+            color=GREY,
+            x=0.01,
+            ha="left",
+            parse_math=False,
+        )
 
 
 def spaced(places: Sequence[float], least: float) -> list[int]:
@@ -189,14 +196,14 @@ def near(ax: Any, curves: Mapping[str, Sequence[float]], reference: float) -> No
         ax.text(0.99, 0.98, f"above: {above}", fontsize=SMALL, parse_math=False, **place)
 
 
-def logarithmic(ax: Any, directions: str) -> None:
-    """Logarithmic "x", "y" or "xy", with plain numbers: the more, the fewer decades there are."""
+def logarithmic(ax: Any, directions: str, digits: Sequence[int] | None = None) -> None:
+    """Logarithmic "x", "y" or "xy", with plain numbers: of these first digits, or the more, the fewer decades."""
     ticker = _validate.optional("matplotlib.ticker", "plot")
     for direction in directions:
         getattr(ax, f"set_{direction}scale")("log")
         axis = getattr(ax, f"{direction}axis")
         low, high = axis.get_view_interval()
-        digits = next(digits for most, digits in _DIGITS.items() if high / low < most)
-        axis.set_major_locator(ticker.LogLocator(subs=digits) if digits else ticker.MaxNLocator(4))
+        first = next(x for most, x in _DIGITS.items() if high / low < most) if digits is None else digits
+        axis.set_major_locator(ticker.LogLocator(subs=first) if first else ticker.MaxNLocator(4))
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter(ticker.NullFormatter())

@@ -137,11 +137,13 @@ def lower_bound(sweep: Sweep, row: Row) -> float | None:
     """
     if row.family in ("zero_forcing", "robust") or row.lower_bound_rmse is None:
         return None
-    _, given, stream = sweep.configuration["grid"]["cases"][row.number]
-    contents = sweep.configuration["grid"]["contents"]
-    made = contents[given["mechanism"]] if row.family == GIVEN else {"model": contents.get(given.get("model"))}
-    whole = made["model"] == contents[stream] and made.get("mean_square") is None
-    return row.lower_bound_rmse if whole else None
+    if row.family != GIVEN:
+        return row.lower_bound_rmse
+    grid = sweep.configuration["grid"]
+    _, given, stream = grid["cases"][row.number]
+    mechanism = grid["contents"][given["mechanism"]]
+    of_all = mechanism["mean_square"] is None and mechanism["model"] == grid["contents"][stream]
+    return row.lower_bound_rmse if of_all else None
 
 
 # --- what is shown of many ------------------------------------------------------------------------

@@ -118,7 +118,7 @@ def convergence(sweep: Sweep) -> Any:
         widest = max(widest, _draw_convergence(ax, row, every[lines.name(row, lines.variants(sweep))]))
     first = grid[0][0]
     first.set_ylim(-widest, widest)
-    logarithmic(first, "x")
+    logarithmic(first, "x", (1, 3))
     for (ax,) in lowest(grid):
         words(ax, x="streams")
     for (ax,) in leftmost(grid):
