@@ -77,7 +77,7 @@ def choice(name: str, value: Any, options: Iterable[str]) -> str:
     """One of a few words."""
     words = tuple(options)
     if not isinstance(value, str) or value not in words:
-        raise fail(name, "one of " + ", ".join(map(repr, words)), value)
+        raise fail(name, "one of " + (", ".join(map(repr, words)) or "(none)"), value)
     return value
 
 

@@ -32,6 +32,7 @@ _SHORTEST = 50  # samples of a part
 _TRANSIENT = 0.01  # of G's impulse response: what is left of it when v counts as stationary
 _NEGLIGIBLE = 0.005  # of the MSE: an estimated loss that does not count where the fit is in no doubt
 _CLEAR = 2.0  # standard errors that a gain must have where it is
+_SURPRISE = 3.0  # standard errors by which a gain is below what the fit promises
 _CHANCE = 1e-3  # that a stationary input is taken for a changing one
 _CONFIDENCE = 1.959964  # of the interval: 95 %
 _PRIVACY = (
@@ -132,8 +133,9 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     The MSE of both receivers is then estimated on v that was held out: v is cut in five in time, and the receiver
     fitted to four parts is tried on the fifth, each part in turn. That needs no model, as the difference of two
     receivers' errors is linear in P_v. The adapted receiver is taken if it is not worse by more than 0.5 % of the MSE.
-    Where the order is in doubt (a higher one fits far better, or the highest considered is the best), or the spectrum
-    or the mean changes between the parts, the gain must be two standard errors, and a gain on every part.
+    Where the fit is in doubt, the gain must be two standard errors, and a gain on every part: where a higher order fits
+    far better, or the highest considered is the best; where the spectrum or the mean changes between the parts; or
+    where the gain is three standard errors below what the fit promises.
 
     Parameters
     ----------
@@ -187,6 +189,8 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     except UnstableFilterError as error:
         return replace(kept, reason=f"There is no stable receiver for the fitted input: {error}.")
     gain = cross_validated(channel, parts, fit)
+    if gain.relative < gain.predicted - _SURPRISE * gain.standard_error:
+        doubts += (f"it promises a gain of {gain.predicted:.2%}",)
     taken, reason = _decided(gain, doubts)
     half = _CONFIDENCE * gain.standard_error
     interval = (gain.relative - half, gain.relative + half)

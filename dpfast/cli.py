@@ -27,6 +27,7 @@ def _example(options: argparse.Namespace) -> str:
         n_streams=options.streams,
         n_samples=options.samples,
         seed=options.seed,
+        command=options.line,
         progress=sys.stderr.isatty(),
     )
     return _finished(text, folder)
@@ -52,7 +53,7 @@ def _evaluate(options: argparse.Namespace) -> str:
         time_format=options.time_format,
     )
     fit = {"order": options.order, "draws": options.draws, "seed": options.seed}
-    text = evaluate.run(counts, target, privacy, folder, **fit, saved=saved)
+    text = evaluate.run(counts, target, privacy, folder, **fit, command=options.line, saved=saved)
     return _finished(text, folder)
 
 
@@ -65,7 +66,12 @@ def _design(options: argparse.Namespace) -> str:
     request = requests.request(options.file, words)
     folder = Folder(request.out)
     text = families.run(
-        request.task, folder, sources=request.sources, choose=request.choose, progress=sys.stderr.isatty()
+        request.task,
+        folder,
+        sources=request.sources,
+        choose=request.choose,
+        command=options.line,
+        progress=sys.stderr.isatty(),
     )
     return _finished(text, folder)
 

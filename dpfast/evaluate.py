@@ -21,13 +21,29 @@ from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA, Model
 from dpfast.montecarlo import Result
 from dpfast.privacy import Privacy
+from dpfast.report import page
 from dpfast.report.figures import figure, plot_path, png
 from dpfast.report.folder import Folder
+from dpfast.report.meaning import FIGURES
+from dpfast.report.page import facts, paragraphs, repeated
 from dpfast.report.table import Table
 
 BANNER = (
     "AN EVALUATION, NOT A RELEASE: these outputs contain the data, unprotected.",
     "The models behind them were fitted to the data: nothing fitted here may be used to release private data.",
+)
+MEANING = {
+    "RMSE": "Root of the mean squared error over all bins of the series and all draws of the noise, in the units of "
+    "the target's output, with a confidence interval, low to high: Student's t over the draws. The counts are what "
+    "they are: of another log the interval says nothing.",
+    "Predicted": FIGURES["Predicted"] + " Here the model is the autoregression fitted to the series, so that a "
+    "difference shows how far the series is from it.",
+    "Spread of true output": "Standard deviation of the target's output: an estimate that says nothing but the mean "
+    "errs by this much.",
+}
+SHOWN = (
+    "True output (black) of the last days of each series, and one draw of two estimates of it: by zero forcing (LZF), "
+    "and by the mechanism of finite lag that errs least. Not for release."
 )
 LAG = 5
 CONFIDENCE = 0.95
@@ -66,9 +82,13 @@ def run(
     order: int,
     draws: int,
     seed: int,
+    command: str,
     saved: Sequence[Mechanism] = (),
 ) -> str:
-    """Evaluate every mechanism on every series, add the files to the folder, and return what is printed."""
+    """Evaluate every mechanism on every series, add the files to the folder, and return what is printed.
+
+    The page shows the command.
+    """
     check(counts, max([order, *(x.lag or 0 for x in saved)]), draws)
     loaded = as_saved(saved, target, privacy)
     outputs = target.filter(counts.counts).y
@@ -88,7 +108,17 @@ def run(
     folder.add("evaluation.csv", table.csv(BANNER))
     folder.add("evaluation.md", f"**{text}**\n\n{table.markdown()}\n\n{footer}\n")
     folder.add("outputs.csv", _outputs(counts, outputs, outcomes).csv(BANNER))
-    folder.add("outputs.png", png(_picture(counts, outputs, outcomes)))
+    drawn = _picture(counts, outputs, outcomes)
+    folder.add("outputs.png", png(drawn))
+    sections = {
+        "Definition": [facts({"target": repr(target), "privacy": repr(privacy)}), paragraphs(footer)],
+        "Results": [page.table(table, "errors of the mechanisms", where="evaluation.csv", n_headers=3)],
+        "Least error": [page.table(_least(outcomes), "least error of each series", where="evaluation.csv")],
+        "Pictures": [page.picture(drawn, SHOWN)],
+        "What the figures mean": [facts(MEANING)],
+        **repeated(command),
+    }
+    folder.add("report.html", page.page("Mechanisms on a log of events", sections, banner=" ".join(BANNER)))
     return f"{text}\n\n{table.text()}\n\n{footer}"
 
 
@@ -178,6 +208,16 @@ def evaluate_series(
         aligned = np.concatenate([estimate[0], np.full(lag, np.nan)])
         outcomes.append(Outcome(name, mechanism, result, float(y.std()), aligned))
     return outcomes
+
+
+def _least(outcomes: Sequence[Outcome]) -> Table:
+    """The mechanism that errs least on each series, among all and among those that can run as a stream."""
+    rows = []
+    for name in dict.fromkeys(x.series for x in outcomes):
+        every = sorted((x for x in outcomes if x.series == name), key=lambda x: x.result.rmse)
+        live = next(x for x in every if x.mechanism.lag is not None)
+        rows.append((name, *(y for x in (every[0], live) for y in (x.mechanism.name, x.result.rmse))))
+    return Table(("series", "of all", "RMSE of it", "as a stream", "RMSE of that"), tuple(rows))
 
 
 def _outputs(counts: EventCounts, outputs: Array, outcomes: list[Outcome]) -> Table:

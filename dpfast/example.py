@@ -20,8 +20,11 @@ from dpfast.models import ARMA, MarkovChain, Model
 from dpfast.montecarlo import Study, monte_carlo
 from dpfast.privacy import Calibration, Privacy
 from dpfast.receivers import Decision, DecisionFeedback
+from dpfast.report import page
 from dpfast.report.figures import SMALL, figure, logarithmic, plot_lines, png, words
 from dpfast.report.folder import Folder
+from dpfast.report.meaning import FIGURES
+from dpfast.report.page import code, facts, paragraphs, repeated
 from dpfast.report.paths import draw_paths, sample_paths
 from dpfast.report.styles import TRUTH, Style, label, styles
 from dpfast.report.table import Table
@@ -45,6 +48,23 @@ The paper's display of the LMMSE receiver drops d². Its hard decision feedback,
 the linear mechanisms at this privacy level: wrong decisions feed back and F integrates them. Its ideal RMSE assumes
 error-free decisions."""
 
+DEFINITION = {
+    "target": "F(z) = (1 + 0.995 z⁻¹)/(1 − 0.995 z⁻¹)",
+    "signal": "symmetric chain of levels ±1/2 that stays with probability 3/4; variance 1/4, spectrum that of an AR(1)",
+    "privacy": "ε = ln 3, δ = 0.05, changes of one event by at most 1",
+    "κ": "noise per sensitivity: by the formula of the paper, and exact, the least that suffices",
+}
+MEANING = FIGURES | {
+    "On the chain": "The same for the simulated chain, where a mechanism was designed for another spectrum.",
+    "Simulated": "Root of the mean squared error over all streams, with a confidence interval, low to high: Student's "
+    "t over streams, which are independent. Every mechanism sees the same inputs and the same unit noise.",
+}
+SHOWN = {
+    "paths": "Sample paths: the estimates of eight mechanisms, each in the colour of its family, over the true output "
+    "(black), on one and the same stream. All panels have one axis; what leaves it is said.",
+    "prefilters": "Magnitude of the prefilter over frequency, ideal and as realised, of the LMMSE design and of that "
+    "for decision feedback.",
+}
 COLUMNS = (
     "κ",
     "designed for",
@@ -87,8 +107,8 @@ class Row:
         return self.calibration, self.spectrum, self.family, self.prefilter, self.decision, lag, *errors
 
 
-def run(folder: Folder, *, n_streams: int, n_samples: int, seed: int, progress: bool) -> str:
-    """Design, simulate, add the files to the folder, and return what is printed."""
+def run(folder: Folder, *, n_streams: int, n_samples: int, seed: int, command: str, progress: bool) -> str:
+    """Design, simulate, add the files to the folder, and return what is printed; the page shows the command."""
     rows = [row for calibration in CALIBRATIONS for row in mechanisms(calibration)]
     study = monte_carlo(
         [row.mechanism for row in rows], CHAIN, n_streams=n_streams, n_samples=n_samples, seed=seed, progress=progress
@@ -109,7 +129,17 @@ def run(folder: Folder, *, n_streams: int, n_samples: int, seed: int, progress: 
     paths, drawn = _paths(rows, seed)
     folder.add("paths.csv", paths.csv())
     folder.add("paths.png", png(drawn))
-    folder.add("prefilters.png", png(_prefilters(rows)))
+    prefilters = _prefilters(rows)
+    folder.add("prefilters.png", png(prefilters))
+    sections = {
+        "Definition": [facts(DEFINITION), paragraphs(footer)],
+        "Results": [page.table(table, "errors of the mechanisms", where="example.csv", n_headers=6)],
+        "Pictures": [page.picture(drawn, SHOWN["paths"]), page.picture(prefilters, SHOWN["prefilters"])],
+        "What the figures mean": [facts(MEANING)],
+        "Errata": [code(errata)],
+        **repeated(command),
+    }
+    folder.add("report.html", page.page("The example of Le Ny 2013, Section VI", sections))
     return f"{table.text()}\n\n{footer}\n\n{errata}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +22,11 @@ from dpfast.mechanism import Mechanism, size
 from dpfast.models import Model
 from dpfast.privacy import LARGEST_EPSILON, Privacy
 from dpfast.receivers import DecisionFeedback, Smoother
-from dpfast.report import styles
+from dpfast.report import page, styles
 from dpfast.report.figures import figure, legend, logarithmic, near, plot_lines, png, words
 from dpfast.report.folder import Folder
+from dpfast.report.meaning import FIGURES
+from dpfast.report.page import code, facts, items, paragraphs, repeated
 from dpfast.report.table import Table
 from dpfast.show import describe
 from dpfast.sources import FITTED, Source
@@ -47,6 +49,13 @@ later. Noise and distortion are shares of the predicted mean square error."""
 PRIVATE = """\
 The model was fitted to private data: all figures here, the pictures, and a choice between mechanisms that is made by
 looking at them, depend on these data and protect nobody."""
+SHOWN = {
+    "curves.png": "Predicted RMSE of each family over the lag and over ε, with the lower bound for all linear "
+    "mechanisms of the lag; what was asked for is marked by a thin line. Over the lag those far above the bound are "
+    "named instead.",
+    "magnitudes.png": "Magnitudes over frequency: the prefilter G scaled to unit norm, the receiver H of that G, and "
+    "HG of the mechanisms that distort beside the target.",
+}
 BOUND = "lower bound (linear, at the lag)"
 Lines = dict[str, tuple[Sequence[float], dict[str, list[float]]]]  # over what: values, and a curve for each label
 _SMALLEST_LAST_LAG = 20
@@ -103,8 +112,10 @@ FAMILIES = (
 )
 
 
-def run(task: Task, folder: Folder, *, sources: Mapping[str, Source], choose: str | None, progress: bool) -> str:
-    """Design all families, add the files to the folder, and return what is printed."""
+def run(
+    task: Task, folder: Folder, *, sources: Mapping[str, Source], choose: str | None, command: str, progress: bool
+) -> str:
+    """Design all families, add the files to the folder, and return what is printed; the page shows the command."""
     families = [x for x in FAMILIES if task.model.levels is not None or "levels" not in x.needs]
     linear = [x for x in families if "levels" not in x.needs]  # the error of others only simulation tells
     if choose is not None:
@@ -130,10 +141,24 @@ def run(task: Task, folder: Folder, *, sources: Mapping[str, Source], choose: st
     folder.add("design.csv", table.csv(banner))
     folder.add("design.md", f"# Mechanisms side by side\n\n{table.markdown()}\n\n```text\n{text}\n```\n")
     folder.add("curves.csv", _long(lines).csv(banner))
-    folder.add("curves.png", png(_draw_curves(lines, task)))
-    folder.add("magnitudes.png", png(_draw_magnitudes(told, task)))
+    pictures = {"curves.png": _draw_curves(lines, task), "magnitudes.png": _draw_magnitudes(told, task)}
+    for name, drawn in pictures.items():
+        folder.add(name, png(drawn))
     folder.add("mechanism.json", to_text(chosen))
+    parts = {
+        "Results": [page.table(table, "errors of the mechanisms", where="design.csv", n_headers=2), paragraphs(FOOTER)],
+        "Designs that failed": [items(designs.notes)] if designs.notes else [],
+        "Saved as mechanism.json": [code(describe(chosen))],
+        "Pictures": [page.picture(drawn, SHOWN[name]) for name, drawn in pictures.items()],
+    }
+    folder.add("report.html", _page(task, parts, " ".join(banner), command))
     return f"{table.text()}\n\n{text}"
+
+
+def _page(task: Task, parts: Mapping[str, list[page.Html]], banner: str, command: str) -> str:
+    told = {x.name: str(getattr(task, x.name)) for x in fields(task)}
+    sections = {"Definition": [facts(told)], **parts, "What the figures mean": [facts(FIGURES)], **repeated(command)}
+    return page.page("Mechanisms side by side", sections, banner=banner)
 
 
 def lags_around(lag: int) -> list[int]:

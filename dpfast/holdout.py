@@ -110,31 +110,36 @@ class Gain(NamedTuple):
     relative : float
     standard_error : float
         Asymptotic, as if v were Gaussian.
+    predicted : float
+        What the fits expect, each on the input as it has it.
     of_parts : tuple of float
         `relative` is their average.
     """
 
     relative: float
     standard_error: float
+    predicted: float
     of_parts: tuple[float, ...]
 
 
 def cross_validated(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit) -> Gain:
     """Each part is held out once, from a fit of this order to the others."""
     whole, given = joined(parts), channel.given
-    errors, saved, variance = [], [], []
+    errors, saved, foreseen, variance = [], [], [], []
     for i, part in enumerate(parts):
         rest = joined(parts[:i] + parts[i + 1 :])
         model = channel.model(rest, channel.likelihood(rest).maximum(fit.parameters))
         trial, adapted = _Trial(channel, part, model), channel.best(model)
         errors.append(trial.mse(given))
         saved.append(errors[-1] - trial.mse(adapted))
+        foreseen.append(trial.on_model(given) - trial.on_model(adapted))
         variance.append(_variance(whole, trial.weights(given) - trial.weights(adapted), part.n_segments))
     # the noise that passes is known, and a bound from below
     passed = channel.noise * channel.circle.grid.mean(np.abs(given.h) ** 2)
     scale = max(float(np.mean(errors)), passed)
     standard_error = math.sqrt(sum(variance)) / len(parts) / scale
-    return Gain(float(np.mean(saved)) / scale, standard_error, tuple(x / scale for x in saved))
+    predicted = float(np.mean(foreseen)) / scale
+    return Gain(float(np.mean(saved)) / scale, standard_error, predicted, tuple(x / scale for x in saved))
 
 
 class _Trial:
@@ -159,9 +164,10 @@ class _Trial:
         steady = self.channel.steady
         differs = self.part.about((receiver.mean - self.channel.mean) * steady).ordinates - self.foreseen
         differs[0] -= self.part.length * ((self.mean - receiver.mean) * steady) ** 2
-        return self._on_model(receiver) + self.part.average(self.weights(receiver) * differs)
+        return self.on_model(receiver) + self.part.average(self.weights(receiver) * differs)
 
-    def _on_model(self, receiver: Response) -> float:
+    def on_model(self, receiver: Response) -> float:
+        """The error where the model is right."""
         lost = self.channel.wanted - receiver.h * self.channel.gain
         bias = float(abs(lost[0])) * (receiver.mean - self.mean)
         density = self.psd * np.abs(lost) ** 2 + self.channel.noise * np.abs(receiver.h) ** 2

@@ -5,7 +5,8 @@ v = G (u - mean) + n has the spectrum P_v = P_u |G|² + σ². Whittle's likeliho
     ℓ = -Σ_j (ln P_v(ω_j) + I(ω_j) / P_v(ω_j)),
 
 is that of independent exponential ordinates: exact for white Gaussian v, asymptotic otherwise (Whittle 1953). What
-leaks between ordinates because G is coloured is known beforehand, and taken into account.
+leaks between ordinates because G is coloured is known beforehand, and taken into account. Where v hardly shows the
+shape of P_u, a weak prior holds it flat: tanh⁻¹ of a reflection coefficient is standard normal.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class Fit(NamedTuple):
     innovation_std : float
         s.
     log_likelihood : float
-        ℓ, times the number of segments; ordinate 0 is left out, as it takes the mean.
+        ℓ times the number of segments, and the logarithm of the prior; ordinate 0, which takes the mean, is left out.
     parameters : array
         ln s², and tanh⁻¹ of the reflection coefficients.
     """
@@ -163,8 +164,9 @@ class Whittle:
         return found
 
     def at(self, parameters: Array) -> float:
-        """ℓ of given parameters."""
-        return self._log_likelihood(self._signal(parameters) + self.noise)
+        """The log-likelihood of given parameters, as of a :class:`Fit`."""
+        shape = parameters[1:]
+        return self._log_likelihood(self._signal(parameters) + self.noise) - float(shape @ shape) / 2
 
     def silence(self) -> float:
         """ℓ without a signal."""
@@ -182,25 +184,24 @@ class Whittle:
     def maximum(self, start: Array) -> Fit:
         """The maximum near the given parameters: Fisher's scoring, damped as by Levenberg and Marquardt."""
         theta, damping = start, _DAMPING[0]
-        signal = self._signal(theta)
-        value = self._log_likelihood(signal + self.noise)
+        signal, value = self._signal(theta), self.at(theta)
+        prior = np.append(0.0, np.ones(len(theta) - 1))
         for _ in range(_MOST_STEPS):
             psd = signal + self.noise
             slopes = self._slopes(theta) * (signal / psd)
-            score = slopes @ (self.weights * (self.ordinates / psd - 1))
-            information = (slopes * self.weights) @ slopes.T
+            score = slopes @ (self.weights * (self.ordinates / psd - 1)) - prior * theta
+            information = (slopes * self.weights) @ slopes.T + np.diag(prior)
             while damping < _DAMPING[1]:
                 damped = information + damping * (np.diag(np.diag(information)) + 1e-12 * np.eye(len(theta)))
                 step = np.linalg.solve(damped, score)
                 trial = self._bounded(theta + np.clip(step, -2, 2))
-                after = self._signal(trial)
-                gained = self._log_likelihood(after + self.noise) - value
+                gained = self.at(trial) - value
                 if gained >= 0:
                     break
                 damping *= 10
             else:
                 break
-            theta, signal, value, damping = trial, after, value + gained, damping / 10
+            theta, signal, value, damping = trial, self._signal(trial), value + gained, damping / 10
             if score @ step < _CONVERGED:
                 break
         a, innovation = self._polynomial(theta), math.exp(theta[0] / 2)

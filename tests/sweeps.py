@@ -29,8 +29,16 @@ def rows(found):
     return [
         (
             *(x.number, x.group, dict(x.settings), x.family, x.mechanism_name, x.lag, x.predicted_mse, x.ideal_mse),
-            *(x.lower_bound_mse, x.noise_std, x.n_samples, x.confidence, x.batch_means.tobytes(), x.stopped, x.error),
-            *(x.notes, x.text),
+            *(
+                x.lower_bound_mse,
+                str(x.noise_std),
+                x.n_samples,
+                x.confidence,
+                x.batch_means.tobytes(),
+                x.stopped,
+                x.error,
+            ),
+            *(x.notes, x.packed),
         )
         for x in found
     ]

@@ -27,7 +27,13 @@ def test_evaluate_writes_its_files_with_the_banner_on_top(log, tmp_path, capsys)
     out = tmp_path / "out"
     assert main(["evaluate", log, *EVALUATE, "--by", "place", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert sorted(x.name for x in out.iterdir()) == ["evaluation.csv", "evaluation.md", "outputs.csv", "outputs.png"]
+    assert sorted(x.name for x in out.iterdir()) == [
+        "evaluation.csv",
+        "evaluation.md",
+        "outputs.csv",
+        "outputs.png",
+        "report.html",
+    ]
     for text in (printed, *((out / name).read_text() for name in ("evaluation.csv", "evaluation.md", "outputs.csv"))):
         assert "NOT A RELEASE" in text.split("\n")[0]
         assert "nothing fitted here may be used to release" in text.split("\n")[1]

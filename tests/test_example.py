@@ -1,5 +1,6 @@
 import csv
 
+import pages
 import pytest
 
 from dpfast import example
@@ -11,7 +12,7 @@ pytestmark = pytest.mark.slow_nojit
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
     folder = Folder(tmp_path_factory.mktemp("example"))
-    text = example.run(folder, n_streams=64, n_samples=4000, seed=1, progress=False)
+    text = example.run(folder, n_streams=64, n_samples=4000, seed=1, command="dpfast example --seed 1", progress=False)
     folder.write()
     return folder.path, text
 
@@ -29,7 +30,7 @@ def find(rows, **wanted):
 
 def test_files(outputs):
     names = sorted(x.name for x in outputs[0].iterdir())
-    assert names == ["example.csv", "example.md", "paths.csv", "paths.png", "prefilters.png"]
+    assert names == ["example.csv", "example.md", "paths.csv", "paths.png", "prefilters.png", "report.html"]
     for name in ("paths.png", "prefilters.png"):
         assert (outputs[0] / name).read_bytes().startswith(b"\x89PNG")
 
@@ -87,3 +88,12 @@ def test_hard_decisions_are_shown_to_be_worse_than_every_linear_mechanism_with_a
     for row in rows:
         if row["κ"] == "paper" and row["decision"] == "sign":
             assert float(row["low"]) > lzf
+
+
+def test_the_page_has_all_rows_pictures_errata_and_the_command(outputs):
+    page = pages.checked((outputs[0] / "report.html").read_text(encoding="utf-8"))
+    assert len(page.all("tr")) == 51
+    assert len(page.all("img")) == 2
+    text = " ".join(page.text)
+    for part in ("7.471451   (κ <|F|>, printed 8.82)", "dpfast example --seed 1", "Lower bound", "numba"):
+        assert part in text

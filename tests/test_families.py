@@ -4,6 +4,7 @@ import io
 import math
 
 import numpy as np
+import pages
 import pytest
 
 import dpfast as dp
@@ -14,7 +15,7 @@ from dpfast.report.folder import Folder
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
 TASK = Task(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.01)
 LABELS = ["optimal", "LZF", "LMMSE", "LMMSE smoother", "input perturbation", "output perturbation", "DFE"]
-FILES = ["curves.csv", "curves.png", "design.csv", "design.md", "magnitudes.png", "mechanism.json"]
+FILES = ["curves.csv", "curves.png", "design.csv", "design.md", "magnitudes.png", "mechanism.json", "report.html"]
 
 
 def shortened(patch):
@@ -42,7 +43,7 @@ def few(monkeypatch):
 
 def report(folder, task=TASK, *, sources=None, choose=None):
     files = Folder(folder)
-    text = families.run(task, files, sources=sources or {}, choose=choose, progress=False)
+    text = families.run(task, files, sources=sources or {}, choose=choose, command="dpfast", progress=False)
     files.write()
     return text
 
@@ -146,6 +147,15 @@ def test_all_files_are_written_and_pictures_are_pictures(written):
     assert "error-free decisions" in text
 
 
+def test_the_page_has_the_table_the_pictures_and_the_saved_mechanism(written):
+    page = pages.checked((written[0] / "report.html").read_text(encoding="utf-8"))
+    assert len(page.all("tr")) == 1 + len(LABELS)
+    assert [x["alt"] for x in page.all("img")] == list(families.SHOWN.values())
+    assert "Designs that failed" not in page.headings
+    assert dp.load(written[0] / "mechanism.json").summary().splitlines()[0] in " ".join(page.text)
+    assert "banner" not in [x.get("class") for x in page.all("div")]
+
+
 def test_the_saved_mechanism_is_the_best_that_runs_as_a_stream_with_its_sources(written):
     folder, text = written
     saved = dp.load(folder / "mechanism.json")
@@ -174,10 +184,12 @@ def test_a_fit_to_private_data_is_said(few, tmp_path):
     model = dp.ARMA.fit(np.random.default_rng(1).normal(size=200), 1)
     text = report(tmp_path, dataclasses.replace(TASK, model=model))
     assert "It does depend on private data (model, mean)" in " ".join(text.split())
+    page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert " ".join(families.PRIVATE.split()) in "".join(page.text)
 
 
 def test_progress_counts_every_point(few, tmp_path, capsys):
-    families.run(TASK, Folder(tmp_path), sources={}, choose=None, progress=True)
+    families.run(TASK, Folder(tmp_path), sources={}, choose=None, command="dpfast", progress=True)
     shown = capsys.readouterr().err
     assert "designing: 100%" in shown
     assert "31/31" in shown  # seven families, and six of them at two lags and two epsilons
@@ -198,6 +210,8 @@ def test_what_cannot_be_designed_is_noted_and_left_out(few, monkeypatch, tmp_pat
     monkeypatch.setattr(families, "FAMILIES", tuple(kept))
     text = report(tmp_path)
     assert "No optimal at lag 2, epsilon 1: there is none." in text
+    page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "No optimal at lag 2, epsilon 1: there is none." in page.text
     assert "optimal" not in [row["mechanism"] for row in rows(tmp_path / "design.csv")]
     assert dp.load(tmp_path / "mechanism.json").name == "LMMSE lag 2"
     with pytest.raises(

@@ -49,7 +49,7 @@ dd { margin: 0; min-width: 0; overflow-wrap: anywhere; }
 pre { background: var(--box); border: 1px solid var(--line); border-radius: .4rem; padding: .7rem .9rem;
   margin: 0 0 .7rem; font: .82rem/1.5 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
 .scroll { max-width: 100%; width: fit-content; max-height: 34rem; overflow: auto; border: 1px solid var(--line);
-  border-radius: .4rem; }
+  border-radius: .4rem; margin-bottom: .7rem; }
 .scroll:focus-visible { outline: 2px solid var(--link); }
 table { border-collapse: separate; border-spacing: 0; font-size: .86rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .75rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line);

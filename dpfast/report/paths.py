@@ -10,8 +10,10 @@ import numpy as np
 from dpfast._validate import Array
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model
-from dpfast.report.figures import PAGE, figure, plot_path, words
+from dpfast.report.figures import PAGE, SMALL, figure, plot_path, words
 from dpfast.report.styles import Style
+
+_ROOM = 1.0  # beyond the true output, in units of its range: an estimate that is far off does not flatten the others
 
 
 class SamplePaths(NamedTuple):
@@ -33,19 +35,37 @@ def sample_paths(
 
 
 def draw_paths(paths: SamplePaths, title: str, *, looks: Mapping[str, Style] | None = None, columns: int = 2) -> Any:
-    """A panel for each mechanism, all on the same axes."""
+    """A panel for each mechanism, all on the same axes; an estimate that leaves them is said to."""
     rows = -(-len(paths.estimates) // columns)
     drawn, axes = figure(rows, columns, width=PAGE * columns / 2, height=1.5, sharex=True, sharey=True)
+    low, high = _limits(paths)
     for ax in axes.ravel()[len(paths.estimates) :]:
         ax.remove()
     for ax, (name, estimate) in zip(axes.ravel(), paths.estimates.items(), strict=False):
         plot_path(ax, range(len(paths.truth)), paths.truth, {name: estimate}, name, looks)
+        if extremes := _beyond(estimate, low, high):
+            place = {"transform": ax.transAxes, "ha": "right", "va": "bottom"}
+            ax.text(0.99, 0.02, extremes, fontsize=SMALL, **place)
+    axes[0, 0].set_ylim(low, high)
     for ax in axes.ravel()[: len(paths.estimates)][-columns:]:
         ax.tick_params(labelbottom=True)
         words(ax, x="time (samples)")
-    low, high = paths.truth.min(), paths.truth.max()
-    room = high - low  # an estimate that is lost leaves the picture
-    every = np.clip(list(paths.estimates.values()), low - room, high + room)
-    axes[0, 0].set_ylim(min(low, every.min()) - room / 20, max(high, every.max()) + room / 20)
     drawn.suptitle(title, fontsize=9, parse_math=False)
     return drawn
+
+
+def _limits(paths: SamplePaths) -> tuple[float, float]:
+    """All that is near the true output, and a little room."""
+    low, high = paths.truth.min(), paths.truth.max()
+    room, y = _ROOM * (high - low), np.array([paths.truth, *paths.estimates.values()])
+    near = y[(low - room <= y) & (y <= high + room)]
+    margin = 0.05 * np.ptp(near) or 0.5
+    return float(near.min() - margin), float(near.max() + margin)
+
+
+def _beyond(estimate: Array, low: float, high: float) -> str:
+    """Where an estimate goes, if out of sight."""
+    least, most = estimate.min(), estimate.max()
+    if low <= least and most <= high:
+        return ""
+    return f"leaves the axis: {least:.3g} to {most:.3g}".replace("-", "−")

@@ -6,6 +6,7 @@ grey too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle
 from typing import Any, NamedTuple
@@ -59,14 +60,13 @@ def family(name: str) -> str | None:
 
     Examples
     --------
-    >>> family("saved: LMMSE smoother"), family("zero_forcing"), family("mine")
-    ('lmmse', 'zero_forcing', None)
+    >>> family("saved: LMMSE smoother"), family("DFE, soft"), family("zero_forcing"), family("mine")
+    ('lmmse', 'decision_feedback', 'zero_forcing', None)
     """
     word = name.rpartition(": ")[2]
     if word in FAMILIES:
         return word
-    found = [x for x, (title, _) in FAMILIES.items() if word == title or word.startswith(f"{title} ")]
-    return found[0] if found else None
+    return next((x for x, (title, _) in FAMILIES.items() if re.match(rf"{title}\b", word)), None)
 
 
 def styles(names: Iterable[str] | Mapping[str, str | None]) -> dict[str, Style]:

@@ -107,7 +107,7 @@ class Grid:
     ----------
     parameters : tuple of str
     axes : mapping
-        Parameters with several values, or given as axes, and their labels in order.
+        Parameters that were given as axes, or have several values for some mechanism, and their labels in order.
     points : tuple of Point
     cases : tuple of Case
     groups : tuple of tuple of int
@@ -165,8 +165,9 @@ class Grid:
         self.models = {x: self._contents[x] for x in expansion.models}
         self.targets = {x: self._contents[x] for x in expansion.targets}
         self.groups = _grouped(self.cases)
+        varied = {name for name in self.parameters if _varies(name, self.cases)}
         self.axes = {
-            name: x for name, x in _labels(self.parameters, pairs).items() if name in labels.axes or len(x) > 1
+            name: x for name, x in _labels(self.parameters, pairs).items() if name in labels.axes or name in varied
         }
         points = (Point({name: all_labels[name] for name in self.axes}, case) for all_labels, case in pairs)
         self.points = tuple({tuple(x.labels.items()): x for x in points}.values())
@@ -187,6 +188,14 @@ def _parts(definition: Any) -> list[Mapping[str, Any]]:
 def _labels(parameters: Sequence[str], pairs: Sequence[tuple[dict[str, Label], int]]) -> dict[str, tuple[Label, ...]]:
     """The labels of all parameters, in order."""
     return {name: tuple(dict.fromkeys(labels[name] for labels, _ in pairs)) for name in parameters}
+
+
+def _varies(name: str, cases: Sequence[Case]) -> bool:
+    """Whether there are several mechanisms, or one of them has several values of a parameter."""
+    if name == "mechanism":
+        return len({x.settings[name] for x in cases}) > 1
+    pairs = {(x.settings["mechanism"], x.settings[name]) for x in cases if name in x.settings}
+    return len(pairs) > len({mechanism for mechanism, _ in pairs})
 
 
 def _grouped(cases: Sequence[Case]) -> tuple[tuple[int, ...], ...]:

@@ -10,6 +10,7 @@ from typing import Any
 from dpfast import _validate
 from dpfast.files import canonical
 from dpfast.report.folder import Folder
+from dpfast.report.meaning import FIGURES
 from dpfast.report.page import Html, facts, items, page, paragraphs, picture, repeated, table
 from dpfast.report.styles import FAMILIES
 from dpfast.report.table import Table
@@ -26,30 +27,24 @@ PRIVATE = (
     "A model or a design here was fitted to private data: all figures below, and a choice between mechanisms that is "
     "made by looking at them, depend on these data and protect nobody."
 )
-MEANING = {
-    "Ideal": "What the formula of the family gives for filters without limits of size. That of decision feedback "
-    "assumes decisions without errors, which at strong privacy is far from true.",
-    "Predicted": "What the filters as they are realised, with all their coefficients rounded to what is simulated, "
-    "give on the simulated stream, computed and not sampled. There is none where a receiver makes decisions: only "
-    "simulation tells its error.",
+MEANING = FIGURES | {
     "Simulated": "Root of the mean squared error over all streams, with a confidence interval, low to high: Student's "
     "t over means of batches of 8 streams, which are independent. It covers chance in the simulation and nothing "
     "else; where a prediction is right, it lies inside about as often as the confidence says.",
-    "Lower bound": "No linear mechanism that is as private, and whose estimates come no later, can err less on this "
-    "stream. That of zero forcing is for mechanisms that do not distort; what decides, such as decision feedback, "
-    "is not linear and may err less.",
     "Comparisons": "Mechanisms of one stream and target ran on the same inputs and the same unit noise. What is by "
     "chance easy or hard is so for all of them, and cancels in the difference of their errors: a comparison can be "
     "certain where intervals overlap. Where a contest is decided, the probability that the decision is wrong is at "
     "most one minus the confidence, however often it was looked at.",
 }
+_OVER = (
+    "RMSE against {} for each mechanism: bands are the intervals of the simulation, rings the predicted errors, the "
+    "thick pale line the lower bound; below, the same in percent above that bound."
+)
+_NAMES = {"epsilon": "ε", "delta": "δ", "lag": "the lag"}
 SHOWS = {
-    "epsilon": "RMSE against ε for each mechanism, with the intervals of the simulation as bands, and the lower bound.",
-    "lag": "RMSE against the lag for each mechanism, with the intervals of the simulation as bands, and the lower "
-    "bound.",
-    "winners": "Map of the mechanism that errs least.",
+    "winners": "Map of the mechanism that errs least, its RMSE, and how far the nearest one is behind.",
     "paths": "Sample paths: the estimates of each mechanism over the true output, on one and the same stream.",
-    "convergence": "Relative width of the interval of the RMSE against the number of samples, for each case.",
+    "convergence": "Estimates of the RMSE and their intervals against the number of streams, in percent from the last.",
 }
 _COLUMNS = {
     "rmse": "RMSE",
@@ -94,7 +89,7 @@ def report(
 
     Examples
     --------
-    >>> import tempfile, dpfast
+    >>> import pathlib, tempfile, dpfast
     >>> found = dpfast.sweep(
     ...     {
     ...         "mechanism": ["zero_forcing", "input_perturbation"],
@@ -109,7 +104,7 @@ def report(
     ... )
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     report(found, f"{folder}/report.html", title="Two mechanisms")
-    ...     open(f"{folder}/report.html", encoding="utf-8").read(15)
+    ...     pathlib.Path(folder, "report.html").read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
     if not isinstance(sweep, Sweep):
@@ -247,9 +242,9 @@ def _winners(sweep: Sweep) -> list[Html]:
 
 
 def _picture(name: str, figure: Any) -> Html:
-    stem = name.removesuffix(".png")
-    kind = stem.partition("-")[0]
-    return picture(figure, SHOWS.get(kind, f"RMSE against {stem} for each mechanism."))
+    kind = name.removesuffix(".png").removeprefix("rmse-over-")
+    axis = _NAMES.get(kind, kind.replace("-", " "))
+    return picture(figure, SHOWS.get(kind, _OVER.format(axis)))
 
 
 def _notes(sweep: Sweep) -> list[Html]:

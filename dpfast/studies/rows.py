@@ -49,7 +49,7 @@ class Row:
         Samples by which the estimate is late; None for a smoother, and for a design that failed.
     predicted_mse, ideal_mse, lower_bound_mse : float or None
         Of the realised filters on the simulated stream; by the formula of the family; for all linear mechanisms of
-        the lag.
+        the lag. The second is for the model of the design, whatever the stream; the last is None for another stream.
     noise_std : float
         NaN where the design failed.
     n_samples : int

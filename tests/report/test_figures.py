@@ -1,33 +1,59 @@
 import numpy as np
 import pytest
 
-from dpfast.report.figures import (
-    figure,
-    leftmost,
-    logarithmic,
-    lowest,
-    near,
-    note,
-    panels,
-    plot_lines,
-    plot_path,
-    png,
-    spaced,
-)
-from dpfast.report.folder import Folder
-from dpfast.report.styles import Style
+from dpfast.report.figures import COLUMN, PAGE, figure, legend, logarithmic, near, plot_lines, plot_path, png, words
+from dpfast.report.styles import Style, styles
 
 
-def test_figures_are_pictures(tmp_path):
+def sizes(drawn):
+    """Of all text that is seen, in points."""
+    texts = drawn.findobj(lambda x: hasattr(x, "get_fontsize") and x.get_text())
+    return [x.get_fontsize() for x in texts]
+
+
+def test_figures_are_pictures_with_legible_text():
     drawn, axes = figure(2)
     t = np.arange(10.0)
-    plot_path(axes[0, 0], t, t, {"one": t + 1, "two": t + 2}, "title")
-    plot_lines(axes[1, 0], t + 1, {"ideal": t}, {"ideal": Style("red", "--")}, "title")
-    assert [x.get_text() for x in axes[0, 0].get_legend().get_texts()] == ["true output", "one", "two"]
-    assert axes[1, 0].get_lines()[0].get_linestyle() == "--"
-    folder = Folder(tmp_path)
-    folder.add("a.png", png(drawn))
-    assert folder.write()[0].read_bytes().startswith(b"\x89PNG")
+    plot_path(axes[0, 0], t, t, {"LZF": t + 1, "optimal lag 2": t + 2}, "title")
+    plot_lines(axes[1, 0], t, {"a": t}, {"a": Style("red")}, "title")
+    words(axes[1, 0], None, "$x_", "y")
+    legend(drawn, axes[1, 0])
+    assert [x.get_text() for x in axes[0, 0].get_legend().get_texts()] == ["true output", "LZF", "optimal lag 2"]
+    assert png(drawn).startswith(b"\x89PNG")
+    assert drawn.get_figwidth() == PAGE
+    assert min(sizes(drawn)) >= 7
+
+
+def test_estimates_have_the_colours_of_their_families():
+    _, axes = figure(1)
+    names = ["private: LZF", "private: optimal lag 5"]
+    plot_path(axes[0, 0], [0, 1], np.zeros(2), dict.fromkeys(names, np.ones(2)), "")
+    assert [x.get_color() for x in axes[0, 0].lines] == ["#000000", "#0072B2", "#009E73"]
+
+
+def test_heights_repeat_and_figures_fit_a_column():
+    drawn, axes = figure(4, 1, width=COLUMN, height=1.5, ratios=(2, 1))
+    assert axes[0, 0].get_gridspec().get_height_ratios() == [2, 1, 2, 1]
+    assert drawn.get_size_inches().tolist() == [3.5, 6.5]
+
+
+def test_a_legend_names_each_line_once():
+    drawn, axes = figure(2)
+    for ax in axes[:, 0]:
+        plot_lines(ax, [1, 2], {"LZF": [1, 2], "DFE": [2, 3]}, styles(["LZF", "DFE"]))
+    legend(drawn, *axes[:, 0])
+    assert [x.get_text() for x in drawn.legends[0].get_texts()] == ["LZF", "DFE"]
+
+
+def test_an_axis_near_the_reference_names_what_is_above():
+    _, axes = figure(1)
+    ax = axes[0, 0]
+    near(ax, {"a": [1.0, 1.1], "b": [np.nan, 1.9], "far": [3.0, 5.0], "none": [np.nan]}, 1.0)
+    low, high = ax.get_ylim()
+    assert low < 1 < 1.9 < high < 3
+    assert [x.get_text() for x in ax.texts] == ["above: far 3"]
+    near(ax, {"a": [1.0, 1.1], "far": [3.0, 5.0]}, np.inf)
+    assert ax.get_ylim()[1] > 5
 
 
 @pytest.mark.parametrize(
@@ -41,7 +67,7 @@ def test_figures_are_pictures(tmp_path):
 def test_logarithmic_axes_have_plain_numbers(high, labels):
     drawn, axes = figure(1)
     ax = axes[0, 0]
-    plot_lines(ax, [1, high], {"a": [1, high]}, {"a": Style("red")}, title="$x_$ ^")
+    plot_lines(ax, [1, high], {"a": [1, high]}, {"a": Style("red")}, "$x_$ ^")
     logarithmic(ax, "xy")
     drawn.draw_without_rendering()
     for axis in (ax.xaxis, ax.yaxis):
@@ -50,40 +76,3 @@ def test_logarithmic_axes_have_plain_numbers(high, labels):
         assert [x.get_text() for at, x in ticks if low <= at <= top] == labels
         assert all(x.get_text() == "" for x in axis.get_minorticklabels())
     assert ax.lines[0].get_label() == "a"
-
-
-def test_panels_fill_their_rows_and_number_the_lowest_axes():
-    drawn, grid = panels([f"a long title {i}, of two parts" for i in range(7)], height=1.3, ratios=(2, 1), sharex=True)
-    assert len(grid) == 7
-    assert len(drawn.axes) == 14
-    assert [grid.index(x) for x in leftmost(grid)] == [0, 4]
-    assert [grid.index(x) for x in lowest(grid)] == [4, 5, 6]
-    assert grid[0][0].get_title(loc="left") == "a long title 0,\nof two parts"
-    assert all(x[1].xaxis.get_tick_params()["labelbottom"] for x in grid)
-    _, full = panels(["one", "two", "three", "four", "five", "six"], height=1.3, sharex=True)
-    assert [x[0].xaxis.get_tick_params()["labelbottom"] for x in full] == [False] * 3 + [True] * 3
-    assert [panels(["x"] * n, height=1)[0].get_figwidth() for n in (1, 2)] == [3.5, 7]
-
-
-def test_a_note_is_inside_the_figure():
-    drawn, _ = panels(["one"], height=1)
-    note(drawn, "", "first of all that has to be said", "", "and second what else there may be")
-    assert drawn.get_suptitle() == "first of all that has to be said;\nand second what else there may be"
-    other, _ = panels(["one"], height=1)
-    note(other, "", "")
-    assert other.get_suptitle() == ""
-
-
-@pytest.mark.parametrize(
-    ("places", "kept"), [([0, 1, 2, 3], [0, 1, 2, 3]), ([0, 0.1, 5, 9.9, 10], [0, 2, 4]), ([3], [0])]
-)
-def test_labels_are_apart_and_the_last_one_is_there(places, kept):
-    assert spaced(places, 0.2) == kept
-
-
-def test_what_is_far_above_the_reference_is_named():
-    _, axes = figure(1)
-    ax = axes[0, 0]
-    near(ax, {"close": [1.0, 1.1], "far": [5.0, 6.0]}, 1.0)
-    assert ax.get_ylim()[1] < 2
-    assert [x.get_text() for x in ax.texts] == ["above: far 5"]

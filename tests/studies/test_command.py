@@ -1,17 +1,16 @@
+import contextlib
 import csv
 import logging
 import re
 import subprocess
 import sys
-import types
 
 import pytest
 
 import dpfast as dp
-import dpfast.report
-import dpfast.studies
 from dpfast.cli import main
 from dpfast.errors import EngineError
+from dpfast.studies import command
 from dpfast.studies.store import Store
 
 FILE = """
@@ -32,31 +31,6 @@ delta = 1e-6
 
 
 @pytest.fixture
-def command(monkeypatch):
-    """The command, with a page and pictures that say what they were given."""
-
-    def of_sweep(sweep, *, command, title=None, description=None):
-        return f"<title>{title}</title>{description}, {len(sweep)} cases: {command}"
-
-    def pictures(sweep):
-        return {"epsilon.png": types.SimpleNamespace(savefig=lambda buffer, **_: buffer.write(b"a picture"))}
-
-    fakes = {"dpfast.report.page": {"of_sweep": of_sweep}, "dpfast.studies.pictures": {"all": pictures}}
-    for name, content in fakes.items():
-        module = types.ModuleType(name)
-        vars(module).update(content)
-        package, _, attribute = name.rpartition(".")
-        monkeypatch.setitem(sys.modules, name, module)
-        monkeypatch.setattr(sys.modules[package], attribute, module, raising=False)
-    monkeypatch.delitem(sys.modules, "dpfast.studies.command", raising=False)
-    from dpfast.studies import command
-
-    yield command
-    sys.modules.pop("dpfast.studies.command", None)
-    del dpfast.studies.command
-
-
-@pytest.fixture
 def study(tmp_path, monkeypatch):
     path = tmp_path / "study.toml"
     path.write_text(FILE)
@@ -69,11 +43,13 @@ def rows(path):
         return list(csv.DictReader(file))
 
 
-def test_a_study_writes_its_files_and_prints_table_and_winners(command, study, tmp_path, capsys):
+def test_a_study_writes_its_files_and_prints_table_and_winners(study, tmp_path, capsys):
     assert main(["study", study]) == 0
     out = tmp_path / "dpfast-study"
-    names = ["epsilon.png", "report.html", "study.csv", "study.md", "study.parquet", "study.sqlite"]
-    assert sorted(x.name for x in out.iterdir()) == names
+    names = {x.name for x in out.iterdir()}
+    pictures = {x for x in names if x.endswith(".png")}
+    assert "rmse-over-epsilon.png" in pictures
+    assert names - pictures == {"report.html", "study.csv", "study.md", "study.parquet", "study.sqlite"}
     table = rows(out / "study.csv")
     assert [(x["mechanism"], float(x["epsilon"])) for x in table] == [
         *(("zero_forcing", 0.5), ("zero_forcing", 2)),
@@ -96,16 +72,15 @@ def test_a_study_writes_its_files_and_prints_table_and_winners(command, study, t
     printed = capsys.readouterr().out
     for text in (printed, (out / "study.md").read_text(encoding="utf-8")):
         assert "4 points, 4 cases; 200 samples a stream, seed 1" in text
-        assert text.count("zero_forcing") == 4
-        assert "rmse of second / best" in text
+        assert "nearest" in text
     assert "Written: " in printed
     assert (out / "study.md").read_text(encoding="utf-8").startswith("# A small one\n\nTwo mechanisms.\n")
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert page == f"<title>A small one</title>Two mechanisms., 4 cases: dpfast study {study}"
-    assert (out / "epsilon.png").read_bytes() == b"a picture"
+    assert all(x in page for x in ("A small one</title>", "Two mechanisms.", f"dpfast study {study}"))
+    assert all((out / x).read_bytes().startswith(b"\x89PNG") for x in pictures)
 
 
-def test_arguments_go_before_the_file(command, study, tmp_path):
+def test_arguments_go_before_the_file(study, tmp_path):
     given = ["--out", "there", "--store", "kept.sqlite", "--seed", "2", "--width", "none", "--budget", "1e5"]
     assert main(["study", *given, study]) == 0
     assert (tmp_path / "kept.sqlite").exists()
@@ -114,7 +89,7 @@ def test_arguments_go_before_the_file(command, study, tmp_path):
     assert not (tmp_path / "dpfast-study").exists()
 
 
-def test_the_engine_is_what_was_asked_for(command, study, monkeypatch):
+def test_the_engine_is_what_was_asked_for(study, monkeypatch):
     given = {}
 
     def stop(_, **options):
@@ -124,12 +99,12 @@ def test_the_engine_is_what_was_asked_for(command, study, monkeypatch):
     monkeypatch.setattr(command, "sweep", stop)
     assert main(["study", "--workers", "3", study]) == 2
     assert (given["workers"], given["executor"]) == (3, None)
-    monkeypatch.setattr(command, "dask", lambda address: command.contextlib.nullcontext(f"the cluster at {address}"))
+    monkeypatch.setattr(command, "dask", lambda address: contextlib.nullcontext(f"the cluster at {address}"))
     assert main(["study", "--dask", "tcp://10.0.0.1:8786", study]) == 2
     assert given["executor"] == "the cluster at tcp://10.0.0.1:8786"
 
 
-def test_a_long_table_is_cut_to_a_screenful(command, study, tmp_path, capsys):
+def test_a_long_table_is_cut_to_a_screenful(study, tmp_path, capsys):
     text = FILE.replace("[0.5, 2]", "{ start = 0.1, stop = 10, number = 25 }").replace("width = 0.2", "width = 5")
     text = text.replace("zero-forcing", "output-perturbation")  # which takes no time
     (tmp_path / "study.toml").write_text(text.replace('decide = "mechanism"', ""))
@@ -137,11 +112,11 @@ def test_a_long_table_is_cut_to_a_screenful(command, study, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "… and 10 more in study.csv" in printed
     assert printed.count("output_perturbation") + printed.count("input_perturbation") == 40
-    assert "second" not in printed
+    assert "nearest" not in printed
     assert len(rows(tmp_path / "dpfast-study" / "study.csv")) == 50
 
 
-def test_verbose_logs_to_standard_error_and_leaves_no_handler(command, study, capsys):
+def test_verbose_logs_to_standard_error_and_leaves_no_handler(study, capsys):
     log = logging.getLogger("dpfast.studies")
     before = (list(log.handlers), log.level)
     assert main(["study", "--verbose", study]) == 0
@@ -151,7 +126,7 @@ def test_verbose_logs_to_standard_error_and_leaves_no_handler(command, study, ca
     assert capsys.readouterr().err == ""
 
 
-def test_an_interrupt_says_how_far_it_was_and_the_same_command_goes_on(command, study, tmp_path, monkeypatch, capsys):
+def test_an_interrupt_says_how_far_it_was_and_the_same_command_goes_on(study, tmp_path, monkeypatch, capsys):
     longer = tmp_path / "study.toml"
     longer.write_text(FILE.replace("width = 0.2", "width = 0.02"))  # several stages
     assert main(["study", "--out", "whole", study]) == 0
@@ -167,7 +142,7 @@ def test_an_interrupt_says_how_far_it_was_and_the_same_command_goes_on(command, 
     with monkeypatch.context() as context:
         context.setattr(Store, "add", interrupted)
         assert main(["study", "--out", "cut", study]) == 130
-    line = f"0 of 4 cases were finished; the same call goes on from there: dpfast study --out cut {study}"
+    line = f"0 of 4 cases were finished; the same call with seed=1 goes on: dpfast study --out cut {study}"
     assert capsys.readouterr().err == f"dpfast: interrupted: {line}\n"
     assert [x.name for x in (tmp_path / "cut").iterdir()] == ["study.sqlite"]
     with Store(tmp_path / "cut" / "study.sqlite") as store:
@@ -176,7 +151,7 @@ def test_an_interrupt_says_how_far_it_was_and_the_same_command_goes_on(command, 
     assert rows(tmp_path / "cut" / "study.csv") == rows(tmp_path / "whole" / "study.csv")
 
 
-def test_a_bad_study_gives_one_line_and_writes_nothing(command, study, tmp_path, capsys):
+def test_a_bad_study_gives_one_line_and_writes_nothing(study, tmp_path, capsys):
     for change, message in [
         (("seed = 1", ""), "seed must be given"),
         (("width = 0.2", "width = -1"), "width must be"),
@@ -192,7 +167,7 @@ def test_a_bad_study_gives_one_line_and_writes_nothing(command, study, tmp_path,
         assert [x.name for x in tmp_path.iterdir()] == ["study.toml"]
 
 
-def test_no_scheduler_is_one_line(command, study, capsys, monkeypatch):
+def test_no_scheduler_is_one_line(study, capsys, monkeypatch):
     def nobody(_):
         raise EngineError("no Dask scheduler answers")
 

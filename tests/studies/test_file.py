@@ -59,7 +59,7 @@ def test_a_file_has_all_words_and_arguments_go_before_it(toml):
         "n_samples": 500,
         "burn_in": 10,
         "width": 0.05,
-        "decide": "max_change",
+        "decide": ["max_change"],
         "budget": 1e6,
         "confidence": 0.9,
         "dtype": "float32",

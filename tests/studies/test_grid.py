@@ -321,3 +321,16 @@ def test_ten_thousand_points_take_less_than_two_seconds():
     assert time.process_time() - begin < 2
     assert len(grid.points) == 10_000
     assert len(grid.cases) == 3 * 2 * 25 * 50 + 2 * 25
+
+
+def test_a_value_that_only_one_part_gives_is_no_axis():
+    common = {"target": "exponential:0.9", "model": "levels:-1,1@0.5,0.5", "epsilon": 1, "delta": 1e-6, "lag": 5}
+    linear = common | {"mechanism": ["optimal", "lmmse"]}
+    feedback = common | {"mechanism": "decision_feedback", "prefilter": "zero-forcing"}
+    assert list(Grid([linear, feedback]).axes) == ["mechanism"]
+    assert list(Grid([common | {"mechanism": "optimal"}, feedback]).axes) == ["mechanism"]
+    # two values, the second the default
+    assert list(Grid([linear, feedback, common | {"mechanism": "decision_feedback"}]).axes) == [
+        "mechanism",
+        "prefilter",
+    ]

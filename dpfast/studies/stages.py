@@ -1,0 +1,202 @@
+"""The stages of a sweep: designs that are not there, blocks that are lacking, and a look at what they say."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._kernels.study import Link, Source
+from dpfast._validate import Array
+from dpfast.errors import DesignError
+from dpfast.montecarlo import check_single, single_error
+from dpfast.studies import block
+from dpfast.studies.designs import Design, Designs, make, model_of
+from dpfast.studies.engines import Engine
+from dpfast.studies.grid import Grid
+from dpfast.studies.means import Means
+from dpfast.studies.progress import Progress
+from dpfast.studies.rule import Look, Rule
+from dpfast.studies.store import Store
+
+_FORMAT = 1  # of what blocks hold
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What all blocks share."""
+
+    seed: int
+    n_samples: int
+    burn_in: int | None
+    dtype: np.dtype[Any]
+
+    @property
+    def per_block(self) -> int:
+        """Counted samples of a block of one case."""
+        return block.STREAMS * self.n_samples
+
+
+@dataclass
+class _State:
+    """How far it is: counted samples, now and in the end as far as can be seen, and cases."""
+
+    samples_done: int = 0
+    samples_expected: int = 0
+    cases_done: int = 0
+    widest: float | None = None
+
+
+class Run:
+    """A sweep under way."""
+
+    def __init__(self, grid: Grid, frame: Frame, rule: Rule, store: Store, engine: Engine, bar: Progress) -> None:
+        self.grid, self.frame, self.rule = grid, frame, rule
+        self.store, self.engine, self.bar = store, engine, bar
+        self.designs = Designs(store, grid)
+        self.means = [Means() for _ in grid.cases]
+        self.state = _State()
+        self.n_stages = 0
+        self._known: dict[int, tuple[Source, int]] = {}
+
+    # --- designs ----------------------------------------------------------------------------------
+
+    def design(self) -> None:
+        """Make the designs that the store has not, and see which there are."""
+        jobs = self.designs.missing()
+        self.bar.designed(0, len(jobs))
+        with contextlib.closing(self.engine.run(make, jobs)) as answers:
+            for done, (job, answer) in enumerate(answers, 1):
+                self.designs.add(job, answer)
+                self.bar.designed(done, len(jobs))
+        self.made = self.designs.load()
+        self.live = np.array([x.error is None for x in self.made])
+        for case, design in zip(self.grid.cases, self.made, strict=True):
+            if design.error is not None:
+                self.bar.failed(", ".join(f"{name} {x}" for name, x in case.settings.items()), design.error)
+        if not self.live.any():
+            raise DesignError(f"no case of the grid has a design; the first: {self.made[0].error}")
+        self.configuration = _configuration(self.grid, self.frame, self.made)
+        self.entry = self.store.enter(self.configuration)
+        if self.frame.dtype == np.float32:
+            self._check_single()
+
+    def _check_single(self) -> None:
+        for group in self._groups([[0] if x else [] for x in self.live]):
+            for number in group.lacking:
+                design = self.made[number]
+                check_single(design.name, single_error(group.source, self._link(number), design.settling))
+
+    def _link(self, case: int) -> Link:
+        link = self.made[case].link
+        assert link is not None, "of a live case"
+        return link
+
+    # --- blocks -----------------------------------------------------------------------------------
+
+    def simulate(self) -> tuple[NDArray[np.int64], Look]:
+        """Stages, until the rule wants no more: blocks of each case that count, and what they say."""
+        self._keep(self.store.all_means(self.entry))
+        n, pace = self.live.astype(np.int64), block.Pace()
+        while True:
+            self._stage(n, pace)
+            look = self.rule.look(functools.partial(self._first, n), n)
+            self._see(look)
+            if (look.wanted == n).all():
+                return n, look
+            n = look.wanted
+
+    def _first(self, n: NDArray[np.int64], case: int) -> Array:
+        """Batch means of the blocks of a case that count."""
+        return self.means[case].first(int(n[case]))
+
+    def _keep(self, rows: Iterable[tuple[int, int, Array]]) -> None:
+        for case, number, means in rows:
+            self.means[case].put(number, means)
+
+    def _stage(self, wanted: NDArray[np.int64], pace: block.Pace) -> None:
+        lacking = [means.lacking(n) for n, means in zip(wanted, self.means, strict=True)]
+        self._begin(int(wanted.sum()), lacking)
+        run = functools.partial(block.run, n_threads=self.engine.n_threads)
+        tasks = block.plan(
+            list(self._groups(lacking)),
+            self._link,
+            n_samples=self.frame.n_samples,
+            seed=self.frame.seed,
+            dtype=self.frame.dtype,
+            pace=pace,
+            in_flight=self.engine.in_flight,
+        )
+        with contextlib.closing(self.engine.run(run, tasks)) as answers:
+            for task, answer in answers:
+                rows = list(block.rows(task, answer))
+                self.store.add(self.entry, rows)
+                self._keep(rows)
+                pace.learn(task, answer)
+                self.state.samples_done += block.counted(task)
+                self._show()
+
+    def _begin(self, wanted: int, lacking: Sequence[Sequence[int]]) -> None:
+        """Say what a stage is to do; what the store has already counts as done."""
+        n_lacking = sum(map(len, lacking))
+        if n_lacking:
+            self.n_stages += 1
+            self.bar.stage(self.n_stages, sum(map(bool, lacking)), n_lacking * self.frame.per_block)
+        self.state.samples_done = (wanted - n_lacking) * self.frame.per_block
+        self.state.samples_expected = max(self.state.samples_expected, wanted * self.frame.per_block)
+        self._show()
+
+    def _groups(self, lacking: Sequence[Sequence[int]]) -> Iterator[block.Group]:
+        """Blocks that cases lack, group after group."""
+        for number, members in enumerate(self.grid.groups):
+            here = {case: lacking[case] for case in members if lacking[case]}
+            if here:
+                yield block.Group(*self._shared(number), here)
+
+    def _shared(self, group: int) -> tuple[Source, int]:
+        """Source and burn-in of a group."""
+        if group not in self._known:
+            members = [x for x in self.grid.groups[group] if self.live[x]]
+            burn_in = self.frame.burn_in
+            if burn_in is None:
+                burn_in = max(self.made[x].settling for x in members)
+            model = model_of(self.grid.models[self.grid.cases[members[0]].stream])
+            self._known[group] = model.compiled(), burn_in
+        return self._known[group]
+
+    def _see(self, look: Look) -> None:
+        """What is known after a stage."""
+        self.state.samples_expected = int(look.expected.sum()) * self.frame.per_block
+        self.state.cases_done = sum(x is not None for x in look.reasons)
+        self.state.widest = float(np.nanmax(look.widths))
+        self._show()
+
+    def _show(self) -> None:
+        self.bar.update(*astuple(self.state))
+
+    def told(self) -> str:
+        """How far it is."""
+        return f"{self.state.cases_done} of {len(self.grid.cases)} cases were finished"
+
+
+def _configuration(grid: Grid, frame: Frame, made: Sequence[Design]) -> dict[str, Any]:
+    """All that decides what blocks hold; also the designs, as two machines may round them differently."""
+    from dpfast import __version__
+
+    return {
+        "format": _FORMAT,
+        "dpfast": __version__,
+        "seed": frame.seed,
+        "n_samples": frame.n_samples,
+        "burn_in": frame.burn_in,
+        "dtype": frame.dtype.name,
+        "streams": block.STREAMS,
+        "batches": block.BATCHES,
+        "grid": grid.content,
+        "designs": [x.digest for x in made],
+    }
