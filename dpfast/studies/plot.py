@@ -25,8 +25,8 @@ def plot(x: Sweep | Study, kind: str | None = None, **options: Any) -> Any:
         mechanism, with the band of its intervals, rings where its error was predicted, and the lower bound for linear
         mechanisms (thick and pale), above which errors are shown once more, in percent; "winners", a map of which
         mechanism errs least; "paths", sample paths on one stream; "convergence", estimates over the number of streams.
-        Of a study: "study", a dot with its interval for each mechanism. By default its first axis of numbers, or else
-        the convergence; the study.
+        Of a study: "study", a dot with its interval for each mechanism. By default the first axis
+        of numbers, or else "paths"; "study".
     **options
         Of "winners": rows and columns, the axes of the map. Of "paths": rows, a sequence of Row of one stream and
         target, and n_samples.
@@ -62,7 +62,7 @@ def plot(x: Sweep | Study, kind: str | None = None, **options: Any) -> Any:
         return draw_study(x)
     _validate.instance("x", x, Sweep, "a Sweep or a Study")
     numeric = [axis for axis in x.axes if lines.is_numeric(x, axis)]
-    kind = (numeric or ["convergence"])[0] if kind is None else kind
+    kind = (numeric or ["paths"])[0] if kind is None else kind
     _validate.choice("kind", kind, [*numeric, *_KINDS])
     draw, taken = _KINDS.get(kind, (None, ()))
     _check_options(kind, options, taken)

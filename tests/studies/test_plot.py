@@ -6,7 +6,7 @@ import dpfast as dp
 
 @pytest.fixture(scope="module")
 def sweep():
-    return run(width=0.08, budget=3e4)
+    return run(width=0.01, budget=3e4)
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +25,8 @@ def test_kinds(sweep, study):
         assert [x.get_xlabel() for x in figure.axes] == ["RMSE", "% above what was predicted"]
 
 
-def test_a_sweep_without_an_axis_of_numbers_is_drawn_by_its_convergence(sweep):
-    assert dp.plot(sweep.where(epsilon=2)).axes[-1].get_xlabel() == "streams"
+def test_a_sweep_without_an_axis_of_numbers_is_drawn_by_its_paths(sweep):
+    assert dp.plot(sweep.where(epsilon=2)).axes[-1].get_xlabel() == "time (samples)"
 
 
 def test_what_is_refused(sweep, study):
