@@ -1,5 +1,6 @@
 """The project's checks: `nox` runs lint and tests, `nox -s NAME` one of them, `nox --list` shows all."""
 
+import shutil
 from pathlib import Path
 
 import nox
@@ -10,6 +11,17 @@ nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "tests"]
 
 OLDER = {"haswell": "+avx2,+fma", "x86-64-v2": ""}  # processors and their features: AVX2 with FMA, SSE without
+STUDIES = ("map", "decision-feedback", "two-events")
+PICTURES = (
+    "map/winners.png",
+    "map/rmse-over-lag.png",
+    "map/rmse-over-epsilon.png",
+    "map/paths.png",
+    "decision-feedback/winners.png",
+    "decision-feedback/rmse-over-epsilon.png",
+    "two-events/rmse-over-min-separation.png",
+    "adapting/adapting.png",
+)
 KERNELS = "dpfast/_kernels"  # a path: to find a package by its name, coverage imports NumPy, too early
 
 
@@ -55,16 +67,30 @@ def nojit(session: nox.Session) -> None:
 
 @nox.session
 def statistics(session: nox.Session) -> None:
-    """Statistics of the random numbers, on 64 times as many as among the tests."""
+    """Statistics on many more numbers than among the tests: random numbers, stopping rules, adapting."""
     session.install("-e", ".[test]")
-    session.run("pytest", "tests/_kernels", "-m", "long", *session.posargs)
+    session.run("pytest", "-m", "long", *session.posargs)
+
+
+@nox.session
+def studies(session: nox.Session) -> None:
+    """The studies of examples/, and of each the table and the pictures that docs/studies.md shows."""
+    session.install("-e", ".[cli]")
+    made = Path(session.create_tmp())
+    for name in STUDIES:
+        session.run("dpfast", "study", f"examples/{name}.toml", "--out", str(made / name))
+    session.run("python", "examples/adapting.py", "--out", str(made / "adapting"))
+    for name in (*(f"{study}/study.md" for study in STUDIES), "adapting/adapting.md", *PICTURES):
+        there = Path("docs/studies", name)
+        there.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(made / name, there)
 
 
 @nox.session
 def crash(session: nox.Session) -> None:
-    """Streams that are killed at every point of what they do, and at 200 random times."""
+    """Streams and sweeps that are killed at every point of what they do, and at many random times."""
     session.install("-e", ".[test]")
-    session.run("pytest", "tests/release", "-m", "crash", *session.posargs)
+    session.run("pytest", "-m", "crash", *session.posargs)
 
 
 @nox.session

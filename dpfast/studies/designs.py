@@ -18,7 +18,7 @@ from dpfast._kernels.feedback import Equalizer
 from dpfast._kernels.linear import Factors
 from dpfast.errors import ConvergenceWarning, DataError, ToleranceWarning
 from dpfast.fields import Fields
-from dpfast.files import canonical, digest, from_content, from_text, read_model, to_text
+from dpfast.files import canonical, digest, from_content, from_text, model_content, read_model, to_text
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model
 from dpfast.montecarlo import settling_time
@@ -114,9 +114,10 @@ def _answer(mechanism: Mechanism, streams: Mapping[str, Any]) -> dict[str, Any]:
         "name": mechanism.name,
         "lag": mechanism.lag,
         "ideal_mse": mechanism.ideal_mse,
-        "lower_bound_mse": mechanism.lower_bound_mse,
+        "bound": None if mechanism.mean_square is not None else mechanism.lower_bound_mse,  # else of the worst input
+        "model": None if mechanism.model is None else digest(canonical(model_content(mechanism.model))),
         "settling": settling_time(mechanism),
-        "predicted": {digest: mechanism.predict(model_of(x)) for digest, x in streams.items()},
+        "predicted": {name: mechanism.predict(model_of(x)) for name, x in streams.items()},
     }
     return {"mechanism": text, "link": plain(mechanism.link()), "figures": figures}
 
@@ -166,8 +167,12 @@ class Design:
         Samples until its slowest pole has decayed.
     noise_std : float
         Of the noise behind the prefilter.
-    ideal_mse, lower_bound_mse : float or None
-        By the formula of the family, and certified, on the model of the design.
+    ideal_mse : float or None
+        By the formula of the family, on the model of the design.
+    bound : float or None
+        Of the MSE, certified, on the model of the design; on any stream where there is none.
+    model : str or None
+        Its digest.
     predicted : mapping
         MSE of the realised filters by the digest of the stream; None where only simulation tells.
     link : study.Link or None
@@ -185,7 +190,8 @@ class Design:
     settling: int = 0
     noise_std: float = math.nan
     ideal_mse: float | None = None
-    lower_bound_mse: float | None = None
+    bound: float | None = None
+    model: str | None = None
     predicted: Mapping[str, float | None] = field(default_factory=dict)
     link: study.Link | None = None
     packed: bytes = b""
@@ -207,6 +213,10 @@ class Design:
             digest=digest(text),
             **content["figures"],
         )
+
+    def lower_bound(self, stream: str) -> float | None:
+        """Of the MSE on a stream, by its digest; None where it is not the one that the design is for."""
+        return self.bound if self.model in (None, stream) else None
 
     def mechanism(self) -> Mechanism:
         """The mechanism, checked as when a file is loaded, which takes milliseconds."""

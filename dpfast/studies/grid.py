@@ -70,11 +70,6 @@ class Case:
         inside = ",".join(f"{canonical(name)}:{x.json}" for name, x in self._given)
         return f'{{"arguments":{{{inside}}},"family":{canonical(self.family)}}}'
 
-    @property
-    def model(self) -> str | None:
-        """Digest of the model of the design; None where it takes none."""
-        return next((x.digest for name, x in self._given if name == "model"), None)
-
     def content(self) -> list[Any]:
         """The same with digests, and the stream."""
         return [self.family, {name: x.given if x.is_simple else x.digest for name, x in self._given}, self.stream]

@@ -131,19 +131,14 @@ def _only(axes: Sequence[str], labels: Sequence[Label], some: Sequence[str]) -> 
 
 
 def lower_bound(sweep: Sweep, row: Row) -> float | None:
-    """Of the RMSE of all linear mechanisms of the row's lag; None where its design has none, or is for other inputs.
-
-    That of zero forcing is for its kind alone, and that of a robust design for its worst input.
-    """
-    if row.family in ("zero_forcing", "robust") or row.lower_bound_rmse is None:
-        return None
-    if row.family != GIVEN:
-        return row.lower_bound_rmse
-    grid = sweep.configuration["grid"]
-    _, given, stream = grid["cases"][row.number]
-    mechanism = grid["contents"][given["mechanism"]]
-    of_all = mechanism["mean_square"] is None and mechanism["model"] == grid["contents"][stream]
-    return row.lower_bound_rmse if of_all else None
+    """Of the RMSE of all linear mechanisms of the lag; None where there is none. Zero forcing's is for its kind."""
+    if row.family == GIVEN:
+        grid = sweep.configuration["grid"]
+        _, given, _ = grid["cases"][row.number]
+        needs_model = grid["contents"][given["mechanism"]]["model"] is not None
+    else:
+        needs_model = row.family != "zero_forcing"
+    return row.lower_bound_rmse if needs_model else None
 
 
 # --- what is shown of many ------------------------------------------------------------------------

@@ -44,7 +44,8 @@ _NAMES = {"epsilon": "ε", "delta": "δ", "lag": "the lag"}
 SHOWS = {
     "winners": "Map of the mechanism that errs least, its RMSE, and how far the nearest one is behind.",
     "paths": "Sample paths: the estimates of each mechanism over the true output, on one and the same stream.",
-    "convergence": "Estimates of the RMSE and their intervals against the number of streams, in percent from the last.",
+    "convergence": "Estimates of the RMSE and their intervals against the number of streams, in percent from the "
+    "last, and what was predicted.",
 }
 _COLUMNS = {
     "rmse": "RMSE",

@@ -240,8 +240,7 @@ def _row(run: Run, case: Case, n_blocks: int, stopped: str | None) -> Row:
         lag=design.lag,
         predicted_mse=design.predicted.get(case.stream),
         ideal_mse=design.ideal_mse,
-        # on another stream than it was designed for it bounds nothing
-        lower_bound_mse=design.lower_bound_mse if case.model in (None, case.stream) else None,
+        lower_bound_mse=design.lower_bound(case.stream),
         noise_std=design.noise_std,
         n_samples=run.frame.n_samples,
         confidence=run.rule.confidence,
