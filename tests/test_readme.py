@@ -70,3 +70,14 @@ def test_releases_run_as_they_are_shown(page, tmp_path, monkeypatch, capsys):
     exec(block, names)  # what is executed is in this repository
     assert names["result"].estimate.shape == (3, 1000)
     assert "Anyone who sees all published values" in capsys.readouterr().out
+
+
+def test_the_sweep_runs_and_is_reported(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    target, model = dp.Filter([1, 0.995], [1, -0.995]), example.CHAIN
+    section = README.split("## Studies", 1)[1]
+    names = {"dp": dp, "target": target, "model": model}
+    exec(section.split("```python\n", 1)[1].split("```")[0], names)
+    assert len(names["found"].points) == 27
+    assert str(names["found"]) in capsys.readouterr().out
+    assert {x.name for x in tmp_path.iterdir()} == {"study.sqlite", "study.html"}
