@@ -31,8 +31,9 @@ N_PARTS = 5  # of v in time, each held out once
 _SHORTEST = 50  # samples of a part
 _TRANSIENT = 0.01  # of G's impulse response: what is left of it when v counts as stationary
 _NEGLIGIBLE = 0.005  # of the MSE: an estimated loss that does not count where the fit is in no doubt
-_CLEAR = 2.0  # standard errors that a gain must have where it is
+_CLEAR = 3.0  # standard errors that a gain must have where it is
 _SURPRISE = 3.0  # standard errors by which a gain is below what the fit promises
+_LINE = 5.0  # distance of a pole from the circle, in steps of an FFT, below which it is a line
 _CHANCE = 1e-3  # that a stationary input is taken for a changing one
 _CONFIDENCE = 1.959964  # of the interval: 95 %
 _PRIVACY = (
@@ -133,9 +134,9 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     The MSE of both receivers is then estimated on v that was held out: v is cut in five in time, and the receiver
     fitted to four parts is tried on the fifth, each part in turn. That needs no model, as the difference of two
     receivers' errors is linear in P_v. The adapted receiver is taken if it is not worse by more than 0.5 % of the MSE.
-    Where the fit is in doubt, the gain must be two standard errors, and a gain on every part: where a higher order fits
-    far better, or the highest considered is the best; where the spectrum or the mean changes between the parts; or
-    where the gain is three standard errors below what the fit promises.
+    Where the fit is in doubt, the gain must be three standard errors, and a gain on every part: where a higher order
+    fits far better, or the highest considered is the best; where the input has a spectral line; where the spectrum or
+    the mean changes between the parts; or where the gain is three standard errors below what the fit promises.
 
     Parameters
     ----------
@@ -258,6 +259,8 @@ def _fitted(channel: Channel, parts: tuple[Periodogram, ...], order: int | None)
         doubts.append(f"order {best} fits v far better than {fit.order}")
     elif best == fit.order == HIGHEST:
         doubts.append(f"v may need an order above {HIGHEST}")
+    if np.abs(fit.shaping.poles).max(initial=0.0) > 1 - _LINE / parts[0].length:
+        doubts.append("v has a line narrower than its parts resolve")
     if _chance_of_change(channel, parts, fit) < _CHANCE:
         doubts.append("the spectrum or the mean changes in time")
     return fit, whittle.silence() >= scores[best], tuple(doubts)
