@@ -207,7 +207,7 @@ class Sweep:
 
     def short(self, n_rows: int | None = None) -> Table:
         """The columns that matter most, of the first points."""
-        return tables.short(self.table(), tuple(self.axes), n_rows)
+        return tables.short(self.rows, self.points, tuple(self.axes), n_rows)
 
     def __str__(self) -> str:
         more = len(self.points) - SHOWN

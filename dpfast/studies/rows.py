@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from dpfast._validate import Array
 from dpfast.montecarlo import rmse_interval
+from dpfast.report.styles import label
 from dpfast.studies.block import BATCHES, STREAMS
 from dpfast.studies.grid import Point
 from dpfast.studies.values import Label
@@ -175,7 +176,8 @@ class Cell(NamedTuple):
 
     def name(self, row: Row) -> str:
         """How a row is called among those of the cell."""
-        return ", ".join(str(row.settings[axis]) for axis in self.contest if row.settings.get(axis) is not None)
+        told = (row.settings[axis] for axis in self.contest if row.settings.get(axis) is not None)
+        return ", ".join(label(str(x)) for x in told)
 
 
 def check_comparable(first: Row, second: Row) -> None:

@@ -11,6 +11,7 @@ from dpfast import _validate
 from dpfast.report.table import Table
 from dpfast.studies.grid import Point
 from dpfast.studies.rows import FIGURES, Cell, Row
+from dpfast.studies.values import SMOOTHER, Label
 
 _SHORT = ("rmse", "low", "high", "predicted_rmse", "lower_bound_rmse", "n_streams", "stopped")
 
@@ -25,18 +26,26 @@ def tidy(rows: Iterable[Row], points: Iterable[Point], axes: Iterable[str]) -> T
     return Table(columns, tuple(tuple(cell.get(name) for name in columns) for cell in cells))
 
 
-def short(table: Table, axes: Sequence[str], n_rows: int | None) -> Table:
-    """The columns that matter most, of the first rows."""
-    shown = (*axes, *_SHORT)
-    places = [table.columns.index(x) for x in shown]
-    return Table(shown, tuple(tuple(row[i] for i in places) for row in table.rows[:n_rows]))
+def short(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str], n_points: int | None) -> Table:
+    """The columns that matter most, of the first points."""
+    by_number, found = {x.number: x for x in rows}, []
+    for point in points[:n_points]:
+        row = by_number[point.case]
+        figures = row.figures()
+        found.append((*(_shown(name, point.labels[name], row) for name in axes), *(figures[x] for x in _SHORT)))
+    return Table((*axes, *_SHORT), tuple(found))
 
 
 def winners(cells: Sequence[Cell]) -> Table:
     """Who errs least in every cell, with the interval of its RMSE, and how far the nearest one is behind."""
     axes = tuple(cells[0].labels) if cells else ()
-    rows = tuple((*cell.labels.values(), *_verdict(cell)) for cell in cells)
+    rows = tuple((*(_shown(name, x, cell.best) for name, x in cell.labels.items()), *_verdict(cell)) for cell in cells)
     return Table((*axes, "least error", "RMSE", "low", "high", "nearest", "its RMSE, times", "state"), rows)
+
+
+def _shown(name: str, label: Label, row: Row) -> Label:
+    """A label for people, who read None as nothing."""
+    return SMOOTHER if name == "lag" and label is None and row.lag is None and not row.failed else label
 
 
 def _verdict(cell: Cell) -> tuple[Any, ...]:
