@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dpfast import _validate
@@ -13,6 +13,7 @@ from dpfast.studies.grid import Point
 from dpfast.studies.rows import FIGURES, Cell, Row
 
 _SHORT = ("rmse", "low", "high", "predicted_rmse", "lower_bound_rmse", "n_streams", "stopped")
+VERDICT = ("least error", "RMSE", "low", "high", "nearest", "its RMSE, times", "state")
 
 
 def tidy(rows: Iterable[Row], points: Iterable[Point], axes: Iterable[str]) -> Table:
@@ -32,17 +33,17 @@ def short(table: Table, axes: Sequence[str], n_rows: int | None) -> Table:
     return Table(shown, tuple(tuple(row[i] for i in places) for row in table.rows[:n_rows]))
 
 
-def winners(cells: Sequence[Cell]) -> Table:
+def winners(cells: Sequence[Cell], name: Callable[[Cell, Row], str] = Cell.name) -> Table:
     """Who errs least in every cell, with the interval of its RMSE, and how far the nearest one is behind."""
     axes = tuple(cells[0].labels) if cells else ()
-    rows = tuple((*cell.labels.values(), *_verdict(cell)) for cell in cells)
-    return Table((*axes, "least error", "RMSE", "low", "high", "nearest", "its RMSE, times", "state"), rows)
+    rows = tuple((*cell.labels.values(), *_verdict(cell, name)) for cell in cells)
+    return Table((*axes, *VERDICT), rows)
 
 
-def _verdict(cell: Cell) -> tuple[Any, ...]:
+def _verdict(cell: Cell, name: Callable[[Cell, Row], str]) -> tuple[Any, ...]:
     best, second = cell.best, cell.second
-    behind = (None, None) if second is None else (cell.name(second), second.rmse / best.rmse)
-    return cell.name(best), best.rmse, *best.interval, *behind, cell.state
+    behind = (None, None) if second is None else (name(cell, second), second.rmse / best.rmse)
+    return name(cell, best), best.rmse, *best.interval, *behind, cell.state
 
 
 def parquet(table: Table, about: Mapping[str, Any]) -> bytes:
