@@ -49,7 +49,7 @@ dl { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: .
 dt { color: var(--quiet); }
 dd { margin: 0; min-width: 0; overflow-wrap: anywhere; }
 pre { background: var(--box); border: 1px solid var(--line); border-radius: .4rem; padding: .7rem .9rem;
-  margin: 0 0 .7rem; font: .82rem/1.5 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
+  margin: 0 0 .7rem; font: .82rem/1.5 ui-monospace, monospace; overflow-x: auto; }
 .scroll { max-width: 100%; width: fit-content; max-height: 34rem; overflow: auto; border: 1px solid var(--line);
   border-radius: .4rem; margin-bottom: .7rem; }
 .scroll:focus-visible { outline: 2px solid var(--link); }
@@ -79,6 +79,7 @@ figcaption { color: var(--quiet); font-size: .86rem; margin-top: .4rem; max-widt
   main { max-width: none; padding: 0; }
   nav { display: none; }
   h2, thead { break-after: avoid; }
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; }
   figure, tr, .banner { break-inside: avoid; }
   figure img { max-height: 22cm; width: auto; }
   .scroll { max-height: none; overflow: visible; border: 0; }
@@ -163,7 +164,7 @@ def items(texts: Iterable[str]) -> Html:
 
 def code(text: str) -> Html:
     """Lines as they are."""
-    return Html(f"<pre><code>{_escaped(text)}</code></pre>")
+    return Html(f'<pre tabindex="0"><code>{_escaped(text)}</code></pre>')
 
 
 def facts(pairs: Mapping[str, str]) -> Html:
