@@ -205,7 +205,7 @@ def table(content: Table, name: str, *, where: str, n_headers: int = 1) -> Html:
 
 def _size(shown: int, total: int, where: str) -> list[str]:
     """What is said of a table that its box does not show whole."""
-    if total <= _IN_BOX:
+    if shown == total <= _IN_BOX:
         return []
     text = f"{total} rows." if shown == total else f"The first {shown} of {total} rows: all are in {where}."
     return [f'<p class="note">{_escaped(text)}</p>']
