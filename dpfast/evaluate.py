@@ -24,7 +24,7 @@ from dpfast.privacy import Privacy
 from dpfast.report import page
 from dpfast.report.figures import figure, plot_path, png
 from dpfast.report.folder import Folder
-from dpfast.report.meaning import FIGURES
+from dpfast.report.meaning import FIGURES, of_task
 from dpfast.report.page import facts, paragraphs, repeated
 from dpfast.report.table import Table
 
@@ -111,7 +111,7 @@ def run(
     drawn = _picture(counts, outputs, outcomes)
     folder.add("outputs.png", png(drawn))
     sections = {
-        "Definition": [facts({"target": repr(target), "privacy": repr(privacy)}), paragraphs(footer)],
+        "Definition": [facts(of_task(target, privacy)), paragraphs(footer)],
         "Results": [page.table(table, "errors of the mechanisms", where="evaluation.csv", n_headers=3)],
         "Least error": [page.table(_least(outcomes), "least error of each series", where="evaluation.csv")],
         "Pictures": [page.picture(drawn, SHOWN)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from dpfast.receivers import DecisionFeedback, Smoother
 from dpfast.report import page, styles
 from dpfast.report.figures import figure, legend, logarithmic, near, plot_lines, png, words
 from dpfast.report.folder import Folder
-from dpfast.report.meaning import FIGURES
+from dpfast.report.meaning import FIGURES, of_model, of_task
 from dpfast.report.page import code, facts, items, paragraphs, repeated
 from dpfast.report.table import Table
 from dpfast.show import describe
@@ -156,7 +156,8 @@ def run(
 
 
 def _page(task: Task, parts: Mapping[str, list[page.Html]], banner: str, command: str) -> str:
-    told = {x.name: str(getattr(task, x.name)) for x in fields(task)}
+    asked = {"model": of_model(task.model), "lag": str(task.lag), "tolerance": f"{task.tolerance:g}"}
+    told = of_task(task.target, task.privacy) | asked
     sections = {"Definition": [facts(told)], **parts, "What the figures mean": [facts(FIGURES)], **repeated(command)}
     return page.page("Mechanisms side by side", sections, banner=banner)
 

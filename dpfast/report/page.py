@@ -20,6 +20,8 @@ from dpfast.report.table import Table
 Html = NewType("Html", str)  # escaped
 MOST_ROWS = 200  # of a table
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # nothing from elsewhere
+_SCALE = 140  # pixels of CSS for an inch: letters of a picture come near those of the text
+_IN_BOX = 15  # rows that a box shows at once
 _LONG = 60  # characters of a cell that is broken into lines
 _PACKAGES = ("numpy", "scipy", "numba", "matplotlib")
 
@@ -31,7 +33,7 @@ _STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.55 system-ui, sans-serif;
   overflow-wrap: break-word; }
-main { max-width: 66rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
+main { max-width: 70rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.75rem; line-height: 1.2; margin: 0 0 .6rem; }
 h2 { font-size: 1.2rem; line-height: 1.3; margin: 2.4rem 0 .7rem; padding-bottom: .3rem;
   border-bottom: 1px solid var(--line); }
@@ -47,12 +49,12 @@ dl { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr; gap: .
 dt { color: var(--quiet); }
 dd { margin: 0; min-width: 0; overflow-wrap: anywhere; }
 pre { background: var(--box); border: 1px solid var(--line); border-radius: .4rem; padding: .7rem .9rem;
-  margin: 0 0 .7rem; font: .82rem/1.5 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
+  margin: 0 0 .7rem; font: .82rem/1.5 ui-monospace, monospace; overflow-x: auto; }
 .scroll { max-width: 100%; width: fit-content; max-height: 34rem; overflow: auto; border: 1px solid var(--line);
   border-radius: .4rem; margin-bottom: .7rem; }
 .scroll:focus-visible { outline: 2px solid var(--link); }
 table { border-collapse: separate; border-spacing: 0; font-size: .86rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .75rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line);
+th, td { padding: .3rem .65rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line);
   white-space: nowrap; }
 .long { white-space: normal; min-width: 16rem; overflow-wrap: anywhere; }
 thead th { position: sticky; top: 0; background: var(--box); vertical-align: bottom; }
@@ -77,6 +79,7 @@ figcaption { color: var(--quiet); font-size: .86rem; margin-top: .4rem; max-widt
   main { max-width: none; padding: 0; }
   nav { display: none; }
   h2, thead { break-after: avoid; }
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; }
   figure, tr, .banner { break-inside: avoid; }
   figure img { max-height: 22cm; width: auto; }
   .scroll { max-height: none; overflow: visible; border: 0; }
@@ -161,7 +164,7 @@ def items(texts: Iterable[str]) -> Html:
 
 def code(text: str) -> Html:
     """Lines as they are."""
-    return Html(f"<pre><code>{_escaped(text)}</code></pre>")
+    return Html(f'<pre tabindex="0"><code>{_escaped(text)}</code></pre>')
 
 
 def facts(pairs: Mapping[str, str]) -> Html:
@@ -186,16 +189,31 @@ def table(content: Table, name: str, *, where: str, n_headers: int = 1) -> Html:
     """
     right = content.numeric()
     head = "".join(_tag("th", x, r, ' scope="col"') for x, r in zip(content.columns, right, strict=True))
-    rows = [_row(row, right, n_headers) for row in content.first(MOST_ROWS).shown()]
-    more = len(content.rows) - len(rows)
-    note = f'\n<p class="note">The first {len(rows)} of {len(content.rows)} rows: all are in {_escaped(where)}.</p>'
+    first = content.first(MOST_ROWS)
+    cells = [
+        (*_labels(row[:n_headers]), *shown[n_headers:]) for row, shown in zip(first.rows, first.shown(), strict=True)
+    ]
+    rows = [_row(x, right, n_headers) for x in cells]
     lines = [
         f'<div class="scroll" role="region" tabindex="0" aria-label="{_escaped(name)}">',
         f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>",
         *rows,
         "</tbody>\n</table>\n</div>",
     ]
-    return Html("\n".join(lines) + note * (more > 0))
+    return Html("\n".join([*lines, *_size(len(rows), len(content.rows), where)]))
+
+
+def _size(shown: int, total: int, where: str) -> list[str]:
+    """What is said of a table that its box does not show whole."""
+    if shown == total <= _IN_BOX:
+        return []
+    text = f"{total} rows." if shown == total else f"The first {shown} of {total} rows: all are in {where}."
+    return [f'<p class="note">{_escaped(text)}</p>']
+
+
+def _labels(row: Iterable[Any]) -> list[str]:
+    """As they were given: 0.5, where a figure is 0.50000."""
+    return ["–" if x is None else f"{x:g}" if isinstance(x, float) else str(x) for x in row]
 
 
 def _row(cells: Sequence[str], right: Sequence[bool], n_headers: int) -> str:
@@ -210,7 +228,7 @@ def _tag(tag: str, text: str, right: bool, more: str = "") -> str:
 
 
 def picture(figure: Any, alt: str, caption: str = "") -> Html:
-    """A matplotlib figure, as wide as it is on paper, or as the screen.
+    """A matplotlib figure, somewhat larger than on paper, or as wide as the screen.
 
     Parameters
     ----------
@@ -220,7 +238,7 @@ def picture(figure: Any, alt: str, caption: str = "") -> Html:
     caption : str
         Below it; by default the same.
     """
-    width, height = (round(96 * x) for x in figure.get_size_inches())  # pixels of CSS
+    width, height = (round(_SCALE * x) for x in figure.get_size_inches())
     data = base64.b64encode(png(figure)).decode()
     return Html(
         f'<figure>\n<img src="data:image/png;base64,{data}" width="{width}" height="{height}" alt="{_escaped(alt)}">\n'
@@ -242,4 +260,9 @@ def versions() -> dict[str, str]:
 
     packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
     python = f"{platform.python_version()} ({sys.implementation.name})"
-    return {"dpfast": __version__, "Python": python, **packages, "platform": platform.platform()}
+    return {
+        "dpfast": __version__,
+        "Python": python,
+        **packages,
+        "platform": f"{platform.system()} {platform.machine()}",
+    }

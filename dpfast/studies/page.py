@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dpfast import _validate
 from dpfast.files import canonical
+from dpfast.report import styles
 from dpfast.report.folder import Folder
 from dpfast.report.meaning import FIGURES
 from dpfast.report.page import Html, facts, items, page, paragraphs, picture, repeated, table
-from dpfast.report.styles import FAMILIES
 from dpfast.report.table import Table
 from dpfast.sources import FITTED
-from dpfast.studies import tables
+from dpfast.studies import lines, pictures, tables
 from dpfast.studies.block import BATCHES, STREAMS
 from dpfast.studies.result import Sweep
-from dpfast.studies.rows import Row
-from dpfast.studies.values import Label
+from dpfast.studies.rows import Cell, Row
+from dpfast.studies.values import SMOOTHER, Label
 
 TITLE = "A sweep of mechanisms"
-WHERE = "study.csv"
+FILES, OBJECTS = ("study.csv", "study.md"), ("sweep.to_pandas()", "sweep.winners()")  # rows and winners, all of them
 PRIVATE = (
     "A model or a design here was fitted to private data: all figures below, and a choice between mechanisms that is "
     "made by looking at them, depend on these data and protect nobody."
+)
+RESULTS = (
+    "RMSE as simulated, with its interval from low to high, beside what was predicted of it; a dash: there is none."
 )
 MEANING = FIGURES | {
     "Simulated": "Root of the mean squared error over all streams, with a confidence interval, low to high: Student's "
@@ -34,7 +37,8 @@ MEANING = FIGURES | {
     "Comparisons": "Mechanisms of one stream and target ran on the same inputs and the same unit noise. What is by "
     "chance easy or hard is so for all of them, and cancels in the difference of their errors: a comparison can be "
     "certain where intervals overlap. Where a contest is decided, the probability that the decision is wrong is at "
-    "most one minus the confidence, however often it was looked at.",
+    "most one minus the confidence, however often it was looked at, as far as means of batches are normal; a tie is "
+    "equal to the bit.",
 }
 _OVER = (
     "RMSE against {} for each mechanism: bands are the intervals of the simulation, rings the predicted errors, the "
@@ -123,12 +127,11 @@ def of_sweep(
     sweep: Sweep, *, command: str | None = None, title: str | None = None, description: str | None = None
 ) -> str:
     """The page; `command` is what makes it again, by default the call in Python."""
-    from dpfast.studies import pictures
-
+    rows_in, winners_in = FILES if command is not None else OBJECTS
     sections = {
         "Definition": _definition(sweep),
-        "Results": [paragraphs(sweep.about()), _results(sweep)],
-        "Who errs least": _winners(sweep),
+        "Results": [paragraphs(RESULTS), _results(sweep, rows_in)],
+        "Who errs least": _winners(sweep, winners_in),
         "Pictures": [_picture(name, figure) for name, figure in pictures.all(sweep).items()],
         "What the figures mean": [facts(MEANING)],
         "Designs that failed, and notes": _notes(sweep),
@@ -169,20 +172,21 @@ def _listed(words: Sequence[str]) -> str:
     return f"{', '.join(words[: _FEW // 2])}, …, {words[-1]} ({len(words)} values)"
 
 
-def _in_words(name: str, label: Label) -> str:
-    """A label, as tables and pictures have it."""
-    if label is None:
+def _in_words(name: str, given: Label) -> str:
+    """A label as pictures have it, and as it was given."""
+    if given is None:
         return "smoother" if name == "lag" else "not taken"
-    if name == "mechanism" and label in FAMILIES and FAMILIES[str(label)].label != str(label).replace("_", " "):
-        return f"{FAMILIES[str(label)].label} ({label})"
-    return f"{label:g}" if isinstance(label, float) else str(label)
+    if name == "mechanism" and given in styles.FAMILIES:
+        title = styles.label(str(given))
+        return title if title == str(given).replace("_", " ") else f"{title} ({given})"
+    return f"{given:g}" if isinstance(given, float) else str(given)
 
 
 def _simulation(sweep: Sweep) -> dict[str, str]:
     frame = sweep.configuration
     total = sum(x.n_streams for x in sweep) * sweep.n_samples
     burn_in = frame["burn_in"]
-    before = f"{burn_in} samples" if burn_in is not None else "samples until the slowest pole has decayed to 0.001"
+    before = f"{burn_in} more" if burn_in is not None else "as many as the slowest pole needs to decay to 0.001"
     return {
         "size": f"{len(sweep.points)} points, {len(sweep)} cases, {total:.4g} counted samples",
         "streams": f"{sweep.n_samples} counted samples each, after {before}; in blocks of {STREAMS}",
@@ -214,32 +218,48 @@ def _contents(sweep: Sweep) -> Iterator[tuple[str, str, str]]:
 # --- what was found -------------------------------------------------------------------------------
 
 
-def _results(sweep: Sweep) -> Html:
-    """A row for each point; the interval of a mechanism that failed is a dash."""
-    whole, axes = sweep.table(), tuple(sweep.axes)
-    places = [whole.columns.index(x) for x in (*axes, *_COLUMNS)]
-    rows = tuple(tuple(_cell(whole.columns[i], row[i]) for i in places) for row in whole.rows)
-    return table(Table((*axes, *_COLUMNS.values()), rows), "results", where=WHERE, n_headers=len(axes))
+def _results(sweep: Sweep, where: str) -> Html:
+    """A row for each point."""
+    axes = _varied(sweep, sweep.axes)
+    rows = {x.number: (x, x.figures()) for x in sweep}
+    cells = []
+    for point in sweep.points:
+        row, figures = rows[point.case]
+        labels = (_cell(axis, point.labels[axis], [row]) for axis in axes)
+        cells.append((*labels, *(figures[name] for name in _COLUMNS)))
+    return table(Table((*axes, *_COLUMNS.values()), tuple(cells)), "results", where=where, n_headers=len(axes))
 
 
-def _cell(column: str, value: Any) -> Any:
-    if column == "mechanism" and value in FAMILIES:
-        return FAMILIES[value].label
-    return value
+def _varied(sweep: Sweep, axes: Iterable[str]) -> list[str]:
+    """Axes with several labels; the definition tells the others."""
+    return [x for x in axes if len(sweep.axes[x]) > 1]
 
 
-def _winners(sweep: Sweep) -> list[Html]:
+def _cell(axis: str, given: Label, rows: Iterable[Row]) -> Label:
+    """A label of some rows, as pictures have it; None where they do not depend on it."""
+    if axis == "mechanism":
+        return styles.label(str(given))
+    is_smoother = axis == "lag" and given is None and any(axis in x.settings for x in rows)
+    return SMOOTHER if is_smoother else given
+
+
+def _winners(sweep: Sweep, where: str) -> list[Html]:
     if not sweep.contest:
         return []
     cells = sweep.winners()
     states = Counter(x.state for x in cells)
     told = ", ".join(f"{n} {state}" for state, n in states.items())
-    found = tables.winners(cells)
-    n_headers = len(cells[0].labels) if cells else 0
+    found = tables.winners([_told(sweep, x) for x in cells], lambda cell, row: lines.name(row, cell.contest))
+    n_headers = len(found.columns) - len(tables.VERDICT)
     return [
         paragraphs(f"Between the values of {' and '.join(sweep.contest)}, where all else is the same: {told}."),
-        table(found, "who errs least", where="study.md", n_headers=n_headers),
+        table(found, "who errs least", where=where, n_headers=n_headers),
     ]
+
+
+def _told(sweep: Sweep, cell: Cell) -> Cell:
+    """With the labels of axes that vary, in words."""
+    return cell._replace(labels={x: _cell(x, cell.labels[x], cell.rows) for x in _varied(sweep, cell.labels)})
 
 
 def _picture(name: str, figure: Any) -> Html:

@@ -27,7 +27,9 @@ _PREDICTED: dict[str, Any] = {"color": TRUTH, "linestyle": (0, (1, 1)), "linewid
 
 
 def all(sweep: Sweep) -> dict[str, Any]:
-    """The pictures that a sweep's axes make sense for, by the names of their files."""
+    """The pictures that a sweep's axes make sense for, by the names of their files; none where all designs failed."""
+    if not any(x.n_streams for x in sweep.rows):
+        return {}
     numeric = [x for x in sweep.axes if lines.is_numeric(sweep, x)]
     found = {f"rmse-over-{x.replace('_', '-')}.png": over(sweep, x) for x in numeric}
     if _has_contest(sweep):

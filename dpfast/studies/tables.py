@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dpfast import _validate
@@ -14,6 +14,7 @@ from dpfast.studies.rows import FIGURES, Cell, Row
 from dpfast.studies.values import SMOOTHER, Label
 
 _SHORT = ("rmse", "low", "high", "predicted_rmse", "lower_bound_rmse", "n_streams", "stopped")
+VERDICT = ("least error", "RMSE", "low", "high", "nearest", "its RMSE, times", "state")
 
 
 def tidy(rows: Iterable[Row], points: Iterable[Point], axes: Iterable[str]) -> Table:
@@ -36,11 +37,13 @@ def short(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str], n_p
     return Table((*axes, *_SHORT), tuple(found))
 
 
-def winners(cells: Sequence[Cell]) -> Table:
+def winners(cells: Sequence[Cell], name: Callable[[Cell, Row], str] = Cell.name) -> Table:
     """Who errs least in every cell, with the interval of its RMSE, and how far the nearest one is behind."""
     axes = tuple(cells[0].labels) if cells else ()
-    rows = tuple((*(_shown(name, x, cell.best) for name, x in cell.labels.items()), *_verdict(cell)) for cell in cells)
-    return Table((*axes, "least error", "RMSE", "low", "high", "nearest", "its RMSE, times", "state"), rows)
+    rows = tuple(
+        (*(_shown(axis, x, cell.best) for axis, x in cell.labels.items()), *_verdict(cell, name)) for cell in cells
+    )
+    return Table((*axes, *VERDICT), rows)
 
 
 def _shown(name: str, label: Label, row: Row) -> Label:
@@ -48,10 +51,10 @@ def _shown(name: str, label: Label, row: Row) -> Label:
     return SMOOTHER if name == "lag" and label is None and row.lag is None and not row.failed else label
 
 
-def _verdict(cell: Cell) -> tuple[Any, ...]:
+def _verdict(cell: Cell, name: Callable[[Cell, Row], str]) -> tuple[Any, ...]:
     best, second = cell.best, cell.second
-    behind = (None, None) if second is None else (cell.name(second), second.rmse / best.rmse)
-    return cell.name(best), best.rmse, *best.interval, *behind, cell.state
+    behind = (None, None) if second is None else (name(cell, second), second.rmse / best.rmse)
+    return name(cell, best), best.rmse, *best.interval, *behind, cell.state
 
 
 def parquet(table: Table, about: Mapping[str, Any]) -> bytes:
