@@ -17,11 +17,11 @@ from dpfast.studies.values import Label
 MAX_MAPS = 4
 _FEW = 4  # columns that a column of a paper has room for
 _MOST_TOLD = 10  # columns of cells with text; more are coloured only
-_HEIGHT, _LOW = 0.5, 0.25  # inches of a cell with three lines of text, and without
+_LINE, _EDGES, _LOW = 0.115, 0.155, 0.25  # inches of a line of text, of what is around it, of a cell without text
 _LIGHT, _LIGHTER = 0.5, 0.74  # white in the colour of a family's first mechanism, and of its others
 _CAPTION = "Least RMSE, and how far the nearest mechanism is behind"
 _HATCH = "////"
-_SMALLEST, _HUNDRED = 0.01, 99.5  # percent, with two digits
+_SMALLEST, _TENTH, _HUNDRED = 0.01, 0.1, 99.5  # percent, with two digits
 _LEFT, _LETTER = 0.6, 0.57  # inches at the left of the cells; width of a letter of its size
 
 
@@ -54,14 +54,15 @@ def winners(sweep: Sweep, rows: str | None = None, columns: str | None = None) -
     names = lines.variants(sweep)
     width = COLUMN if len(_values(sweep, columns)) <= _FEW else PAGE
     shared = _Map(width, rows, columns, _values(sweep, rows), _values(sweep, columns), names, _colours(sweep, names))
-    height = (_HEIGHT if len(shared.across) <= _MOST_TOLD else _LOW) * len(shared.down) + 0.45
+    cells = [cell for labels in shown for cell in found[labels]]
+    height = _height(sweep, cells, shared) * len(shared.down) + 0.45
     drawn, axes = figure(len(shown), height=height, width=width)
     for (ax,), labels in zip(axes, shown, strict=True):
         for cell in found[labels]:
             _draw(ax, sweep, cell, shared)
         _frame(ax, shared)
         words(ax, ", ".join(lines.said(x, label) for x, label in zip(others, labels, strict=True)))
-    _legend(drawn, axes[0, 0], [cell for labels in shown for cell in found[labels]], shared)
+    _legend(drawn, axes[0, 0], cells, shared)
     note(drawn, _CAPTION, lines.left_out(len(found), len(shown)), lines.failed(sweep))
     return drawn
 
@@ -101,6 +102,13 @@ def _colours(sweep: Sweep, names: tuple[str, ...]) -> dict[str, Any]:
     return colours
 
 
+def _height(sweep: Sweep, cells: Sequence[Cell], shared: _Map) -> float:
+    """Inches of a cell: of the longest text."""
+    if len(shared.across) > _MOST_TOLD:
+        return _LOW
+    return _LINE * max((len(_told(sweep, cell, shared)) for cell in cells), default=1) + _EDGES
+
+
 def _draw(ax: Any, sweep: Sweep, cell: Cell, shared: _Map) -> None:
     """A cell: colour, hatching, and text."""
     x = shared.across.index(None if shared.columns is None else cell.labels[shared.columns])
@@ -134,7 +142,8 @@ def _told(sweep: Sweep, cell: Cell, shared: _Map) -> list[str]:
 def _percent(x: float) -> str:
     if 0 < x < _SMALLEST:
         return f"<{_SMALLEST:g} %"
-    return f"{x:+#.2g}".rstrip(".") + " %" if abs(x) < _HUNDRED else f"{x:+.0f} %"
+    digits = "+.2f" if abs(x) < _TENTH else "+#.2g" if abs(x) < _HUNDRED else "+.0f"
+    return f"{x:{digits}}".rstrip(".") + " %"
 
 
 def _frame(ax: Any, shared: _Map) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dpfast import _validate
+from dpfast._validate import Array
 from dpfast.report.table import Table
 from dpfast.studies.grid import Point
 from dpfast.studies.rows import FIGURES, Cell, Row
@@ -38,7 +40,7 @@ def short(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str], n_p
 
 
 def winners(cells: Sequence[Cell], name: Callable[[Cell, Row], str] = Cell.name) -> Table:
-    """Who errs least in every cell, with the interval of its RMSE, and how far the nearest one is behind."""
+    """Who errs least in every cell, with the interval of its RMSE, and how far the nearest one is behind, paired."""
     axes = tuple(cells[0].labels) if cells else ()
     rows = tuple(
         (*(_shown(axis, x, cell.best) for axis, x in cell.labels.items()), *_verdict(cell, name)) for cell in cells
@@ -53,8 +55,15 @@ def _shown(name: str, label: Label, row: Row) -> Label:
 
 def _verdict(cell: Cell, name: Callable[[Cell, Row], str]) -> tuple[Any, ...]:
     best, second = cell.best, cell.second
-    behind = (None, None) if second is None else (name(cell, second), second.rmse / best.rmse)
+    behind = (None, None) if second is None else (name(cell, second), _times(second.batch_means, best.batch_means))
     return name(cell, best), best.rmse, *best.interval, *behind, cell.state
+
+
+def _times(second: Array, best: Array) -> float:
+    """Ratio of the RMSE on the streams of both."""
+    n = min(len(second), len(best))
+    ratio = second[:n].mean() / best[:n].mean() if best[:n].any() else math.inf if second[:n].any() else 1.0
+    return math.sqrt(ratio)
 
 
 def parquet(table: Table, about: Mapping[str, Any]) -> bytes:

@@ -194,18 +194,13 @@ def test_nothing_is_nothing(store):
     assert (store.blocks(sweep), store.counts(sweep), list(store.all_means(sweep))) == ({}, {}, [])
 
 
-def test_it_is_small_and_fast(file):
-    """Goals: 10⁴ rows in 0.1 s, 260 bytes a row; times four here, for a machine that is busy."""
+def test_it_is_small(file):
     rows = [(case, 0, means) for case, means in enumerate(np.random.default_rng(1).random((10_000, 16)))]
     random.Random(1).shuffle(rows)
     with Store(file) as store:
         sweep = store.enter(CONFIGURATION)
-        start = time.perf_counter()
         store.add(sweep, rows)
-        assert time.perf_counter() - start < 0.4
-        start = time.perf_counter()
         assert sum(1 for _ in store.all_means(sweep)) == len(rows)
-        assert time.perf_counter() - start < 1.2
     assert file.stat().st_size < 260 * len(rows)
 
 

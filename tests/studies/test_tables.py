@@ -9,10 +9,11 @@ import pytest
 from pyarrow import parquet as reader
 from sweeps import GRID, run
 
+import dpfast as dp
 from dpfast import DataError, __version__
 from dpfast.errors import MissingExtraError
 from dpfast.report.table import Table
-from dpfast.studies.tables import parquet
+from dpfast.studies.tables import parquet, winners
 
 
 def back(columns, *rows, about=None):
@@ -80,3 +81,25 @@ def test_no_pyarrow_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'dpfast\[parquet\]'"):
         parquet(Table(("a",), ((1,),)), {})
+
+
+def test_the_nearest_is_compared_on_the_streams_of_both():
+    found = dp.sweep(
+        {
+            "mechanism": ["zero_forcing", "lmmse"],
+            "target": "exponential:0.9",
+            "model": "levels:0,1@0.75,0.25",
+            "epsilon": [0.5, 2],
+            "delta": 1e-6,
+            "lag": 5,
+        },
+        seed=1,
+        n_samples=200,
+        width=0.02,
+        decide="mechanism",
+    )
+    assert len({x.n_streams for x in found}) > 1
+    cells = found.winners()
+    shown = [row[-2] for row in winners(cells).rows]
+    assert shown == pytest.approx([found.compare(x.second, x.best).rmse_ratio for x in cells], rel=1e-12)
+    assert shown != pytest.approx([x.second.rmse / x.best.rmse for x in cells], rel=1e-12)
