@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 
 @contextlib.contextmanager
@@ -43,7 +44,10 @@ def _free_port():
 
 
 def gone(pid):
-    """Whether there is no such process any more."""
+    """Whether a process has ended, if not yet waited for by whoever has inherited it."""
+    with contextlib.suppress(FileNotFoundError):
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -51,7 +55,8 @@ def gone(pid):
     return False
 
 
-def eventually(condition, seconds=5.0):
+def eventually(condition, seconds=60.0):
+    """Whether it comes true in time."""
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)

@@ -1,21 +1,20 @@
 """Engines: the same results from all of them, whatever is killed; nothing is taken too early, and nothing is left."""
 
 import concurrent.futures
-import contextlib
 import logging
 import multiprocessing
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import blocks
+import clusters
 import jobs
 import pytest
+from clusters import eventually, gone, processes
 
 from dpfast.errors import EngineError, MissingExtraError
 from dpfast.studies import engines, workers
@@ -56,40 +55,6 @@ def counted(items, taken):
     for x in items:
         taken.append(x)
         yield x
-
-
-def gone(pid):
-    """Ended, if not yet waited for by whoever has inherited it."""
-    with contextlib.suppress(FileNotFoundError):
-        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-            return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return False
-
-
-def eventually(condition, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    return condition()
-
-
-@contextlib.contextmanager
-def processes():
-    """Starts processes that end here."""
-    with contextlib.ExitStack() as stack:
-
-        def start(*words, **options):
-            environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-            process = subprocess.Popen([sys.executable, *words], env=environment, **options)
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-            return process
-
-        yield start
 
 
 # --- all ------------------------------------------------------------------------------------------
@@ -325,23 +290,10 @@ def test_a_cancelled_future_is_a_lost_worker():
 # --- Dask -----------------------------------------------------------------------------------------
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 @pytest.fixture(scope="module")
 def cluster():
-    """A scheduler and three workers, each a process, as on three machines."""
-    address, quiet = f"tcp://127.0.0.1:{free_port()}", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with processes() as start:
-
-        def dask(part, *words):
-            return start("-m", f"distributed.cli.dask_{part}", *words, "--no-dashboard", "--host", "127.0.0.1", **quiet)
-
-        dask("scheduler", "--port", address.rpartition(":")[2])
-        yield address, [dask("worker", address, "--no-nanny", "--nthreads", "1") for _ in range(3)]
+    with clusters.cluster() as found:
+        yield found
 
 
 def test_a_cluster_gives_the_same_bits_when_a_worker_is_killed(cluster, expected):
