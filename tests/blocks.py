@@ -1,8 +1,4 @@
-"""Small blocks and tasks of a sweep, and Ctrl-C: for tests of several modules."""
-
-import _thread
-import signal
-import threading
+"""Small blocks and tasks of a sweep, for tests of several modules."""
 
 from chains import FACTORS
 from equalizers import equalizer
@@ -36,11 +32,3 @@ def task(*blocks, version=__version__):
 
 def tasks(n, n_samples=60):
     return [task(block(2 * k, n_samples=n_samples), block(2 * k + 1, LINKS[:2], n_samples=n_samples)) for k in range(n)]
-
-
-def press_ctrl_c():
-    """From another thread; it wakes the main one."""
-    if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-    else:
-        _thread.interrupt_main()

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from interrupts import ctrl_c
 
 import dpfast
 from dpfast import Filter, MarkovChain, Privacy, decision_feedback, lmmse, monte_carlo
@@ -295,12 +296,8 @@ def test_a_thread_that_comes_late_does_nothing():
 @pytest.fixture
 def interrupt():
     """Ctrl-C after a moment."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    timer = threading.Timer(0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
-    timer.start()
-    yield
-    timer.join()
-    signal.signal(signal.SIGINT, before)
+    with ctrl_c(0.3):
+        yield
 
 
 @pytest.mark.parametrize("n_threads", [1, 4])

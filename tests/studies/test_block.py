@@ -2,14 +2,14 @@
 
 import itertools
 import pickle
-import threading
 import time
 
 import numpy as np
 import pytest
-from blocks import LINKS, SOURCES, block, press_ctrl_c, task
+from blocks import LINKS, SOURCES, block, task
 from hypothesis import given
 from hypothesis import strategies as st
+from interrupts import ctrl_c
 
 from dpfast._kernels import study as kernels
 from dpfast.errors import EngineError
@@ -89,12 +89,10 @@ def test_blocks_end_soon_after_an_interruption():
     """In all threads, in the middle of what would take a minute."""
     run(task(block()))  # compiled
     long = task(*[block(k, n_samples=10**7) for k in range(2)])
-    timer, began = threading.Timer(0.3, press_ctrl_c), time.perf_counter()
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    began = time.perf_counter()
+    with ctrl_c(0.3), pytest.raises(KeyboardInterrupt):
         run(long, 2)
     assert 0.3 <= time.perf_counter() - began < 1.2  # mostly 0.35; a busy machine may take longer
-    timer.join()
 
 
 # --- planning -------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import blocks
@@ -15,6 +14,7 @@ import clusters
 import jobs
 import pytest
 from clusters import eventually, gone, processes
+from interrupts import ctrl_c
 
 from dpfast.errors import EngineError, MissingExtraError
 from dpfast.studies import engines, workers
@@ -105,12 +105,10 @@ def test_a_run_may_be_left(engine):
 def test_ctrl_c_ends_a_run_at_once(engine):
     list(engine.run(time.sleep, [0.0]))
     seconds = 0.7 if isinstance(engine, Remote) else 30  # threads of others can only be waited for
-    timer, began = threading.Timer(0.2, blocks.press_ctrl_c), time.monotonic()
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    began = time.monotonic()
+    with ctrl_c(0.2), pytest.raises(KeyboardInterrupt):
         list(engine.run(time.sleep, [seconds] * 4))
     assert time.monotonic() - began < 1.2  # mostly 0.25; a busy machine may take longer
-    timer.join()
 
 
 # --- the pool -------------------------------------------------------------------------------------
@@ -243,13 +241,15 @@ def test_other_peoples_processes(expected):
 
 
 class Executor(concurrent.futures.Executor):
-    """Never does anything."""
+    """Never does anything, but when it has so many futures."""
 
-    def __init__(self):
-        self.futures = []
+    def __init__(self, n=None, then=None):
+        self.futures, self.n, self.then = [], n, then
 
     def submit(self, function, *items):
         self.futures.append(concurrent.futures.Future())
+        if len(self.futures) == self.n:
+            self.then(self)
         return self.futures[-1]
 
 
@@ -270,21 +270,15 @@ def test_of_an_executor_that_says_nothing_it_is_two_for_each_processor(monkeypat
 
 def test_what_is_under_way_is_cancelled_when_a_run_ends():
     executor = Executor()
-    timer = threading.Timer(0.1, blocks.press_ctrl_c)
-    timer.start()
-    with pytest.raises(KeyboardInterrupt), Remote(executor, 3) as engine:
+    with ctrl_c(0.1), pytest.raises(KeyboardInterrupt), Remote(executor, 3) as engine:
         list(engine.run(jobs.double, range(9)))
-    timer.join()
     assert [x.cancelled() for x in executor.futures] == [True] * 3
 
 
 def test_a_cancelled_future_is_a_lost_worker():
-    executor = Executor()
-    timer = threading.Timer(0.1, lambda: executor.futures[1].cancel())
-    timer.start()
+    executor = Executor(3, lambda self: self.futures[1].cancel())
     with pytest.raises(EngineError, match="CancelledError"):
         list(Remote(executor, 3).run(jobs.double, range(9)))
-    timer.join()
 
 
 # --- Dask -----------------------------------------------------------------------------------------

@@ -7,14 +7,13 @@ import os
 import random
 import signal
 import sqlite3
-import threading
 import time
 import warnings
 
 import pytest
 import sweeps
-from blocks import press_ctrl_c
 from clusters import eventually
+from interrupts import ctrl_c, press_ctrl_c, unswallowed
 from sweeps import FaultError, Faulty, blocks, rows, run
 
 from dpfast.studies import block
@@ -120,7 +119,7 @@ def test_ctrl_c_says_how_to_go_on(path, whole, monkeypatch):
             press_ctrl_c()
         return simulate(*given)
 
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, unswallowed():
         patch.setattr(block, "simulate", interrupted)
         with pytest.raises(
             KeyboardInterrupt, match=r"^\d of 4 cases were finished; the same call with seed=3 goes on$"
@@ -148,11 +147,8 @@ def test_ctrl_c_while_designs_are_made(path, whole, monkeypatch):
 
 
 def test_ctrl_c_without_a_store_says_that_all_is_lost():
-    timer = threading.Timer(0.3, press_ctrl_c)
-    timer.start()
-    with pytest.raises(KeyboardInterrupt, match="without a store, all is lost"):
-        run(n_samples=10**6, width=None, budget=1e13)
-    timer.join()
+    with ctrl_c(0.3), pytest.raises(KeyboardInterrupt, match="without a store, all is lost"):
+        run(n_samples=10**6, width=None, budget=2e9)
 
 
 # --- processes ------------------------------------------------------------------------------------
@@ -161,13 +157,13 @@ def test_ctrl_c_without_a_store_says_that_all_is_lost():
 def child(pipe, path, options, gate):
     """In a group of its own, as a command in a terminal: what comes of the sweep, or of Ctrl-C."""
     os.setsid()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     pipe.send("begun")
     gate.wait()
-    try:
-        pipe.send(rows(run(store=path, **options)))
-    except KeyboardInterrupt as error:
-        pipe.send(str(error))
+    with unswallowed():
+        try:
+            pipe.send(rows(run(store=path, **options)))
+        except KeyboardInterrupt as error:
+            pipe.send(str(error))
 
 
 class Child:

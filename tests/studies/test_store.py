@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import gc
 import itertools
 import json
 import multiprocessing
@@ -23,6 +22,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from interrupts import unswallowed
 
 from dpfast import DataError
 from dpfast.files import canonical, digest
@@ -548,12 +548,11 @@ def test_the_switch_to_the_log_is_tried_again(file, monkeypatch):
 
 
 def write_until_interrupted(file, pipe):
-    gc.callbacks.clear()  # that of Hypothesis would swallow an interruption
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        write_all(file, pipe)
-    except KeyboardInterrupt:
-        pipe.send("interrupted")
+    with unswallowed():
+        try:
+            write_all(file, pipe)
+        except KeyboardInterrupt:
+            pipe.send("interrupted")
 
 
 @forks

@@ -1,0 +1,37 @@
+"""Ctrl-C, for tests of several modules."""
+
+import _thread
+import contextlib
+import gc
+import signal
+import threading
+
+
+def press_ctrl_c():
+    """From another thread; it wakes the main one."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
+
+
+@contextlib.contextmanager
+def unswallowed():
+    """Garbage is not collected: Hypothesis looks on when it is, and what is raised there is swallowed."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@contextlib.contextmanager
+def ctrl_c(seconds):
+    """Pressed so long after the beginning."""
+    timer = threading.Timer(seconds, press_ctrl_c)
+    with unswallowed():
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.join()
