@@ -24,6 +24,12 @@ def poisson(n_series, n_bins):
     return np.random.default_rng(1).poisson(3.0, (n_series, n_bins))
 
 
+def run(series, folder, order=2, **options):
+    return evaluate.run(
+        series, TARGET, PRIVACY, folder, **({"order": order, "draws": 2, "seed": 1, "command": "dpfast"} | options)
+    )
+
+
 def test_errors_are_those_of_the_estimates_against_the_true_output():
     u = poisson(1, 400)[0].astype(float)
     y = signal.lfilter(TARGET.b, 1, u)
@@ -52,7 +58,7 @@ def test_linear_mechanisms_do_as_predicted_on_data_like_the_model():
 def test_every_series_and_mechanism_has_a_row_in_the_data_s_units(tmp_path):
     u = poisson(2, 300)
     folder = Folder(tmp_path)
-    evaluate.run(counts(u, ("a,b", "c")), TARGET, PRIVACY, folder, order=2, draws=2, seed=1, command="dpfast")
+    run(counts(u, ("a,b", "c")), folder)
     folder.write()
     rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
     assert [row["series"] for row in rows] == ["a,b"] * 10 + ["c"] * 10
@@ -70,7 +76,7 @@ def test_every_series_and_mechanism_has_a_row_in_the_data_s_units(tmp_path):
 @pytest.mark.filterwarnings("ignore::dpfast.ConvergenceWarning")  # weak privacy, and a target with zeros on the circle
 @pytest.mark.parametrize("u", [poisson(1, 200) + 0.5, 1e11 * poisson(1, 200)], ids=["fractional", "huge"])
 def test_counts_without_few_levels_have_no_decision_feedback_and_the_text_says_so(tmp_path, u):
-    text = evaluate.run(counts(u), TARGET, PRIVACY, Folder(tmp_path), order=1, draws=2, seed=1, command="dpfast")
+    text = run(counts(u), Folder(tmp_path), order=1)
     assert "DFE" not in text
     assert "No decision feedback, which needs whole counts below 1000, for all." in text
 
@@ -78,7 +84,7 @@ def test_counts_without_few_levels_have_no_decision_feedback_and_the_text_says_s
 def test_every_series_has_noise_of_its_own(tmp_path):
     u = np.repeat(poisson(1, 300), 2, axis=0)
     folder = Folder(tmp_path)
-    evaluate.run(counts(u, ("a", "b")), TARGET, PRIVACY, folder, order=2, draws=2, seed=1, command="dpfast")
+    run(counts(u, ("a", "b")), folder)
     folder.write()
     rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
     assert rows[0]["mechanism"] == rows[10]["mechanism"] == "optimal lag 0"
@@ -89,7 +95,7 @@ def test_a_saved_mechanism_is_evaluated_beside_the_others_under_a_name_of_its_ow
     u = poisson(1, 300)
     saved = dp.input_perturbation(TARGET, PRIVACY)
     folder = Folder(tmp_path)
-    evaluate.run(counts(u), TARGET, PRIVACY, folder, order=2, draws=2, seed=1, command="dpfast", saved=[saved])
+    run(counts(u), folder, saved=[saved])
     folder.write()
     rows = {x["mechanism"]: x for x in csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1])}
     assert len(rows) == 11
@@ -97,48 +103,25 @@ def test_a_saved_mechanism_is_evaluated_beside_the_others_under_a_name_of_its_ow
 
 
 def test_a_saved_mechanism_must_fit_the_evaluation(tmp_path):
-    def run(saved):
-        evaluate.run(
-            counts(poisson(1, 30)),
-            TARGET,
-            PRIVACY,
-            Folder(tmp_path),
-            order=2,
-            draws=2,
-            seed=1,
-            command="dpfast",
-            saved=[saved],
-        )
-
-    with pytest.raises(dp.DataError, match=r"'LZF' must be for this target"):
-        run(dp.zero_forcing(dp.Filter([1, 0.5]), PRIVACY))
-    with pytest.raises(dp.DataError, match="more than 40 periods, got 30"):
-        run(dp.lmmse(TARGET, PRIVACY, dp.ARMA([1]), lag=40, prefilter=dp.Filter([1])))
+    other = dp.zero_forcing(dp.Filter([1, 0.5]), PRIVACY)
+    late = dp.lmmse(TARGET, PRIVACY, dp.ARMA([1]), lag=40, prefilter=dp.Filter([1]))
+    for saved, said in ((other, "'LZF' must be for this target"), (late, "more than 40 periods, got 30")):
+        with pytest.raises(dp.DataError, match=said):
+            run(counts(poisson(1, 30)), Folder(tmp_path), saved=[saved])
 
 
 def test_a_constant_or_too_short_series_is_refused_by_name(tmp_path):
     both = np.stack([poisson(1, 100)[0], np.ones(100)])
     with pytest.raises(dp.DataError, match="'quiet'"):
-        evaluate.run(
-            counts(both, ("loud", "quiet")),
-            TARGET,
-            PRIVACY,
-            Folder(tmp_path),
-            order=2,
-            draws=2,
-            seed=1,
-            command="dpfast",
-        )
+        run(counts(both, ("loud", "quiet")), Folder(tmp_path))
     with pytest.raises(dp.DataError, match="more than 12 periods, got 7"):
-        evaluate.run(
-            counts(np.arange(7.0)), TARGET, PRIVACY, Folder(tmp_path), order=12, draws=2, seed=1, command="dpfast"
-        )
+        run(counts(np.arange(7.0)), Folder(tmp_path), order=12)
 
 
 def test_the_page_warns_first_escapes_names_and_shows_the_command(tmp_path):
     u, name, command = poisson(2, 200), "<script>alert('x')</script> & co", "dpfast evaluate 'a <b>.csv'"
     folder = Folder(tmp_path)
-    evaluate.run(counts(u, (name, "b")), TARGET, PRIVACY, folder, order=1, draws=2, seed=1, command=command)
+    run(counts(u, (name, "b")), folder, order=1, command=command)
     folder.write()
     page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
     said = [x for x in page.text if x.strip()]
@@ -154,7 +137,7 @@ def test_the_page_warns_first_escapes_names_and_shows_the_command(tmp_path):
 def test_the_flights_are_evaluated_and_the_wiener_mechanisms_win(tmp_path):
     log = read_events(FLIGHTS, time="scheduled_departure", by="origin", period="1h")
     folder = Folder(tmp_path)
-    text = evaluate.run(log, TARGET, PRIVACY, folder, order=6, draws=4, seed=1, command="dpfast")
+    text = run(log, folder, order=6, draws=4)
     folder.write()
     rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
     rmse = {(row["series"], row["mechanism"]): float(row["RMSE"]) for row in rows}
