@@ -18,7 +18,7 @@ from dpfast.errors import DesignError, UnstableFilterError
 from dpfast.filters import Filter
 from dpfast.holdout import Channel, Gain, cross_validated
 from dpfast.mechanism import Mechanism
-from dpfast.models import ARMA
+from dpfast.models import ARMA, Model
 from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
 from dpfast.release.exact import ExactMechanism
 from dpfast.whittle import Fit, Periodogram, joined
@@ -30,7 +30,7 @@ MAX_ORDER = 20
 N_PARTS = 5  # of v in time, each held out once
 _SHORTEST = 50  # samples of a part
 _TRANSIENT = 0.01  # of G's impulse response: what is left of it when v counts as stationary
-_NEGLIGIBLE = 0.005  # of the MSE: an estimated loss that does not count where the fit is in no doubt
+_NEGLIGIBLE = 0.005  # of the MSE: a loss that does not count where the fit is in no doubt
 _CLEAR = 3.0  # standard errors that a gain must have where it is
 _SURPRISE = 3.0  # standard errors by which a gain is below what the fit promises
 _LINE = 5.0  # distance of a pole from the circle, in steps of an FFT, below which it is a line
@@ -133,10 +133,15 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
 
     The MSE of both receivers is then estimated on v that was held out: v is cut in five in time, and the receiver
     fitted to four parts is tried on the fifth, each part in turn. That needs no model, as the difference of two
-    receivers' errors is linear in P_v. The adapted receiver is taken if it is not worse by more than 0.5 % of the MSE.
+    receivers' errors is linear in P_v. The adapted receiver is taken if the 95 % interval of its gain says that it is
+    not worse by more than 0.5 % of the MSE.
     Where the fit is in doubt, the gain must be three standard errors, and a gain on every part: where a higher order
     fits far better, or the highest considered is the best; where the input has a spectral line; where the spectrum or
     the mean changes between the parts; or where the gain is three standard errors below what the fit promises.
+
+    Where the model that the mechanism was designed for explains v as well as the fit does, by the same criterion, the
+    given receiver stays: parts of P_u that G hides from v are told by the model alone, and held-out v cannot tell
+    which of two models is right there.
 
     Parameters
     ----------
@@ -180,21 +185,23 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     order = None if order is None else _validate.integer("order", order, 0, MAX_ORDER)
     parts = _parts(mechanism, _centred(mechanism, v)[1])
     channel = Channel(*_filters(mechanism), length=parts[0].length)
-    fit, silent, doubts = _fitted(channel, parts, order)
-    model = channel.model(joined(parts), fit)
-    kept = Adaptation(mechanism, False, mechanism, model, fit.order, None, None, "")
-    if silent:
-        return replace(kept, reason="Nothing can be learnt: v does not differ from its noise.")
+    whole = joined(parts)
+    fit, best = _fitted(channel, whole, order)
+    model = channel.model(whole, fit)
+    refusal = _refusal(channel, whole, fit, best, _design(mechanism).model)
+    kept = Adaptation(mechanism, False, mechanism, model, fit.order, None, None, refusal)
+    if refusal:
+        return kept
     try:
         adapted: M = _adapted(mechanism, model, chosen=order is None)
     except UnstableFilterError as error:
         return replace(kept, reason=f"There is no stable receiver for the fitted input: {error}.")
-    gain = cross_validated(channel, parts, fit)
+    gain, doubts = cross_validated(channel, parts, fit), _doubts(channel, parts, fit, best)
     if gain.relative < gain.predicted - _SURPRISE * gain.standard_error:
         doubts += (f"it promises a gain of {gain.predicted:.2%}",)
-    taken, reason = _decided(gain, doubts)
     half = _CONFIDENCE * gain.standard_error
     interval = (gain.relative - half, gain.relative + half)
+    taken, reason = _decided(gain, interval[0], doubts)
     return replace(
         kept,
         mechanism=adapted if taken else mechanism,
@@ -247,23 +254,37 @@ def _parts(mechanism: Mechanism | ExactMechanism, v: Array) -> tuple[Periodogram
     return Periodogram.of(v[:, transient:], N_PARTS)
 
 
-def _fitted(channel: Channel, parts: tuple[Periodogram, ...], order: int | None) -> tuple[Fit, bool, tuple[str, ...]]:
-    """The fit; whether there is no signal; why it is in doubt."""
-    whittle = channel.likelihood(joined(parts))
+def _fitted(channel: Channel, whole: Periodogram, order: int | None) -> tuple[Fit, Fit]:
+    """The fit of the order, and that of the order which explains v best."""
+    whittle = channel.likelihood(whole)
     fits = whittle.fits(max(HIGHEST, order or 0))
-    scores = [x.log_likelihood - whittle.penalty(x.order) for x in fits]
-    best = int(np.argmax(scores))
-    fit = fits[best if order is None else order]
+    best = max(fits, key=whittle.score)
+    return (best if order is None else fits[order]), best
+
+
+def _refusal(channel: Channel, whole: Periodogram, fit: Fit, best: Fit, model: Model | None) -> str:
+    """Why there is nothing to adapt to; empty where there is."""
+    whittle = channel.likelihood(whole)
+    if channel.log_likelihood(whole, None) >= whittle.score(best):
+        return "Nothing can be learnt: v does not differ from its noise."
+    # the fit has the mean as one parameter more
+    if model is not None and channel.log_likelihood(whole, model) >= whittle.score(fit) - whittle.penalty(1):
+        return "The model that it was designed for explains v as well as the fit does, so the given receiver stays."
+    return ""
+
+
+def _doubts(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit, best: Fit) -> tuple[str, ...]:
+    """Why the fit may not be trusted."""
     doubts = []
-    if best > fit.order:
-        doubts.append(f"order {best} fits v far better than {fit.order}")
-    elif best == fit.order == HIGHEST:
+    if best.order > fit.order:
+        doubts.append(f"order {best.order} fits v far better than {fit.order}")
+    elif best.order == fit.order == HIGHEST:
         doubts.append(f"v may need an order above {HIGHEST}")
     if np.abs(fit.shaping.poles).max(initial=0.0) > 1 - _LINE / parts[0].length:
         doubts.append("v has a line narrower than its parts resolve")
     if _chance_of_change(channel, parts, fit) < _CHANCE:
         doubts.append("the spectrum or the mean changes in time")
-    return fit, whittle.silence() >= scores[best], tuple(doubts)
+    return tuple(doubts)
 
 
 def _chance_of_change(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit) -> float:
@@ -276,12 +297,13 @@ def _chance_of_change(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit
     return float(special.chdtrc(freedom, statistic))
 
 
-def _decided(gain: Gain, doubts: tuple[str, ...]) -> tuple[bool, str]:
-    """Whether to take the adapted receiver, and why."""
+def _decided(gain: Gain, least: float, doubts: tuple[str, ...]) -> tuple[bool, str]:
+    """Whether to take the adapted receiver, and why; `least` is the lower end of the gain's interval."""
     change = f"the adapted receiver's MSE is {abs(gain.relative):.2%} {'lower' if gain.relative > 0 else 'higher'}"
     if not doubts:
-        taken = gain.relative > -_NEGLIGIBLE
-        return taken, f"On held-out v {change}{'' if taken else ', so the given one stays'}."
+        if least > -_NEGLIGIBLE:
+            return True, f"On held-out v {change}."
+        return False, f"On held-out v {change}, and may be {-least:.2%} higher, so the given one stays."
     doubt = f"The fit is in doubt ({'; '.join(doubts)})"
     if gain.relative < _CLEAR * gain.standard_error:
         return False, f"{doubt}, and there is no clear gain: on held-out v {change}."

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpfast._validate import Array
 from dpfast.circle import make_circle
 from dpfast.filters import Filter
-from dpfast.models import ARMA
+from dpfast.models import ARMA, Model
 from dpfast.receivers import LinearReceiver, Smoother
 from dpfast.spectra import fft_length
 from dpfast.whittle import Fit, Periodogram, Whittle, expected, joined
@@ -68,6 +68,16 @@ class Channel:
     def likelihood(self, data: Periodogram) -> Whittle:
         """Of spectra of u."""
         return Whittle(self.smoothed, self.noise, data)
+
+    def log_likelihood(self, data: Periodogram, model: Model | None) -> float:
+        """Whittle's ℓ of a model as it is, and of its mean, which moves that of v alone; None: no signal."""
+        whittle = self.likelihood(data)
+        if model is None:
+            return whittle.of_signal(np.zeros(self.length // 2 + 1))
+        signal = self.seen(model.psd(self.circle.grid.omega) * np.abs(self.gain) ** 2)
+        off = data.mean - (model.mean - self.mean) * self.steady
+        power = float(signal[0]) + self.noise
+        return whittle.of_signal(signal) - off**2 * data.n_segments * data.length / (2 * power)
 
     def power_at_zero(self, fit: Fit) -> float:
         """P_v(0)."""
@@ -124,7 +134,7 @@ class Gain(NamedTuple):
 
 def cross_validated(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit) -> Gain:
     """Each part is held out once, from a fit of this order to the others."""
-    whole, given = joined(parts), channel.given
+    whole, given, at_zero = joined(parts), channel.given, channel.power_at_zero(fit)
     errors, saved, foreseen, variance = [], [], [], []
     for i, part in enumerate(parts):
         rest = joined(parts[:i] + parts[i + 1 :])
@@ -133,7 +143,8 @@ def cross_validated(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit) 
         errors.append(trial.mse(given))
         saved.append(errors[-1] - trial.mse(adapted))
         foreseen.append(trial.on_model(given) - trial.on_model(adapted))
-        variance.append(_variance(whole, trial.weights(given) - trial.weights(adapted), part.n_segments))
+        weights, slope = trial.weights(given) - trial.weights(adapted), trial.slope(given) - trial.slope(adapted)
+        variance.append(_variance(whole, at_zero, weights, slope, part.n_segments))
     # the noise that passes is known, and a bound from below
     passed = channel.noise * channel.circle.grid.mean(np.abs(given.h) ** 2)
     scale = max(float(np.mean(errors)), passed)
@@ -159,6 +170,11 @@ class _Trial:
         step = self.channel.step
         return np.asarray(np.abs(receiver.h[::step] - self.inverse[::step]) ** 2)
 
+    def slope(self, receiver: Response) -> float:
+        """∂ error / ∂ mean of v."""
+        off = self.part.mean - (receiver.mean - self.channel.mean) * self.channel.steady
+        return 2 * float(self.weights(receiver)[0]) * off
+
     def mse(self, receiver: Response) -> float:
         """That on the model, corrected by how the part differs from what the model foresees."""
         steady = self.channel.steady
@@ -174,7 +190,11 @@ class _Trial:
         return self.channel.circle.grid.mean(density) + bias**2
 
 
-def _variance(data: Periodogram, weights: Array, n_segments: int) -> float:
-    """Of <weights · I> over so many segments; `data` of more says how much ordinates vary."""
+def _variance(data: Periodogram, at_zero: float, weights: Array, slope: float, n_segments: int) -> float:
+    """Of <weights · I> over so many segments; `data` of more says how much ordinates vary.
+
+    That at zero holds the square of the mean of v, of variance `at_zero` = P_v(0) over the samples.
+    """
     squares = data.ordinates**2 / (1 + 1 / data.n_segments)  # without bias for P_v²
-    return 2 * data.average(weights**2 * squares) / (n_segments * data.length)
+    squares[0] = at_zero**2
+    return (2 * data.average(weights**2 * squares) + slope**2 * at_zero) / (n_segments * data.length)

@@ -168,13 +168,17 @@ class Whittle:
         shape = parameters[1:]
         return self._log_likelihood(self._signal(parameters) + self.noise) - float(shape @ shape) / 2
 
-    def silence(self) -> float:
-        """ℓ without a signal."""
-        return self._log_likelihood(np.full(len(self.ordinates), self.noise))
+    def of_signal(self, signal: Array) -> float:
+        """ℓ of a P_u |G|² that was not fitted, smoothed as by :func:`expected`."""
+        return self._log_likelihood(signal[1:] + self.noise)
 
-    def penalty(self, order: int) -> float:
-        """What ℓ of an order must be above that of silence: half of ln(samples) a parameter (Schwarz 1978)."""
-        return (order + 1) / 2 * math.log(self.data.n_segments * self.data.length)
+    def score(self, fit: Fit) -> float:
+        """ℓ less what its parameters cost, to be compared with that of what was not fitted."""
+        return fit.log_likelihood - self.penalty(len(fit.parameters))
+
+    def penalty(self, n_parameters: int) -> float:
+        """Half of ln(samples) a parameter (Schwarz 1978)."""
+        return n_parameters / 2 * math.log(self.data.n_segments * self.data.length)
 
     def _white(self) -> float:
         """Least squares for the variance of white u, kept above what is surely invisible."""

@@ -204,12 +204,28 @@ def test_another_family_costs_no_accuracy_in_50_runs(name, lag, order):
         assert largest < 1.01
 
 
+def test_what_the_prefilter_hides_from_v_is_left_to_the_model_that_explains_it():
+    """In this run a flat spectrum, 36 times too loud, looks better on held-out v: it would cost 12 % of the RMSE."""
+    stream = OTHERS["resonance in the band"]
+    assert worst(stream, dp.lmmse(TARGET, PRIVACY, stream.model, lag=None), [36], 1) == (1.0, 0)
+
+
+def test_a_gain_that_may_as_well_be_a_loss_is_not_taken():
+    stream = OTHERS["resonance outside"]
+    mechanism = dp.lmmse(TARGET, PRIVACY, CALM, lag=None)
+    found = dp.adapt(mechanism, mechanism.simulate(stream.sample(N, 27)[None], seed=10**6 + 27).privatized)
+    assert found.gain > 0
+    assert found.interval[0] < -0.05
+    assert not found.taken
+    assert "lower, and may be" in found.reason
+
+
 def test_a_doubtful_fit_is_said_to_be_one():
     mechanism = dp.lmmse(TARGET, PRIVACY, CALM, lag=5)
     found = dp.adapt(mechanism, mechanism.simulate(OTHERS["calmer"].sample(N, 1)[None], seed=1).privatized)
     assert "changes in time" in found.reason
-    mechanism = dp.lmmse(TARGET, PRIVACY, OTHERS["resonance in the band"].model, lag=5)
-    v = mechanism.simulate(OTHERS["resonance in the band"].sample(N, 1)[None], seed=1).privatized
+    mechanism = dp.lmmse(TARGET, PRIVACY, SLOW, lag=5)
+    v = mechanism.simulate(OTHERS["resonance in the band"].sample(N, 2)[None], seed=2).privatized
     found = dp.adapt(mechanism, v, order=1)
     assert not found.taken
     assert found.mechanism is mechanism
@@ -261,7 +277,9 @@ def test_an_adapted_mechanism_can_be_saved_and_adapted_again(tmp_path):
     dp.save(found.mechanism, tmp_path / "adapted.json")
     assert dp.load(tmp_path / "adapted.json").receiver == found.mechanism.receiver
     again = dp.adapt(found.mechanism, privatized(found.mechanism, ar1(0.5, 0.3), 2))
-    assert abs(again.gain) < 0.02
+    assert again.mechanism is found.mechanism
+    assert (again.taken, again.gain) == (False, None)
+    assert "explains v as well as the fit does" in again.reason
 
 
 def test_streams_count_together_and_nothing_is_random():

@@ -75,8 +75,9 @@ def test_the_error_is_right_though_the_model_is_wrong(lag):
 
 
 @LAGS
-def test_gain_and_standard_error_are_those_of_many_runs(lag):
-    m, model, n_runs = mechanism(lag), truth(0.1), 60
+@pytest.mark.parametrize("mean", [0.1, 2.0])
+def test_gain_and_standard_error_are_those_of_many_runs(lag, mean):
+    m, model, n_runs = mechanism(lag), truth(mean), 60
     u = model.sample(n_runs, 5100, seed=11)
     v = m.simulate(u, seed=12).privatized[:, 100:]
     through, scores = channel(m), []

@@ -142,6 +142,6 @@ def test_noise_alone_is_not_worth_a_parameter():
     for seed in range(20):
         v = 2 * RNG(seed).normal(size=(1, 3000))
         whittle = Whittle(np.ones(301), 4.0, joined(Periodogram.of(v, 5)))
-        best = max(x.log_likelihood - whittle.penalty(x.order) for x in whittle.fits(2))
+        best = max(map(whittle.score, whittle.fits(2)))
         # 20 draws of half a chi squared of a few degrees against half of ln 3000: 3e-4 each
-        assert best < whittle.silence()
+        assert best < whittle.of_signal(np.zeros(301))
