@@ -31,6 +31,7 @@ N_PARTS = 5  # of v in time, each held out once
 _SHORTEST = 50  # samples of a part
 _TRANSIENT = 0.01  # of G's impulse response: what is left of it when v counts as stationary
 _NEGLIGIBLE = 0.005  # of the MSE: a loss that does not count where the fit is in no doubt
+_SURE = 1.644854  # standard errors: 95 %, one-sided
 _CLEAR = 3.0  # standard errors that a gain must have where it is
 _SURPRISE = 3.0  # standard errors by which a gain is below what the fit promises
 _LINE = 5.0  # distance of a pole from the circle, in steps of an FFT, below which it is a line
@@ -133,15 +134,14 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
 
     The MSE of both receivers is then estimated on v that was held out: v is cut in five in time, and the receiver
     fitted to four parts is tried on the fifth, each part in turn. That needs no model, as the difference of two
-    receivers' errors is linear in P_v. The adapted receiver is taken if the 95 % interval of its gain says that it is
-    not worse by more than 0.5 % of the MSE.
-    Where the fit is in doubt, the gain must be three standard errors, and a gain on every part: where a higher order
-    fits far better, or the highest considered is the best; where the input has a spectral line; where the spectrum or
-    the mean changes between the parts; or where the gain is three standard errors below what the fit promises.
+    receivers' errors is linear in P_v. The adapted receiver is taken if it is not worse by more than 0.5 % of the MSE,
+    as far as held-out v can tell (95 %, one-sided). Where the fit is in doubt, the gain must be three standard errors,
+    and a gain on every part: where a higher order fits far better, or the highest considered is the best; where the
+    input has a spectral line; where the spectrum or the mean changes between the parts; or where the gain is three
+    standard errors below what the fit promises.
 
-    Where the model that the mechanism was designed for explains v as well as the fit does, by the same criterion, the
-    given receiver stays: parts of P_u that G hides from v are told by the model alone, and held-out v cannot tell
-    which of two models is right there.
+    The given receiver stays where the model that it was designed for explains v as well as the fit does (Bayesian
+    information criterion): what G hides of P_u is told by the model alone, and v cannot tell which of two is right.
 
     Parameters
     ----------
@@ -165,8 +165,8 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     Notes
     -----
     *Privacy.* The guarantee is that of v, and nothing is added to what it costs: the fit, the choice and the receiver
-    are functions of v alone, and G and the noise stay as they are. v of :meth:`Mechanism.simulate` is made with seeded
-    noise and is not private; nor is what is computed from it.
+    are functions of v and of the given design, and G and the noise stay as they are. v of :meth:`Mechanism.simulate` is
+    made with seeded noise and is not private; nor is what is computed from it.
 
     What is exact is the privacy. Gain, interval and choice are statistics: for long v, and as if v were Gaussian.
 
@@ -199,9 +199,9 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     gain, doubts = cross_validated(channel, parts, fit), _doubts(channel, parts, fit, best)
     if gain.relative < gain.predicted - _SURPRISE * gain.standard_error:
         doubts += (f"it promises a gain of {gain.predicted:.2%}",)
+    taken, reason = _decided(gain, doubts)
     half = _CONFIDENCE * gain.standard_error
     interval = (gain.relative - half, gain.relative + half)
-    taken, reason = _decided(gain, interval[0], doubts)
     return replace(
         kept,
         mechanism=adapted if taken else mechanism,
@@ -297,10 +297,11 @@ def _chance_of_change(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit
     return float(special.chdtrc(freedom, statistic))
 
 
-def _decided(gain: Gain, least: float, doubts: tuple[str, ...]) -> tuple[bool, str]:
-    """Whether to take the adapted receiver, and why; `least` is the lower end of the gain's interval."""
+def _decided(gain: Gain, doubts: tuple[str, ...]) -> tuple[bool, str]:
+    """Whether to take the adapted receiver, and why."""
     change = f"the adapted receiver's MSE is {abs(gain.relative):.2%} {'lower' if gain.relative > 0 else 'higher'}"
     if not doubts:
+        least = gain.relative - _SURE * gain.standard_error
         if least > -_NEGLIGIBLE:
             return True, f"On held-out v {change}."
         return False, f"On held-out v {change}, and may be {-least:.2%} higher, so the given one stays."
