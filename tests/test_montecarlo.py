@@ -210,7 +210,7 @@ def test_a_decision_that_flips_in_float32_is_no_reason_to_refuse():
     target, privacy = dp.Filter([1, 0.995], [1, -0.995]), dp.Privacy(3 * math.log(3), 0.05)
     feedback = dp.decision_feedback(target, privacy, chain, lag=2, decision="quantizer", name="DFE")
     exact, single = (
-        run(feedback, chain, n_streams=32, n_samples=4000, seed=23, dtype=x)["DFE"] for x in (np.float64, np.float32)
+        run(feedback, chain, n_streams=32, n_samples=4000, seed=15, dtype=x)["DFE"] for x in (np.float64, np.float32)
     )
     if processors.rounds_once():  # this seed shows a flip there
         assert abs((single.stream_mse / exact.stream_mse).mean() - 1) > 1e-3

@@ -161,9 +161,11 @@ def child(pipe, path, options, gate):
     gate.wait()
     with unswallowed():
         try:
-            pipe.send(rows(run(store=path, **options)))
+            said = rows(run(store=path, **options))
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # too late
         except KeyboardInterrupt as error:
-            pipe.send(str(error))
+            said = str(error)
+    pipe.send(said)
 
 
 class Child:

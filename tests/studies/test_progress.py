@@ -24,7 +24,9 @@ def clock(monkeypatch):
 
 
 def watched(monkeypatch):
-    """A terminal in place of what pytest has there during a test."""
+    """A terminal as wide as it needs to be, in place of what pytest has there during a test."""
+    for size in ("COLUMNS", "LINES"):
+        monkeypatch.delenv(size, raising=False)
     monkeypatch.setattr(sys, "stderr", Terminal())
     return sys.stderr
 
