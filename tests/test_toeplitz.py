@@ -92,7 +92,7 @@ def test_square_roots_and_inverses_of_power_series(first, rest):
     np.testing.assert_allclose(convolved(f, f), np.convolve(f, f)[: len(f)], atol=1e-12 * (f @ f))
 
 
-def test_the_square_root_of_the_running_sum_is_binomial():
-    k = np.arange(1, 1000)
-    expected = np.concatenate([[1], np.cumprod(1 - 1 / (2 * k))])
-    np.testing.assert_allclose(square_root_series(np.ones(1000)), expected, rtol=1e-12)
+@pytest.mark.parametrize("n", [1, 2, 3, 1000, 2048, 2049, 10_000])
+def test_the_square_root_of_the_running_sum_is_binomial(n):
+    expected = np.cumprod(np.concatenate([[1], 1 - 1 / (2 * np.arange(1, n))]))
+    np.testing.assert_allclose(square_root_series(np.ones(n)), expected, rtol=1e-11)
