@@ -183,10 +183,10 @@ def convolved(f: Array, x: Array) -> Array:
 
 
 def square_root_series(f: Array) -> Array:
-    """c with c² = f, for f_0 > 0.
+    """The series c with c² = f, for f_0 > 0.
 
-    The first terms by 2 c_0 c_k = f_k - Σ_{0<j<k} c_j c_{k-j}, each to its own rounding; beyond by Newton's method, which
-    doubles their number with every step (c + (f - c²) / 2c), to rounding of the largest.
+    The first terms by 2 c_0 c_k = f_k - Σ_{0<j<k} c_j c_{k-j}, each to its own rounding; beyond by Newton's method,
+    c + (f - c²) / 2c, which doubles their number with every step, to rounding of the largest.
     """
     c = np.zeros(min(len(f), _DIRECT))
     c[0] = np.sqrt(f[0])
