@@ -16,9 +16,10 @@ import numpy as np
 from dpfast._kernels import study
 from dpfast._kernels.feedback import Equalizer
 from dpfast._kernels.linear import Factors
+from dpfast.contents import model_content, read_model
 from dpfast.errors import ConvergenceWarning, DataError, ToleranceWarning
 from dpfast.fields import Fields
-from dpfast.files import canonical, digest, from_content, from_text, model_content, read_model, to_text
+from dpfast.files import canonical, digest, from_content, from_text, to_text
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model
 from dpfast.montecarlo import settling_time

@@ -13,12 +13,13 @@ from typing import Any, Literal, NamedTuple, Union
 import numpy as np
 
 from dpfast import _validate
+from dpfast.contents import filter_content, model_content
 from dpfast.design.feedback import PREFILTERS, decision_feedback
 from dpfast.design.inputs import check_filter, check_tolerance
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.design.optimal import optimal
 from dpfast.design.robust import robust
-from dpfast.files import canonical, digest, filter_content, mechanism_content, model_content
+from dpfast.files import canonical, digest, mechanism_content
 from dpfast.filters import Filter
 from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, check_model
