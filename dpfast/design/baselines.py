@@ -1,0 +1,293 @@
+"""Mechanisms of the literature over a horizon, from any state of knowledge: none has a model of the signal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dpfast import _validate
+from dpfast.design import blt, decays, trees
+from dpfast.errors import DesignError
+from dpfast.filters import Filter
+from dpfast.matrix import MatrixMechanism, Noise
+from dpfast.operators import Convolution, Operator
+from dpfast.privacy import Privacy
+from dpfast.toeplitz import Toeplitz, square_root_series
+
+Target = Filter | Toeplitz | Sequence[float]
+
+
+def square_root(
+    target: Target, privacy: Privacy, *, horizon: int | None = None, name: str = "square root"
+) -> MatrixMechanism:
+    r"""Square-root factorisation of a Toeplitz target: C and B both have the power series of √f.
+
+    Model
+    -----
+    c² = f as power series; with Gaussian noise of standard deviation κ d‖c‖₂ the squared error of step t is
+    κ² d² ‖c‖₂² Σ_{k ≤ t} c_k². For the running sum c_k = Π_{j ≤ k} (1 - 1/2j), and no factorisation has a largest error
+    smaller by more than a constant (Fichtenberger, Henzinger and Upadhyay 2023). Leading zeros of f and the sign of the
+    first coefficient go to B.
+
+    Parameters
+    ----------
+    target : Filter, Toeplitz or sequence of float
+        f.
+    privacy : Privacy
+    horizon : int, optional
+        n; a Filter needs it.
+    name : str
+
+    Returns
+    -------
+    MatrixMechanism
+        Its predicted error is exact.
+
+    Raises
+    ------
+    DesignError
+        Where √f grows so fast that the error overflows: targets with a zero outside of the unit circle. Long before
+        that the error is useless: 1 - 2z⁻¹ has 9.6, 3.9e4 and 1.7e13 κ d over 8, 16 and 32 steps.
+
+    Notes
+    -----
+    *Privacy.* The noise is that of the largest column of C; see :class:`MatrixMechanism`. To several events it is exact
+    where no coefficient of √f is negative and none larger than the one before, as for the running sum.
+
+    Examples
+    --------
+    >>> from dpfast import running_sum
+    >>> mechanism = square_root(running_sum(1024), Privacy.from_gdp(1, 1e-6))
+    >>> round(mechanism.predicted_rmse, 4), round(math.sqrt(mechanism.max_mse), 4)
+    (3.1098, 3.2726)
+    """
+    whole = _over_horizon(target, privacy, horizon)
+    f = whole.coefficients
+    delay = int(np.argmax(f != 0))
+    sign = math.copysign(1.0, f[delay])
+    with np.errstate(over="ignore", invalid="ignore"):
+        root = square_root_series(sign * f[delay:])
+        bounded = bool(np.isfinite((root @ root) ** 2))
+    if not bounded:
+        raise DesignError(
+            f"target must have a square root that does not overflow over the {whole.horizon} steps of the horizon: "
+            "with a zero outside of the unit circle it grows geometrically; use zero_forcing, buffered_toeplitz or a "
+            "short horizon"
+        )
+    strategy = Convolution(np.concatenate([root, np.zeros(delay)]))
+    return MatrixMechanism(name, whole, privacy, strategy, Convolution(np.concatenate([np.zeros(delay), sign * root])))
+
+
+def buffered_toeplitz(
+    target: Target,
+    privacy: Privacy,
+    *,
+    horizon: int | None = None,
+    n_buffers: int | None = None,
+    error: str = "mean",
+    name: str = "BLT",
+) -> MatrixMechanism:
+    r"""Buffered linear Toeplitz mechanism (BLT): a strategy of few decaying exponentials, fitted to the target.
+
+    Model
+    -----
+    C(z) = Π (1 - p_i z⁻¹)/(1 - q_i z⁻¹), p and q real and inside of the unit circle, B = F/C. With Gaussian noise of
+    standard deviation κ d‖c‖₂ the squared error of step t is κ² d² ‖c‖₂² Σ_{k ≤ t} b_k², b = f/c; its mean or its
+    largest over the horizon is minimised by L-BFGS from several starts (Dvijotham, McMahan, Pillutla, Steinke and
+    Thakurta 2024; McMahan, Xu and Zhang 2024, who fit the running sum). It is fitted for one event a person; the noise
+    is that of as many as `privacy` says. Targets with complex zeros or poles near the circle need more exponentials
+    than real ones can be; `square_root` is better there.
+
+    ``mechanism.strategy.filter()`` gives C as a stable :class:`Filter` with a state for every buffer, which runs step
+    by step.
+
+    Parameters
+    ----------
+    target : Filter, Toeplitz or sequence of float
+        f.
+    privacy : Privacy
+    horizon : int, optional
+        n; a Filter needs it.
+    n_buffers : int, optional
+        Exponentials, 1 to 12. By default as many as each reduce the mean squared error by 1 % or more.
+    error : {"mean", "max"}
+        Which error over the steps is minimised.
+    name : str
+
+    Returns
+    -------
+    MatrixMechanism
+        Its predicted error is exact; that its parameters are the best is not certified.
+
+    Notes
+    -----
+    *Privacy.* The noise is that of the largest column of C; see :class:`MatrixMechanism`. To several events it is exact
+    where c is non-negative and non-increasing, as for the running sum.
+
+    Examples
+    --------
+    >>> from dpfast import running_sum
+    >>> mechanism = buffered_toeplitz(running_sum(256), Privacy.from_gdp(1, 1e-6), error="max")
+    >>> round(math.sqrt(mechanism.max_mse), 4), len(mechanism.strategy.poles)
+    (2.8318, 3)
+    """
+    whole = _over_horizon(target, privacy, horizon)
+    if n_buffers is not None:
+        n_buffers = _validate.integer("n_buffers", n_buffers, 1, blt.MAX_BUFFERS)
+    error = _validate.choice("error", error, ("mean", "max"))
+    strategy = blt.fit(whole.coefficients, error, n_buffers)
+    reconstruction = Convolution(blt.cascade(strategy.poles, strategy.zeros, whole.coefficients))
+    options = (("n_buffers", n_buffers), ("error", error))
+    return MatrixMechanism(name, whole, privacy, strategy, reconstruction, options=options)
+
+
+def binary_tree(
+    target: Target,
+    privacy: Privacy,
+    *,
+    horizon: int | None = None,
+    estimator: str = "honaker",
+    noise: Noise = "gaussian",
+    name: str | None = None,
+) -> MatrixMechanism:
+    r"""Binary tree mechanism for running sums: noise on the sums of dyadic nodes.
+
+    Model
+    -----
+    v are the sums over the nodes [j 2^l, (j + 1) 2^l) inside of [0, n), each with noise; every step is in at most
+    L = ⌊log₂ n⌋ + 1 of them, so that Δ₂ = d√L and Δ₁ = d L (Dwork, Naor, Pitassi and Rothblum 2010; Chan, Shi and Song
+    2011). Plain: the sum of t + 1 steps is that of its nodes, one for each digit 1 of t + 1 in base two, with the
+    squared error σ² popcount(t + 1). Honaker (2015), bottom up: a node of level l is estimated from its whole subtree,
+    with the variance σ² v_l, v_l = 1/(1 + 1/(2 v_{l-1})), v_0 = 1, which tends to σ²/2; still causal.
+
+    Parameters
+    ----------
+    target : Toeplitz or sequence of float
+        A running sum, times a gain: all coefficients alike.
+    privacy : Privacy
+    horizon : int, optional
+        n, by default that of the target.
+    estimator : {"honaker", "plain"}
+    noise : {"gaussian", "laplace"}
+        Laplace noise of scale Δ₁/ε is private with δ = 0.
+    name : str, optional
+
+    Returns
+    -------
+    MatrixMechanism
+        ``ideal_mse`` is σ² times the mean of the sum of v_l (plain: 1) over the digits 1 of 1, ..., n, in closed form.
+
+    Raises
+    ------
+    DesignError
+        For other targets.
+
+    Notes
+    -----
+    *Privacy.* The noise is that of the largest column of the tree; see :class:`MatrixMechanism`.
+
+    Examples
+    --------
+    >>> from dpfast import running_sum
+    >>> mechanism = binary_tree(running_sum(1024), Privacy.from_gdp(1, 1e-6), estimator="plain")
+    >>> round(mechanism.predicted_rmse, 3), round(math.sqrt(mechanism.max_mse), 3)
+    (7.417, 10.488)
+    """
+    whole = _over_horizon(target, privacy, horizon)
+    estimator = _validate.choice("estimator", estimator, ("honaker", "plain"))
+    n, gain = whole.horizon, float(whole.coefficients[0])
+    if not (whole.coefficients == gain).all():
+        raise DesignError(
+            "target must be a running sum, all of its coefficients alike: use decayed_sum, which has trees for others, "
+            "or square_root"
+        )
+    reconstruction: Operator
+    if estimator == "honaker":
+        reconstruction, variances = trees.TreeEstimator(n, gain), trees.honaker_variances(n)
+    else:
+        reconstruction, variances = trees.plain_reconstruction(n, gain), trees.plain_variances(n)
+    if name is None:
+        name = f"binary tree ({estimator}{', Laplace' * (noise == 'laplace')})"
+    options = (("estimator", estimator),)
+    mechanism = MatrixMechanism(
+        name, whole, privacy, trees.tree_strategy(n), reconstruction, noise=noise, options=options
+    )
+    ideal = (mechanism.noise_std * gain) ** 2 * trees.mean_prefix_variance(variances, n)
+    return replace(mechanism, ideal_mse=ideal)
+
+
+def decayed_sum(
+    target: Target,
+    privacy: Privacy,
+    *,
+    horizon: int | None = None,
+    noise: Noise = "gaussian",
+    name: str = "decayed sum",
+) -> MatrixMechanism:
+    r"""Decayed sums by dyadic trees: windows, exponential decay, and any other (Bolot et al. 2011, 2013).
+
+    Model
+    -----
+    A tree of dyadic nodes with noise that differs from level to level. *Exponential*, f_k = f_0 ρ^k: a node holds the
+    sum decayed to its own end, Σ ρ^{end-k} u_k; the sum at t is that of the nodes of [0, t + 1), each decayed since its
+    end. *Window of W steps*: a window is the sum of its at most 2⌊log₂ W⌋ + 1 nodes, of ⌊log₂ W⌋ + 1 levels. *Any other
+    f*: the windows [s, t + 1) of all lengths, with weights f_{t-s} - f_{t-s+1}, from the same nodes.
+
+    With E_l the squared weights of level l in B before noise is shared out, as the mean over the steps, the best shares
+    give the mean squared errors κ² d² (Σ_l √E_l)² with Gaussian and 2 d²/ε² (Σ_l E_l^{1/3})³ with Laplace noise. For a
+    window of W = 2^k steps, far from the ends, E_l = 1 below the top, and the first is κ² d² (k + 1/√W)²: by log W, and
+    not the horizon. Exponential: E_l falls as 2^{-l} from levels with 2^l (1 - ρ) > 1 on, and the error is that of a
+    window of 1/(1 - ρ) steps, whatever the horizon.
+
+    *As far as it is the paper's*: trees of decayed sums, windows as a suffix and a prefix of blocks, and other decays as
+    sums of windows that run in parallel are; the paper has pure ε (Laplace) alone. Here all windows share one tree;
+    blocks are powers of two; shares of the noise are the best for the mean error rather than those of a bound; and
+    every step of a polynomial decay is a window, where the paper keeps about log(f_0/f_n)/β of them and has a relative
+    error 1 ± β: none here.
+
+    Parameters
+    ----------
+    target : Filter, Toeplitz or sequence of float
+        f; any causal target, though the fewer and smaller its changes, the better.
+    privacy : Privacy
+    horizon : int, optional
+        n; a Filter needs it.
+    noise : {"gaussian", "laplace"}
+        Laplace noise of scale Δ₁/ε is private with δ = 0.
+    name : str
+
+    Returns
+    -------
+    MatrixMechanism
+        Unbiased; its predicted error is exact.
+
+    Raises
+    ------
+    DesignError
+        Where the reconstruction would have more than 10⁷ entries: a decay that is neither exponential nor a short
+        window takes n²/2 of them.
+
+    Notes
+    -----
+    *Privacy.* The noise is that of the largest column of the tree; see :class:`MatrixMechanism`.
+
+    Examples
+    --------
+    >>> privacy = Privacy.from_gdp(1, 1e-6)
+    >>> [round(decayed_sum(Filter([1], [1, -0.9]), privacy, horizon=n).predicted_rmse, 3) for n in (1024, 4096)]
+    [4.171, 4.171]
+    >>> round(decayed_sum([1] * 16, privacy, horizon=1024).predicted_rmse, 3)
+    4.2
+    """
+    whole = _over_horizon(target, privacy, horizon)
+    noise = _validate.choice("noise", noise, ("gaussian", "laplace"))
+    strategy, reconstruction = decays.decayed_factors(whole.coefficients, noise)
+    return MatrixMechanism(name, whole, privacy, strategy, reconstruction, noise=noise)
+
+
+def _over_horizon(target: Target, privacy: Privacy, horizon: int | None) -> Toeplitz:
+    _validate.instance("privacy", privacy, Privacy, "a Privacy")
+    return Toeplitz.of(target, horizon)
