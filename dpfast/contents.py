@@ -13,18 +13,21 @@ from numpy.typing import NDArray
 
 from dpfast import _validate
 from dpfast._validate import Array
+from dpfast.design.blt import BufferedToeplitz
+from dpfast.design.trees import TreeEstimator
 from dpfast.fields import Fields, naming
 from dpfast.filters import Filter
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
 from dpfast.operators import Convolution, Dense, Operator, Sparse
 from dpfast.receivers import DECISIONS, Decision, DecisionFeedback, LinearReceiver, Smoother
 from dpfast.sources import check_source
+from dpfast.toeplitz import Toeplitz, check_horizon
 
 SAME_NOISE = 1e-9  # relative; another machine may round otherwise
 SAME_MSE = 1e-6
 
 # what strategies and reconstructions there are, with those that live with their designs
-OPERATORS: dict[str, Any] = {x.__name__: x for x in (Convolution, Dense, Sparse)}
+OPERATORS: dict[str, Any] = {x.__name__: x for x in (Convolution, Dense, Sparse, BufferedToeplitz, TreeEstimator)}
 
 
 def filter_content(filter: Filter) -> dict[str, Any]:
@@ -32,6 +35,16 @@ def filter_content(filter: Filter) -> dict[str, Any]:
     return {
         name: factor.tolist() for name, factor in zip(("taps", "sections", "recursion"), filter.factors, strict=True)
     }
+
+
+def toeplitz_content(target: Toeplitz) -> dict[str, Any]:
+    """A field with a target over a horizon."""
+    return {"coefficients": target.coefficients.tolist()}
+
+
+def target_content(target: Filter | Toeplitz) -> dict[str, Any]:
+    """A field with a target of either kind."""
+    return toeplitz_content(target) if isinstance(target, Toeplitz) else filter_content(target)
 
 
 def model_content(model: Model) -> dict[str, Any]:
@@ -192,8 +205,21 @@ def _check_sparse(operator: Sparse) -> None:
         raise ValueError("indices must be columns, and grow within each row")
 
 
+def _check_buffered(operator: BufferedToeplitz) -> None:
+    _check_shape("zeros", operator.zeros, 1)
+    if operator.poles.shape != operator.zeros.shape:
+        raise ValueError(f"poles must be as many as zeros, got {len(operator.poles)} and {len(operator.zeros)}")
+    check_horizon(operator.horizon)
+
+
+def _check_tree(operator: TreeEstimator) -> None:
+    check_horizon(operator.horizon)
+
+
 _CHECKS: dict[Any, Callable[[Any], None]] = {
     Convolution: _check_convolution,
     Dense: _check_dense,
     Sparse: _check_sparse,
+    BufferedToeplitz: _check_buffered,
+    TreeEstimator: _check_tree,
 }

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.filters import Filter
+from dpfast.toeplitz import Toeplitz
 
 
 def parsed(text: str) -> Any:
@@ -116,6 +117,14 @@ class Fields:
         if not (np.abs(values) < 2.0**53).all() or (values != np.rint(values)).any():
             raise _validate.fail(self.path(name), "an array of integers", values)
         return values.astype(np.int64)
+
+    def toeplitz(self, name: str) -> Toeplitz:
+        """A target over a horizon by its coefficients."""
+        inner = self.inner(name)
+        coefficients = inner.array("coefficients")
+        inner.end()
+        with naming(self.path(name)):
+            return Toeplitz(coefficients)
 
     def filter(self, name: str) -> Filter:
         """A filter by its factors."""

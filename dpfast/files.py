@@ -22,6 +22,7 @@ from dpfast.contents import (
     read_operator,
     read_receiver,
     receiver_content,
+    toeplitz_content,
 )
 from dpfast.errors import DataError
 from dpfast.fields import Fields, naming, parsed
@@ -31,7 +32,6 @@ from dpfast.mechanism import Mechanism
 from dpfast.privacy import Privacy
 from dpfast.report.folder import Folder
 from dpfast.sources import check_source
-from dpfast.toeplitz import Toeplitz
 
 FORMAT, VERSION, OVER_HORIZON = "dpfast-mechanism", 2, 2  # the last: from which on there are matrix mechanisms
 MAX_BYTES = 2**26
@@ -143,7 +143,7 @@ def mechanism_content(m: AnyMechanism) -> dict[str, Any]:
     if isinstance(m, MatrixMechanism):
         return {
             "name": m.name,
-            "target": {"coefficients": m.target.coefficients.tolist()},
+            "target": toeplitz_content(m.target),
             "privacy": privacy,
             "model": model,
             "strategy": operator_content(m.strategy),
@@ -251,10 +251,7 @@ def _stationary(content: Fields) -> dict[str, Any]:
 
 def _over_horizon(content: Fields) -> dict[str, Any]:
     """What only a mechanism of matrices has."""
-    target = content.inner("target")
-    with naming("field mechanism.target"):
-        found: dict[str, Any] = {"target": Toeplitz(target.array("coefficients"))}
-    target.end()
+    found: dict[str, Any] = {"target": content.toeplitz("target")}
     found |= {name: read_operator(content.inner(name)) for name in ("strategy", "reconstruction")}
     found |= {name: content.take(name) for name in ("noise", "lag", "unbiased")}
     if found["lag"] is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -250,7 +250,7 @@ def monte_carlo(
     seed = _validate.seed(seed)
     confidence = _validate.number("confidence", confidence, above=0, below=1)
     burn_in = None if burn_in is None else _validate.integer("burn_in", burn_in, 0)
-    check_window({repr(x.name): x.horizon for x in items if isinstance(x, MatrixMechanism)}, n_samples, burn_in)
+    check_window([(repr(x.name), x.horizon) for x in items if isinstance(x, MatrixMechanism)], n_samples, burn_in)
     burn_in = default_burn_in(items) if burn_in is None else burn_in
     n_threads, precision = _validate.n_threads(n_threads), _validate.precision(dtype)
     study = links.Study(model.compiled(), tuple(x.link() for x in items), burn_in, n_samples, precision)
@@ -282,9 +282,9 @@ def _checked(mechanisms: Any) -> tuple[AnyMechanism, ...]:
     return items
 
 
-def check_window(horizons: Mapping[str, int], n_samples: int, burn_in: int | None) -> None:
+def check_window(horizons: Iterable[tuple[str, int]], n_samples: int, burn_in: int | None) -> None:
     """Refuse samples that are not those of a horizon, by the name of what has it."""
-    for name, horizon in horizons.items():
+    for name, horizon in horizons:
         if horizon != n_samples:
             raise ValueError(
                 f"n_samples must be the horizon of {name}, {horizon}, got {n_samples}: a matrix mechanism is made for "

@@ -18,14 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from dpfast import links
 from dpfast._kernels import study as kernels
 from dpfast._kernels import threads
 from dpfast._kernels.feedback import Equalizer
 from dpfast._kernels.linear import Factors
 from dpfast._validate import Array
 from dpfast.errors import EngineError
-from dpfast.links import Link
+from dpfast.links import Link, Study
 from dpfast.matrix import MatrixLink
 from dpfast.operators import NotLinearError, Operator
 
@@ -53,7 +52,7 @@ class Block(NamedTuple):
 
 def simulate(block: Block, n_threads: int = 1, advance: Callable[[int], None] | None = None) -> Array:
     """Mean squared errors (links, batches), each of 8 streams. `advance` hears of the samples that are done."""
-    study = links.Study(block.source, block.links, block.burn_in, block.n_samples, block.dtype)
+    study = Study(block.source, block.links, block.burn_in, block.n_samples, block.dtype)
     first = STREAMS * block.number
     errors = study.squared_errors(STREAMS, block.seed, n_threads, advance, first)
     # one stream after the other: how NumPy sums depends on the shape, and so on how many links there are
