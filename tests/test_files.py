@@ -251,7 +251,7 @@ def test_arguments_of_another_kind_are_named(tmp_path):
         (b"[" * 100_000, "cannot be used"),
         (b"1" * 5000, "cannot be used"),
         (b'{"format": "dpfast-mechanism"}', "field version must be there"),
-        (b'{"format": "dpfast-mechanism", "version": 2}', "at most 1, got 2: install a newer dpfast"),
+        (b'{"format": "dpfast-mechanism", "version": 3}', "at most 2, got 3: install a newer dpfast"),
         (b'{"format": "dpfast-mechanism", "version": true}', "version must be an integer"),
     ],
     ids=lambda x: x[:20].decode("ascii", "replace") if isinstance(x, bytes) else "",
