@@ -1,4 +1,4 @@
-"""Mechanisms of the literature over a horizon, from any state of knowledge: none has a model of the signal."""
+"""Mechanisms of the literature over a horizon, without a model of the signal."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from dpfast.privacy import Privacy
 from dpfast.toeplitz import Toeplitz, square_root_series
 
 Target = Filter | Toeplitz | Sequence[float]
+_LARGEST_GROWTH = 1e7  # from here on rounding would spoil the first steps
 
 
 def square_root(
@@ -49,8 +50,8 @@ def square_root(
     Raises
     ------
     DesignError
-        Where √f grows so fast that the error overflows: targets with a zero outside of the unit circle. Long before
-        that the error is useless: 1 - 2z⁻¹ has 9.6, 3.9e4 and 1.7e13 κ d over 8, 16 and 32 steps.
+        Where √f grows so much that rounding spoils the estimates: targets with a zero outside of the unit circle, where
+        the error is useless long before. That of 1 - 2z⁻¹ is 9.6, 3.9e4 and 1.7e13 κ d over 8, 16 and 32 steps.
 
     Notes
     -----
@@ -70,12 +71,12 @@ def square_root(
     sign = math.copysign(1.0, f[delay])
     with np.errstate(over="ignore", invalid="ignore"):
         root = square_root_series(sign * f[delay:])
-        bounded = bool(np.isfinite((root @ root) ** 2))
+        bounded = bool(root @ root <= (_LARGEST_GROWTH * root[0]) ** 2)
     if not bounded:
         raise DesignError(
-            f"target must have a square root that does not overflow over the {whole.horizon} steps of the horizon: "
-            "with a zero outside of the unit circle it grows geometrically; use zero_forcing, buffered_toeplitz or a "
-            "short horizon"
+            f"target must have a square root that grows to at most {_LARGEST_GROWTH:.0e} times its first coefficient "
+            f"over the horizon, got {whole.horizon} steps: with a zero outside of the unit circle it grows "
+            "geometrically, and so does the error; use zero_forcing, buffered_toeplitz or a short horizon"
         )
     strategy = Convolution(np.concatenate([root, np.zeros(delay)]))
     return MatrixMechanism(name, whole, privacy, strategy, Convolution(np.concatenate([np.zeros(delay), sign * root])))
@@ -204,17 +205,17 @@ def binary_tree(
             "target must be a running sum, all of its coefficients alike: use decayed_sum, which has trees for others, "
             "or square_root"
         )
+    alike = np.ones(trees.n_levels(n))
     reconstruction: Operator
     if estimator == "honaker":
         reconstruction, variances = trees.TreeEstimator(n, gain), trees.honaker_variances(n)
     else:
-        reconstruction, variances = trees.plain_reconstruction(n, gain), trees.plain_variances(n)
+        reconstruction, variances = trees.DecayedPrefixes(n, alike, 1.0, gain), alike
     if name is None:
         name = f"binary tree ({estimator}{', Laplace' * (noise == 'laplace')})"
     options = (("estimator", estimator),)
-    mechanism = MatrixMechanism(
-        name, whole, privacy, trees.tree_strategy(n), reconstruction, noise=noise, options=options
-    )
+    strategy = trees.tree_strategy(n, alike)
+    mechanism = MatrixMechanism(name, whole, privacy, strategy, reconstruction, noise=noise, options=options)
     ideal = (mechanism.noise_std * gain) ** 2 * trees.mean_prefix_variance(variances, n)
     return replace(mechanism, ideal_mse=ideal)
 
@@ -233,20 +234,20 @@ def decayed_sum(
     -----
     A tree of dyadic nodes with noise that differs from level to level. *Exponential*, f_k = f_0 ρ^k: a node holds the
     sum decayed to its own end, Σ ρ^{end-k} u_k; the sum at t is that of the nodes of [0, t + 1), each decayed since its
-    end. *Window of W steps*: a window is the sum of its at most 2⌊log₂ W⌋ + 1 nodes, of ⌊log₂ W⌋ + 1 levels. *Any other
-    f*: the windows [s, t + 1) of all lengths, with weights f_{t-s} - f_{t-s+1}, from the same nodes.
+    end, with no level above about log₂ 1/(1 - ρ): what is older comes from all the nodes of the highest one. *Window of
+    W steps*: the sum of the window's at most 2⌊log₂ W⌋ + 1 nodes, of ⌊log₂ W⌋ + 1 levels. *Any other f*: the windows
+    [s, t + 1) of all lengths, with weights f_{t-s} - f_{t-s+1}, from the same nodes.
 
     With E_l the squared weights of level l in B before noise is shared out, as the mean over the steps, the best shares
     give the mean squared errors κ² d² (Σ_l √E_l)² with Gaussian and 2 d²/ε² (Σ_l E_l^{1/3})³ with Laplace noise. For a
-    window of W = 2^k steps, far from the ends, E_l = 1 below the top, and the first is κ² d² (k + 1/√W)²: by log W, and
-    not the horizon. Exponential: E_l falls as 2^{-l} from levels with 2^l (1 - ρ) > 1 on, and the error is that of a
-    window of 1/(1 - ρ) steps, whatever the horizon.
+    window of W = 2^k steps, behind the first, E_l is 1 below the top and 1/W there, and the first is κ² d² (k + 1/√W)²:
+    the error grows with log W and log 1/(1 - ρ), and not with the horizon.
 
-    *As far as it is the paper's*: trees of decayed sums, windows as a suffix and a prefix of blocks, and other decays as
-    sums of windows that run in parallel are; the paper has pure ε (Laplace) alone. Here all windows share one tree;
-    blocks are powers of two; shares of the noise are the best for the mean error rather than those of a bound; and
-    every step of a polynomial decay is a window, where the paper keeps about log(f_0/f_n)/β of them and has a relative
-    error 1 ± β: none here.
+    *As far as it is the paper's*: trees of decayed sums, windows as a suffix and a prefix of blocks, noise that differs
+    between nodes, and other decays as sums of windows that run in parallel are, as its abstract and its patent (US
+    9471791) describe them; it has pure ε (Laplace) alone. Here all windows share one tree; blocks are powers of two;
+    the shares of the noise are the best for the mean error rather than those of a bound; and every step of a polynomial
+    decay is a window, where the paper keeps few of them and has a relative error 1 ± β: here there is none.
 
     Parameters
     ----------
@@ -278,12 +279,12 @@ def decayed_sum(
     --------
     >>> privacy = Privacy.from_gdp(1, 1e-6)
     >>> [round(decayed_sum(Filter([1], [1, -0.9]), privacy, horizon=n).predicted_rmse, 3) for n in (1024, 4096)]
-    [4.171, 4.171]
+    [2.289, 2.293]
     >>> round(decayed_sum([1] * 16, privacy, horizon=1024).predicted_rmse, 3)
-    4.2
+    4.234
     """
     whole = _over_horizon(target, privacy, horizon)
-    noise = _validate.choice("noise", noise, ("gaussian", "laplace"))
+    _validate.choice("noise", noise, ("gaussian", "laplace"))
     strategy, reconstruction = decays.decayed_factors(whole.coefficients, noise)
     return MatrixMechanism(name, whole, privacy, strategy, reconstruction, noise=noise)
 

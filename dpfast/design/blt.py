@@ -68,7 +68,7 @@ class BufferedToeplitz(NamedTuple):
 
 
 def cascade(zeros: Array, poles: Array, x: Array) -> Array:
-    """Sequences (..., n) through Π (1 - p_i z⁻¹)/(1 - q_i z⁻¹), one pair after the other: clustered poles do no harm."""
+    """Sequences (..., n) through Π (1 - p_i z⁻¹)/(1 - q_i z⁻¹), pair after pair: clustered poles do no harm."""
     from scipy.signal import lfilter  # late: it takes half as long to import as all of dpfast
 
     for p, q in zip(zeros, poles, strict=True):
@@ -91,8 +91,8 @@ class Problem(NamedTuple):
     def loss(self, parameters: Array) -> tuple[float, Array]:
         """Ln of ‖c‖² Σ w_k b_k², b = f/c, and its gradient.
 
-        ∂ ln c/∂p = -z/(1 - p z), and so Σ c ∂c/∂p = -Σ_{k ≥ 1} p^{k-1} r(k), r the autocorrelation; of a pole, and of b,
-        likewise with the other sign.
+        ∂ ln c/∂p = -z/(1 - p z), and so Σ c ∂c/∂p = -Σ_{k ≥ 1} p^{k-1} r(k), r the autocorrelation; of a pole, and of
+        b, likewise with the other sign.
         """
         roots = _roots(parameters)
         poles, zeros = roots[0::2], roots[1::2]
@@ -142,8 +142,8 @@ def _descend(f: Array, error: str, n_buffers: int, n_negative: int) -> Any:
     from scipy.optimize import minimize
 
     start = np.arctanh(np.concatenate([_spread(n_buffers - n_negative, len(f)), -_spread(n_negative, len(f))]))
-    options = {"maxiter": 1000, "ftol": 1e-12, "gtol": 1e-8}
-    return minimize(Problem.of(f, error).loss, start, jac=True, method="L-BFGS-B", options=options)
+    loss: Any = Problem.of(f, error).loss
+    return minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 1000, "ftol": 1e-12, "gtol": 1e-8})
 
 
 def _spread(pairs: int, horizon: int) -> Array:
@@ -161,7 +161,7 @@ def _correlations(*pairs: tuple[Array, Array]) -> Array:
 
     n = len(pairs[0][0])
     size = fft.next_fast_len(2 * n, real=True)
-    spectrum = sum(fft.rfft(x, size) * fft.rfft(y, size).conj() for x, y in pairs)
+    spectrum: Any = sum(fft.rfft(x, size) * fft.rfft(y, size).conj() for x, y in pairs)
     return np.asarray(fft.irfft(spectrum, size)[:n])
 
 

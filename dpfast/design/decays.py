@@ -7,12 +7,21 @@ from typing import NamedTuple
 import numpy as np
 
 from dpfast._validate import Array
-from dpfast.design.trees import Index, level_sizes, n_levels, node_rows, prefixes, tree_strategy
+from dpfast.design.trees import (
+    DecayedPrefixes,
+    Index,
+    level_sizes,
+    n_levels,
+    node_ages,
+    node_rows,
+    prefixes,
+    tree_strategy,
+)
 from dpfast.errors import DesignError
-from dpfast.operators import Sparse
+from dpfast.operators import Operator, Sparse
 
-_SAME_RATIO = 1e-12  # relative to f_0: how far coefficients may be from a geometric sequence
 MOST_ENTRIES = 10**7  # of a reconstruction
+_SAME_RATIO = 1e-12  # relative to f_0: how far coefficients may be from a geometric sequence
 
 
 class Cover(NamedTuple):
@@ -24,12 +33,16 @@ class Cover(NamedTuple):
     weights: Array
 
 
-def decayed_factors(f: Array, noise: str) -> tuple[Sparse, Sparse]:
+def decayed_factors(f: Array, noise: str) -> tuple[Sparse, Operator]:
     """Strategy and reconstruction of y_t = Σ f_k u_{t-k}, with the best noise for every level."""
-    ratio = geometric_ratio(f)
-    cover = window_cover(f) if ratio is None else geometric_cover(float(f[0]), ratio, len(f))
-    shares = level_shares(cover, len(f), noise)
-    return _strategy(len(f), shares, 1.0 if ratio is None else ratio), _reconstruction(cover, len(f), shares)
+    n, ratio = len(f), geometric_ratio(f)
+    if ratio is not None:
+        shares = level_shares(geometric_energies(ratio, n, noise), noise)
+        return tree_strategy(n, shares, ratio), DecayedPrefixes(n, shares, ratio, float(f[0]))
+    cover = window_cover(f)
+    energies = np.bincount(cover.levels, (cover.weights / np.abs(f).max()) ** 2, n_levels(n)) / n
+    shares = level_shares(energies, noise)
+    return tree_strategy(n, shares), _reconstruction(cover, n, shares)
 
 
 def geometric_ratio(f: Array) -> float | None:
@@ -41,11 +54,41 @@ def geometric_ratio(f: Array) -> float | None:
     return ratio if apart <= _SAME_RATIO * abs(f[0]) else None
 
 
-def geometric_cover(gain: float, ratio: float, horizon: int) -> Cover:
-    """The nodes of a prefix, each decayed by the steps since its end."""
-    found = prefixes(horizon)
-    since = found.steps + 1 - ((found.nodes + 1) << found.levels)
-    return Cover(*found, gain * ratio ** since.astype(float))
+# --- how the noise is shared out ------------------------------------------------------------------
+
+
+def level_shares(energies: Array, noise: str) -> Array:
+    """What the sums of a level are multiplied by, for the least mean error; zero where no step needs the level.
+
+    With E_l the squared weights of a level, as the mean over the steps, the error Σ a_l² · Σ E_l/a_l² of Gaussian noise
+    is least for a_l ∝ E_l^{1/4}; that of Laplace noise, (Σ a_l)² · Σ E_l/a_l², for a_l ∝ E_l^{1/3}.
+    """
+    if noise == "laplace":
+        shares = np.cbrt(energies)
+        return np.asarray(shares / shares.sum())
+    shares = energies**0.25
+    return np.asarray(shares / np.sqrt(shares @ shares))
+
+
+def least_error(energies: Array, noise: str) -> float:
+    """The error with those shares: (Σ √E_l)² or (Σ E_l^{1/3})³."""
+    return float(np.cbrt(energies).sum() ** 3 if noise == "laplace" else np.sqrt(energies).sum() ** 2)
+
+
+def geometric_energies(ratio: float, horizon: int, noise: str) -> Array:
+    """Of the levels up to the highest that is used, which is the one with the least error."""
+    lengths = np.arange(1, horizon + 1)
+    spent = np.cumsum(ratio ** (2.0 * (lengths - 1)))
+    digits: list[float] = []
+    found = []
+    for level, size in enumerate(level_sizes(horizon)):
+        # all the nodes of this level, each for the rest of the horizon
+        found.append(np.array([*digits, spent[horizon - (np.arange(1, size + 1) << level)].sum() / horizon]))
+        digits.append(float(((lengths >> level & 1) * ratio ** (2 * node_ages(lengths, level))).mean()))
+    return min(found, key=lambda energies: least_error(energies, noise))
+
+
+# --- windows --------------------------------------------------------------------------------------
 
 
 def window_cover(f: Array) -> Cover:
@@ -59,9 +102,9 @@ def window_cover(f: Array) -> Cover:
     found = prefixes(n)
     right = Cover(*found, f[found.steps - (found.nodes << found.levels)])
     parts = [right, *(_left_nodes(f, level) for level in range(n_levels(n) - 1))]
-    if sum(len(part.steps) for part in parts) > MOST_ENTRIES:
-        raise DesignError(_too_many(n))
-    return Cover(*(np.concatenate(x) for x in zip(*parts, strict=True)))
+    _check_entries(sum(len(part.steps) for part in parts), n)
+    steps, levels, nodes, weights = zip(*parts, strict=True)
+    return Cover(np.concatenate(steps), np.concatenate(levels), np.concatenate(nodes), np.concatenate(weights))
 
 
 def _left_nodes(f: Array, level: int) -> Cover:
@@ -71,59 +114,27 @@ def _left_nodes(f: Array, level: int) -> Cover:
     ages, weights = ages[weights != 0], weights[weights != 0]
     # odd nodes j for which t = x + j 2^l is inside the horizon
     counts = ((n - 1 - ages) // length + 1) // 2
-    if counts.sum() > MOST_ENTRIES:
-        raise DesignError(_too_many(n))
+    _check_entries(int(counts.sum()), n)
     nodes = 2 * (np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)) + 1
     steps = np.repeat(ages, counts) + nodes * length
     return Cover(steps, np.full(len(steps), level), nodes, np.repeat(weights, counts))
 
 
-def _too_many(horizon: int) -> str:
-    return (
-        f"horizon must be shorter for a decay that is neither geometric nor a short window, got {horizon}: the "
-        f"reconstruction has more than {MOST_ENTRIES:.0e} entries from about 4400 steps on; use square_root or "
-        "buffered_toeplitz"
-    )
-
-
-def level_shares(cover: Cover, horizon: int, noise: str) -> Array:
-    """What the sums of a level are multiplied by, for the least mean error; zero where no step needs the level.
-
-    With E_l the squared weights of a level, as the mean over the steps, the error Σ a_l² · Σ E_l/a_l² of Gaussian noise
-    is least, (Σ √E_l)², for a_l ∝ E_l^{1/4}; that of Laplace noise, (Σ a_l)² · Σ E_l/a_l², is (Σ E_l^{1/3})³ for
-    a_l ∝ E_l^{1/3}.
-    """
-    scale = np.abs(cover.weights).max()
-    energies = np.bincount(cover.levels, (cover.weights / scale) ** 2, n_levels(horizon)) / horizon
-    if noise == "laplace":
-        shares = np.cbrt(energies)
-        return shares / shares.sum()
-    shares = energies**0.25
-    return shares / np.sqrt(shares @ shares)
-
-
-def _strategy(horizon: int, shares: Array, ratio: float) -> Sparse:
-    """The levels that are needed, times their shares."""
-    whole = tree_strategy(horizon, ratio)
-    sizes = level_sizes(horizon)
-    kept = np.repeat(shares > 0, sizes)
-    lengths = np.diff(whole.indptr)
-    entries = np.repeat(kept, lengths)
-    data = (whole.data * np.repeat(np.repeat(shares, sizes), lengths))[entries]
-    indptr = np.concatenate([[0], np.cumsum(lengths[kept])])
-    return Sparse(data, whole.indices[entries], indptr, horizon)
+def _check_entries(count: int, horizon: int) -> None:
+    if count > MOST_ENTRIES:
+        raise DesignError(
+            f"horizon must be shorter for this target, got {horizon}: the reconstruction has more than "
+            f"{MOST_ENTRIES} entries; use square_root or buffered_toeplitz"
+        )
 
 
 def _reconstruction(cover: Cover, horizon: int, shares: Array) -> Sparse:
     """The cover of every step, over the shares; with a zero in every row, as none may be empty."""
     from scipy.sparse import coo_array
 
-    kept = shares[cover.levels] > 0
-    rows_kept = np.repeat(shares > 0, level_sizes(horizon))
-    renumbered = np.cumsum(rows_kept) - 1
-    columns = renumbered[node_rows(horizon, cover.levels[kept], cover.nodes[kept])]
-    data = cover.weights[kept] / shares[cover.levels[kept]]
-    steps, zeros = np.arange(horizon), np.zeros(horizon)
-    entries = np.concatenate([data, zeros])
-    places = np.concatenate([cover.steps[kept], steps]), np.concatenate([columns, zeros.astype(int)])
-    return Sparse.of(coo_array((entries, places), shape=(horizon, int(rows_kept.sum()))))
+    every, kept = np.arange(horizon), shares[cover.levels] > 0
+    levels = cover.levels[kept]
+    data = np.concatenate([cover.weights[kept] / shares[levels], np.zeros(horizon)])
+    columns = node_rows(horizon, shares, levels, cover.nodes[kept])
+    places = np.concatenate([cover.steps[kept], every]), np.concatenate([columns, np.zeros_like(every)])
+    return Sparse.of(coo_array((data, places), shape=(horizon, int(level_sizes(horizon)[shares > 0].sum()))))

@@ -31,10 +31,10 @@ def level_sizes(horizon: int) -> Index:
     return horizon >> np.arange(n_levels(horizon))
 
 
-def node_rows(horizon: int, levels: Index, nodes: Index) -> Index:
-    """Rows of nodes in the strategy: level after level, the leaves first."""
-    starts = np.cumsum(level_sizes(horizon)) - level_sizes(horizon)
-    return np.asarray(starts[levels] + nodes)
+def node_rows(horizon: int, shares: Array, levels: Index, nodes: Index) -> Index:
+    """Rows of nodes in the strategy: level after level, the leaves first, levels without a share left out."""
+    sizes = level_sizes(horizon)[: len(shares)] * (shares > 0)
+    return np.asarray((np.cumsum(sizes) - sizes)[levels] + nodes)
 
 
 def prefixes(horizon: int) -> Prefixes:
@@ -45,40 +45,32 @@ def prefixes(horizon: int) -> Prefixes:
     return Prefixes(steps, levels, (lengths[steps] >> levels) - 1)
 
 
-def tree_strategy(horizon: int, ratio: float = 1.0) -> Sparse:
-    """Sums over the nodes; an input k steps before the end of its node counts ratio^k.
+def tree_strategy(horizon: int, shares: Array, ratio: float = 1.0) -> Sparse:
+    """Sums over nodes, times the share of their level; an input k steps before the end of its node counts ratio^k.
 
-    With ratio 1 every input is in at most ⌊log₂ n⌋ + 1 nodes, the first in so many: Δ₂² = Δ₁ = ⌊log₂ n⌋ + 1.
+    Every step is in at most one node of a level, the first of the horizon is in one of each: with ratio 1 the largest
+    column has Δ₂² = Σ shares², Δ₁ = Σ shares.
     """
-    sizes = level_sizes(horizon)
-    lengths = np.repeat(1 << np.arange(len(sizes)), sizes)
-    within = [np.tile(np.arange(1 << level), size) for level, size in enumerate(sizes)]
-    columns = np.concatenate([np.arange(size << level) for level, size in enumerate(sizes)])
-    data = ratio ** (np.repeat(lengths, lengths) - 1 - np.concatenate(within)).astype(float)
-    return Sparse(data, columns, np.concatenate([[0], np.cumsum(lengths)]), horizon)
-
-
-def plain_reconstruction(horizon: int, gain: float) -> Sparse:
-    """Every prefix, times a gain, as the sum of its nodes."""
-    from scipy.sparse import coo_array
-
-    found = prefixes(horizon)
-    rows = node_rows(horizon, found.levels, found.nodes)
-    shape = horizon, int(level_sizes(horizon).sum())
-    return Sparse.of(coo_array((np.full(len(rows), gain), (found.steps, rows)), shape=shape))
-
-
-def plain_variances(horizon: int) -> Array:
-    """Of nodes by themselves, for every level, in units of the noise's."""
-    return np.ones(n_levels(horizon))
+    levels = np.flatnonzero(shares)
+    sizes = level_sizes(horizon)[levels]
+    rows = [shares[level] * ratio ** np.arange((1 << level) - 1, -1, -1.0) for level in levels]
+    data = np.concatenate([np.tile(row, size) for row, size in zip(rows, sizes, strict=True)])
+    columns = np.concatenate([np.arange(size << level) for level, size in zip(levels, sizes, strict=True)])
+    ends = np.cumsum(np.repeat(1 << levels, sizes))
+    return Sparse(data, columns, np.concatenate([[0], ends]), horizon)
 
 
 def honaker_variances(horizon: int) -> Array:
     """Of nodes by their whole subtrees: v_l = 1/(1 + 1/(2 v_{l-1})), v_0 = 1."""
-    v = plain_variances(horizon)
+    v = np.ones(n_levels(horizon))
     for level in range(1, len(v)):
         v[level] = 1 / (1 + 1 / (2 * v[level - 1]))
     return v
+
+
+def node_ages(lengths: Index, level: int) -> Array:
+    """Steps since the end of the last node of a level in prefixes."""
+    return (lengths & ((1 << level) - 1)).astype(float)
 
 
 def mean_prefix_variance(variances: Array, horizon: int) -> float:
@@ -93,6 +85,56 @@ def mean_prefix_variance(variances: Array, horizon: int) -> float:
         total += (above + variances[:level].sum() / 2) * 2.0**level
         above += variances[level] if level < len(variances) else 0.0
     return total / horizon
+
+
+class DecayedPrefixes(NamedTuple):
+    """Sums of prefixes, decayed by ratio^k over k steps and times a gain, from the nodes of a tree of that ratio.
+
+    For the sum of t + 1 steps: one node for each digit 1 of t + 1 below the highest level with a share, and all the
+    nodes of that level that end there or before, each decayed since its end and over its share.
+    """
+
+    horizon: int
+    shares: Array
+    ratio: float
+    gain: float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Steps and nodes."""
+        return self.horizon, int(level_sizes(self.horizon)[np.flatnonzero(self.shares)].sum())
+
+    def apply(self, x: Array) -> Array:
+        """Level by level."""
+        from scipy.signal import lfilter
+
+        kept = [int(level) for level in np.flatnonzero(self.shares)]
+        nodes = np.split(x, np.cumsum(level_sizes(self.horizon)[kept])[:-1], axis=-1)
+        nodes[-1] = lfilter([1.0], [1.0, -(self.ratio ** float(1 << kept[-1]))], nodes[-1])
+        lengths = np.arange(1, self.horizon + 1)
+        total = np.zeros((*x.shape[:-1], self.horizon))
+        for level, values in zip(kept, nodes, strict=True):
+            steps = np.flatnonzero(lengths >> level if level == kept[-1] else (lengths >> level) & 1)
+            weights = self.gain / self.shares[level] * self.ratio ** node_ages(lengths[steps], level)
+            total[..., steps] += weights * values[..., (lengths[steps] >> level) - 1]
+        return total
+
+    def products(self) -> Array:
+        """For a short horizon."""
+        return Dense(self.matrix()).products()
+
+    def largest_l1(self) -> float:
+        """For a short horizon."""
+        return Dense(self.matrix()).largest_l1()
+
+    def squared_rows(self) -> Array:
+        """The same sums of ones, everything squared."""
+        squared = DecayedPrefixes(self.horizon, self.shares**2, self.ratio**2, self.gain**2)
+        return squared.apply(np.ones(self.shape[1]))
+
+    def matrix(self) -> Array:
+        """For a short horizon."""
+        return self.apply(np.eye(self.shape[1])).T
 
 
 class TreeEstimator(NamedTuple):
@@ -137,7 +179,7 @@ class TreeEstimator(NamedTuple):
         """The variances of the nodes of a prefix, which have no noise in common."""
         found = prefixes(self.horizon)
         v = honaker_variances(self.horizon)
-        return self.gain**2 * np.bincount(found.steps, v[found.levels], self.horizon)
+        return np.asarray(self.gain**2 * np.bincount(found.steps, v[found.levels], self.horizon), float)
 
     def matrix(self) -> Array:
         """For a short horizon."""
