@@ -230,7 +230,7 @@ class Design:
             **content["figures"],
         )
 
-    def lower_bound(self, stream: str, n_first: int | None) -> float | None:
+    def lower_bound(self, stream: str, n_first: int | None = None) -> float | None:
         """Of the MSE on a stream, by its digest; None where it is not the one that the design is for.
 
         Nor where errors count from the first step on, when filters that start from zero state err less.
@@ -267,13 +267,14 @@ class Designs:
     store : Kept
         Shared by all sweeps: a design that is there already is not made again.
     grid : Grid
-    n_first : sequence of int or None
-        For each case, of how many first steps the error is to be predicted; None: when all has settled.
+    n_first : sequence of int or None, optional
+        For each case, of how many first steps the error is to be predicted; None, the default: when all has settled.
     """
 
-    def __init__(self, store: Kept, grid: Grid, n_first: Sequence[int | None]) -> None:
+    def __init__(self, store: Kept, grid: Grid, n_first: Sequence[int | None] | None = None) -> None:
         self._store, self._grid = store, grid
-        self._wanted = {x.number: (x.stream, n) for x, n in zip(grid.cases, n_first, strict=True)}
+        first = [None] * len(grid.cases) if n_first is None else n_first
+        self._wanted = {x.number: (x.stream, n) for x, n in zip(grid.cases, first, strict=True)}
 
     def missing(self) -> list[str]:
         """Jobs for :func:`make`: designs that are not there, or lack the prediction for a stream."""
