@@ -217,7 +217,8 @@ def from_text(text: str) -> AnyMechanism:
 def from_content(value: Any) -> AnyMechanism:
     """The mechanism in a field `mechanism`."""
     content = Fields(value, "mechanism")
-    parts = _over_horizon(content) if "strategy" in value else _stationary(content)
+    over_horizon = "strategy" in value or "reconstruction" in value
+    parts = _over_horizon(content) if over_horizon else _stationary(content)
     privacy = content.inner("privacy")
     with naming("field mechanism.privacy"):
         guarantee = Privacy(**{x.name: privacy.take(x.name) for x in fields(Privacy)})
@@ -233,7 +234,7 @@ def from_content(value: Any) -> AnyMechanism:
         if isinstance(value, (bool, dict, list)):
             raise _validate.fail(f"field mechanism.options.{key}", "a number, a word or null", value)
     words = tuple((key, check_source(f"field mechanism.sources.{key}", word)) for key, word in sources.items())
-    kind: Any = MatrixMechanism if "strategy" in parts else Mechanism
+    kind: Any = MatrixMechanism if over_horizon else Mechanism
     mechanism: AnyMechanism = kind(**common, **parts, options=tuple(options.items()), declared=words)
     if dict(mechanism.sources) != sources:
         _refuse("sources", f"those of the inputs {', '.join(mechanism.sources)}", f"those of {', '.join(sources)}")
