@@ -33,7 +33,7 @@ LAYERS = [
     {"mechanism"},
     {"receivers"},
     {"realize"},
-    {"designed"},
+    {"designed", "innovations"},
     {"specs"},
     {"models", "privacy", "fields"},
     {"markov"},
