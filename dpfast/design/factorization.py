@@ -107,7 +107,7 @@ def optimal_factorization(
     >>> from dpfast import running_sum
     >>> mechanism = optimal_factorization(running_sum(64), Privacy.from_gdp(1, 1e-6))
     >>> round(mechanism.predicted_rmse, 4), round(math.sqrt(mechanism.lower_bound_mse), 4)
-    (2.0991, 2.0991)
+    (2.0999, 2.0999)
     """
     y = Toeplitz.of(target, horizon)
     _validate.instance("privacy", privacy, Privacy, "a Privacy")
