@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,8 +11,8 @@ from scipy import linalg
 
 from dpfast import _validate
 from dpfast._validate import Array
+from dpfast.design.baselines import Target
 from dpfast.errors import ConvergenceWarning, DesignError, warn
-from dpfast.filters import Filter
 from dpfast.innovations import Innovations, in_time, innovations
 from dpfast.matrix import MatrixMechanism
 from dpfast.models import Model, autocovariance, check_model
@@ -36,7 +35,7 @@ _LARGEST_GAP = 1e-2  # relative, of the optimum with a receiver
 
 
 def optimal_factorization(
-    target: Filter | Toeplitz | Sequence[float],
+    target: Target,
     privacy: Privacy,
     model: Model | None = None,
     *,
@@ -135,7 +134,7 @@ def _unbiased_mechanism(target: Toeplitz, privacy: Privacy, name: str | None) ->
 def _joint_mechanism(
     target: Toeplitz, privacy: Privacy, model: Model, lag: int | None, name: str | None
 ) -> MatrixMechanism:
-    name = name or f"optimal factorization, {'smoother' if lag is None else f'lag {lag}'}"
+    name = name or f"optimal factorization {'smoother' if lag is None else f'lag {lag}'}"
     n, a = target.horizon, Convolution(target.coefficients).matrix()
     kept = in_time(np.arange(n), n, lag)
     joint = Joint(a, linalg.toeplitz(autocovariance(model, n)), _noise_variance(privacy), kept)

@@ -12,19 +12,13 @@ from scipy import linalg, optimize
 import dpfast as dp
 from dpfast.design.factorization import Joint, joint_optimum, lower_bound, unbiased_optimum
 from dpfast.innovations import in_time
-from dpfast.operators import Convolution
-from dpfast.toeplitz import square_root_series
+from dpfast.transient import step_mse
 
 PRIVACY = dp.Privacy(math.log(3), 0.05)
 SCALE = PRIVACY.noise_multiplier
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
 BIASED = dp.ARMA([1, 0.5], [1, -0.7], mean=2.0)
 LAGS = pytest.mark.parametrize("lag", [0, 3, None])
-
-
-def square_root(target, privacy=PRIVACY):
-    c = Convolution(square_root_series(target.coefficients))
-    return dp.MatrixMechanism("square root", target, privacy, c, c)
 
 
 def joint(n, lag, noise=1.5, f=None, correlation=0.5):
@@ -68,7 +62,7 @@ def test_running_sums_are_better_than_by_the_square_root():
     # 2.6688 is the closed form of the square root at 256 steps
     target = dp.running_sum(256)
     found = dp.optimal_factorization(target, PRIVACY)
-    assert square_root(target).predicted_rmse / SCALE == pytest.approx(2.6688, abs=1e-4)
+    assert dp.square_root(target, PRIVACY).predicted_rmse / SCALE == pytest.approx(2.6688, abs=1e-4)
     assert found.predicted_rmse / SCALE == pytest.approx(2.5244, abs=1e-4)
 
 
@@ -155,9 +149,9 @@ def test_mechanisms_err_as_the_search_says_and_less_than_others(lag):
     assert (found.lag, found.centre, found.noise_std) == (lag, BIASED.mean, pytest.approx(SCALE))
     # by the residual B C - A, which the search never sees
     assert found.lower_bound_mse <= found.predicted_mse <= found.lower_bound_mse * (1 + 1e-4)
-    roots = square_root(target).with_receiver(BIASED, lag=lag)
+    roots = dp.square_root(target, PRIVACY).with_receiver(BIASED, lag=lag)
     unbiased = dp.optimal_factorization(target, PRIVACY)
-    assert found.predicted_mse < roots.predicted_mse < square_root(target).predicted_mse
+    assert found.predicted_mse < roots.predicted_mse < dp.square_root(target, PRIVACY).predicted_mse
     assert found.predicted_mse < unbiased.with_receiver(BIASED, lag=lag).predicted_mse < unbiased.predicted_mse
 
 
@@ -180,8 +174,6 @@ def test_it_is_at_least_as_good_as_the_stationary_optimum(lag):
     n, target = 150, dp.Filter([1, 0.9], [1, -0.9])
     stationary = dp.optimal(target, PRIVACY, CHAIN, lag=lag)
     found = dp.optimal_factorization(target, PRIVACY, CHAIN, horizon=n, lag=lag)
-    from dpfast.transient import step_mse
-
     # the ends of a horizon cost less; in its middle there is nothing to gain
     assert found.lower_bound_mse < step_mse(stationary, n).mean()
     assert found.predicted_mse < stationary.ideal_mse
@@ -241,4 +233,4 @@ def test_names_and_one_step():
     assert dp.optimal_factorization([2.0], PRIVACY).predicted_rmse == pytest.approx(2 * SCALE)
     one = dp.optimal_factorization([2.0], PRIVACY, CHAIN, lag=None)
     assert one.predicted_mse == pytest.approx(4 * 0.25 * SCALE**2 / (0.25 + SCALE**2))
-    assert (one.name, one.options) == ("optimal factorization, smoother", (("lag", None),))
+    assert (one.name, one.options) == ("optimal factorization smoother", (("lag", None),))
