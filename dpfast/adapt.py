@@ -17,6 +17,7 @@ from dpfast.design.wiener import wiener
 from dpfast.errors import DesignError, UnstableFilterError
 from dpfast.filters import Filter
 from dpfast.holdout import Channel, Gain, cross_validated
+from dpfast.labelled import unwrap
 from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA, Model
 from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
@@ -81,28 +82,29 @@ class Adaptation(Generic[M]):
     interval: tuple[float, float] | None
     reason: str
 
-    def estimate(self, v: ArrayLike) -> Array:
+    def estimate(self, v: ArrayLike) -> Any:
         """Estimates from v of the *given* mechanism, such as the one that was adapted to.
 
         Parameters
         ----------
-        v : array_like, (..., time)
+        v : array_like, (..., time), or Series, DataFrame or DataArray
             From the start of the streams on. Integers for an exact mechanism.
 
         Returns
         -------
-        array, (..., time)
+        array, (..., time), or of the kind of v
             At t of the target's output at t - lag; at t for a smoother.
 
         Notes
         -----
         *Privacy.* Post-processing of v.
         """
-        streams, centred = _centred(self.given, v)
+        values, wrap = unwrap("v", v)
+        streams, centred = _centred(self.given, values)
         receiver = self.mechanism.receiver
         rise = self.given.prefilter.filter(np.ones(centred.shape[1])).y
         moved = centred - (receiver.mean - self.given.receiver.mean) * rise
-        return receiver.estimate(moved)[0].reshape(streams)
+        return wrap(receiver.estimate(moved)[0].reshape(streams))
 
     def __str__(self) -> str:
         texts = [
@@ -147,7 +149,7 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     ----------
     mechanism : Mechanism or ExactMechanism
         What v was made by, with a linear receiver of any lag.
-    v : array_like, (..., time)
+    v : array_like, (..., time), or Series, DataFrame or DataArray
         The privatized signal, from its start on: of :meth:`Mechanism.simulate` for studies; of a release, the integers
         that were published, for its ExactMechanism. All streams count as streams of one input.
     order : int, optional
@@ -183,7 +185,7 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     if not isinstance(mechanism, Mechanism | ExactMechanism):
         raise _validate.fail("mechanism", "a Mechanism or an ExactMechanism", mechanism)
     order = None if order is None else _validate.integer("order", order, 0, MAX_ORDER)
-    parts = _parts(mechanism, _centred(mechanism, v)[1])
+    parts = _parts(mechanism, _centred(mechanism, unwrap("v", v)[0])[1])
     channel = Channel(*_filters(mechanism), length=parts[0].length)
     whole = joined(parts)
     fit, best = _fitted(channel, whole, order)

@@ -17,6 +17,7 @@ from dpfast._kernels.builder import Chain
 from dpfast._kernels.linear import Factors
 from dpfast._validate import Array
 from dpfast.errors import UnstableFilterError
+from dpfast.labelled import unwrap
 from dpfast.peaks import fft_points, largest_gain
 from dpfast.quadrature import graded_grid
 from dpfast.sections import cascade_response, factor_roots, make_sections, section_roots, trim
@@ -36,13 +37,13 @@ class Filtered(NamedTuple):
 
     Attributes
     ----------
-    y : array, (..., time)
+    y : array, (..., time), or of the kind of the input
         Output.
     zf : array, (..., n_states)
         State behind the last sample, the `zi` of the next call.
     """
 
-    y: NDArray[Any]
+    y: Any
     zf: NDArray[Any]
 
 
@@ -294,14 +295,16 @@ class Filter:
 
         Parameters
         ----------
-        x : array_like, (..., time)
-            Finite numbers, in any memory order; fastest where time is contiguous.
+        x : array_like, (..., time), or Series, DataFrame or DataArray
+            Finite numbers, in any memory order; fastest where time is contiguous. Rows of a pandas DataFrame are times
+            and columns streams; an xarray DataArray has a dimension "time". Times must be equally spaced.
         zi : array_like, (..., n_states), optional
             State before the first sample, as a call before gave it; zero by default.
         dtype : {numpy.float64, numpy.float32}
             What is computed in, and the dtype of the result.
         out : array, (..., time), optional
-            Where to put the output; it may be x itself. NaN where x turns out not to be finite.
+            Where to put the output; it may be x itself. NaN where x turns out not to be finite. Only for x without
+            labels.
         n_threads : int, optional
             By default ``DPFAST_NUM_THREADS``, or all processors; it does not change the result.
 
@@ -309,7 +312,8 @@ class Filter:
         -------
         Filtered
             Output y and state zf behind the last sample, always both. A signal in pieces, each with the zf of the one
-            before, gives the same bits as the whole; an empty piece changes nothing.
+            before, gives the same bits as the whole; an empty piece changes nothing. y is of the kind of x, with its
+            labels; zf is an array (..., n_states), streams as in x.
 
         Raises
         ------
@@ -327,7 +331,10 @@ class Filter:
         [0.125, 0.0625]
         """
         precision = _validate.precision(dtype)
-        samples = _validate.samples("x", x, precision, finite=False)  # that is seen on the way, which is faster
+        values, wrap = unwrap("x", x)
+        if out is not None and values is not x:
+            raise ValueError(f"out must be None where x has labels, as a {type(x).__name__} has: give x as an array")
+        samples = _validate.samples("x", values, precision, finite=False)  # that is seen on the way, which is faster
         state_shape = (*samples.shape[:-1], self.n_states)
         states = np.zeros(state_shape) if zi is None else _validate.array("zi", zi)
         if states.shape != state_shape:
@@ -338,7 +345,7 @@ class Filter:
         if np.may_share_memory(result, samples):
             _validate.check_size("x", samples)  # before it is written over
         zf = self._run(samples, states.astype(precision), result, _validate.n_threads(n_threads))
-        return Filtered(result, zf)
+        return Filtered(wrap(result), zf)
 
     def _run(self, x: NDArray[Any], zi: NDArray[Any], out: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
         """Filter x (..., time) into `out`, of one dtype; the states at the end. Fails where x is not finite."""
