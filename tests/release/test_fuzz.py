@@ -66,8 +66,9 @@ WRAPPERS = {
     "ragged": lambda x: [*(x.tolist() if x.ndim else []), [1]],
     "objects": lambda x: x.astype(object),
     "masked": lambda x: np.ma.array(x, mask=False),
-    "series": lambda x: pd.Series(x) if x.ndim == 1 else x,
-    "frame": lambda x: pd.DataFrame(x) if x.ndim == 2 else x,
+    # objects stay what they are: pandas looks at values whether they are texts
+    "series": lambda x: pd.Series(x, dtype=object if x.dtype == object else None) if x.ndim == 1 else x,
+    "frame": lambda x: pd.DataFrame(x, dtype=object if x.dtype == object else None) if x.ndim == 2 else x,
     "nullable": lambda x: pd.Series(x).convert_dtypes() if x.ndim == 1 and x.dtype.kind == "i" else x,
     "sparse": lambda x: sparse.csr_matrix(x) if x.dtype.kind in "iu" and x.dtype.isnative and x.ndim == 2 else x,
     "bytes": lambda x: x.tobytes(),
