@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from dpfast import _validate
+from dpfast import _validate, markup
 from dpfast._validate import Array
 from dpfast.design.wiener import wiener
 from dpfast.errors import DesignError, UnstableFilterError
@@ -108,13 +108,25 @@ class Adaptation(Generic[M]):
 
     def __str__(self) -> str:
         texts = [
-            f"{_design(self.given).name!r}: the adapted receiver is {'taken' if self.taken else 'not taken'}",
-            f"  order           {self.order} (autoregression)",
-            f"  fitted input    mean {self.model.mean:.6g}, variance {self.model.variance:.6g}",
-            f"  gain in MSE     {self._shown_gain()}",
+            self._head(),
+            *(f"  {name:<15} {value}" for name, value in self._facts().items()),
             *(textwrap.fill(x, 110, initial_indent="  ", subsequent_indent="  ") for x in (self.reason, _PRIVACY)),
         ]
         return "\n".join(texts)
+
+    def _repr_html_(self) -> str:
+        said = map(markup.paragraphs, (self.reason, _PRIVACY))
+        return markup.notebook(markup.facts(self._facts(), caption=self._head()), *said)
+
+    def _head(self) -> str:
+        return f"{_design(self.given).name!r}: the adapted receiver is {'taken' if self.taken else 'not taken'}"
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "order": f"{self.order} (autoregression)",
+            "fitted input": f"mean {self.model.mean:.6g}, variance {self.model.variance:.6g}",
+            "gain in MSE": self._shown_gain(),
+        }
 
     def _shown_gain(self) -> str:
         if self.gain is None or self.interval is None:

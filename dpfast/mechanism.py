@@ -16,6 +16,7 @@ from dpfast._kernels import study
 from dpfast._validate import Array
 from dpfast.filters import Filter
 from dpfast.labelled import unwrap
+from dpfast.markup import facts, notebook
 from dpfast.models import Model, check_model
 from dpfast.peaks import fft_points, largest_gain
 from dpfast.privacy import Privacy
@@ -273,6 +274,9 @@ class Mechanism:
 
     def summary(self) -> str:
         """A few lines for people."""
+        return "\n".join([self._printable_name, *(f"  {key:<15} {value}" for key, value in self._facts().items())])
+
+    def _facts(self) -> dict[str, str]:
         lines = {
             "privacy": f"epsilon {self.privacy.epsilon:.6g}, delta {self.privacy.delta:.3g} "
             f"({self.privacy.calibration} calibration, noise multiplier {self.privacy.noise_multiplier:.6g})",
@@ -287,8 +291,12 @@ class Mechanism:
             lines["lower bound"] = f"{math.sqrt(self.lower_bound_mse):.6g} (the ideal MSE is {gap:.1g} above)"
         if private := fitted(self.sources):
             lines["not for release"] = f"fitted from private data: {', '.join(private)}"
-        name = "".join(x if x.isprintable() else repr(x)[1:-1] for x in self.name)  # no forged lines
-        return "\n".join([name, *(f"  {key:<15} {value}" for key, value in lines.items())])
+        return lines
+
+    @property
+    def _printable_name(self) -> str:
+        """Of one line, so that it can forge no others."""
+        return "".join(x if x.isprintable() else repr(x)[1:-1] for x in self.name)
 
     def _loss(self) -> str:
         """What the realisation of the filters costs."""
@@ -304,6 +312,9 @@ class Mechanism:
 
     def __repr__(self) -> str:
         return f"<Mechanism {self.name!r}: predicted RMSE {_shown(self.predicted_rmse)}>"
+
+    def _repr_html_(self) -> str:
+        return notebook(facts(self._facts(), caption=self._printable_name))
 
 
 class Errors(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfast import _validate
+from dpfast import _validate, markup
 from dpfast._validate import Array
 from dpfast.errors import ReleaseError
 from dpfast.labelled import unwrap
@@ -48,10 +48,15 @@ class Release:
     guarantee: Guarantee
 
     def __repr__(self) -> str:
+        return f"<{self._size()}: epsilon {rounded_up(self.guarantee.epsilon, 6)}>"
+
+    def _repr_html_(self) -> str:
+        error = "-" if self.standard_error is None else f"{self.standard_error:.6g}"
+        return markup.notebook(markup.facts({"predicted RMSE": error}, caption=self._size()), *self.guarantee.shown())
+
+    def _size(self) -> str:
         streams = len(self.privatized)
-        n = self.estimate.size // streams
-        epsilon = rounded_up(self.guarantee.epsilon, 6)
-        return f"<Release of {n} steps from {self.first}, {streams} streams: epsilon {epsilon}>"
+        return f"Release of {self.estimate.size // streams} steps from {self.first}, {streams} streams"
 
 
 def release(
