@@ -183,20 +183,36 @@ class Filter:
         """Filter from a discrete-time single-input single-output system of scipy.signal or python-control.
 
         Systems are recognised by their attributes (A B C D; num den; zeros poles gain). Polynomials are in
-        positive powers of z and may have unequal lengths.
+        positive powers of z and may have unequal lengths. The step `dt` says no more than that time is discrete: a
+        filter knows samples. The way back is ``scipy.signal.dlti(*f.state_space())`` or
+        ``control.ss(*f.state_space(), True)``, which no delay gets lost on, as it may between `b` and `num`.
+
+        Parameters
+        ----------
+        system : dlti, or TransferFunction or StateSpace of python-control
+            With `dt` above 0, or True.
 
         Raises
         ------
         ValueError
-            For continuous-time, non-causal or several-input systems, and for anything else.
+            For continuous-time, non-causal or several-input systems, those of complex coefficients, and anything else.
+
+        Examples
+        --------
+        >>> from scipy import signal
+        >>> Filter.from_system(signal.dlti([1.0], [1.0, -0.5])).impulse(4).tolist()  # 1 / (z - 0.5)
+        [0.0, 1.0, 0.5, 0.25]
         """
         if not hasattr(system, "dt"):
             raise _validate.fail("system", "a system with A B C D, num den or zeros poles gain, and dt", system)
         dt = system.dt
         if not (isinstance(dt, (int, float)) and dt > 0):  # True: discrete, of no given step
-            raise ValueError(f"system must be in discrete time (dt above 0), got dt = {dt!r}")
+            raise ValueError(
+                f"system must be in discrete time (dt above 0, or True), got dt = {dt!r}: sample it, as by its "
+                "to_discrete or sample, or say what dt is"
+            )
         if hasattr(system, "A"):
-            return cls._from_state_space(*(np.atleast_2d(getattr(system, x)) for x in "ABCD"))
+            return cls._from_state_space(*(_validate.array(x, np.atleast_2d(getattr(system, x))) for x in "ABCD"))
         if hasattr(system, "num"):
             return cls._from_powers_of_z(_polynomial_in_z("num", system.num), _polynomial_in_z("den", system.den))
         if hasattr(system, "gain"):

@@ -9,10 +9,12 @@ from dpfast.errors import DesignError
 from dpfast.filters import Filter
 from dpfast.privacy import Privacy
 
+FILTER = "a Filter, as Filter(b, a) or Filter.from_system(system of scipy or python-control) makes it"
+
 
 def check_filter(name: str, value: Filter) -> None:
     """A filter that is not zero."""
-    _validate.instance(name, value, Filter, "a Filter (Filter.from_system takes other systems)")
+    _validate.instance(name, value, Filter, FILTER)
     if not np.abs(value.b).max() > _validate.SMALLEST:
         raise DesignError(f"{name} must not be zero, nor have all its coefficients below {_validate.SMALLEST:g}")
 
