@@ -58,12 +58,15 @@ def check(found, u, expected):
     assert type(found) is type(u)
     np.testing.assert_array_equal(plain(found), expected)
     assert found.attrs == u.attrs
-    if isinstance(u, pd.DataFrame):
-        pd.testing.assert_frame_equal(found, u.mask(u == u, found), check_freq=True, check_dtype=False)
-    elif isinstance(u, pd.Series):
-        pd.testing.assert_series_equal(found, u.mask(u == u, found), check_freq=True, check_dtype=False)
-    else:
+    if isinstance(u, xr.DataArray):
         xr.testing.assert_identical(found, u.copy(data=found.to_numpy()))
+        return
+    pd.testing.assert_index_equal(found.index, u.index)
+    assert getattr(found.index, "freq", None) == getattr(u.index, "freq", None)
+    if isinstance(u, pd.DataFrame):
+        pd.testing.assert_index_equal(found.columns, u.columns)
+    else:
+        assert found.name == u.name
 
 
 # --- public functions -----------------------------------------------------------------------------
@@ -297,7 +300,7 @@ def test_columns_that_are_no_numbers_are_named(column):
 @pytest.mark.parametrize(
     ("u", "message"),
     [
-        (frame(X).stack(), "u must have one level of labels in time, got 2: unstack"),
+        (frame(X).unstack(), "u must have one level of labels in time, got 2: unstack"),
         (cube(X).rename(time="t"), r"u must have the dimension 'time', got \('place', 't', 'day'\): u.rename"),
         (cube(X).to_dataset(), "u must be an array or a DataArray, such as one variable of it, got .*Dataset"),
         (frame(X) * np.nan, "u must be finite, got 120 NaN or infinite values"),
