@@ -22,6 +22,7 @@ from dpfast.peaks import fft_points, largest_gain
 from dpfast.quadrature import graded_grid
 from dpfast.sections import cascade_response, factor_roots, make_sections, section_roots, trim
 
+A_FILTER = "a Filter, as Filter(b, a) or Filter.from_system(system of scipy or python-control) makes it"
 MAX_POLE_RADIUS = 1 - 2e-5
 MAX_SECTION_POLES = 32  # more poles than this run as one direct-form recursion
 _TINY = 1e-12  # beside a leading coefficient so small a companion matrix loses the other roots

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import dpfast as dp
 from dpfast.labelled import unwrap
+from dpfast.operators import Dense
 
 FILTER = dp.Filter([1, 0.5], [1, -0.5])
 MECHANISM = dp.lmmse(FILTER, dp.Privacy(2, 1e-6), dp.ARMA([1], [1, -0.5], mean=2.0), lag=2)
@@ -108,6 +109,22 @@ def test_simulate_keeps_labels_of_decisions():
     mechanism = dp.decision_feedback(FILTER, dp.Privacy(2, 1e-3), chain, lag=1)
     u = frame(X / 2)
     check(mechanism.simulate(u, seed=3).decisions, u, mechanism.simulate(plain(u), seed=3).decisions)
+
+
+@every_kind
+def test_matrix_mechanisms_and_their_targets_keep_labels(kind):
+    target = dp.running_sum(N)
+    one_of_two = Dense(np.eye(N)[::2])
+    mechanism = dp.MatrixMechanism(
+        "half", target, dp.Privacy(2, 1e-6), one_of_two, Dense(np.eye(N)[:, ::2]), unbiased=False
+    )
+    u = kind(X)
+    paths, expected = (mechanism.simulate(x, seed=3) for x in (u, plain(u)))
+    check(paths.estimate, u, expected.estimate)
+    np.testing.assert_array_equal(paths.privatized, expected.privatized)
+    check(target.apply(u), u, target.apply(plain(u)))
+    with pytest.raises(ValueError, match="u must be equally spaced"):
+        mechanism.simulate(pd.Series(range(N), TIMES[:-1].append(TIMES[-1:] + pd.Timedelta("1s"))), seed=1)
 
 
 def test_a_fit_does_not_depend_on_the_kind():

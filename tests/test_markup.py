@@ -12,6 +12,7 @@ import sweeps
 import dpfast as dp
 from dpfast import markup
 from dpfast.audit.result import Finding
+from dpfast.operators import Dense
 
 NASTY = """<script>alert("1")</script> & '"><img src=x onerror=alert(1)> &lt;"""
 TARGET, PRIVACY = dp.Filter([1], [1, -0.9]), dp.Privacy(2, 1e-6, max_events=2, min_separation=3)
@@ -135,6 +136,13 @@ def test_a_mechanism_is_shown_as_it_is_summarised(mechanism):
         assert {name.strip(), value.strip()} <= set(found.text)
 
 
+def test_a_matrix_mechanism_is_shown_as_it_is_summarised():
+    counter = dp.MatrixMechanism(NASTY, dp.running_sum(9), PRIVACY, Dense(np.tri(9)), Dense(np.eye(9)))
+    found = shown(counter._repr_html_())
+    assert found.text.count(NASTY) == 1
+    assert figures(words(found).replace(NASTY, "")) == figures(counter.summary().replace(NASTY, ""))
+
+
 def test_a_name_of_several_lines_is_shown_in_one(mechanism):
     assert "a\\nb" in shown(replace(mechanism, name="a\nb")._repr_html_()).text
 
@@ -228,8 +236,8 @@ def test_an_adaptation_is_shown_as_it_is_printed(mechanism):
 @pytest.mark.parametrize(
     "kind",
     [
-        *(dp.Adaptation, dp.Audit, dp.Comparison, dp.ExactMechanism, dp.Guarantee, dp.Mechanism),
-        *(dp.Privacy, dp.Release, dp.Result, dp.Study, dp.Sweep),
+        *(dp.Adaptation, dp.Audit, dp.Comparison, dp.ExactMechanism, dp.Guarantee, dp.MatrixMechanism),
+        *(dp.Mechanism, dp.Privacy, dp.Release, dp.Result, dp.Study, dp.Sweep),
     ],
 )
 def test_there_is_a_test_for_each(kind):

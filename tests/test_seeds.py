@@ -7,6 +7,7 @@ import pytest
 import sweeps
 
 import dpfast as dp
+from dpfast.operators import Dense
 
 MECHANISM = dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6))
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [0, 1])
@@ -19,7 +20,9 @@ def audited(seed):
     return [x.hits for x in dp.audit(MECHANISM, dp.Inputs(0, 20), n_runs=1000, seed=seed).findings[:1]]
 
 
+COUNTER = dp.MatrixMechanism("counter", dp.running_sum(10), MECHANISM.privacy, *[Dense(np.tri(10)), Dense(np.eye(10))])
 DRAWN = {
+    "MatrixMechanism.simulate": lambda seed: COUNTER.simulate(np.zeros((2, 10)), seed=seed).privatized,
     "Mechanism.simulate": lambda seed: MECHANISM.simulate(np.zeros((2, 10)), seed=seed).privatized,
     "MarkovChain.sample": lambda seed: CHAIN.sample(4, 50, seed=seed),
     "IndependentLevels.sample": lambda seed: LEVELS.sample(4, 50, seed=seed),

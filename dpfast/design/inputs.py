@@ -6,15 +6,13 @@ import numpy as np
 
 from dpfast import _validate
 from dpfast.errors import DesignError
-from dpfast.filters import Filter
+from dpfast.filters import A_FILTER, Filter
 from dpfast.privacy import Privacy
-
-FILTER = "a Filter, as Filter(b, a) or Filter.from_system(system of scipy or python-control) makes it"
 
 
 def check_filter(name: str, value: Filter) -> None:
     """A filter that is not zero."""
-    _validate.instance(name, value, Filter, FILTER)
+    _validate.instance(name, value, Filter, A_FILTER)
     if not np.abs(value.b).max() > _validate.SMALLEST:
         raise DesignError(f"{name} must not be zero, nor have all its coefficients below {_validate.SMALLEST:g}")
 
