@@ -207,7 +207,7 @@ class Filter:
         if not hasattr(system, "dt"):
             raise _validate.fail("system", "a system with A B C D, num den or zeros poles gain, and dt", system)
         dt = system.dt
-        if not (isinstance(dt, (int, float)) and dt > 0):  # True: discrete, of no given step
+        if not (isinstance(dt, (int, float, np.number)) and dt > 0):  # True: discrete, of no given step
             raise ValueError(
                 f"system must be in discrete time (dt above 0, or True), got dt = {dt!r}: sample it, as by its "
                 "to_discrete or sample, or say what dt is"

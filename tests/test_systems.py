@@ -58,6 +58,11 @@ def test_any_causal_system_comes_in_with_its_impulse_response(make, impulse, sys
     np.testing.assert_allclose(dp.Filter.from_system(theirs).impulse(N), impulse(theirs), atol=1e-7, rtol=1e-7)
 
 
+@pytest.mark.parametrize("dt", [True, 1, 0.1, np.int64(2), np.float64(0.5)])
+def test_any_step_will_do(dt):
+    assert dp.Filter.from_system(signal.dlti([1], [1, -0.5], dt=dt)).impulse(3).tolist() == [0, 1, 0.5]
+
+
 @given(polynomials())
 def test_any_filter_goes_out_with_its_delay(system):
     num, den = system

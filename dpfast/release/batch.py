@@ -148,11 +148,11 @@ def release(
             )
         guarantee = composed(plan, earlier)
         v, estimate = _run(plan, x, lag)
+        labelled: Any = estimate
+        if values is not u:
+            labelled = wrap(estimate.reshape(values.shape))
+            labelled.attrs = {}  # they may tell of the data, as the attribute "actual_range" of a file does
         store.enter_batch(plan.configuration, guarantee, first, v, estimate, compose=compose)
-    labelled: Any = estimate
-    if values is not u:
-        labelled = wrap(estimate.reshape(values.shape))
-        labelled.attrs = {}  # they may tell of the data, as the attribute "actual_range" of a file does
     return Release(first, v, labelled, plan.standard_error, guarantee)
 
 
