@@ -128,7 +128,8 @@ class Toeplitz:
 
 
 def _coefficients(target: Any) -> Array:
-    if isinstance(target, str) or not hasattr(target, "__len__"):
+    nested = isinstance(target, (list, tuple)) and any(hasattr(x, "__len__") for x in target)  # such as (b, a)
+    if nested or isinstance(target, str) or not hasattr(target, "__len__"):
         raise _validate.fail("target", f"{A_FILTER}, a Toeplitz, or a sequence of coefficients", target)
     return _validate.array("target", target, ndim=1, empty=False)
 

@@ -120,6 +120,14 @@ def test_designs_say_how_a_system_becomes_a_filter(design, system):
         design(system)
 
 
+@pytest.mark.parametrize("system", SYSTEMS[:3], ids=lambda x: type(x).__name__)
+def test_targets_over_a_horizon_say_so_too(system):
+    with pytest.raises(
+        ValueError, match=r"must be a Filter, as Filter\(b, a\) or Filter.from_system.* a Toeplitz, or "
+    ):
+        dp.square_root(system, PRIVACY, horizon=8)
+
+
 # --- norms and Kalman filters ---------------------------------------------------------------------
 
 
