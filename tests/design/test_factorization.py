@@ -234,3 +234,12 @@ def test_names_and_one_step():
     one = dp.optimal_factorization([2.0], PRIVACY, CHAIN, lag=None)
     assert one.predicted_mse == pytest.approx(4 * 0.25 * SCALE**2 / (0.25 + SCALE**2))
     assert (one.name, one.options) == ("optimal factorization smoother", (("lag", None),))
+
+
+def test_a_bound_that_is_far_below_is_said_to_be():
+    nearly_nothing = dp.ARMA.from_shaping(dp.Filter(np.poly(np.ones(4))) * 0.02)
+    with pytest.warns(dp.ConvergenceWarning, match="certified to a relative gap of"):
+        found = dp.optimal_factorization(dp.running_sum(64), dp.Privacy.from_gdp(1, 1e-6), nearly_nothing, lag=4)
+    assert 0 < found.lower_bound_mse < found.predicted_mse
+    others = [dp.square_root(found.target, found.privacy), dp.optimal_factorization(found.target, found.privacy)]
+    assert all(found.predicted_mse < x.with_receiver(nearly_nothing, lag=4).predicted_mse for x in others)
