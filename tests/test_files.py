@@ -44,6 +44,9 @@ OVER_HORIZON = {
     "buffers": dp.buffered_toeplitz(TARGET, PRIVACY, horizon=9, n_buffers=2),
     "tree": dp.binary_tree(dp.running_sum(9), PRIVACY, noise="laplace"),
     "plain tree": dp.binary_tree(dp.running_sum(8), PRIVACY, estimator="plain"),
+    "Fourier": dp.fourier_perturbation(dp.running_sum(6), PRIVACY, n_coefficients=3),
+    "decoder": dp.compressive(dp.running_sum(8), PRIVACY, n_measurements=4, basis="haar"),
+    "decay": dp.decayed_sum(dp.polynomial_decay(1, 8), PRIVACY),
     "biased": dp.MatrixMechanism(
         *("every second", dp.running_sum(4), PRIVACY, Dense(np.eye(4)[::2]), Dense(np.ones((4, 2)))),
         model=CHAIN,
@@ -51,7 +54,7 @@ OVER_HORIZON = {
         lag=None,
         unbiased=False,
         ideal_mse=3.0,
-        options=(("rows", 2),),
+        options=(("n_coefficients", 2),),
     ),
 }
 EXAMPLES |= OVER_HORIZON
@@ -192,7 +195,7 @@ def test_a_matrix_mechanism_comes_back_to_the_bit(mechanism, tmp_path):
 )
 def test_a_sparse_strategy_that_would_lie_about_its_columns_is_refused(changes, message, tmp_path):
     """Its norms are read from sorted rows: others would make the noise too small."""
-    document = documents(dp.binary_tree(dp.running_sum(2), PRIVACY, estimator="plain"), tmp_path)
+    document = documents(dp.binary_tree(dp.running_sum(2), PRIVACY), tmp_path)
     assert document["mechanism"]["strategy"]["indices"] == [0, 1, 0, 1]
     strategy = {"kind": "sparse", "data": [1.0, 1.0, 1.0], "indices": [0, 0, 1], "indptr": [0, 1, 3], "n_columns": 2}
     eye = {"kind": "dense", "entries": [[1.0, 0.0], [0.0, 1.0]]}
@@ -217,6 +220,10 @@ def test_a_sparse_strategy_that_would_lie_about_its_columns_is_refused(changes, 
         ("Toeplitz", "strategy.coefficients", [], "strategy cannot be used: coefficients must"),
         ("Toeplitz", "strategy.coefficients", [[1.0]], "strategy cannot be used: coefficients must have 1 dimension"),
         ("buffers", "strategy.poles", [0.5], "strategy cannot be used: poles must be as many as zeros, got 1 and 2"),
+        ("plain tree", "reconstruction.shares", [1.0], "shares must be one for each of 4 levels"),
+        ("decoder", "reconstruction.basis", "db4", "reconstruction cannot be used: basis must be one of"),
+        ("decoder", "reconstruction.penalty", 0.0, "reconstruction cannot be used: penalty must be"),
+        ("decoder", "reconstruction.projection", [[1.0]], "strategy and reconstruction must be"),
         ("biased", "strategy.entries", [1.0, 2.0], "strategy cannot be used: entries must have 2 dimensions"),
         ("biased", "centre", None, "centre must be a finite number"),
     ],
