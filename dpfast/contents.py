@@ -218,8 +218,9 @@ def _check_buffered(operator: BufferedToeplitz) -> None:
 
 def _check_decayed(operator: DecayedPrefixes) -> None:
     check_horizon(operator.horizon)
-    if operator.shares.shape != (n_levels(operator.horizon),) or not operator.shares.any():
-        raise ValueError(f"shares must be one for each of {n_levels(operator.horizon)} levels, not all zero")
+    most = n_levels(operator.horizon)
+    if operator.shares.ndim != 1 or not 1 <= len(operator.shares) <= most or not operator.shares[-1] > 0:
+        raise ValueError(f"shares must be one for each of at most {most} levels, the last above 0")
 
 
 def _check_decoder(operator: SparseDecoder) -> None:
