@@ -29,8 +29,7 @@ SAME_MSE = 1e-6
 
 # what strategies and reconstructions there are, with those that live with their designs
 OPERATORS: dict[str, Any] = {
-    x.__name__: x
-    for x in (Convolution, Dense, Sparse, BufferedToeplitz, DecayedPrefixes, TreeEstimator, SparseDecoder)
+    x.__name__: x for x in (Convolution, Dense, Sparse, BufferedToeplitz, DecayedPrefixes, TreeEstimator, SparseDecoder)
 }
 
 

@@ -166,7 +166,18 @@ def test_a_matrix_mechanism_comes_back_to_the_bit(mechanism, tmp_path):
         np.testing.assert_array_equal(before, after)
     assert type(loaded.strategy) is type(mechanism.strategy)
     assert type(loaded.reconstruction) is type(mechanism.reconstruction)
-    same = ("name", "target", "privacy", "noise", "noise_std", "centre", "lag", "unbiased", "ideal_mse", "predicted_mse")
+    same = (
+        "name",
+        "target",
+        "privacy",
+        "noise",
+        "noise_std",
+        "centre",
+        "lag",
+        "unbiased",
+        "ideal_mse",
+        "predicted_mse",
+    )
     for name in (*same, "lower_bound_mse", "options", "sources"):
         assert getattr(loaded, name) == getattr(mechanism, name)
     first = (tmp_path / "mechanism.json").read_bytes()
@@ -238,7 +249,7 @@ def test_fields_of_matrix_mechanisms_are_checked(example, path, value, message, 
 
 def test_a_file_that_could_not_be_read_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr("dpfast.files.MAX_BYTES", 1000)
-    with pytest.raises(ValueError, match="must be of at most 1,000 bytes, got .*: shorten the horizon"):
+    with pytest.raises(ValueError, match=r"must be of at most 1,000 bytes, got .*: shorten the horizon"):
         dp.save(EXAMPLES["plain tree"], tmp_path / "mechanism.json")
     assert list(tmp_path.iterdir()) == []
 
@@ -248,7 +259,11 @@ def test_files_are_strict_json_of_known_fields(mechanism, tmp_path):
     document = documents(mechanism, tmp_path)
     assert list(document) == ["format", "version", "dpfast", "mechanism", "checksum"]
     version = 2 if isinstance(mechanism, dp.MatrixMechanism) else 1
-    assert (document["format"], document["version"], document["dpfast"]) == ("dpfast-mechanism", version, dp.__version__)
+    assert (document["format"], document["version"], document["dpfast"]) == (
+        "dpfast-mechanism",
+        version,
+        dp.__version__,
+    )
     assert document == stamped(document)
     content = document["mechanism"]
     assert content["noise_std"] == mechanism.noise_std

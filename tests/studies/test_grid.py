@@ -39,7 +39,9 @@ def labels(grid):
 
 
 @given(
-    st.lists(st.sampled_from(sorted(x for x in TAKES if "horizon" not in TAKES[x])), min_size=1, max_size=4, unique=True),
+    st.lists(
+        st.sampled_from(sorted(x for x in TAKES if "horizon" not in TAKES[x])), min_size=1, max_size=4, unique=True
+    ),
     st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True),
     st.lists(st.sampled_from([0.1, 0.5, 1, 2]), min_size=1, max_size=3, unique=True),
 )

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import dataclasses
-import itertools
 import re
 
 import numpy as np
@@ -16,7 +15,7 @@ from dpfast.studies import pictures
 from dpfast.studies.block import cost
 from dpfast.studies.command import Request
 from dpfast.studies.command import run as command
-from dpfast.studies.designs import Design, link_of, plain
+from dpfast.studies.designs import link_of, plain
 from dpfast.studies.engines import Pool
 from dpfast.studies.grid import Grid
 from dpfast.studies.page import of_sweep
@@ -27,10 +26,10 @@ STREAM = "levels:0,1@0.75,0.25"
 PRIVACY = {"epsilon": [0.5, 2], "delta": 1e-6}
 OF_FILTERS = ["zero_forcing", "lmmse", "input_perturbation"]
 FILTER = {"target": "exponential:0.8", "stream": STREAM, "horizon": N} | PRIVACY
-MODEL = {"model": STREAM, "lag": 2, "prefilter": {"b": [1, -0.5]}}
+MODEL = {"model": STREAM, "lag": 2, "tolerance": 0.1, "prefilter": {"b": [1, -0.5]}}
 GRID = [
     FILTER | {"mechanism": [*OF_FILTERS, "square_root", "decayed_sum"], "noise": ["gaussian", "laplace"]} | MODEL,
-    FILTER | {"mechanism": "buffered_toeplitz", "n_buffers": 2},
+    FILTER | {"mechanism": "buffered_toeplitz", "n_buffers": 1, "epsilon": 2},
     FILTER | {"mechanism": "fourier_perturbation", "n_coefficients": [5, 9]},
     FILTER | {"mechanism": "compressive", "n_measurements": 12, "noise": "gaussian", "epsilon": 2},
 ]
@@ -128,7 +127,10 @@ def test_targets_in_words_and_tables_are_designed_for(target, expected):
 
 
 def test_mechanisms_that_are_there_already_are_simulated_as_they_are():
-    given = [dp.square_root(dp.running_sum(N), dp.Privacy(1, 1e-6)), dp.binary_tree(dp.running_sum(N), dp.Privacy(1, 1e-6))]
+    given = [
+        dp.square_root(dp.running_sum(N), dp.Privacy(1, 1e-6)),
+        dp.binary_tree(dp.running_sum(N), dp.Privacy(1, 1e-6)),
+    ]
     found = run({"mechanism": given, "stream": STREAM})
     study = dp.monte_carlo(given, dp.IndependentLevels([0, 1], [0.75, 0.25]), n_streams=256, n_samples=N, seed=3)
     assert [x.mse for x in found] == pytest.approx([x.mse for x in study], rel=1e-12)
@@ -231,10 +233,8 @@ epsilon = [0.5, 2]
 delta = 1e-6
 """
     )
-    request = Request(
-        file=str(file), out=str(tmp_path / "out"), store=None, workers=None, dask=None, width=None, budget=None, seed=None,
-        verbose=False,
-    )  # fmt: skip
+    asked = dict.fromkeys(("store", "workers", "dask", "width", "budget", "seed"))
+    request = Request(file=str(file), out=str(tmp_path / "out"), verbose=False, **asked)
     printed, folder = command(request, command="dpfast study counters.toml", progress=False)
     assert re.search(r"binary_tree\s+0\.5", printed)
     folder.write()
