@@ -11,6 +11,7 @@ from dpfast.design.baselines import (
     fourier_perturbation,
     square_root,
 )
+from dpfast.design.factorization import optimal_factorization
 from dpfast.design.feedback import decision_feedback, ideal_feedback
 from dpfast.design.joint import JointProgram, JointVariables, optimal_program
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
@@ -103,6 +104,7 @@ __all__ = [
     "monte_carlo",
     "open_stream",
     "optimal",
+    "optimal_factorization",
     "optimal_program",
     "output_perturbation",
     "plot",

@@ -242,8 +242,9 @@ def decayed_sum(
     -----
     A tree of dyadic nodes with noise that differs from level to level. *Exponential*, f_k = f_0 ρ^k: a node holds the
     sum decayed to its own end, Σ ρ^{end-k} u_k; the sum at t is that of the nodes of [0, t + 1), each decayed since its
-    end, with no level above about log₂ 1/(1 - ρ): what is older comes from all the nodes of the highest one. *Window of
-    W steps*: the sum of the window's at most 2⌊log₂ W⌋ + 1 nodes, of ⌊log₂ W⌋ + 1 levels. *Any other f*: the windows
+    end, with no level above the best one, at most about log₂ 1/(1 - ρ): what is older comes from all the nodes of that
+    level. (Where the best one is that of the leaves, at about ρ < 0.95, this is input perturbation.) *Window of W
+    steps*: the sum of the window's at most 2⌊log₂ W⌋ + 1 nodes, of ⌊log₂ W⌋ + 1 levels. *Any other f*: the windows
     [s, t + 1) of all lengths, with weights f_{t-s} - f_{t-s+1}, from the same nodes.
 
     With E_l the squared weights of level l in B before noise is shared out, as the mean over the steps, the best shares

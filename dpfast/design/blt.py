@@ -111,17 +111,15 @@ class Problem(NamedTuple):
 
 def fit(f: Array, error: str, n_buffers: int | None) -> BufferedToeplitz:
     """The best strategy of so many buffers; for None as many as each gain 1 % of the mean squared error, or more."""
-    n = len(f)
-    f = np.trim_zeros(f, "f")  # a delay is the reconstruction's
     if n_buffers is not None:
-        return _strategy(_best(f, error, n_buffers), n)
+        return _strategy(_best(f, error, n_buffers), len(f))
     best = _best(f, error, 1)
     for more in range(2, MAX_BUFFERS + 1):
         larger = _best(f, error, more)
         if larger.fun > best.fun + math.log(_LITTLE):
             break
         best = larger
-    return _strategy(best, n)
+    return _strategy(best, len(f))
 
 
 def _strategy(best: Any, horizon: int) -> BufferedToeplitz:
@@ -131,7 +129,7 @@ def _strategy(best: Any, horizon: int) -> BufferedToeplitz:
 
 def _best(f: Array, error: str, n_buffers: int) -> Any:
     """From starts with none, half or all of the roots negative; which is best, a part of a long horizon tells."""
-    part = f[:_PART]
+    part = f[: int(np.argmax(f != 0)) + _PART]
     trials = {k: _descend(part, error, n_buffers, k) for k in sorted({0, n_buffers // 2, n_buffers})}
     best = min(trials, key=lambda k: round(float(trials[k].fun), 6))  # of equals the one with the fewest negative
     return trials[best] if len(part) == len(f) else _descend(f, error, n_buffers, best)
