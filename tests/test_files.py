@@ -2,7 +2,9 @@
 
 import dataclasses
 import hashlib
+import importlib
 import json
+import pkgutil
 import re
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpfast as dp
+import dpfast.design
+from dpfast.contents import OPERATORS
 from dpfast.operators import Dense
 
 TARGET, PRIVACY = dp.Filter([1, 0.5], [1, -0.8]), dp.Privacy(1.0, 0.05)
@@ -47,6 +51,7 @@ OVER_HORIZON = {
     "Fourier": dp.fourier_perturbation(dp.running_sum(6), PRIVACY, n_coefficients=3),
     "decoder": dp.compressive(dp.running_sum(8), PRIVACY, n_measurements=4, basis="haar"),
     "decay": dp.decayed_sum(dp.polynomial_decay(1, 8), PRIVACY),
+    "least error": dp.optimal_factorization(TARGET, PRIVACY, CHAIN, horizon=6, lag=1),
     "biased": dp.MatrixMechanism(
         *("every second", dp.running_sum(4), PRIVACY, Dense(np.eye(4)[::2]), Dense(np.ones((4, 2)))),
         model=CHAIN,
@@ -156,6 +161,12 @@ def test_examples_come_back_with_their_model_and_sources(mechanism, tmp_path):
     assert type(loaded.model) is type(mechanism.model)
     if isinstance(loaded.model, dp.ARMA):
         assert loaded.model.fitted_order == 3
+
+
+def test_every_operator_of_the_package_is_known_by_name():
+    modules = [importlib.import_module(f"dpfast.design.{x.name}") for x in pkgutil.iter_modules(dpfast.design.__path__)]
+    found = {x for m in [*modules, dpfast.operators] for x in vars(m).values() if hasattr(x, "squared_rows")}
+    assert {x for x in found if hasattr(x, "_fields")} == set(OPERATORS.values())
 
 
 @pytest.mark.parametrize("mechanism", OVER_HORIZON.values(), ids=OVER_HORIZON)

@@ -22,6 +22,7 @@ from dpfast.design.baselines import (
     fourier_perturbation,
     square_root,
 )
+from dpfast.design.factorization import optimal_factorization
 from dpfast.design.feedback import PREFILTERS, decision_feedback
 from dpfast.design.inputs import check_filter, check_tolerance
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
@@ -41,6 +42,7 @@ DESIGNS: dict[str, Callable[..., AnyMechanism]] = {
     for x in (
         *(optimal, lmmse, zero_forcing, decision_feedback, input_perturbation, output_perturbation, robust),
         *(square_root, buffered_toeplitz, binary_tree, decayed_sum, fourier_perturbation, compressive),
+        optimal_factorization,
     )
 }
 GIVEN = "given"  # the family of a mechanism that is there already

@@ -22,6 +22,7 @@ TAKES = {  # said again, by hand
     "input_perturbation": set(),
     "output_perturbation": set(),
     "robust": {"mean_square", "lag", "tolerance"},
+    "optimal_factorization": {"horizon", "model", "lag"},
     "square_root": {"horizon"},
     "buffered_toeplitz": {"horizon", "n_buffers", "error"},
     "binary_tree": {"horizon", "estimator", "noise"},
