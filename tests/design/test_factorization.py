@@ -248,3 +248,15 @@ def test_a_bound_that_is_far_below_is_said_to_be():
     assert 0 < found.lower_bound_mse < found.predicted_mse
     others = [dp.square_root(found.target, found.privacy), dp.optimal_factorization(found.target, found.privacy)]
     assert all(found.predicted_mse < x.with_receiver(nearly_nothing, lag=4).predicted_mse for x in others)
+
+
+def test_larger_changes_are_louder_noise():
+    large = dp.Privacy(math.log(3), 0.05, max_change=3.0)
+    target = dp.running_sum(20)
+    unbiased, other = (dp.optimal_factorization(target, x) for x in (PRIVACY, large))
+    assert other.predicted_mse == pytest.approx(9 * unbiased.predicted_mse)
+    assert other.lower_bound_mse == pytest.approx(9 * unbiased.lower_bound_mse)
+    found = dp.optimal_factorization(target, large, dp.ARMA([3.0]))
+    same = dp.optimal_factorization(target, PRIVACY, dp.ARMA([1.0]))
+    assert found.predicted_mse == pytest.approx(9 * same.predicted_mse, rel=1e-6)
+    assert found.lower_bound_mse == pytest.approx(9 * same.lower_bound_mse, rel=1e-3)
