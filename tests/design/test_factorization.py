@@ -12,7 +12,6 @@ from scipy import linalg, optimize
 import dpfast as dp
 from dpfast.design.factorization import Joint, joint_optimum, lower_bound, unbiased_optimum
 from dpfast.innovations import in_time
-from dpfast.transient import step_mse
 
 PRIVACY = dp.Privacy(math.log(3), 0.05)
 SCALE = PRIVACY.noise_multiplier
@@ -180,7 +179,7 @@ def test_it_is_at_least_as_good_as_the_stationary_optimum(lag):
     stationary = dp.optimal(target, PRIVACY, CHAIN, lag=lag)
     found = dp.optimal_factorization(target, PRIVACY, CHAIN, horizon=n, lag=lag)
     # the ends of a horizon cost less; in its middle there is nothing to gain
-    assert found.predicted_mse < step_mse(stationary, n).mean()
+    assert found.predicted_mse < stationary.step_mse(n).mean()
     assert found.predicted_mse < stationary.ideal_mse
     assert found.step_mse()[60:90].mean() == pytest.approx(stationary.ideal_mse, rel=0.02)
 
