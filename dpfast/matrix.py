@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from dpfast.innovations import lmmse_receiver
 from dpfast.labelled import unwrap
 from dpfast.mechanism import Paths
 from dpfast.models import Model, autocovariance, check_model
-from dpfast.operators import Convolution, Dense, NotLinearError, Operator
+from dpfast.operators import Convolution, Dense, NotLinearError, Operator, owned
 from dpfast.privacy import Privacy, several_events
 from dpfast.sources import Source
 from dpfast.toeplitz import Toeplitz, convolved
@@ -27,6 +27,7 @@ from dpfast.toeplitz import Toeplitz, convolved
 Noise = Literal["gaussian", "laplace"]
 _GROUP = 8  # streams that are computed at once, whatever the threads: how a product sums may depend on its size
 _SAME = 1e-9  # of what the entries could add up to
+_LEAST = 1e-100  # norms of columns, of which squares are not lost
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,16 +98,39 @@ class MatrixMechanism(Designed):
     declared: tuple[tuple[str, Source], ...] = ()
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        _validate.instance("target", self.target, Toeplitz, "a Toeplitz target")
+        _validate.instance("privacy", self.privacy, Privacy, "a Privacy")
         _validate.choice("noise", self.noise, ("gaussian", "laplace"))
+        if self.model is not None:
+            check_model(self.model)
+        super().__post_init__()
+        object.__setattr__(self, "centre", _validate.number("centre", self.centre))
+        object.__setattr__(self, "lag", None if self.lag is None else _validate.lag(self.lag))
+        for part in ("strategy", "reconstruction"):
+            object.__setattr__(self, part, owned(part, getattr(self, part)))
+        self._check_shapes()
+        if self.unbiased:
+            self._check_unbiased()
+
+    def _check_shapes(self) -> None:
         rows, columns = self.strategy.shape
         if columns != self.horizon or self.reconstruction.shape != (columns, rows):
             raise ValueError(
                 f"strategy and reconstruction must be (m, {self.horizon}) and ({self.horizon}, m), as the horizon is "
                 f"{self.horizon}, got {self.strategy.shape} and {self.reconstruction.shape}"
             )
-        if self.unbiased:
-            self._check_unbiased()
+        if not _LEAST < (size := self._largest_l1()) < math.inf:
+            raise ValueError(f"strategy must have a column of an l1 norm above {_LEAST:g}, got {size:g}: scale it")
+
+    def _largest_l1(self) -> float:
+        try:
+            return self.strategy.largest_l1()
+        except NotLinearError:
+            raise _validate.fail("strategy", "linear, as a Dense is", type(self.strategy)) from None
+
+    def __reduce__(self) -> tuple[type[MatrixMechanism], tuple[Any, ...]]:
+        # made anew: arrays that come out of a pickle can be written to, and a kept noise would not follow
+        return MatrixMechanism, tuple(getattr(self, x.name) for x in fields(self))
 
     def _check_unbiased(self) -> None:
         probe = np.cos(np.arange(self.horizon) ** 2.0)
