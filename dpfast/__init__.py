@@ -21,6 +21,7 @@ from dpfast.errors import (
 )
 from dpfast.files import load, save
 from dpfast.filters import Filter, Filtered
+from dpfast.matrix import MatrixMechanism
 from dpfast.mechanism import Mechanism, Paths
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
 from dpfast.montecarlo import Comparison, Result, Study, monte_carlo
@@ -35,6 +36,7 @@ from dpfast.studies.plot import plot
 from dpfast.studies.result import Sweep
 from dpfast.studies.rows import Cell, Row
 from dpfast.studies.run import sweep
+from dpfast.toeplitz import Toeplitz, polynomial_decay, running_sum
 
 __version__ = "0.1.0"
 
@@ -56,6 +58,7 @@ __all__ = [
     "JointProgram",
     "JointVariables",
     "MarkovChain",
+    "MatrixMechanism",
     "Mechanism",
     "MissingExtraError",
     "Model",
@@ -71,6 +74,7 @@ __all__ = [
     "Stream",
     "Study",
     "Sweep",
+    "Toeplitz",
     "ToleranceWarning",
     "UnstableFilterError",
     "adapt",
@@ -89,9 +93,11 @@ __all__ = [
     "optimal_program",
     "output_perturbation",
     "plot",
+    "polynomial_decay",
     "release",
     "report",
     "robust",
+    "running_sum",
     "save",
     "sweep",
     "zero_forcing",

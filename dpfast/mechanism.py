@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,15 +13,15 @@ from numpy.typing import ArrayLike
 from dpfast import _validate
 from dpfast._kernels import study
 from dpfast._validate import Array
+from dpfast.designed import Designed, Option, shown
 from dpfast.filters import Filter
 from dpfast.models import Model, check_model
 from dpfast.peaks import fft_points, largest_gain
 from dpfast.privacy import Privacy
 from dpfast.quadrature import Grid, graded_grid
 from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
-from dpfast.sources import FITTED, Source, check_declared, fitted, with_declared
+from dpfast.sources import Source
 
-Option = float | int | str | None
 _SAME = 1e-6  # of the largest gain: filters that are the same but for rounding
 
 
@@ -48,7 +47,7 @@ class Paths(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism:
+class Mechanism(Designed):
     r"""v = G (u - mean) + n, n white Gaussian of standard deviation κ·Δ₂(G); an estimate of F u from v alone.
 
     Made by the design functions. Ideal, predicted and simulated errors are three different figures.
@@ -104,12 +103,6 @@ class Mechanism:
     options: tuple[tuple[str, Option], ...] = ()
     declared: tuple[tuple[str, Source], ...] = ()
 
-    def __post_init__(self) -> None:
-        _validate.instance("name", self.name, str, "text")
-        # kept when dataclasses.replace puts another model in the place of a fitted one
-        kept = dict(self.declared) | dict.fromkeys(fitted(self.sources), FITTED)
-        object.__setattr__(self, "declared", tuple(kept.items()))
-
     @functools.cached_property
     def noise_std(self) -> float:
         """Standard deviation of the noise behind the realised prefilter."""
@@ -119,48 +112,6 @@ class Mechanism:
     def lag(self) -> int | None:
         """Samples by which the estimate is late; None for a smoother."""
         return self.receiver.lag
-
-    @property
-    def sources(self) -> Mapping[str, Source]:
-        """Where every input of the design comes from: "public", "assumed" or "fitted-from-private"; read-only.
-
-        A choice made by looking at private data, such as a tolerance or the order of a fit, breaks the guarantee as
-        much as a fit does: say so by :meth:`with_sources`. What is not said is "assumed"; what a model brings has the
-        source of the model.
-        """
-        inputs = ["target", *(x.name for x in fields(self.privacy)), *(name for name, _ in self.options)]
-        implied: dict[str, Source] = dict.fromkeys(inputs, "assumed")
-        if self.model is not None:
-            implied |= dict.fromkeys(["model", "mean"], self.model.source)
-            if self.model.levels is not None:
-                implied["levels"] = self.model.source
-            if getattr(self.model, "fitted_order", None) is not None:
-                implied["order"] = "assumed"
-        return with_declared(implied, dict(self.declared))
-
-    def with_sources(self, **sources: Source) -> Mechanism:
-        """The same mechanism, with what is known of where its inputs come from.
-
-        Parameters
-        ----------
-        **sources : {"public", "assumed", "fitted-from-private"}
-            By the names in `sources`.
-
-        Raises
-        ------
-        ValueError
-            For a name or a word that there is none of, and for an input that was fitted to private data and is now
-            said to be something else.
-
-        Examples
-        --------
-        >>> from dpfast.design.linear import input_perturbation
-        >>> mechanism = input_perturbation(Filter([1, 1]), Privacy(1, 1e-6)).with_sources(epsilon="public")
-        >>> mechanism.sources["epsilon"], mechanism.sources["target"]
-        ('public', 'assumed')
-        """
-        check_declared(self.sources, sources)
-        return replace(self, declared=tuple((dict(self.declared) | sources).items()))
 
     @property
     def predicted_mse(self) -> float | None:
@@ -226,16 +177,6 @@ class Mechanism:
             return None
         return worst_errors(self.target, mean_square, self.prefilter, self.noise_std, self.receiver)
 
-    @property
-    def ideal_rmse(self) -> float | None:
-        """Root of `ideal_mse`."""
-        return _root(self.ideal_mse)
-
-    @property
-    def predicted_rmse(self) -> float | None:
-        """Root of `predicted_mse`."""
-        return _root(self.predicted_mse)
-
     def simulate(self, u: ArrayLike, *, seed: Any, n_threads: int | None = None) -> Paths:
         """Run the mechanism on given inputs, with seeded noise: for studies, never for publication.
 
@@ -271,21 +212,16 @@ class Mechanism:
     def summary(self) -> str:
         """A few lines for people."""
         lines = {
-            "privacy": f"epsilon {self.privacy.epsilon:.6g}, delta {self.privacy.delta:.3g} "
-            f"({self.privacy.calibration} calibration, noise multiplier {self.privacy.noise_multiplier:.6g})",
             "prefilter": size(self.prefilter),
-            "noise std": f"{self.noise_std:.6g}",
+            "noise_std": f"{self.noise_std:.6g}",
             "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
-            "ideal RMSE": _shown(self.ideal_rmse) + self._assumption() + self._worst(),
-            "predicted RMSE": _shown(self.predicted_rmse) + self._loss() + self._worst(),
+            "ideal_RMSE": shown(self.ideal_rmse) + self._assumption() + self._worst(),
+            "predicted_RMSE": shown(self.predicted_rmse) + self._loss() + self._worst(),
         }
         if self.lower_bound_mse and self.ideal_mse:
             gap = self.ideal_mse / self.lower_bound_mse - 1
-            lines["lower bound"] = f"{math.sqrt(self.lower_bound_mse):.6g} (the ideal MSE is {gap:.1g} above)"
-        if private := fitted(self.sources):
-            lines["not for release"] = f"fitted from private data: {', '.join(private)}"
-        name = "".join(x if x.isprintable() else repr(x)[1:-1] for x in self.name)  # no forged lines
-        return "\n".join([name, *(f"  {key:<15} {value}" for key, value in lines.items())])
+            lines["lower_bound"] = f"{math.sqrt(self.lower_bound_mse):.6g} (the ideal MSE is {gap:.1g} above)"
+        return self.lines(**lines)
 
     def _loss(self) -> str:
         """What the realisation of the filters costs."""
@@ -300,7 +236,7 @@ class Mechanism:
         return "" if self.mean_square is None else f" (worst input of mean square {self.mean_square:g})"
 
     def __repr__(self) -> str:
-        return f"<Mechanism {self.name!r}: predicted RMSE {_shown(self.predicted_rmse)}>"
+        return f"<Mechanism {self.name!r}: predicted RMSE {shown(self.predicted_rmse)}>"
 
 
 class Errors(NamedTuple):
@@ -352,11 +288,3 @@ def worst_errors(
 
 def _grid(*filters: Filter) -> Grid:
     return graded_grid(np.concatenate([x.poles for x in filters]), degree=sum(len(x.b) for x in filters))
-
-
-def _root(mse: float | None) -> float | None:
-    return None if mse is None else math.sqrt(mse)
-
-
-def _shown(value: float | None) -> str:
-    return "-" if value is None else f"{value:.6g}"

@@ -22,6 +22,7 @@ from dpfast.sources import FITTED, Source, check_source
 from dpfast.states import stationary_root
 
 _SLACK = 1e-9
+_SETTLED = 1e-13  # where an impulse response is cut
 
 
 @runtime_checkable
@@ -67,6 +68,14 @@ def check_model(model: Any) -> None:
     if not isinstance(model, Model):
         raise _validate.fail("model", "a MarkovChain, IndependentLevels or ARMA", model)
     check_source("model.source", model.source)
+
+
+def autocovariance(model: Model, n: int) -> Array:
+    """R_0 ... R_{n-1} of the centred signal, from its shaping filter's impulse response."""
+    response = model.shaping.impulse(model.shaping.settling_time(_SETTLED) + 1)
+    size = 1 << (len(response) + n).bit_length()
+    r = np.fft.irfft(np.abs(np.fft.rfft(response, size)) ** 2, size)[:n]
+    return np.where(np.arange(n) < len(response), r, 0.0)
 
 
 class _Shaped(abc.ABC):

@@ -93,17 +93,26 @@ Source = LevelSource | GaussianSource
 
 def start_normals(seed: int, first: int, count: int, n: int) -> Array:
     """Standard normals (count, n) for the states before time zero."""
+    return _normals(seed, first, count, n, START)
+
+
+def unit_noise(seed: int, first: int, count: int, n: int) -> Array:
+    """The unit noise (count, n) that mechanisms of a study share."""
+    return _normals(seed, first, count, n, NOISE)
+
+
+def _normals(seed: int, first: int, count: int, n: int, purpose: int) -> Array:
     chain, out = Chain(), np.empty((1, count, n))
-    chain.write(chain.normals(START))
+    chain.write(chain.normals(purpose))
     execute(chain, count, n, seed=seed, first=first, out=out, n_threads=1)
     return np.asarray(out[0])
 
 
-def sample(source: Source, seed: int, out: Array, n_threads: int) -> None:
-    """Fill `out` (streams, time) with streams of a source."""
+def sample(source: Source, seed: int, out: Array, n_threads: int, first: int = 0) -> None:
+    """Fill `out` (streams, time) with the streams first, first + 1, ... of a source."""
     chain = Chain()
     chain.write(source.add_to(chain))
-    execute(chain, *out.shape, seed=seed, out=out[None], n_threads=n_threads)
+    execute(chain, *out.shape, seed=seed, first=first, out=out[None], n_threads=n_threads)
 
 
 # --- receivers ------------------------------------------------------------------------------------

@@ -20,9 +20,10 @@ from dpfast.design.prefilter import (
     feedback_water_filling,
     noise_cost,
 )
+from dpfast.designed import Option
 from dpfast.errors import DesignError
 from dpfast.filters import Filter
-from dpfast.mechanism import Mechanism, Option
+from dpfast.mechanism import Mechanism
 from dpfast.models import Model, check_model
 from dpfast.privacy import Privacy
 from dpfast.realize import realize

@@ -1,0 +1,114 @@
+"""What all mechanisms are: a name, a target, a guarantee, and inputs that came from somewhere."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, Self
+
+from dpfast import _validate
+from dpfast.models import Model
+from dpfast.privacy import Privacy
+from dpfast.sources import FITTED, Source, check_declared, fitted, with_declared
+
+Option = float | int | str | None
+
+
+class Designed(abc.ABC):
+    """What a design function has made; a frozen dataclass."""
+
+    name: str
+    privacy: Privacy
+    model: Model | None
+    ideal_mse: float | None
+    options: tuple[tuple[str, Option], ...]
+    declared: tuple[tuple[str, Source], ...]
+
+    def __post_init__(self) -> None:
+        _validate.instance("name", self.name, str, "text")
+        # kept when dataclasses.replace puts another model in the place of a fitted one
+        kept = dict(self.declared) | dict.fromkeys(fitted(self.sources), FITTED)
+        object.__setattr__(self, "declared", tuple(kept.items()))
+
+    @property
+    def sources(self) -> Mapping[str, Source]:
+        """Where every input of the design comes from: "public", "assumed" or "fitted-from-private"; read-only.
+
+        A choice made by looking at private data, such as a tolerance or the order of a fit, breaks the guarantee as
+        much as a fit does: say so by :meth:`with_sources`. What is not said is "assumed"; what a model brings has the
+        source of the model.
+        """
+        inputs = ["target", *(x.name for x in fields(self.privacy)), *(name for name, _ in self.options)]
+        implied: dict[str, Source] = dict.fromkeys(inputs, "assumed")
+        if self.model is not None:
+            implied |= dict.fromkeys(["model", "mean"], self.model.source)
+            if self.model.levels is not None:
+                implied["levels"] = self.model.source
+            if getattr(self.model, "fitted_order", None) is not None:
+                implied["order"] = "assumed"
+        return with_declared(implied, dict(self.declared))
+
+    def with_sources(self, **sources: Source) -> Self:
+        """The same mechanism, with what is known of where its inputs come from.
+
+        Parameters
+        ----------
+        **sources : {"public", "assumed", "fitted-from-private"}
+            By the names in `sources`.
+
+        Raises
+        ------
+        ValueError
+            For a name or a word that there is none of, and for an input that was fitted to private data and is now
+            said to be something else.
+
+        Examples
+        --------
+        >>> from dpfast import Filter, Privacy, input_perturbation
+        >>> mechanism = input_perturbation(Filter([1, 1]), Privacy(1, 1e-6)).with_sources(epsilon="public")
+        >>> mechanism.sources["epsilon"], mechanism.sources["target"]
+        ('public', 'assumed')
+        """
+        check_declared(self.sources, sources)
+        same: Any = self  # a dataclass, as all of these are
+        changed: Self = replace(same, declared=tuple((dict(self.declared) | sources).items()))
+        return changed
+
+    @property
+    @abc.abstractmethod
+    def predicted_mse(self) -> float | None:
+        """Of what runs, on the model of the design; None where only simulation tells."""
+
+    @property
+    def ideal_rmse(self) -> float | None:
+        """Root of `ideal_mse`."""
+        return _root(self.ideal_mse)
+
+    @property
+    def predicted_rmse(self) -> float | None:
+        """Root of `predicted_mse`."""
+        return _root(self.predicted_mse)
+
+    def lines(self, **more: str) -> str:
+        """A few lines for people: the name, the guarantee, and what a kind of mechanism says `more`."""
+        privacy = self.privacy
+        lines = {
+            "privacy": f"epsilon {privacy.epsilon:.6g}, delta {privacy.delta:.3g} "
+            f"({privacy.calibration} calibration, noise multiplier {privacy.noise_multiplier:.6g})",
+            **{key.replace("_", " "): value for key, value in more.items()},
+        }
+        if private := fitted(self.sources):
+            lines["not for release"] = f"fitted from private data: {', '.join(private)}"
+        name = "".join(x if x.isprintable() else repr(x)[1:-1] for x in self.name)  # no forged lines
+        return "\n".join([name, *(f"  {key:<15} {value}" for key, value in lines.items())])
+
+
+def _root(mse: float | None) -> float | None:
+    return None if mse is None else math.sqrt(mse)
+
+
+def shown(value: float | None) -> str:
+    """A figure, or that there is none."""
+    return "-" if value is None else f"{value:.6g}"

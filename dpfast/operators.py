@@ -1,0 +1,206 @@
+"""What strategies and reconstructions may be: matrices that know their columns, for the sensitivity, and their rows.
+
+Tuples of plain arrays and numbers, which go through files and between processes by their names.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._validate import Array
+from dpfast.toeplitz import convolved
+
+
+class NotLinearError(Exception):
+    """A reconstruction that is no matrix: only a simulation tells its error."""
+
+
+class Operator(Protocol):
+    """A linear map of sequences; a reconstruction that is not linear says so where it is asked for a matrix."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    def apply(self, x: Array) -> Array:
+        """(..., columns) to (..., rows)."""
+
+    def products(self) -> Array:
+        """Bounds (columns,) of the largest size of ⟨column s, column t⟩ with s and t ≥ 0, 1, ... apart; never growing.
+
+        The first, the largest squared ℓ₂ norm of a column, is exact.
+        """
+
+    def largest_l1(self) -> float:
+        """The largest ℓ₁ norm of a column."""
+
+    def squared_rows(self) -> Array:
+        """Squared ℓ₂ norms of the rows."""
+
+    def matrix(self) -> Array:
+        """All entries (rows, columns)."""
+
+
+class Convolution(NamedTuple):
+    """Lower-triangular Toeplitz."""
+
+    coefficients: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Square."""
+        return len(self.coefficients), len(self.coefficients)
+
+    def apply(self, x: Array) -> Array:
+        """In FFTs."""
+        return convolved(self.coefficients, x)
+
+    def products(self) -> Array:
+        """Autocorrelations of the magnitudes: exact where no coefficient is negative and none is larger than before."""
+        size = 1 << (2 * len(self.coefficients) - 1).bit_length()
+        r = np.fft.irfft(np.abs(np.fft.rfft(np.abs(self.coefficients), size)) ** 2, size)[: len(self.coefficients)]
+        energy = float(self.coefficients @ self.coefficients)
+        r += _ROUNDING * energy
+        r[0] = energy
+        return _from_here_on(np.minimum(r, energy))
+
+    def largest_l1(self) -> float:
+        """Of the first column."""
+        return float(np.abs(self.coefficients).sum())
+
+    def squared_rows(self) -> Array:
+        """Row t has the first t + 1 coefficients."""
+        return np.cumsum(self.coefficients**2)
+
+    def matrix(self) -> Array:
+        """For a short horizon."""
+        from scipy.linalg import toeplitz
+
+        return np.asarray(toeplitz(self.coefficients, np.zeros(len(self.coefficients))))
+
+
+_ROUNDING = 1e-13  # of FFTs, relative to the energy
+
+
+class Dense(NamedTuple):
+    """Any matrix."""
+
+    entries: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the array."""
+        return self.entries.shape[0], self.entries.shape[1]
+
+    def apply(self, x: Array) -> Array:
+        """By a matrix product."""
+        return np.asarray(x @ self.entries.T)
+
+    def products(self) -> Array:
+        """Exact, from all of them."""
+        gram = np.abs(self.entries.T @ self.entries)
+        return _from_here_on(np.array([gram.diagonal(lag).max() for lag in range(len(gram))]))
+
+    def largest_l1(self) -> float:
+        """Exact."""
+        return float(np.abs(self.entries).sum(axis=0).max())
+
+    def squared_rows(self) -> Array:
+        """Exact."""
+        return np.asarray(np.einsum("ij,ij->i", self.entries, self.entries))
+
+    def matrix(self) -> Array:
+        """The array."""
+        return self.entries
+
+
+class Sparse(NamedTuple):
+    """Compressed rows, as of :class:`scipy.sparse.csr_array`, sorted by columns; no empty row."""
+
+    data: Array
+    indices: NDArray[np.int64]
+    indptr: NDArray[np.int64]
+    n_columns: int
+
+    @classmethod
+    def of(cls, matrix: Any) -> Sparse:
+        """From a sparse matrix of scipy's."""
+        from scipy.sparse import csr_array
+
+        rows: Any = csr_array(matrix)
+        rows.sum_duplicates()
+        return cls(rows.data.astype(float), rows.indices.astype(np.int64), rows.indptr.astype(np.int64), rows.shape[1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.indptr) - 1, self.n_columns
+
+    def apply(self, x: Array) -> Array:
+        """Entry by entry, one sequence like the other."""
+        from scipy.sparse import csr_array
+
+        rows: Any = csr_array((self.data, self._columns, self.indptr.astype(np.int64)), shape=self.shape)
+        flat = x.reshape(-1, self.n_columns)
+        return np.ascontiguousarray((rows @ flat.T).T).reshape(*x.shape[:-1], self.shape[0])
+
+    def products(self) -> Array:
+        """Columns s and t share the rows that reach over both: a row counts up to the distance of its ends.
+
+        At a distance, the sum over those rows of an entry's magnitude times the row's largest: exact for trees.
+        """
+        largest = np.maximum.reduceat(np.abs(self.data), self._starts)
+        reach = self._columns[self.indptr[1:] - 1] - self._columns[self._starts]
+        shares = np.abs(self.data) * np.repeat(largest, self._lengths)
+        bounds = np.zeros(self.n_columns)
+        column_sums = np.zeros(self.n_columns)
+        order = np.argsort(-reach, kind="stable")
+        at, reaches = 0, reach[order]
+        for distance in np.unique(reach)[::-1]:
+            while at < len(order) and reaches[at] == distance:
+                row = slice(self.indptr[order[at]], self.indptr[order[at] + 1])
+                column_sums[self._columns[row]] += shares[row]
+                at += 1
+            bounds[: distance + 1] = column_sums.max()
+        energy = self._squared_columns.max()
+        bounds[0] = energy
+        return np.asarray(np.minimum(bounds, energy))
+
+    def largest_l1(self) -> float:
+        """Exact."""
+        return float(np.bincount(self._columns, np.abs(self.data), self.n_columns).max())
+
+    def squared_rows(self) -> Array:
+        """Exact."""
+        return np.asarray(np.add.reduceat(self.data**2, self._starts))
+
+    def matrix(self) -> Array:
+        """For a short horizon."""
+        dense = np.zeros(self.shape)
+        dense[np.repeat(np.arange(self.shape[0]), self._lengths), self._columns] = self.data
+        return dense
+
+    @property
+    def _columns(self) -> NDArray[np.int64]:
+        return self.indices.astype(np.int64)
+
+    @property
+    def _starts(self) -> NDArray[np.int64]:
+        return self.indptr[:-1].astype(np.int64)
+
+    @property
+    def _lengths(self) -> NDArray[np.int64]:
+        ends = self.indptr.astype(np.int64)
+        return ends[1:] - ends[:-1]
+
+    @property
+    def _squared_columns(self) -> Array:
+        return np.asarray(np.bincount(self._columns, self.data**2, self.n_columns), float)
+
+
+def _from_here_on(r: Array) -> Array:
+    """The largest of each and all that come after."""
+    return np.maximum.accumulate(r[::-1])[::-1]
