@@ -1,0 +1,132 @@
+"""Ours on the targets: the mechanisms of this package, and those of the literature as it has them.
+
+    python -m benchmarks.compare.ours TASK.json ROWS.json
+
+Predicted are the errors of every step from t = 0 on; simulated, `monte_carlo` over the horizon on streams of the model.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+import dpfast as dp
+from benchmarks.compare.targets import HORIZON, LEVELS, TASK, TRANSITION, Row, Task, floats, timed, write
+
+OURS, LITERATURE = "dpfast", "literature, in dpfast"
+MODEL = dp.MarkovChain(TRANSITION, LEVELS)
+LAG = 5
+COEFFICIENTS = 4, 16, 64, 256  # Fourier coefficients, measurements: the best is taken
+MODELLED, LATER, WHOLE = "model", f"lag {LAG}", "the whole horizon"
+
+
+class Entry(NamedTuple):
+    """A design as the table has it; `steady`: it is for a filter that has a steady state."""
+
+    by: str
+    name: str
+    make: Callable
+    needs: str = ""
+    steady: bool = False
+
+
+def least(design, option):
+    """The best of several values of an option, by predicted error on the model, or by simulation where none is."""
+
+    def make(target, privacy):
+        found = [design(target, privacy, **{option: x}) for x in COEFFICIENTS]
+        return min(found, key=mean_square)
+
+    return make
+
+
+def mean_square(mechanism):
+    predicted = mechanism.predict(MODEL)
+    return simulated([mechanism], 32, 1)[mechanism.name].mse if predicted is None else predicted
+
+
+def with_model(design, **options):
+    return lambda target, privacy: design(target, privacy, MODEL, **options)
+
+
+def with_options(design, **options):
+    return lambda target, privacy: design(target, privacy, **options)
+
+
+ENTRIES = (
+    Entry(OURS, "optimal lag 0", with_model(dp.optimal, lag=0), MODELLED, steady=True),
+    Entry(OURS, f"optimal lag {LAG}", with_model(dp.optimal, lag=LAG), f"{MODELLED}, {LATER}", steady=True),
+    Entry(OURS, "optimal factorization", dp.optimal_factorization),
+    Entry(OURS, "optimal factorization, model", with_model(dp.optimal_factorization), MODELLED),
+    Entry(
+        OURS,
+        f"optimal factorization, model, lag {LAG}",
+        with_model(dp.optimal_factorization, lag=LAG),
+        f"{MODELLED}, {LATER}",
+    ),
+    Entry(OURS, "LZF", dp.zero_forcing, steady=True),
+    Entry(OURS, "LMMSE lag 0", with_model(dp.lmmse, lag=0), MODELLED, steady=True),
+    Entry(OURS, f"LMMSE lag {LAG}", with_model(dp.lmmse, lag=LAG), f"{MODELLED}, {LATER}", steady=True),
+    Entry(OURS, "LMMSE smoother", with_model(dp.lmmse), f"{MODELLED}, {WHOLE}", steady=True),
+    Entry(OURS, "DFE soft", with_model(dp.decision_feedback, lag=LAG), f"{MODELLED}, {LATER}", steady=True),
+    Entry(LITERATURE, "input perturbation", dp.input_perturbation),
+    Entry(LITERATURE, "output perturbation", dp.output_perturbation),
+    Entry(LITERATURE, "square root", dp.square_root),
+    Entry(LITERATURE, "BLT, mean", with_options(dp.buffered_toeplitz, error="mean")),
+    Entry(LITERATURE, "BLT, max", with_options(dp.buffered_toeplitz, error="max")),
+    Entry(LITERATURE, "tree, plain", with_options(dp.binary_tree, estimator="plain")),
+    Entry(LITERATURE, "tree, Honaker", with_options(dp.binary_tree, estimator="honaker")),
+    Entry(LITERATURE, "decayed sum", dp.decayed_sum),
+    Entry(LITERATURE, "FPA", least(dp.fourier_perturbation, "n_coefficients"), WHOLE),
+    Entry(LITERATURE, "FPA, Gaussian", least(with_noise(dp.fourier_perturbation), "n_coefficients"), WHOLE),
+    Entry(LITERATURE, "compressive", least(dp.compressive, "n_measurements"), WHOLE),
+)
+
+
+def simulated(mechanisms, n_streams, seed):
+    size = {"n_streams": n_streams, "n_samples": HORIZON}
+    return dp.monte_carlo(mechanisms, MODEL, seed=seed, burn_in=0, **size)
+
+
+def predicted(mechanism):
+    steps = mechanism.step_mse(MODEL) if isinstance(mechanism, dp.MatrixMechanism) else mechanism.step_mse(HORIZON, MODEL)
+    return None if steps is None else floats(steps)
+
+
+def chosen(mechanism):
+    """What an option came out as."""
+    return ", ".join(f"{value} {name[2:]}" for name, value in mechanism.options if name in {"n_coefficients", "n_measurements"})
+
+
+def rows(task):
+    privacy = dp.Privacy(task.epsilon, task.delta)
+    for target in task.targets:
+        over_horizon = dp.Toeplitz(target.coefficients(task.horizon))
+        for entry in ENTRIES:
+            row = Row(entry.by, entry.name, target.name, entry.needs)
+            if entry.steady and not target.is_stable:
+                yield row._replace(missing="no steady state")
+                continue
+            f = dp.Filter(target.b, target.a) if entry.steady else over_horizon
+            try:
+                mechanism, seconds = timed(lambda: entry.make(f, privacy))
+            except (ValueError, dp.DesignError) as error:
+                yield row._replace(missing=str(error).split(",")[0])
+                continue
+            (result,) = simulated([mechanism], task.n_streams, task.seed)
+            yield row._replace(
+                note=chosen(mechanism),
+                seconds=seconds,
+                step_mse=predicted(mechanism),
+                stream_mse=floats(result.stream_mse),
+            )
+
+
+def main(task_path, path):
+    task = Task.read(task_path)
+    write(path, rows(task), ("dpfast", "numpy", "scipy", "numba"), noise_multiplier=dp.Privacy(task.epsilon, task.delta).noise_multiplier)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
