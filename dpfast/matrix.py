@@ -124,8 +124,9 @@ class MatrixMechanism(Designed):
         r"""Of the strategy: ℓ₂ for Gaussian noise, ℓ₁ for Laplace.
 
         One event: d·(largest norm of a column). Several: with γ(τ) the largest \|⟨C_s, C_t⟩\| at distances ≥ τ,
-        Δ₂² ≤ d² min{m γ(0) + 2 Σ_{l<m} (m - l) γ(l b), m² γ(0)}, of as many events as fit into the horizon;
-        Δ₁ ≤ d m (largest ℓ₁ norm of a column).
+        Δ₂² ≤ d² min{m γ(0) + 2 Σ_{l<m} (m - l) γ(l b), m² γ(0)}, of as many events as fit into the horizon; exactly
+        d²‖C_0 + C_b + ... + C_{(m-1)b}‖² for a Toeplitz strategy of coefficients that are not negative and never grow
+        (Kalinin and Lampert 2024, Theorem 2). Δ₁ ≤ d m (largest ℓ₁ norm of a column).
         """
         privacy = self.privacy
         fitting = min(privacy.max_events, 1 + (self.horizon - 1) // privacy.min_separation)
@@ -133,6 +134,8 @@ class MatrixMechanism(Designed):
             return privacy.max_change * fitting * self.strategy.largest_l1()
         products = self.strategy.products()
         squared = several_events(fitting, privacy.min_separation, products, 0.0, products[0], math.inf)
+        if (c := getattr(self.strategy, "coefficients", None)) is not None and (np.diff(c, append=0.0) <= 0).all():
+            squared = min(squared, _first_columns(c, fitting, privacy.min_separation))
         return privacy.max_change * math.sqrt(squared)
 
     @functools.cached_property
@@ -227,7 +230,7 @@ class MatrixMechanism(Designed):
             group[: here.stop - first] = streams[here]
             found = link.run(group, seed, first)
             v[here], estimate[here] = (part[: here.stop - first] for part in found)
-        return Paths(v.reshape(*x.shape[:-1], -1), estimate.reshape(x.shape), None, 0)
+        return Paths(v.reshape(*x.shape[:-1], v.shape[1]), estimate.reshape(x.shape), None, 0)
 
     def link(self) -> MatrixLink:
         """What the simulation runs."""
@@ -251,6 +254,14 @@ class MatrixMechanism(Designed):
 
 
 _ROUNDED_UP = 1 + 1e-9  # as κ is, so that rounding errs on the safe side
+
+
+def _first_columns(c: Array, m: int, b: int) -> float:
+    """Squared norm of the sum of m columns of a Toeplitz strategy, b apart, from the first on."""
+    column = np.zeros(len(c))
+    for start in range(0, m * b, b):
+        column[start:] += c[: len(c) - start]
+    return float(column @ column)
 
 
 def _times_toeplitz(x: Array, r: Array) -> Array:

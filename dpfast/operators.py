@@ -118,7 +118,7 @@ class Dense(NamedTuple):
 
 
 class Sparse(NamedTuple):
-    """Compressed rows, as of :class:`scipy.sparse.csr_array`, sorted by columns; no empty row."""
+    """Compressed rows, as of :class:`scipy.sparse.csr_array`, sorted by columns."""
 
     data: Array
     indices: NDArray[np.int64]
@@ -152,20 +152,21 @@ class Sparse(NamedTuple):
 
         At a distance, the sum over those rows of an entry's magnitude times the row's largest: exact for trees.
         """
-        largest = np.maximum.reduceat(np.abs(self.data), self._starts)
-        reach = self._columns[self.indptr[1:] - 1] - self._columns[self._starts]
-        shares = np.abs(self.data) * np.repeat(largest, self._lengths)
-        bounds = np.zeros(self.n_columns)
-        column_sums = np.zeros(self.n_columns)
-        order = np.argsort(-reach, kind="stable")
-        at, reaches = 0, reach[order]
-        for distance in np.unique(reach)[::-1]:
-            while at < len(order) and reaches[at] == distance:
-                row = slice(self.indptr[order[at]], self.indptr[order[at] + 1])
-                column_sums[self._columns[row]] += shares[row]
-                at += 1
-            bounds[: distance + 1] = column_sums.max()
-        energy = self._squared_columns.max()
+        sizes, columns, rows = np.abs(self.data), self._columns, self._rows
+        ends = self.indptr.astype(np.int64)
+        filled = np.flatnonzero(ends[1:] > ends[:-1])
+        largest, reach = np.zeros(self.shape[0]), np.full(self.shape[0], -1)
+        largest[filled] = np.maximum.reduceat(sizes, ends[filled])
+        reach[filled] = columns[ends[filled + 1] - 1] - columns[ends[filled]]
+        shares, energy = sizes * largest[rows], self._squared_columns.max()
+        bounds, sums, order = (
+            np.zeros(self.n_columns),
+            np.zeros(self.n_columns),
+            np.argsort(-reach[rows], kind="stable"),
+        )
+        for same in np.split(order, np.flatnonzero(np.diff(reach[rows][order])) + 1):
+            np.add.at(sums, columns[same], shares[same])
+            bounds[: reach[rows[same[0]]] + 1] = sums.max()
         bounds[0] = energy
         return np.asarray(np.minimum(bounds, energy))
 
@@ -175,12 +176,12 @@ class Sparse(NamedTuple):
 
     def squared_rows(self) -> Array:
         """Exact."""
-        return np.asarray(np.add.reduceat(self.data**2, self._starts))
+        return np.asarray(np.bincount(self._rows, self.data**2, self.shape[0]))
 
     def matrix(self) -> Array:
         """For a short horizon."""
         dense = np.zeros(self.shape)
-        dense[np.repeat(np.arange(self.shape[0]), self._lengths), self._columns] = self.data
+        dense[self._rows, self._columns] = self.data
         return dense
 
     @property
@@ -188,13 +189,9 @@ class Sparse(NamedTuple):
         return self.indices.astype(np.int64)
 
     @property
-    def _starts(self) -> NDArray[np.int64]:
-        return self.indptr[:-1].astype(np.int64)
-
-    @property
-    def _lengths(self) -> NDArray[np.int64]:
+    def _rows(self) -> NDArray[np.int64]:
         ends = self.indptr.astype(np.int64)
-        return ends[1:] - ends[:-1]
+        return np.repeat(np.arange(self.shape[0]), ends[1:] - ends[:-1])
 
     @property
     def _squared_columns(self) -> Array:

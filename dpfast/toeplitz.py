@@ -13,6 +13,7 @@ from dpfast._validate import Array
 from dpfast.filters import Filter
 
 MAX_HORIZON = 2**22
+_DIRECT = 2048  # terms of a power series that are found one by one
 
 
 class Toeplitz:
@@ -182,11 +183,21 @@ def convolved(f: Array, x: Array) -> Array:
 
 
 def square_root_series(f: Array) -> Array:
-    """C with c² = f, for f_0 > 0: 2 c_0 c_k = f_k - Σ_{0<j<k} c_j c_{k-j}, each term to its own rounding."""
-    c = np.zeros(len(f))
+    """The series c with c² = f, for f_0 > 0.
+
+    The first terms by 2 c_0 c_k = f_k - Σ_{0<j<k} c_j c_{k-j}, each to its own rounding; beyond by Newton's method,
+    c + (f - c²) / 2c, which doubles their number with every step, to rounding of the largest.
+    """
+    c = np.zeros(min(len(f), _DIRECT))
     c[0] = np.sqrt(f[0])
-    for k in range(1, len(f)):
+    for k in range(1, len(c)):
         c[k] = (f[k] - c[1:k] @ c[k - 1 : 0 : -1]) / (2 * c[0])
+    b = inverse_series(c) if len(c) < len(f) else c
+    while (m := len(c)) < len(f):
+        c = np.pad(c, (0, min(m, len(f) - m)))
+        b = np.pad(b, (0, len(c) - m))
+        c[m:] = convolved(b, f[: len(c)] - convolved(c, c))[m:] / 2
+        b = 2 * b - convolved(b, convolved(b, c))
     return c
 
 
