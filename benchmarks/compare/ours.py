@@ -5,6 +5,7 @@
 Predicted are the errors of every step from t = 0 on; simulated, `monte_carlo` over the horizon on streams of the model.
 """
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,12 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 import dpfast as dp
-from benchmarks.compare.targets import HORIZON, LEVELS, TASK, TRANSITION, Row, Task, floats, timed, write
+from benchmarks.compare.targets import HORIZON, LEVELS, TRANSITION, Row, Task, floats, timed, write
 
 OURS, LITERATURE = "dpfast", "literature, in dpfast"
 MODEL = dp.MarkovChain(TRANSITION, LEVELS)
 LAG = 5
+PILOT = 32  # streams
+SHORT = 256  # steps, as many as jax-privacy's dense optimiser has here
 COEFFICIENTS = 4, 16, 64, 256  # Fourier coefficients, measurements: the best is taken
+CHOSEN = "n_coefficients", "n_measurements", "n_buffers"
 MODELLED, LATER, WHOLE = "model", f"lag {LAG}", "the whole horizon"
 
 
@@ -29,10 +33,15 @@ class Entry(NamedTuple):
     make: Callable
     needs: str = ""
     steady: bool = False
+    horizon: int = HORIZON
+
+
+def with_noise(design):
+    return functools.partial(design, noise="gaussian")
 
 
 def least(design, option):
-    """The best of several values of an option, by predicted error on the model, or by simulation where none is."""
+    """The best of several values of an option, by predicted error on the model, or else by simulation."""
 
     def make(target, privacy):
         found = [design(target, privacy, **{option: x}) for x in COEFFICIENTS]
@@ -43,7 +52,7 @@ def least(design, option):
 
 def mean_square(mechanism):
     predicted = mechanism.predict(MODEL)
-    return simulated([mechanism], 32, 1)[mechanism.name].mse if predicted is None else predicted
+    return simulated(mechanism, HORIZON, PILOT, 1).mse if predicted is None else predicted
 
 
 def with_model(design, **options):
@@ -65,6 +74,7 @@ ENTRIES = (
         with_model(dp.optimal_factorization, lag=LAG),
         f"{MODELLED}, {LATER}",
     ),
+    Entry(OURS, f"optimal factorization, {SHORT} steps", dp.optimal_factorization, horizon=SHORT),
     Entry(OURS, "LZF", dp.zero_forcing, steady=True),
     Entry(OURS, "LMMSE lag 0", with_model(dp.lmmse, lag=0), MODELLED, steady=True),
     Entry(OURS, f"LMMSE lag {LAG}", with_model(dp.lmmse, lag=LAG), f"{MODELLED}, {LATER}", steady=True),
@@ -84,37 +94,38 @@ ENTRIES = (
 )
 
 
-def simulated(mechanisms, n_streams, seed):
-    size = {"n_streams": n_streams, "n_samples": HORIZON}
-    return dp.monte_carlo(mechanisms, MODEL, seed=seed, burn_in=0, **size)
+def simulated(mechanism, n_samples, n_streams, seed):
+    (result,) = dp.monte_carlo(mechanism, MODEL, n_streams=n_streams, n_samples=n_samples, seed=seed, burn_in=0)
+    return result
 
 
 def predicted(mechanism):
-    steps = mechanism.step_mse(MODEL) if isinstance(mechanism, dp.MatrixMechanism) else mechanism.step_mse(HORIZON, MODEL)
+    over_horizon = isinstance(mechanism, dp.MatrixMechanism)
+    steps = mechanism.step_mse(MODEL) if over_horizon else mechanism.step_mse(HORIZON, MODEL)
     return None if steps is None else floats(steps)
 
 
 def chosen(mechanism):
     """What an option came out as."""
-    return ", ".join(f"{value} {name[2:]}" for name, value in mechanism.options if name in {"n_coefficients", "n_measurements"})
+    found = {name[2:]: value for name, value in mechanism.options if name in CHOSEN}
+    return ", ".join(f"{value} {name}" for name, value in found.items())
 
 
 def rows(task):
     privacy = dp.Privacy(task.epsilon, task.delta)
     for target in task.targets:
-        over_horizon = dp.Toeplitz(target.coefficients(task.horizon))
         for entry in ENTRIES:
             row = Row(entry.by, entry.name, target.name, entry.needs)
             if entry.steady and not target.is_stable:
                 yield row._replace(missing="no steady state")
                 continue
-            f = dp.Filter(target.b, target.a) if entry.steady else over_horizon
+            f = dp.Filter(target.b, target.a) if entry.steady else dp.Toeplitz(target.coefficients(entry.horizon))
             try:
                 mechanism, seconds = timed(lambda: entry.make(f, privacy))
             except (ValueError, dp.DesignError) as error:
                 yield row._replace(missing=str(error).split(",")[0])
                 continue
-            (result,) = simulated([mechanism], task.n_streams, task.seed)
+            result = simulated(mechanism, entry.horizon, task.n_streams, task.seed)
             yield row._replace(
                 note=chosen(mechanism),
                 seconds=seconds,
@@ -125,7 +136,8 @@ def rows(task):
 
 def main(task_path, path):
     task = Task.read(task_path)
-    write(path, rows(task), ("dpfast", "numpy", "scipy", "numba"), noise_multiplier=dp.Privacy(task.epsilon, task.delta).noise_multiplier)
+    std = dp.Privacy(task.epsilon, task.delta).noise_multiplier
+    write(path, rows(task), ("dpfast", "numpy", "scipy", "numba"), noise_multiplier=std)
 
 
 if __name__ == "__main__":

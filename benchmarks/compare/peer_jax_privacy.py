@@ -23,6 +23,7 @@ BY = "jax-privacy"
 BANDS = 16
 MANY_BANDS = 64
 DENSE_HORIZON = 256  # what it optimises in seconds; at 1024 minutes
+PATIENCE, GAIN = 10, 1e-4  # steps, and the part of the loss that they must gain together
 OWN_LOSS = "its optimiser and its errors, put together here: its own function for it takes prefix sums alone"
 
 
@@ -84,6 +85,17 @@ def pushed(x, past):
     return jnp.concatenate([x[None], past])[: len(past)]
 
 
+def settled():
+    """Stops where steps gain nothing; its own rule asks for a gradient, which stops too soon where errors are small."""
+    losses = []
+
+    def has_settled(found):
+        losses.append(float(found.loss))
+        return len(losses) > PATIENCE and losses[-1] > (1 - GAIN) * losses[-1 - PATIENCE]
+
+    return has_settled
+
+
 def for_target(target, n):
     """Strategies made for this workload: name → (a function that makes it, horizon, note)."""
     f = jnp.array(target.coefficients(n))
@@ -98,8 +110,7 @@ def for_target(target, n):
 
     def matrix():
         A = toeplitz.materialize_lower_triangular(f[:DENSE_HORIZON])
-        unit = jnp.linalg.norm(A) / jnp.sqrt(DENSE_HORIZON)  # it stops by the size of the gradient
-        c, seconds = timed(lambda: jax.block_until_ready(dense.optimize(DENSE_HORIZON, A=A / unit)))
+        c, seconds = timed(lambda: jax.block_until_ready(dense.optimize(DENSE_HORIZON, A=A, callback=settled())))
         return Strategy(float(jnp.linalg.norm(c, axis=0).max()), jnp.linalg.inv(c), seconds)
 
     by_loss = {
