@@ -178,6 +178,14 @@ def replace_block(text, name, block):
     return replaced
 
 
+def write_blocks(readme, blocks):
+    """Put blocks, by the names of their markers, into the README."""
+    text = readme.read_text(encoding="utf-8")
+    for name, block in blocks.items():
+        text = replace_block(text, name, block)
+    readme.write_text(text, encoding="utf-8")
+
+
 # --- the command ----------------------------------------------------------------------------------
 
 
@@ -197,9 +205,7 @@ def write(table, results, root):
     page = {"goals": goals_table(table), "races": races_table(results), "others": others_table(results)}
     text = PAGE.format(command=COMMAND, conditions=conditions(results), **page)
     (root / "docs/performance.md").write_text(text, encoding="utf-8")
-    readme = root / "README.md"
-    text = replace_block(readme.read_text(encoding="utf-8"), "bench", readme_block(table, results))
-    readme.write_text(text, encoding="utf-8")
+    write_blocks(root / "README.md", {"bench": readme_block(table, results)})
 
 
 def main(arguments=None, bars=BARS, root=ROOT):

@@ -10,8 +10,6 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 import dpfast as dp
 from benchmarks.compare.targets import HORIZON, LEVELS, TRANSITION, Row, Task, floats, timed, write
 
@@ -115,23 +113,25 @@ def rows(task):
     privacy = dp.Privacy(task.epsilon, task.delta)
     for target in task.targets:
         for entry in ENTRIES:
-            row = Row(entry.by, entry.name, target.name, entry.needs)
-            if entry.steady and not target.is_stable:
-                yield row._replace(missing="no steady state")
-                continue
-            f = dp.Filter(target.b, target.a) if entry.steady else dp.Toeplitz(target.coefficients(entry.horizon))
-            try:
-                mechanism, seconds = timed(lambda: entry.make(f, privacy))
-            except (ValueError, dp.DesignError) as error:
-                yield row._replace(missing=str(error).split(",")[0])
-                continue
-            result = simulated(mechanism, entry.horizon, task.n_streams, task.seed)
-            yield row._replace(
-                note=chosen(mechanism),
-                seconds=seconds,
-                step_mse=predicted(mechanism),
-                stream_mse=floats(result.stream_mse),
-            )
+            yield run(entry, target, privacy, task)
+
+
+def run(entry, target, privacy, task):
+    row = Row(entry.by, entry.name, target.name, entry.needs)
+    if entry.steady and not target.is_stable:
+        return row._replace(missing="no steady state")
+    f = dp.Filter(target.b, target.a) if entry.steady else dp.Toeplitz(target.coefficients(entry.horizon))
+    try:
+        mechanism, seconds = timed(lambda: entry.make(f, privacy))
+    except (ValueError, dp.DesignError) as error:
+        return row._replace(missing=str(error).split(",")[0])
+    result = simulated(mechanism, entry.horizon, task.n_streams, task.seed)
+    return row._replace(
+        note=chosen(mechanism),
+        seconds=seconds,
+        step_mse=predicted(mechanism),
+        stream_mse=floats(result.stream_mse),
+    )
 
 
 def main(task_path, path):

@@ -2,8 +2,9 @@
 
     python -m benchmarks.compare.peer_jax_privacy TASK.json ROWS.json
 
-It has workloads other than prefix sums for banded and for dense strategies; the others are made for prefix sums, and used
-on any target through its noising matrix. Errors do not depend on u. σ is dp-accounting's exact one, as in its documentation.
+It has workloads other than prefix sums for banded and for dense strategies; the others are made for prefix sums, and
+used on any target through its noising matrix. Errors do not depend on u. σ is dp-accounting's exact one, as in its
+documentation.
 """
 
 import functools
@@ -59,7 +60,9 @@ def for_prefix_sums(n):
         "BLT, max": by_buffers(n, "max"),
         "BLT, mean": by_buffers(n, "mean"),
         **{
-            f"banded Toeplitz, {bands}": by_coefficients(lambda bands=bands: toeplitz.optimize_banded_toeplitz(n, bands))
+            f"banded Toeplitz, {bands}": by_coefficients(
+                lambda bands=bands: toeplitz.optimize_banded_toeplitz(n, bands)
+            )
             for bands in (BANDS, MANY_BANDS)
         },
         f"banded, {BANDS}": by_columns(n),
@@ -135,9 +138,7 @@ def row(mechanism, target, strategy, n, std, task, **fields):
     error = jax.jit(lambda x: A @ (strategy.noising @ x))(noise)
     simulated = floats((error**2).mean(axis=0))
     predicted = floats(unit**2 * squared)
-    return Row(
-        BY, mechanism, target.name, seconds=strategy.seconds, step_mse=predicted, stream_mse=simulated, **fields
-    )
+    return Row(BY, mechanism, target.name, seconds=strategy.seconds, step_mse=predicted, stream_mse=simulated, **fields)
 
 
 def rows(task, std):

@@ -131,7 +131,9 @@ def design(what, n):
         squared = toeplitz.per_query_error(noising_coef=inverse, n=n) * toeplitz.sensitivity_squared(c)
     else:
         squared = dense.per_query_error(noising_matrix=inverse) * jnp.linalg.norm(c, axis=0).max() ** 2
-    return turns.Job(lambda: jax.block_until_ready(make(n)), 1, floats(jnp.sqrt(jnp.array([squared.mean(), squared.max()]))))
+    return turns.Job(
+        lambda: jax.block_until_ready(make(n)), 1, floats(jnp.sqrt(jnp.array([squared.mean(), squared.max()])))
+    )
 
 
 def prepare(kind, **case):

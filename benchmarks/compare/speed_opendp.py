@@ -1,6 +1,6 @@
 """OpenDP's exact noise: answers the races of `speed`.
 
-    python -m benchmarks.compare.speed_opendp
+python -m benchmarks.compare.speed_opendp
 """
 
 import numpy as np

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.compare import targets
 from benchmarks.compare.cases import CHUNK, EXACT_STD
-from benchmarks.table import ROOT, conditions, markdown, replace_block
+from benchmarks.table import ROOT, conditions, markdown, write_blocks
 from dpfast.montecarlo import rmse_interval
 
 COMMAND = "nox -s compare"
@@ -234,19 +234,20 @@ PAGE = """# Side by side with peers
 
 What `{command}` measured on {conditions}.
 
-Everybody publishes the same targets for n = {horizon} steps from t = 0, under the same (ε, δ) = (ln 3, .05) for events of size
-1; u is a ±1/2 Markov chain that stays with probability 3/4. Figures are root mean squared errors over the horizon.
-*Predicted* ones come from each package's own formulas; *simulated* ones, with 95 % intervals over streams, from noise that
-ran through each package's own filters. The noise for a unit of sensitivity is what each accounts for: {accounting}.
-What a mechanism *needs* beyond u up to now is said: the model of u, later steps, or all of the horizon. Designs were timed
-on a machine that others use too. A mechanism that a package has not, or that refuses a target, has a row with the reason.
+Everybody publishes the same targets for n = {horizon} steps from t = 0, under the same (ε, δ) = (ln 3, .05) for
+events of size 1; u is a ±1/2 Markov chain that stays with probability 3/4. Figures are root mean squared errors over
+the horizon. *Predicted* ones come from each package's own formulas; *simulated* ones, with 95 % intervals over
+streams, from noise that ran through each package's own filters. The noise for a unit of sensitivity is what each
+accounts for: {accounting}. What a mechanism *needs* beyond u up to now is said: the model of u, later steps, or all
+of the horizon. Designs were timed on a machine that others use too. A mechanism that a package has not, or that
+refuses a target, has a row with the reason.
 
 ## Who errs less
 
 {summary}
 
-`~`: simulated, as there is no prediction. *Level*: within {level} %. Peers know no model of u; what they do with the whole
-horizon counts for them.
+`~`: simulated, as there is no prediction. *Level*: within {level} %. Peers know no model of u; what they do with the
+whole horizon counts for them.
 
 ![RMSE relative to the least of every target](compare/dots.png)
 
@@ -258,13 +259,14 @@ horizon counts for them.
 
 ## Speed
 
-Everybody on one processor and one thread, in float64, in time of the process, taking turns round by round; medians with
-quartiles. The filter is the noise-shaping C⁻¹ of a BLT of three buffers (three poles), on the same numbers; outputs
-agree to 1e-9 before a race starts. Arrays are (streams, time), for jax-privacy (time, streams), which it takes a step at a
-time; JAX is compiled, compiling is not counted, and it waits only at the end of a run. *Step by step* calls a function for each
-step of all streams with the state it gave before, *in chunks* for each {chunk} steps. *Noise drawn and shaped* is in dpfast
-a whole simulation (input, noise, three filters, error), in jax-privacy the noise alone. The exact noise has a standard
-deviation of {exact}. Designs are of prefix sums, for the largest error but where *dense* (the mean).
+Everybody on one processor and one thread, in float64, in time of the process, taking turns round by round; medians
+with quartiles. The filter is the noise-shaping C⁻¹ of a BLT of three buffers (three poles), on the same numbers;
+outputs agree to 1e-9 before a race starts. Arrays are (streams, time), for jax-privacy (time, streams), which it
+takes a step at a time; JAX is compiled, compiling is not counted, and it waits only at the end of a run. *Step by
+step* calls a function for each step of all streams with the state it gave before, *in chunks* for each {chunk} steps.
+*Noise drawn and shaped* is in dpfast a whole simulation (input, noise, three filters, error), in jax-privacy the
+noise alone. The exact noise has a standard deviation of {exact}. Designs are of prefix sums, for the largest error
+but where *dense* (the mean).
 
 {races}
 """
@@ -316,11 +318,7 @@ def main(speed_path, *paths, root=ROOT):
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace('{"by"', '\n{"by"')
     (root / "docs/compare/compare.json").write_text(text + "\n", encoding="utf-8")
     (root / "docs/compare.md").write_text(page(found), encoding="utf-8")
-    readme = root / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    for name, block in blocks(found).items():
-        text = replace_block(text, name, block)
-    readme.write_text(text, encoding="utf-8")
+    write_blocks(root / "README.md", blocks(found))
 
 
 if __name__ == "__main__":
