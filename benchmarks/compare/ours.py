@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import dpfast as dp
 from benchmarks.compare.targets import HORIZON, LEVELS, TRANSITION, Row, Task, floats, timed, write
+from dpfast.transient import step_mse
 
 OURS, LITERATURE = "dpfast", "literature, in dpfast"
 MODEL = dp.MarkovChain(TRANSITION, LEVELS)
@@ -99,7 +100,7 @@ def simulated(mechanism, n_samples, n_streams, seed):
 
 def predicted(mechanism):
     over_horizon = isinstance(mechanism, dp.MatrixMechanism)
-    steps = mechanism.step_mse(MODEL) if over_horizon else mechanism.step_mse(HORIZON, MODEL)
+    steps = mechanism.step_mse(MODEL) if over_horizon else step_mse(mechanism, HORIZON, MODEL)
     return None if steps is None else floats(steps)
 
 
