@@ -59,8 +59,7 @@ class Elsewhere:
         return self._asked(None)
 
     def close(self):
-        self._process.stdin.close()
-        self._process.wait()
+        self._process.communicate()
 
     def _asked(self, case):
         self._process.stdin.write(json.dumps(case) + "\n")
@@ -70,6 +69,7 @@ class Elsewhere:
     def _answer(self):
         line = self._process.stdout.readline()
         if not line:
+            self.close()
             raise RuntimeError(f"{' '.join(self._process.args)} ended: it says above why")
         return json.loads(line)
 
