@@ -3,6 +3,7 @@
 from dpfast.adapt import Adaptation, adapt
 from dpfast.audit.result import Audit
 from dpfast.audit.run import audit
+from dpfast.design.baselines import binary_tree, buffered_toeplitz, decayed_sum, square_root
 from dpfast.design.feedback import decision_feedback, ideal_feedback
 from dpfast.design.joint import JointProgram, JointVariables, optimal_program
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
@@ -79,6 +80,9 @@ __all__ = [
     "UnstableFilterError",
     "adapt",
     "audit",
+    "binary_tree",
+    "buffered_toeplitz",
+    "decayed_sum",
     "decision_feedback",
     "exact",
     "feedback_program",
@@ -99,6 +103,7 @@ __all__ = [
     "robust",
     "running_sum",
     "save",
+    "square_root",
     "sweep",
     "zero_forcing",
 ]

@@ -17,6 +17,7 @@ from dpfast.design.wiener import wiener
 from dpfast.errors import DesignError, UnstableFilterError
 from dpfast.filters import Filter
 from dpfast.holdout import Channel, Gain, cross_validated
+from dpfast.kinds import of_filters
 from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA, Model
 from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
@@ -180,7 +181,8 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     >>> found.taken, found.gain > 0.1, found.mechanism.name
     (True, True, 'LMMSE lag 5, adapted')
     """
-    if not isinstance(mechanism, Mechanism | ExactMechanism):
+    why = "its v has no spectrum to fit; design it for the model, or adapt a design for a Filter"
+    if not isinstance(of_filters(mechanism, why), Mechanism | ExactMechanism):
         raise _validate.fail("mechanism", "a Mechanism or an ExactMechanism", mechanism)
     order = None if order is None else _validate.integer("order", order, 0, MAX_ORDER)
     parts = _parts(mechanism, _centred(mechanism, v)[1])

@@ -17,6 +17,7 @@ from dpfast.design.optimal import optimal
 from dpfast.errors import DataError
 from dpfast.events import EventCounts
 from dpfast.filters import Filter
+from dpfast.kinds import AnyMechanism, of_filters
 from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA, Model
 from dpfast.montecarlo import Result
@@ -83,7 +84,7 @@ def run(
     draws: int,
     seed: int,
     command: str,
-    saved: Sequence[Mechanism] = (),
+    saved: Sequence[AnyMechanism] = (),
 ) -> str:
     """Evaluate every mechanism on every series, add the files to the folder, and return what is printed.
 
@@ -137,11 +138,13 @@ def check(counts: EventCounts, order: int, draws: int) -> None:
             raise DataError(f"series {name!r} must vary, got the same count in every period: there is nothing to fit")
 
 
-def as_saved(saved: Sequence[Mechanism], target: Filter, privacy: Privacy) -> list[Mechanism]:
+def as_saved(saved: Sequence[AnyMechanism], target: Filter, privacy: Privacy) -> list[Mechanism]:
     """Mechanisms from files, told apart from those that are designed here, and by their privacy where it is another."""
     omega = np.linspace(0, np.pi, 1025)
     wanted, result = target.response(omega), []
-    for i, mechanism in enumerate(saved, 1):
+    why = "a log of events has another length; take a design for a Filter"
+    for i, given in enumerate(saved, 1):
+        mechanism = of_filters(given, why)
         if np.abs(mechanism.target.response(omega) - wanted).max() > SAME_TARGET * np.abs(wanted).max():
             raise DataError(f"the saved mechanism {mechanism.name!r} must be for this target: design it anew")
         other = mechanism.privacy

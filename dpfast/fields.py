@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.filters import Filter
+from dpfast.toeplitz import Toeplitz
 
 
 def parsed(text: str) -> Any:
@@ -44,14 +46,14 @@ class Fields:
     def __init__(self, value: Any, name: str = "") -> None:
         if not isinstance(value, dict):
             raise _validate.fail(f"field {name}", "an object", value)
-        self._left, self._name = dict(value), name
+        self._left, self.name = dict(value), name
 
     def path(self, name: str) -> str:
         """How an error calls a field."""
         return f"field {self._under(name)}"
 
     def _under(self, name: str) -> str:
-        return f"{self._name}.{name}" if self._name else name
+        return f"{self.name}.{name}" if self.name else name
 
     def take(self, name: str) -> Any:
         """The value of a field."""
@@ -99,13 +101,30 @@ class Fields:
         """A lag in samples."""
         return _validate.integer(self.path("lag"), self.take("lag"), 0, _validate.MAX_LAG)
 
-    def array(self, name: str, ndim: int = 1, *, empty: bool = False) -> Array:
-        """An array of finite numbers."""
+    def array(self, name: str, ndim: int | None = 1, *, empty: bool = False) -> Array:
+        """An array of finite numbers; ndim None: of rows, or of numbers."""
         value = self.take(name)
         if not isinstance(value, list) or _has_booleans(value):
             raise _validate.fail(self.path(name), "an array of numbers", value)
+        if ndim is None:
+            ndim = 2 if value and isinstance(value[0], list) else 1
         rows = value or np.empty((0,) * ndim)
         return _validate.frozen(_validate.array(self.path(name), rows, ndim=ndim, empty=empty))
+
+    def integers(self, name: str) -> NDArray[np.int64]:
+        """An array of integers."""
+        values = self.array(name, empty=True)
+        if not (np.abs(values) < 2.0**53).all() or (values != np.rint(values)).any():
+            raise _validate.fail(self.path(name), "an array of integers", values)
+        return values.astype(np.int64)
+
+    def toeplitz(self, name: str) -> Toeplitz:
+        """A target over a horizon by its coefficients."""
+        inner = self.inner(name)
+        coefficients = inner.array("coefficients")
+        inner.end()
+        with naming(self.path(name)):
+            return Toeplitz(coefficients)
 
     def filter(self, name: str) -> Filter:
         """A filter by its factors."""

@@ -7,34 +7,43 @@ import json
 import math
 import os
 from dataclasses import fields
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 
 from dpfast import _validate
+from dpfast.contents import (
+    SAME_MSE,
+    SAME_NOISE,
+    filter_content,
+    model_content,
+    operator_content,
+    read_model,
+    read_operator,
+    read_receiver,
+    receiver_content,
+    toeplitz_content,
+)
 from dpfast.errors import DataError
 from dpfast.fields import Fields, naming, parsed
-from dpfast.filters import Filter
+from dpfast.kinds import AnyMechanism
+from dpfast.matrix import MatrixMechanism
 from dpfast.mechanism import Mechanism
-from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
 from dpfast.privacy import Privacy
-from dpfast.receivers import DECISIONS, Decision, DecisionFeedback, LinearReceiver, Smoother
 from dpfast.report.folder import Folder
 from dpfast.sources import check_source
 
-FORMAT, VERSION = "dpfast-mechanism", 1
+FORMAT, VERSION, OVER_HORIZON = "dpfast-mechanism", 2, 2  # the last: from which on there are matrix mechanisms
 MAX_BYTES = 2**26
 COMPUTED = ("noise_std", "predicted_mse")  # fields that are computed anew when a file is read
-_SAME_NOISE = 1e-9  # relative; another machine may round otherwise
-_SAME_MSE = 1e-6
 
 
-def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
+def save(mechanism: AnyMechanism, path: str | os.PathLike[str]) -> None:
     """Save a mechanism as JSON: all of it or, where that fails, nothing.
 
     Parameters
     ----------
-    mechanism : Mechanism
+    mechanism : Mechanism or MatrixMechanism
         A model of a class of one's own is saved as the :class:`ARMA` of its shaping filter, mean and levels, which is
         all that a design uses of it.
     path : path-like
@@ -43,7 +52,7 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ValueError
-        Where the model cannot be saved; the message says why.
+        Where the model cannot be saved, or the file would be too large; the message says why.
     DataError
         Where the file cannot be written.
 
@@ -61,14 +70,15 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
     >>> loaded.noise_std == mechanism.noise_std
     True
     """
-    _validate.instance("mechanism", mechanism, Mechanism, "a Mechanism")
+    if not isinstance(mechanism, AnyMechanism):
+        raise _validate.fail("mechanism", "a Mechanism or a MatrixMechanism", mechanism)
     file = _validate.path("path", path)
     folder = Folder(file.parent)
     folder.add(file.name, to_text(mechanism))
     folder.write()
 
 
-def load(path: str | os.PathLike[str]) -> Mechanism:
+def load(path: str | os.PathLike[str]) -> AnyMechanism:
     """Load a mechanism that :func:`save` wrote: its simulations are the same to the bit.
 
     Parameters
@@ -79,12 +89,13 @@ def load(path: str | os.PathLike[str]) -> Mechanism:
     ------
     DataError
         Where the file cannot be read, is of another format or a newer version, lacks a field or has one too many,
-        was changed since it was written, or promises another noise or error than its filters have.
+        was changed since it was written, or promises another noise or error than its filters or
+        matrices have.
 
     Notes
     -----
-    *Privacy.* The noise is computed anew from the prefilter in the file. A checksum tells damage and careless edits,
-    not forgery: load files of people whom you trust with the design.
+    *Privacy.* The noise is computed anew from the prefilter, or the strategy, in the file. A checksum tells damage and
+    careless edits, not forgery: load files of people whom you trust with the design.
     """
     file = _validate.path("path", path)
     try:
@@ -105,88 +116,58 @@ def load(path: str | os.PathLike[str]) -> Mechanism:
 # --- from a mechanism to its text -----------------------------------------------------------------
 
 
-def to_text(mechanism: Mechanism) -> str:
+def to_text(mechanism: AnyMechanism) -> str:
     """The content of a file; one that could not be read back is an error."""
     from dpfast import __version__
 
-    if mechanism.receiver.target != mechanism.target:
+    if isinstance(mechanism, Mechanism) and mechanism.receiver.target != mechanism.target:
         raise ValueError("mechanism cannot be saved: its receiver is for another target")
-    document = {"format": FORMAT, "version": VERSION, "dpfast": __version__, "mechanism": mechanism_content(mechanism)}
+    version = OVER_HORIZON if isinstance(mechanism, MatrixMechanism) else 1
+    document = {"format": FORMAT, "version": version, "dpfast": __version__, "mechanism": mechanism_content(mechanism)}
     text = _layout({**document, "checksum": _checksum(document)}) + "\n"
     try:
+        if len(text) > MAX_BYTES:
+            raise ValueError(f"its file must be of at most {MAX_BYTES:,} bytes, got {len(text):,}: shorten the horizon")
         from_text(text)
     except ValueError as error:
         raise ValueError(f"mechanism {mechanism.name!r} cannot be saved: {error}") from None
     return text
 
 
-def mechanism_content(m: Mechanism) -> dict[str, Any]:
+def mechanism_content(m: AnyMechanism) -> dict[str, Any]:
     """The field `mechanism` of a file."""
+    privacy = {x.name: getattr(m.privacy, x.name) for x in fields(m.privacy)}
+    model = None if m.model is None else model_content(m.model)
+    errors = {x: getattr(m, x) for x in ("noise_std", "ideal_mse", "lower_bound_mse")}
+    inputs = {"options": dict(m.options), "sources": dict(m.sources)}
+    if isinstance(m, MatrixMechanism):
+        return {
+            "name": m.name,
+            "target": toeplitz_content(m.target),
+            "privacy": privacy,
+            "model": model,
+            "strategy": operator_content(m.strategy),
+            "reconstruction": operator_content(m.reconstruction),
+            **{x: getattr(m, x) for x in _OF_MATRICES},
+            **errors,
+            "predicted_mse": m.predicted_mse,
+            **inputs,
+        }
     return {
         "name": m.name,
         "target": filter_content(m.target),
-        "privacy": {x.name: getattr(m.privacy, x.name) for x in fields(m.privacy)},
-        "model": None if m.model is None else model_content(m.model),
+        "privacy": privacy,
+        "model": model,
         "prefilter": filter_content(m.prefilter),
         "receiver": receiver_content(m.receiver),
-        "noise_std": m.noise_std,
-        "ideal_mse": m.ideal_mse,
-        "lower_bound_mse": m.lower_bound_mse,
+        **errors,
         "mean_square": m.mean_square,
         "predicted_mse": m.predicted_mse,
-        "options": dict(m.options),
-        "sources": dict(m.sources),
+        **inputs,
     }
 
 
-def filter_content(filter: Filter) -> dict[str, Any]:
-    """A field with a filter."""
-    return {
-        name: factor.tolist() for name, factor in zip(("taps", "sections", "recursion"), filter.factors, strict=True)
-    }
-
-
-def model_content(model: Model) -> dict[str, Any]:
-    """A field `model`."""
-    if type(model) is MarkovChain:
-        content = {"kind": "markov-chain", "transition": model.transition.tolist(), "levels": model.states.tolist()}
-    elif type(model) is IndependentLevels:
-        probabilities = model.probabilities.tolist()
-        content = {"kind": "independent-levels", "levels": model.levels.tolist(), "probabilities": probabilities}
-    else:
-        arma = model if type(model) is ARMA else _as_arma(model)
-        levels = None if arma.levels is None else arma.levels.tolist()
-        content = {"kind": "arma", "shaping": filter_content(arma.shaping), "mean": arma.mean, "levels": levels}
-        content["fitted_order"] = arma.fitted_order
-    return {**content, "source": model.source}
-
-
-def _as_arma(model: Model) -> ARMA:
-    """What a design uses of a model of somebody's own class."""
-    kind = type(model).__name__
-    try:
-        arma = ARMA.from_shaping(model.shaping, mean=model.mean, levels=model.levels, source=model.source)
-    except ValueError as error:
-        raise ValueError(f"a model of class {kind} cannot be saved: {error}") from None
-    if not math.isclose(arma.variance, model.variance, rel_tol=_SAME_MSE):
-        raise ValueError(
-            f"a model of class {kind} cannot be saved: its shaping filter must have its variance {model.variance:g}, "
-            f"got {arma.variance:g}"
-        )
-    return arma
-
-
-def receiver_content(receiver: LinearReceiver | Smoother | DecisionFeedback) -> dict[str, Any]:
-    """A field `receiver`."""
-    content: dict[str, Any] = {"mean": receiver.mean}
-    if isinstance(receiver, LinearReceiver):
-        return {"kind": "linear", "filter": filter_content(receiver.filter), "lag": receiver.lag, **content}
-    if isinstance(receiver, Smoother):
-        filters = {"forward": filter_content(receiver.forward), "backward": filter_content(receiver.backward)}
-        return {"kind": "smoother", **filters, **content}
-    arrays = {x: getattr(receiver, x).tolist() for x in ("forward", "feedback", "levels", "probabilities")}
-    content |= {x: getattr(receiver, x) for x in ("shrinkage", "error_variance", "decision", "lag")}
-    return {"kind": "decision-feedback", **arrays, **content}
+_OF_MATRICES = ("noise", "centre", "lag", "unbiased")
 
 
 def _layout(value: Any, depth: int = 0) -> str:
@@ -215,7 +196,7 @@ def digest(text: str) -> str:
 # --- from a text to its mechanism -----------------------------------------------------------------
 
 
-def from_text(text: str) -> Mechanism:
+def from_text(text: str) -> AnyMechanism:
     """The mechanism in the content of a file."""
     value = parsed(text)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
@@ -233,102 +214,65 @@ def from_text(text: str) -> Mechanism:
     return from_content(inside)
 
 
-def from_content(value: Any) -> Mechanism:
+def from_content(value: Any) -> AnyMechanism:
     """The mechanism in a field `mechanism`."""
     content = Fields(value, "mechanism")
-    name, target, prefilter = content.text("name"), content.filter("target"), content.filter("prefilter")
+    over_horizon = "strategy" in value or "reconstruction" in value
+    parts = _over_horizon(content) if over_horizon else _stationary(content)
     privacy = content.inner("privacy")
     with naming("field mechanism.privacy"):
         guarantee = Privacy(**{x.name: privacy.take(x.name) for x in fields(Privacy)})
     privacy.end()
     given = content.take("model")
     model = None if given is None else read_model(Fields(given, "mechanism.model"))
-    receiver = read_receiver(content.inner("receiver"), target)
     noise_std, predicted = content.number("noise_std", above=0), content.optional("predicted_mse")
-    ideal, bound = content.optional("ideal_mse"), content.optional("lower_bound_mse")
-    mean_square = content.optional("mean_square")
     options, sources = content.inner("options").rest(), content.inner("sources").rest()
+    common = {"name": content.text("name"), "privacy": guarantee, "model": model}
+    common |= {x: content.optional(x) for x in ("ideal_mse", "lower_bound_mse")}
     content.end()
     for key, value in options.items():
         if isinstance(value, (bool, dict, list)):
             raise _validate.fail(f"field mechanism.options.{key}", "a number, a word or null", value)
     words = tuple((key, check_source(f"field mechanism.sources.{key}", word)) for key, word in sources.items())
-    pairs = tuple(options.items())
-    mechanism = Mechanism(name, target, guarantee, model, prefilter, receiver, ideal, bound, mean_square, pairs, words)
+    kind: Any = MatrixMechanism if over_horizon else Mechanism
+    mechanism: AnyMechanism = kind(**common, **parts, options=tuple(options.items()), declared=words)
     if dict(mechanism.sources) != sources:
         _refuse("sources", f"those of the inputs {', '.join(mechanism.sources)}", f"those of {', '.join(sources)}")
     _check_figures(mechanism, noise_std, predicted)
     return mechanism
 
 
-def _check_figures(mechanism: Mechanism, noise_std: float, predicted: float | None) -> None:
-    """The file's noise and prediction are those of its filters."""
+def _stationary(content: Fields) -> dict[str, Any]:
+    """What only a mechanism of filters has."""
+    target, prefilter = content.filter("target"), content.filter("prefilter")
+    receiver = read_receiver(content.inner("receiver"), target)
+    mean_square = content.optional("mean_square")
+    return {"target": target, "prefilter": prefilter, "receiver": receiver, "mean_square": mean_square}
+
+
+def _over_horizon(content: Fields) -> dict[str, Any]:
+    """What only a mechanism of matrices has."""
+    found: dict[str, Any] = {"target": content.toeplitz("target")}
+    found |= {name: read_operator(content.inner(name)) for name in ("strategy", "reconstruction")}
+    found |= {name: content.take(name) for name in ("noise", "lag", "unbiased")}
+    if found["lag"] is not None:
+        _validate.integer(content.path("lag"), found["lag"], 0)
+    _validate.instance(content.path("unbiased"), found["unbiased"], bool, "true or false")
+    return {**found, "centre": content.number("centre")}
+
+
+def _check_figures(mechanism: AnyMechanism, noise_std: float, predicted: float | None) -> None:
+    """The file's noise and prediction are those of its filters, or matrices."""
     with np.errstate(over="ignore", invalid="ignore"):
         noise, mse = mechanism.noise_std, mechanism.predicted_mse
-    if not math.isclose(noise_std, noise, rel_tol=_SAME_NOISE):
+    part, whole = ("strategy", "matrices") if isinstance(mechanism, MatrixMechanism) else ("prefilter", "filters")
+    if not math.isclose(noise_std, noise, rel_tol=SAME_NOISE):
         why = ", below what the guarantee takes" if noise_std < noise else ""
-        _refuse("noise_std", f"{noise!r}, as the sensitivity of the prefilter makes it", f"{noise_std!r}{why}")
-    same = predicted is mse if predicted is None or mse is None else math.isclose(predicted, mse, rel_tol=_SAME_MSE)
+        _refuse("noise_std", f"{noise!r}, as the sensitivity of the {part} makes it", f"{noise_std!r}{why}")
+    same = predicted is mse if predicted is None or mse is None else math.isclose(predicted, mse, rel_tol=SAME_MSE)
     if not same:
-        _refuse("predicted_mse", f"{mse!r}, the error of these filters", repr(predicted))
+        _refuse("predicted_mse", f"{mse!r}, the error of these {whole}", repr(predicted))
 
 
 def _refuse(name: str, must_be: str, got: str) -> NoReturn:
     raise ValueError(f"field mechanism.{name} must be {must_be}, got {got}: the file was changed; design and save anew")
-
-
-def read_model(content: Fields) -> Model:
-    """The model in a field `model`."""
-    kind = content.choice("kind", ("markov-chain", "independent-levels", "arma"))
-    source = check_source(content.path("source"), content.take("source"))
-    if kind == "markov-chain":
-        transition, levels = content.array("transition", 2), content.array("levels")
-        content.end()
-        with naming("field mechanism.model"):
-            return MarkovChain(transition, levels, source=source)
-    if kind == "independent-levels":
-        levels, probabilities = content.array("levels"), content.array("probabilities")
-        content.end()
-        with naming("field mechanism.model"):
-            return IndependentLevels(levels, probabilities, source=source)
-    shaping, mean, order = content.filter("shaping"), content.number("mean"), content.take("fitted_order")
-    given = content.take("levels")
-    content.end()
-    alphabet = None if given is None else Fields({"levels": given}, "mechanism.model").array("levels")
-    with naming("field mechanism.model"):
-        return ARMA.from_shaping(shaping, mean=mean, levels=alphabet, source=source, fitted_order=order)
-
-
-def read_receiver(content: Fields, target: Filter) -> LinearReceiver | Smoother | DecisionFeedback:
-    """The receiver in a field `receiver`."""
-    kind = content.choice("kind", ("linear", "smoother", "decision-feedback"))
-    mean = content.number("mean")
-    receiver: LinearReceiver | Smoother | DecisionFeedback
-    if kind == "linear":
-        receiver = LinearReceiver(content.filter("filter"), target, mean, content.lag())
-    elif kind == "smoother":
-        receiver = Smoother(content.filter("forward"), content.filter("backward"), target, mean)
-    else:
-        receiver = _read_feedback(content, target, mean)
-    content.end()
-    return receiver
-
-
-def _read_feedback(content: Fields, target: Filter, mean: float) -> DecisionFeedback:
-    levels, probabilities = content.array("levels"), content.array("probabilities")
-    if len(levels) != len(probabilities) or (np.diff(levels) <= 0).any():
-        raise ValueError(f"{content.path('levels')} must grow, with a probability each")
-    if (probabilities < 0).any() or abs(probabilities.sum() - 1) > _SAME_NOISE:
-        raise ValueError(f"{content.path('probabilities')} must be non-negative and sum to one")
-    return DecisionFeedback(
-        forward=content.array("forward"),
-        feedback=content.array("feedback", empty=True),
-        levels=levels,
-        probabilities=probabilities,
-        shrinkage=content.number("shrinkage"),
-        error_variance=content.number("error_variance", above=0),
-        decision=cast("Decision", content.choice("decision", DECISIONS)),
-        target=target,
-        mean=mean,
-        lag=content.lag(),
-    )

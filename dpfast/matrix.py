@@ -148,7 +148,7 @@ class MatrixMechanism(Designed):
     @property
     def noise_std(self) -> float:
         """Standard deviation of a component of n."""
-        return self.noise_scale * (math.sqrt(2) if self.noise == "laplace" else 1.0)
+        return self.link().noise_std
 
     # --- errors -----------------------------------------------------------------------------------
 
@@ -279,6 +279,11 @@ class MatrixLink(NamedTuple):
     noise: str
     scale: float
     reconstruction: Operator
+
+    @property
+    def noise_std(self) -> float:
+        """Standard deviation of a component of the noise."""
+        return self.scale * (math.sqrt(2) if self.noise == "laplace" else 1.0)
 
     def run(self, u: Array, seed: int, first: int) -> tuple[Array, Array]:
         """V and estimates of the streams first, first + 1, ... of a group."""

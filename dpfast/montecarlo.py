@@ -12,11 +12,14 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import special
 
-from dpfast import _validate
+from dpfast import _validate, links
 from dpfast._kernels import study as kernels
 from dpfast._validate import Array
+from dpfast.kinds import AnyMechanism
+from dpfast.matrix import MatrixMechanism
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model, check_model
+from dpfast.transient import step_mse
 
 _SETTLED = 1e-3  # amplitude of a start-up transient when errors begin to count: 1e-6 of the MSE
 _SINGLE_ERROR = 1e-3  # relative, of an MSE in float32
@@ -31,7 +34,7 @@ class Result:
     ----------
     name : str
     predicted_rmse : float or None
-        Of the realised filters on the simulated model.
+        Of what was simulated, on its model: settled, or from the first step on.
     stream_mse : array, (n_streams,)
         Mean squared error of each stream: independent, identically distributed.
     confidence : float
@@ -172,7 +175,7 @@ def _row(x: Result) -> dict[str, Any]:
 
 
 def monte_carlo(
-    mechanisms: Mechanism | Iterable[Mechanism],
+    mechanisms: AnyMechanism | Iterable[AnyMechanism],
     model: Model,
     *,
     n_streams: int,
@@ -189,26 +192,30 @@ def monte_carlo(
     All mechanisms see the same inputs and the same unit noise (common random numbers). The error of a mechanism with
     lag D is that of its estimate at t + D against y_t, for the same y of every mechanism.
 
+    A MatrixMechanism is made for so many steps from a start: all mechanisms of its study start at step 0 with it.
+
     Parameters
     ----------
-    mechanisms : Mechanism or iterable of Mechanism
-        With different names.
+    mechanisms : Mechanism, MatrixMechanism, or iterable of them
+        With different names; matrix mechanisms of one horizon.
     model : Model
         What the streams are drawn from; it may differ from the model of a design.
     n_streams : int
         At least 2: the interval comes from the spread of their errors (inside a stream errors are correlated).
     n_samples : int
-        Counted samples of each stream.
+        Counted samples of each stream; with matrix mechanisms their horizon.
     seed : int or numpy.random.Generator
         Stream i depends on (seed, i) alone, whatever the threads.
     burn_in : int, optional
         Samples before errors count. By default the slowest pole of target, prefilter and receiver has decayed to 1e-3:
-        filters start from zero state and err less at first.
+        filters start from zero state and err less at first. With matrix mechanisms it is 0. Where it is 0 the predicted
+        error is that of the first n_samples steps.
     confidence : float
         Of the intervals, strictly between 0 and 1.
     dtype : {numpy.float64, numpy.float32}
         What is computed in. float32 is nearly twice as fast; sums of squares are in float64 even so. Whether it will
         do is measured on a few streams in both: an error is the difference of two outputs, which may be much larger.
+        Matrix mechanisms are computed in float64 even so.
     n_threads : int, optional
         At most so many, the caller's included; they do not change the result. By default as many as the environment
         variable ``DPFAST_NUM_THREADS`` says, or else one for every processor that the process may use.
@@ -222,7 +229,8 @@ def monte_carlo(
     Raises
     ------
     ValueError
-        For arguments out of range, no mechanism, or two of one name; for float32 where it would change a mean squared
+        For arguments out of range, no mechanism, or two of one name; for n_samples or a burn_in that are not those of a
+        matrix mechanism; for float32 where it would change a mean squared
         error by more than 1e-3 of it.
 
     Examples
@@ -241,27 +249,30 @@ def monte_carlo(
     n_samples = _validate.integer("n_samples", n_samples, 1)
     seed = _validate.seed(seed)
     confidence = _validate.number("confidence", confidence, above=0, below=1)
-    burn_in = default_burn_in(items) if burn_in is None else _validate.integer("burn_in", burn_in, 0)
+    burn_in = None if burn_in is None else _validate.integer("burn_in", burn_in, 0)
+    check_window([(repr(x.name), x.horizon) for x in items if isinstance(x, MatrixMechanism)], n_samples, burn_in)
+    burn_in = default_burn_in(items) if burn_in is None else burn_in
     n_threads, precision = _validate.n_threads(n_threads), _validate.precision(dtype)
-    study = kernels.Study(model.compiled(), tuple(x.link() for x in items), burn_in, n_samples, precision)
+    study = links.Study(model.compiled(), tuple(x.link() for x in items), burn_in, n_samples, precision)
     if precision == np.float32:
         for mechanism in items:
-            check_single(mechanism.name, _single_error(mechanism, model))  # type: ignore[arg-type]
+            if isinstance(mechanism, Mechanism):
+                check_single(mechanism.name, _single_error(mechanism, model))  # type: ignore[arg-type]
     errors = _simulate(study, n_streams, seed, n_threads, progress)
     results = []
     for mechanism, row in zip(items, errors.T, strict=True):
-        predicted = mechanism.predict(model)
+        predicted = predicted_mse(mechanism, model, n_samples if burn_in == 0 else None)
         root = None if predicted is None else math.sqrt(predicted)
         results.append(Result(mechanism.name, root, _validate.frozen(row.copy()), confidence))
     return Study(tuple(results), n_samples, burn_in, seed, confidence)
 
 
-def _checked(mechanisms: Any) -> tuple[Mechanism, ...]:
+def _checked(mechanisms: Any) -> tuple[AnyMechanism, ...]:
     """Mechanisms, at least one, of different names."""
-    several = isinstance(mechanisms, Iterable) and not isinstance(mechanisms, Mechanism)
+    several = isinstance(mechanisms, Iterable) and not isinstance(mechanisms, AnyMechanism)
     items = tuple(mechanisms) if several else (mechanisms,)
-    if not all(isinstance(x, Mechanism) for x in items):
-        raise _validate.fail("mechanisms", "a Mechanism or a sequence of them", mechanisms)
+    if not all(isinstance(x, AnyMechanism) for x in items):
+        raise _validate.fail("mechanisms", "a Mechanism, a MatrixMechanism or a sequence of them", mechanisms)
     names = [x.name for x in items]
     if not names:
         raise ValueError("mechanisms must not be empty")
@@ -271,15 +282,41 @@ def _checked(mechanisms: Any) -> tuple[Mechanism, ...]:
     return items
 
 
-def default_burn_in(mechanisms: Sequence[Mechanism]) -> int:
-    """Samples until all mechanisms have settled."""
+def check_window(horizons: Iterable[tuple[str, int]], n_samples: int, burn_in: int | None) -> None:
+    """Refuse samples that are not those of a horizon, by the name of what has it."""
+    for name, horizon in horizons:
+        if horizon != n_samples:
+            raise ValueError(
+                f"n_samples must be the horizon of {name}, {horizon}, got {n_samples}: a matrix mechanism is made for "
+                "that many steps; give that, or design it for another horizon"
+            )
+        if burn_in:
+            raise ValueError(
+                f"burn_in must be 0 with {name}, got {burn_in}: a matrix mechanism starts at step 0; leave it out"
+            )
+
+
+def default_burn_in(mechanisms: Sequence[AnyMechanism]) -> int:
+    """Samples until all mechanisms have settled; none with a matrix mechanism, whose first step counts."""
+    if any(isinstance(x, MatrixMechanism) for x in mechanisms):
+        return 0
     return max(settling_time(x) for x in mechanisms)
 
 
-def settling_time(mechanism: Mechanism) -> int:
-    """Samples until the slowest pole of target, prefilter and receiver has decayed."""
+def settling_time(mechanism: AnyMechanism) -> int:
+    """Samples until the slowest pole of target, prefilter and receiver has decayed; 0 over a horizon."""
+    if isinstance(mechanism, MatrixMechanism):
+        return 0
     filters = (mechanism.target, mechanism.prefilter, *mechanism.receiver.filters())
     return max(max(len(f.factors[0]), f.settling_time(_SETTLED)) for f in filters)
+
+
+def predicted_mse(mechanism: AnyMechanism, model: Model, n_first: int | None) -> float | None:
+    """Of the first so many steps, from zero state; None: settled. None where only simulation tells."""
+    if n_first is None or isinstance(mechanism, MatrixMechanism):
+        return mechanism.predict(model)
+    steps = step_mse(mechanism, n_first, model)
+    return None if steps is None else float(steps.mean())
 
 
 def check_single(name: str, error: float) -> None:
@@ -308,10 +345,10 @@ def single_error(source: kernels.Source, link: kernels.Link, burn_in: int) -> fl
     return float(np.median(single / double - 1))
 
 
-def _simulate(study: kernels.Study, n_streams: int, seed: int, n_threads: int, progress: bool) -> Array:
+def _simulate(study: links.Study, n_streams: int, seed: int, n_threads: int, progress: bool) -> Array:
     """Mean squared errors (streams, mechanisms)."""
     if not progress:
-        return kernels.squared_errors(study, n_streams, seed, n_threads)
+        return study.squared_errors(n_streams, seed, n_threads)
     tqdm = _validate.optional("tqdm", "progress").tqdm
     with tqdm(total=n_streams * study.length, unit="sample", unit_scale=True, desc="simulating") as bar:
-        return kernels.squared_errors(study, n_streams, seed, n_threads, bar.update)
+        return study.squared_errors(n_streams, seed, n_threads, bar.update)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import textwrap
 
-from dpfast.mechanism import Mechanism
+from dpfast.kinds import AnyMechanism
+from dpfast.matrix import MatrixMechanism
 from dpfast.privacy import Privacy
 from dpfast.sources import SOURCES, fitted
 
 _WIDTH = 110
 
 
-def describe(mechanism: Mechanism) -> str:
+def describe(mechanism: AnyMechanism) -> str:
     """Summary, sources and guarantee.
 
     Examples
@@ -25,20 +26,30 @@ def describe(mechanism: Mechanism) -> str:
     )
 
 
-def _sources(mechanism: Mechanism) -> list[str]:
+def _sources(mechanism: AnyMechanism) -> list[str]:
     names = {word: [name for name, x in mechanism.sources.items() if x == word] for word in SOURCES}
     return [_wrapped(f"{word:<19} {', '.join(found)}", 22) for word, found in names.items() if found]
 
 
-def guarantee(mechanism: Mechanism) -> str:
+def guarantee(mechanism: AnyMechanism) -> str:
     """What holds for whom, and on which condition."""
     privacy = mechanism.privacy
+    noise, delta, streams = "noise", privacy.delta, "streams"
+    if isinstance(mechanism, MatrixMechanism):
+        streams = f"streams of {mechanism.horizon} steps"
+        if mechanism.noise == "laplace":
+            noise, delta = "Laplace noise", 0.0
     text = (
-        f"Two streams that differ by {_events(privacy)} are told apart, from v and all that is computed from v, "
-        f"no better than ({privacy.epsilon:g}, {privacy.delta:g})-differential privacy allows: in exact arithmetic, "
-        f"with noise of standard deviation {mechanism.noise_std:.6g} that is drawn anew, once, and kept secret, "
+        f"Two {streams} that differ by {_events(privacy)} are told apart, from v and all that is computed from v, "
+        f"no better than ({privacy.epsilon:g}, {delta:g})-differential privacy allows: in exact arithmetic, "
+        f"with {noise} of standard deviation {mechanism.noise_std:.6g} that is drawn anew, once, and kept secret, "
         "if the design does not depend on the data."
     )
+    if isinstance(mechanism, MatrixMechanism):
+        text += (
+            " It ends with these steps: who is in a further run of it pays again. Its simulation is for studies; there "
+            "is no exact release of it."
+        )
     if private := fitted(mechanism.sources):
         text += f" It does depend on private data ({', '.join(private)}): for those data nothing is guaranteed."
     return _wrapped(text, 2)

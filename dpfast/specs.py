@@ -16,10 +16,12 @@ from dpfast.errors import DataError
 from dpfast.filters import Filter
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
 from dpfast.sources import Source
+from dpfast.toeplitz import Toeplitz, polynomial_decay, running_sum
 
 _T = TypeVar("_T")
 MAX_SAMPLES = 100_000
 TARGET = "moving-average:12, exponential:0.9, ba:1,0.995/1,-0.995, or a JSON file with b and a"
+TOEPLITZ = "running-sum:1024, polynomial-decay:1:1024, or a table with coefficients and perhaps a horizon"
 MODEL = "markov:0.75,0.25;0.25,0.75@-0.5,0.5, levels:0,1@0.9,0.1, or arma:0.4/1,-0.5@3"
 
 
@@ -63,8 +65,52 @@ def parse_target(spec: Any) -> Filter:
     return _target_file(Path(spec))
 
 
+def parse_toeplitz(spec: Any) -> Toeplitz:
+    """A target over a horizon from its description.
+
+    Parameters
+    ----------
+    spec : str or mapping
+        ``running-sum:N``; ``polynomial-decay:POWER:N`` for weights (k + 1)^-POWER; N the horizon; or a table with
+        coefficients and, where it is not their number, a horizon.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+
+    Examples
+    --------
+    >>> parse_toeplitz("polynomial-decay:1:3").coefficients.round(3)
+    array([1.   , 0.5  , 0.333])
+    """
+    if isinstance(spec, Mapping):
+        return made("target", Toeplitz, spec)
+    kind, *numbers = check_text("target", spec).split(":")
+    try:
+        if kind == "running-sum" and len(numbers) == 1:
+            return running_sum(int(numbers[0]))
+        if kind == "polynomial-decay" and len(numbers) == 2:
+            return polynomial_decay(float(numbers[0]), int(numbers[1]))
+    except ValueError as error:
+        raise ValueError(f"target {spec!r} does not describe one over a horizon: {error}") from None
+    raise ValueError(f"target must be {TOEPLITZ}, got {spec!r}")
+
+
+def parse_any_target(spec: Any) -> Filter | Toeplitz:
+    """A target of either kind: :func:`parse_toeplitz` where the description is of one, else :func:`parse_target`."""
+    if isinstance(spec, Mapping):
+        return parse_toeplitz(spec) if "coefficients" in spec else parse_target(spec)
+    return parse_toeplitz(spec) if str(spec).partition(":")[0] in _OVER_HORIZON else parse_target(spec)
+
+
+_OVER_HORIZON = ("running-sum", "polynomial-decay")
+
+
 def _target_file(path: Path) -> Filter:
     if not path.is_file():
+        if str(path).partition(":")[0] in _OVER_HORIZON:
+            raise ValueError(f"target must be a filter here, without a horizon: {TARGET}; got {str(path)!r}")
         raise ValueError(f"target must be {TARGET}, got {str(path)!r}")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

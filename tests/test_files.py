@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpfast as dp
+from dpfast.operators import Dense
 
 TARGET, PRIVACY = dp.Filter([1, 0.5], [1, -0.8]), dp.Privacy(1.0, 0.05)
 G = dp.Filter([1, -0.2], [1, -0.6])
@@ -38,6 +39,22 @@ EXAMPLES = {
     "robust": dp.robust(TARGET, PRIVACY, mean_square=2.0),
     "arma": dp.lmmse(TARGET, PRIVACY, dp.ARMA.fit(np.random.default_rng(1).normal(5, 1, 99), 3), lag=0, prefilter=G),
 }
+OVER_HORIZON = {
+    "Toeplitz": dp.square_root(TARGET, PRIVACY, horizon=9),
+    "buffers": dp.buffered_toeplitz(TARGET, PRIVACY, horizon=9, n_buffers=2),
+    "tree": dp.binary_tree(dp.running_sum(9), PRIVACY, noise="laplace"),
+    "plain tree": dp.binary_tree(dp.running_sum(8), PRIVACY, estimator="plain"),
+    "biased": dp.MatrixMechanism(
+        *("every second", dp.running_sum(4), PRIVACY, Dense(np.eye(4)[::2]), Dense(np.ones((4, 2)))),
+        model=CHAIN,
+        centre=0.5,
+        lag=None,
+        unbiased=False,
+        ideal_mse=3.0,
+        options=(("rows", 2),),
+    ),
+}
+EXAMPLES |= OVER_HORIZON
 EVERY = pytest.mark.parametrize("mechanism", EXAMPLES.values(), ids=EXAMPLES)
 
 
@@ -138,11 +155,93 @@ def test_examples_come_back_with_their_model_and_sources(mechanism, tmp_path):
         assert loaded.model.fitted_order == 3
 
 
+@pytest.mark.parametrize("mechanism", OVER_HORIZON.values(), ids=OVER_HORIZON)
+def test_a_matrix_mechanism_comes_back_to_the_bit(mechanism, tmp_path):
+    loaded = through(mechanism, tmp_path)
+    u = np.random.default_rng(1).normal(size=(2, mechanism.horizon))
+    for before, after in zip(mechanism.simulate(u, seed=7)[:2], loaded.simulate(u, seed=7)[:2], strict=True):
+        np.testing.assert_array_equal(before, after)
+    assert type(loaded.strategy) is type(mechanism.strategy)
+    assert type(loaded.reconstruction) is type(mechanism.reconstruction)
+    same = ("name", "target", "privacy", "noise", "noise_std", "centre", "lag", "unbiased", "ideal_mse", "predicted_mse")
+    for name in (*same, "lower_bound_mse", "options", "sources"):
+        assert getattr(loaded, name) == getattr(mechanism, name)
+    first = (tmp_path / "mechanism.json").read_bytes()
+    dp.save(loaded, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"data": [1.0, 1.0, 2.0]}, "unbiased must be False here"),
+        ({"indices": [0, 1, 0], "data": [1.0, 2.0, 2.0]}, "indices must be columns, and grow within each row"),
+        ({"indices": [0, 1, 1]}, "indices must be columns, and grow within each row"),
+        ({"indices": [0, 0, 2]}, "indices must be columns"),
+        ({"indices": [-1, 0, 1]}, "indices must be columns"),
+        ({"indices": [0, 0.5, 1]}, "indices must be an array of integers"),
+        ({"indptr": [0, 1, 1, 3]}, "indptr must begin with 0, grow with each row"),
+        ({"indptr": [0, 1, 2]}, "indptr must begin with 0, grow with each row"),
+        ({"indptr": []}, "indptr must have 1 dimension and not be empty"),
+        ({"n_columns": 3}, "must be .*, as the horizon is 2"),
+        ({"n_columns": 2.0}, "n_columns must be an integer"),
+        ({"kind": "exec"}, "strategy.kind must be one of 'convolution', 'dense', 'sparse', 'buffered-toeplitz'"),
+        ({"kind": "dense"}, "field mechanism.strategy.entries must be there"),
+        ({"more": 1}, "field mechanism.strategy.more must not be there"),
+    ],
+)
+def test_a_sparse_strategy_that_would_lie_about_its_columns_is_refused(changes, message, tmp_path):
+    """Its norms are read from sorted rows: others would make the noise too small."""
+    document = documents(dp.binary_tree(dp.running_sum(2), PRIVACY, estimator="plain"), tmp_path)
+    assert document["mechanism"]["strategy"]["indices"] == [0, 1, 0, 1]
+    strategy = {"kind": "sparse", "data": [1.0, 1.0, 1.0], "indices": [0, 0, 1], "indptr": [0, 1, 3], "n_columns": 2}
+    eye = {"kind": "dense", "entries": [[1.0, 0.0], [0.0, 1.0]]}
+    document["mechanism"] |= {"strategy": strategy | changes, "reconstruction": eye}
+    with pytest.raises(dp.DataError, match=message):
+        dp.load(written(stamped(document), tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("example", "path", "value", "message"),
+    [
+        ("tree", "noise_std", 1e-3, "as the sensitivity of the strategy makes it, .* below what the guarantee takes"),
+        ("tree", "noise", "gaussian", "noise_std must be"),
+        ("tree", "noise", "uniform", "noise must be one of 'gaussian', 'laplace'"),
+        ("tree", "predicted_mse", 1.0, "predicted_mse must be .*, the error of these matrices"),
+        ("tree", "reconstruction.horizon", 0, "reconstruction cannot be used: horizon must be"),
+        ("tree", "reconstruction.horizon", 8, "reconstruction must be"),
+        ("tree", "reconstruction.gain", 2.0, "unbiased must be False here"),
+        ("tree", "lag", -1, "mechanism.lag must be an integer, at least 0"),
+        ("tree", "unbiased", 1, "mechanism.unbiased must be true or false"),
+        ("tree", "target.coefficients", [0.0], "target cannot be used: coefficients must not all be zero"),
+        ("Toeplitz", "strategy.coefficients", [], "strategy cannot be used: coefficients must"),
+        ("Toeplitz", "strategy.coefficients", [[1.0]], "strategy cannot be used: coefficients must have 1 dimension"),
+        ("buffers", "strategy.poles", [0.5], "strategy cannot be used: poles must be as many as zeros, got 1 and 2"),
+        ("biased", "strategy.entries", [1.0, 2.0], "strategy cannot be used: entries must have 2 dimensions"),
+        ("biased", "centre", None, "centre must be a finite number"),
+    ],
+)
+def test_fields_of_matrix_mechanisms_are_checked(example, path, value, message, tmp_path):
+    document = documents(EXAMPLES[example], tmp_path)
+    inner, last = at(document["mechanism"], path)
+    inner[last] = value
+    with pytest.raises(dp.DataError, match=message):
+        dp.load(written(stamped(document), tmp_path))
+
+
+def test_a_file_that_could_not_be_read_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpfast.files.MAX_BYTES", 1000)
+    with pytest.raises(ValueError, match="must be of at most 1,000 bytes, got .*: shorten the horizon"):
+        dp.save(EXAMPLES["plain tree"], tmp_path / "mechanism.json")
+    assert list(tmp_path.iterdir()) == []
+
+
 @EVERY
 def test_files_are_strict_json_of_known_fields(mechanism, tmp_path):
     document = documents(mechanism, tmp_path)
     assert list(document) == ["format", "version", "dpfast", "mechanism", "checksum"]
-    assert (document["format"], document["version"], document["dpfast"]) == ("dpfast-mechanism", 1, dp.__version__)
+    version = 2 if isinstance(mechanism, dp.MatrixMechanism) else 1
+    assert (document["format"], document["version"], document["dpfast"]) == ("dpfast-mechanism", version, dp.__version__)
     assert document == stamped(document)
     content = document["mechanism"]
     assert content["noise_std"] == mechanism.noise_std
@@ -251,7 +350,7 @@ def test_arguments_of_another_kind_are_named(tmp_path):
         (b"[" * 100_000, "cannot be used"),
         (b"1" * 5000, "cannot be used"),
         (b'{"format": "dpfast-mechanism"}', "field version must be there"),
-        (b'{"format": "dpfast-mechanism", "version": 2}', "at most 1, got 2: install a newer dpfast"),
+        (b'{"format": "dpfast-mechanism", "version": 3}', "at most 2, got 3: install a newer dpfast"),
         (b'{"format": "dpfast-mechanism", "version": true}', "version must be an integer"),
     ],
     ids=lambda x: x[:20].decode("ascii", "replace") if isinstance(x, bytes) else "",

@@ -10,6 +10,7 @@ from dpfast.audit.run import audit
 from dpfast.design.linear import input_perturbation
 from dpfast.files import load
 from dpfast.filters import Filter
+from dpfast.kinds import releasable
 from dpfast.mechanism import Mechanism
 from dpfast.privacy import Privacy
 from dpfast.release.inputs import Inputs
@@ -59,7 +60,7 @@ def run(request: Request, *, progress: bool) -> Audit:
         n_streams=request.streams_per_person,
         streams_per_person=request.streams_per_person,
     )
-    mechanism = _example() if request.mechanism is None else load(request.mechanism)
+    mechanism = _example() if request.mechanism is None else releasable(load(request.mechanism))
     return audit(
         mechanism,
         inputs,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfast import _validate
 from dpfast._validate import Array
+from dpfast.kinds import of_filters
 from dpfast.mechanism import Mechanism
 
 Booleans = NDArray[np.bool_]
@@ -48,7 +49,8 @@ def evidence(mechanism: Mechanism, v: ArrayLike, candidates: ArrayLike) -> Boole
     >>> evidence(mechanism, v, np.arange(6)[:, None]).ravel().tolist()
     [False, False, False, True, False, False]
     """
-    _validate.instance("mechanism", mechanism, Mechanism, "a Mechanism")
+    why = "the grids of its values are not those of a prefilter; take input_perturbation(Filter([1]), privacy)"
+    _validate.instance("mechanism", of_filters(mechanism, why), Mechanism, "a Mechanism")
     values, inputs = _validate.samples("v", v), _validate.samples("candidates", candidates)
     if inputs.ndim != 2 or inputs.shape[1] != values.shape[-1]:
         raise ValueError(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import overload
+
+import numpy as np
 
 from dpfast import _validate
 from dpfast._validate import Array
@@ -25,12 +28,15 @@ from dpfast.design.prefilter import (
 from dpfast.design.realized import realize_family
 from dpfast.design.wiener import wiener
 from dpfast.filters import Filter
+from dpfast.matrix import MatrixMechanism
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model, check_model
+from dpfast.operators import Convolution
 from dpfast.privacy import Privacy
 from dpfast.realize import Objective
 from dpfast.receivers import LinearReceiver
 from dpfast.spectra import MAX_FFT
+from dpfast.toeplitz import Toeplitz
 
 _CONVERGED = 1e-6  # relative change of an MSE when the steps of the circle are doubled
 _SEARCH_SIZE = 2**14  # steps at the least: x has kinks
@@ -93,15 +99,32 @@ def zero_forcing_ideal(problem: Problem) -> Ideal:
     return Ideal(mse, mse, problem.gain, 0.0, shape, zero_forcing_objective)
 
 
-def input_perturbation(target: Filter, privacy: Privacy, *, name: str = "input perturbation") -> Mechanism:
+@overload
+def input_perturbation(target: Filter, privacy: Privacy, *, name: str = ...) -> Mechanism: ...
+
+
+@overload
+def input_perturbation(target: Toeplitz, privacy: Privacy, *, name: str = ...) -> MatrixMechanism: ...
+
+
+def input_perturbation(
+    target: Filter | Toeplitz, privacy: Privacy, *, name: str = "input perturbation"
+) -> Mechanism | MatrixMechanism:
     """Noise on the input: G = 1, H = F, MSE c²‖F‖₂² (Le Ny 2013, Section III).
+
+    Over a horizon: C = 1, B = A.
 
     Parameters
     ----------
-    target : Filter
-        F.
+    target : Filter or Toeplitz
+        F, or A.
     privacy : Privacy
     name : str
+
+    Returns
+    -------
+    Mechanism or MatrixMechanism
+        The latter for a Toeplitz target.
 
     Notes
     -----
@@ -112,19 +135,38 @@ def input_perturbation(target: Filter, privacy: Privacy, *, name: str = "input p
     >>> round(input_perturbation(Filter([1, 1]), Privacy.from_gdp(1, 1e-6)).predicted_mse, 6)
     2.0
     """
+    if isinstance(target, Toeplitz):
+        return _extreme_over_horizon(name, target, privacy, _identity(target), Convolution(target.coefficients))
     check_inputs(target, privacy)
     return _extreme(name, target, privacy, Filter([1.0]), target)
 
 
-def output_perturbation(target: Filter, privacy: Privacy, *, name: str = "output perturbation") -> Mechanism:
+@overload
+def output_perturbation(target: Filter, privacy: Privacy, *, name: str = ...) -> Mechanism: ...
+
+
+@overload
+def output_perturbation(target: Toeplitz, privacy: Privacy, *, name: str = ...) -> MatrixMechanism: ...
+
+
+def output_perturbation(
+    target: Filter | Toeplitz, privacy: Privacy, *, name: str = "output perturbation"
+) -> Mechanism | MatrixMechanism:
     """Noise on the output: G = F, H = 1, MSE c²‖F‖₂² (Le Ny 2013, Section III).
+
+    Over a horizon: C = A, B = 1.
 
     Parameters
     ----------
-    target : Filter
-        F.
+    target : Filter or Toeplitz
+        F, or A.
     privacy : Privacy
     name : str
+
+    Returns
+    -------
+    Mechanism or MatrixMechanism
+        The latter for a Toeplitz target.
 
     Notes
     -----
@@ -135,6 +177,8 @@ def output_perturbation(target: Filter, privacy: Privacy, *, name: str = "output
     >>> round(output_perturbation(Filter([1, 1]), Privacy.from_gdp(1, 1e-6)).noise_std ** 2, 6)
     2.0
     """
+    if isinstance(target, Toeplitz):
+        return _extreme_over_horizon(name, target, privacy, Convolution(target.coefficients), _identity(target))
     check_inputs(target, privacy)
     return _extreme(name, target, privacy, target, Filter([1.0]))
 
@@ -143,6 +187,18 @@ def _extreme(name: str, target: Filter, privacy: Privacy, prefilter: Filter, pos
     receiver = LinearReceiver(post, target, 0.0, 0)
     ideal = (privacy.noise_std(prefilter) * post.h2_norm()) ** 2
     return Mechanism(name, target, privacy, None, prefilter, receiver, ideal)
+
+
+def _extreme_over_horizon(
+    name: str, target: Toeplitz, privacy: Privacy, strategy: Convolution, reconstruction: Convolution
+) -> MatrixMechanism:
+    _validate.instance("privacy", privacy, Privacy, "a Privacy")
+    mechanism = MatrixMechanism(name, target, privacy, strategy, reconstruction)
+    return replace(mechanism, ideal_mse=mechanism.predicted_mse)
+
+
+def _identity(target: Toeplitz) -> Convolution:
+    return Convolution(np.eye(1, target.horizon)[0])
 
 
 def lmmse(

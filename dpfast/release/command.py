@@ -18,6 +18,7 @@ from dpfast import _validate
 from dpfast.counts import Span, count_events, declared_groups
 from dpfast.errors import DataError, ReleaseError
 from dpfast.files import load
+from dpfast.kinds import releasable
 from dpfast.mechanism import Mechanism
 from dpfast.release.batch import release
 from dpfast.release.clock import Clock, Feed, SystemClock
@@ -106,7 +107,7 @@ def run(request: Request, *, source: Source | None = None, clock: Clock | None =
         streams_per_person=request.streams_per_person,
     )
     folder = Folder(request.out)
-    mechanism = load(request.mechanism)
+    mechanism = releasable(load(request.mechanism))
     if request.follow and mechanism.lag is None:
         raise ValueError("mechanism must have a lag with --follow, got a smoother, which needs the whole signal")
     plan = exact(mechanism, inputs, tolerance=request.tolerance)

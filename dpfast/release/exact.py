@@ -14,11 +14,13 @@ import numpy as np
 
 from dpfast import _validate
 from dpfast._kernels.integers import add_filtered
+from dpfast.contents import read_receiver, receiver_content
 from dpfast.design.inputs import check_tolerance
 from dpfast.errors import DesignError, ReleaseError
 from dpfast.fields import Fields
-from dpfast.files import COMPUTED, from_content, mechanism_content, read_receiver, receiver_content
+from dpfast.files import COMPUTED, from_content, mechanism_content
 from dpfast.filters import Filter
+from dpfast.kinds import releasable
 from dpfast.mechanism import Mechanism
 from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
 from dpfast.release.accountant import Shift, Sigma
@@ -177,7 +179,7 @@ class ExactMechanism:
     @classmethod
     def from_configuration(cls, given: Mapping[str, Any]) -> ExactMechanism:
         """The same mechanism to the last bit, though another machine would have designed another."""
-        mechanism = from_content(given["mechanism"])
+        mechanism = releasable(from_content(given["mechanism"]))
         return cls(
             mechanism=mechanism,
             inputs=Inputs.from_public(given["inputs"]),
@@ -220,7 +222,7 @@ def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> E
     Raises
     ------
     ReleaseError
-        For a design with fitted-from-private inputs.
+        For a design with fitted-from-private inputs, and for a MatrixMechanism, which has no integer taps.
     DesignError
         Where more than 65,536 taps would be needed, or sums would not fit into 64 bits.
 
@@ -250,8 +252,8 @@ def demand(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> dict[str, 
 
 
 def check_mechanism(mechanism: Any) -> None:
-    """Refuse designs that depend on private data."""
-    _validate.instance("mechanism", mechanism, Mechanism, "a Mechanism")
+    """Refuse designs that depend on private data, and matrix mechanisms."""
+    _validate.instance("mechanism", releasable(mechanism), Mechanism, "a Mechanism")
     if private := fitted(mechanism.sources):
         raise ReleaseError(
             f"mechanism must not depend on private data, got a design whose {', '.join(private)} "

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfast._validate import Array
-from dpfast.mechanism import Mechanism
+from dpfast.filters import Filter
+from dpfast.kinds import AnyMechanism
+from dpfast.matrix import MatrixMechanism
 from dpfast.models import Model
 from dpfast.report.figures import PAGE, SMALL, figure, plot_path, words
 from dpfast.report.styles import Style
@@ -24,14 +26,21 @@ class SamplePaths(NamedTuple):
 
 
 def sample_paths(
-    mechanisms: Mapping[str, Mechanism], model: Model, *, seed: Any, before: int, n_samples: int, after: int
+    mechanisms: Mapping[str, AnyMechanism], model: Model, *, seed: Any, before: int, n_samples: int, after: int
 ) -> SamplePaths:
-    """Simulate on one stream, without the samples before, when filters start, and after, which a smoother needs."""
+    """Simulate on one stream, without the samples before, when filters start, and after, which a smoother needs.
+
+    A matrix mechanism runs over its horizon from the first sample on: then there are none before.
+    """
     u = model.sample(1, before + n_samples + after, seed=seed)[0]
     shown = slice(before, before + n_samples)
-    truth = next(iter(mechanisms.values())).target.filter(u).y[shown]
-    found = {name: x.simulate(u, seed=seed).estimate[x.lag or 0 :][shown] for name, x in mechanisms.items()}
-    return SamplePaths(truth, found)
+    target = next(iter(mechanisms.values())).target
+    truth = target.filter(u).y if isinstance(target, Filter) else target.apply(u[: target.horizon])
+    found = {}
+    for name, x in mechanisms.items():
+        made = x.simulate(u[: x.horizon] if isinstance(x, MatrixMechanism) else u, seed=seed)
+        found[name] = made.estimate[made.lag :][shown]
+    return SamplePaths(truth[shown], found)
 
 
 def draw_paths(paths: SamplePaths, title: str, *, looks: Mapping[str, Style] | None = None, columns: int = 2) -> Any:

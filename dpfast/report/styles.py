@@ -1,7 +1,8 @@
 """How each family of mechanisms is called and drawn, in every table and picture.
 
 Colours are those of Okabe and Ito (2008), told apart by colour-blind readers; lines and markers tell families apart in
-grey too.
+grey too. Designs of filters have each a colour of their own, and so have those over a horizon: there are not enough for
+both, and only their lines and markers are others.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Family(NamedTuple):
 
 
 _DASHED, _DASH_DOT, _DOTTED = (0, (5, 2)), (0, (6, 1.5, 1.2, 1.5)), (0, (1.2, 1.5))
+_THREE_DOTS, _TWO_DASHES, _FAR = (0, (6, *(1.5, 1.2) * 3, 1.5)), (0, (6, 1.5, 6, 1.5, 1.2, 1.5)), (0, (1.2, 4))
+_GAPS, _LONG_DOT, _EVEN, _LONG_SHORT = (0, (5, 5)), (0, (12, 2, 1.2, 2)), (0, (3, 3)), (0, (9, 2, 3, 2))
 _LONG, _TWO_DOTS, _SHORT = (0, (9, 2.5)), (0, (6, 1.5, 1.2, 1.5, 1.2, 1.5)), (0, (2.5, 1.5))
 
 # by the names of the design functions
@@ -43,6 +46,14 @@ FAMILIES = {
     "robust": Family("robust", Style(GREY, _LONG, marker="v")),
     "input_perturbation": Family("input perturbation", Style("#56B4E9", _SHORT, marker="P")),
     "output_perturbation": Family("output perturbation", Style("#E69F00", _DOTTED, marker="X")),
+    # over a horizon
+    "optimal_factorization": Family("optimal factorization", Style("#009E73", _LONG_DOT, marker="p")),
+    "square_root": Family("square root", Style("#0072B2", _TWO_DASHES, marker="*")),
+    "buffered_toeplitz": Family("BLT", Style("#D55E00", _GAPS, marker="h")),
+    "binary_tree": Family("binary tree", Style("#CC79A7", _THREE_DOTS, marker="<")),
+    "decayed_sum": Family("decayed sum", Style("#56B4E9", _EVEN, marker=">")),
+    "fourier_perturbation": Family("FPA", Style("#E69F00", _FAR, marker="d")),
+    "compressive": Family("compressive", Style(GREY, _LONG_SHORT, marker="8")),
 }
 BOUND = Style(TRUTH, "-", 5.0, 0.22)
 # for the further ones of a family, and for mechanisms of no known family
@@ -66,24 +77,28 @@ def family(name: str) -> str | None:
     word = name.rpartition(": ")[2]
     if word in FAMILIES:
         return word
-    return next((x for x, (title, _) in FAMILIES.items() if re.match(rf"{title}\b", word)), None)
+    titles = sorted(FAMILIES, key=lambda x: -len(FAMILIES[x].label))  # "optimal factorization" is not "optimal"
+    return next((x for x in titles if re.match(rf"{FAMILIES[x].label}\b", word)), None)
 
 
 def styles(names: Iterable[str] | Mapping[str, str | None]) -> dict[str, Style]:
     """A style for each mechanism of a picture: the colour of its family; within a family, lines and markers differ.
 
     Families are those that a mapping says, or else what the names tell. Mechanisms of no known family get the colours
-    of families that are not in the picture.
+    of families, while these are not in the picture.
     """
     families = dict(names) if isinstance(names, Mapping) else {name: family(name) for name in names}
-    free = cycle([x.style for key, x in FAMILIES.items() if key not in families.values()] or [Style(GREY)])
+    taken = {FAMILIES[x].style.colour for x in families.values() if x is not None}
+    free = cycle([x.style for x in FAMILIES.values() if x.style.colour not in taken] or [Style(GREY)])
     own: dict[str, Style] = {}
     others: dict[str | None, Iterator[tuple[Any, str]]] = {}
     for name, known in families.items():
         base = next(free) if known is None else FAMILIES[known].style
         if known not in others:
             others[known] = cycle(
-                (line, mark) for line, mark in zip(_LINES, _MARKERS, strict=True) if line != base.line
+                (line, mark)
+                for line, mark in zip(_LINES, _MARKERS, strict=True)
+                if line != base.line and mark != base.marker
             )
             own[name] = base
         else:

@@ -24,6 +24,9 @@ from dpfast._kernels.feedback import Equalizer
 from dpfast._kernels.linear import Factors
 from dpfast._validate import Array
 from dpfast.errors import EngineError
+from dpfast.links import Link, Study
+from dpfast.matrix import MatrixLink
+from dpfast.operators import NotLinearError, Operator
 
 STREAMS = 128  # of a block
 BATCHES = 16  # of a block; the mean of the streams of each is what is kept
@@ -31,13 +34,15 @@ BATCHES = 16  # of a block; the mean of the streams of each is what is kept
 _LINKS = 16  # of a block, at most: beyond, the source and noise that they share are no cost any more
 _SECONDS = 1.0  # of a task
 _STAGE = 4  # multiply-adds that a pass over a signal costs beside its own
+_TRANSFORM = 60  # of an operator, as with FFTs
+_ITERATIONS = 500  # of a decoder, about
 
 
 class Block(NamedTuple):
     """128 streams of some cases of one group: the streams 128 · number and those that follow."""
 
     source: kernels.Source
-    links: tuple[kernels.Link, ...]
+    links: tuple[Link, ...]
     burn_in: int
     n_samples: int  # counted of each stream
     seed: int
@@ -47,9 +52,9 @@ class Block(NamedTuple):
 
 def simulate(block: Block, n_threads: int = 1, advance: Callable[[int], None] | None = None) -> Array:
     """Mean squared errors (links, batches), each of 8 streams. `advance` hears of the samples that are done."""
-    study = kernels.Study(block.source, block.links, block.burn_in, block.n_samples, block.dtype)
+    study = Study(block.source, block.links, block.burn_in, block.n_samples, block.dtype)
     first = STREAMS * block.number
-    errors = kernels.squared_errors(study, STREAMS, block.seed, n_threads, advance, first)
+    errors = study.squared_errors(STREAMS, block.seed, n_threads, advance, first)
     # one stream after the other: how NumPy sums depends on the shape, and so on how many links there are
     batches = np.moveaxis(errors.reshape(BATCHES, -1, len(block.links)), 1, 0)
     return np.ascontiguousarray(np.asarray(sum(batches) / len(batches)).T)
@@ -140,7 +145,7 @@ class Pace:
 
 def plan(
     groups: Sequence[Group],
-    link: Callable[[int], kernels.Link],
+    link: Callable[[int], Link],
     *,
     n_samples: int,
     seed: int,
@@ -181,7 +186,7 @@ def _task(pieces: list[_Piece]) -> Task:
 
 
 def _pieces(
-    groups: Sequence[Group], link: Callable[[int], kernels.Link], frame: tuple[int, int, Any], pace: Pace
+    groups: Sequence[Group], link: Callable[[int], Link], frame: tuple[int, int, Any], pace: Pace
 ) -> Iterator[_Piece]:
     """All blocks; the links of cases that share blocks are made once."""
     n_samples, seed, dtype = frame
@@ -195,10 +200,10 @@ def _pieces(
 
 
 def _parts(
-    lacking: Mapping[int, Sequence[int]], link: Callable[[int], kernels.Link], n_times: int, pace: Pace
-) -> Iterator[tuple[dict[int, kernels.Link], dict[int, float]]]:
+    lacking: Mapping[int, Sequence[int]], link: Callable[[int], Link], n_times: int, pace: Pace
+) -> Iterator[tuple[dict[int, Link], dict[int, float]]]:
     """Links and work of cases that fit into one block, those that lack equally much side by side."""
-    links: dict[int, kernels.Link] = {}
+    links: dict[int, Link] = {}
     works: dict[int, float] = {}
     for case in sorted((x for x in lacking if len(lacking[x])), key=lambda x: (len(lacking[x]), x)):
         new = link(case)
@@ -222,10 +227,23 @@ def _by_number(lacking: Mapping[int, Sequence[int]], cases: tuple[int, ...]) -> 
         yield number, tuple(found[number])
 
 
-def cost(link: kernels.Link) -> int:
+def cost(link: Link) -> int:
     """Multiply-adds for a sample, about: as many as its filters have coefficients, and what their passes take."""
+    if isinstance(link, MatrixLink):
+        return _passes(link.strategy, len(link.target)) + _passes(link.reconstruction, len(link.target))
     filters = [x for x in (link.prefilter, *link.receiver) if isinstance(x, Factors | Equalizer)]
     return sum(_STAGE + sum(x.size for x in part if isinstance(x, np.ndarray)) for part in filters)
+
+
+def _passes(operator: Operator, horizon: int) -> int:
+    """Of a matrix; of a decoder, which multiplies by one over and over."""
+    values: Any = operator
+    n_entries = sum(x.size for x in values if isinstance(x, np.ndarray)) // horizon
+    try:
+        operator.squared_rows()
+    except NotLinearError:
+        n_entries *= _ITERATIONS
+    return _TRANSFORM + n_entries
 
 
 def _version() -> str:

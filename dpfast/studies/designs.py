@@ -7,7 +7,7 @@ import math
 import threading
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,12 +16,16 @@ import numpy as np
 from dpfast._kernels import study
 from dpfast._kernels.feedback import Equalizer
 from dpfast._kernels.linear import Factors
+from dpfast.contents import OPERATORS, model_content, read_model
 from dpfast.errors import ConvergenceWarning, DataError, ToleranceWarning
 from dpfast.fields import Fields
-from dpfast.files import canonical, digest, from_content, from_text, model_content, read_model, to_text
+from dpfast.files import canonical, digest, from_content, from_text, to_text
+from dpfast.kinds import AnyMechanism
+from dpfast.links import Link
+from dpfast.matrix import MatrixLink
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model
-from dpfast.montecarlo import settling_time
+from dpfast.montecarlo import predicted_mse, settling_time
 from dpfast.privacy import Privacy
 from dpfast.studies.grid import Grid
 from dpfast.studies.values import DESIGNS, GIVEN
@@ -53,7 +57,7 @@ def make(job: str) -> str:
     ----------
     job : str
         As :meth:`Designs.missing` gives it: version, key, arguments of the design, streams that errors are predicted
-        for, by their digests.
+        for, and of how many first steps, by their keys.
 
     Returns
     -------
@@ -87,7 +91,7 @@ def make(job: str) -> str:
     return json.dumps({"dpfast": __version__, **answer, "notes": list(dict.fromkeys(notes))})
 
 
-def _mechanism(arguments: Mapping[str, Any]) -> Mechanism:
+def _mechanism(arguments: Mapping[str, Any]) -> AnyMechanism:
     given = arguments["arguments"]
     if arguments["family"] == GIVEN:
         return from_content(given["mechanism"])
@@ -100,7 +104,10 @@ def _argument(name: str, content: Any) -> Any:
         return content
     if name == "privacy":
         return Privacy(**content)
-    return model_of(content) if name == "model" else Fields({name: content}).filter(name)
+    if name == "model":
+        return model_of(content)
+    fields = Fields({name: content})
+    return fields.toeplitz(name) if "coefficients" in content else fields.filter(name)
 
 
 def model_of(content: Mapping[str, Any]) -> Model:
@@ -108,18 +115,23 @@ def model_of(content: Mapping[str, Any]) -> Model:
     return read_model(Fields(dict(content), "model"))
 
 
-def _answer(mechanism: Mechanism, streams: Mapping[str, Any]) -> dict[str, Any]:
+def _answer(mechanism: AnyMechanism, streams: Mapping[str, Any]) -> dict[str, Any]:
     text = to_text(mechanism)
     figures = {
         "name": mechanism.name,
         "lag": mechanism.lag,
         "ideal_mse": mechanism.ideal_mse,
-        "bound": None if mechanism.mean_square is not None else mechanism.lower_bound_mse,  # else of the worst input
+        "bound": None if _of_the_worst(mechanism) else mechanism.lower_bound_mse,
         "model": None if mechanism.model is None else digest(canonical(model_content(mechanism.model))),
         "settling": settling_time(mechanism),
-        "predicted": {name: mechanism.predict(model_of(x)) for name, x in streams.items()},
+        "predicted": {name: predicted_mse(mechanism, model_of(x[0]), x[1]) for name, x in streams.items()},
     }
     return {"mechanism": text, "link": plain(mechanism.link()), "figures": figures}
+
+
+def _of_the_worst(mechanism: AnyMechanism) -> bool:
+    """Whether its errors are those of the worst input, and not of its model."""
+    return isinstance(mechanism, Mechanism) and mechanism.mean_square is not None
 
 
 # --- what the simulation runs ---------------------------------------------------------------------
@@ -146,7 +158,11 @@ def _factors(taps: Any, sections: Any, recursion: Any) -> Factors:
 
 
 _KINDS: dict[str, Callable[..., Any]] = {
-    x.__name__: x for x in (study.Link, study.LinearReceiver, study.SmootherReceiver, study.FeedbackReceiver, Equalizer)
+    x.__name__: x
+    for x in (
+        *(study.Link, study.LinearReceiver, study.SmootherReceiver, study.FeedbackReceiver, Equalizer),
+        *(MatrixLink, *OPERATORS.values()),
+    )
 } | {Factors.__name__: _factors}
 
 
@@ -174,9 +190,9 @@ class Design:
     model : str or None
         Its digest.
     predicted : mapping
-        MSE of the realised filters by the digest of the stream; None where only simulation tells.
-    link : study.Link or None
-        What the compiled simulation runs, with the bits of :meth:`Mechanism.link` where it was designed.
+        MSE of the realised filters, or matrices, by :func:`prediction`; None where only simulation tells.
+    link : study.Link, MatrixLink or None
+        What the simulation runs, with the bits of :meth:`Mechanism.link` where it was designed.
     packed : bytes
         The content of the mechanism's file, compressed.
     digest : str
@@ -193,7 +209,7 @@ class Design:
     bound: float | None = None
     model: str | None = None
     predicted: Mapping[str, float | None] = field(default_factory=dict)
-    link: study.Link | None = None
+    link: Link | None = None
     packed: bytes = b""
     digest: str = ""
 
@@ -214,21 +230,33 @@ class Design:
             **content["figures"],
         )
 
-    def lower_bound(self, stream: str) -> float | None:
-        """Of the MSE on a stream, by its digest; None where it is not the one that the design is for."""
-        return self.bound if self.model in (None, stream) else None
+    def lower_bound(self, stream: str, n_first: int | None = None) -> float | None:
+        """Of the MSE on a stream, by its digest; None where it is not the one that the design is for.
 
-    def mechanism(self) -> Mechanism:
+        Nor where errors count from the first step on, when filters that start from zero state err less.
+        """
+        settled = n_first is None or isinstance(self.link, MatrixLink)
+        return self.bound if settled and self.model in (None, stream) else None
+
+    def mechanism(self) -> AnyMechanism:
         """The mechanism, checked as when a file is loaded, which takes milliseconds."""
         return unpacked(self.packed)
 
 
-def unpacked(packed: bytes) -> Mechanism:
+def prediction(stream: str, n_first: int | None) -> str:
+    """The key of the error on a stream, by its digest: settled, or of the first steps."""
+    return stream if n_first is None else f"{stream}, first {n_first}"
+
+
+def unpacked(packed: bytes) -> AnyMechanism:
     """The mechanism of a design."""
     return from_text(zlib.decompress(packed).decode())
 
 
 # --- in the store ---------------------------------------------------------------------------------
+
+
+_Asked = tuple[str, int | None]  # the digest of a stream, and how many first steps
 
 
 class Designs:
@@ -239,17 +267,21 @@ class Designs:
     store : Kept
         Shared by all sweeps: a design that is there already is not made again.
     grid : Grid
+    n_first : sequence of int or None, optional
+        For each case, of how many first steps the error is to be predicted; None, the default: when all has settled.
     """
 
-    def __init__(self, store: Kept, grid: Grid) -> None:
+    def __init__(self, store: Kept, grid: Grid, n_first: Sequence[int | None] | None = None) -> None:
         self._store, self._grid = store, grid
+        first = [None] * len(grid.cases) if n_first is None else n_first
+        self._wanted = {x.number: (x.stream, n) for x, n in zip(grid.cases, first, strict=True)}
 
     def missing(self) -> list[str]:
         """Jobs for :func:`make`: designs that are not there, or lack the prediction for a stream."""
         cases = {case.key: case for case in self._grid.cases}
-        wanted: dict[str, list[str]] = {key: [] for key in cases}
+        wanted: dict[str, list[_Asked]] = {key: [] for key in cases}
         for case in self._grid.cases:
-            wanted[case.key].append(case.stream)
+            wanted[case.key].append(self._wanted[case.number])
         jobs = {key: self._job(key, cases[key].arguments, streams) for key, streams in wanted.items()}
         for key, text in self._store.designs(wanted):
             content = json.loads(text)
@@ -289,9 +321,10 @@ class Designs:
         made = self._made({case.key for case in self._grid.cases})
         for case in self._grid.cases:
             design = made[case.key]
-            if design.error is None and case.stream not in design.predicted:  # two sweeps added theirs at once
+            wanted = self._wanted[case.number]
+            if design.error is None and prediction(*wanted) not in design.predicted:  # two sweeps added theirs at once
                 [content] = (json.loads(text) for _, text in self._store.designs([case.key]))
-                job = self._job(case.key, _again(content), [case.stream])
+                job = self._job(case.key, _again(content), [wanted])
                 self.add(job, make(job))
                 made |= self._made([case.key])
         return [made[case.key] for case in self._grid.cases]
@@ -299,15 +332,16 @@ class Designs:
     def _made(self, keys: Iterable[str]) -> dict[str, Design]:
         return {key: Design.of(json.loads(text)) for key, text in self._store.designs(keys)}
 
-    def _job(self, key: str, arguments: str, streams: Iterable[str]) -> str:
+    def _job(self, key: str, arguments: str, wanted: Iterable[_Asked]) -> str:
         from dpfast import __version__
 
-        asked = {"dpfast": __version__, "key": key, "streams": {x: self._grid.models[x] for x in streams}}
+        streams = {prediction(stream, n): (self._grid.models[stream], n) for stream, n in wanted}
+        asked = {"dpfast": __version__, "key": key, "streams": streams}
         return f'{canonical(asked)[:-1]},"arguments":{arguments}}}'
 
 
-def _lacks(content: Mapping[str, Any], stream: str) -> bool:
-    return "figures" in content and stream not in content["figures"]["predicted"]
+def _lacks(content: Mapping[str, Any], wanted: _Asked) -> bool:
+    return "figures" in content and prediction(*wanted) not in content["figures"]["predicted"]
 
 
 def _again(content: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from dpfast import _validate
 from dpfast.files import canonical, digest
-from dpfast.mechanism import Mechanism
+from dpfast.kinds import AnyMechanism
 from dpfast.privacy import Privacy
 from dpfast.studies import values
 from dpfast.studies.values import GIVEN, OF_PRIVACY, Family, Label, Value
@@ -53,6 +53,8 @@ class Case:
         Digests of their content.
     group : int
         Cases of one group have the same stream and the same target.
+    horizon : int or None
+        Steps that a matrix mechanism is made for; None for a mechanism of filters.
     """
 
     number: int
@@ -62,6 +64,7 @@ class Case:
     stream: str
     target: str
     group: int
+    horizon: int | None
     _given: tuple[tuple[str, Value], ...] = field(repr=False)
 
     @property
@@ -86,10 +89,12 @@ class Grid:
         All else is one value.
 
         mechanism : names of families ("optimal", "lmmse", "zero_forcing", "decision_feedback", "input_perturbation",
-        "output_perturbation", "robust"), their design functions, or mechanisms that are there already, to which of
+        "output_perturbation", "robust"; of those over a horizon "square_root", "buffered_toeplitz", "binary_tree",
+        "decayed_sum"), their design functions, or mechanisms that are there already, to which of
         all others only `stream` applies (and `model` in its place).
 
-        target, prefilter : Filter, or its description: text, or a table with b and a.
+        target, prefilter : Filter, or its description: text, or a table with b and a. A target may be a Toeplitz too,
+        or text such as "running-sum:1024", or a table with coefficients and a horizon.
 
         privacy : Privacy; or its fields epsilon, delta, max_change, max_events, min_separation, calibration.
 
@@ -118,7 +123,8 @@ class Grid:
 
     Notes
     -----
-    Points that a family cannot have (a lag None for decision feedback, which is no smoother) are left out.
+    Points that a family cannot have (a lag None for decision feedback, which is no smoother; a target over a horizon
+    for a design of filters) are left out.
 
     *Privacy.* Models are kept as numbers: those fitted to private data are as private as they.
 
@@ -286,6 +292,7 @@ class _Expansion:
         has = {**family.defaults, **taken, **{name: point[name] for name in ("mechanism", simulated)}}
         if "privacy" in taken:
             has = {name: x for name, x in has.items() if name not in OF_PRIVACY}
+        values.check_horizon(family.name, has)
         self._used.update((name, x.digest) for name, x in has.items() if name in point)
         case = self._case(point["mechanism"], family, has, point[simulated])
         labels = {name: (point.get(name) or has.get(name, _NOTHING)).label for name in self._parameters}
@@ -325,7 +332,8 @@ class _Expansion:
                 self.contents[x.digest] = json.loads(x.json)
         key = digest(canonical([self._version, family, {name: x.digest for name, x in given}]))
         group = self._groups.setdefault((stream.digest, target.digest), len(self._groups))
-        return Case(len(self.cases), settings, family, key, stream.digest, target.digest, group, given)
+        horizon = values.horizon_of(arguments)
+        return Case(len(self.cases), settings, family, key, stream.digest, target.digest, group, horizon, given)
 
     def _check_used(self, part: Mapping[str, Sequence[Value]]) -> None:
         """Every parameter, and every value, is one of some point."""
@@ -344,7 +352,7 @@ _NOTHING = Value.of(None, None, None)
 
 
 def _family(mechanism: Value) -> Family:
-    return values.READY if isinstance(mechanism.given, Mechanism) else values.family(mechanism.given)
+    return values.READY if isinstance(mechanism.given, AnyMechanism) else values.family(mechanism.given)
 
 
 def _check_needed(family: Family, part: Mapping[str, Any]) -> None:

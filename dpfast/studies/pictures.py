@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dpfast.montecarlo import default_burn_in
+from dpfast.matrix import MatrixMechanism
+from dpfast.montecarlo import settling_time
 from dpfast.report.figures import explain, leftmost, legend, logarithmic, lowest, note, panels, words
 from dpfast.report.paths import draw_paths, sample_paths
 from dpfast.report.styles import GREY, TRUTH, Style
@@ -63,11 +64,14 @@ def paths(sweep: Sweep, rows: Sequence[Row] | None = None, n_samples: int = 300)
         raise ValueError("rows must be of one stream and one target, and at least one")
     names = _names(sweep, rows)
     mechanisms = {name: sweep.mechanism(row) for name, row in zip(names, rows, strict=True)}
-    settled = min(default_burn_in(list(mechanisms.values())), _LONGEST)
+    settled = min(max(map(settling_time, mechanisms.values())), _LONGEST)
+    horizons = [x.horizon for x in mechanisms.values() if isinstance(x, MatrixMechanism)]
     grid = sweep.configuration["grid"]
     model = model_of(grid["contents"][grid["cases"][rows[0].number][2]])
     after = max(settled, *(x.lag or 0 for x in mechanisms.values()))
-    found = sample_paths(mechanisms, model, seed=sweep.seed, before=settled, n_samples=n_samples, after=after)
+    size = {"before": 0, "n_samples": min(horizons), "after": after} if horizons else {}
+    size = {"before": settled, "n_samples": n_samples, "after": after} | size
+    found = sample_paths(mechanisms, model, seed=sweep.seed, **size)
     every = lines.looks(sweep, lines.variants(sweep))
     looks = {name: every[lines.name(row, lines.variants(sweep))] for name, row in zip(names, rows, strict=True)}
     return draw_paths(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from dpfast import _validate
-from dpfast.mechanism import Mechanism
+from dpfast.kinds import AnyMechanism
 from dpfast.montecarlo import Comparison, paired
 from dpfast.report.folder import Folder
 from dpfast.report.table import Table
@@ -166,7 +166,7 @@ class Sweep:
         rule = Rule(None, contested, self.budget_blocks, self.confidence)
         return rule.look(lambda i: self.rows[i].batch_means, n).outcomes
 
-    def mechanism(self, row: Row) -> Mechanism:
+    def mechanism(self, row: Row) -> AnyMechanism:
         """The mechanism of a row, complete.
 
         Raises

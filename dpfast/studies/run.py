@@ -13,7 +13,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from dpfast import _validate
 from dpfast.files import canonical, digest
+from dpfast.montecarlo import check_window
 from dpfast.studies import block
+from dpfast.studies.designs import prediction
 from dpfast.studies.engines import Engine, Here, Pool, Remote
 from dpfast.studies.grid import Case, Grid
 from dpfast.studies.progress import Progress
@@ -57,7 +59,8 @@ def sweep(
         values; all else is one value. Several mappings are put together.
 
         - ``mechanism``: "optimal", "lmmse", "zero_forcing", "decision_feedback", "input_perturbation",
-          "output_perturbation", "robust" (or these functions), or mechanisms that are there already.
+          "output_perturbation", "robust", and for so many steps "square_root", "buffered_toeplitz", "binary_tree",
+          "decayed_sum" (or these functions), or mechanisms that are there already.
         - ``target``, and ``model``, of the design; ``stream``, what is simulated (by default the model). Objects, or
           descriptions such as "moving-average:12", "levels:0,1@0.9,0.1".
         - ``privacy``, or its fields: ``epsilon``, ``delta``, ``max_change``, …
@@ -72,10 +75,11 @@ def sweep(
         of all its sweeps, and their blocks. Another grid, seed, n_samples, burn_in, dtype, or version of dpfast is
         another sweep. Several processes may use it at once.
     n_samples : int
-        Counted samples of each stream.
+        Counted samples of each stream; with matrix mechanisms their horizon.
     burn_in : int, optional
         Samples before errors count; by default the slowest pole of the cases of a stream and target has decayed to
-        1e-3.
+        1e-3. With a matrix mechanism among these cases it is 0. Where it is 0 errors are predicted for the first
+        n_samples steps, and there is no lower bound for filters, which begin with less error.
     width : float, optional
         Simulate a case until its interval for the RMSE, high - low, is at most `width` times the RMSE. None: not asked.
     decide : str or sequence of str, optional
@@ -108,7 +112,8 @@ def sweep(
     Raises
     ------
     ValueError
-        For arguments out of range, and where float32 would change a mean squared error by more than 1e-3 of it.
+        For arguments out of range, for n_samples that are not the horizon of a matrix mechanism, and where float32
+        would change a mean squared error by more than 1e-3 of it.
     DesignError
         Where no case has a design. One that fails beside others is a row with the error.
     DataError
@@ -146,6 +151,8 @@ def sweep(
         burn_in=None if burn_in is None else _validate.integer("burn_in", burn_in, 0),
         dtype=_validate.precision(dtype),
     )
+    over_horizon = [(str(x.settings["mechanism"]), x.horizon) for x in definition.cases if x.horizon is not None]
+    check_window(over_horizon, frame.n_samples, frame.burn_in)
     contest = [decide] if isinstance(decide, str) else decide
     contests = None if contest is None else _contests(definition, contest)
     budget = _validate.number("budget", budget, above=0, below=_MOST)
@@ -238,9 +245,9 @@ def _row(run: Run, case: Case, n_blocks: int, stopped: str | None) -> Row:
         family=case.family,
         mechanism_name=design.name or case.family,
         lag=design.lag,
-        predicted_mse=design.predicted.get(case.stream),
+        predicted_mse=design.predicted.get(prediction(case.stream, run.n_first[case.number])),
         ideal_mse=design.ideal_mse,
-        lower_bound_mse=design.lower_bound(case.stream),
+        lower_bound_mse=design.lower_bound(case.stream, run.n_first[case.number]),
         noise_std=design.noise_std,
         n_samples=run.frame.n_samples,
         confidence=run.rule.confidence,

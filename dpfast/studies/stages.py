@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels.study import Link, Source
+from dpfast._kernels.study import Source
 from dpfast._validate import Array
 from dpfast.errors import DesignError
+from dpfast.links import Link
+from dpfast.matrix import MatrixLink
 from dpfast.montecarlo import check_single, single_error
 from dpfast.studies import block
 from dpfast.studies.designs import Design, Designs, make, model_of
@@ -58,7 +60,8 @@ class Run:
     def __init__(self, grid: Grid, frame: Frame, rule: Rule, store: Store, engine: Engine, bar: Progress) -> None:
         self.grid, self.frame, self.rule = grid, frame, rule
         self.store, self.engine, self.bar = store, engine, bar
-        self.designs = Designs(store, grid)
+        self.n_first = [frame.n_samples if self._burn_in(x.group) == 0 else None for x in grid.cases]
+        self.designs = Designs(store, grid, self.n_first)
         self.means = [Means() for _ in grid.cases]
         self.state = _State()
         self.n_stages = 0
@@ -89,8 +92,9 @@ class Run:
     def _check_single(self) -> None:
         for group in self._groups([[0] if x else [] for x in self.live]):
             for number in group.lacking:
-                design = self.made[number]
-                check_single(design.name, single_error(group.source, self._link(number), design.settling))
+                design, link = self.made[number], self._link(number)
+                if not isinstance(link, MatrixLink):  # computed in float64
+                    check_single(design.name, single_error(group.source, link, design.settling))
 
     def _link(self, case: int) -> Link:
         link = self.made[case].link
@@ -162,12 +166,17 @@ class Run:
         """Source and burn-in of a group."""
         if group not in self._known:
             members = [x for x in self.grid.groups[group] if self.live[x]]
-            burn_in = self.frame.burn_in
+            burn_in = self._burn_in(group)
             if burn_in is None:
                 burn_in = max(self.made[x].settling for x in members)
             model = model_of(self.grid.models[self.grid.cases[members[0]].stream])
             self._known[group] = model.compiled(), burn_in
         return self._known[group]
+
+    def _burn_in(self, group: int) -> int | None:
+        """That of the frame; 0 where a matrix mechanism starts at the first step; None: when filters have settled."""
+        over_horizon = any(self.grid.cases[x].horizon is not None for x in self.grid.groups[group])
+        return 0 if self.frame.burn_in is None and over_horizon else self.frame.burn_in
 
     def _see(self, look: Look) -> None:
         """What is known after a stage."""

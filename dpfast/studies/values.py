@@ -13,22 +13,28 @@ from typing import Any, Literal, NamedTuple, Union
 import numpy as np
 
 from dpfast import _validate
+from dpfast.contents import model_content, target_content
+from dpfast.design.baselines import binary_tree, buffered_toeplitz, decayed_sum, square_root
 from dpfast.design.feedback import PREFILTERS, decision_feedback
 from dpfast.design.inputs import check_filter, check_tolerance
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.design.optimal import optimal
 from dpfast.design.robust import robust
-from dpfast.files import canonical, digest, filter_content, mechanism_content, model_content
+from dpfast.files import canonical, digest, mechanism_content
 from dpfast.filters import Filter
-from dpfast.mechanism import Mechanism
+from dpfast.kinds import AnyMechanism
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, check_model
 from dpfast.privacy import Privacy
-from dpfast.specs import parse_model, parse_target, underscored
+from dpfast.specs import parse_any_target, parse_model, underscored
+from dpfast.toeplitz import Toeplitz
 
 Label = float | int | str | None
-DESIGNS: dict[str, Callable[..., Mechanism]] = {
+DESIGNS: dict[str, Callable[..., AnyMechanism]] = {
     x.__name__: x
-    for x in (optimal, lmmse, zero_forcing, decision_feedback, input_perturbation, output_perturbation, robust)
+    for x in (
+        *(optimal, lmmse, zero_forcing, decision_feedback, input_perturbation, output_perturbation, robust),
+        *(square_root, buffered_toeplitz, binary_tree, decayed_sum),
+    )
 }
 GIVEN = "given"  # the family of a mechanism that is there already
 OF_PRIVACY = tuple(x.name for x in fields(Privacy))
@@ -116,12 +122,12 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 
 def possible(hint: Any, given: Any) -> bool:
-    """Whether a parameter with this annotation can have a value: None, a word, a number, a filter, a model."""
+    """Whether a parameter with this annotation can have a value: None, a word, a number, a target, a model."""
     options = alternatives(hint)
     if given is None:
         return type(None) in options
     if isinstance(given, str):
-        return given in options
+        return given in options or str in options
     if isinstance(given, (int, float)):
         return float in options or int in options
     return any(isinstance(x, type) and isinstance(given, x) for x in options)
@@ -149,7 +155,8 @@ def _described(name: str, table: Mapping[str, Any]) -> bool:
     """Whether a table is a value, and not an axis with labels, which may be "a" and "b" too."""
     if name in ("model", "stream"):
         return "kind" in table
-    return name in ("target", "prefilter") and isinstance(table.get("b"), (list, tuple, np.ndarray))
+    numbers = table.get("b", table.get("coefficients"))
+    return name in ("target", "prefilter") and isinstance(numbers, (list, tuple, np.ndarray))
 
 
 def _label(name: str, label: Any) -> Label:
@@ -205,31 +212,51 @@ def _wanted(name: str) -> str:
 
 
 def _mechanism(name: str, given: Any) -> Value:
-    if isinstance(given, Mechanism):
+    if isinstance(given, AnyMechanism):
         return Value.of(given.name, given, mechanism_content(given))
     word = underscored(given) if isinstance(given, str) else None
     for each, function in DESIGNS.items():
         if given is function or word == each:
             return Value.of(each, each, each)
-    raise _validate.fail(name, f"a Mechanism or one of {', '.join(DESIGNS)}", given)
+    raise _validate.fail(name, f"a mechanism or one of {', '.join(DESIGNS)}", given)
 
 
 def _target(name: str, given: Any) -> Value:
-    target = given if isinstance(given, Filter) else parse_target(given)
-    check_filter(name, target)
-    return Value.of(given if isinstance(given, str) else None, target, filter_content(target))
+    target = given if isinstance(given, Filter | Toeplitz) else parse_any_target(given)
+    if isinstance(target, Filter):
+        check_filter(name, target)
+    return Value.of(given if isinstance(given, str) else None, target, target_content(target))
 
 
 def target_of(mechanism: Value) -> Value:
     """What a mechanism that is there already is for."""
     target = mechanism.given.target
-    return Value.of(None, target, filter_content(target))
+    return Value.of(None, target, target_content(target))
+
+
+def check_horizon(family: str, has: Mapping[str, Value]) -> None:
+    """Refuse a matrix mechanism for a filter that nothing is said of how many steps it is made for."""
+    if "horizon" in has and has["horizon"].given is None and isinstance(has["target"].given, Filter):
+        raise ValueError(f"horizon must be given in the grid: {family} needs it for a target that is a filter")
+
+
+def horizon_of(arguments: Mapping[str, Value]) -> int | None:
+    """Steps that a mechanism is made for; None without an end."""
+    if "mechanism" in arguments:
+        found: int | None = getattr(arguments["mechanism"].given, "horizon", None)
+        return found
+    horizon, target = arguments.get("horizon"), arguments["target"].given
+    if horizon is not None and horizon.given is not None:
+        return int(horizon.given)
+    return target.horizon if isinstance(target, Toeplitz) else None
 
 
 def _prefilter(name: str, given: Any) -> Value:
     if given is None or given in PREFILTERS:
         return Value.of(given, given, given)
-    return _target(name, given)
+    found = _target(name, given)
+    _validate.instance(name, found.given, Filter, "a filter, without a horizon")
+    return found
 
 
 def _model(name: str, given: Any) -> Value:

@@ -21,8 +21,10 @@ def test_every_design_function_has_a_label_and_a_style():
 
 def test_families_are_told_apart_with_and_without_colours():
     looks = [x.style for x in FAMILIES.values()]
-    for kind in ("colour", "line", "marker"):
+    for kind in ("line", "marker"):
         assert len({str(getattr(x, kind)) for x in looks}) == len(FAMILIES)
+    for kind in (looks[:7], looks[7:]):  # of filters, and over a horizon
+        assert len({x.colour for x in kind}) == 7
     assert BOUND.width > 3 * max(x.width for x in looks)
 
 
@@ -36,6 +38,8 @@ def test_families_are_told_apart_with_and_without_colours():
         ("saved 2: input perturbation (epsilon 1, delta 0.1)", "input_perturbation"),
         ("exact, any: LZF, F", "zero_forcing"),
         ("output_perturbation", "output_perturbation"),
+        ("optimal factorization lag 2", "optimal_factorization"),
+        ("binary tree (plain)", "binary_tree"),
         ("optimally mine", None),
         ("my LZF", None),
     ],
@@ -57,4 +61,4 @@ def test_mechanisms_of_no_family_get_colours_that_are_free():
     looks = styles(["mine", "optimal lag 2", "yours"])
     assert len({x.colour for x in looks.values()}) == 3
     assert looks["optimal lag 2"] == FAMILIES["optimal"].style
-    assert len(styles([*FAMILIES, *(f"mine {i}" for i in range(20))])) == 27
+    assert len(styles([*FAMILIES, *(f"mine {i}" for i in range(20))])) == 34

@@ -22,6 +22,10 @@ TAKES = {  # said again, by hand
     "input_perturbation": set(),
     "output_perturbation": set(),
     "robust": {"mean_square", "lag", "tolerance"},
+    "square_root": {"horizon"},
+    "buffered_toeplitz": {"horizon", "n_buffers", "error"},
+    "binary_tree": {"horizon", "estimator", "noise"},
+    "decayed_sum": {"horizon", "noise"},
 }
 
 
@@ -248,8 +252,8 @@ class Own(dp.ARMA):
     ("change", "message"),
     [
         ({"lagg": 1}, "a parameter of the grid must be one of 'mechanism', 'stream', .* got 'lagg'"),
-        ({"mechanism": None}, "mechanism must be a Mechanism or one of optimal, .* got None"),
-        ({"mechanism": "best"}, "mechanism must be a Mechanism or one of optimal, .* got 'best'"),
+        ({"mechanism": None}, "mechanism must be a mechanism or one of optimal, .* got None"),
+        ({"mechanism": "best"}, "mechanism must be a mechanism or one of optimal, .* got 'best'"),
         ({"mechanism": []}, "mechanism must not be an empty axis"),
         ({"lag": {}}, "lag must not be an empty axis"),
         ({"lag": [1, 2, 1]}, "lag must have every value once, got 1 several times"),

@@ -1,0 +1,172 @@
+"""Buffered linear Toeplitz strategies: few decaying exponentials, fitted to a target over a horizon."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpfast._validate import Array
+from dpfast.filters import MAX_POLE_RADIUS, Filter
+from dpfast.operators import Convolution
+
+MAX_BUFFERS = 12
+_LITTLE = 0.99  # of the mean squared error: what another buffer has to bring it to, at the most
+_PART = 4096
+_BLOCK = 256
+
+
+class BufferedToeplitz(NamedTuple):
+    """C(z) = Π (1 - p_i z⁻¹)/(1 - q_i z⁻¹) over a horizon, p and q real and inside of the unit circle."""
+
+    zeros: Array
+    poles: Array
+    horizon: int
+
+    @property
+    def coefficients(self) -> Array:
+        """The impulse response."""
+        impulse = np.zeros(self.horizon)
+        impulse[0] = 1.0
+        return cascade(self.zeros, self.poles, impulse)
+
+    def filter(self) -> Filter:
+        """The same as a stable filter, which has one state for every pole and runs step by step.
+
+        Examples
+        --------
+        >>> BufferedToeplitz(np.array([0.5]), np.array([0.9]), 8).filter().impulse(3).round(3)
+        array([1.  , 0.4 , 0.36])
+        """
+        return Filter.from_zpk(self.zeros, self.poles, 1.0)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Square."""
+        return self.horizon, self.horizon
+
+    def apply(self, x: Array) -> Array:
+        """Pole by pole."""
+        return cascade(self.zeros, self.poles, x)
+
+    def products(self) -> Array:
+        """As those of a convolution."""
+        return Convolution(self.coefficients).products()
+
+    def largest_l1(self) -> float:
+        """Of the first column."""
+        return Convolution(self.coefficients).largest_l1()
+
+    def squared_rows(self) -> Array:
+        """As those of a convolution."""
+        return Convolution(self.coefficients).squared_rows()
+
+    def matrix(self) -> Array:
+        """For a short horizon."""
+        return Convolution(self.coefficients).matrix()
+
+
+def cascade(zeros: Array, poles: Array, x: Array) -> Array:
+    """Sequences (..., n) through Π (1 - p_i z⁻¹)/(1 - q_i z⁻¹), pair after pair: clustered poles do no harm."""
+    from scipy.signal import lfilter  # late: it takes half as long to import as all of dpfast
+
+    for p, q in zip(zeros, poles, strict=True):
+        x = lfilter([1.0, -p], [1.0, -q], x)
+    return x
+
+
+class Problem(NamedTuple):
+    """A target, and how much each coefficient of the reconstruction counts."""
+
+    f: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, f: Array, error: str) -> Problem:
+        """The mean over the steps: b_k is in n - k of n rows. The largest is that of the last step, all of them."""
+        n = len(f)
+        return cls(f / np.abs(f).max(), np.ones(n) if error == "max" else np.arange(n, 0, -1) / n)
+
+    def loss(self, parameters: Array) -> tuple[float, Array]:
+        """Ln of ‖c‖² Σ w_k b_k², b = f/c, and its gradient.
+
+        ∂ ln c/∂p = -z/(1 - p z), and so Σ c ∂c/∂p = -Σ_{k ≥ 1} p^{k-1} r(k), r the autocorrelation; of a pole, and of
+        b, likewise with the other sign.
+        """
+        roots = _roots(parameters)
+        poles, zeros = roots[0::2], roots[1::2]
+        impulse = np.zeros(len(self.f))
+        impulse[0] = 1.0
+        c, b = cascade(zeros, poles, impulse), cascade(poles, zeros, self.f)
+        weighted = self.weights * b
+        energy, error = float(c @ c), float(weighted @ b)
+        if not 0 < error < math.inf:
+            return math.inf, np.zeros(len(roots))
+        r = _correlations((c / energy, c), (-weighted / error, b))
+        signs = np.tile([2.0, -2.0], len(poles))
+        inner = MAX_POLE_RADIUS * (1 - np.tanh(parameters) ** 2)
+        return math.log(energy) + math.log(error), signs * _power_sums(r[1:], roots) * inner
+
+
+def fit(f: Array, error: str, n_buffers: int | None) -> BufferedToeplitz:
+    """The best strategy of so many buffers; for None as many as each gain 1 % of the mean squared error, or more."""
+    if n_buffers is not None:
+        return _strategy(_best(f, error, n_buffers), len(f))
+    best = _best(f, error, 1)
+    for more in range(2, MAX_BUFFERS + 1):
+        larger = _best(f, error, more)
+        if larger.fun > best.fun + math.log(_LITTLE):
+            break
+        best = larger
+    return _strategy(best, len(f))
+
+
+def _strategy(best: Any, horizon: int) -> BufferedToeplitz:
+    roots = _roots(best.x)
+    return BufferedToeplitz(roots[1::2], roots[0::2], horizon)
+
+
+def _best(f: Array, error: str, n_buffers: int) -> Any:
+    """From starts with none, half or all of the roots negative; which is best, a part of a long horizon tells."""
+    part = f[: int(np.argmax(f != 0)) + _PART]
+    trials = {k: _descend(part, error, n_buffers, k) for k in sorted({0, n_buffers // 2, n_buffers})}
+    best = min(trials, key=lambda k: round(float(trials[k].fun), 6))  # of equals the one with the fewest negative
+    return trials[best] if len(part) == len(f) else _descend(f, error, n_buffers, best)
+
+
+def _descend(f: Array, error: str, n_buffers: int, n_negative: int) -> Any:
+    """Poles and zeros in turn, at first at distances from 1 and -1 that grow geometrically."""
+    from scipy.optimize import minimize
+
+    start = np.arctanh(np.concatenate([_spread(n_buffers - n_negative, len(f)), -_spread(n_negative, len(f))]))
+    loss: Any = Problem.of(f, error).loss
+    return minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 1000, "ftol": 1e-12, "gtol": 1e-8})
+
+
+def _spread(pairs: int, horizon: int) -> Array:
+    return np.asarray(1 - np.geomspace(1 / (horizon + 1), 0.8, 2 * pairs))
+
+
+def _roots(parameters: Array) -> Array:
+    """Poles and zeros in turn, inside of what a Filter allows."""
+    return np.asarray(MAX_POLE_RADIUS * np.tanh(parameters))
+
+
+def _correlations(*pairs: tuple[Array, Array]) -> Array:
+    """Sum over the pairs of Σ_t x_{t+k} y_t, k = 0, ..., n - 1."""
+    from scipy import fft
+
+    n = len(pairs[0][0])
+    size = fft.next_fast_len(2 * n, real=True)
+    spectrum: Any = sum(fft.rfft(x, size) * fft.rfft(y, size).conj() for x, y in pairs)
+    return np.asarray(fft.irfft(spectrum, size)[:n])
+
+
+def _power_sums(r: Array, roots: Array) -> Array:
+    """Σ_k r_k x^k for every root x: by blocks, so that few powers are needed."""
+    blocks = np.zeros((-(-len(r) // _BLOCK), _BLOCK))
+    blocks.reshape(-1)[: len(r)] = r
+    inside = roots ** np.arange(_BLOCK)[:, None]
+    between = roots ** (_BLOCK * np.arange(len(blocks))[:, None])
+    return np.asarray(np.einsum("ij,ij->j", blocks @ inside, between))
