@@ -106,7 +106,7 @@ def predicted(mechanism):
 
 def chosen(mechanism):
     """What an option came out as."""
-    found = {name[2:]: value for name, value in mechanism.options if name in CHOSEN}
+    found = {name[2:]: value for name, value in mechanism.options if name in CHOSEN and value}
     return ", ".join(f"{value} {name}" for name, value in found.items())
 
 

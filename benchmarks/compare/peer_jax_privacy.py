@@ -24,7 +24,7 @@ BY = "jax-privacy"
 BANDS = 16
 MANY_BANDS = 64
 DENSE_HORIZON = 256  # what it optimises in seconds; at 1024 minutes
-PATIENCE, GAIN = 10, 1e-4  # steps, and the part of the loss that they must gain together
+PATIENCE, GAIN = 20, 1e-5  # steps, and the part of the loss that they must gain together
 OWN_LOSS = "its optimiser and its errors, put together here: its own function for it takes prefix sums alone"
 
 
