@@ -211,7 +211,7 @@ turns.serve(prepare, "numpy")
     assert other.begin({"x": 21}) == [42]
     assert 0 <= other.seconds() < 1
     other.close()
-    with pytest.raises(RuntimeError, match="no.such.module ended"):
+    with pytest.raises(RuntimeError, match=r"no\.such\.module ended"):
         turns.Elsewhere(sys.executable, "no.such.module")
 
 
