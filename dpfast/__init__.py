@@ -4,6 +4,7 @@ from dpfast.adapt import Adaptation, adapt
 from dpfast.audit.result import Audit
 from dpfast.audit.run import audit
 from dpfast.design.baselines import binary_tree, buffered_toeplitz, decayed_sum, square_root
+from dpfast.design.factorization import optimal_factorization
 from dpfast.design.feedback import decision_feedback, ideal_feedback
 from dpfast.design.joint import JointProgram, JointVariables, optimal_program
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
@@ -94,6 +95,7 @@ __all__ = [
     "monte_carlo",
     "open_stream",
     "optimal",
+    "optimal_factorization",
     "optimal_program",
     "output_perturbation",
     "plot",

@@ -15,17 +15,20 @@ from dpfast.toeplitz import Toeplitz
 
 
 class Innovations(NamedTuple):
-    """What v = C u + n of covariance L Lᵀ tells of y = A u.
+    """What v = C u + n, of covariance L Lᵀ, tells of y = A u.
 
     Attributes
     ----------
     root : array, (rows, rows)
-        L, lower triangular: the innovations are L⁻¹ v.
+        L, lower triangular: the innovations L⁻¹ v are white.
+    signal : array, (rows, n)
+        L⁻¹ C R, their covariances with u.
     gains : array, (n, rows)
-        W = cov(y, v) L⁻ᵀ, the correlations of y with the innovations.
+        W = A (L⁻¹ C R)ᵀ, those of y with them.
     """
 
     root: Array
+    signal: Array
     gains: Array
 
     def receiver(self, kept: NDArray[np.bool_]) -> Array:
@@ -33,13 +36,14 @@ class Innovations(NamedTuple):
         return np.asarray(linalg.solve_triangular(self.root, (self.gains * kept).T, lower=True, trans=1).T)
 
 
-def innovations(seen: Array, strategy: Array, cross: Array, noise_variance: float) -> Innovations:
-    """From C R, C, A R and the variance of n."""
-    covariance = seen @ strategy.T
-    covariance[np.diag_indices(len(covariance))] += noise_variance
-    root = linalg.cholesky(covariance, lower=True, check_finite=False)
-    gains = linalg.solve_triangular(root, strategy @ cross.T, lower=True, check_finite=False)
-    return Innovations(root, np.asarray(gains.T))
+def innovations(strategy: Array, covariance: Array, noise_variance: float, a: Array) -> Innovations:
+    """From C, R, the variance of n, and A."""
+    seen = strategy @ covariance
+    power = seen @ strategy.T
+    power[np.diag_indices(len(power))] += noise_variance
+    root = linalg.cholesky(power, lower=True, check_finite=False)
+    signal = linalg.solve_triangular(root, seen, lower=True, check_finite=False)
+    return Innovations(root, signal, a @ signal.T)
 
 
 def in_time(ready: NDArray[np.intp], horizon: int, lag: int | None) -> NDArray[np.bool_]:
@@ -51,7 +55,7 @@ def in_time(ready: NDArray[np.intp], horizon: int, lag: int | None) -> NDArray[n
 def lmmse_receiver(strategy: Array, target: Toeplitz, model: Model, noise_std: float, lag: int | None) -> Array:
     r"""B (n, rows) of the linear estimate with the least mean square error behind any strategy C (rows, n).
 
-    Of y_t - E y_t from v = C (u - mean) + n; a row of v counts from the step of the last input that it holds, so that an
+    Of y_t - E y_t from v = C (u - mean) + n; a row of v counts from the step of the last input that it holds: an
     estimate of y_t with lag D uses the rows that are complete at t + D, and all of them without a lag. Where v has the
     covariance C R Cᵀ + σ² I = L Lᵀ, in the order in which the rows are complete, the innovations L⁻¹ v are white, and
     B = (M ∘ A R Cᵀ L⁻ᵀ) L⁻¹ with M the mask of what is complete in time (Kailath 1968).
@@ -78,8 +82,7 @@ def lmmse_receiver(strategy: Array, target: Toeplitz, model: Model, noise_std: f
     order = np.argsort(ready, kind="stable")
     rows = strategy[order]
     covariance = linalg.toeplitz(autocovariance(model, n))
-    cross = Convolution(target.coefficients).matrix() @ covariance
-    found = innovations(rows @ covariance, rows, cross, noise_std**2)
+    found = innovations(rows, covariance, noise_std**2, Convolution(target.coefficients).matrix())
     receiver = np.empty((n, len(rows)))
     receiver[:, order] = found.receiver(in_time(ready[order], n, lag))
     return receiver

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,9 +15,10 @@ from dpfast import _validate
 from dpfast._kernels import study, threads
 from dpfast._validate import Array
 from dpfast.designed import Designed, Option, shown
+from dpfast.innovations import lmmse_receiver
 from dpfast.mechanism import Paths
 from dpfast.models import Model, autocovariance, check_model
-from dpfast.operators import Convolution, NotLinearError, Operator
+from dpfast.operators import Convolution, Dense, NotLinearError, Operator
 from dpfast.privacy import Privacy, several_events
 from dpfast.sources import Source
 from dpfast.toeplitz import Toeplitz, convolved
@@ -149,6 +150,37 @@ class MatrixMechanism(Designed):
     def noise_std(self) -> float:
         """Standard deviation of a component of n."""
         return self.link().noise_std
+
+    def with_receiver(self, model: Model, *, lag: int | None = 0, name: str | None = None) -> MatrixMechanism:
+        r"""The same strategy and noise, behind them the linear receiver with the least mean square error.
+
+        Parameters
+        ----------
+        model : Model
+            Mean and spectrum of u; the guarantee does not depend on their being right, the error does.
+        lag : int or None
+            The estimate of y_t uses what is published up to t + lag; None: all of it.
+        name : str, optional
+
+        Notes
+        -----
+        *Privacy.* As before: the receiver sees v alone. Dense, so that a horizon of some thousand steps is the longest.
+        """
+        check_model(model)
+        lag = None if lag is None else _validate.lag(lag)
+        receiver = lmmse_receiver(self.strategy.matrix(), self.target, model, self.noise_std, lag)
+        return replace(
+            self,
+            name=name or f"{self.name}, LMMSE {'smoother' if lag is None else f'lag {lag}'}",
+            reconstruction=Dense(_validate.frozen(receiver)),
+            model=model,
+            centre=model.mean,
+            lag=lag,
+            unbiased=False,
+            ideal_mse=None,
+            lower_bound_mse=None,
+            options=tuple((dict(self.options) | {"lag": lag}).items()),
+        )
 
     # --- errors -----------------------------------------------------------------------------------
 

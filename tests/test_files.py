@@ -163,7 +163,18 @@ def test_a_matrix_mechanism_comes_back_to_the_bit(mechanism, tmp_path):
         np.testing.assert_array_equal(before, after)
     assert type(loaded.strategy) is type(mechanism.strategy)
     assert type(loaded.reconstruction) is type(mechanism.reconstruction)
-    same = ("name", "target", "privacy", "noise", "noise_std", "centre", "lag", "unbiased", "ideal_mse", "predicted_mse")
+    same = (
+        "name",
+        "target",
+        "privacy",
+        "noise",
+        "noise_std",
+        "centre",
+        "lag",
+        "unbiased",
+        "ideal_mse",
+        "predicted_mse",
+    )
     for name in (*same, "lower_bound_mse", "options", "sources"):
         assert getattr(loaded, name) == getattr(mechanism, name)
     first = (tmp_path / "mechanism.json").read_bytes()
@@ -241,7 +252,11 @@ def test_files_are_strict_json_of_known_fields(mechanism, tmp_path):
     document = documents(mechanism, tmp_path)
     assert list(document) == ["format", "version", "dpfast", "mechanism", "checksum"]
     version = 2 if isinstance(mechanism, dp.MatrixMechanism) else 1
-    assert (document["format"], document["version"], document["dpfast"]) == ("dpfast-mechanism", version, dp.__version__)
+    assert (document["format"], document["version"], document["dpfast"]) == (
+        "dpfast-mechanism",
+        version,
+        dp.__version__,
+    )
     assert document == stamped(document)
     content = document["mechanism"]
     assert content["noise_std"] == mechanism.noise_std

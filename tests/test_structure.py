@@ -34,7 +34,7 @@ LAYERS = [
     {"mechanism"},
     {"receivers"},
     {"realize"},
-    {"designed"},
+    {"designed", "innovations"},
     {"specs"},
     {"models", "privacy", "fields"},
     {"markov"},

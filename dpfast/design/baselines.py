@@ -105,7 +105,7 @@ def buffered_toeplitz(
     -----
     C(z) = Π (1 - p_i z⁻¹)/(1 - q_i z⁻¹), p and q real and inside of the unit circle, B = F/C. With Gaussian noise of
     standard deviation κ d‖c‖₂ the squared error of step t is κ² d² ‖c‖₂² Σ_{k ≤ t} b_k², b = f/c; its mean or its
-    largest over the horizon is minimised by L-BFGS from several starts (Dvijotham, McMahan, Pillutla, Steinke and
+    largest over the horizon is minimised by BFGS from several starts (Dvijotham, McMahan, Pillutla, Steinke and
     Thakurta 2024; McMahan, Xu and Zhang 2024, who fit the running sum). It is fitted for one event a person; the noise
     is that of as many as `privacy` says. Targets with complex zeros or poles near the circle need more exponentials
     than real ones can be; `square_root` is better there.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -13,7 +14,8 @@ from dpfast.operators import Convolution
 
 MAX_BUFFERS = 12
 _LITTLE = 0.99  # of the mean squared error: what another buffer has to bring it to, at the most
-_PART = 4096
+_PART = 4096  # steps
+_NEAREST = (0.0, 0.05)  # distances of the starts from the unit circle, and at least one over the horizon
 _BLOCK = 256
 
 
@@ -100,7 +102,7 @@ class Problem(NamedTuple):
         impulse[0] = 1.0
         c, b = cascade(zeros, poles, impulse), cascade(poles, zeros, self.f)
         weighted = self.weights * b
-        energy, error = float(c @ c), float(weighted @ b)
+        energy, error = _dot(c, c), _dot(weighted, b)
         if not 0 < error < math.inf:
             return math.inf, np.zeros(len(roots))
         r = _correlations((c / energy, c), (-weighted / error, b))
@@ -128,29 +130,33 @@ def _strategy(best: Any, horizon: int) -> BufferedToeplitz:
 
 
 def _best(f: Array, error: str, n_buffers: int) -> Any:
-    """From starts with none, half or all of the roots negative; which is best, a part of a long horizon tells."""
+    """From several starts; which is best, a part of a long horizon tells."""
     part = f[: int(np.argmax(f != 0)) + _PART]
-    trials = {k: _descend(part, error, n_buffers, k) for k in sorted({0, n_buffers // 2, n_buffers})}
-    best = min(trials, key=lambda k: round(float(trials[k].fun), 6))  # of equals the one with the fewest negative
-    return trials[best] if len(part) == len(f) else _descend(f, error, n_buffers, best)
+    starts = list(itertools.product(sorted({0, n_buffers // 2, n_buffers}), _NEAREST))
+    trials = [_descend(part, error, n_buffers, *start) for start in starts]
+    best = int(np.argmin([round(float(trial.fun), 6) for trial in trials]))  # of equals the first
+    return trials[best] if len(part) == len(f) else _descend(f, error, n_buffers, *starts[best])
 
 
-def _descend(f: Array, error: str, n_buffers: int, n_negative: int) -> Any:
-    """Poles and zeros in turn, at first at distances from 1 and -1 that grow geometrically."""
+def _descend(f: Array, error: str, n_buffers: int, n_negative: int, nearest: float) -> Any:
+    """Poles and zeros in turn, so many pairs negative, at first at geometrically growing distances from 1 and -1."""
     from scipy.optimize import minimize
 
-    start = np.arctanh(np.concatenate([_spread(n_buffers - n_negative, len(f)), -_spread(n_negative, len(f))]))
+    nearest = max(nearest, 1 / (len(f) + 1))
+    sides = [1 - np.geomspace(nearest, 0.8, 2 * pairs) for pairs in (n_buffers - n_negative, n_negative)]
+    start = np.arctanh(np.concatenate([sides[0], -sides[1]]))
     loss: Any = Problem.of(f, error).loss
-    return minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 1000, "ftol": 1e-12, "gtol": 1e-8})
-
-
-def _spread(pairs: int, horizon: int) -> Array:
-    return np.asarray(1 - np.geomspace(1 / (horizon + 1), 0.8, 2 * pairs))
+    return minimize(loss, start, jac=True, method="BFGS", options={"maxiter": 1000, "gtol": 1e-7})
 
 
 def _roots(parameters: Array) -> Array:
     """Poles and zeros in turn, inside of what a Filter allows."""
     return np.asarray(MAX_POLE_RADIUS * np.tanh(parameters))
+
+
+def _dot(x: Array, y: Array) -> float:
+    """By NumPy's own loop: threads of a BLAS cost ten times as much for vectors as short as these."""
+    return float(np.einsum("i,i->", x, y))
 
 
 def _correlations(*pairs: tuple[Array, Array]) -> Array:
@@ -169,4 +175,4 @@ def _power_sums(r: Array, roots: Array) -> Array:
     blocks.reshape(-1)[: len(r)] = r
     inside = roots ** np.arange(_BLOCK)[:, None]
     between = roots ** (_BLOCK * np.arange(len(blocks))[:, None])
-    return np.asarray(np.einsum("ij,ij->j", blocks @ inside, between))
+    return np.asarray(np.einsum("ij,jk,ik->k", blocks, inside, between, optimize=False))
