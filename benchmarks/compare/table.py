@@ -118,37 +118,34 @@ def best(rows):
     return found | {name: least(rows, lambda x: x in OURS, needs) for name, needs in KNOWN.items()}
 
 
-def verdict(own, peer, own_name="dpfast", peer_name="the peer"):
+def verdict(own, peer, name):
     """Who errs less, and by how much."""
     if abs(own / peer - 1) <= LEVEL:
         return "level"
-    name, part = (own_name, 1 - own / peer) if own < peer else (peer_name, 1 - peer / own)
-    return f"**{name}**, by {100 * part:.2g} %"
+    first, part = ("dpfast", 1 - own / peer) if own < peer else (name, 1 - peer / own)
+    return f"**{first}** by {100 * part:.2g} %"
 
 
 def summary_line(target, rows):
+    """The best of the peers, and beside it ours, each with who errs less."""
     found = best(rows)
     peer = found.pop("peer")
-    cells = [f"{shown_error(x)} ({short(x)})" if x else "–" for x in (peer, *found.values())]
-    with_model = [x for x in (found["model"], found["lag"]) if x]
-    verdicts = [verdict(error(x), error(peer), peer_name=peer["by"]) for x in [found["no input"], *with_model] if x]
-    return [target, *cells, "; ".join(verdicts)]
+    cells = [beside(x, peer) if x else "–" for x in found.values()]
+    return [target, f"{shown_error(peer)}, {peer['by']}: {peer['mechanism']}", *cells]
+
+
+def beside(row, peer):
+    return f"{shown_error(row)}, {short(row)}: {verdict(error(row), error(peer), peer['by'])}"
 
 
 def short(row):
-    return row["mechanism"] if row["by"] == "dpfast" else f"{row['by'].split(',')[0]}: {row['mechanism']}"
+    return row["mechanism"] if row["by"] == "dpfast" else f"{row['mechanism']} ({row['by'].split(',')[0]})"
 
 
 def summary(data):
-    head = [
-        "target",
-        "best of the peers",
-        "dpfast, nothing known of u",
-        "its model known",
-        "and 5 steps later",
-        "who errs less: nothing known; model; 5 steps later",
-    ]
-    return markdown(head, [summary_line(name, rows) for name, rows in by_target(data).items()])
+    ours = "dpfast, nothing known of u", "its model known", "and 5 steps later"
+    lines = [summary_line(name, rows) for name, rows in by_target(data).items()]
+    return markdown(["target", "best of the peers", *ours], lines)
 
 
 def by_target(data):

@@ -49,7 +49,7 @@ TARGETS = (
     Target("moving average of 12", [1 / 12] * 12, [1.0]),
     Target("exponential smoothing .9", [0.1], [1.0, -0.9]),
     Target("(1 + .995z⁻¹)/(1 − .995z⁻¹)", [1.0, 0.995], [1.0, -0.995]),
-    Target("resonator .95e^{±iπ/6}", [1.0], [1.0, -2 * 0.95 * math.cos(math.pi / 6), 0.95**2]),
+    Target("resonator, poles .95 at ±30°", [1.0], [1.0, -2 * 0.95 * math.cos(math.pi / 6), 0.95**2]),
     Target("1 − 2z⁻¹", [1.0, -2.0], [1.0]),
 )
 
