@@ -26,13 +26,17 @@ MODELLED, LATER, WHOLE = "model", f"lag {LAG}", "the whole horizon"
 
 
 class Entry(NamedTuple):
-    """A design as the table has it; `steady`: it is for a filter that has a steady state."""
+    """A design as the table has it.
+
+    `steady`: it is for a filter that has a steady state; `only_sums`: why it is not tried on one.
+    """
 
     by: str
     name: str
     make: Callable
     needs: str = ""
     steady: bool = False
+    only_sums: str = ""
     horizon: int = HORIZON
 
 
@@ -66,15 +70,24 @@ def with_options(design, **options):
 ENTRIES = (
     Entry(OURS, "optimal lag 0", with_model(dp.optimal, lag=0), MODELLED, steady=True),
     Entry(OURS, f"optimal lag {LAG}", with_model(dp.optimal, lag=LAG), f"{MODELLED}, {LATER}", steady=True),
-    Entry(OURS, "optimal factorization", dp.optimal_factorization),
-    Entry(OURS, "optimal factorization, model", with_model(dp.optimal_factorization), MODELLED),
+    Entry(OURS, "optimal factorization", dp.optimal_factorization, only_sums="takes minutes"),
+    Entry(OURS, f"optimal factorization, {SHORT} steps", dp.optimal_factorization, horizon=SHORT),
     Entry(
         OURS,
-        f"optimal factorization, model, lag {LAG}",
+        f"optimal factorization, model, {SHORT} steps",
+        with_model(dp.optimal_factorization),
+        MODELLED,
+        only_sums="tends to optimal lag 0",
+        horizon=SHORT,
+    ),
+    Entry(
+        OURS,
+        f"optimal factorization, model, lag {LAG}, {SHORT} steps",
         with_model(dp.optimal_factorization, lag=LAG),
         f"{MODELLED}, {LATER}",
+        only_sums=f"tends to optimal lag {LAG}",
+        horizon=SHORT,
     ),
-    Entry(OURS, f"optimal factorization, {SHORT} steps", dp.optimal_factorization, horizon=SHORT),
     Entry(OURS, "LZF", dp.zero_forcing, steady=True),
     Entry(OURS, "LMMSE lag 0", with_model(dp.lmmse, lag=0), MODELLED, steady=True),
     Entry(OURS, f"LMMSE lag {LAG}", with_model(dp.lmmse, lag=LAG), f"{MODELLED}, {LATER}", steady=True),
@@ -122,6 +135,8 @@ def run(entry, target, privacy, task):
     row = Row(entry.by, entry.name, target.name, entry.needs)
     if entry.steady and not target.is_stable:
         return row._replace(missing="no steady state")
+    if entry.only_sums and target.is_stable:
+        return row._replace(missing=entry.only_sums)
     f = dp.Filter(target.b, target.a) if entry.steady else dp.Toeplitz(target.coefficients(entry.horizon))
     try:
         mechanism, seconds = timed(lambda: entry.make(f, privacy))

@@ -29,8 +29,8 @@ CURVES = (
     ("literature, in dpfast", "square root"),
     ("jax-privacy", "BLT, mean"),
     ("dpfast", "optimal factorization"),
-    ("dpfast", "optimal factorization, model"),
-    ("dpfast", "optimal factorization, model, lag 5"),
+    ("dpfast", "optimal factorization, model, 256 steps"),
+    ("dpfast", "optimal factorization, model, lag 5, 256 steps"),
 )
 CURVES_OF = "running sum"
 KNOWN = {"no input": set(), "model": {"model"}, "lag": {"model", "lag 5"}}
