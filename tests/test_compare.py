@@ -9,7 +9,7 @@ import pytest
 from scipy import signal
 
 from benchmarks import readme
-from benchmarks.compare import cases, table, targets, turns
+from benchmarks.compare import cases, pictures, table, targets, turns
 
 N = targets.HORIZON
 SPEED = {
@@ -42,12 +42,14 @@ ROWS = {
         row("literature, in dpfast", "old", 3.0),
         row("dpfast", "plain", 2.0, "other"),
         row("dpfast", "plain", 2.0, "third"),
+        row("dpfast", "optimal factorization", 1.0, table.CURVES_OF),
     ],
     "jax-privacy": [
         row("jax-privacy", "BLT", 2.5),
         row("jax-privacy", "dense", 0.1, steps=256),
         row("jax-privacy", "BLT", 1.995, "other"),
         row("jax-privacy", "BLT", 9.0, "third"),
+        row("jax-privacy", "BLT, mean", 1.0, table.CURVES_OF),
     ],
     "opendp": [
         row("opendp", "tree", 4.0, needs="the whole horizon"),
@@ -132,6 +134,15 @@ def test_all_of_it_is_written(written):
     assert page == table.page(found)
     assert "opendp 1.2.3" in page
     assert "`nox -s compare`" in page
+
+
+def test_pictures_have_a_place_for_every_mechanism(written, data):
+    path = written / "docs/compare/compare.json"
+    pictures.main(path, written)
+    for name in ("steps", "dots"):
+        assert (written / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    for x in data["rows"]:
+        assert sum(belongs(x) for belongs, _ in pictures.KINDS.values()) == 1
 
 
 def test_the_readme_and_the_page_show_the_last_run():

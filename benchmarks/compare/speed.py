@@ -148,7 +148,7 @@ def main(jax_python, opendp_python, path):
         jax_privacy, jax, opendp = others
         with closing(jax_privacy), closing(jax), closing(opendp):
             result = {
-                "versions": versions("dpfast", "numpy", "scipy", "numba") | jax_privacy.versions | opendp.versions,
+                "versions": jax_privacy.versions | opendp.versions | versions("dpfast", "numpy", "scipy", "numba"),
                 "filters": list(filter_races(jax_privacy, jax)),
                 "noise": list(noise_races(jax_privacy, opendp)),
                 "designs": list(design_races(jax_privacy)),

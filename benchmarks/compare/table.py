@@ -308,7 +308,8 @@ def machine(versions):
 
 def main(speed_path, *paths, root=ROOT):
     speed, *parts = (json.loads(Path(path).read_text(encoding="utf-8")) for path in (speed_path, *paths))
-    versions = {name: x for part in (*parts, speed) for name, x in part["versions"].items() if name != "Python"}
+    ours_last = speed, *reversed(parts)
+    versions = {name: x for part in ours_last for name, x in part["versions"].items() if name != "Python"}
     where = conditions({"machine_info": machine(versions), "datetime": datetime.now(UTC).isoformat()})
     found = data(parts, speed, where)
     (root / "docs/compare").mkdir(exist_ok=True)
