@@ -90,6 +90,11 @@ class Row(NamedTuple):
     stream_mse: list[float] | None = None  # simulated, (streams,)
 
 
+def no_model(by, target):
+    """What all peers lack."""
+    return Row(by, "any that knows the law of u", target.name, "model", missing="no input model")
+
+
 def timed(function):
     """What it returns, and the seconds that it took."""
     start = time.perf_counter()
