@@ -45,7 +45,7 @@ def with_noise(design):
 
 
 def least(design, option):
-    """The best of several values of an option, by predicted error on the model, or else by simulation."""
+    """The best of several values of an option for the model, by predicted error or else by simulation."""
 
     def make(target, privacy):
         found = [design(target, privacy, **{option: x}) for x in COEFFICIENTS]
@@ -101,9 +101,14 @@ ENTRIES = (
     Entry(LITERATURE, "tree, plain", with_options(dp.binary_tree, estimator="plain")),
     Entry(LITERATURE, "tree, Honaker", with_options(dp.binary_tree, estimator="honaker")),
     Entry(LITERATURE, "decayed sum", dp.decayed_sum),
-    Entry(LITERATURE, "FPA", least(baselines.fourier_perturbation, "n_coefficients"), WHOLE),
-    Entry(LITERATURE, "FPA, Gaussian", least(with_noise(baselines.fourier_perturbation), "n_coefficients"), WHOLE),
-    Entry(LITERATURE, "compressive", least(baselines.compressive, "n_measurements"), WHOLE),
+    Entry(LITERATURE, "FPA", least(baselines.fourier_perturbation, "n_coefficients"), f"{MODELLED}, {WHOLE}"),
+    Entry(
+        LITERATURE,
+        "FPA, Gaussian",
+        least(with_noise(baselines.fourier_perturbation), "n_coefficients"),
+        f"{MODELLED}, {WHOLE}",
+    ),
+    Entry(LITERATURE, "compressive", least(baselines.compressive, "n_measurements"), f"{MODELLED}, {WHOLE}"),
 )
 
 
