@@ -3,7 +3,14 @@
 from dpfast.adapt import Adaptation, adapt
 from dpfast.audit.result import Audit
 from dpfast.audit.run import audit
-from dpfast.design.baselines import binary_tree, buffered_toeplitz, decayed_sum, square_root
+from dpfast.design.baselines import (
+    binary_tree,
+    buffered_toeplitz,
+    compressive,
+    decayed_sum,
+    fourier_perturbation,
+    square_root,
+)
 from dpfast.design.factorization import optimal_factorization
 from dpfast.design.feedback import decision_feedback, ideal_feedback
 from dpfast.design.joint import JointProgram, JointVariables, optimal_program
@@ -83,10 +90,12 @@ __all__ = [
     "audit",
     "binary_tree",
     "buffered_toeplitz",
+    "compressive",
     "decayed_sum",
     "decision_feedback",
     "exact",
     "feedback_program",
+    "fourier_perturbation",
     "ideal_feedback",
     "input_perturbation",
     "lmmse",
