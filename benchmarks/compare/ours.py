@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import dpfast as dp
 from benchmarks.compare.targets import HORIZON, LEVELS, TRANSITION, Row, Task, floats, timed, write
-from dpfast.design import baselines
 from dpfast.transient import step_mse
 
 OURS, LITERATURE = "dpfast", "literature, in dpfast"
@@ -101,14 +100,14 @@ ENTRIES = (
     Entry(LITERATURE, "tree, plain", with_options(dp.binary_tree, estimator="plain")),
     Entry(LITERATURE, "tree, Honaker", with_options(dp.binary_tree, estimator="honaker")),
     Entry(LITERATURE, "decayed sum", dp.decayed_sum),
-    Entry(LITERATURE, "FPA", least(baselines.fourier_perturbation, "n_coefficients"), f"{MODELLED}, {WHOLE}"),
+    Entry(LITERATURE, "FPA", least(dp.fourier_perturbation, "n_coefficients"), f"{MODELLED}, {WHOLE}"),
     Entry(
         LITERATURE,
         "FPA, Gaussian",
-        least(with_noise(baselines.fourier_perturbation), "n_coefficients"),
+        least(with_noise(dp.fourier_perturbation), "n_coefficients"),
         f"{MODELLED}, {WHOLE}",
     ),
-    Entry(LITERATURE, "compressive", least(baselines.compressive, "n_measurements"), f"{MODELLED}, {WHOLE}"),
+    Entry(LITERATURE, "compressive", least(dp.compressive, "n_measurements"), f"{MODELLED}, {WHOLE}"),
 )
 
 
