@@ -234,10 +234,10 @@ What `{command}` measured on {conditions}.
 Everybody publishes the same targets for n = {horizon} steps from t = 0, under the same (ε, δ) = (ln 3, .05) for
 events of size 1; u is a ±1/2 Markov chain that stays with probability 3/4. Figures are root mean squared errors over
 the horizon. *Predicted* ones come from each package's own formulas; *simulated* ones, with 95 % intervals over
-streams, from noise that ran through each package's own filters. The noise for a unit of sensitivity is what each
-accounts for: {accounting}. What a mechanism *needs* beyond u up to now is said: the model of u, later steps, or all
-of the horizon. Designs were timed on a machine that others use too. A mechanism that a package has not, or that
-refuses a target, has a row with the reason.
+streams, from noise that ran through each package's own filters. Gaussian noise for a unit of sensitivity is what each
+accounts for: {accounting}. The least is exact; OpenDP goes by way of zCDP, which is looser.
+What a mechanism *needs* beyond u up to now is said: the model of u, later steps, or all of the horizon. Designs were
+timed on a machine that others use too. What a package has not, or what refuses a target, has a row with the reason.
 
 ## Who errs less
 
