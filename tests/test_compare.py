@@ -18,7 +18,10 @@ SPEED = {
         {"what": "steps", "seconds": {"dpfast": [8e-9, 9e-9, 9e-9], "scipy": [3e-9, 3e-9, 3e-9]}},
     ],
     "noise": [{"what": "exact", "seconds": {"dpfast": [1e-7] * 3, "opendp": [1e-5] * 3}}],
-    "designs": [{"what": "banded", "seconds": {"jax-privacy": [2.0, 2.5, 3.0]}}],
+    "designs": [
+        {"what": "banded", "seconds": {"jax-privacy": [2.0, 2.5, 3.0]}, "checks": {"jax-privacy": [3.0, 4.0]}},
+        {"what": "root", "seconds": {"dpfast": [1.0] * 3, "jax-privacy": [1.5] * 3}, "checks": {"dpfast": [1.0, 2.0]}},
+    ],
 }
 
 
@@ -103,8 +106,15 @@ def test_the_fastest_is_marked_whoever_it_is(data):
     assert "| batch | **2** | 6 | dpfast 3 × as fast |" in text
     assert "| steps | 9 | **3** | scipy 3 × as fast |" in text
     assert "| exact | **100** | 1e+04 | dpfast 100 × as fast |" in text
-    assert "| banded | 2.5 | dpfast has none |" in text
+    assert "| banded | 2.5 | – | dpfast has none |" in text
     assert "| batch | **2** (1 … 3) | 6 (5 … 7) |" in table.race_tables(data, spread=True)
+
+
+def test_designs_are_told_apart_by_their_errors_too(data):
+    assert lines(table.design_errors(data["races"]["designs"])) == [
+        ["banded", "3.000 / 4.000", "–"],
+        ["root", "–", "1.000 / 2.000"],
+    ]
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ BY = "opendp"
 N_STREAMS = 64  # a draw takes from 10 µs to 0.3 ms
 PILOT = 24  # trees, to choose the branching
 BRANCHINGS = 2, 4, 8, 16
+SINGLE = "for one number: an event is in one step; its variance as measured on all draws"
 LOOSE = "its zCDP accounting asks for {:.4f} of noise a unit of sensitivity"
 
 
@@ -73,16 +74,17 @@ def rows(task):
     n = task.horizon
     (scale, measurement), seconds = timed(lambda: gaussian(n, 1, task))
     std, other = laplace(n, 1, task)
+    single = canonical(task)
     noise = {
         "Gaussian noise on u": (draws(measurement, task), scale**2, LOOSE.format(scale)),
         "Laplace noise on u": (draws(other, task), std**2, "δ = 0"),
-        "canonical noise on u": (canonical(task), None, "for one number; an event is in one step"),
+        "canonical noise on u": (single, single.var(), SINGLE),
     }
     for target in task.targets:
         f = target.coefficients(n)
         for mechanism, (draw, variance, note) in noise.items():
-            predicted = None if variance is None else variance * np.cumsum(f**2)
-            yield row(target, mechanism, filtered(draw, f), predicted, note=note, seconds=seconds)
+            error, predicted = filtered(draw, f), variance * np.cumsum(f**2)
+            yield row(target, mechanism, error, predicted, note=note, seconds=seconds)
         scale, measurement = gaussian(n, np.linalg.norm(f), task)
         note = LOOSE.format(scale / np.linalg.norm(f))
         yield row(target, "Gaussian noise on y", draws(measurement, task), scale**2, note=note)

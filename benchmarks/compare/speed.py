@@ -73,7 +73,11 @@ def filter_races(jax_privacy, jax):
                 "JAX (`lax.scan` with `vmap`)": (jax, case | {"kind": "lax.scan"}),
                 "scipy (`lfilter`)": (scipy, case),
             }
-            yield race(f"{mode}, {n_streams} streams", {"dpfast": (own, case)} | others, tolerance=AGREE)
+            yield race(f"{mode}, {named(n_streams)}", {"dpfast": (own, case)} | others, tolerance=AGREE)
+
+
+def named(n_streams):
+    return "1 stream" if n_streams == 1 else f"{n_streams} streams"
 
 
 # --- noise ----------------------------------------------------------------------------------------
@@ -110,7 +114,7 @@ def noise_races(jax_privacy, opendp):
     for n_streams, n_samples in cases.DRAWN:
         case = {"n_streams": n_streams, "n_samples": n_samples}
         contestants = {"dpfast": (own, case), "jax-privacy": (jax_privacy, case | {"kind": "noise"})}
-        yield race(f"{cases.DRAW}, {n_streams} streams", contestants, tolerance=LAW_AGREES)
+        yield race(f"{cases.DRAW}, {named(n_streams)}", contestants, tolerance=LAW_AGREES)
     yield race(cases.EXACT, {"dpfast": (Here(exact_noise), {}), "opendp": (opendp, {})}, tolerance=LAW_AGREES)
 
 

@@ -225,6 +225,16 @@ def race_tables(data, *, spread):
     )
 
 
+def design_errors(races):
+    """Mean and largest error of a prefix sum a unit of noise: how good a design is that took so long."""
+    names = contestants(races)
+    lines = [
+        [race["what"], *(" / ".join(map(digits, race["checks"].get(name, []))) or "–" for name in names)]
+        for race in races
+    ]
+    return markdown(["RMSE a unit of noise, mean / largest", *names], lines)
+
+
 # --- pages ----------------------------------------------------------------------------------------
 
 PAGE = """# Side by side with peers
@@ -263,9 +273,12 @@ takes a step at a time; JAX is compiled, compiling is not counted, and it waits 
 step* calls a function for each step of all streams with the state it gave before, *in chunks* for each {chunk} steps.
 *Noise drawn and shaped* is in dpfast a whole simulation (input, noise, three filters, error), in jax-privacy the
 noise alone. The exact noise has a standard deviation of {exact}. Designs are of prefix sums, for the largest error
-but where *dense* (the mean).
+but where *dense* (the mean); jax-privacy's square root is the closed series of prefix sums, that of dpfast takes any
+target.
 
 {races}
+
+{designs}
 """
 
 
@@ -282,6 +295,7 @@ def page(data):
         chunk=CHUNK,
         exact=EXACT_STD,
         races=race_tables(data, spread=True),
+        designs=design_errors(data["races"]["designs"]),
     )
 
 
