@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.design.blt import BufferedToeplitz
-from dpfast.design.trees import TreeEstimator
+from dpfast.design.transforms import SparseDecoder, check_basis
+from dpfast.design.trees import DecayedPrefixes, TreeEstimator, n_levels
 from dpfast.fields import Fields, naming
 from dpfast.filters import Filter
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
@@ -27,7 +28,9 @@ SAME_NOISE = 1e-9  # relative; another machine may round otherwise
 SAME_MSE = 1e-6
 
 # what strategies and reconstructions there are, with those that live with their designs
-OPERATORS: dict[str, Any] = {x.__name__: x for x in (Convolution, Dense, Sparse, BufferedToeplitz, TreeEstimator)}
+OPERATORS: dict[str, Any] = {
+    x.__name__: x for x in (Convolution, Dense, Sparse, BufferedToeplitz, DecayedPrefixes, TreeEstimator, SparseDecoder)
+}
 
 
 def filter_content(filter: Filter) -> dict[str, Any]:
@@ -212,6 +215,21 @@ def _check_buffered(operator: BufferedToeplitz) -> None:
     check_horizon(operator.horizon)
 
 
+def _check_decayed(operator: DecayedPrefixes) -> None:
+    check_horizon(operator.horizon)
+    most = n_levels(operator.horizon)
+    if operator.shares.ndim != 1 or not 1 <= len(operator.shares) <= most or not operator.shares[-1] > 0:
+        raise ValueError(f"shares must be one for each of at most {most} levels, the last above 0")
+
+
+def _check_decoder(operator: SparseDecoder) -> None:
+    _check_shape("projection", operator.projection, 2)
+    check_basis(operator.basis, operator.shape[0])
+    _validate.number("penalty", operator.penalty, above=0)
+    _validate.number("tolerance", operator.tolerance, above=0, below=1)
+    _validate.integer("max_iterations", operator.max_iterations, 1)
+
+
 def _check_tree(operator: TreeEstimator) -> None:
     check_horizon(operator.horizon)
 
@@ -221,5 +239,7 @@ _CHECKS: dict[Any, Callable[[Any], None]] = {
     Dense: _check_dense,
     Sparse: _check_sparse,
     BufferedToeplitz: _check_buffered,
+    DecayedPrefixes: _check_decayed,
     TreeEstimator: _check_tree,
+    SparseDecoder: _check_decoder,
 }

@@ -26,7 +26,7 @@ def releasable(mechanism: T | MatrixMechanism) -> T:
     """The mechanism, where the exact path can run it."""
     why = (
         "exact integer arithmetic and noise are for a stationary prefilter with integer taps, and simulate() is for "
-        "studies and protects nobody. Release a design for a Filter, such as zero_forcing or optimal; a pole just below "
-        "1 is near to a running sum"
+        "studies and protects nobody. Release a design for a Filter, such as zero_forcing or optimal; a pole just "
+        "below 1 is near to a running sum"
     )
     return of_filters(mechanism, why, ReleaseError)

@@ -2,7 +2,9 @@
 
 import dataclasses
 import hashlib
+import importlib
 import json
+import pkgutil
 import re
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpfast as dp
+import dpfast.design
+from dpfast.contents import OPERATORS
 from dpfast.operators import Dense
 
 TARGET, PRIVACY = dp.Filter([1, 0.5], [1, -0.8]), dp.Privacy(1.0, 0.05)
@@ -44,6 +48,10 @@ OVER_HORIZON = {
     "buffers": dp.buffered_toeplitz(TARGET, PRIVACY, horizon=9, n_buffers=2),
     "tree": dp.binary_tree(dp.running_sum(9), PRIVACY, noise="laplace"),
     "plain tree": dp.binary_tree(dp.running_sum(8), PRIVACY, estimator="plain"),
+    "Fourier": dp.fourier_perturbation(dp.running_sum(6), PRIVACY, n_coefficients=3),
+    "decoder": dp.compressive(dp.running_sum(8), PRIVACY, n_measurements=4, basis="haar"),
+    "decay": dp.decayed_sum(dp.polynomial_decay(1, 8), PRIVACY),
+    "least error": dp.optimal_factorization(TARGET, PRIVACY, CHAIN, horizon=6, lag=1),
     "biased": dp.MatrixMechanism(
         *("every second", dp.running_sum(4), PRIVACY, Dense(np.eye(4)[::2]), Dense(np.ones((4, 2)))),
         model=CHAIN,
@@ -51,7 +59,7 @@ OVER_HORIZON = {
         lag=None,
         unbiased=False,
         ideal_mse=3.0,
-        options=(("rows", 2),),
+        options=(("n_coefficients", 2),),
     ),
 }
 EXAMPLES |= OVER_HORIZON
@@ -155,6 +163,12 @@ def test_examples_come_back_with_their_model_and_sources(mechanism, tmp_path):
         assert loaded.model.fitted_order == 3
 
 
+def test_every_operator_of_the_package_is_known_by_name():
+    modules = [importlib.import_module(f"dpfast.design.{x.name}") for x in pkgutil.iter_modules(dpfast.design.__path__)]
+    found = {x for m in [*modules, dpfast.operators] for x in vars(m).values() if hasattr(x, "squared_rows")}
+    assert {x for x in found if hasattr(x, "_fields")} == set(OPERATORS.values())
+
+
 @pytest.mark.parametrize("mechanism", OVER_HORIZON.values(), ids=OVER_HORIZON)
 def test_a_matrix_mechanism_comes_back_to_the_bit(mechanism, tmp_path):
     loaded = through(mechanism, tmp_path)
@@ -203,7 +217,7 @@ def test_a_matrix_mechanism_comes_back_to_the_bit(mechanism, tmp_path):
 )
 def test_a_sparse_strategy_that_would_lie_about_its_columns_is_refused(changes, message, tmp_path):
     """Its norms are read from sorted rows: others would make the noise too small."""
-    document = documents(dp.binary_tree(dp.running_sum(2), PRIVACY, estimator="plain"), tmp_path)
+    document = documents(dp.binary_tree(dp.running_sum(2), PRIVACY), tmp_path)
     assert document["mechanism"]["strategy"]["indices"] == [0, 1, 0, 1]
     strategy = {"kind": "sparse", "data": [1.0, 1.0, 1.0], "indices": [0, 0, 1], "indptr": [0, 1, 3], "n_columns": 2}
     eye = {"kind": "dense", "entries": [[1.0, 0.0], [0.0, 1.0]]}
@@ -228,6 +242,10 @@ def test_a_sparse_strategy_that_would_lie_about_its_columns_is_refused(changes, 
         ("Toeplitz", "strategy.coefficients", [], "strategy cannot be used: coefficients must"),
         ("Toeplitz", "strategy.coefficients", [[1.0]], "strategy cannot be used: coefficients must have 1 dimension"),
         ("buffers", "strategy.poles", [0.5], "strategy cannot be used: poles must be as many as zeros, got 1 and 2"),
+        ("plain tree", "reconstruction.shares", [1.0, 0.0], "shares must be one for each of at most 4 levels"),
+        ("decoder", "reconstruction.basis", "db4", "reconstruction cannot be used: basis must be one of"),
+        ("decoder", "reconstruction.penalty", 0.0, "reconstruction cannot be used: penalty must be"),
+        ("decoder", "reconstruction.projection", [[1.0]], "strategy and reconstruction must be"),
         ("biased", "strategy.entries", [1.0, 2.0], "strategy cannot be used: entries must have 2 dimensions"),
         ("biased", "centre", None, "centre must be a finite number"),
     ],
@@ -242,7 +260,7 @@ def test_fields_of_matrix_mechanisms_are_checked(example, path, value, message, 
 
 def test_a_file_that_could_not_be_read_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr("dpfast.files.MAX_BYTES", 1000)
-    with pytest.raises(ValueError, match="must be of at most 1,000 bytes, got .*: shorten the horizon"):
+    with pytest.raises(ValueError, match=r"must be of at most 1,000 bytes, got .*: shorten the horizon"):
         dp.save(EXAMPLES["plain tree"], tmp_path / "mechanism.json")
     assert list(tmp_path.iterdir()) == []
 

@@ -89,9 +89,10 @@ class Grid:
         All else is one value.
 
         mechanism : names of families ("optimal", "lmmse", "zero_forcing", "decision_feedback", "input_perturbation",
-        "output_perturbation", "robust"; of those over a horizon "square_root", "buffered_toeplitz", "binary_tree",
-        "decayed_sum"), their design functions, or mechanisms that are there already, to which of
-        all others only `stream` applies (and `model` in its place).
+        "output_perturbation", "robust"; of those over a horizon "optimal_factorization", "square_root",
+        "buffered_toeplitz", "binary_tree", "decayed_sum", "fourier_perturbation", "compressive"), their
+        design functions, or mechanisms that are there already, to which of all others only `stream` applies (and
+        `model` in its place).
 
         target, prefilter : Filter, or its description: text, or a table with b and a. A target may be a Toeplitz too,
         or text such as "running-sum:1024", or a table with coefficients and a horizon.

@@ -14,7 +14,15 @@ import numpy as np
 
 from dpfast import _validate
 from dpfast.contents import model_content, target_content
-from dpfast.design.baselines import binary_tree, buffered_toeplitz, decayed_sum, square_root
+from dpfast.design.baselines import (
+    binary_tree,
+    buffered_toeplitz,
+    compressive,
+    decayed_sum,
+    fourier_perturbation,
+    square_root,
+)
+from dpfast.design.factorization import optimal_factorization
 from dpfast.design.feedback import PREFILTERS, decision_feedback
 from dpfast.design.inputs import check_filter, check_tolerance
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
@@ -33,7 +41,8 @@ DESIGNS: dict[str, Callable[..., AnyMechanism]] = {
     x.__name__: x
     for x in (
         *(optimal, lmmse, zero_forcing, decision_feedback, input_perturbation, output_perturbation, robust),
-        *(square_root, buffered_toeplitz, binary_tree, decayed_sum),
+        *(square_root, buffered_toeplitz, binary_tree, decayed_sum, fourier_perturbation, compressive),
+        optimal_factorization,
     )
 }
 GIVEN = "given"  # the family of a mechanism that is there already
