@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import dpfast as dp
 from benchmarks.compare.targets import HORIZON, LEVELS, TRANSITION, Row, Task, floats, timed, write
-from dpfast.transient import step_mse
 
 OURS, LITERATURE = "dpfast", "literature, in dpfast"
 MODEL = dp.MarkovChain(TRANSITION, LEVELS)
@@ -69,23 +68,21 @@ def with_options(design, **options):
 ENTRIES = (
     Entry(OURS, "optimal lag 0", with_model(dp.optimal, lag=0), MODELLED, steady=True),
     Entry(OURS, f"optimal lag {LAG}", with_model(dp.optimal, lag=LAG), f"{MODELLED}, {LATER}", steady=True),
-    Entry(OURS, "optimal factorization", dp.optimal_factorization, only_sums="takes minutes"),
+    Entry(OURS, "optimal factorization", dp.optimal_factorization),
     Entry(OURS, f"optimal factorization, {SHORT} steps", dp.optimal_factorization, horizon=SHORT),
     Entry(
         OURS,
-        f"optimal factorization, model, {SHORT} steps",
+        "optimal factorization, model",
         with_model(dp.optimal_factorization),
         MODELLED,
         only_sums="tends to optimal lag 0",
-        horizon=SHORT,
     ),
     Entry(
         OURS,
-        f"optimal factorization, model, lag {LAG}, {SHORT} steps",
+        f"optimal factorization, model, lag {LAG}",
         with_model(dp.optimal_factorization, lag=LAG),
         f"{MODELLED}, {LATER}",
         only_sums=f"tends to optimal lag {LAG}",
-        horizon=SHORT,
     ),
     Entry(OURS, "LZF", dp.zero_forcing, steady=True),
     Entry(OURS, "LMMSE lag 0", with_model(dp.lmmse, lag=0), MODELLED, steady=True),
@@ -118,7 +115,7 @@ def simulated(mechanism, n_samples, n_streams, seed):
 
 def predicted(mechanism):
     over_horizon = isinstance(mechanism, dp.MatrixMechanism)
-    steps = mechanism.step_mse(MODEL) if over_horizon else step_mse(mechanism, HORIZON, MODEL)
+    steps = mechanism.step_mse(MODEL) if over_horizon else mechanism.step_mse(HORIZON, MODEL)
     return None if steps is None else floats(steps)
 
 
