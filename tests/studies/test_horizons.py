@@ -31,6 +31,8 @@ GRID = [
     FILTER | {"mechanism": [*OF_FILTERS, "square_root", "decayed_sum"], "noise": ["gaussian", "laplace"]} | MODEL,
     FILTER | {"mechanism": "buffered_toeplitz", "n_buffers": 1, "epsilon": 2},
     FILTER | {"mechanism": "fourier_perturbation", "n_coefficients": [5, 9]},
+    FILTER | {"mechanism": "optimal_factorization", "epsilon": 2},
+    FILTER | {"mechanism": "optimal_factorization", "epsilon": 2, "model": STREAM, "lag": None},
     FILTER | {"mechanism": "compressive", "n_measurements": 12, "noise": "gaussian", "epsilon": 2},
 ]
 OPTIONS = {"seed": 3, "n_samples": N, "width": None, "budget": 2 * 128 * N, "n_threads": 1}
