@@ -35,7 +35,7 @@ def _described(got: object) -> str:
         return f"a {type(got).__name__} of length {len(got)}"
     if hasattr(got, "__array__") and not isinstance(got, type) and np.ndim(got) > 0:
         return f"a {type(got).__name__} of shape {np.shape(got)}"
-    text = repr(got)
+    text = " ".join(repr(got).split())  # systems of scipy and python-control take several lines
     return text if len(text) <= 80 else text[:77] + "..."
 
 
@@ -173,7 +173,10 @@ def seed(value: Any) -> int:
     """A seed as an integer; from a NumPy Generator one is drawn."""
     if isinstance(value, np.random.Generator):
         return int(value.integers(2**63))
-    return integer("seed", value, 0)
+    try:
+        return integer("seed", value, 0)
+    except ValueError:
+        raise fail("seed", "an integer, at least 0, or a generator of numpy.random.default_rng", value) from None
 
 
 def n_threads(value: Any) -> int:

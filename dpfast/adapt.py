@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from dpfast import _validate
+from dpfast import _validate, markup
 from dpfast._validate import Array
 from dpfast.design.wiener import wiener
 from dpfast.errors import DesignError, UnstableFilterError
 from dpfast.filters import Filter
 from dpfast.holdout import Channel, Gain, cross_validated
 from dpfast.kinds import of_filters
+from dpfast.labelled import unwrap
 from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA, Model
 from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
@@ -82,38 +83,51 @@ class Adaptation(Generic[M]):
     interval: tuple[float, float] | None
     reason: str
 
-    def estimate(self, v: ArrayLike) -> Array:
+    def estimate(self, v: ArrayLike) -> Any:
         """Estimates from v of the *given* mechanism, such as the one that was adapted to.
 
         Parameters
         ----------
-        v : array_like, (..., time)
+        v : array_like, (..., time), or Series, DataFrame or DataArray
             From the start of the streams on. Integers for an exact mechanism.
 
         Returns
         -------
-        array, (..., time)
+        array, (..., time), or of the kind of v
             At t of the target's output at t - lag; at t for a smoother.
 
         Notes
         -----
         *Privacy.* Post-processing of v.
         """
-        streams, centred = _centred(self.given, v)
+        values, wrap = unwrap("v", v)
+        streams, centred = _centred(self.given, values)
         receiver = self.mechanism.receiver
         rise = self.given.prefilter.filter(np.ones(centred.shape[1])).y
         moved = centred - (receiver.mean - self.given.receiver.mean) * rise
-        return receiver.estimate(moved)[0].reshape(streams)
+        return wrap(receiver.estimate(moved)[0].reshape(streams))
 
     def __str__(self) -> str:
         texts = [
-            f"{_design(self.given).name!r}: the adapted receiver is {'taken' if self.taken else 'not taken'}",
-            f"  order           {self.order} (autoregression)",
-            f"  fitted input    mean {self.model.mean:.6g}, variance {self.model.variance:.6g}",
-            f"  gain in MSE     {self._shown_gain()}",
+            self._head(),
+            *(f"  {name:<15} {value}" for name, value in self._facts().items()),
             *(textwrap.fill(x, 110, initial_indent="  ", subsequent_indent="  ") for x in (self.reason, _PRIVACY)),
         ]
         return "\n".join(texts)
+
+    def _repr_html_(self) -> str:
+        said = map(markup.paragraphs, (self.reason, _PRIVACY))
+        return markup.notebook(markup.facts(self._facts(), caption=self._head()), *said)
+
+    def _head(self) -> str:
+        return f"{_design(self.given).name!r}: the adapted receiver is {'taken' if self.taken else 'not taken'}"
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "order": f"{self.order} (autoregression)",
+            "fitted input": f"mean {self.model.mean:.6g}, variance {self.model.variance:.6g}",
+            "gain in MSE": self._shown_gain(),
+        }
 
     def _shown_gain(self) -> str:
         if self.gain is None or self.interval is None:
@@ -148,7 +162,7 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     ----------
     mechanism : Mechanism or ExactMechanism
         What v was made by, with a linear receiver of any lag.
-    v : array_like, (..., time)
+    v : array_like, (..., time), or Series, DataFrame or DataArray
         The privatized signal, from its start on: of :meth:`Mechanism.simulate` for studies; of a release, the integers
         that were published, for its ExactMechanism. All streams count as streams of one input.
     order : int, optional
@@ -185,7 +199,7 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     if not isinstance(of_filters(mechanism, why), Mechanism | ExactMechanism):
         raise _validate.fail("mechanism", "a Mechanism or an ExactMechanism", mechanism)
     order = None if order is None else _validate.integer("order", order, 0, MAX_ORDER)
-    parts = _parts(mechanism, _centred(mechanism, v)[1])
+    parts = _parts(mechanism, _centred(mechanism, unwrap("v", v)[0])[1])
     channel = Channel(*_filters(mechanism), length=parts[0].length)
     whole = joined(parts)
     fit, best = _fitted(channel, whole, order)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Self
 
-from dpfast import _validate
+from dpfast import _validate, markup
 from dpfast.models import Model
 from dpfast.privacy import Privacy
 from dpfast.sources import FITTED, Source, check_declared, fitted, with_declared
@@ -91,18 +91,32 @@ class Designed(abc.ABC):
         """Root of `predicted_mse`."""
         return _root(self.predicted_mse)
 
-    def lines(self, **more: str) -> str:
-        """A few lines for people: the name, the guarantee, and what a kind of mechanism says `more`."""
+    def summary(self) -> str:
+        """A few lines for people."""
+        return "\n".join([self._title, *(f"  {key:<15} {value}" for key, value in self._told().items())])
+
+    def _repr_html_(self) -> str:
+        return markup.notebook(markup.facts(self._told(), caption=self._title))
+
+    @abc.abstractmethod
+    def _facts(self) -> dict[str, str]:
+        """What a kind of mechanism says of itself, by name."""
+
+    def _told(self) -> dict[str, str]:
         privacy = self.privacy
-        lines = {
+        found = {
             "privacy": f"epsilon {privacy.epsilon:.6g}, delta {privacy.delta:.3g} "
             f"({privacy.calibration} calibration, noise multiplier {privacy.noise_multiplier:.6g})",
-            **{key.replace("_", " "): value for key, value in more.items()},
+            **self._facts(),
         }
         if private := fitted(self.sources):
-            lines["not for release"] = f"fitted from private data: {', '.join(private)}"
-        name = "".join(x if x.isprintable() else repr(x)[1:-1] for x in self.name)  # no forged lines
-        return "\n".join([name, *(f"  {key:<15} {value}" for key, value in lines.items())])
+            found["not for release"] = f"fitted from private data: {', '.join(private)}"
+        return found
+
+    @property
+    def _title(self) -> str:
+        """The name in one line, which forges no others."""
+        return "".join(x if x.isprintable() else repr(x)[1:-1] for x in self.name)
 
 
 def _root(mse: float | None) -> float | None:

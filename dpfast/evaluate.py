@@ -18,6 +18,7 @@ from dpfast.errors import DataError
 from dpfast.events import EventCounts
 from dpfast.filters import Filter
 from dpfast.kinds import AnyMechanism, of_filters
+from dpfast.markup import paragraphs
 from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA, Model
 from dpfast.montecarlo import Result
@@ -26,7 +27,7 @@ from dpfast.report import page
 from dpfast.report.figures import figure, plot_path, png
 from dpfast.report.folder import Folder
 from dpfast.report.meaning import FIGURES, of_task
-from dpfast.report.page import facts, paragraphs, repeated
+from dpfast.report.page import facts, repeated
 from dpfast.report.table import Table
 
 BANNER = (

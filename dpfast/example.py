@@ -15,6 +15,7 @@ from dpfast.design.linear import input_perturbation, lmmse, output_perturbation,
 from dpfast.design.optimal import optimal
 from dpfast.design.prefilter import Problem, feedback_water_filling, smoother_water_filling
 from dpfast.filters import Filter
+from dpfast.markup import paragraphs
 from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA, MarkovChain, Model
 from dpfast.montecarlo import Study, monte_carlo
@@ -24,7 +25,7 @@ from dpfast.report import page
 from dpfast.report.figures import SMALL, figure, logarithmic, plot_lines, png, words
 from dpfast.report.folder import Folder
 from dpfast.report.meaning import FIGURES
-from dpfast.report.page import code, facts, paragraphs, repeated
+from dpfast.report.page import code, facts, repeated
 from dpfast.report.paths import draw_paths, sample_paths
 from dpfast.report.styles import TRUTH, Style, label, styles
 from dpfast.report.table import Table

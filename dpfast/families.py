@@ -18,6 +18,7 @@ from dpfast.design.optimal import optimal
 from dpfast.errors import DesignError
 from dpfast.files import to_text
 from dpfast.filters import Filter
+from dpfast.markup import Html, items, paragraphs
 from dpfast.mechanism import Mechanism, size
 from dpfast.models import Model
 from dpfast.privacy import LARGEST_EPSILON, Privacy
@@ -26,7 +27,7 @@ from dpfast.report import page, styles
 from dpfast.report.figures import figure, legend, logarithmic, near, plot_lines, png, words
 from dpfast.report.folder import Folder
 from dpfast.report.meaning import FIGURES, of_model, of_task
-from dpfast.report.page import code, facts, items, paragraphs, repeated
+from dpfast.report.page import code, facts, repeated
 from dpfast.report.table import Table
 from dpfast.show import describe
 from dpfast.sources import FITTED, Source
@@ -155,7 +156,7 @@ def run(
     return f"{table.text()}\n\n{text}"
 
 
-def _page(task: Task, parts: Mapping[str, list[page.Html]], banner: str, command: str) -> str:
+def _page(task: Task, parts: Mapping[str, list[Html]], banner: str, command: str) -> str:
     asked = {"model": of_model(task.model), "lag": str(task.lag), "tolerance": f"{task.tolerance:g}"}
     told = of_task(task.target, task.privacy) | asked
     sections = {"Definition": [facts(told)], **parts, "What the figures mean": [facts(FIGURES)], **repeated(command)}

@@ -17,10 +17,12 @@ from dpfast._kernels.builder import Chain
 from dpfast._kernels.linear import Factors
 from dpfast._validate import Array
 from dpfast.errors import UnstableFilterError
+from dpfast.labelled import unwrap
 from dpfast.peaks import fft_points, largest_gain
 from dpfast.quadrature import graded_grid
 from dpfast.sections import cascade_response, factor_roots, make_sections, section_roots, trim
 
+A_FILTER = "a Filter, as Filter(b, a) or Filter.from_system(system of scipy or python-control) makes it"
 MAX_POLE_RADIUS = 1 - 2e-5
 MAX_SECTION_POLES = 32  # more poles than this run as one direct-form recursion
 _TINY = 1e-12  # beside a leading coefficient so small a companion matrix loses the other roots
@@ -36,13 +38,13 @@ class Filtered(NamedTuple):
 
     Attributes
     ----------
-    y : array, (..., time)
+    y : array, (..., time), or of the kind of the input
         Output.
     zf : array, (..., n_states)
         State behind the last sample, the `zi` of the next call.
     """
 
-    y: NDArray[Any]
+    y: Any
     zf: NDArray[Any]
 
 
@@ -182,20 +184,36 @@ class Filter:
         """Filter from a discrete-time single-input single-output system of scipy.signal or python-control.
 
         Systems are recognised by their attributes (A B C D; num den; zeros poles gain). Polynomials are in
-        positive powers of z and may have unequal lengths.
+        positive powers of z and may have unequal lengths. The step `dt` says no more than that time is discrete: a
+        filter knows samples. The way back is ``scipy.signal.dlti(*f.state_space())`` or
+        ``control.ss(*f.state_space(), True)``, which no delay gets lost on, as it may between `b` and `num`.
+
+        Parameters
+        ----------
+        system : dlti, or TransferFunction or StateSpace of python-control
+            With `dt` above 0, or True.
 
         Raises
         ------
         ValueError
-            For continuous-time, non-causal or several-input systems, and for anything else.
+            For continuous-time, non-causal or several-input systems, those of complex coefficients, and anything else.
+
+        Examples
+        --------
+        >>> from scipy import signal
+        >>> Filter.from_system(signal.dlti([1.0], [1.0, -0.5])).impulse(4).tolist()  # 1 / (z - 0.5)
+        [0.0, 1.0, 0.5, 0.25]
         """
         if not hasattr(system, "dt"):
             raise _validate.fail("system", "a system with A B C D, num den or zeros poles gain, and dt", system)
         dt = system.dt
-        if not (isinstance(dt, (int, float)) and dt > 0):  # True: discrete, of no given step
-            raise ValueError(f"system must be in discrete time (dt above 0), got dt = {dt!r}")
+        if not (isinstance(dt, (int, float, np.number)) and dt > 0):  # True: discrete, of no given step
+            raise ValueError(
+                f"system must be in discrete time (dt above 0, or True), got dt = {dt!r}: sample it, as by its "
+                "to_discrete or sample, or say what dt is"
+            )
         if hasattr(system, "A"):
-            return cls._from_state_space(*(np.atleast_2d(getattr(system, x)) for x in "ABCD"))
+            return cls._from_state_space(*(_validate.array(x, np.atleast_2d(getattr(system, x))) for x in "ABCD"))
         if hasattr(system, "num"):
             return cls._from_powers_of_z(_polynomial_in_z("num", system.num), _polynomial_in_z("den", system.den))
         if hasattr(system, "gain"):
@@ -294,14 +312,16 @@ class Filter:
 
         Parameters
         ----------
-        x : array_like, (..., time)
-            Finite numbers, in any memory order; fastest where time is contiguous.
+        x : array_like, (..., time), or Series, DataFrame or DataArray
+            Finite numbers, in any memory order; fastest where time is contiguous. Rows of a pandas DataFrame are times
+            and columns streams; an xarray DataArray has a dimension "time". Times must be equally spaced.
         zi : array_like, (..., n_states), optional
             State before the first sample, as a call before gave it; zero by default.
         dtype : {numpy.float64, numpy.float32}
             What is computed in, and the dtype of the result.
         out : array, (..., time), optional
-            Where to put the output; it may be x itself. NaN where x turns out not to be finite.
+            Where to put the output; it may be x itself. NaN where x turns out not to be finite. Only for x without
+            labels.
         n_threads : int, optional
             By default ``DPFAST_NUM_THREADS``, or all processors; it does not change the result.
 
@@ -309,7 +329,8 @@ class Filter:
         -------
         Filtered
             Output y and state zf behind the last sample, always both. A signal in pieces, each with the zf of the one
-            before, gives the same bits as the whole; an empty piece changes nothing.
+            before, gives the same bits as the whole; an empty piece changes nothing. y is of the kind of x, with its
+            labels; zf is an array (..., n_states), streams as in x.
 
         Raises
         ------
@@ -327,7 +348,10 @@ class Filter:
         [0.125, 0.0625]
         """
         precision = _validate.precision(dtype)
-        samples = _validate.samples("x", x, precision, finite=False)  # that is seen on the way, which is faster
+        values, wrap = unwrap("x", x)
+        if out is not None and values is not x:
+            raise ValueError(f"out must be None where x has labels, as a {type(x).__name__} has: give x as an array")
+        samples = _validate.samples("x", values, precision, finite=False)  # that is seen on the way, which is faster
         state_shape = (*samples.shape[:-1], self.n_states)
         states = np.zeros(state_shape) if zi is None else _validate.array("zi", zi)
         if states.shape != state_shape:
@@ -338,7 +362,7 @@ class Filter:
         if np.may_share_memory(result, samples):
             _validate.check_size("x", samples)  # before it is written over
         zf = self._run(samples, states.astype(precision), result, _validate.n_threads(n_threads))
-        return Filtered(result, zf)
+        return Filtered(wrap(result), zf)
 
     def _run(self, x: NDArray[Any], zi: NDArray[Any], out: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
         """Filter x (..., time) into `out`, of one dtype; the states at the end. Fails where x is not finite."""

@@ -16,6 +16,7 @@ from dpfast._kernels import study, threads
 from dpfast._validate import Array
 from dpfast.designed import Designed, Option, shown
 from dpfast.innovations import lmmse_receiver
+from dpfast.labelled import unwrap
 from dpfast.mechanism import Paths
 from dpfast.models import Model, autocovariance, check_model
 from dpfast.operators import Convolution, Dense, NotLinearError, Operator
@@ -237,8 +238,9 @@ class MatrixMechanism(Designed):
 
         Parameters
         ----------
-        u : array_like, (..., n)
-            Finite numbers, as many steps as the horizon has.
+        u : array_like, (..., n), or Series, DataFrame or DataArray
+            Finite numbers, as many steps as the horizon has. Rows of a pandas DataFrame are times and columns streams;
+            an xarray DataArray has a dimension "time". Times must be equally spaced.
         seed : int or numpy.random.Generator
             Stream i (in C order) gets noise that depends on (seed, i) alone.
 
@@ -246,13 +248,14 @@ class MatrixMechanism(Designed):
         -------
         Paths
             ``privatized`` (..., rows of the strategy); ``estimate`` (..., n), of the target's output at the same step:
-            it can be published `lag` steps later.
+            it can be published `lag` steps later. Of the kind of u, with its labels; ``privatized`` is an array.
 
         Notes
         -----
         *Privacy.* None: the noise is reproducible and in floating point.
         """
-        x = self.target.checked(u)
+        values, wrap = unwrap("u", u)
+        x = self.target.checked(values)
         link, seed = self.link(), _validate.seed(seed)
         streams = x.reshape(math.prod(x.shape[:-1]), self.horizon)
         v, estimate = np.empty((len(streams), self.strategy.shape[0])), np.empty(streams.shape)
@@ -262,24 +265,22 @@ class MatrixMechanism(Designed):
             group[: here.stop - first] = streams[here]
             found = link.run(group, seed, first)
             v[here], estimate[here] = (part[: here.stop - first] for part in found)
-        return Paths(v.reshape(*x.shape[:-1], v.shape[1]), estimate.reshape(x.shape), None, 0)
+        return Paths(v.reshape(*x.shape[:-1], v.shape[1]), wrap(estimate.reshape(x.shape)), None, 0)
 
     def link(self) -> MatrixLink:
         """What the simulation runs."""
         coefficients = self.target.coefficients
         return MatrixLink(coefficients, self.centre, self.strategy, self.noise, self.noise_scale, self.reconstruction)
 
-    def summary(self) -> str:
-        """A few lines for people."""
+    def _facts(self) -> dict[str, str]:
         rows, columns = self.strategy.shape
-        lags = {None: "all of the horizon is needed", 0: "0"}
-        return self.lines(
-            strategy=f"{rows} rows over a horizon of {columns} steps",
-            noise=f"{self.noise}, standard deviation {self.noise_std:.6g}",
-            lag=lags.get(self.lag, str(self.lag)),
-            ideal_RMSE=shown(self.ideal_rmse),
-            predicted_RMSE=f"{shown(self.predicted_rmse)} (mean over the horizon)",
-        )
+        return {
+            "strategy": f"{rows} rows over a horizon of {columns} steps",
+            "noise": f"{self.noise}, standard deviation {self.noise_std:.6g}",
+            "lag": "all of the horizon is needed" if self.lag is None else str(self.lag),
+            "ideal RMSE": shown(self.ideal_rmse),
+            "predicted RMSE": f"{shown(self.predicted_rmse)} (mean over the horizon)",
+        }
 
     def __repr__(self) -> str:
         return f"<MatrixMechanism {self.name!r}: {self.horizon} steps, predicted RMSE {shown(self.predicted_rmse)}>"

@@ -15,6 +15,7 @@ from dpfast._kernels import study
 from dpfast._validate import Array
 from dpfast.designed import Designed, Option, shown
 from dpfast.filters import Filter
+from dpfast.labelled import unwrap
 from dpfast.models import Model, check_model
 from dpfast.peaks import fft_points, largest_gain
 from dpfast.privacy import Privacy
@@ -26,7 +27,7 @@ _SAME = 1e-6  # of the largest gain: filters that are the same but for rounding
 
 
 class Paths(NamedTuple):
-    """What a simulation gives, each (..., time) like its input.
+    """What a simulation gives, each (..., time) like its input, and of its kind, with its labels.
 
     Attributes
     ----------
@@ -182,8 +183,9 @@ class Mechanism(Designed):
 
         Parameters
         ----------
-        u : array_like, (..., time)
-            Finite numbers; one stream may be 1-D.
+        u : array_like, (..., time), or Series, DataFrame or DataArray
+            Finite numbers; one stream may be 1-D. Rows of a pandas DataFrame are times and columns streams; an xarray
+            DataArray has a dimension "time". Times must be equally spaced.
         seed : int or numpy.random.Generator
             Stream i (in C order) gets noise that depends on (seed, i) alone.
         n_threads : int, optional
@@ -193,35 +195,35 @@ class Mechanism(Designed):
         Returns
         -------
         Paths
-            Arrays of the shape of u.
+            Of the shape of u, and of its kind, with its labels: the estimate at the label of t is of t - lag.
 
         Notes
         -----
         *Privacy.* None: the noise is reproducible and in floating point.
         """
-        x = _validate.samples("u", u)
+        values, wrap = unwrap("u", u)
+        x = _validate.samples("u", values)
         seed, n_threads = _validate.seed(seed), _validate.n_threads(n_threads)
         streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-        parts = [part.reshape(x.shape) for part in study.simulate(self.link(), streams, seed, n_threads)]
+        parts = [wrap(part.reshape(x.shape)) for part in study.simulate(self.link(), streams, seed, n_threads)]
         return Paths(parts[0], parts[1], parts[2] if len(parts) > 2 else None, self.lag or 0)
 
     def link(self) -> study.Link:
         """What the compiled simulation runs."""
         return study.Link(self.receiver.mean, self.prefilter.factors, self.noise_std, self.receiver.compiled())
 
-    def summary(self) -> str:
-        """A few lines for people."""
-        lines = {
+    def _facts(self) -> dict[str, str]:
+        found = {
             "prefilter": size(self.prefilter),
-            "noise_std": f"{self.noise_std:.6g}",
+            "noise std": f"{self.noise_std:.6g}",
             "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
-            "ideal_RMSE": shown(self.ideal_rmse) + self._assumption() + self._worst(),
-            "predicted_RMSE": shown(self.predicted_rmse) + self._loss() + self._worst(),
+            "ideal RMSE": shown(self.ideal_rmse) + self._assumption() + self._worst(),
+            "predicted RMSE": shown(self.predicted_rmse) + self._loss() + self._worst(),
         }
         if self.lower_bound_mse and self.ideal_mse:
             gap = self.ideal_mse / self.lower_bound_mse - 1
-            lines["lower_bound"] = f"{math.sqrt(self.lower_bound_mse):.6g} (the ideal MSE is {gap:.1g} above)"
-        return self.lines(**lines)
+            found["lower bound"] = f"{math.sqrt(self.lower_bound_mse):.6g} (the ideal MSE is {gap:.1g} above)"
+        return found
 
     def _loss(self) -> str:
         """What the realisation of the filters costs."""

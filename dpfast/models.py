@@ -17,6 +17,7 @@ from dpfast._kernels import study
 from dpfast._validate import Array
 from dpfast.errors import DesignError
 from dpfast.filters import MAX_POLE_RADIUS, Filter
+from dpfast.labelled import unwrap
 from dpfast.markov import shaping_filter, stationary_distribution
 from dpfast.sources import FITTED, Source, check_source
 from dpfast.states import stationary_root
@@ -332,8 +333,9 @@ class ARMA(_Shaped):
 
         Parameters
         ----------
-        u : array_like, (time,) or (streams, time)
-            Observations; streams share one mean and one spectrum.
+        u : array_like, (time,) or (streams, time), or Series, DataFrame or DataArray
+            Observations; streams share one mean and one spectrum. Rows of a pandas DataFrame are times and columns
+            streams; an xarray DataArray has a dimension "time". Times must be equally spaced.
         order : int
             Number of past samples in the regression, below the number of samples.
         levels : array_like, optional
@@ -351,7 +353,7 @@ class ARMA(_Shaped):
         *Privacy.* A model that was fitted to private data makes the design depend on them, and the guarantee does not
         cover that: fit public data, or historical data that one may look at, and say so by ``source="public"``.
         """
-        x = np.atleast_2d(_validate.array("u", u, empty=False))
+        x = np.atleast_2d(_validate.array("u", unwrap("u", u)[0], empty=False))
         order = _validate.integer("order", order, 0)
         if x.ndim != 2 or x.shape[1] <= order:
             raise ValueError(f"u must be (time,) or (streams, time) with more than {order} samples, got {np.shape(u)}")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import special
 
-from dpfast import _validate, links
+from dpfast import _validate, links, markup
 from dpfast._kernels import study as kernels
 from dpfast._validate import Array
 from dpfast.kinds import AnyMechanism
@@ -65,6 +65,15 @@ class Result:
         """Confidence interval (low, high) of the RMSE, from the spread of the streams (Student's t)."""
         return rmse_interval(self.stream_mse, self.confidence)
 
+    def _shown(self) -> tuple[str, str, str, str]:
+        """Name, predicted and simulated RMSE, interval."""
+        predicted = "-" if self.predicted_rmse is None else f"{self.predicted_rmse:.5g}"
+        low, high = self.interval
+        return self.name, predicted, f"{self.rmse:.5g}", f"{low:.5g} … {high:.5g}"
+
+    def _repr_html_(self) -> str:
+        return markup.notebook(_table([self]))
+
 
 class Comparison(NamedTuple):
     """Paired comparison of two mechanisms on the same inputs and the same unit noise.
@@ -87,6 +96,16 @@ class Comparison(NamedTuple):
     def decided(self) -> bool:
         """Whether the interval leaves out zero."""
         return self.interval[0] > 0 or self.interval[1] < 0
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval
+        shown = {
+            "difference of the MSE": f"{self.mse_difference:.5g}",
+            "interval": f"{low:.5g} … {high:.5g}",
+            "ratio of the RMSE": f"{self.rmse_ratio:.5g}",
+            "decided": "yes" if self.decided else "no",
+        }
+        return markup.notebook(markup.facts(shown, caption="Comparison"))
 
 
 def half_width(values: Array, confidence: float) -> float:
@@ -150,15 +169,30 @@ class Study:
 
     def __str__(self) -> str:
         width = max(len(x.name) for x in self.results)
-        lines = [f"{'mechanism':<{width}}  predicted RMSE  simulated RMSE  {100 * self.confidence:g}% interval"]
-        for x in self.results:
-            predicted = "-" if x.predicted_rmse is None else f"{x.predicted_rmse:.5g}"
-            low, high = x.interval
-            lines.append(f"{x.name:<{width}}  {predicted:>14}  {x.rmse:>14.5g}  {low:.5g} … {high:.5g}")
-        size = f"{self.results[0].n_streams} streams of {self.n_samples} samples after {self.burn_in}, seed {self.seed}"
-        return "\n".join([*lines, size])
+        rows = [_columns(self.confidence), *(x._shown() for x in self.results)]
+        lines = [f"{x[0]:<{width}}  {x[1]:>14}  {x[2]:>14}  {x[3]}" for x in rows]
+        return "\n".join([*lines, self._size()])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return markup.notebook(_table(self.results), markup.paragraphs(self._size()))
+
+    def _size(self) -> str:
+        return f"{self.results[0].n_streams} streams of {self.n_samples} samples after {self.burn_in}, seed {self.seed}"
+
+
+def _columns(confidence: float) -> tuple[str, str, str, str]:
+    return "mechanism", "predicted RMSE", "simulated RMSE", f"{100 * confidence:g}% interval"
+
+
+def _table(results: Sequence[Result]) -> markup.Html:
+    """With a picture of the intervals, all on one axis; a ring is what was predicted."""
+    pictures = markup.intervals(
+        [markup.Interval(x.interval[0], x.rmse, x.interval[1], x.predicted_rmse) for x in results]
+    )
+    right, columns = (False, True, True, True), _columns(results[0].confidence)
+    return markup.table(columns, [x._shown() for x in results], right, drawn=pictures)
 
 
 def _row(x: Result) -> dict[str, Any]:

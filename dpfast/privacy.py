@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy import special
 from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.filters import Filter
+from dpfast.markup import facts, notebook
 
 Calibration = Literal["exact", "paper"]
 _SAFE = 1 + 1e-9  # a root is rounded up by this, so that rounding errs on the safe side
@@ -117,6 +118,11 @@ class Privacy:
         mu = _validate.number("mu", mu, above=0, below=_LARGEST_MU)
         delta = _validate.number("delta", delta, above=0, below=1)
         return cls(gaussian_epsilon(1 / mu, delta), delta, max_change=max_change)
+
+    def _repr_html_(self) -> str:
+        given = {x.name.replace("_", " "): str(getattr(self, x.name)) for x in fields(self)}
+        derived = {"noise multiplier": self.noise_multiplier, "zCDP ρ": self.zcdp_rho, "Gaussian DP μ": self.gdp_mu}
+        return notebook(facts(given | {name: f"{x:.6g}" for name, x in derived.items()}, caption="Privacy"))
 
     @functools.cached_property
     def noise_multiplier(self) -> float:

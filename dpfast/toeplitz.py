@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from dpfast import _validate
 from dpfast._validate import Array
-from dpfast.filters import Filter
+from dpfast.filters import A_FILTER, Filter
+from dpfast.labelled import unwrap
 
 MAX_HORIZON = 2**22
 _DIRECT = 2048  # terms of a power series that are found one by one
@@ -91,9 +92,10 @@ class Toeplitz:
         """n, the number of steps."""
         return len(self._coefficients)
 
-    def apply(self, u: ArrayLike) -> Array:
-        """The output (..., n) for an input (..., n) that begins at step 0."""
-        return convolved(self._coefficients, self.checked(u))
+    def apply(self, u: ArrayLike) -> Any:
+        """The output (..., n) for an input (..., n) that begins at step 0; with its labels, where it has some."""
+        values, wrap = unwrap("u", u)
+        return wrap(convolved(self._coefficients, self.checked(values)))
 
     def checked(self, u: ArrayLike) -> Array:
         """An input with as many steps as the horizon has."""
@@ -126,9 +128,9 @@ class Toeplitz:
 
 
 def _coefficients(target: Any) -> Array:
-    if isinstance(target, str) or not hasattr(target, "__len__"):
-        must_be = "a Filter (Filter.from_system takes other systems), a Toeplitz or a sequence of coefficients"
-        raise _validate.fail("target", must_be, target)
+    nested = isinstance(target, (list, tuple)) and any(hasattr(x, "__len__") for x in target)  # such as (b, a)
+    if nested or isinstance(target, str) or not hasattr(target, "__len__"):
+        raise _validate.fail("target", f"{A_FILTER}, a Toeplitz, or a sequence of coefficients", target)
     return _validate.array("target", target, ndim=1, empty=False)
 
 

@@ -81,3 +81,12 @@ def test_the_sweep_runs_and_is_reported(tmp_path, monkeypatch, capsys):
     assert len(names["found"].points) == 27
     assert str(names["found"]) in capsys.readouterr().out
     assert {x.name for x in tmp_path.iterdir()} == {"study.sqlite", "study.html"}
+
+
+def test_the_page_on_other_packages_runs(capsys):
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs/interoperability.md").read_text("utf-8"), re.DOTALL):
+        exec(block, names)  # what is executed is in this repository
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[0] == "Filter([0.0, 1.0, 0.5], [1.0, -1.2, 0.5])"
+    assert printed.count("2026-01-05 23:55:00") == 2

@@ -45,7 +45,7 @@ LAYERS = [
     {"toeplitz"},
     {"filters"},
     {"peaks", "quadrature", "sections", "states"},
-    {"roots", "sources"},
+    {"labelled", "markup", "roots", "sources"},
     {"_validate", "errors"},
 ]
 # Reading logs of events: from the top down likewise, apart from the rest.
@@ -53,7 +53,7 @@ LOGS = ["counts", "events", "timestamps", "columns"]
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}
 KERNEL_IMPORTS = {"numpy", "numba", "llvmlite", "dpfast"} | set(sys.stdlib_module_names)
 COMPILED = {"filters", "links", "matrix", "mechanism", "models", "montecarlo", "receivers", "release", "studies"}
-HEAVY = {"cvxpy", "distributed", "matplotlib", "pandas", "pyarrow", "scipy.optimize", "scipy.signal", "tqdm"}
+HEAVY = {"cvxpy", "distributed", "matplotlib", "pandas", "pyarrow", "scipy.optimize", "scipy.signal", "tqdm", "xarray"}
 
 
 def part(module):

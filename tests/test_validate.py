@@ -146,7 +146,7 @@ def test_seed_is_drawn_from_a_generator():
 
 @pytest.mark.parametrize("value", [None, -1, 1.5, "1", True, np.random.RandomState(1)])
 def test_other_seeds_are_refused(value):
-    with pytest.raises(ValueError, match=r"^seed must be an integer, at least 0, got "):
+    with pytest.raises(ValueError, match=r"^seed must be an integer, at least 0, or a generator of numpy.*, got "):
         _validate.seed(value)
 
 

@@ -6,6 +6,7 @@ import math
 import textwrap
 from dataclasses import dataclass
 
+from dpfast import markup
 from dpfast.report.table import Table
 
 _WIDTH = 110
@@ -114,11 +115,18 @@ class Audit:
         return tuple(said)
 
     def __str__(self) -> str:
-        head = f"audit of {self.name!r}: δ = {self.delta:g}, all bounds with confidence {self.confidence:g}"
         said = (textwrap.fill(x, _WIDTH) for x in self.sentences)
-        return "\n\n".join([f"{head}\n\n{self.table.text()}", *said])
+        return "\n\n".join([f"{self._head()}\n\n{self.table.text()}", *said])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        table = self.table
+        shown = markup.table(table.columns, table.shown(), table.numeric(), n_headers=2, caption=self._head())
+        return markup.notebook(shown, *map(markup.paragraphs, self.sentences))
+
+    def _head(self) -> str:
+        return f"audit of {self.name!r}: δ = {self.delta:g}, all bounds with confidence {self.confidence:g}"
 
 
 def _broken(x: Finding, confidence: float) -> str:

@@ -362,7 +362,8 @@ def fourier_perturbation(
     >>> round(mechanism.predict(MarkovChain([[0.9, 0.1], [0.1, 0.9]], levels=[-0.5, 0.5])) ** 0.5, 3)
     6.38
     """
-    f = _checked(target, privacy, horizon)
+    f = _over_horizon(target, privacy, horizon)
+    check_steps(f.horizon)
     k = _validate.integer("n_coefficients", n_coefficients, 1, f.horizon)
     basis = fourier_basis(f.horizon, k)
     return MatrixMechanism(
@@ -447,7 +448,8 @@ def compressive(
     >>> mechanism.simulate([0] * 64, seed=1).estimate.shape
     (64,)
     """
-    f = _checked(target, privacy, horizon, shortest=2)
+    f = _over_horizon(target, privacy, horizon)
+    check_steps(f.horizon, shortest=2)
     n = f.horizon
     m = _validate.integer("n_measurements", n_measurements, 1, n)
     basis = check_basis(basis, n)
@@ -467,14 +469,6 @@ def compressive(
     )
     penalty = mechanism.noise_std * math.sqrt(2 * math.log(n))
     return replace(mechanism, reconstruction=decoder._replace(penalty=penalty))
-
-
-def _checked(target: Target, privacy: Privacy, horizon: int | None, shortest: int = 1) -> Toeplitz:
-    """The target over a horizon for which dense matrices are not too large."""
-    _validate.instance("privacy", privacy, Privacy, "a Privacy")
-    f = Toeplitz.of(target, horizon)
-    check_steps(f.horizon, shortest)
-    return f
 
 
 def _over_horizon(target: Target, privacy: Privacy, horizon: int | None) -> Toeplitz:

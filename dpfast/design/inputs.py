@@ -6,13 +6,13 @@ import numpy as np
 
 from dpfast import _validate
 from dpfast.errors import DesignError
-from dpfast.filters import Filter
+from dpfast.filters import A_FILTER, Filter
 from dpfast.privacy import Privacy
 
 
 def check_filter(name: str, value: Filter) -> None:
     """A filter that is not zero."""
-    _validate.instance(name, value, Filter, "a Filter (Filter.from_system takes other systems)")
+    _validate.instance(name, value, Filter, A_FILTER)
     if not np.abs(value.b).max() > _validate.SMALLEST:
         raise DesignError(f"{name} must not be zero, nor have all its coefficients below {_validate.SMALLEST:g}")
 

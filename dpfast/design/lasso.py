@@ -33,7 +33,8 @@ def lasso(dictionary: Array, v: Array, penalty: float, tolerance: float, max_ite
     tolerance : float
         Relative duality gap at which it ends.
     max_iterations : int
-        Newton's steps and weights; where they are used up, a ConvergenceWarning tells the gap.
+        Newton's steps and weights; where they are used up, a ConvergenceWarning tells the gap. Rounding may be the
+        reason, where v is 10⁹ times λ or more.
     """
     b = v / penalty
     x, dual, weight = np.zeros(dictionary.shape[1]), -b, 1.0

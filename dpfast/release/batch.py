@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dpfast import _validate
+from dpfast import _validate, markup
 from dpfast._validate import Array
 from dpfast.errors import ReleaseError
+from dpfast.labelled import unwrap
 from dpfast.mechanism import Mechanism
 from dpfast.release.accountant import Shift
 from dpfast.release.exact import ExactMechanism, check_mechanism, exact
@@ -25,7 +26,7 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What was published of a batch; all of it is public.
+    """What was published of a batch; all of it is public, the labels of `estimate` too.
 
     Attributes
     ----------
@@ -33,8 +34,8 @@ class Release:
         Number of its first step.
     privatized : array of int64, (streams, time + lag)
         v, exact integers.
-    estimate : array, (streams, time)
-        ``estimate[:, t]`` is of the target's output at step first + t.
+    estimate : array, (streams, time), or of the kind of the input, with its labels
+        At t of the target's output at step first + t.
     standard_error : float or None
         Predicted root mean square error of the estimates, on the model of the design; None where only simulation tells.
     guarantee : Guarantee
@@ -42,14 +43,20 @@ class Release:
 
     first: int
     privatized: Integers
-    estimate: Array
+    estimate: Any
     standard_error: float | None
     guarantee: Guarantee
 
     def __repr__(self) -> str:
-        streams, n = self.estimate.shape
-        epsilon = rounded_up(self.guarantee.epsilon, 6)
-        return f"<Release of {n} steps from {self.first}, {streams} streams: epsilon {epsilon}>"
+        return f"<{self._size()}: epsilon {rounded_up(self.guarantee.epsilon, 6)}>"
+
+    def _repr_html_(self) -> str:
+        error = "-" if self.standard_error is None else f"{self.standard_error:.6g}"
+        return markup.notebook(markup.facts({"predicted RMSE": error}, caption=self._size()), *self.guarantee.shown())
+
+    def _size(self) -> str:
+        streams = len(self.privatized)
+        return f"Release of {self.estimate.size // streams} steps from {self.first}, {streams} streams"
 
 
 def release(
@@ -74,8 +81,9 @@ def release(
     ----------
     mechanism : Mechanism or ExactMechanism
         None of its inputs fitted to private data.
-    u : array (streams, time)
+    u : array (streams, time), or Series, DataFrame or DataArray
         Private, of an integer dtype; floats where `inputs` declares what a NaN counts as. One stream may be (time,).
+        Rows of a pandas DataFrame are times and columns streams; an xarray DataArray has a dimension "time".
     path : path-like
         Folder of the private store, made where there is none.
     inputs : Inputs
@@ -101,12 +109,18 @@ def release(
     ReleaseError
         Where the store refuses, or the design depends on private data.
     ValueError
-        For another type or shape. Nothing is refused for a value: values outside of the range are clamped.
+        For another type or shape, and for labels of time that are not equally spaced. Nothing is refused for a value:
+        values outside of the range are clamped.
 
     Notes
     -----
     *Privacy.* As `guarantee` says, which is also saved among the published files. Every call draws new noise: two
     releases of the same data are two releases.
+
+    The labels of a Series, DataFrame or DataArray (index, columns, names, coordinates; not `attrs`, which are dropped)
+    are declared to be public: they come with the estimates as they are, and what is refused may depend on them. They
+    must not depend on anybody's events, as times from the first event to the last, or a column for every place with an
+    event, would.
 
     Examples
     --------
@@ -119,11 +133,12 @@ def release(
     (1, 5)
     """
     plan = as_exact(mechanism, inputs, tolerance)
-    u = plan.inputs.check("u", u)
+    values, wrap = unwrap("u", u)
+    streams = plan.inputs.check("u", values)
     lag = plan.lag or 0
     _validate.instance("compose", compose, bool, "True or False")
-    first = check_steps(first, len(u), u.shape[1] + lag)
-    x = plan.inputs.integers(u)
+    first = check_steps(first, len(streams), streams.shape[1] + lag)
+    x = plan.inputs.integers(streams)
     with Store.open(path, published, adopt=adopt) as store:
         earlier = store.overlapping(first, x.shape[1])
         if earlier and not compose:
@@ -133,8 +148,12 @@ def release(
             )
         guarantee = composed(plan, earlier)
         v, estimate = _run(plan, x, lag)
+        labelled: Any = estimate
+        if values is not u:
+            labelled = wrap(estimate.reshape(values.shape))
+            labelled.attrs = {}  # they may tell of the data, as the attribute "actual_range" of a file does
         store.enter_batch(plan.configuration, guarantee, first, v, estimate, compose=compose)
-    return Release(first, v, estimate, plan.standard_error, guarantee)
+    return Release(first, v, labelled, plan.standard_error, guarantee)
 
 
 def as_exact(mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, tolerance: float) -> ExactMechanism:

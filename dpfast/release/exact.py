@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfast import _validate
+from dpfast import _validate, markup
 from dpfast._kernels.integers import add_filtered
 from dpfast.contents import read_receiver, receiver_content
 from dpfast.design.inputs import check_tolerance
@@ -196,8 +196,20 @@ class ExactMechanism:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def __repr__(self) -> str:
-        root = "-" if self.standard_error is None else f"{self.standard_error:.6g}"
-        return f"<ExactMechanism {self.mechanism.name!r}: {len(self.taps)} taps, predicted RMSE {root}>"
+        return f"<ExactMechanism {self.mechanism.name!r}: {len(self.taps)} taps, predicted RMSE {self._shown_error}>"
+
+    def _repr_html_(self) -> str:
+        shown = {
+            "integer taps": str(len(self.taps)),
+            "noise": f"discrete Gaussian, σ = {self.sigma.std:.6g}",
+            "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
+            "predicted RMSE": self._shown_error,
+        }
+        return markup.notebook(markup.facts(shown, caption=self.mechanism.name), *self.guarantee.shown())
+
+    @property
+    def _shown_error(self) -> str:
+        return "-" if self.standard_error is None else f"{self.standard_error:.6g}"
 
 
 def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> ExactMechanism:

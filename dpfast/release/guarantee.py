@@ -14,6 +14,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from dpfast import markup
 from dpfast.privacy import Privacy
 from dpfast.release.accountant import Shift, Sigma, epsilon, gdp_mu, group, zcdp_rho
 from dpfast.release.inputs import Inputs, Integers
@@ -160,6 +161,19 @@ class Guarantee:
         lines = [self.sentence, "", *(f"  {name:<20} {value}" for name, value in self.items().items()), ""]
         lines += ["Not covered:", *(f"  - {x}" for x in NOT_COVERED), "", f"Versions: {_versions()}"]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return markup.notebook(*self.shown())
+
+    def shown(self) -> tuple[markup.Html, ...]:
+        """The same as HTML."""
+        return (
+            markup.paragraphs(self.sentence),
+            markup.facts(self.items(), caption="Guarantee"),
+            markup.paragraphs("Not covered:"),
+            markup.items(NOT_COVERED),
+            markup.paragraphs(f"Versions: {_versions()}"),
+        )
 
     def to_json(self) -> str:
         """The same for machines: exact numbers as texts."""

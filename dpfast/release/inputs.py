@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast import _validate
+from dpfast.labelled import unwrap
 
 Integers = NDArray[np.int64]
 Rational = int | float | Fraction
@@ -130,14 +131,15 @@ class Inputs:
         return min(change, high - low)
 
     def check(self, name: str, u: Any) -> NDArray[Any]:
-        """The values as an array (streams, time); types and shapes are refused, values never are.
+        """The values as an array (streams, time); types, shapes and labels are refused, values never are.
 
         Raises
         ------
         ValueError
-            For what is no array of numbers with a plain dtype, for floats where `missing` is not declared, and for
-            another number of streams.
+            For what is no array of numbers with a plain dtype, for floats where `missing` is not declared, for another
+            number of streams, and for labels of time that are not equally spaced.
         """
+        u, _ = unwrap(name, u)
         dtype = getattr(u, "dtype", None)
         if not isinstance(dtype, np.dtype) or isinstance(u, np.ma.MaskedArray):
             # the dtype that NumPy would find for a list depends on the values in it

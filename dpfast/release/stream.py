@@ -129,8 +129,9 @@ class Stream:
 
         Parameters
         ----------
-        chunk : array, (streams, n) or (n,) for one stream
-            Private values, of a type that the declared inputs allow; n may be 0.
+        chunk : array, (streams, n) or (n,) for one stream, or Series, DataFrame or DataArray
+            Private values, of a type that the declared inputs allow; n may be 0. Labels say which axis is time, and are
+            not kept.
         first : int, optional
             Number of the chunk's first step; the next one by default. Steps that were published, with inputs that the
             filter still needs, may be pushed again, as after a crash: what was published is returned.

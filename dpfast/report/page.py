@@ -1,28 +1,27 @@
 """Pages: HTML in one file, with nothing from elsewhere, for screens of any width, light or dark, and for paper.
 
-Parts of a page (paragraphs, tables, pictures, …) are made from plain text, which is escaped here and nowhere else.
+Parts of a page (paragraphs, tables, pictures, …) are made from plain text, which is escaped in `markup`.
 """
 
 from __future__ import annotations
 
 import base64
-import html
 import importlib.metadata
 import platform
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NewType
+from typing import Any
 
+from dpfast import markup
+from dpfast.markup import Html, escaped, paragraphs
 from dpfast.report.figures import png
 from dpfast.report.table import Table
 
-Html = NewType("Html", str)  # escaped
 MOST_ROWS = 200  # of a table
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # nothing from elsewhere
 _SCALE = 140  # pixels of CSS for an inch: letters of a picture come near those of the text
 _IN_BOX = 15  # rows that a box shows at once
-_LONG = 60  # characters of a cell that is broken into lines
 _PACKAGES = ("numpy", "scipy", "numba", "matplotlib")
 
 _STYLE = """
@@ -113,12 +112,12 @@ def page(title: str, sections: Mapping[str, Sequence[Html]], *, lead: str | None
         '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        f"<title>{_escaped(title)}</title>",
+        f"<title>{escaped(title)}</title>",
         f"<style>{_STYLE}</style>",
     ]
     body = [
         f'<div class="banner" role="note">{paragraphs(banner)}</div>' if banner else "",
-        f"<header>\n<h1>{_escaped(title)}</h1>",
+        f"<header>\n<h1>{escaped(title)}</h1>",
         paragraphs(lead or ""),
         _contents(filled),
         "</header>",
@@ -130,13 +129,13 @@ def page(title: str, sections: Mapping[str, Sequence[Html]], *, lead: str | None
 
 def _contents(headings: Iterable[str]) -> str:
     """Links to the sections, where there are several."""
-    links = [f'<li><a href="#{_anchor(x)}">{_escaped(x)}</a></li>' for x in headings]
+    links = [f'<li><a href="#{_anchor(x)}">{escaped(x)}</a></li>' for x in headings]
     return f'<nav aria-label="Sections"><ul>{"".join(links)}</ul></nav>' if len(links) > 1 else ""
 
 
 def _section(heading: str, parts: Sequence[Html]) -> str:
     return "\n".join(
-        ["<section>", f'<h2 id="{_anchor(heading)}">{_escaped(heading)}</h2>', *filter(None, parts), "</section>"]
+        ["<section>", f'<h2 id="{_anchor(heading)}">{escaped(heading)}</h2>', *filter(None, parts), "</section>"]
     )
 
 
@@ -144,33 +143,18 @@ def _anchor(heading: str) -> str:
     return re.sub(r"\W+", "-", heading.lower()).strip("-")
 
 
-def _escaped(text: str) -> str:
-    """As it is read; half characters, as in names of files that are no text, become question marks."""
-    return html.escape(text).encode(errors="replace").decode()
-
-
 # --- parts ----------------------------------------------------------------------------------------
-
-
-def paragraphs(text: str) -> Html:
-    """Text with empty lines between its paragraphs."""
-    return Html("\n".join(f"<p>{_escaped(x.strip())}</p>" for x in re.split(r"\n\s*\n", text) if x.strip()))
-
-
-def items(texts: Iterable[str]) -> Html:
-    """A list."""
-    return Html("<ul>\n" + "\n".join(f"<li>{_escaped(x)}</li>" for x in texts) + "\n</ul>")
 
 
 def code(text: str) -> Html:
     """Lines as they are."""
-    return Html(f'<pre tabindex="0"><code>{_escaped(text)}</code></pre>')
+    return Html(f'<pre tabindex="0"><code>{escaped(text)}</code></pre>')
 
 
 def facts(pairs: Mapping[str, str]) -> Html:
     """Names, and what they are."""
     return Html(
-        "<dl>\n" + "\n".join(f"<dt>{_escaped(x)}</dt><dd>{_escaped(y)}</dd>" for x, y in pairs.items()) + "\n</dl>"
+        "<dl>\n" + "\n".join(f"<dt>{escaped(x)}</dt><dd>{escaped(y)}</dd>" for x, y in pairs.items()) + "\n</dl>"
     )
 
 
@@ -187,20 +171,16 @@ def table(content: Table, name: str, *, where: str, n_headers: int = 1) -> Html:
     n_headers : int
         Columns, from the first, that say of what a row is.
     """
-    right = content.numeric()
-    head = "".join(_tag("th", x, r, ' scope="col"') for x, r in zip(content.columns, right, strict=True))
     first = content.first(MOST_ROWS)
     cells = [
         (*_labels(row[:n_headers]), *shown[n_headers:]) for row, shown in zip(first.rows, first.shown(), strict=True)
     ]
-    rows = [_row(x, right, n_headers) for x in cells]
     lines = [
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{_escaped(name)}">',
-        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>",
-        *rows,
-        "</tbody>\n</table>\n</div>",
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escaped(name)}">',
+        markup.table(content.columns, cells, content.numeric(), n_headers=n_headers),
+        "</div>",
     ]
-    return Html("\n".join([*lines, *_size(len(rows), len(content.rows), where)]))
+    return Html("\n".join([*lines, *_size(len(cells), len(content.rows), where)]))
 
 
 def _size(shown: int, total: int, where: str) -> list[str]:
@@ -208,23 +188,12 @@ def _size(shown: int, total: int, where: str) -> list[str]:
     if shown == total <= _IN_BOX:
         return []
     text = f"{total} rows." if shown == total else f"The first {shown} of {total} rows: all are in {where}."
-    return [f'<p class="note">{_escaped(text)}</p>']
+    return [f'<p class="note">{escaped(text)}</p>']
 
 
 def _labels(row: Iterable[Any]) -> list[str]:
     """As they were given: 0.5, where a figure is 0.50000."""
     return ["–" if x is None else f"{x:g}" if isinstance(x, float) else str(x) for x in row]
-
-
-def _row(cells: Sequence[str], right: Sequence[bool], n_headers: int) -> str:
-    tags = [("th", ' scope="row"')] * n_headers + [("td", "")] * (len(cells) - n_headers)
-    made = (_tag(tag, x, r, more) for (tag, more), x, r in zip(tags, cells, right, strict=True))
-    return f"<tr>{''.join(made)}</tr>"
-
-
-def _tag(tag: str, text: str, right: bool, more: str = "") -> str:
-    kind = ' class="number"' if right else ' class="long"' if len(text) > _LONG else ""
-    return f"<{tag}{kind}{more}>{_escaped(text)}</{tag}>"
 
 
 def picture(figure: Any, alt: str, caption: str = "") -> Html:
@@ -241,8 +210,8 @@ def picture(figure: Any, alt: str, caption: str = "") -> Html:
     width, height = (round(_SCALE * x) for x in figure.get_size_inches())
     data = base64.b64encode(png(figure)).decode()
     return Html(
-        f'<figure>\n<img src="data:image/png;base64,{data}" width="{width}" height="{height}" alt="{_escaped(alt)}">\n'
-        f"<figcaption>{_escaped(caption or alt)}</figcaption>\n</figure>"
+        f'<figure>\n<img src="data:image/png;base64,{data}" width="{width}" height="{height}" alt="{escaped(alt)}">\n'
+        f"<figcaption>{escaped(caption or alt)}</figcaption>\n</figure>"
     )
 
 

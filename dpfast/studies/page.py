@@ -9,10 +9,11 @@ from typing import Any
 
 from dpfast import _validate
 from dpfast.files import canonical
+from dpfast.markup import Html, items, paragraphs
 from dpfast.report import styles
 from dpfast.report.folder import Folder
 from dpfast.report.meaning import FIGURES
-from dpfast.report.page import Html, facts, items, page, paragraphs, picture, repeated, table
+from dpfast.report.page import facts, page, picture, repeated, table
 from dpfast.report.table import Table
 from dpfast.sources import FITTED
 from dpfast.studies import lines, pictures, tables

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from dpfast import _validate
+from dpfast import _validate, markup
 from dpfast.kinds import AnyMechanism
 from dpfast.montecarlo import Comparison, paired
 from dpfast.report.folder import Folder
@@ -210,12 +210,22 @@ class Sweep:
         return tables.short(self.rows, self.points, tuple(self.axes), n_rows)
 
     def __str__(self) -> str:
-        more = len(self.points) - SHOWN
-        lines = [self.short(SHOWN).text()]
-        lines += [f"… and {more} more rows: to_pandas() has all"] if more > 0 else []
-        return "\n".join([*lines, self.about()])
+        return "\n".join([self.short(SHOWN).text(), *self._more(), self.about()])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        table = self.short(SHOWN)
+        low, middle, high, mark = (table.columns.index(x) for x in ("low", "rmse", "high", "predicted_rmse"))
+        found = [markup.Interval(x[low], x[middle], x[high], x[mark]) for x in table.rows]
+        shown = markup.table(
+            table.columns, table.shown(), table.numeric(), n_headers=len(self.axes), drawn=markup.intervals(found)
+        )
+        return markup.notebook(shown, *map(markup.paragraphs, [*self._more(), self.about()]))
+
+    def _more(self) -> list[str]:
+        more = len(self.points) - SHOWN
+        return [f"… and {more} more rows: to_pandas() has all"] if more > 0 else []
 
     def about(self) -> str:
         """Size, seed and rule, in a line."""

@@ -111,7 +111,8 @@ def test_joint_optima_are_certified(lag, noise):
     problem = joint(64, lag, noise)
     best = joint_optimum(problem)
     error = problem.error(best.strategy[problem.places])[0]
-    assert best.lower_bound <= error <= best.lower_bound * (1 + 1e-4)
+    # about 1e-6 here; how near the bound comes depends on directions that hardly matter, and so on rounding
+    assert best.lower_bound <= error <= best.lower_bound * (1 + 3e-3)
     # from elsewhere it comes to the same
     other = joint_optimum(problem, np.eye(64))
     assert problem.error(other.strategy[problem.places])[0] == pytest.approx(error, rel=1e-5)
@@ -129,17 +130,21 @@ def test_the_bound_is_below_every_strategy(seed, lag, noise, correlation):
     assert 0 <= bound <= min(best, *tries) * (1 + 1e-9)
 
 
-def test_the_smoother_is_that_of_a_general_solver():
+@LAGS
+def test_the_joint_optimum_is_that_of_a_general_solver(lag):
+    """Of the convex problem in K = B C, which reaches as far as the lag, and X = CᵀC."""
     n, noise = 8, 0.7
-    problem = joint(n, None, noise)
+    problem = joint(n, lag, noise)
     root = np.linalg.cholesky(problem.covariance)
     k, x, s = cvxpy.Variable((n, n)), cvxpy.Variable((n, n), symmetric=True), cvxpy.Variable((n, n), symmetric=True)
     error = cvxpy.sum_squares((problem.a - k) @ root) + noise * cvxpy.trace(s)
-    program = cvxpy.Problem(cvxpy.Minimize(error), [cvxpy.bmat([[x, k.T], [k, s]]) >> 0, cvxpy.diag(x) <= 1])
+    constraints = [cvxpy.bmat([[x, k.T], [k, s]]) >> 0, cvxpy.diag(x) <= 1]
+    constraints += [] if lag is None else [cvxpy.multiply(k, np.triu(np.ones((n, n)), lag + 1)) == 0]
+    program = cvxpy.Problem(cvxpy.Minimize(error), constraints)
     program.solve(solver=cvxpy.CLARABEL)
     best = joint_optimum(problem)
     assert problem.error(best.strategy[problem.places])[0] == pytest.approx(program.value, rel=1e-5)
-    assert best.lower_bound == pytest.approx(program.value, rel=1e-4)
+    assert best.lower_bound == pytest.approx(program.value, rel=1e-3)
 
 
 @LAGS
@@ -148,7 +153,7 @@ def test_mechanisms_err_as_the_search_says_and_less_than_others(lag):
     found = dp.optimal_factorization(target, PRIVACY, BIASED, lag=lag)
     assert (found.lag, found.centre, found.noise_std) == (lag, BIASED.mean, pytest.approx(SCALE))
     # by the residual B C - A, which the search never sees
-    assert found.lower_bound_mse <= found.predicted_mse <= found.lower_bound_mse * (1 + 1e-4)
+    assert found.lower_bound_mse <= found.predicted_mse <= found.lower_bound_mse * (1 + 3e-3)
     roots = dp.square_root(target, PRIVACY).with_receiver(BIASED, lag=lag)
     unbiased = dp.optimal_factorization(target, PRIVACY)
     assert found.predicted_mse < roots.predicted_mse < dp.square_root(target, PRIVACY).predicted_mse
@@ -175,7 +180,7 @@ def test_it_is_at_least_as_good_as_the_stationary_optimum(lag):
     stationary = dp.optimal(target, PRIVACY, CHAIN, lag=lag)
     found = dp.optimal_factorization(target, PRIVACY, CHAIN, horizon=n, lag=lag)
     # the ends of a horizon cost less; in its middle there is nothing to gain
-    assert found.lower_bound_mse < step_mse(stationary, n).mean()
+    assert found.predicted_mse < step_mse(stationary, n).mean()
     assert found.predicted_mse < stationary.ideal_mse
     assert found.step_mse()[60:90].mean() == pytest.approx(stationary.ideal_mse, rel=0.02)
 
@@ -234,3 +239,12 @@ def test_names_and_one_step():
     one = dp.optimal_factorization([2.0], PRIVACY, CHAIN, lag=None)
     assert one.predicted_mse == pytest.approx(4 * 0.25 * SCALE**2 / (0.25 + SCALE**2))
     assert (one.name, one.options) == ("optimal factorization smoother", (("lag", None),))
+
+
+def test_a_bound_that_is_far_below_is_said_to_be():
+    nearly_nothing = dp.ARMA.from_shaping(dp.Filter(np.poly(np.ones(4))) * 0.02)
+    with pytest.warns(dp.ConvergenceWarning, match="certified to a relative gap of"):
+        found = dp.optimal_factorization(dp.running_sum(64), dp.Privacy.from_gdp(1, 1e-6), nearly_nothing, lag=4)
+    assert 0 < found.lower_bound_mse < found.predicted_mse
+    others = [dp.square_root(found.target, found.privacy), dp.optimal_factorization(found.target, found.privacy)]
+    assert all(found.predicted_mse < x.with_receiver(nearly_nothing, lag=4).predicted_mse for x in others)

@@ -6,7 +6,7 @@ import struct
 import pages
 import pytest
 
-from dpfast import Filter, IndependentLevels, MarkovChain, Privacy
+from dpfast import Filter, IndependentLevels, MarkovChain, Privacy, markup
 from dpfast.report import page
 from dpfast.report.figures import figure
 from dpfast.report.meaning import of_model, of_task
@@ -24,7 +24,7 @@ def test_all_text_is_escaped_wherever_it_stands():
     drawn, _ = figure(1)
     table = Table((NASTY, "x"), ((NASTY, 1.0),))
     parts = [
-        *(page.paragraphs(NASTY), page.items([NASTY]), page.code(NASTY), page.facts({NASTY: NASTY})),
+        *(markup.paragraphs(NASTY), markup.items([NASTY]), page.code(NASTY), page.facts({NASTY: NASTY})),
         *(page.table(table, NASTY, where=NASTY), page.picture(drawn, NASTY)),
     ]
     sections = {f"{NASTY} {i}": [part] for i, part in enumerate(parts)}
@@ -42,18 +42,18 @@ def test_a_name_that_is_no_text_does_not_stop_a_page():
 
 
 def test_language_headings_and_links_to_sections():
-    text = page.page("title", {"One": [page.paragraphs("1")], "Empty": [], "Two & more": [page.paragraphs("2")]})
+    text = page.page("title", {"One": [markup.paragraphs("1")], "Empty": [], "Two & more": [markup.paragraphs("2")]})
     found = pages.checked(text)
     assert found.all("html") == [{"lang": "en"}]
     assert found.headings == ["One", "Two & more"]
     assert [x["href"] for x in found.all("a")] == ["#one", "#two-more"]
     assert [tag for tag, _ in found.tags if tag in {"h1", "h2", "h3"}] == ["h1", "h2", "h2"]
-    assert "<nav" not in page.page("title", {"One": [page.paragraphs("1")]})
+    assert "<nav" not in page.page("title", {"One": [markup.paragraphs("1")]})
 
 
 def test_paragraphs_are_parted_by_empty_lines():
-    assert page.paragraphs("a\nb\n \n\nc") == "<p>a\nb</p>\n<p>c</p>"
-    assert page.paragraphs("") == ""
+    assert markup.paragraphs("a\nb\n \n\nc") == "<p>a\nb</p>\n<p>c</p>"
+    assert markup.paragraphs("") == ""
 
 
 def test_every_cell_is_there_with_labels_as_given_and_figures_to_the_right():

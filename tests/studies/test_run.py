@@ -383,7 +383,7 @@ def test_single_precision_that_changes_an_error_is_refused():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"seed": -1}, "seed must be an integer, at least 0, got -1"),
+        ({"seed": -1}, "seed must be an integer, at least 0, or a generator of .*, got -1"),
         ({"seed": None}, "seed must be an integer"),
         ({"seed": 1.5}, "seed must be an integer"),
         ({"n_samples": 0}, "n_samples must be an integer, at least 1"),
