@@ -11,7 +11,7 @@ import sweeps
 import dpfast as dp
 from dpfast.matrix import MatrixLink
 from dpfast.operators import Dense
-from dpfast.studies import pictures
+from dpfast.studies import lines, pictures
 from dpfast.studies.block import cost
 from dpfast.studies.command import Request
 from dpfast.studies.command import run as command
@@ -73,6 +73,13 @@ def test_filters_are_predicted_from_their_first_step_on(found):
     assert row.lower_bound_mse is None  # of settled filters
     settled = run({name: x for name, x in (FILTER | MODEL).items() if name != "horizon"} | {"mechanism": "lmmse"})
     assert [x.predicted_mse for x in settled] == [settled.mechanism(x).predicted_mse for x in settled]
+
+
+def test_a_lower_bound_is_drawn_where_it_is_for_all_linear_mechanisms(found):
+    unbiased, biased = [x for x in found if x.family == "optimal_factorization"]
+    assert unbiased.lower_bound_mse == found.mechanism(unbiased).lower_bound_mse is not None
+    assert lines.lower_bound(found, unbiased) is None  # of those that do not distort
+    assert lines.lower_bound(found, biased) == biased.lower_bound_rmse <= biased.predicted_rmse
 
 
 @pytest.mark.parametrize("engine", ["threads", "workers", "executor", "restarted"])
