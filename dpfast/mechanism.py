@@ -22,6 +22,8 @@ from dpfast.privacy import Privacy
 from dpfast.quadrature import Grid, graded_grid
 from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
 from dpfast.sources import Source
+from dpfast.toeplitz import MAX_HORIZON
+from dpfast.transient import step_errors
 
 _SAME = 1e-6  # of the largest gain: filters that are the same but for rounding
 
@@ -158,6 +160,37 @@ class Mechanism(Designed):
         bias = (model.mean - self.receiver.mean) * float(gain.real)
         errors = linear_errors(self.target, model, self.prefilter, self.noise_std, self.receiver)
         return errors._replace(distortion=errors.distortion + bias**2)
+
+    def step_mse(self, n: int, model: Model | None = None) -> Array | None:
+        r"""E|ŷ_t - y_t|² for t = 0 ... n - 1 where all begins at step 0; None where only simulation tells.
+
+        The filters start at rest, and the input is stationary from the first step on: what a study without a burn-in
+        simulates. ŷ_t is the estimate that comes at t + lag. It tends to :meth:`predict`.
+
+        Parameters
+        ----------
+        n : int
+            Steps, at least 1.
+        model : Model, optional
+            Of the input; by default the one of the design. Without one the error is known where there is no distortion.
+
+        Returns
+        -------
+        array, (n,), or None
+
+        Examples
+        --------
+        >>> from dpfast import input_perturbation
+        >>> input_perturbation(Filter([1, 2]), Privacy.from_gdp(1, 1e-6)).step_mse(3).round(6)
+        array([1., 5., 5.])
+        """
+        n = _validate.integer("n", n, 1, MAX_HORIZON)
+        model = self.model if model is None else model
+        if model is not None:
+            check_model(model)
+        if isinstance(self.receiver, DecisionFeedback) or (model is None and self.predicted_distortion_mse != 0.0):
+            return None
+        return step_errors(self.target, self.prefilter, self.noise_std, self.receiver, model, n)
 
     def worst_case_mse(self, mean_square: float) -> float | None:
         r"""The largest MSE over all inputs of a mean square; None where only simulation tells.

@@ -19,7 +19,6 @@ from dpfast.kinds import AnyMechanism
 from dpfast.matrix import MatrixMechanism
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model, check_model
-from dpfast.transient import step_mse
 
 _SETTLED = 1e-3  # amplitude of a start-up transient when errors begin to count: 1e-6 of the MSE
 _SINGLE_ERROR = 1e-3  # relative, of an MSE in float32
@@ -349,7 +348,7 @@ def predicted_mse(mechanism: AnyMechanism, model: Model, n_first: int | None) ->
     """Of the first so many steps, from zero state; None: settled. None where only simulation tells."""
     if n_first is None or isinstance(mechanism, MatrixMechanism):
         return mechanism.predict(model)
-    steps = step_mse(mechanism, n_first, model)
+    steps = mechanism.step_mse(n_first, model)
     return None if steps is None else float(steps.mean())
 
 

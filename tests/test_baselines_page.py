@@ -10,7 +10,6 @@ import pytest
 
 import dpfast as dp
 from dpfast import example
-from dpfast.transient import step_mse
 
 PAGE = (Path(__file__).parents[1] / "docs" / "baselines.md").read_text(encoding="utf-8")
 UNIT = dp.Privacy.from_gdp(1, 1e-6)
@@ -49,8 +48,8 @@ def test_running_sums_have_the_errors_shown():
         for n, mean, largest in ((256, *cells[:2]), (1024, *cells[2:])):
             if mean:
                 mechanism = SUMS[name](dp.running_sum(n), UNIT)
-                shown = mechanism.predicted_rmse, math.sqrt(mechanism.max_mse)
-                assert shown == pytest.approx((float(mean), float(largest)), rel=2e-4)
+                found = mechanism.predicted_rmse, math.sqrt(mechanism.max_mse)
+                assert found == pytest.approx((float(mean), float(largest)), rel=2e-4)
 
 
 def test_the_filter_has_the_errors_shown():
@@ -74,7 +73,7 @@ def test_the_filter_has_the_errors_shown():
         "lmmse, smoother": dp.lmmse(target, privacy, model),
     }
     rmse = {name: math.sqrt(m.predict(model)) for name, m in over_horizon.items()}
-    rmse |= {name: math.sqrt(step_mse(m, n, model).mean()) for name, m in stationary.items()}
+    rmse |= {name: math.sqrt(m.step_mse(n, model).mean()) for name, m in stationary.items()}
     rows = {name: cells[0] for name, cells in table("filter").items()}
     simulated = rows.pop("compressive, 32 measurements, Laplace")
     assert rows.keys() == rmse.keys()

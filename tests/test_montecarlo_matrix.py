@@ -10,7 +10,6 @@ from scipy import linalg
 
 import dpfast as dp
 from dpfast.operators import Dense
-from dpfast.transient import step_mse
 
 SIGMAS = 5.5  # of a normal: 4e-8 a comparison, some 20 of them
 N = 48
@@ -96,7 +95,7 @@ def test_all_mechanisms_start_with_a_matrix_mechanism():
     alone = run(STATIONARY, burn_in=0)
     for x in STATIONARY:
         np.testing.assert_array_equal(study[x.name].stream_mse, alone[x.name].stream_mse)
-        assert study[x.name].predicted_rmse == math.sqrt(step_mse(x, N, MODEL).mean()) == alone[x.name].predicted_rmse
+        assert study[x.name].predicted_rmse == math.sqrt(x.step_mse(N, MODEL).mean()) == alone[x.name].predicted_rmse
     settled = run(STATIONARY)
     assert settled.burn_in > 0
     assert [x.predicted_rmse for x in settled] == [math.sqrt(x.predict(MODEL)) for x in STATIONARY]

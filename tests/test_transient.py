@@ -7,7 +7,6 @@ import pytest
 from scipy import linalg, signal, stats
 
 import dpfast as dp
-from dpfast.transient import step_mse
 
 ALARM = 1e-7  # of one of the statistical tests
 FILTER = dp.Filter([1, 0.9], [1, -0.9])
@@ -51,12 +50,12 @@ def naive(mechanism, model, n, beyond=300):
 @EVERY
 @pytest.mark.parametrize("model", [CHAIN, OTHER], ids=["chain", "another mean"])
 def test_step_errors_are_those_of_matrices(mechanism, model):
-    np.testing.assert_allclose(step_mse(mechanism, 40, model), naive(mechanism, model, 40), rtol=1e-8)
+    np.testing.assert_allclose(mechanism.step_mse(40, model), naive(mechanism, model, 40), rtol=1e-8)
 
 
 @EVERY
 def test_step_errors_tend_to_the_stationary_error(mechanism):
-    last = step_mse(mechanism, 2000, OTHER)[-1]
+    last = mechanism.step_mse(2000, OTHER)[-1]
     assert last == pytest.approx(mechanism.predict(OTHER), rel=1e-8)
 
 
@@ -69,37 +68,37 @@ def test_a_study_without_burn_in_has_their_mean(mechanism):
     def off(expected):
         return abs(errors.mean() - expected) / (errors.std() / math.sqrt(len(errors)))
 
-    assert off(step_mse(mechanism, n, CHAIN).mean()) < stats.norm.isf(ALARM / 2)
+    assert off(mechanism.step_mse(n, CHAIN).mean()) < stats.norm.isf(ALARM / 2)
     if mechanism.name != "output perturbation":  # whose error is stationary from the first step
         assert off(mechanism.predict(CHAIN)) > stats.norm.isf(ALARM / 2)
 
 
 def test_shorter_is_the_beginning_of_longer():
     for mechanism in MECHANISMS.values():
-        np.testing.assert_allclose(step_mse(mechanism, 7), step_mse(mechanism, 300)[:7], rtol=1e-9)
+        np.testing.assert_allclose(mechanism.step_mse(7), mechanism.step_mse(300)[:7], rtol=1e-9)
 
 
 def test_an_unbiased_mechanism_needs_no_model():
     mechanism = MECHANISMS["zero forcing"]
-    np.testing.assert_allclose(step_mse(mechanism, 50), step_mse(mechanism, 50, OTHER), rtol=1e-9)
-    assert step_mse(dp.robust(FILTER, PRIVACY, mean_square=0.25, lag=None), 5) is None
+    np.testing.assert_allclose(mechanism.step_mse(50), mechanism.step_mse(50, OTHER), rtol=1e-9)
+    assert dp.robust(FILTER, PRIVACY, mean_square=0.25, lag=None).step_mse(5) is None
 
 
 def test_a_long_lag_and_a_short_horizon():
     mechanism = dp.lmmse(FILTER, PRIVACY, CHAIN, lag=20)
-    np.testing.assert_allclose(step_mse(mechanism, 3), naive(mechanism, CHAIN, 3, 200), rtol=1e-8)
+    np.testing.assert_allclose(mechanism.step_mse(3), naive(mechanism, CHAIN, 3, 200), rtol=1e-8)
 
 
 def test_decisions_have_no_formula():
-    assert step_mse(dp.decision_feedback(FILTER, PRIVACY, CHAIN), 5) is None
+    assert dp.decision_feedback(FILTER, PRIVACY, CHAIN).step_mse(5) is None
 
 
 @pytest.mark.parametrize("n", [0, 1.5, "5"])
 def test_the_number_of_steps_is_checked(n):
     with pytest.raises(ValueError, match="n must be an integer, at least 1"):
-        step_mse(MECHANISMS["output"], n)
+        MECHANISMS["output"].step_mse(n)
 
 
 def test_the_model_is_checked():
     with pytest.raises(ValueError, match="model must be"):
-        step_mse(MECHANISMS["output"], 3, "white")
+        MECHANISMS["output"].step_mse(3, "white")

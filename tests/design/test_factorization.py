@@ -12,7 +12,6 @@ from scipy import linalg, optimize
 import dpfast as dp
 from dpfast.design.factorization import Joint, joint_optimum, lower_bound, unbiased_optimum
 from dpfast.innovations import in_time
-from dpfast.transient import step_mse
 
 PRIVACY = dp.Privacy(math.log(3), 0.05)
 SCALE = PRIVACY.noise_multiplier
@@ -180,7 +179,7 @@ def test_it_is_at_least_as_good_as_the_stationary_optimum(lag):
     stationary = dp.optimal(target, PRIVACY, CHAIN, lag=lag)
     found = dp.optimal_factorization(target, PRIVACY, CHAIN, horizon=n, lag=lag)
     # the ends of a horizon cost less; in its middle there is nothing to gain
-    assert found.predicted_mse < step_mse(stationary, n).mean()
+    assert found.predicted_mse < stationary.step_mse(n).mean()
     assert found.predicted_mse < stationary.ideal_mse
     assert found.step_mse()[60:90].mean() == pytest.approx(stationary.ideal_mse, rel=0.02)
 
@@ -248,3 +247,15 @@ def test_a_bound_that_is_far_below_is_said_to_be():
     assert 0 < found.lower_bound_mse < found.predicted_mse
     others = [dp.square_root(found.target, found.privacy), dp.optimal_factorization(found.target, found.privacy)]
     assert all(found.predicted_mse < x.with_receiver(nearly_nothing, lag=4).predicted_mse for x in others)
+
+
+def test_larger_changes_are_louder_noise():
+    large = dp.Privacy(math.log(3), 0.05, max_change=3.0)
+    target = dp.running_sum(20)
+    unbiased, other = (dp.optimal_factorization(target, x) for x in (PRIVACY, large))
+    assert other.predicted_mse == pytest.approx(9 * unbiased.predicted_mse)
+    assert other.lower_bound_mse == pytest.approx(9 * unbiased.lower_bound_mse)
+    found = dp.optimal_factorization(target, large, dp.ARMA([3.0]))
+    same = dp.optimal_factorization(target, PRIVACY, dp.ARMA([1.0]))
+    assert found.predicted_mse == pytest.approx(9 * same.predicted_mse, rel=1e-6)
+    assert found.lower_bound_mse == pytest.approx(9 * same.lower_bound_mse, rel=1e-3)

@@ -19,7 +19,6 @@ from dpfast.studies.designs import link_of, plain
 from dpfast.studies.engines import Pool
 from dpfast.studies.grid import Grid
 from dpfast.studies.page import of_sweep
-from dpfast.transient import step_mse
 
 N = 24
 STREAM = "levels:0,1@0.75,0.25"
@@ -69,7 +68,7 @@ def test_numbers_are_those_of_monte_carlo(found):
 def test_filters_are_predicted_from_their_first_step_on(found):
     row = found.row(mechanism="lmmse", epsilon=2, noise="laplace", n_coefficients=None)
     mechanism = found.mechanism(row)
-    assert row.predicted_mse == step_mse(mechanism, N, mechanism.model).mean() != mechanism.predicted_mse
+    assert row.predicted_mse == mechanism.step_mse(N, mechanism.model).mean() != mechanism.predicted_mse
     assert row.lower_bound_mse is None  # of settled filters
     settled = run({name: x for name, x in (FILTER | MODEL).items() if name != "horizon"} | {"mechanism": "lmmse"})
     assert [x.predicted_mse for x in settled] == [settled.mechanism(x).predicted_mse for x in settled]
