@@ -63,7 +63,7 @@ _COLUMNS = {
     "n_streams": "streams",
     "stopped": "stopped by",
 }
-_UNTIL_SETTLED = "as many as the slowest pole needs to decay to 0.001, or none beside a matrix mechanism, which starts with the first"
+_UNTIL_SETTLED = "as many as the slowest pole needs to decay to 0.001, or none beside a matrix mechanism"
 _FEW = 12  # values of a parameter that are all named
 _SHORT = 240  # characters of the content of a filter or model that are shown
 
