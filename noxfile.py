@@ -11,7 +11,7 @@ nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "tests"]
 
 OLDER = {"haswell": "+avx2,+fma", "x86-64-v2": ""}  # processors and their features: AVX2 with FMA, SSE without
-STUDIES = ("map", "decision-feedback", "two-events")
+STUDIES = ("map", "decision-feedback", "two-events", "counters")
 PICTURES = (
     "map/winners.png",
     "map/rmse-over-lag.png",
@@ -20,8 +20,25 @@ PICTURES = (
     "decision-feedback/winners.png",
     "decision-feedback/rmse-over-epsilon.png",
     "two-events/rmse-over-min-separation.png",
+    "counters/rmse-over-epsilon.png",
     "adapting/adapting.png",
 )
+PEERS = {  # each in an environment of its own, as they pin against each other
+    "jax": (
+        "jax-privacy==2.0.0",
+        "jax==0.10.2",
+        "optax==0.2.8",
+        "dp-accounting==0.6.0",
+        "numpy==2.4.6",
+        "scipy==1.17.1",
+    ),
+    "opendp": ("opendp==0.16.0", "numpy==2.4.6"),
+}
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # for all: threads that wait for one another count as time of the processor
+EVALUATED = [
+    *("--time", "scheduled_departure", "--by", "origin", "--period", "5min"),
+    *("--target", "moving-average:12", "--epsilon", "1", "--delta", "1e-6"),
+]
 KERNELS = "dpfast/_kernels"  # a path: to find a package by its name, coverage imports NumPy, too early
 
 
@@ -133,3 +150,43 @@ def bench(session: nox.Session) -> None:
     options = ["--benchmark-only", f"--benchmark-json={results}", "--benchmark-columns=median,iqr,rounds"]
     session.run("pytest", "benchmarks", *options, *chosen)
     session.run("python", "-m", "benchmarks.table", results, *["--partial"] * bool(session.posargs))
+
+
+@nox.session
+def compare(session: nox.Session) -> None:
+    """Side by side with jax-privacy and OpenDP: errors and speed, in docs/ and the README too; a quarter of an hour."""
+    session.install("-e", ".[test]")
+    made = Path(session.create_tmp())
+    peers = {name: environment(session, made / name, pinned) for name, pinned in PEERS.items()}
+    task, speed = made / "task.json", made / "speed.json"
+    session.run("python", "-m", "benchmarks.compare.targets", str(task))
+    runs = {"ours": "python", "peer_jax_privacy": peers["jax"], "peer_opendp": peers["opendp"]}
+    for module, python in runs.items():
+        out = str(made / f"{module}.json")
+        session.run(python, "-m", f"benchmarks.compare.{module}", str(task), out, external=True, env=ONE_THREAD)
+    session.run("python", "-m", "benchmarks.compare.speed", peers["jax"], peers["opendp"], str(speed), env=ONE_THREAD)
+    session.run("python", "-m", "benchmarks.compare.table", str(speed), *(str(made / f"{x}.json") for x in runs))
+    session.run("python", "-m", "benchmarks.compare.pictures", "docs/compare/compare.json", "docs/compare")
+
+
+def environment(session: nox.Session, folder: Path, pinned: tuple[str, ...]) -> str:
+    """The Python of an environment with these packages, which is made once."""
+    python = str(folder.absolute() / "bin" / "python")
+    if not Path(python).exists():
+        session.run("python", "-m", "venv", str(folder))
+    session.run(python, "-m", "pip", "install", "--quiet", *pinned, external=True)
+    return python
+
+
+@nox.session
+def readme(session: nox.Session) -> None:
+    """Every table of the README, one after the other: the example, the log, the benchmarks, the peers."""
+    session.install("-e", ".[cli]")
+    made = Path(session.create_tmp())
+    example, evaluation = (str(made / name) for name in ("example", "evaluation"))
+    session.run("dpfast", "example", "--out", example)
+    log = "examples/nyc_departures_2013.csv.gz"
+    session.run("dpfast", "evaluate", log, *EVALUATED, "--out", evaluation)
+    session.run("python", "-m", "benchmarks.readme", example, evaluation)
+    session.notify("bench")
+    session.notify("compare")

@@ -169,14 +169,21 @@ def readme_block(table, results):
     return f"{goals_table(table)}\n\nBy `{COMMAND}` on {conditions(results)}.\n*Slanted*: short of the goal."
 
 
-def replace_block(text, block):
-    """The README with another table between its markers."""
-    replaced, n = re.subn(
-        r"(<!-- bench -->\n).*?(<!-- end bench -->)", lambda m: f"{m[1]}{block}\n{m[2]}", text, flags=re.S
-    )
+def replace_block(text, name, block):
+    """The README with another block between the markers of this name."""
+    start, end = f"<!-- {name} -->", f"<!-- end {name} -->"
+    replaced, n = re.subn(rf"({start}\n).*?({end})", lambda m: f"{m[1]}{block}\n{m[2]}", text, flags=re.S)
     if n != 1:
-        raise ValueError("README.md must have one block between <!-- bench --> and <!-- end bench -->")
+        raise ValueError(f"README.md must have one block between {start} and {end}")
     return replaced
+
+
+def write_blocks(readme, blocks):
+    """Put blocks, by the names of their markers, into the README."""
+    text = readme.read_text(encoding="utf-8")
+    for name, block in blocks.items():
+        text = replace_block(text, name, block)
+    readme.write_text(text, encoding="utf-8")
 
 
 # --- the command ----------------------------------------------------------------------------------
@@ -198,8 +205,7 @@ def write(table, results, root):
     page = {"goals": goals_table(table), "races": races_table(results), "others": others_table(results)}
     text = PAGE.format(command=COMMAND, conditions=conditions(results), **page)
     (root / "docs/performance.md").write_text(text, encoding="utf-8")
-    readme = root / "README.md"
-    readme.write_text(replace_block(readme.read_text(encoding="utf-8"), readme_block(table, results)), encoding="utf-8")
+    write_blocks(root / "README.md", {"bench": readme_block(table, results)})
 
 
 def main(arguments=None, bars=BARS, root=ROOT):

@@ -63,7 +63,7 @@ def save(mechanism: AnyMechanism, path: str | os.PathLike[str]) -> None:
     Examples
     --------
     >>> import dpfast as dp, pathlib, tempfile
-    >>> mechanism = dp.input_perturbation(Filter([1, 1]), Privacy(1, 1e-6))
+    >>> mechanism = dp.input_perturbation(dp.Filter([1, 1]), dp.Privacy(1, 1e-6))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     dp.save(mechanism, pathlib.Path(folder) / "mechanism.json")
     ...     loaded = dp.load(pathlib.Path(folder) / "mechanism.json")

@@ -187,9 +187,12 @@ def convolved(f: Array, x: Array) -> Array:
 def square_root_series(f: Array) -> Array:
     """The series c with c² = f, for f_0 > 0.
 
-    The first terms by 2 c_0 c_k = f_k - Σ_{0<j<k} c_j c_{k-j}, each to its own rounding; beyond by Newton's method,
-    c + (f - c²) / 2c, which doubles their number with every step, to rounding of the largest.
+    Of a running sum c_k = Π_{j ≤ k} (1 - 1/2j). Of others the first terms by 2 c_0 c_k = f_k - Σ_{0<j<k} c_j c_{k-j},
+    each to its own rounding; beyond by Newton's method, c + (f - c²) / 2c, which doubles their number with every step,
+    to rounding of the largest.
     """
+    if (f == f[0]).all():  # a running sum
+        return np.asarray(np.sqrt(f[0]) * np.cumprod(np.append(1.0, 1 - 0.5 / np.arange(1, len(f)))))
     c = np.zeros(min(len(f), _DIRECT))
     c[0] = np.sqrt(f[0])
     for k in range(1, len(c)):
@@ -204,7 +207,7 @@ def square_root_series(f: Array) -> Array:
 
 
 def inverse_series(f: Array) -> Array:
-    """B with b f = 1, for f_0 ≠ 0."""
+    """The series b with b f = 1, for f_0 ≠ 0."""
     b = np.zeros(len(f))
     b[0] = 1 / f[0]
     for k in range(1, len(f)):

@@ -48,8 +48,8 @@ def test_running_sums_have_the_errors_shown():
         for n, mean, largest in ((256, *cells[:2]), (1024, *cells[2:])):
             if mean:
                 mechanism = SUMS[name](dp.running_sum(n), UNIT)
-                shown = mechanism.predicted_rmse, math.sqrt(mechanism.max_mse)
-                assert shown == pytest.approx((float(mean), float(largest)), rel=2e-4)
+                found = mechanism.predicted_rmse, math.sqrt(mechanism.max_mse)
+                assert found == pytest.approx((float(mean), float(largest)), rel=2e-4)
 
 
 def test_the_filter_has_the_errors_shown():

@@ -140,7 +140,7 @@ def test_a_part_of_a_run_is_shown_and_not_written(run, tmp_path, capsys):
 
 def test_a_readme_without_markers_is_an_error():
     with pytest.raises(ValueError, match="one block"):
-        table.replace_block("nothing", "table")
+        table.replace_block("nothing", "bench", "table")
 
 
 def test_the_bars_are_no_stricter_than_the_goals():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.specs import parse_model, parse_target
+from dpfast.specs import parse_any_target, parse_model, parse_target, parse_toeplitz
 
 
 @pytest.mark.parametrize(
@@ -126,3 +126,48 @@ def test_the_source_of_a_model_is_said_once():
     assert parse_model(table).source == "public"
     with pytest.raises(ValueError, match="the source of model must be said once"):
         parse_model(table, "fitted-from-private")
+
+
+# --- targets over a horizon -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("running-sum:3", [1, 1, 1]),
+        ("polynomial-decay:0.5:2", [1, 2**-0.5]),
+        ({"coefficients": [1, 2]}, [1, 2]),
+        ({"coefficients": [1, 2], "horizon": 3}, [1, 2, 0]),
+    ],
+)
+def test_targets_over_a_horizon(spec, expected):
+    for parse in (parse_toeplitz, parse_any_target):
+        assert parse(spec).coefficients.tolist() == pytest.approx(expected, rel=1e-15)
+
+
+def test_any_target_may_be_a_filter():
+    assert parse_any_target("exponential:0.5") == dp.Filter([0.5], [1, -0.5])
+    assert parse_any_target({"b": [1, 2]}) == dp.Filter([1, 2])
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("running-sum", "target must be running-sum:1024"),
+        ("running-sum:0", "target 'running-sum:0' does not describe one over a horizon: horizon must be"),
+        ("running-sum:many", "target 'running-sum:many' does not describe one over a horizon"),
+        ("polynomial-decay:3", "target must be running-sum:1024"),
+        ("polynomial-decay:-1:3", "target 'polynomial-decay:-1:3' does not describe one over a horizon: power must be"),
+        ({"coefficients": [0]}, "target cannot be used: coefficients must not all be zero"),
+        ({"coefficients": [1], "b": [1]}, "target must not have the word 'b'"),
+        (3, "target must be text"),
+    ],
+)
+def test_what_is_no_target_over_a_horizon_is_named(spec, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        parse_toeplitz(spec)
+
+
+def test_a_filter_is_asked_for_where_a_horizon_is_none():
+    with pytest.raises(ValueError, match=r"^target must be a filter here, without a horizon: moving-average:12"):
+        parse_target("running-sum:8")

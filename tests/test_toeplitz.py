@@ -93,6 +93,8 @@ def test_square_roots_and_inverses_of_power_series(first, rest):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 1000, 2048, 2049, 10_000])
-def test_the_square_root_of_the_running_sum_is_binomial(n):
-    expected = np.cumprod(np.concatenate([[1], 1 - 1 / (2 * np.arange(1, n))]))
-    np.testing.assert_allclose(square_root_series(np.ones(n)), expected, rtol=1e-11)
+@pytest.mark.parametrize("pole", [1.0, 0.9995])
+def test_the_square_root_of_one_pole_is_a_binomial_series(pole, n):
+    binomial = np.cumprod(np.concatenate([[1], 1 - 1 / (2 * np.arange(1, n))]))
+    powers = pole ** np.arange(n)
+    np.testing.assert_allclose(square_root_series(4 * powers), 2 * binomial * powers, rtol=1e-9)

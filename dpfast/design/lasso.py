@@ -42,14 +42,15 @@ def lasso(dictionary: Array, v: Array, penalty: float, tolerance: float, max_ite
     size, norm = float(np.linalg.norm(b)), float(np.linalg.norm(dictionary))
     for _ in range(max_iterations):
         new = _shrunk(x - weight * correlation, weight)
-        gradient = dual + b - dictionary @ new
+        columns = dictionary[:, new != 0]
+        gradient = dual + b - columns @ new[new != 0]
         if np.linalg.norm(gradient) <= max(_INNER * tolerance * size, _ROUNDING * (size + weight * norm)):
             x, weight = new, min(weight * _GROWTH, _LARGEST_WEIGHT)
             for found in (x, _of_signs(dictionary, np.sign(x), b)):
                 if relative_gap(dictionary, found, b) <= tolerance:
                     return found * penalty
         else:
-            direction = _newton_direction(dictionary[:, new != 0], weight, gradient)
+            direction = _newton_direction(columns, weight, gradient)
             turned = direction @ dictionary
             line = _Line(dual + b, direction, x - weight * correlation, turned, weight)
             step = _step(line, float(gradient @ direction))

@@ -12,12 +12,12 @@ from dpfast.privacy import Privacy
 FIGURES = {
     "Ideal": "What the formula of the family gives for filters without limits of size. That of decision feedback "
     "assumes decisions without errors, which at strong privacy is far from true.",
-    "Predicted": "What the realised filters, the small ones that run, give on a stream of the model: computed from "
-    "their transfer functions, not sampled. There is none where a receiver makes decisions: only simulation tells its "
-    "error.",
+    "Predicted": "What the realised filters, the small ones that run, or the matrices, give on a stream of the model: "
+    "computed from them, not sampled; where errors count from the first step on, their mean over the steps. There is "
+    "none where a receiver makes decisions: only simulation tells its error.",
     "Lower bound": "No linear mechanism that is as private, and whose estimates come no later, can err less on this "
-    "stream. That of zero forcing is for mechanisms that do not distort; what decides, such as decision feedback, "
-    "is not linear and may err less.",
+    "stream. That of zero forcing, and of a factorization without a model, is for mechanisms that do not distort; what "
+    "decides, such as decision feedback, is not linear and may err less.",
 }
 _FEW = 16  # numbers that are all shown
 

@@ -326,7 +326,8 @@ class _Expansion:
     ) -> Case:
         arguments = dict(given)
         target = arguments["target"] if family != GIVEN else values.target_of(arguments["mechanism"])
-        self.models |= dict.fromkeys(x.digest for x in (stream, arguments.get("model", stream)))
+        models = (stream, arguments.get("model", stream))
+        self.models |= dict.fromkeys(x.digest for x in models if x.given is not None)
         self.targets[target.digest] = None
         for x in (stream, target, *arguments.values()):
             if not x.is_simple and x.digest not in self.contents:

@@ -49,6 +49,8 @@ def said(axis: str, label: Label) -> str:
     """A label, in words."""
     if axis == "lag" and label is None:
         return SMOOTHER
+    if axis == "model" and label is None:
+        return "no model"
     text = f"{label:.4g}" if isinstance(label, float) else str(label)
     named = axis == "lag" or axis in SIGNS or isinstance(label, (int, float)) or label is None
     return f"{sign(axis)} {text}" if named else text
@@ -131,14 +133,14 @@ def _only(axes: Sequence[str], labels: Sequence[Label], some: Sequence[str]) -> 
 
 
 def lower_bound(sweep: Sweep, row: Row) -> float | None:
-    """Of the RMSE of all linear mechanisms of the lag; None where there is none. Zero forcing's is for its kind."""
-    if row.family == GIVEN:
-        grid = sweep.configuration["grid"]
-        _, given, _ = grid["cases"][row.number]
-        needs_model = grid["contents"][given["mechanism"]]["model"] is not None
-    else:
-        needs_model = row.family != "zero_forcing"
-    return row.lower_bound_rmse if needs_model else None
+    """Of the RMSE of all linear mechanisms of the lag; None where there is none.
+
+    Those of zero forcing, and of factorisations without a model, are for their kind: mechanisms that do not distort.
+    """
+    grid = sweep.configuration["grid"]
+    _, given, _ = grid["cases"][row.number]
+    content = grid["contents"][given["mechanism"]] if row.family == GIVEN else given
+    return row.lower_bound_rmse if content.get("model") is not None else None
 
 
 # --- what is shown of many ------------------------------------------------------------------------

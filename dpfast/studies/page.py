@@ -63,6 +63,7 @@ _COLUMNS = {
     "n_streams": "streams",
     "stopped": "stopped by",
 }
+_UNTIL_SETTLED = "as many as the slowest pole needs to decay to 0.001, or none beside a matrix mechanism"
 _FEW = 12  # values of a parameter that are all named
 _SHORT = 240  # characters of the content of a filter or model that are shown
 
@@ -187,7 +188,7 @@ def _simulation(sweep: Sweep) -> dict[str, str]:
     frame = sweep.configuration
     total = sum(x.n_streams for x in sweep) * sweep.n_samples
     burn_in = frame["burn_in"]
-    before = f"{burn_in} more" if burn_in is not None else "as many as the slowest pole needs to decay to 0.001"
+    before = f"{burn_in} more" if burn_in is not None else _UNTIL_SETTLED
     return {
         "size": f"{len(sweep.points)} points, {len(sweep)} cases, {total:.4g} counted samples",
         "streams": f"{sweep.n_samples} counted samples each, after {before}; in blocks of {STREAMS}",

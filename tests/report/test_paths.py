@@ -41,3 +41,12 @@ def test_a_constant_output_has_room():
     drawn = draw_paths(SamplePaths(np.zeros(5), {"LZF": np.zeros(5)}), "title")
     low, high = drawn.axes[0].get_ylim()
     assert low < 0 < high
+
+
+def test_a_matrix_mechanism_runs_over_its_horizon_and_is_not_shifted():
+    """Its estimates are of their own step, however late they are known."""
+    matrix = dp.optimal_factorization(dp.running_sum(12), PRIVACY, CHAIN, lag=3)
+    found = sample_paths({"late": matrix}, CHAIN, seed=4, before=0, n_samples=12, after=5)
+    u = CHAIN.sample(1, 17, seed=4)[0, :12]
+    np.testing.assert_allclose(found.truth, np.cumsum(u), atol=1e-12)
+    np.testing.assert_array_equal(found.estimates["late"], matrix.simulate(u, seed=4).estimate)

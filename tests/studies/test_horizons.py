@@ -11,7 +11,7 @@ import sweeps
 import dpfast as dp
 from dpfast.matrix import MatrixLink
 from dpfast.operators import Dense
-from dpfast.studies import pictures
+from dpfast.studies import lines, pictures
 from dpfast.studies.block import cost
 from dpfast.studies.command import Request
 from dpfast.studies.command import run as command
@@ -30,6 +30,8 @@ GRID = [
     FILTER | {"mechanism": [*OF_FILTERS, "square_root", "decayed_sum"], "noise": ["gaussian", "laplace"]} | MODEL,
     FILTER | {"mechanism": "buffered_toeplitz", "n_buffers": 1, "epsilon": 2},
     FILTER | {"mechanism": "fourier_perturbation", "n_coefficients": [5, 9]},
+    FILTER | {"mechanism": "optimal_factorization", "epsilon": 2},
+    FILTER | {"mechanism": "optimal_factorization", "epsilon": 2, "model": STREAM, "lag": None},
     FILTER | {"mechanism": "compressive", "n_measurements": 12, "noise": "gaussian", "epsilon": 2},
 ]
 OPTIONS = {"seed": 3, "n_samples": N, "width": None, "budget": 2 * 128 * N, "n_threads": 1}
@@ -67,9 +69,18 @@ def test_filters_are_predicted_from_their_first_step_on(found):
     row = found.row(mechanism="lmmse", epsilon=2, noise="laplace", n_coefficients=None)
     mechanism = found.mechanism(row)
     assert row.predicted_mse == mechanism.step_mse(N, mechanism.model).mean() != mechanism.predicted_mse
-    assert row.lower_bound_mse is None  # of settled filters
-    settled = run({name: x for name, x in (FILTER | MODEL).items() if name != "horizon"} | {"mechanism": "lmmse"})
+    without = {name: x for name, x in (FILTER | MODEL).items() if name != "horizon"}
+    settled = run(without | {"mechanism": ["lmmse", "zero_forcing"]})
+    bounds = [{x.lower_bound_mse is None for x in some if x.family == "zero_forcing"} for some in (found, settled)]
+    assert bounds == [{True}, {False}]  # from the first step on filters err less
     assert [x.predicted_mse for x in settled] == [settled.mechanism(x).predicted_mse for x in settled]
+
+
+def test_a_lower_bound_is_drawn_where_it_is_for_all_linear_mechanisms(found):
+    unbiased, biased = [x for x in found if x.family == "optimal_factorization"]
+    assert unbiased.lower_bound_mse == found.mechanism(unbiased).lower_bound_mse is not None
+    assert lines.lower_bound(found, unbiased) is None  # of those that do not distort
+    assert lines.lower_bound(found, biased) == biased.lower_bound_rmse <= biased.predicted_rmse
 
 
 @pytest.mark.parametrize("engine", ["threads", "workers", "executor", "restarted"])

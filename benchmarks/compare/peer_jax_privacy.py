@@ -1,0 +1,169 @@
+"""jax-privacy on the targets: each of its strategies, by its own errors and sensitivities and by its own streams.
+
+    python -m benchmarks.compare.peer_jax_privacy TASK.json ROWS.json
+
+It has workloads other than prefix sums for banded and for dense strategies; the others are made for prefix sums, and
+used on any target through its noising matrix. Errors do not depend on u. σ is dp-accounting's exact one, as in its
+documentation.
+"""
+
+import functools
+import sys
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from dp_accounting import gaussian_mechanism
+from jax_privacy.matrix_factorization import banded, buffered_toeplitz, dense, optimization, toeplitz
+from jax_privacy.matrix_factorization.streaming_matrix import StreamingMatrix
+
+from benchmarks.compare.targets import Row, Task, floats, no_model, timed, write
+
+BY = "jax-privacy"
+BANDS = 16
+MANY_BANDS = 64
+DENSE_HORIZON = 256  # what it optimises in seconds; at 1024 minutes
+PATIENCE, GAIN = 20, 1e-5  # steps, and the part of the loss that they must gain together
+ADVICE = "takes minutes; its documentation advises Toeplitz bands"
+OWN_LOSS = "its optimiser and its errors, put together here: its own function for it takes prefix sums alone"
+
+
+class Strategy(NamedTuple):
+    """C, by its sensitivity (the largest norm of a column) and C⁻¹ as a stream or as a matrix."""
+
+    sensitivity: float
+    noising: StreamingMatrix | jax.Array
+    seconds: float
+
+
+def by_coefficients(optimize):
+    """A Toeplitz strategy."""
+    coefficients, seconds = timed(lambda: jax.block_until_ready(optimize()))
+    sensitivity = jnp.sqrt(toeplitz.sensitivity_squared(coefficients))
+    return Strategy(float(sensitivity), toeplitz.inverse_as_streaming_matrix(coefficients), seconds)
+
+
+def by_buffers(n, error):
+    blt, seconds = timed(lambda: buffered_toeplitz.optimize(n=n, error=error))
+    sensitivity = jnp.sqrt(buffered_toeplitz.sensitivity_squared(blt, n))
+    return Strategy(float(sensitivity), blt.inverse_as_streaming_matrix(), seconds)
+
+
+def by_columns(n):
+    c, seconds = timed(lambda: jax.block_until_ready(banded.optimize(n, bands=BANDS)))
+    return Strategy(1.0, c.inverse_as_streaming_matrix(), seconds)
+
+
+def for_prefix_sums(n):
+    return {
+        "square root": by_coefficients(lambda: toeplitz.optimal_max_error_strategy_coefs(n)),
+        "BLT, max": by_buffers(n, "max"),
+        "BLT, mean": by_buffers(n, "mean"),
+        **{
+            f"banded Toeplitz, {bands}": by_coefficients(
+                lambda bands=bands: toeplitz.optimize_banded_toeplitz(n, bands)
+            )
+            for bands in (BANDS, MANY_BANDS)
+        },
+        f"banded, {BANDS}": by_columns(n),
+    }
+
+
+def workload(target):
+    """The target's difference equation, as the stream that it takes for a workload."""
+    b, a = jnp.array(target.b) / target.a[0], jnp.array(target.a) / target.a[0]
+
+    def init(x):
+        return jnp.zeros((len(b) - 1, *x.shape), x.dtype), jnp.zeros((len(a) - 1, *x.shape), x.dtype)
+
+    def following(x, state):
+        inputs, outputs = state
+        y = b[0] * x + jnp.tensordot(b[1:], inputs, 1) - jnp.tensordot(a[1:], outputs, 1)
+        return y, (pushed(x, inputs), pushed(y, outputs))
+
+    return StreamingMatrix.from_array_implementation(init, following)
+
+
+def pushed(x, past):
+    return jnp.concatenate([x[None], past])[: len(past)]
+
+
+def settled():
+    """Stops where steps gain nothing; its own rule asks for a gradient, which stops too soon where errors are small."""
+    losses = []
+
+    def has_settled(found):
+        losses.append(float(found.loss))
+        return len(losses) > PATIENCE and losses[-1] > (1 - GAIN) * losses[-1 - PATIENCE]
+
+    return has_settled
+
+
+def for_target(target, n):
+    """Strategies made for this workload: name → (a function that makes it, horizon, note)."""
+    f = jnp.array(target.coefficients(n))
+
+    def toeplitz_bands(bands):
+        def loss(c):
+            error = toeplitz.per_query_error(strategy_coef=c, n=n, workload_coef=f, skip_checks=True)
+            return error.mean() * toeplitz.sensitivity_squared(c)
+
+        start = jnp.zeros(bands).at[0].set(1.0)
+        return by_coefficients(lambda: optimization.optimize(loss, start))
+
+    def matrix():
+        A = toeplitz.materialize_lower_triangular(f[:DENSE_HORIZON])
+        c, seconds = timed(lambda: jax.block_until_ready(dense.optimize(DENSE_HORIZON, A=A, callback=settled())))
+        return Strategy(float(jnp.linalg.norm(c, axis=0).max()), jnp.linalg.inv(c), seconds)
+
+    by_loss = {
+        f"banded Toeplitz, {bands}, for this target": (functools.partial(toeplitz_bands, bands), n, OWN_LOSS)
+        for bands in (BANDS, MANY_BANDS)
+    }
+    return by_loss | {"dense": (matrix, DENSE_HORIZON, f"for {DENSE_HORIZON} steps")}
+
+
+def row(mechanism, target, strategy, n, std, task, **fields):
+    """Its error by the norms of the rows of A C⁻¹, and by noise that runs through both."""
+    A, unit = workload(target), strategy.sensitivity * std
+    streams = isinstance(strategy.noising, StreamingMatrix)
+    if streams:
+        squared = (A @ strategy.noising).row_norms_squared(n)
+    else:
+        f = jnp.array(target.coefficients(n))
+        squared = dense.per_query_error(
+            noising_matrix=strategy.noising, workload_matrix=toeplitz.materialize_lower_triangular(f)
+        )
+    noise = unit * jax.random.normal(jax.random.key(task.seed), (n, task.n_streams))
+    error = jax.jit(lambda x: A @ (strategy.noising @ x))(noise)
+    simulated = floats((error**2).mean(axis=0))
+    predicted = floats(unit**2 * squared)
+    return Row(BY, mechanism, target.name, seconds=strategy.seconds, step_mse=predicted, stream_mse=simulated, **fields)
+
+
+def rows(task, std):
+    n = task.horizon
+    prefix = for_prefix_sums(n)
+    for target in task.targets:
+        is_prefix = bool(np.all(target.coefficients(n) == 1))
+        for name, strategy in prefix.items():
+            note = "" if is_prefix else "its strategy for prefix sums on this target"
+            yield row(name, target, strategy, n, std, task, note=note)
+        for name, (make, horizon, note) in for_target(target, n).items():
+            yield row(name, target, make(), horizon, std, task, note=note)
+        if not is_prefix:
+            yield Row(BY, f"banded, {BANDS}, for this target", target.name, missing=ADVICE)
+        yield no_model(BY, target)
+
+
+def main(task_path, path):
+    jax.config.update("jax_enable_x64", True)
+    task = Task.read(task_path)
+    std = gaussian_mechanism.get_sigma_gaussian(task.epsilon, task.delta)
+    packages = ("jax-privacy", "jax", "optax", "dp-accounting", "numpy")
+    write(path, rows(task, std), packages, noise_multiplier=std)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,337 @@
+"""The comparison with peers as tables: docs/compare.md, docs/compare/compare.json, and two blocks of the README.
+
+    python -m benchmarks.compare.table SPEED.json ROWS.json ...
+
+`data` has every figure; the tables are made of it alone.
+"""
+
+import json
+import math
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.compare import targets
+from benchmarks.compare.cases import CHUNK, EXACT_STD
+from benchmarks.table import ROOT, conditions, markdown, write_blocks
+from dpfast.montecarlo import rmse_interval
+
+COMMAND = "nox -s compare"
+OURS = "dpfast", "literature, in dpfast"
+CONFIDENCE = 0.95
+LEVEL = 0.005  # of the lesser error: what is called level
+DIGITS = 5
+CURVES = (
+    ("literature, in dpfast", "tree, plain"),
+    ("literature, in dpfast", "tree, Honaker"),
+    ("literature, in dpfast", "square root"),
+    ("jax-privacy", "BLT, mean"),
+    ("dpfast", "optimal factorization"),
+    ("dpfast", "optimal factorization, model, 256 steps"),
+    ("dpfast", "optimal factorization, model, lag 5, 256 steps"),
+)
+CURVES_OF = "running sum"
+KNOWN = {"no input": set(), "model": {"model"}, "lag": {"model", "lag 5"}}
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def rounded(x):
+    return None if x is None else float(f"{x:.6g}")
+
+
+def figures(row):
+    """What the tables show of a row: predicted, largest and simulated RMSE, with its interval."""
+    steps, streams = row["step_mse"], row["stream_mse"]
+    kept = {name: row[name] for name in ("by", "mechanism", "target", "needs", "note", "missing")}
+    found = {"seconds": row["seconds"], "steps": None, "predicted": None, "largest": None, "simulated": None}
+    interval = None
+    if steps is not None:
+        found |= {"steps": len(steps), "predicted": math.sqrt(np.mean(steps)), "largest": math.sqrt(max(steps))}
+    if streams is not None:
+        mse = np.asarray(streams)
+        found["simulated"] = math.sqrt(mse.mean())
+        interval = [rounded(x) for x in rmse_interval(mse, CONFIDENCE)]
+    return kept | {name: rounded(x) for name, x in found.items()} | {"interval": interval}
+
+
+def curves(rows):
+    """RMSE of every step of some mechanisms on one target."""
+    chosen = [x for x in rows if x["target"] == CURVES_OF and (x["by"], x["mechanism"]) in CURVES and x["step_mse"]]
+    return [
+        {"by": x["by"], "mechanism": x["mechanism"], "rmse": [float(f"{math.sqrt(y):.4g}") for y in x["step_mse"]]}
+        for x in chosen
+    ]
+
+
+def data(parts, speed, where):
+    """Everything that is shown."""
+    rows = [row for part in parts for row in part["rows"]]
+    return {
+        "command": COMMAND,
+        "conditions": where,
+        "horizon": targets.HORIZON,
+        "accounting": {x["rows"][0]["by"]: rounded(x["facts"]["noise_multiplier"]) for x in parts},
+        "rows": [figures(x) for x in rows],
+        "curves": curves(rows),
+        "races": {name: speed[name] for name in ("filters", "noise", "designs")},
+    }
+
+
+# --- utility --------------------------------------------------------------------------------------
+
+
+def error(row):
+    """The RMSE that is compared: predicted, or simulated where there is no prediction."""
+    return row["simulated"] if row["predicted"] is None else row["predicted"]
+
+
+def shown_error(row):
+    """Simulated ones have a tilde."""
+    return f"{'~' if row['predicted'] is None else ''}{digits(error(row))}"
+
+
+def digits(x):
+    return f"{x:#.4g}".rstrip(".")
+
+
+def least(rows, by, needs):
+    """The row of least error over the whole horizon among those of `by` that need no more than this."""
+    allowed = [
+        x
+        for x in rows
+        if by(x["by"]) and not x["missing"] and set(filter(None, x["needs"].split(", "))) <= needs and is_whole(x)
+    ]
+    return min(allowed, key=error, default=None)
+
+
+def is_whole(row):
+    return row["steps"] in {None, targets.HORIZON}
+
+
+def best(rows):
+    """Of peers, and of ours by what is known: nothing of the input, its model, its model and five steps more."""
+    found = {"peer": least(rows, lambda x: x not in OURS, {"the whole horizon"})}
+    return found | {name: least(rows, lambda x: x in OURS, needs) for name, needs in KNOWN.items()}
+
+
+def verdict(own, peer, name):
+    """Who errs less, and by how much."""
+    if abs(own / peer - 1) <= LEVEL:
+        return "level"
+    first, part = ("dpfast", 1 - own / peer) if own < peer else (name, 1 - peer / own)
+    return f"**{first}** by {100 * part:.2g} %"
+
+
+def summary_line(target, rows):
+    """The best of the peers, and beside it ours, each with who errs less."""
+    found = best(rows)
+    peer = found.pop("peer")
+    cells = [beside(x, peer) if x else "–" for x in found.values()]
+    return [target, f"{shown_error(peer)}, {peer['by']}: {peer['mechanism']}", *cells]
+
+
+def beside(row, peer):
+    return f"{shown_error(row)}, {short(row)}: {verdict(error(row), error(peer), peer['by'])}"
+
+
+def short(row):
+    return row["mechanism"] if row["by"] == "dpfast" else f"{row['mechanism']} ({row['by'].split(',')[0]})"
+
+
+def summary(data):
+    ours = "dpfast, nothing known of u", "its model known", "and 5 steps later"
+    lines = [summary_line(name, rows) for name, rows in by_target(data).items()]
+    return markdown(["target", "best of the peers", *ours], lines)
+
+
+def by_target(data):
+    names = dict.fromkeys(x["target"] for x in data["rows"])
+    return {name: [x for x in data["rows"] if x["target"] == name] for name in names}
+
+
+def target_table(rows):
+    """Every mechanism, least error first; those that do not run last, with the reason."""
+    run = sorted((x for x in rows if not x["missing"]), key=lambda x: (not is_whole(x), error(x)))
+    first = error(run[0])
+    lines = []
+    for x in run:
+        low, high = x["interval"]
+        simulated = f"{digits(x['simulated'])} ({digits(low)} … {digits(high)})"
+        cells = [dash(x["predicted"]), simulated, dash(x["largest"]), f"{error(x) / first:.3g}" if is_whole(x) else "–"]
+        lines.append([x["by"], x["mechanism"], x["needs"], *cells, dash(x["seconds"], "{:.2g}"), x["note"]])
+    lines += [[x["by"], x["mechanism"], x["needs"], *["–"] * 5, x["missing"]] for x in rows if x["missing"]]
+    head = ["by", "mechanism", "needs", "predicted", "simulated", "largest step", "of the least", "design, s", ""]
+    return markdown(head, lines)
+
+
+def dash(x, form=None):
+    if x is None:
+        return "–"
+    return digits(x) if form is None else form.format(x)
+
+
+# --- speed ----------------------------------------------------------------------------------------
+
+
+def contestants(races):
+    return list(dict.fromkeys(name for race in races for name in race["seconds"]))
+
+
+def race_table(races, unit, per_second, *, spread=False):
+    """Medians in a unit, the fastest in bold, and how far dpfast is from the fastest of the others."""
+    names = contestants(races)
+    lines = []
+    for race in races:
+        medians = {name: x[1] for name, x in race["seconds"].items()}
+        fastest = min(medians, key=medians.get)
+        cells = [
+            timed(race["seconds"].get(name), per_second, spread=spread, bold=name == fastest and len(medians) > 1)
+            for name in names
+        ]
+        lines.append([race["what"], *cells, times(medians)])
+    return markdown([unit, *names, ""], lines)
+
+
+def timed(quartiles, per_second, *, spread, bold):
+    if quartiles is None:
+        return "–"
+    low, middle, high = (f"{x * per_second:.3g}" for x in quartiles)
+    text = f"**{middle}**" if bold else middle
+    return f"{text} ({low} … {high})" if spread else text
+
+
+def times(medians):
+    others = {name: x for name, x in medians.items() if name != "dpfast"}
+    if "dpfast" not in medians:
+        return "dpfast has none"
+    peer = min(others, key=others.get)
+    ratio = others[peer] / medians["dpfast"]
+    first, times = ("dpfast", ratio) if ratio >= 1 else (peer, 1 / ratio)
+    return f"{first} {times:.3g} × as fast"
+
+
+def race_tables(data, *, spread):
+    races = data["races"]
+    return "\n\n".join(
+        [
+            race_table(races["filters"], "ns a sample", 1e9, spread=spread),
+            race_table(races["noise"], "ns a sample", 1e9, spread=spread),
+            race_table(races["designs"], "seconds a design", 1, spread=spread),
+        ]
+    )
+
+
+def design_errors(races):
+    """Mean and largest error of a prefix sum a unit of noise: how good a design is that took so long."""
+    names = contestants(races)
+    lines = [
+        [race["what"], *(" / ".join(map(digits, race["checks"].get(name, []))) or "–" for name in names)]
+        for race in races
+    ]
+    return markdown(["RMSE a unit of noise, mean / largest", *names], lines)
+
+
+# --- pages ----------------------------------------------------------------------------------------
+
+PAGE = """# Side by side with peers
+
+What `{command}` measured on {conditions}.
+
+Everybody publishes the same targets for n = {horizon} steps from t = 0, under the same (ε, δ) = (ln 3, .05) for
+events of size 1; u is a ±1/2 Markov chain that stays with probability 3/4. Figures are root mean squared errors over
+the horizon. *Predicted* ones come from each package's own formulas; *simulated* ones, with 95 % intervals over
+streams, from noise that ran through each package's own filters. Gaussian noise for a unit of sensitivity is what each
+accounts for: {accounting}. The least is exact; OpenDP goes by way of zCDP, which is looser.
+What a mechanism *needs* beyond u up to now is said: the model of u, later steps, or all of the horizon. Designs were
+timed on a machine that others use too. What a package has not, or what refuses a target, has a row with the reason.
+
+## Who errs less
+
+{summary}
+
+`~`: simulated, as there is no prediction. *Level*: within {level} %. Peers know no model of u; what they do with the
+whole horizon counts for them.
+
+![RMSE relative to the least of every target](compare/dots.png)
+
+![RMSE of every step of the running sum](compare/steps.png)
+
+## Every mechanism
+
+{targets}
+
+## Speed
+
+Everybody on one processor and one thread, in float64, in time of the process, taking turns round by round; medians
+with quartiles. The filter is the noise-shaping C⁻¹ of a BLT of three buffers (three poles), on the same numbers;
+outputs agree to 1e-9 before a race starts. Arrays are (streams, time), for jax-privacy (time, streams), which it
+takes a step at a time; JAX is compiled, compiling is not counted, and it waits only at the end of a run. *Step by
+step* calls a function for each step of all streams with the state it gave before, *in chunks* for each {chunk} steps.
+*Noise drawn and shaped* is in dpfast a whole simulation (input, noise, three filters, error), in jax-privacy the
+noise alone. The exact noise has a standard deviation of {exact}. Designs are of prefix sums, for the largest error
+but where *dense* (the mean); jax-privacy's square root is the closed series of prefix sums, that of dpfast takes any
+target.
+
+{races}
+
+{designs}
+"""
+
+
+def page(data):
+    tables = [f"### {name}\n\n{target_table(rows)}" for name, rows in by_target(data).items()]
+    return PAGE.format(
+        command=data["command"],
+        conditions=data["conditions"],
+        horizon=data["horizon"],
+        accounting=", ".join(f"{by} {digits(x)}" for by, x in data["accounting"].items()),
+        summary=summary(data),
+        level=100 * LEVEL,
+        targets="\n\n".join(tables),
+        chunk=CHUNK,
+        exact=EXACT_STD,
+        races=race_tables(data, spread=True),
+        designs=design_errors(data["races"]["designs"]),
+    )
+
+
+def blocks(data):
+    """Of the README, by the names of their markers."""
+    source = f"By `{data['command']}` on {data['conditions']}."
+    return {
+        "compare": f"{summary(data)}\n\n`~`: simulated, where there is no prediction. {source}",
+        "compare-speed": f"{race_tables(data, spread=False)}\n\n{source}",
+    }
+
+
+def machine(versions):
+    """As pytest-benchmark describes it, with the versions of what ran."""
+    from pytest_benchmark.plugin import pytest_benchmark_generate_machine_info as generate
+
+    from benchmarks.conftest import pytest_benchmark_update_machine_info as update
+
+    info = generate()
+    update(None, info)
+    info["versions"] = versions
+    return info
+
+
+def main(speed_path, *paths, root=ROOT):
+    speed, *parts = (json.loads(Path(path).read_text(encoding="utf-8")) for path in (speed_path, *paths))
+    ours_last = speed, *reversed(parts)
+    versions = {name: x for part in ours_last for name, x in part["versions"].items() if name != "Python"}
+    where = conditions({"machine_info": machine(versions), "datetime": datetime.now(UTC).isoformat()})
+    found = data(parts, speed, where)
+    (root / "docs/compare").mkdir(exist_ok=True)
+    text = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace('{"by"', '\n{"by"')
+    (root / "docs/compare/compare.json").write_text(text + "\n", encoding="utf-8")
+    (root / "docs/compare.md").write_text(page(found), encoding="utf-8")
+    write_blocks(root / "README.md", blocks(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,70 @@
+"""The README's tables of the paper's example and of the historical log, from what the two commands wrote.
+
+python -m benchmarks.readme EXAMPLE_FOLDER EVALUATION_FOLDER
+"""
+
+import csv
+import sys
+from pathlib import Path
+
+from benchmarks.table import ROOT, markdown, write_blocks
+from dpfast.report.table import Table
+
+NOTES = """\
+ᵃ assumes error-free decisions. Ideal and predicted are for the paper's κ. Intervals of 95 %; input perturbation's is
+wide because its error is slow. The optimum's ideal error is also the lower bound for its lag, to within 1e-7. LMMSE at
+a finite lag is the paper's two-step design, which a prefilter of low order may beat."""
+
+
+def read(path):
+    """Rows of a table, by column; lines with a hash are its header."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def shown(text):
+    """A number as the package's tables show it."""
+    return Table(("",), ((float(text) if text else None,),)).shown()[0][0]
+
+
+def simulated(row):
+    return f"{shown(row['simulated'])} ({shown(row['low'])} … {shown(row['high'])})"
+
+
+def example_block(rows):
+    """Both calibrations side by side, without the designs for the printed spectrum."""
+    of = {"paper": [], "exact": []}
+    for row in rows:
+        if row["designed for"] != "printed":
+            of[row["κ"]].append(row)
+    lines = []
+    for paper, exact in zip(*of.values(), strict=True):
+        family = f"{paper['mechanism']}, {paper['decision']}" if paper["decision"] else paper["mechanism"]
+        assumes = " ᵃ" if paper["decision"] else ""
+        ideal = shown(paper["ideal RMSE"]) + assumes
+        figures = [ideal, shown(paper["predicted"]), simulated(paper), simulated(exact)]
+        lines.append([family, paper["prefilter"], paper["lag"], *figures])
+    head = ["mechanism", "prefilter", "lag", "ideal", "predicted", "simulated, κ of the paper", "simulated, exact κ"]
+    return f"{markdown(head, lines)}\n\n{NOTES}"
+
+
+def evaluate_block(rows):
+    """RMSE of every mechanism on every series."""
+    series = list(dict.fromkeys(x["series"] for x in rows))
+    errors = {(x["mechanism"], x["series"]): shown(x["RMSE"]) for x in rows}
+    spreads = {x["series"]: shown(x["spread of true output"]) for x in rows}
+    lines = [[name, *(errors[name, x] for x in series)] for name in dict.fromkeys(x["mechanism"] for x in rows)]
+    lines.append(["*spread of the true output*", *(f"*{spreads[x]}*" for x in series)])
+    return markdown(["RMSE", *series], lines)
+
+
+def main(example, evaluation, readme=ROOT / "README.md"):
+    blocks = {
+        "example": example_block(read(Path(example, "example.csv"))),
+        "evaluate": evaluate_block(read(Path(evaluation, "evaluation.csv"))),
+    }
+    write_blocks(readme, blocks)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
