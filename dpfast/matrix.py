@@ -296,6 +296,10 @@ class MatrixMechanism(Designed):
         coefficients = self.target.coefficients
         return MatrixLink(coefficients, self.centre, self.strategy, self.noise, self.noise_scale, self.reconstruction)
 
+    def _promised(self) -> str:
+        gaussian = self.noise == "gaussian"
+        return super()._promised() if gaussian else f"epsilon {self.privacy.epsilon:.6g}, delta 0 (Laplace noise)"
+
     def _facts(self) -> dict[str, str]:
         rows, columns = self.strategy.shape
         return {

@@ -52,7 +52,7 @@ class Toeplitz:
         n = len(given) if horizon is None else check_horizon(horizon)
         _validate.check_size("coefficients", given)
         f = np.zeros(n)
-        f[: min(n, len(given))] = given[:n]
+        f[: min(n, len(given))] = given[:n] + 0.0  # no -0.0, which is equal to 0.0 and has another hash
         if not np.abs(f).max() > _validate.SMALLEST:
             raise ValueError("coefficients must not all be zero within the horizon: give a longer one")
         object.__setattr__(self, "_coefficients", _validate.frozen(f))

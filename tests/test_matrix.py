@@ -226,6 +226,11 @@ def test_the_purpose_of_the_noise_is_that_of_all_mechanisms():
     np.testing.assert_array_equal(square_root().link()._unit_noise(3, 0, 8)[:2], twin)
 
 
+def test_laplace_noise_is_told_with_its_own_guarantee():
+    assert "epsilon 1, delta 0.05 (exact calibration" in square_root().summary()
+    assert "epsilon 1, delta 0 (Laplace noise)\n" in square_root(noise="laplace").summary()
+
+
 # --- what the noise is computed from --------------------------------------------------------------
 
 

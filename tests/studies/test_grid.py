@@ -290,7 +290,10 @@ class Own(dp.ARMA):
             {"mechanism": "decision_feedback", "lag": [1, None]},
             "lag must have values that one of decision_feedback can",
         ),
-        ({"mechanism": ["decision_feedback", "lmmse"], "lag": None}, "mechanism decision_feedback must have a point"),
+        (
+            {"mechanism": ["decision_feedback", "lmmse"], "lag": None},
+            "mechanism decision_feedback must have a point, got no lag that it can have",
+        ),
         ({"mechanism": "decision_feedback", "decision": "hard"}, "decision must be 'quantizer' or 'sign' or 'soft'"),
         ({"privacy": dp.Privacy(1, 1e-6)}, "privacy must be given whole or by its fields"),
         ({"delta": {"a": 0.5, "b": 0.6}, "calibration": "paper"}, "delta must be below 0.5"),
