@@ -12,6 +12,7 @@ from benchmarks import readme
 from benchmarks.compare import cases, pictures, table, targets, turns
 
 N = targets.HORIZON
+LEVEL = {"level": "little"}
 SPEED = {
     "filters": [
         {"what": "batch", "seconds": {"dpfast": [1e-9, 2e-9, 3e-9], "scipy": [5e-9, 6e-9, 7e-9]}},
@@ -29,11 +30,11 @@ def row(by, mechanism, rmse, target="sum", steps=N, **fields):
     """Its simulation is a tenth above what is predicted."""
     predicted = None if steps is None else [rmse**2] * steps
     streams = [(1.1 * rmse) ** 2 * x for x in (0.9, 1.1)]
-    return targets.Row(by, mechanism, target, step_mse=predicted, stream_mse=streams, **fields)._asdict()
+    return targets.Row(by, mechanism, target, step_mse=predicted, stream_mse=streams, **LEVEL | fields)._asdict()
 
 
 def missing(by, mechanism, reason, target="sum"):
-    return targets.Row(by, mechanism, target, missing=reason)._asdict()
+    return targets.Row(by, mechanism, target, missing=reason, **LEVEL)._asdict()
 
 
 ROWS = {
@@ -64,7 +65,7 @@ ROWS = {
 
 @pytest.fixture
 def data():
-    parts = [{"rows": rows, "facts": {"noise_multiplier": 1.25}} for rows in ROWS.values()]
+    parts = [{"rows": rows, "facts": {"noise_multiplier": {"little": 1.25, "more": 4.5}}} for rows in ROWS.values()]
     return table.data(parts, SPEED, "Some CPU; dpfast 0.1.0")
 
 
@@ -84,17 +85,28 @@ def test_the_lesser_error_wins_whoever_has_it(data):
     assert found["third"][:2] == ["~1.760, opendp: noise", "2.000, plain: **opendp** by 12 %"]
 
 
+def test_every_level_of_privacy_has_its_winners():
+    rows = [row("dpfast", "ours", 2.0), row("opendp", "theirs", 4.0)]
+    rows += [row("dpfast", "ours", 3.0, level="more"), row("opendp", "theirs", 1.5, level="more")]
+    data = {"rows": [table.figures(x) for x in rows]}
+    little, more = table.summary(data).split("\n\n")
+    assert little.startswith("| little |")
+    assert lines(little)[0][2] == "2.000, ours: **dpfast** by 50 %"
+    assert more.startswith("| more |")
+    assert lines(more)[0][2] == "3.000, ours: **opendp** by 50 %"
+
+
 def test_every_row_is_shown_and_a_peer_that_cannot_says_why(data):
-    rows = lines(table.target_table(table.by_target(data)["other"]))
+    rows = lines(table.target_table(table.by_target(data["rows"])["other"]))
     assert [x[:2] for x in rows] == [["jax-privacy", "BLT"], ["dpfast", "plain"], ["opendp", "tree"]]
     assert rows[-1][-1] == "only prefix sums"
-    shown = table.target_table(table.by_target(data)["sum"])
+    shown = table.target_table(table.by_target(data["rows"])["sum"])
     for x in (x for part in ROWS.values() for x in part if x["target"] == "sum"):
         assert f"| {x['by']} | {x['mechanism']} | {x['needs']} |" in shown
 
 
 def test_what_ran_over_another_horizon_is_shown_and_wins_nothing(data):
-    rows = lines(table.target_table(table.by_target(data)["sum"]))
+    rows = lines(table.target_table(table.by_target(data["rows"])["sum"]))
     (dense,) = (x for x in rows if x[1] == "dense")
     assert dense[3] == "0.1000"
     assert dense[6] == "–"
@@ -124,7 +136,11 @@ def written(tmp_path, monkeypatch):
     (tmp_path / "README.md").write_text(f"Before\n{markers}After\n", encoding="utf-8")
     parts = {"speed": SPEED | {"versions": {"Python": "3.11.7", "jax": "0.1"}}}
     for name, rows in ROWS.items():
-        parts[name] = {"versions": {name: "1.2.3"}, "facts": {"noise_multiplier": 1.25}, "rows": rows}
+        parts[name] = {
+            "versions": {name: "1.2.3"},
+            "facts": {"noise_multiplier": {"little": 1.25, "more": 4.5}},
+            "rows": rows,
+        }
     paths = []
     for name, part in parts.items():
         paths.append(tmp_path / f"{name}.json")
@@ -163,7 +179,8 @@ def test_the_readme_and_the_page_show_the_last_run():
         assert f"<!-- {name} -->\n{block}\n<!-- end {name} -->" in text
     assert (table.ROOT / "docs/compare.md").read_text(encoding="utf-8") == table.page(found)
     assert {x["by"] for x in found["rows"]} == {*table.OURS, "jax-privacy", "opendp"}
-    assert list(table.by_target(found)) == [x.name for x in targets.TARGETS]
+    assert list(table.by_target(found["rows"])) == [x.name for x in targets.TARGETS]
+    assert list(table.by_level(found)) == [x.name for x in targets.LEVELS_OF_PRIVACY]
 
 
 # --- the task, the cases and the turns ------------------------------------------------------------

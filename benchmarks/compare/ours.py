@@ -65,6 +65,11 @@ def with_options(design, **options):
     return lambda target, privacy: design(target, privacy, **options)
 
 
+def laplace_and_lmmse(lag):
+    """Pure ε: where δ is small, Laplace noise on u is far less than Gaussian."""
+    return lambda target, privacy: dp.input_perturbation(target, privacy, noise="laplace").with_receiver(MODEL, lag=lag)
+
+
 ENTRIES = (
     Entry(OURS, "optimal lag 0", with_model(dp.optimal, lag=0), MODELLED, steady=True),
     Entry(OURS, f"optimal lag {LAG}", with_model(dp.optimal, lag=LAG), f"{MODELLED}, {LATER}", steady=True),
@@ -89,13 +94,17 @@ ENTRIES = (
     Entry(OURS, f"LMMSE lag {LAG}", with_model(dp.lmmse, lag=LAG), f"{MODELLED}, {LATER}", steady=True),
     Entry(OURS, "LMMSE smoother", with_model(dp.lmmse), f"{MODELLED}, {WHOLE}", steady=True),
     Entry(OURS, "DFE soft", with_model(dp.decision_feedback, lag=LAG), f"{MODELLED}, {LATER}", steady=True),
+    Entry(OURS, "Laplace noise on u, LMMSE", laplace_and_lmmse(0), MODELLED),
+    Entry(OURS, f"Laplace noise on u, LMMSE lag {LAG}", laplace_and_lmmse(LAG), f"{MODELLED}, {LATER}"),
     Entry(LITERATURE, "input perturbation", dp.input_perturbation),
+    Entry(LITERATURE, "input perturbation, Laplace", with_options(dp.input_perturbation, noise="laplace")),
     Entry(LITERATURE, "output perturbation", dp.output_perturbation),
     Entry(LITERATURE, "square root", dp.square_root),
     Entry(LITERATURE, "BLT, mean", with_options(dp.buffered_toeplitz, error="mean")),
     Entry(LITERATURE, "BLT, max", with_options(dp.buffered_toeplitz, error="max")),
     Entry(LITERATURE, "tree, plain", with_options(dp.binary_tree, estimator="plain")),
     Entry(LITERATURE, "tree, Honaker", with_options(dp.binary_tree, estimator="honaker")),
+    Entry(LITERATURE, "tree, Honaker, Laplace", with_options(dp.binary_tree, estimator="honaker", noise="laplace")),
     Entry(LITERATURE, "decayed sum", dp.decayed_sum),
     Entry(LITERATURE, "FPA", least(dp.fourier_perturbation, "n_coefficients"), f"{MODELLED}, {WHOLE}"),
     Entry(
@@ -126,10 +135,11 @@ def chosen(mechanism):
 
 
 def rows(task):
-    privacy = dp.Privacy(task.epsilon, task.delta)
-    for target in task.targets:
-        for entry in ENTRIES:
-            yield run(entry, target, privacy, task)
+    for level in task.levels:
+        privacy = dp.Privacy(level.epsilon, level.delta)
+        for target in task.targets:
+            for entry in ENTRIES:
+                yield run(entry, target, privacy, task)._replace(level=level.name)
 
 
 def run(entry, target, privacy, task):
@@ -154,8 +164,8 @@ def run(entry, target, privacy, task):
 
 def main(task_path, path):
     task = Task.read(task_path)
-    std = dp.Privacy(task.epsilon, task.delta).noise_multiplier
-    write(path, rows(task), ("dpfast", "numpy", "scipy", "numba"), noise_multiplier=std)
+    stds = {x.name: dp.Privacy(x.epsilon, x.delta).noise_multiplier for x in task.levels}
+    write(path, rows(task), ("dpfast", "numpy", "scipy", "numba"), noise_multiplier=stds)
 
 
 if __name__ == "__main__":

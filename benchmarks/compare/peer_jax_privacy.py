@@ -142,27 +142,35 @@ def row(mechanism, target, strategy, n, std, task, **fields):
     return Row(BY, mechanism, target.name, seconds=strategy.seconds, step_mse=predicted, stream_mse=simulated, **fields)
 
 
-def rows(task, std):
+def strategies(task):
+    """Of every target: name, strategy, horizon, note. They are the same for every level of privacy."""
     n = task.horizon
     prefix = for_prefix_sums(n)
     for target in task.targets:
-        is_prefix = bool(np.all(target.coefficients(n) == 1))
-        for name, strategy in prefix.items():
-            note = "" if is_prefix else "its strategy for prefix sums on this target"
-            yield row(name, target, strategy, n, std, task, note=note)
-        for name, (make, horizon, note) in for_target(target, n).items():
-            yield row(name, target, make(), horizon, std, task, note=note)
-        if not is_prefix:
-            yield Row(BY, f"banded, {BANDS}, for this target", target.name, missing=ADVICE)
-        yield no_model(BY, target)
+        note = "" if is_prefix(target, n) else "its strategy for prefix sums on this target"
+        own = [(name, make(), horizon, note) for name, (make, horizon, note) in for_target(target, n).items()]
+        yield target, [(name, x, n, note) for name, x in prefix.items()] + own
+
+
+def is_prefix(target, n):
+    return bool(np.all(target.coefficients(n) == 1))
+
+
+def rows(task, stds):
+    for target, made in strategies(task):
+        for level, std in stds.items():
+            found = [row(name, target, x, n, std, task, note=note) for name, x, n, note in made]
+            if not is_prefix(target, task.horizon):
+                found.append(Row(BY, f"banded, {BANDS}, for this target", target.name, missing=ADVICE))
+            yield from (x._replace(level=level) for x in (*found, no_model(BY, target)))
 
 
 def main(task_path, path):
     jax.config.update("jax_enable_x64", True)
     task = Task.read(task_path)
-    std = gaussian_mechanism.get_sigma_gaussian(task.epsilon, task.delta)
+    stds = {x.name: gaussian_mechanism.get_sigma_gaussian(x.epsilon, x.delta) for x in task.levels}
     packages = ("jax-privacy", "jax", "optax", "dp-accounting", "numpy")
-    write(path, rows(task, std), packages, noise_multiplier=std)
+    write(path, rows(task, stds), packages, noise_multiplier=stds)
 
 
 if __name__ == "__main__":

@@ -24,23 +24,23 @@ def space(n, metric):
     return dp.vector_domain(dp.atom_domain(T=float, nan=False), size=n), metric(T=float)
 
 
-def gaussian(n, sensitivity, task):
+def gaussian(n, sensitivity, level):
     """Gaussian noise on n numbers by its accounting: zCDP, turned into (ε, δ)."""
 
     def make(scale):
         measurement = dp.m.make_gaussian(*space(n, dp.l2_distance), scale=scale)
-        return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(measurement), task.delta)
+        return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(measurement), level.delta)
 
-    goal = (task.epsilon, task.delta)
+    goal = (level.epsilon, level.delta)
     scale = dp.binary_search_param(make, d_in=float(sensitivity), d_out=goal, T=float)
     return scale, make(scale)
 
 
-def laplace(n, sensitivity, task):
+def laplace(n, sensitivity, level):
     def make(scale):
         return dp.m.make_laplace(*space(n, dp.l1_distance), scale=scale)
 
-    scale = dp.binary_search_param(make, d_in=float(sensitivity), d_out=task.epsilon, T=float)
+    scale = dp.binary_search_param(make, d_in=float(sensitivity), d_out=level.epsilon, T=float)
     return scale * np.sqrt(2), make(scale)
 
 
@@ -49,10 +49,10 @@ def draws(measurement, task):
     return np.array([measurement(zero) for _ in range(N_STREAMS)])
 
 
-def canonical(task):
+def canonical(task, level):
     """Canonical noise (Awan and Vadhan) on each step alone: an event is in one of them."""
     space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
-    one = dp.m.make_canonical_noise(*space, d_in=1.0, d_out=(task.epsilon, task.delta))
+    one = dp.m.make_canonical_noise(*space, d_in=1.0, d_out=(level.epsilon, level.delta))
     return np.array([[one(0.0) for _ in range(task.horizon)] for _ in range(N_STREAMS)])
 
 
@@ -71,10 +71,15 @@ def row(target, mechanism, error, variance=None, **fields):
 
 
 def rows(task):
+    for level in task.levels:
+        yield from (x._replace(level=level.name) for x in at(level, task))
+
+
+def at(level, task):
     n = task.horizon
-    (scale, measurement), seconds = timed(lambda: gaussian(n, 1, task))
-    std, other = laplace(n, 1, task)
-    single = canonical(task)
+    (scale, measurement), seconds = timed(lambda: gaussian(n, 1, level))
+    std, other = laplace(n, 1, level)
+    single = canonical(task, level)
     noise = {
         "Gaussian noise on u": (draws(measurement, task), scale**2, LOOSE.format(scale)),
         "Laplace noise on u": (draws(other, task), std**2, "δ = 0"),
@@ -85,19 +90,19 @@ def rows(task):
         for mechanism, (draw, variance, note) in noise.items():
             error, predicted = filtered(draw, f), variance * np.cumsum(f**2)
             yield row(target, mechanism, error, predicted, note=note, seconds=seconds)
-        scale, measurement = gaussian(n, np.linalg.norm(f), task)
+        scale, measurement = gaussian(n, np.linalg.norm(f), level)
         note = LOOSE.format(scale / np.linalg.norm(f))
         yield row(target, "Gaussian noise on y", draws(measurement, task), scale**2, note=note)
-        std, measurement = laplace(n, np.abs(f).sum(), task)
+        std, measurement = laplace(n, np.abs(f).sum(), level)
         yield row(target, "Laplace noise on y", draws(measurement, task), std**2, note="δ = 0")
         if (f == 1).all():
-            yield tree(target, task)
+            yield tree(target, task, level)
         else:
             yield Row(BY, "consistent tree", target.name, missing="only prefix sums")
         yield no_model(BY, target)
 
 
-def tree(target, task):
+def tree(target, task, level):
     """Its b-ary tree with Laplace noise, made consistent, and its leaves summed up.
 
     Its map of ℓ₂ distances multiplies them by the number of levels, not by its root, so that Gaussian noise is worse.
@@ -110,7 +115,7 @@ def tree(target, task):
         def make(scale):
             return expand >> dp.m.then_laplace(scale)
 
-        measurement = make(dp.binary_search_param(make, d_in=1, d_out=task.epsilon))
+        measurement = make(dp.binary_search_param(make, d_in=1, d_out=level.epsilon))
         consistent, zero = dp.t.make_consistent_b_ary_tree(branching), [0] * task.horizon
         return np.cumsum([consistent(measurement(zero))[: task.horizon] for _ in range(n_streams)], axis=-1)
 
@@ -124,8 +129,8 @@ def tree(target, task):
 def main(task_path, path):
     dp.enable_features("contrib")
     task = Task.read(task_path)
-    scale, _ = gaussian(task.horizon, 1, task)
-    write(path, rows(task), ("opendp", "numpy"), noise_multiplier=scale)
+    scales = {x.name: gaussian(task.horizon, 1, x)[0] for x in task.levels}
+    write(path, rows(task), ("opendp", "numpy"), noise_multiplier=scales)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compare.table import CURVES_OF, by_target, error, is_whole
+from benchmarks.compare.table import CURVES_OF, by_level, by_target, error, is_whole
 from dpfast.report.figures import PAGE, SMALL, figure, legend, logarithmic, plot_lines, png, words
 from dpfast.report.styles import GREY, Style, styles
 
@@ -44,9 +44,21 @@ def draw_steps(data):
 
 def draw_dots(data):
     """Every mechanism that runs over the whole horizon, relative to the least error of its target."""
-    targets = by_target(data)
-    drawn, axes = figure(1, 1, height=ROW * len(targets) + 0.4, width=PAGE)
-    ax, above = axes[0, 0], 0
+    levels = by_level(data)
+    n_targets = max(len(by_target(rows)) for rows in levels.values())
+    drawn, axes = figure(len(levels), 1, height=ROW * n_targets + 0.4, width=PAGE)
+    for ax, (level, rows) in zip(axes[:, 0], levels.items(), strict=True):
+        above = draw_targets(ax, by_target(rows))
+        more = f"; {above} further ones are above {MOST}" if above else ""
+        words(ax, x=f"RMSE, relative to the least of the target; {level}{more}")
+        ax.tick_params(labelsize=SMALL)
+    legend(drawn, axes[0, 0])
+    return drawn
+
+
+def draw_targets(ax, targets):
+    """A line of dots for each target; how many were left out."""
+    above = 0
     for y, rows in enumerate(targets.values()):
         run = [x for x in rows if not x["missing"] and is_whole(x)]
         first = min(error(x) for x in run)
@@ -61,11 +73,7 @@ def draw_dots(data):
     ax.set_ylim(len(targets) - 0.5, -0.5)
     ax.set_yticks(range(len(targets)), list(targets), parse_math=False)
     logarithmic(ax, "x")
-    more = f"; {above} further ones are above {MOST}" if above else ""
-    words(ax, x=f"RMSE, relative to the least of the target{more}")
-    ax.tick_params(labelsize=SMALL)
-    legend(drawn, ax)
-    return drawn
+    return above
 
 
 def main(path, folder):

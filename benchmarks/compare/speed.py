@@ -19,13 +19,13 @@ from scipy import signal
 
 import dpfast as dp
 from benchmarks.compare import cases
-from benchmarks.compare.targets import DELTA, EPSILON, LEVELS, TRANSITION, versions
+from benchmarks.compare.targets import LEVELS, LEVELS_OF_PRIVACY, TRANSITION, versions
 from benchmarks.compare.turns import Elsewhere, Here, Job, race
 from benchmarks.race import one_core
 from dpfast.release.accountant import Sigma
 from dpfast.release.noise import Noise
 
-PRIVACY = dp.Privacy(EPSILON, DELTA)
+PRIVACY = dp.Privacy(*LEVELS_OF_PRIVACY[0][1:])
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"  # for JAX, which reads XLA_FLAGS
 AGREE = 1e-9  # outputs that should be equal
 LAW_AGREES = 0.06  # a standard deviation of 4096 samples or more: more than 5 of its own

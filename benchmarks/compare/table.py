@@ -29,8 +29,8 @@ CURVES = (
     ("literature, in dpfast", "square root"),
     ("jax-privacy", "BLT, mean"),
     ("dpfast", "optimal factorization"),
-    ("dpfast", "optimal factorization, model, 256 steps"),
-    ("dpfast", "optimal factorization, model, lag 5, 256 steps"),
+    ("dpfast", "optimal factorization, model"),
+    ("dpfast", "optimal factorization, model, lag 5"),
 )
 CURVES_OF = "running sum"
 KNOWN = {"no input": set(), "model": {"model"}, "lag": {"model", "lag 5"}}
@@ -46,7 +46,7 @@ def rounded(x):
 def figures(row):
     """What the tables show of a row: predicted, largest and simulated RMSE, with its interval."""
     steps, streams = row["step_mse"], row["stream_mse"]
-    kept = {name: row[name] for name in ("by", "mechanism", "target", "needs", "note", "missing")}
+    kept = {name: row[name] for name in ("level", "by", "mechanism", "target", "needs", "note", "missing")}
     found = {"seconds": row["seconds"], "steps": None, "predicted": None, "largest": None, "simulated": None}
     interval = None
     if steps is not None:
@@ -59,8 +59,9 @@ def figures(row):
 
 
 def curves(rows):
-    """RMSE of every step of some mechanisms on one target."""
-    chosen = [x for x in rows if x["target"] == CURVES_OF and (x["by"], x["mechanism"]) in CURVES and x["step_mse"]]
+    """RMSE of every step of some mechanisms on one target, at the first level of privacy."""
+    first = [x for x in rows if x["level"] == rows[0]["level"] and x["target"] == CURVES_OF]
+    chosen = [x for x in first if (x["by"], x["mechanism"]) in CURVES and x["step_mse"]]
     return [
         {"by": x["by"], "mechanism": x["mechanism"], "rmse": [float(f"{math.sqrt(y):.4g}") for y in x["step_mse"]]}
         for x in chosen
@@ -74,7 +75,10 @@ def data(parts, speed, where):
         "command": COMMAND,
         "conditions": where,
         "horizon": targets.HORIZON,
-        "accounting": {x["rows"][0]["by"]: rounded(x["facts"]["noise_multiplier"]) for x in parts},
+        "accounting": {
+            x["rows"][0]["by"]: {level: rounded(std) for level, std in x["facts"]["noise_multiplier"].items()}
+            for x in parts
+        },
         "rows": [figures(x) for x in rows],
         "curves": curves(rows),
         "races": {name: speed[name] for name in ("filters", "noise", "designs")},
@@ -143,14 +147,25 @@ def short(row):
 
 
 def summary(data):
+    """A table for each level of privacy."""
     ours = "dpfast, nothing known of u", "its model known", "and 5 steps later"
-    lines = [summary_line(name, rows) for name, rows in by_target(data).items()]
-    return markdown(["target", "best of the peers", *ours], lines)
+    return "\n\n".join(
+        markdown([level, "best of the peers", *ours], [summary_line(name, x) for name, x in by_target(rows).items()])
+        for level, rows in by_level(data).items()
+    )
 
 
-def by_target(data):
-    names = dict.fromkeys(x["target"] for x in data["rows"])
-    return {name: [x for x in data["rows"] if x["target"] == name] for name in names}
+def by_level(data):
+    return grouped(data["rows"], "level")
+
+
+def by_target(rows):
+    return grouped(rows, "target")
+
+
+def grouped(rows, name):
+    """Rows by one of their fields, in order."""
+    return {value: [x for x in rows if x[name] == value] for value in dict.fromkeys(x[name] for x in rows)}
 
 
 def target_table(rows):
@@ -241,7 +256,7 @@ PAGE = """# Side by side with peers
 
 What `{command}` measured on {conditions}.
 
-Everybody publishes the same targets for n = {horizon} steps from t = 0, under the same (ε, δ) = (ln 3, .05) for
+Everybody publishes the same targets for n = {horizon} steps from t = 0, under the same (ε, δ), {levels}, for
 events of size 1; u is a ±1/2 Markov chain that stays with probability 3/4. Figures are root mean squared errors over
 the horizon. *Predicted* ones come from each package's own formulas; *simulated* ones, with 95 % intervals over
 streams, from noise that ran through each package's own filters. Gaussian noise for a unit of sensitivity is what each
@@ -283,12 +298,17 @@ target.
 
 
 def page(data):
-    tables = [f"### {name}\n\n{target_table(rows)}" for name, rows in by_target(data).items()]
+    tables = [
+        f"### {name}, {level}\n\n{target_table(rows)}"
+        for level, whole in by_level(data).items()
+        for name, rows in by_target(whole).items()
+    ]
     return PAGE.format(
         command=data["command"],
         conditions=data["conditions"],
         horizon=data["horizon"],
-        accounting=", ".join(f"{by} {digits(x)}" for by, x in data["accounting"].items()),
+        accounting=", ".join(f"{by} {' and '.join(map(digits, x.values()))}" for by, x in data["accounting"].items()),
+        levels=" and ".join(by_level(data)),
         summary=summary(data),
         level=100 * LEVEL,
         targets="\n\n".join(tables),

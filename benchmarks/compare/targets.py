@@ -17,10 +17,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-EPSILON, DELTA = math.log(3), 0.05
 TRANSITION, LEVELS = [[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5]
 HORIZON = 1024
 N_STREAMS, SEED = 512, 1
+
+
+class Level(NamedTuple):
+    """A demand for privacy; `name` is short."""
+
+    name: str
+    epsilon: float
+    delta: float
+
+
+LEVELS_OF_PRIVACY = Level("ε = ln 3, δ = .05", math.log(3), 0.05), Level("ε = 1, δ = 10⁻⁶", 1.0, 1e-6)
 
 
 class Target(NamedTuple):
@@ -57,20 +67,20 @@ TARGETS = (
 class Task(NamedTuple):
     """The task as a peer reads it."""
 
-    epsilon: float
-    delta: float
     horizon: int
     n_streams: int
     seed: int
     targets: tuple[Target, ...]
+    levels: tuple[Level, ...]
 
     @classmethod
     def read(cls, path):
         fields = json.loads(Path(path).read_text(encoding="utf-8"))
-        return cls(**fields | {"targets": tuple(Target(*x) for x in fields["targets"])})
+        whole = {name: tuple(kind(*x) for x in fields[name]) for name, kind in (("targets", Target), ("levels", Level))}
+        return cls(**fields | whole)
 
 
-TASK = Task(EPSILON, DELTA, HORIZON, N_STREAMS, SEED, TARGETS)
+TASK = Task(HORIZON, N_STREAMS, SEED, TARGETS, LEVELS_OF_PRIVACY)
 
 
 class Row(NamedTuple):
@@ -88,6 +98,7 @@ class Row(NamedTuple):
     seconds: float | None = None  # of the design
     step_mse: list[float] | None = None  # predicted, (horizon,)
     stream_mse: list[float] | None = None  # simulated, (streams,)
+    level: str = ""
 
 
 def no_model(by, target):
@@ -117,7 +128,7 @@ def write(path, rows: Iterator[Row], packages, **facts: Any):
     data = []
     for row in rows:
         seconds = "" if row.seconds is None else f" ({row.seconds:.1f} s)"
-        print(f"{row.by}: {row.mechanism}, {row.target}{seconds} {row.missing}", flush=True)
+        print(f"{row.by}: {row.mechanism}, {row.target}, {row.level}{seconds} {row.missing}", flush=True)
         data.append(row._asdict())
     result = {"versions": versions(*packages), "facts": facts, "rows": data}
     Path(path).write_text(json.dumps(result, ensure_ascii=False), encoding="utf-8")

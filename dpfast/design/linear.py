@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import overload
+from typing import get_args, overload
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from dpfast.design.prefilter import (
 from dpfast.design.realized import realize_family
 from dpfast.design.wiener import wiener
 from dpfast.filters import Filter
-from dpfast.matrix import MatrixMechanism
+from dpfast.matrix import MatrixMechanism, Noise
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model, check_model
 from dpfast.operators import Convolution
@@ -104,11 +104,13 @@ def input_perturbation(target: Filter, privacy: Privacy, *, name: str = ...) -> 
 
 
 @overload
-def input_perturbation(target: Toeplitz, privacy: Privacy, *, name: str = ...) -> MatrixMechanism: ...
+def input_perturbation(
+    target: Toeplitz, privacy: Privacy, *, noise: Noise = ..., name: str = ...
+) -> MatrixMechanism: ...
 
 
 def input_perturbation(
-    target: Filter | Toeplitz, privacy: Privacy, *, name: str = "input perturbation"
+    target: Filter | Toeplitz, privacy: Privacy, *, noise: Noise = "gaussian", name: str = "input perturbation"
 ) -> Mechanism | MatrixMechanism:
     """Noise on the input: G = 1, H = F, MSE c²‖F‖₂² (Le Ny 2013, Section III).
 
@@ -119,6 +121,8 @@ def input_perturbation(
     target : Filter or Toeplitz
         F, or A.
     privacy : Privacy
+    noise : {"gaussian", "laplace"}
+        Laplace for a Toeplitz target alone: pure ε, δ is not used. On the input it is the lesser where δ is small.
     name : str
 
     Returns
@@ -136,8 +140,9 @@ def input_perturbation(
     2.0
     """
     if isinstance(target, Toeplitz):
-        return _extreme_over_horizon(name, target, privacy, _identity(target), Convolution(target.coefficients))
+        return _extreme_over_horizon(name, target, privacy, _identity(target), Convolution(target.coefficients), noise)
     check_inputs(target, privacy)
+    _check_gaussian(noise)
     return _extreme(name, target, privacy, Filter([1.0]), target)
 
 
@@ -146,11 +151,13 @@ def output_perturbation(target: Filter, privacy: Privacy, *, name: str = ...) ->
 
 
 @overload
-def output_perturbation(target: Toeplitz, privacy: Privacy, *, name: str = ...) -> MatrixMechanism: ...
+def output_perturbation(
+    target: Toeplitz, privacy: Privacy, *, noise: Noise = ..., name: str = ...
+) -> MatrixMechanism: ...
 
 
 def output_perturbation(
-    target: Filter | Toeplitz, privacy: Privacy, *, name: str = "output perturbation"
+    target: Filter | Toeplitz, privacy: Privacy, *, noise: Noise = "gaussian", name: str = "output perturbation"
 ) -> Mechanism | MatrixMechanism:
     """Noise on the output: G = F, H = 1, MSE c²‖F‖₂² (Le Ny 2013, Section III).
 
@@ -161,6 +168,8 @@ def output_perturbation(
     target : Filter or Toeplitz
         F, or A.
     privacy : Privacy
+    noise : {"gaussian", "laplace"}
+        Laplace for a Toeplitz target alone: pure ε, δ is not used.
     name : str
 
     Returns
@@ -178,8 +187,9 @@ def output_perturbation(
     2.0
     """
     if isinstance(target, Toeplitz):
-        return _extreme_over_horizon(name, target, privacy, Convolution(target.coefficients), _identity(target))
+        return _extreme_over_horizon(name, target, privacy, Convolution(target.coefficients), _identity(target), noise)
     check_inputs(target, privacy)
+    _check_gaussian(noise)
     return _extreme(name, target, privacy, target, Filter([1.0]))
 
 
@@ -190,11 +200,18 @@ def _extreme(name: str, target: Filter, privacy: Privacy, prefilter: Filter, pos
 
 
 def _extreme_over_horizon(
-    name: str, target: Toeplitz, privacy: Privacy, strategy: Convolution, reconstruction: Convolution
+    name: str, target: Toeplitz, privacy: Privacy, strategy: Convolution, reconstruction: Convolution, noise: Noise
 ) -> MatrixMechanism:
     _validate.instance("privacy", privacy, Privacy, "a Privacy")
-    mechanism = MatrixMechanism(name, target, privacy, strategy, reconstruction)
+    mechanism = MatrixMechanism(name, target, privacy, strategy, reconstruction, noise=noise)
     return replace(mechanism, ideal_mse=mechanism.predicted_mse)
+
+
+def _check_gaussian(noise: Noise) -> None:
+    if _validate.choice("noise", noise, get_args(Noise)) != "gaussian":
+        raise ValueError(
+            f"noise must be 'gaussian' for a Filter, got {noise!r}: give a horizon, by target=Toeplitz.of(target, n)"
+        )
 
 
 def _identity(target: Toeplitz) -> Convolution:

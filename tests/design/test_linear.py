@@ -18,6 +18,7 @@ from dpfast import (
     IndependentLevels,
     MarkovChain,
     Privacy,
+    Toeplitz,
     decision_feedback,
     input_perturbation,
     lmmse,
@@ -664,3 +665,15 @@ def test_a_bad_privacy_is_named(privacy):
 def test_a_bad_model_is_named(model):
     with pytest.raises((ValueError, TypeError), match="model must be"):
         lmmse(EXAMPLE, PRIVACY, model)
+
+
+@pytest.mark.parametrize("design", [input_perturbation, output_perturbation])
+def test_laplace_noise_is_for_a_horizon(design):
+    target = Toeplitz.of(EXAMPLE, 50)
+    laplace, gaussian = (design(target, PRIVACY, noise=x) for x in ("laplace", "gaussian"))
+    sizes = np.abs(target.coefficients)
+    norm = 1.0 if design is input_perturbation else sizes.sum()
+    assert laplace.noise_scale == pytest.approx(PRIVACY.max_change * norm / PRIVACY.epsilon)
+    assert gaussian.noise == "gaussian"
+    with pytest.raises(ValueError, match="noise must be 'gaussian' for a Filter, got 'laplace'"):
+        design(EXAMPLE, PRIVACY, noise="laplace")
