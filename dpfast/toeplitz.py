@@ -184,6 +184,12 @@ def convolved(f: Array, x: Array) -> Array:
     return np.asarray(np.fft.irfft(np.fft.rfft(f, size) * np.fft.rfft(x, size), size)[..., :n])
 
 
+def times_symmetric(x: Array, r: Array) -> Array:
+    """X R, R the symmetric Toeplitz matrix of r."""
+    backward = convolved(r, x[:, ::-1])[:, ::-1]
+    return np.asarray(convolved(r, x) + backward - r[0] * x)
+
+
 def square_root_series(f: Array) -> Array:
     """The series c with c² = f, for f_0 > 0.
 

@@ -277,6 +277,16 @@ def test_strategies_of_which_the_norms_would_not_be_true_are_refused(strategy, s
         one_step(strategy, unbiased=False)
 
 
+def test_an_unbiased_reconstruction_is_linear():
+    with pytest.raises(ValueError, match="unbiased must be False with a reconstruction"):
+        dp.MatrixMechanism("any", TARGET, PRIVACY, Dense(np.eye(N)), Curved())
+
+
+def test_a_dense_receiver_has_a_longest_horizon():
+    with pytest.raises(dp.DesignError, match="horizon must be at most 4096 steps for a dense receiver, got 4097"):
+        square_root(target=dp.Toeplitz([1.0], 4097)).with_receiver(MODEL)
+
+
 def test_a_strategy_that_is_not_linear_is_refused():
     with pytest.raises(ValueError, match="strategy must be linear"):
         dp.MatrixMechanism("any", TARGET, PRIVACY, Curved(), Dense(np.eye(N)))
