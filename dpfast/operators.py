@@ -237,15 +237,14 @@ class Sparse(NamedTuple):
         return dense
 
     def check(self) -> None:
-        """Sorted rows, none empty, and every entry once."""
+        """Sorted rows, and every entry once."""
         data, indices, indptr, n_columns = self
         for name, array in (("data", data), ("indices", indices), ("indptr", indptr)):
             check_shape(name, array, 1)
-        if indptr[0] != 0 or (np.diff(indptr) < 1).any() or not len(data) == len(indices) == indptr[-1]:
-            raise ValueError("indptr must begin with 0, grow with each row, and end with the number of entries")
-        inside = np.ones(len(indices), dtype=bool)
-        inside[indptr[:-1]] = False
-        if (indices < 0).any() or (indices >= n_columns).any() or (np.diff(indices) < 1)[inside[1:]].any():
+        if indptr[0] != 0 or (np.diff(indptr) < 0).any() or not len(data) == len(indices) == indptr[-1]:
+            raise ValueError("indptr must begin with 0, never fall, and end with the number of entries")
+        same_row = np.diff(self._rows) == 0
+        if (indices < 0).any() or (indices >= n_columns).any() or (np.diff(indices) < 1)[same_row].any():
             raise ValueError("indices must be columns, and grow within each row: Sparse.of brings them into this form")
 
     @property
