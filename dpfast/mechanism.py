@@ -77,8 +77,8 @@ class Mechanism(Designed):
     predicted_mse : float or None
         The exact stationary error of the realised filters on `model`; None where only simulation tells.
     lower_bound_mse : float or None
-        Certified, where the design gives one: for all linear mechanisms of this lag; for zero forcing, for all of them
-        that do not distort.
+        Certified, where the design gives one: for all linear mechanisms of this lag with Gaussian noise; for zero
+        forcing, for all of them that do not distort.
     mean_square : float or None
         Bound of the inputs' mean square for which a robust design is made; its ideal, predicted and lower bound MSE
         are those of the worst such input.

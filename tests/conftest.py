@@ -1,6 +1,10 @@
+import os
 import signal
 
 from hypothesis import settings
+
+# Tests run on all processors already: threads of BLAS would wait for one another. NumPy is not imported yet.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 settings.register_profile("dpfast", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("dpfast")

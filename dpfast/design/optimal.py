@@ -69,8 +69,8 @@ def optimal(
     -------
     Mechanism
         ``ideal_mse`` is that of the best G and H of any order, ``lower_bound_mse`` what no linear mechanism of this lag
-        goes below. Their relative gap is at most 1e-7 up to lag 50 and 1e-5 beyond; for two events a person about 1e-3;
-        for more the bound is that of events far apart, and may be far below.
+        with Gaussian noise goes below. Their relative gap is at most 1e-7 up to lag 50 and 1e-5 beyond; for two events
+        a person about 1e-3; for more the bound is that of events far apart, and may be far below.
 
     Raises
     ------
