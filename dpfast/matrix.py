@@ -46,7 +46,7 @@ class MatrixMechanism(Designed):
         A.
     privacy : Privacy
     strategy : Operator
-        C, the only part that sees u.
+        C, the only part that sees u; kept, as B is, with read-only arrays of its own.
     reconstruction : Operator
         B; computed from v alone.
     noise : {"gaussian", "laplace"}
