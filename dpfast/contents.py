@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.design.blt import BufferedToeplitz
-from dpfast.design.transforms import SparseDecoder, check_basis
-from dpfast.design.trees import DecayedPrefixes, TreeEstimator, n_levels
+from dpfast.design.transforms import SparseDecoder
+from dpfast.design.trees import DecayedPrefixes, TreeEstimator
 from dpfast.fields import Fields, naming
 from dpfast.filters import Filter
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
 from dpfast.operators import Convolution, Dense, Operator, Sparse
 from dpfast.receivers import DECISIONS, Decision, DecisionFeedback, LinearReceiver, Smoother
 from dpfast.sources import check_source
-from dpfast.toeplitz import Toeplitz, check_horizon
+from dpfast.toeplitz import Toeplitz
 
 SAME_NOISE = 1e-9  # relative; another machine may round otherwise
 SAME_MSE = 1e-6
@@ -170,7 +170,7 @@ def read_operator(content: Fields) -> Operator:
     content.end()
     operator: Operator = made(**read)
     with naming(f"field {content.name}"):
-        _CHECKS[made](operator)
+        operator.check()
     return operator
 
 
@@ -180,66 +180,4 @@ _OF_TYPES: dict[Any, Callable[[Fields, str], Any]] = {
     int: lambda content, name: _validate.integer(content.path(name), content.take(name), 0),
     float: lambda content, name: content.number(name),
     str: lambda content, name: content.text(name),
-}
-
-
-def _check_convolution(operator: Convolution) -> None:
-    _check_shape("coefficients", operator.coefficients, 1)
-
-
-def _check_dense(operator: Dense) -> None:
-    _check_shape("entries", operator.entries, 2)
-
-
-def _check_shape(name: str, array: NDArray[Any], ndim: int) -> None:
-    if array.ndim != ndim or array.size == 0:
-        raise ValueError(f"{name} must have {ndim} dimension{'s' * (ndim > 1)} and not be empty, got {array.shape}")
-
-
-def _check_sparse(operator: Sparse) -> None:
-    data, indices, indptr, n_columns = operator
-    for name, array in (("data", data), ("indices", indices), ("indptr", indptr)):
-        _check_shape(name, array, 1)
-    if indptr[0] != 0 or (np.diff(indptr) < 1).any() or not len(data) == len(indices) == indptr[-1]:
-        raise ValueError("indptr must begin with 0, grow with each row, and end with the number of entries")
-    inside = np.ones(len(indices), dtype=bool)
-    inside[indptr[:-1]] = False
-    if (indices < 0).any() or (indices >= n_columns).any() or (np.diff(indices) < 1)[inside[1:]].any():
-        raise ValueError("indices must be columns, and grow within each row")
-
-
-def _check_buffered(operator: BufferedToeplitz) -> None:
-    _check_shape("zeros", operator.zeros, 1)
-    if operator.poles.shape != operator.zeros.shape:
-        raise ValueError(f"poles must be as many as zeros, got {len(operator.poles)} and {len(operator.zeros)}")
-    check_horizon(operator.horizon)
-
-
-def _check_decayed(operator: DecayedPrefixes) -> None:
-    check_horizon(operator.horizon)
-    most = n_levels(operator.horizon)
-    if operator.shares.ndim != 1 or not 1 <= len(operator.shares) <= most or not operator.shares[-1] > 0:
-        raise ValueError(f"shares must be one for each of at most {most} levels, the last above 0")
-
-
-def _check_decoder(operator: SparseDecoder) -> None:
-    _check_shape("projection", operator.projection, 2)
-    check_basis(operator.basis, operator.shape[0])
-    _validate.number("penalty", operator.penalty, above=0)
-    _validate.number("tolerance", operator.tolerance, above=0, below=1)
-    _validate.integer("max_iterations", operator.max_iterations, 1)
-
-
-def _check_tree(operator: TreeEstimator) -> None:
-    check_horizon(operator.horizon)
-
-
-_CHECKS: dict[Any, Callable[[Any], None]] = {
-    Convolution: _check_convolution,
-    Dense: _check_dense,
-    Sparse: _check_sparse,
-    BufferedToeplitz: _check_buffered,
-    DecayedPrefixes: _check_decayed,
-    TreeEstimator: _check_tree,
-    SparseDecoder: _check_decoder,
 }

@@ -103,15 +103,16 @@ class Designed(abc.ABC):
         """What a kind of mechanism says of itself, by name."""
 
     def _told(self) -> dict[str, str]:
-        privacy = self.privacy
-        found = {
-            "privacy": f"epsilon {privacy.epsilon:.6g}, delta {privacy.delta:.3g} "
-            f"({privacy.calibration} calibration, noise multiplier {privacy.noise_multiplier:.6g})",
-            **self._facts(),
-        }
+        found = {"privacy": self._promised(), **self._facts()}
         if private := fitted(self.sources):
             found["not for release"] = f"fitted from private data: {', '.join(private)}"
         return found
+
+    def _promised(self) -> str:
+        """What the noise is calibrated to."""
+        privacy = self.privacy
+        how = f"{privacy.calibration} calibration, noise multiplier {privacy.noise_multiplier:.6g}"
+        return f"epsilon {privacy.epsilon:.6g}, delta {privacy.delta:.3g} ({how})"
 
     @property
     def _title(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,18 +15,21 @@ from dpfast import _validate
 from dpfast._kernels import study, threads
 from dpfast._validate import Array
 from dpfast.designed import Designed, Option, shown
+from dpfast.errors import DesignError
 from dpfast.innovations import lmmse_receiver
 from dpfast.labelled import unwrap
 from dpfast.mechanism import Paths
 from dpfast.models import Model, autocovariance, check_model
-from dpfast.operators import Convolution, Dense, NotLinearError, Operator
+from dpfast.operators import Convolution, Dense, NotLinearError, Operator, owned
 from dpfast.privacy import Privacy, several_events
 from dpfast.sources import Source
-from dpfast.toeplitz import Toeplitz, convolved
+from dpfast.toeplitz import Toeplitz, convolved, times_symmetric
 
 Noise = Literal["gaussian", "laplace"]
 _GROUP = 8  # streams that are computed at once, whatever the threads: how a product sums may depend on its size
 _SAME = 1e-9  # of what the entries could add up to
+LONGEST_DENSE = 4096  # steps
+_LEAST = 1e-100  # norms of columns, of which squares are not lost
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,7 @@ class MatrixMechanism(Designed):
         A.
     privacy : Privacy
     strategy : Operator
-        C, the only part that sees u.
+        C, the only part that sees u; kept, as B is, with read-only arrays of its own.
     reconstruction : Operator
         B; computed from v alone.
     noise : {"gaussian", "laplace"}
@@ -97,22 +100,47 @@ class MatrixMechanism(Designed):
     declared: tuple[tuple[str, Source], ...] = ()
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        _validate.instance("target", self.target, Toeplitz, "a Toeplitz target")
+        _validate.instance("privacy", self.privacy, Privacy, "a Privacy")
         _validate.choice("noise", self.noise, ("gaussian", "laplace"))
+        if self.model is not None:
+            check_model(self.model)
+        super().__post_init__()
+        object.__setattr__(self, "centre", _validate.number("centre", self.centre))
+        object.__setattr__(self, "lag", None if self.lag is None else _validate.lag(self.lag))
+        for part in ("strategy", "reconstruction"):
+            object.__setattr__(self, part, owned(part, getattr(self, part)))
+        self._check_shapes()
+        if self.unbiased:
+            self._check_unbiased()
+
+    def _check_shapes(self) -> None:
         rows, columns = self.strategy.shape
         if columns != self.horizon or self.reconstruction.shape != (columns, rows):
             raise ValueError(
                 f"strategy and reconstruction must be (m, {self.horizon}) and ({self.horizon}, m), as the horizon is "
                 f"{self.horizon}, got {self.strategy.shape} and {self.reconstruction.shape}"
             )
-        if self.unbiased:
-            self._check_unbiased()
+        try:
+            size = self.strategy.largest_l1()
+        except NotLinearError:
+            raise _validate.fail("strategy", "linear, as a Dense is", type(self.strategy)) from None
+        if not _LEAST < size < math.inf:
+            raise ValueError(f"strategy must have a column of an l1 norm above {_LEAST:g}, got {size:g}: scale it")
+
+    def __reduce__(self) -> tuple[type[MatrixMechanism], tuple[Any, ...]]:
+        # made anew: arrays that come out of a pickle can be written to, and a kept noise would not follow
+        return MatrixMechanism, tuple(getattr(self, x.name) for x in fields(self))
 
     def _check_unbiased(self) -> None:
+        try:
+            rows = self.reconstruction.squared_rows()
+        except NotLinearError:
+            raise ValueError("unbiased must be False with a reconstruction that is not linear, got True") from None
         probe = np.cos(np.arange(self.horizon) ** 2.0)
         wanted = self.target.apply(probe)
         missed = np.abs(self.reconstruction.apply(self.strategy.apply(probe)) - wanted)
-        entries = np.sqrt(self.reconstruction.squared_rows() * self.strategy.products()[0]) * np.linalg.norm(probe)
+        entries = np.sqrt(rows * self.strategy.products()[0]) * np.linalg.norm(probe)
         if not (missed <= _SAME * (entries + np.abs(wanted).max())).all():
             raise ValueError("unbiased must be False here: the reconstruction of the strategy is not the target")
 
@@ -165,10 +193,19 @@ class MatrixMechanism(Designed):
 
         Notes
         -----
-        *Privacy.* As before: the receiver sees v alone. Dense, so that a horizon of some thousand steps is the longest.
+        *Privacy.* As before: the receiver sees v alone.
+
+        Raises
+        ------
+        DesignError
+            For a horizon of more than 4096 steps, as the matrices are dense.
         """
         check_model(model)
         lag = None if lag is None else _validate.lag(lag)
+        if (n := self.horizon) > LONGEST_DENSE:
+            raise DesignError(
+                f"horizon must be at most {LONGEST_DENSE} steps for a dense receiver, got {n}: shorten it"
+            )
         receiver = lmmse_receiver(self.strategy.matrix(), self.target, model, self.noise_std, lag)
         return replace(
             self,
@@ -207,7 +244,7 @@ class MatrixMechanism(Designed):
             return None
         check_model(model)
         residual = self._residual
-        spread = np.einsum("ij,ij->i", _times_toeplitz(residual, autocovariance(model, self.horizon)), residual)
+        spread = np.einsum("ij,ij->i", times_symmetric(residual, autocovariance(model, self.horizon)), residual)
         return np.asarray(noise + spread + (residual.sum(axis=1) * (model.mean - self.centre)) ** 2)
 
     @functools.cached_property
@@ -272,6 +309,10 @@ class MatrixMechanism(Designed):
         coefficients = self.target.coefficients
         return MatrixLink(coefficients, self.centre, self.strategy, self.noise, self.noise_scale, self.reconstruction)
 
+    def _promised(self) -> str:
+        gaussian = self.noise == "gaussian"
+        return super()._promised() if gaussian else f"epsilon {self.privacy.epsilon:.6g}, delta 0 (Laplace noise)"
+
     def _facts(self) -> dict[str, str]:
         rows, columns = self.strategy.shape
         return {
@@ -295,12 +336,6 @@ def _first_columns(c: Array, m: int, b: int) -> float:
     for start in range(0, m * b, b):
         column[start:] += c[: len(c) - start]
     return float(column @ column)
-
-
-def _times_toeplitz(x: Array, r: Array) -> Array:
-    """X R, R the symmetric Toeplitz matrix of r."""
-    backward = convolved(r, x[:, ::-1])[:, ::-1]
-    return np.asarray(convolved(r, x) + backward - r[0] * x)
 
 
 class MatrixLink(NamedTuple):

@@ -5,11 +5,13 @@ Tuples of plain arrays and numbers, which go through files and between processes
 
 from __future__ import annotations
 
+import typing
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.toeplitz import convolved
 
@@ -42,6 +44,48 @@ class Operator(Protocol):
 
     def matrix(self) -> Array:
         """All entries (rows, columns)."""
+
+    def check(self) -> None:
+        """Refuse arrays that are no such matrix, of which the norms would not be true."""
+
+
+def owned(name: str, operator: Any) -> Any:
+    """The operator with arrays of its own that nobody can change, as the noise is computed from them once.
+
+    Raises
+    ------
+    ValueError
+        For what is no operator, and for arrays that are not finite or no such matrix.
+    """
+    if not (isinstance(operator, tuple) and hasattr(operator, "check")):
+        raise _validate.fail(name, "an operator of dpfast.operators, such as Dense or Convolution", operator)
+    kind: Any = type(operator)
+    hints = typing.get_type_hints(kind)
+    own = [_owned(f"{name}.{field}", x, hints[field]) for field, x in zip(kind._fields, operator, strict=True)]
+    made = operator if all(x is y for x, y in zip(own, operator, strict=True)) else kind(*own)
+    try:
+        made.check()
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be used: {error}") from None
+    return made
+
+
+def _owned(name: str, value: Any, hint: Any) -> Any:
+    if hint not in (Array, NDArray[np.int64]):
+        return value
+    dtype = np.float64 if hint == Array else np.int64
+    ours = isinstance(value, np.ndarray) and value.base is None and not value.flags.writeable
+    if not (ours and value.dtype == dtype and value.flags.c_contiguous):
+        found = _validate.array(name, value)
+        value = _validate.frozen(found if hint == Array else found.astype(np.int64))
+    _validate.check_size(name, value)
+    return value
+
+
+def check_shape(name: str, array: NDArray[Any], ndim: int) -> None:
+    """Refuse an array of other dimensions, or without entries."""
+    if array.ndim != ndim or array.size == 0:
+        raise ValueError(f"{name} must have {ndim} dimension{'s' * (ndim > 1)} and not be empty, got {array.shape}")
 
 
 class Convolution(NamedTuple):
@@ -81,6 +125,10 @@ class Convolution(NamedTuple):
 
         return np.asarray(toeplitz(self.coefficients, np.zeros(len(self.coefficients))))
 
+    def check(self) -> None:
+        """One dimension."""
+        check_shape("coefficients", self.coefficients, 1)
+
 
 _ROUNDING = 1e-13  # of FFTs, relative to the energy
 
@@ -115,6 +163,10 @@ class Dense(NamedTuple):
     def matrix(self) -> Array:
         """The array."""
         return self.entries
+
+    def check(self) -> None:
+        """Two dimensions."""
+        check_shape("entries", self.entries, 2)
 
 
 class Sparse(NamedTuple):
@@ -183,6 +235,17 @@ class Sparse(NamedTuple):
         dense = np.zeros(self.shape)
         dense[self._rows, self._columns] = self.data
         return dense
+
+    def check(self) -> None:
+        """Sorted rows, and every entry once."""
+        data, indices, indptr, n_columns = self
+        for name, array in (("data", data), ("indices", indices), ("indptr", indptr)):
+            check_shape(name, array, 1)
+        if indptr[0] != 0 or (np.diff(indptr) < 0).any() or not len(data) == len(indices) == indptr[-1]:
+            raise ValueError("indptr must begin with 0, never fall, and end with the number of entries")
+        same_row = np.diff(self._rows) == 0
+        if (indices < 0).any() or (indices >= n_columns).any() or (np.diff(indices) < 1)[same_row].any():
+            raise ValueError("indices must be columns, and grow within each row: Sparse.of brings them into this form")
 
     @property
     def _columns(self) -> NDArray[np.int64]:

@@ -52,7 +52,7 @@ class Toeplitz:
         n = len(given) if horizon is None else check_horizon(horizon)
         _validate.check_size("coefficients", given)
         f = np.zeros(n)
-        f[: min(n, len(given))] = given[:n]
+        f[: min(n, len(given))] = given[:n] + 0.0  # no -0.0, which is equal to 0.0 and has another hash
         if not np.abs(f).max() > _validate.SMALLEST:
             raise ValueError("coefficients must not all be zero within the horizon: give a longer one")
         object.__setattr__(self, "_coefficients", _validate.frozen(f))
@@ -182,6 +182,12 @@ def convolved(f: Array, x: Array) -> Array:
     n = x.shape[-1]
     size = 1 << (2 * n - 1).bit_length()
     return np.asarray(np.fft.irfft(np.fft.rfft(f, size) * np.fft.rfft(x, size), size)[..., :n])
+
+
+def times_symmetric(x: Array, r: Array) -> Array:
+    """X R, R the symmetric Toeplitz matrix of r."""
+    backward = convolved(r, x[:, ::-1])[:, ::-1]
+    return np.asarray(convolved(r, x) + backward - r[0] * x)
 
 
 def square_root_series(f: Array) -> Array:

@@ -1,5 +1,9 @@
+import copy
 import itertools
 import math
+import pickle
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -112,16 +116,21 @@ def test_an_unbiased_mechanism_errs_by_its_noise_alone():
     assert mechanism.predicted_rmse == pytest.approx(math.sqrt(expected.mean()))
 
 
-class Curved:
+class Curved(NamedTuple):
     """A reconstruction that is no matrix."""
 
-    shape = (N, N)
+    shape: tuple = (N, N)
+
+    def check(self):
+        pass
 
     def apply(self, x):
         return np.tanh(x)
 
     def squared_rows(self):
         raise NotLinearError
+
+    largest_l1 = squared_rows
 
 
 def test_only_a_simulation_tells_the_error_of_what_is_not_linear():
@@ -215,3 +224,84 @@ def test_bad_arguments_are_named(make, message):
 def test_the_purpose_of_the_noise_is_that_of_all_mechanisms():
     twin = unit_normals(3, 2, N, purpose=NOISE)
     np.testing.assert_array_equal(square_root().link()._unit_noise(3, 0, 8)[:2], twin)
+
+
+def test_laplace_noise_is_told_with_its_own_guarantee():
+    assert "epsilon 1, delta 0.05 (exact calibration" in square_root().summary()
+    assert "epsilon 1, delta 0 (Laplace noise)\n" in square_root(noise="laplace").summary()
+
+
+# --- what the noise is computed from --------------------------------------------------------------
+
+
+def one_step(strategy, **options):
+    return dp.MatrixMechanism("any", dp.Toeplitz([1.0]), PRIVACY, strategy, Dense(np.zeros((1, 1))), **options)
+
+
+def test_nothing_that_the_noise_is_for_can_change_once_it_is_known():
+    given = np.eye(N)
+    mechanism = dp.MatrixMechanism("own", TARGET, PRIVACY, Dense(given), Dense(lower(TARGET.coefficients)))
+    scale = mechanism.noise_scale
+    given *= 100
+    assert mechanism.strategy.entries.max() == 1
+    assert mechanism.noise_scale == scale
+    for each in (mechanism, square_root(), pickle.loads(pickle.dumps(mechanism)), copy.deepcopy(mechanism)):
+        for operator in (each.strategy, each.reconstruction):
+            assert not any(x.flags.writeable for x in operator if isinstance(x, np.ndarray))
+
+
+def test_a_pickle_keeps_no_noise():
+    mechanism = square_root()
+    mechanism.__dict__["noise_scale"] = 0.0
+    assert pickle.loads(pickle.dumps(mechanism)).noise_scale == square_root().noise_scale
+
+
+def test_small_integers_do_not_wrap_around_in_the_sensitivity():
+    assert one_step(Dense(np.array([[100]], np.int8)), unbiased=False).sensitivity == 200
+
+
+@pytest.mark.parametrize(
+    ("strategy", "said"),
+    [
+        (np.eye(1), "strategy must be an operator .* got a ndarray of shape"),
+        (Dense(np.array([[np.nan]])), "strategy.entries must be finite"),
+        (Dense(np.array([[2j]])), "strategy.entries must hold real numbers"),
+        (Dense(np.ones(1)), "strategy cannot be used: entries must have 2 dimensions"),
+        (Dense(np.zeros((1, 1))), "strategy must have a column"),
+        (Dense(np.full((1, 1), 1e-200)), "strategy must have a column"),  # whose square is zero, and so the noise
+        (Sparse(np.ones(2), np.array([0, 0]), np.array([0, 2]), 1), "grow within each row"),  # 2, that looks like √2
+    ],
+)
+def test_strategies_of_which_the_norms_would_not_be_true_are_refused(strategy, said):
+    with pytest.raises(ValueError, match=said):
+        one_step(strategy, unbiased=False)
+
+
+def test_an_unbiased_reconstruction_is_linear():
+    with pytest.raises(ValueError, match="unbiased must be False with a reconstruction"):
+        dp.MatrixMechanism("any", TARGET, PRIVACY, Dense(np.eye(N)), Curved())
+
+
+def test_a_dense_receiver_has_a_longest_horizon():
+    with pytest.raises(dp.DesignError, match="horizon must be at most 4096 steps for a dense receiver, got 4097"):
+        square_root(target=dp.Toeplitz([1.0], 4097)).with_receiver(MODEL)
+
+
+def test_a_strategy_that_is_not_linear_is_refused():
+    with pytest.raises(ValueError, match="strategy must be linear"):
+        dp.MatrixMechanism("any", TARGET, PRIVACY, Curved(), Dense(np.eye(N)))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"privacy": None}, "privacy must be a Privacy, got None"),
+        ({"target": [1.0]}, "target must be a Toeplitz"),
+        ({"centre": math.nan}, "centre must be a finite number, got nan"),
+        ({"lag": -1}, "lag must be an integer"),
+        ({"model": "white"}, "model must be"),
+    ],
+)
+def test_fields_of_other_kinds_are_refused(changed, said):
+    with pytest.raises(ValueError, match=said):
+        replace(square_root(), **changed)

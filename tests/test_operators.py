@@ -73,3 +73,22 @@ def test_sparse_rows_come_back_from_floats():
     again = Sparse(*(np.asarray(part, float) for part in operator[:3]), operator.n_columns)
     np.testing.assert_array_equal(again.matrix(), x)
     np.testing.assert_array_equal(again.apply(np.eye(x.shape[1])), operator.apply(np.eye(x.shape[1])))
+
+
+def test_rows_may_be_empty():
+    """As the first ones of a reconstruction are that comes late."""
+    x = np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 0.0], [0.0, 3.0]])
+    operator = Sparse.of(sparse.csr_array(x))
+    operator.check()
+    np.testing.assert_array_equal(operator.matrix(), x)
+    np.testing.assert_array_equal(operator.squared_rows(), [0, 5, 0, 9])
+    assert operator.products()[0] == 13
+
+
+@pytest.mark.parametrize(
+    ("indices", "indptr"), [([1, 0], [0, 2]), ([0, 0], [0, 2]), ([0, 2], [0, 2]), ([0, 1], [0, 0, 3])]
+)
+def test_sparse_rows_have_their_columns_in_order_and_once(indices, indptr):
+    operator = Sparse(np.ones(2), np.array(indices), np.array(indptr), 2)
+    with pytest.raises(ValueError, match="must"):
+        operator.check()

@@ -46,6 +46,7 @@ def test_horizons_cut_and_pad():
 def test_targets_are_values():
     target = dp.Toeplitz([1, 2, 3])
     assert hash(target) == hash(dp.Toeplitz([1.0, 2.0, 3.0]))
+    assert hash(dp.Toeplitz([1.0, -0.0])) == hash(dp.Toeplitz([1.0, 0.0]))  # as they are equal
     assert target != dp.Toeplitz([1, 2, 4])
     assert target != [1, 2, 3]
     assert pickle.loads(pickle.dumps(target)) == target

@@ -10,7 +10,8 @@ import numpy as np
 
 from dpfast._validate import Array
 from dpfast.filters import MAX_POLE_RADIUS, Filter
-from dpfast.operators import Convolution
+from dpfast.operators import Convolution, check_shape
+from dpfast.toeplitz import check_horizon
 
 MAX_BUFFERS = 12
 _LITTLE = 0.99  # of the mean squared error: what another buffer has to bring it to, at the most
@@ -67,6 +68,13 @@ class BufferedToeplitz(NamedTuple):
     def matrix(self) -> Array:
         """For a short horizon."""
         return Convolution(self.coefficients).matrix()
+
+    def check(self) -> None:
+        """A pole for every zero."""
+        check_shape("zeros", self.zeros, 1)
+        if self.poles.shape != self.zeros.shape:
+            raise ValueError(f"poles must be as many as zeros, got {len(self.poles)} and {len(self.zeros)}")
+        check_horizon(self.horizon)
 
 
 def cascade(zeros: Array, poles: Array, x: Array) -> Array:

@@ -129,12 +129,11 @@ def _check_entries(count: int, horizon: int) -> None:
 
 
 def _reconstruction(cover: Cover, horizon: int, shares: Array) -> Sparse:
-    """The cover of every step, over the shares; with a zero in every row, as none may be empty."""
+    """The cover of every step, over the shares."""
     from scipy.sparse import coo_array
 
-    every, kept = np.arange(horizon), shares[cover.levels] > 0
+    kept = shares[cover.levels] > 0
     levels = cover.levels[kept]
-    data = np.concatenate([cover.weights[kept] / shares[levels], np.zeros(horizon)])
     columns = node_rows(horizon, shares, levels, cover.nodes[kept])
-    places = np.concatenate([cover.steps[kept], every]), np.concatenate([columns, np.zeros_like(every)])
-    return Sparse.of(coo_array((data, places), shape=(horizon, int(level_sizes(horizon)[shares > 0].sum()))))
+    shape = horizon, int(level_sizes(horizon)[shares > 0].sum())
+    return Sparse.of(coo_array((cover.weights[kept] / shares[levels], (cover.steps[kept], columns)), shape=shape))

@@ -11,7 +11,7 @@ from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.design.lasso import lasso
 from dpfast.errors import DesignError
-from dpfast.operators import NotLinearError
+from dpfast.operators import NotLinearError, check_shape
 from dpfast.toeplitz import Toeplitz
 
 BASES = ("dct", "haar")
@@ -147,6 +147,14 @@ class SparseDecoder(NamedTuple):
     def matrix(self) -> NoReturn:
         """There is none."""
         self._refuse()
+
+    def check(self) -> None:
+        """A basis that there is, and parameters within their ranges."""
+        check_shape("projection", self.projection, 2)
+        check_basis(self.basis, self.shape[0])
+        _validate.number("penalty", self.penalty, above=0)
+        _validate.number("tolerance", self.tolerance, above=0, below=1)
+        _validate.integer("max_iterations", self.max_iterations, 1)
 
     def _refuse(self) -> NoReturn:
         raise NotLinearError("a sparse decoder is not linear and has no matrix: its error is found by simulation")

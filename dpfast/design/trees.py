@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpfast._validate import Array
 from dpfast.operators import Dense, Sparse
+from dpfast.toeplitz import check_horizon
 
 Index = NDArray[np.int64]
 
@@ -136,6 +137,13 @@ class DecayedPrefixes(NamedTuple):
         """For a short horizon."""
         return self.apply(np.eye(self.shape[1])).T
 
+    def check(self) -> None:
+        """Shares of levels that there are, the highest with one."""
+        check_horizon(self.horizon)
+        most = n_levels(self.horizon)
+        if self.shares.ndim != 1 or not 1 <= len(self.shares) <= most or not self.shares[-1] > 0:
+            raise ValueError(f"shares must be one for each of at most {most} levels, the last above 0")
+
 
 class TreeEstimator(NamedTuple):
     """Prefixes, times a gain, from nodes that are estimated bottom up (Honaker 2015).
@@ -184,3 +192,7 @@ class TreeEstimator(NamedTuple):
     def matrix(self) -> Array:
         """For a short horizon."""
         return self.apply(np.eye(self.shape[1])).T
+
+    def check(self) -> None:
+        """A horizon."""
+        check_horizon(self.horizon)

@@ -340,10 +340,15 @@ class _Expansion:
     def _check_used(self, part: Mapping[str, Sequence[Value]]) -> None:
         """Every parameter, and every value, is one of some point."""
         mechanisms = ", ".join(str(x.label) for x in part["mechanism"])
+        for mechanism in part["mechanism"]:
+            if ("mechanism", mechanism.digest) not in self._used:
+                names = _impossible(_family(mechanism), part)
+                raise ValueError(
+                    f"mechanism {mechanism.label} must have a point, got no {names} that it can have: give another, or "
+                    "leave it out"
+                )
         for name, several in part.items():
             left = [x.label for x in several if (name, x.digest) not in self._used]
-            if name == "mechanism" and left:
-                raise ValueError(f"mechanism {left[0]} must have a point, got values of parameters that it cannot have")
             if len(left) == len(several):
                 raise ValueError(f"{name} must be left out: it is nothing that {mechanisms} would depend on")
             if left:
@@ -355,6 +360,12 @@ _NOTHING = Value.of(None, None, None)
 
 def _family(mechanism: Value) -> Family:
     return values.READY if isinstance(mechanism.given, AnyMechanism) else values.family(mechanism.given)
+
+
+def _impossible(family: Family, part: Mapping[str, Sequence[Value]]) -> str:
+    """Parameters of which a family can have no value that is given."""
+    taken = {name: x for name, x in part.items() if name in family.takes}
+    return " and no ".join(n for n, x in taken.items() if not any(values.possible(family.takes[n], v.given) for v in x))
 
 
 def _check_needed(family: Family, part: Mapping[str, Any]) -> None:
