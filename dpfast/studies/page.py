@@ -29,7 +29,8 @@ PRIVATE = (
     "made by looking at them, depend on these data and protect nobody."
 )
 RESULTS = (
-    "RMSE as simulated, with its interval from low to high, beside what was predicted of it; a dash: there is none."
+    "RMSE as simulated, with its interval from low to high, beside what was predicted of it; a dash: there is none. "
+    "In parentheses: what a mechanism does not take, so that its figures are the same for every value."
 )
 MEANING = FIGURES | {
     "Simulated": "Root of the mean squared error over all streams, with a confidence interval, low to high: Student's "
@@ -227,7 +228,7 @@ def _results(sweep: Sweep, where: str) -> Html:
     cells = []
     for point in sweep.points:
         row, figures = rows[point.case]
-        labels = (_cell(axis, point.labels[axis], [row]) for axis in axes)
+        labels = (tables.taken(axis, _cell(axis, point.labels[axis], [row]), row) for axis in axes)
         cells.append((*labels, *(figures[name] for name in _COLUMNS)))
     return table(Table((*axes, *_COLUMNS.values()), tuple(cells)), "results", where=where, n_headers=len(axes))
 

@@ -25,6 +25,7 @@ from dpfast.studies.rule import Look, Rule
 from dpfast.studies.stages import Frame, Run
 from dpfast.studies.store import Store
 
+_N_SAMPLES = 10_000  # counted of each stream, if nothing is said
 _MOST = 1e15  # samples of a case, weeks of a processor: numbers of blocks, also of all cases, are integers of 64 bits
 
 
@@ -33,7 +34,7 @@ def sweep(
     *,
     seed: Any,
     store: str | os.PathLike[str] | None = None,
-    n_samples: int = 10_000,
+    n_samples: int | None = None,
     burn_in: int | None = None,
     width: float | None = 0.01,
     decide: str | Sequence[str] | None = None,
@@ -75,8 +76,8 @@ def sweep(
         An SQLite file, begun where there is none, on a disk of this machine; in memory by default. It keeps the designs
         of all its sweeps, and their blocks. Another grid, seed, n_samples, burn_in, dtype, or version of dpfast is
         another sweep. Several processes may use it at once.
-    n_samples : int
-        Counted samples of each stream; with matrix mechanisms their horizon.
+    n_samples : int, optional
+        Counted samples of each stream; by default 10,000, or the horizon of the matrix mechanisms.
     burn_in : int, optional
         Samples before errors count; by default the slowest pole of the cases of a stream and target has decayed to
         1e-3. With a matrix mechanism among these cases it is 0. Where it is 0 errors are predicted for the first
@@ -146,13 +147,15 @@ def sweep(
     [(0.5, 'lmmse'), (2.0, 'lmmse')]
     """
     definition = grid if isinstance(grid, Grid) else Grid(grid)
+    over_horizon = [(str(x.settings["mechanism"]), x.horizon) for x in definition.cases if x.horizon is not None]
+    if n_samples is None:
+        n_samples = next((horizon for _, horizon in over_horizon), _N_SAMPLES)
     frame = Frame(
         seed=_validate.seed(seed),
         n_samples=_validate.integer("n_samples", n_samples, 1),
         burn_in=None if burn_in is None else _validate.integer("burn_in", burn_in, 0),
         dtype=_validate.precision(dtype),
     )
-    over_horizon = [(str(x.settings["mechanism"]), x.horizon) for x in definition.cases if x.horizon is not None]
     check_window(over_horizon, frame.n_samples, frame.burn_in)
     contest = [decide] if isinstance(decide, str) else decide
     contests = None if contest is None else _contests(definition, contest)

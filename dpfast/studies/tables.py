@@ -30,12 +30,13 @@ def tidy(rows: Iterable[Row], points: Iterable[Point], axes: Iterable[str]) -> T
 
 
 def short(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str], n_points: int | None) -> Table:
-    """The columns that matter most, of the first points."""
+    """The columns that matter most, of the first points; in parentheses what a mechanism does not take."""
     by_number, found = {x.number: x for x in rows}, []
     for point in points[:n_points]:
         row = by_number[point.case]
         figures = row.figures()
-        found.append((*(_shown(name, point.labels[name], row) for name in axes), *(figures[x] for x in _SHORT)))
+        labels = (taken(name, _shown(name, point.labels[name], row), row) for name in axes)
+        found.append((*labels, *(figures[x] for x in _SHORT)))
     return Table((*axes, *_SHORT), tuple(found))
 
 
@@ -51,6 +52,11 @@ def winners(cells: Sequence[Cell], name: Callable[[Cell, Row], str] = Cell.name)
 def _shown(name: str, label: Label, row: Row) -> Label:
     """A label for people, who read None as nothing."""
     return SMOOTHER if name == "lag" and label is None and row.lag is None and not row.failed else label
+
+
+def taken(name: str, label: Label, row: Row) -> Label:
+    """A label in parentheses where the mechanism does not take that parameter: it is the same for all of its values."""
+    return label if label is None or name in (*row.settings, "mechanism") else f"({label})"
 
 
 def _verdict(cell: Cell, name: Callable[[Cell, Row], str]) -> tuple[Any, ...]:

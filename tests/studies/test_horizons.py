@@ -249,3 +249,19 @@ delta = 1e-6
     assert re.search(r"binary_tree\s+0\.5", printed)
     folder.write()
     assert (tmp_path / "out" / "paths.png").exists()
+
+
+def test_the_samples_are_those_of_the_horizon_and_labels_that_change_nothing_stand_in_parentheses():
+    grid = {
+        "mechanism": ["square_root", "input_perturbation"],
+        "target": "running-sum:16",
+        "stream": "arma:1",
+        "noise": ["gaussian", "laplace"],
+        "epsilon": 1.0,
+        "delta": 1e-6,
+    }
+    found = dp.sweep(grid, seed=1)
+    assert found.n_samples == 16
+    shown = [line.split()[:2] for line in str(found).splitlines() if line.startswith(("square_root", "input_pert"))]
+    noises = {("square_root", "(gaussian)"), ("square_root", "(laplace)")}
+    assert {tuple(x) for x in shown} == noises | {("input_perturbation", "gaussian"), ("input_perturbation", "laplace")}

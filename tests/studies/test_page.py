@@ -95,7 +95,8 @@ def test_every_point_is_a_row_with_its_figures(mixed):
         assert [line["low"], line["high"]] == ends
         assert (line["streams"], line["stopped by"]) == (str(row.n_streams), row.stopped)
         lag = point.labels["lag"]
-        assert line["lag"] == (str(lag) if lag is not None else "smoother" if row.family == "lmmse" else "–")
+        shown = str(lag) if lag is not None else "smoother" if row.family == "lmmse" else "–"
+        assert line["lag"] == (f"({shown})" if row.family == "zero_forcing" and shown != "–" else shown)
 
 
 def test_the_winner_of_each_cell(mixed):
