@@ -121,7 +121,7 @@ def buffered_toeplitz(
     horizon : int, optional
         n; a Filter needs it.
     n_buffers : int, optional
-        Exponentials, 1 to 12. By default as many as each reduce the mean squared error by 1 % or more.
+        Exponentials, 1 to 12. By default as many as reduce the mean squared error by 1 % or more, one more or two.
     error : {"mean", "max"}
         Which error over the steps is minimised.
     name : str

@@ -120,15 +120,16 @@ class Problem(NamedTuple):
 
 
 def fit(f: Array, error: str, n_buffers: int | None) -> BufferedToeplitz:
-    """The best strategy of so many buffers; for None as many as each gain 1 % of the mean squared error, or more."""
+    """The best strategy of so many buffers; for None as many as gain 1 % of the mean squared error, one more or two."""
     if n_buffers is not None:
         return _strategy(_best(f, error, n_buffers), len(f))
     best = _best(f, error, 1)
     for more in range(2, MAX_BUFFERS + 1):
         larger = _best(f, error, more)
-        if larger.fun > best.fun + math.log(_LITTLE):
+        if larger.fun <= best.fun + math.log(_LITTLE):
+            best = larger
+        elif more > len(best.x) // 2 + 1:  # a single one may gain nothing, where two do
             break
-        best = larger
     return _strategy(best, len(f))
 
 
