@@ -47,23 +47,23 @@ def execute(
     past : samples before time zero, for steps and the lag of decisions; windows of squares begin at time zero.
     advance : hears of the samples that are done.
     """
-    program, width = built.compile(n_samples)._replace(past=past), lanes(built.dtype)
+    program, width = built.compile(n_samples), lanes(built.dtype)
     result = Result(np.empty((n_streams, len(program.end)), built.dtype), np.empty((n_streams, built.n_totals)))
     n_bundles = -(-n_streams // width)
 
     def task(bundle: int, count: int, check: Callable[[], None]) -> None:
         here = slice(bundle * width, min((bundle + count) * width, n_streams))
-        n_here, n_lanes = here.stop - here.start, count * width
+        n_here, start_here = here.stop - here.start, first + here.start
+        begin = built.states_before(seed, start_here, n_here) if states is None else states[here]
         streams = Streams(
             x=_NOTHING_READ[built.dtype] if x is None else any_order(x[here], writeable=False),
             out=_NOTHING_WRITTEN[built.dtype] if out is None else any_order(out[:, here], writeable=True),
-            begin=built.states_before(seed, first + here.start, n_lanes),
-            end=np.empty((len(program.end), n_lanes), built.dtype),
-            words=built.first_words(seed, first + here.start, n_lanes),
-            totals=np.empty((built.n_totals, n_lanes)),
+            begin=any_order(begin, writeable=False),
+            end=any_order(result.states[None, here], writeable=True),
+            words=any_order(built.first_words(seed, start_here, n_here), writeable=False),
+            totals=any_order(result.totals[None, here], writeable=True),
+            past=past,
         )
-        if states is not None:
-            streams.begin[:, :n_here] = states[here].T
         memory, step = built.memory(program), program.n_chunks if count > 1 else max(1, _SLICE // program.work)
         for start in range(0, program.n_chunks, step):
             check()
@@ -71,7 +71,6 @@ def execute(
             chain.run(program, memory, streams, count, start, stop)
             if advance is not None:
                 advance(n_here * (min(stop * program.chunk, n_samples) - start * program.chunk))
-        result.states[here], result.totals[here] = streams.end[:, :n_here].T, streams.totals[:, :n_here].T
 
     if n_samples > 0:
         size = threads.share(n_bundles, n_threads, max(1, _SLICE // (program.work * program.n_chunks)))
@@ -81,7 +80,13 @@ def execute(
 
 def any_order(x: Array, *, writeable: bool) -> Array:
     """A view with a last axis of stride zero: of one type for Numba, whatever the memory order."""
-    return np.lib.stride_tricks.as_strided(x[..., None], (*x.shape, 2), (*x.strides, 0), writeable=writeable)
+    shape, strides = (*x.shape, 2), (*x.strides, 0)
+    if not x.flags.c_contiguous or (writeable and not x.flags.writeable):
+        return np.lib.stride_tricks.as_strided(x[..., None], shape, strides, writeable=writeable)
+    view = np.ndarray(shape, x.dtype, x, 0, strides)  # the same for an array that is a buffer, in a fifth of the time
+    if not writeable:
+        view.flags.writeable = False
+    return view
 
 
 _NOTHING = {np.dtype(dtype): np.empty((1, 1), dtype) for dtype in (np.float64, np.float32)}

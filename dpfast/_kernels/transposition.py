@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels._jit import kernel
-from dpfast._kernels.simd import REGISTERS_PER_ROW, lanes, load, load_run, store, store_run, traced, transpose, width
+from dpfast._kernels.simd import REGISTERS_PER_ROW, lanes, load, load_each, load_run, store, store_each, store_run, traced, transpose, width
 from dpfast._kernels.tiles import Rows
 
 Array = NDArray[Any]  # (streams, time, 2) in any memory order, of the type of the rows; the last axis does not count
@@ -35,15 +35,19 @@ def write_square(x: Array, k: int, stream: int, last: int, t: int, rows: Rows, r
 
 
 @traced
-def take(source: Array, i: int, stream: int, rows: Rows, row: int, like: Rows) -> None:
-    """Row i of (numbers, streams), of a bundle, into memory."""
-    store(rows, row, load_run(source, (i,), stream, width(load(like, 0))))
+def take(x: Array, stream: int, i: int, rows: Rows, row: int, like: Rows) -> None:
+    """Number i of each stream of a bundle into a row, as wide as those of `like`."""
+    last = x.shape[0] - 1
+    streams = [stream + lane for lane in range(width(load(like, 0)))]
+    store(rows, row, load_each(x, [(np.where(s < last, s, last), i) for s in streams]))
 
 
 @traced
-def give(rows: Rows, row: int, target: Array, i: int, stream: int, like: Rows) -> None:
+def give(rows: Rows, row: int, x: Array, k: int, stream: int, i: int, like: Rows) -> None:
     """The reverse."""
-    store_run(target, (i,), stream, load(rows, row, load(like, 0)))
+    last, value = x.shape[1] - 1, load(rows, row, load(like, 0))
+    streams = [stream + lane for lane in range(width(value))]
+    store_each(x, [(k, np.where(s < last, s, last), i) for s in streams], value)
 
 
 @kernel
@@ -56,8 +60,7 @@ def read(x: Array, stream: int, t: int, rows: Rows, row: int, n: int) -> None:
             for r in range(0, whole, side):
                 read_square(x, stream, last, t + r, rows, row + r, register)
     for r in range(whole, n):
-        for lane in range(rows.shape[1]):
-            rows[row + r, lane] = x[min(stream + lane, last), t + r, 0]
+        take(x, stream, t + r, rows, row + r, rows)
 
 
 @kernel
@@ -70,5 +73,4 @@ def write(rows: Rows, row: int, x: Array, k: int, stream: int, t: int, n: int) -
             for r in range(0, whole, side):
                 write_square(x, k, stream, last, t + r, rows, row + r, register)
     for r in range(whole, n):
-        for lane in range(min(rows.shape[1], x.shape[1] - stream)):
-            x[k, stream + lane, t + r, 0] = rows[row + r, lane]
+        give(rows, row + r, x, k, stream, t + r, rows)
