@@ -353,7 +353,7 @@ class Filter:
             raise ValueError(f"out must be None where x has labels, as a {type(x).__name__} has: give x as an array")
         samples = _validate.samples("x", values, precision, finite=False)  # that is seen on the way, which is faster
         state_shape = (*samples.shape[:-1], self.n_states)
-        states = np.zeros(state_shape, precision) if zi is None else _validate.samples("zi", zi).astype(precision, copy=False)
+        states = np.zeros(state_shape) if zi is None else _validate.samples("zi", zi)
         if states.shape != state_shape:
             raise ValueError(f"zi must have the shape {state_shape} (..., n_states), got {states.shape}")
         if precision == np.float32:
@@ -361,6 +361,7 @@ class Filter:
         result = np.empty(samples.shape, precision) if out is None else _checked_out(out, samples)
         if out is not None and np.may_share_memory(out, samples):
             _validate.check_size("x", samples)  # before it is written over
+        states = states.astype(precision, copy=out is not None)  # of which `out` may be a part
         zf = self._run(samples, states, result, _validate.n_threads(n_threads))
         return Filtered(wrap(result), zf)
 
@@ -371,7 +372,7 @@ class Filter:
         if x.dtype not in chains:
             chains[x.dtype] = study.filter_chain(self.factors, x.dtype)
         streams, target = x.reshape(n_streams, n_samples), out.reshape(n_streams, n_samples)
-        states = zi.reshape(n_streams, self.n_states)
+        states = zi.reshape(n_streams, zi.shape[-1])
         zf, squares = study.filter_array(chains[x.dtype], streams, states, target, n_threads)
         if not squares.max(initial=0.0) <= _validate.largest(x.dtype) ** 2:  # nor where it is NaN
             try:

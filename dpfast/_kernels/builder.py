@@ -8,7 +8,6 @@ execute(chain, n_streams, n_samples, x=u, out=out)
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -29,7 +28,6 @@ CHUNK = 480  # rows
 SMOOTHER_ROWS = 480  # the least that a smoother runs back over; chunks divide it
 _NOTHING = np.empty(0)
 _LINE = 64  # bytes of the cache
-_WORD, _TOTAL = np.dtype(np.uint32), np.dtype(np.float64)
 
 FirstWords = Callable[[int, int, int], Words]  # (seed, first stream, count): (words, count) at time zero
 FirstStates = Callable[[int, int, int], Array]  # likewise (states, count)
@@ -353,18 +351,17 @@ class Chain:
         return signals.view(np.recarray), row
 
     def memory(self, program: Program) -> Memory:
-        """Room for a bundle."""
+        """Room for a bundle: zeros in one piece, from the beginning of a cache line."""
         n, n_words = lanes(self.dtype), len(self.words) + (STATE_WORDS - 1) * self.n_generators
-        now = np.zeros(len(self.signals), np.int64)
-        return Memory(now, *aligned(n, (program.n_rows, self.dtype), (n_words, _WORD), (self.n_totals + 1, _TOTAL)))
-
-
-def aligned(n: int, *parts: tuple[int, np.dtype[Any]]) -> list[Array]:
-    """Zeros in several arrays of so many rows of n, each from the beginning of a cache line."""
-    sizes = [-(-n_rows * n * dtype.itemsize // _LINE) * _LINE for n_rows, dtype in parts]
-    raw = np.zeros(sum(sizes) + _LINE, np.uint8)
-    starts = itertools.accumulate(sizes, initial=-raw.ctypes.data % _LINE)
-    return [np.ndarray((n_rows, n), dtype, raw, start) for (n_rows, dtype), start in zip(parts, starts, strict=False)]
+        size, n_totals = program.n_rows * self.dtype.itemsize, self.n_totals + 1
+        raw = np.zeros(n * (size + 8 * n_totals + 4 * n_words) + _LINE, np.uint8)
+        start = -raw.ctypes.data % _LINE
+        return Memory(
+            now=np.zeros(len(self.signals), np.int64),
+            rows=np.ndarray((program.n_rows, n), self.dtype, raw, start),
+            totals=np.ndarray((n_totals, n), np.float64, raw, start + n * size),
+            words=np.ndarray((n_words, n), np.uint32, raw, start + n * (size + 8 * n_totals)),
+        )
 
 
 def past_rows(x: int, n: int) -> list[State]:

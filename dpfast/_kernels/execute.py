@@ -16,6 +16,7 @@ from dpfast._kernels.simd import lanes
 Array = NDArray[Any]
 
 _SLICE = 50_000_000  # multiply-adds on a row, about 15 ms: no longer between two looks at whether to stop
+_WORTH_A_THREAD = 1_000_000  # less is done before another thread has started
 
 
 class Result(NamedTuple):
@@ -53,14 +54,14 @@ def execute(
 
     def task(bundle: int, count: int, check: Callable[[], None]) -> None:
         here = slice(bundle * width, min((bundle + count) * width, n_streams))
-        n_here, start_here = here.stop - here.start, first + here.start
-        begin = built.states_before(seed, start_here, n_here) if states is None else states[here]
+        numbers = seed, first + here.start, here.stop - here.start
+        begin = built.states_before(*numbers) if states is None else states[here]
         streams = Streams(
             x=_NOTHING_READ[built.dtype] if x is None else any_order(x[here], writeable=False),
             out=_NOTHING_WRITTEN[built.dtype] if out is None else any_order(out[:, here], writeable=True),
-            begin=any_order(begin, writeable=False),
+            begin=any_order(np.ascontiguousarray(begin), writeable=False),
             end=any_order(result.states[None, here], writeable=True),
-            words=any_order(built.first_words(seed, start_here, n_here), writeable=False),
+            words=any_order(built.first_words(*numbers), writeable=False) if built.words else _NO_WORDS,
             totals=any_order(result.totals[None, here], writeable=True),
             past=past,
         )
@@ -70,11 +71,12 @@ def execute(
             stop = min(start + step, program.n_chunks)
             chain.run(program, memory, streams, count, start, stop)
             if advance is not None:
-                advance(n_here * (min(stop * program.chunk, n_samples) - start * program.chunk))
+                advance(numbers[-1] * (min(stop * program.chunk, n_samples) - start * program.chunk))
 
     if n_samples > 0:
-        size = threads.share(n_bundles, n_threads, max(1, _SLICE // (program.work * program.n_chunks)))
-        threads.for_ranges(task, n_bundles, size, n_threads)
+        work = program.work * program.n_chunks
+        size = threads.share(n_bundles, n_threads, max(1, _SLICE // work))
+        threads.for_ranges(task, n_bundles, max(size, min(_WORTH_A_THREAD, _SLICE) // work), n_threads)
     return result
 
 
@@ -85,10 +87,11 @@ def any_order(x: Array, *, writeable: bool) -> Array:
         return np.lib.stride_tricks.as_strided(x[..., None], shape, strides, writeable=writeable)
     view = np.ndarray(shape, x.dtype, x, 0, strides)  # the same for an array that is a buffer, in a fifth of the time
     if not writeable:
-        view.flags.writeable = False
+        view.setflags(write=False)
     return view
 
 
 _NOTHING = {np.dtype(dtype): np.empty((1, 1), dtype) for dtype in (np.float64, np.float32)}
 _NOTHING_READ = {dtype: any_order(x, writeable=False) for dtype, x in _NOTHING.items()}
+_NO_WORDS = any_order(np.empty((1, 0), np.uint32), writeable=False)
 _NOTHING_WRITTEN = {dtype: any_order(x[None], writeable=True) for dtype, x in _NOTHING.items()}

@@ -71,28 +71,30 @@ def store(array: Any, row: Any, value: Row) -> None:
         array[row] = value
 
 
-def load_run(array: Any, index: tuple[Any, ...], t: Any, n: int) -> Row:
-    """The n elements array[*index, t : t + n] along an axis that is contiguous; of axes after it, the first."""
+def load_run(array: Any, place: tuple[Any, ...], axis: int, n: int) -> Row:
+    """The n elements from a place on along an axis that is contiguous; of axes that are not given, the first."""
     if isinstance(array, ArraySymbol):
-        return array.load(array.pointer(*index, t), n)
-    return _run(array, index, t, n).copy()
+        return array.load(array.pointer(*place), n)
+    return _run(array, place, axis, n).copy()
 
 
-def store_run(array: Any, index: tuple[Any, ...], t: Any, value: Row) -> None:
-    """Write array[*index, t : t + n]."""
+def store_run(array: Any, place: tuple[Any, ...], axis: int, value: Row) -> None:
+    """Write the elements from a place on."""
     if isinstance(array, ArraySymbol):
-        array.store(array.pointer(*index, t), value)
+        array.store(array.pointer(*place), value)
     else:
-        _run(array, index, t, len(value))[...] = value
+        _run(array, place, axis, len(value))[...] = value
 
 
-def _run(array: Any, index: tuple[Any, ...], t: int, n: int) -> Any:
-    run = array[(*map(int, index), slice(t, t + n))]  # indexed by an array, if of no axes, it would be a copy
+def _run(array: Any, place: tuple[Any, ...], axis: int, n: int) -> Any:
+    index: list[Any] = list(map(int, place))  # indexed by an array, if of no axes, it would be a copy
+    index[axis] = slice(index[axis], index[axis] + n)
+    run = array[tuple(index)]
     return run if run.ndim == 1 else run[:, 0]
 
 
 def load_each(array: Any, places: Sequence[tuple[Any, ...]]) -> Row:
-    """One element from each place; of axes that it says nothing about, the first."""
+    """One element from each place."""
     if not isinstance(array, ArraySymbol):
         return np.array([array[tuple(map(int, place))].flat[0] for place in places])
     value = ir.Constant(_llvm_type(array.dtype, len(places)), ir.Undefined)

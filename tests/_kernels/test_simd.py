@@ -271,7 +271,7 @@ def test_words_are_as_wide_as_the_row_that_they_belong_to(dtype):
 
 @compiled
 def move_run(x, i, t, out, j, s):
-    store_run(out, (j,), s, load_run(x, (i,), t, 5))
+    store_run(out, (j, s), 1, load_run(x, (i, t), 1, 5))
 
 
 STRIDED = {
@@ -297,7 +297,7 @@ def test_runs_of_arrays_in_any_order(layout, dtype):
 
 @compiled
 def move_column(x, out):
-    store_run(out, (1, 2), 3, load_run(x, (2, 0), 1, 4))
+    store_run(out, (1, 2, 3), 2, load_run(x, (2, 0, 1), 2, 4))
 
 
 def test_runs_are_in_the_first_place_of_axes_after_theirs():
@@ -345,8 +345,8 @@ def test_gather_takes_an_element_for_each_lane(dtype, indices):
 def test_transpose_turns_rows_into_columns(n, dtype):
     @compiled
     def turn(x):
-        for i, row in enumerate(transpose([load_run(x, (i,), 0, n) for i in range(n)])):
-            store_run(x, (i,), 0, row)
+        for i, row in enumerate(transpose([load_run(x, (i, 0), 1, n) for i in range(n)])):
+            store_run(x, (i, 0), 1, row)
 
     x = np.arange(n * n).reshape(n, n).astype(dtype)
     expected = x.T.copy()
