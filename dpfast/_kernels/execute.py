@@ -54,14 +54,15 @@ def execute(
 
     def task(bundle: int, count: int, check: Callable[[], None]) -> None:
         here = slice(bundle * width, min((bundle + count) * width, n_streams))
-        numbers = seed, first + here.start, here.stop - here.start
-        begin = built.states_before(*numbers) if states is None else states[here]
+        n_here = here.stop - here.start
+        which = seed, first + here.start, n_here
+        begin = built.states_before(*which) if states is None else states[here]
         streams = Streams(
             x=_NOTHING_READ[built.dtype] if x is None else any_order(x[here], writeable=False),
             out=_NOTHING_WRITTEN[built.dtype] if out is None else any_order(out[:, here], writeable=True),
             begin=any_order(np.ascontiguousarray(begin), writeable=False),
             end=any_order(result.states[None, here], writeable=True),
-            words=any_order(built.first_words(*numbers), writeable=False) if built.words else _NO_WORDS,
+            words=any_order(built.first_words(*which), writeable=False) if built.words else _NO_WORDS,
             totals=any_order(result.totals[None, here], writeable=True),
             past=past,
         )
@@ -71,7 +72,7 @@ def execute(
             stop = min(start + step, program.n_chunks)
             chain.run(program, memory, streams, count, start, stop)
             if advance is not None:
-                advance(numbers[-1] * (min(stop * program.chunk, n_samples) - start * program.chunk))
+                advance(n_here * (min(stop * program.chunk, n_samples) - start * program.chunk))
 
     if n_samples > 0:
         work = program.work * program.n_chunks
@@ -83,11 +84,10 @@ def execute(
 def any_order(x: Array, *, writeable: bool) -> Array:
     """A view with a last axis of stride zero: of one type for Numba, whatever the memory order."""
     shape, strides = (*x.shape, 2), (*x.strides, 0)
-    if not x.flags.c_contiguous or (writeable and not x.flags.writeable):
+    if not x.flags.c_contiguous:
         return np.lib.stride_tricks.as_strided(x[..., None], shape, strides, writeable=writeable)
-    view = np.ndarray(shape, x.dtype, x, 0, strides)  # the same for an array that is a buffer, in a fifth of the time
-    if not writeable:
-        view.setflags(write=False)
+    view = np.ndarray(shape, x.dtype, x, 0, strides)  # the same of what can be a buffer, in a fifth of the time
+    view.setflags(write=writeable)
     return view
 
 

@@ -111,6 +111,15 @@ def test_one_chain_may_run_several_times():
         assert np.array_equal(out, run(x[:, :n])[0])
 
 
+@pytest.mark.parametrize(("n_samples", "n_threads"), [(1, 1), (100_000, 4)])
+def test_short_jobs_take_one_thread(monkeypatch, n_samples, n_threads):
+    chain, taken = Chain(), []
+    chain.read()
+    monkeypatch.setattr(module.threads, "for_ranges", lambda task, n, size, n_threads: taken.append(-(-n // size)))
+    execute(chain, 100 * LANES, n_samples, x=np.zeros((100 * LANES, 1)), n_threads=4)
+    assert (taken[0] >= n_threads) if n_threads > 1 else taken == [1]
+
+
 # --- arrays ---------------------------------------------------------------------------------------
 
 LAYOUTS = {
