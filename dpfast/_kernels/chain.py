@@ -42,7 +42,7 @@ def finish(program: Program, memory: Memory, streams: Streams, first: int) -> No
     """Hand over what is asked for."""
     for i in range(len(program.end)):
         give(memory.rows, program.end[i], streams.end, 0, first, i, memory.rows)
-    for i in range(streams.totals.shape[2]):
+    for i in range(len(memory.totals) - 1):
         give(memory.totals, i, streams.totals, 0, first, i, memory.rows)
 
 

@@ -58,11 +58,11 @@ def execute(
         which = seed, first + here.start, n_here
         begin = built.states_before(*which) if states is None else states[here]
         streams = Streams(
-            x=_NOTHING_READ[built.dtype] if x is None else any_order(x[here], writeable=False),
-            out=_NOTHING_WRITTEN[built.dtype] if out is None else any_order(out[:, here], writeable=True),
+            x=any_order(np.empty((0, 0), built.dtype) if x is None else x[here], writeable=False),
+            out=any_order(np.empty((0, 0, 0), built.dtype) if out is None else out[:, here], writeable=True),
             begin=any_order(np.ascontiguousarray(begin), writeable=False),
             end=any_order(result.states[None, here], writeable=True),
-            words=any_order(built.first_words(*which), writeable=False) if built.words else _NO_WORDS,
+            words=any_order(built.first_words(*which), writeable=False),
             totals=any_order(result.totals[None, here], writeable=True),
             past=past,
         )
@@ -83,15 +83,11 @@ def execute(
 
 def any_order(x: Array, *, writeable: bool) -> Array:
     """A view with a last axis of stride zero: of one type for Numba, whatever the memory order."""
+    if x.size == 0:
+        x = np.empty((1,) * x.ndim, x.dtype)  # to Numba what is empty is contiguous, which would be another type
     shape, strides = (*x.shape, 2), (*x.strides, 0)
     if not x.flags.c_contiguous:
         return np.lib.stride_tricks.as_strided(x[..., None], shape, strides, writeable=writeable)
     view = np.ndarray(shape, x.dtype, x, 0, strides)  # the same of what can be a buffer, in a fifth of the time
     view.setflags(write=writeable)
     return view
-
-
-_NOTHING = {np.dtype(dtype): np.empty((1, 1), dtype) for dtype in (np.float64, np.float32)}
-_NOTHING_READ = {dtype: any_order(x, writeable=False) for dtype, x in _NOTHING.items()}
-_NO_WORDS = any_order(np.empty((1, 0), np.uint32), writeable=False)
-_NOTHING_WRITTEN = {dtype: any_order(x[None], writeable=True) for dtype, x in _NOTHING.items()}
