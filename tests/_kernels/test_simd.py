@@ -20,10 +20,12 @@ from dpfast._kernels.simd import (
     gather,
     lanes,
     load,
+    load_each,
     load_run,
     repeat,
     rotate_left,
     store,
+    store_each,
     store_run,
     traced,
     transpose,
@@ -306,6 +308,20 @@ def test_runs_are_in_the_first_place_of_axes_after_theirs():
     expected = out.copy()
     expected[1, 2, 3:7] = x[2, 0, 1:5]
     move_column(*(np.lib.stride_tricks.as_strided(a[..., None], (*a.shape, 2), (*a.strides, 0)) for a in (x, out)))
+    assert np.array_equal(out, expected)
+
+
+@compiled
+def move_each(x, i, out, j):
+    store_each(out, [(j, 2), (j + 1, 0), (j, 2)], load_each(x, [(i, 1), (i + 1, 0), (2, 3)]))
+
+
+def test_elements_of_several_places_become_a_row_and_elements_again():
+    """Of two for one place, the first stays."""
+    x, out = np.arange(60).reshape(10, 6)[::-1, ::-1], np.zeros((4, 3), np.int64)
+    expected = out.copy()
+    expected[1, 2], expected[2, 0] = x[5, 1], x[6, 0]
+    move_each(x, 5, out, 1)
     assert np.array_equal(out, expected)
 
 
