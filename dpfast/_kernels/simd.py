@@ -94,9 +94,9 @@ def _run(array: Any, place: tuple[Any, ...], axis: int, n: int) -> Any:
 
 
 def load_each(array: Any, places: Sequence[tuple[Any, ...]]) -> Row:
-    """One element from each place."""
+    """One element from each place; of axes that are not given, the first."""
     if not isinstance(array, ArraySymbol):
-        return np.array([array[tuple(map(int, place))].flat[0] for place in places])
+        return np.array([array[(*map(int, place), ...)].flat[0] for place in places])
     value = ir.Constant(_llvm_type(array.dtype, len(places)), ir.Undefined)
     for lane, place in enumerate(places):
         value = array.builder.insert_element(value, array[place].value, _INDEX(lane))
@@ -109,7 +109,7 @@ def store_each(array: Any, places: Sequence[tuple[Any, ...]], value: Row) -> Non
         if isinstance(array, ArraySymbol):
             array.store(array.pointer(*place), value.lane(lane))
         else:
-            array[tuple(map(int, place))].flat[0] = value[lane]
+            array[(*map(int, place), ...)].flat[0] = value[lane]
 
 
 def gather(array: Any, indices: Row, start: Any = 0) -> Row:

@@ -1,4 +1,4 @@
-"""From arrays (streams, time) to rows of lanes and back, by squares that fit into registers."""
+"""From arrays (streams, time) to rows of lanes and back: by squares that fit into registers, or row by row."""
 
 from __future__ import annotations
 
