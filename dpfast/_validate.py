@@ -94,15 +94,16 @@ def array(name: str, value: ArrayLike, *, ndim: int | None = None, empty: bool =
 
 
 def samples(name: str, value: ArrayLike, dtype: Any = np.float64, *, finite: bool = True) -> NDArray[Any]:
-    """Real numbers (..., time) of a dtype, `finite` if asked for; a view where they are that, in any memory order."""
+    """Real numbers (..., n) of a dtype, `finite` if asked for; a view where they are that, in any memory order."""
     given = _real(name, value)
     if given.ndim == 0:
-        raise ValueError(f"{name} must be an array (..., time), got a number")
-    with np.errstate(over="ignore"):  # infinite then, and refused
-        result = np.asarray(given, dtype=dtype)
+        raise ValueError(f"{name} must be an array of at least one dimension, got a number")
+    if given.dtype != dtype:
+        with np.errstate(over="ignore"):  # infinite then, and refused
+            given = given.astype(dtype)
     if finite:
-        check_size(name, result)
-    return result
+        check_size(name, given)
+    return given
 
 
 def precision(value: Any) -> np.dtype[Any]:

@@ -353,15 +353,16 @@ class Filter:
             raise ValueError(f"out must be None where x has labels, as a {type(x).__name__} has: give x as an array")
         samples = _validate.samples("x", values, precision, finite=False)  # that is seen on the way, which is faster
         state_shape = (*samples.shape[:-1], self.n_states)
-        states = np.zeros(state_shape) if zi is None else _validate.array("zi", zi)
+        states = np.zeros(state_shape) if zi is None else _validate.samples("zi", zi)
         if states.shape != state_shape:
             raise ValueError(f"zi must have the shape {state_shape} (..., n_states), got {states.shape}")
         if precision == np.float32:
             check_single("the filter", self)
         result = np.empty(samples.shape, precision) if out is None else _checked_out(out, samples)
-        if np.may_share_memory(result, samples):
+        if out is not None and np.may_share_memory(out, samples):
             _validate.check_size("x", samples)  # before it is written over
-        zf = self._run(samples, states.astype(precision), result, _validate.n_threads(n_threads))
+        states = states.astype(precision, copy=out is not None)  # of which `out` may be a part
+        zf = self._run(samples, states, result, _validate.n_threads(n_threads))
         return Filtered(wrap(result), zf)
 
     def _run(self, x: NDArray[Any], zi: NDArray[Any], out: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
@@ -371,9 +372,9 @@ class Filter:
         if x.dtype not in chains:
             chains[x.dtype] = study.filter_chain(self.factors, x.dtype)
         streams, target = x.reshape(n_streams, n_samples), out.reshape(n_streams, n_samples)
-        states = zi.reshape(n_streams, self.n_states)
+        states = zi.reshape(n_streams, zi.shape[-1])
         zf, squares = study.filter_array(chains[x.dtype], streams, states, target, n_threads)
-        if not (squares <= _validate.largest(x.dtype) ** 2).all():
+        if not squares.max(initial=0.0) <= _validate.largest(x.dtype) ** 2:  # nor where it is NaN
             try:
                 _validate.check_size("x", x)
             except ValueError:

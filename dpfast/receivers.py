@@ -21,7 +21,6 @@ Decision = Literal["sign", "quantizer", "soft"]
 DECISIONS: tuple[Decision, ...] = ("sign", "quantizer", "soft")
 _CUT = 1e-11
 _NO_INFORMATION = 1e-12
-_WORTH_THREADS = 2**16  # samples; fewer are done before threads have started
 
 
 class Receiver(Protocol):
@@ -92,8 +91,7 @@ class CausalReceiver(ABC):
         """
         before = np.zeros((len(v), self.n_states)) if state is None else state
         past = self._samples_seen(before, len(v))
-        n_threads = _validate.n_threads(None) if v.size >= _WORTH_THREADS else 1
-        after = np.empty_like(before)
+        after, n_threads = np.empty_like(before), _validate.n_threads(None)
         paths, after[:, :-1] = study.continued(self._live_chain, v, before[:, :-1], past, n_threads)
         after[:, -1] = min(past + v.shape[1], self.lag)
         return *_paths(paths), after

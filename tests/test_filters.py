@@ -350,6 +350,15 @@ def test_filter_writes_between_the_samples_of_its_input():
             f.filter(both[:, 1:, 1], out=overlapping)
 
 
+def test_the_output_may_take_the_place_of_the_states():
+    """Those of other streams, before they are filtered."""
+    f, x, memory = Filter([1], [1, -0.5]), np.ones((40, 1)), np.arange(82.0).reshape(41, 2)
+    expected = f.filter(x, memory[:40])
+    found = f.filter(x, memory[:40], out=memory[1:, :1])
+    assert np.array_equal(found.y, 1 + 2 * np.arange(40.0)[:, None])
+    assert all(map(np.array_equal, found, expected))
+
+
 @pytest.mark.parametrize("given_out", [False, True])
 @pytest.mark.parametrize("value", [2e9, 1e300, np.longdouble("1e400")])
 def test_filter_refuses_what_is_too_large_for_float32(value, given_out):

@@ -7,7 +7,8 @@ import pytest
 import reference
 from equalizers import FEEDBACK, FORWARD
 
-from dpfast import Filter, receivers
+from dpfast import Filter
+from dpfast._kernels import execute
 from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
 
 LAG, MEAN = 3, 0.5
@@ -71,7 +72,7 @@ def test_decisions_in_pieces_are_those_of_the_twin():
 def test_a_long_piece_takes_threads_and_gives_the_same_bits(monkeypatch, receiver):
     v = noise(40, 50)
     expected = in_pieces(receiver, v, [20])
-    monkeypatch.setattr(receivers, "_WORTH_THREADS", 1)
+    monkeypatch.setattr(execute, "_WORTH_A_THREAD", 1)
     monkeypatch.setenv("DPFAST_NUM_THREADS", "3")
     for found, one in zip(in_pieces(receiver, v, [20]), expected, strict=True):
         assert np.array_equal(found, one)  # None too

@@ -3,7 +3,7 @@
 **Lanes.** Streams run side by side: a *row* is one instant of a *bundle* of streams, as many as fill two vector
 registers (16 float64 or 32 float32 with AVX-512). A signal is an array (time, lane), so that a recursion, which cannot
 be vectorised in time, is vectorised over streams. Arrays of users, (stream, time), are transposed on the way in and
-out, in squares that fit into registers.
+out, in squares that fit into registers; where streams lie side by side already, rows are copied.
 
 **Tiles.** A kernel holds six rows in registers: enough sums in flight to keep two multiply-add units busy. What happens
 to a tile is written once, as ordinary Python over rows, and traced when Numba compiles the loop around it (``simd``).

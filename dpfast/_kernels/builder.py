@@ -27,6 +27,7 @@ Array = NDArray[Any]
 CHUNK = 480  # rows
 SMOOTHER_ROWS = 480  # the least that a smoother runs back over; chunks divide it
 _NOTHING = np.empty(0)
+_LINE = 64  # bytes of the cache
 
 FirstWords = Callable[[int, int, int], Words]  # (seed, first stream, count): (words, count) at time zero
 FirstStates = Callable[[int, int, int], Array]  # likewise (states, count)
@@ -294,16 +295,16 @@ class Chain:
     # --- what runs --------------------------------------------------------------------------------
 
     def states_before(self, seed: int, first: int, count: int) -> Array:
-        """States (states, count) of the streams first, first + 1, ... before time zero."""
+        """States (count, states) of the streams first, first + 1, ... before time zero."""
         states = np.zeros((len(self.begin), count), self.dtype)
         if self.first_states:
             np.concatenate([part(seed, first, count) for part in self.first_states], out=states, casting="same_kind")
-        return states
+        return states.T
 
     def first_words(self, seed: int, first: int, count: int) -> Words:
-        """Words (words, count) of their generators, and of what else is random at first."""
+        """Words (count, words) of their generators, and of what else is random at first."""
         words = [np.atleast_2d(part(seed, first, count)) for part in self.words]
-        return np.concatenate(words).astype(np.uint32) if words else np.empty((0, count), np.uint32)
+        return np.concatenate(words).astype(np.uint32).T if words else np.empty((count, 0), np.uint32)
 
     def compile(self, n_samples: int) -> Program:
         """The program for signals of a length; the last one is kept."""
@@ -313,7 +314,8 @@ class Chain:
         return program
 
     def _compile(self, n_samples: int) -> Program:
-        signals, first_state = self._layout()
+        chunk = min(self.chunk, max(1, -(-n_samples // ROWS)) * ROWS)  # a short signal takes little memory
+        signals, first_state = self._layout(chunk)
         stages = np.zeros(len(self.stages), STAGE)
         for name in STAGE.names or ():
             stages[name] = [fields.get(name, 0) for fields in self.stages]
@@ -333,37 +335,33 @@ class Chain:
             end=rows(self.end, n_samples),
             first_state=first_state,
             n_rows=first_state + self.n_states,
-            chunk=self.chunk,
+            chunk=chunk,
             n_samples=n_samples,
-            past=0,
-            work=self.chunk * sum(4 + x.get("n_a", 0) + x.get("n_b", 0) for x in self.stages),
+            work=chunk * sum(4 + x.get("n_a", 0) + x.get("n_b", 0) for x in self.stages),
         )
 
-    def _layout(self) -> tuple[Records, int]:
+    def _layout(self, chunk: int) -> tuple[Records, int]:
         """Where the signals are, and the row behind them."""
         signals, row = np.zeros(len(self.signals), SIGNAL), 0
         for record, signal in zip(signals, self.signals, strict=True):
-            length = signal.length(self.chunk)
+            length = signal.length(chunk)
             record["row"], record["history"] = row + signal.history, signal.history
             record["length"] = 0 if signal.fixed_length else length
             row += signal.history + length + ROWS - 1
         return signals.view(np.recarray), row
 
     def memory(self, program: Program) -> Memory:
-        """Room for a bundle."""
+        """Room for a bundle: zeros in one piece, from the beginning of a cache line."""
         n, n_words = lanes(self.dtype), len(self.words) + (STATE_WORDS - 1) * self.n_generators
-        rows, words = aligned((program.n_rows, n), self.dtype), aligned((n_words, n), np.dtype(np.uint32))
+        size, n_totals = program.n_rows * self.dtype.itemsize, self.n_totals + 1
+        raw = np.zeros(n * (size + 8 * n_totals + 4 * n_words) + _LINE, np.uint8)
+        start = -raw.ctypes.data % _LINE
         return Memory(
-            np.zeros(len(self.signals), np.int64), rows, words, aligned((self.n_totals + 1, n), np.dtype(np.float64))
+            now=np.zeros(len(self.signals), np.int64),
+            rows=np.ndarray((program.n_rows, n), self.dtype, raw, start),
+            totals=np.ndarray((n_totals, n), np.float64, raw, start + n * size),
+            words=np.ndarray((n_words, n), np.uint32, raw, start + n * (size + 8 * n_totals)),
         )
-
-
-def aligned(shape: tuple[int, int], dtype: Any) -> Array:
-    """Zeros from the beginning of a cache line."""
-    size, line = shape[0] * shape[1] * dtype.itemsize, 64
-    raw: Array = np.zeros(size + line, np.uint8)
-    start = -raw.ctypes.data % line
-    return np.asarray(raw[start : start + size].view(dtype).reshape(shape))
 
 
 def past_rows(x: int, n: int) -> list[State]:

@@ -32,18 +32,18 @@ def prepare(program: Program, memory: Memory, streams: Streams, first: int) -> N
         for lane in range(rows.shape[1]):  # not by rows of float64: beside rows of float32 these are twice as wide
             memory.totals[i, lane] = 0.0
     for i in range(len(words)):
-        take(streams.words, i, first, words, i, rows)
+        take(streams.words, first, i, words, i, rows)
     for i in range(len(program.begin)):
-        take(streams.begin, i, first, rows, program.begin[i], rows)
+        take(streams.begin, first, i, rows, program.begin[i], rows)
 
 
 @part
 def finish(program: Program, memory: Memory, streams: Streams, first: int) -> None:
     """Hand over what is asked for."""
     for i in range(len(program.end)):
-        give(memory.rows, program.end[i], streams.end, i, first, memory.rows)
-    for i in range(len(streams.totals)):
-        give(memory.totals, i, streams.totals, i, first, memory.rows)
+        give(memory.rows, program.end[i], streams.end, 0, first, i, memory.rows)
+    for i in range(len(memory.totals) - 1):
+        give(memory.totals, i, streams.totals, 0, first, i, memory.rows)
 
 
 @part
@@ -82,7 +82,8 @@ def run_filter(program: Program, stage: Records, memory: Memory, x: int, out: in
         added = linear.Added(plus, stage.n_plus, stage.generator, stage.n_noise, scale)
         terms = linear.Terms(minus, stage.n_minus, added, total, stage.n_squares)
         where = memory.words, memory.totals, memory.rows
-        linear.run(program.coefficients, filter, terms, *where, x - stage.lag, out, bounds[i], bounds[i + 1])
+        if bounds[i] < bounds[i + 1]:
+            linear.run(program.coefficients, filter, terms, *where, x - stage.lag, out, bounds[i], bounds[i + 1])
 
 
 @part
@@ -127,13 +128,13 @@ def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams
     elif stage.kind == kinds.NORMALS:
         random.normals(memory.words, stage.place, rows, out, n)
     elif stage.kind == kinds.STEP:
-        early = min(n, max(0, stage.start - program.past - time))
+        early = min(n, max(0, stage.start - streams.past - time))
         tiles.fill(rows, out, early, 0.0)
         tiles.fill(rows, out + early, n - early, stage.scale)
     elif stage.kind == kinds.FILTER:
         run_filter(program, stage, memory, x, out, time, n)
     elif stage.kind == kinds.FEEDBACK:
-        early = min(n, max(0, stage.lag - program.past - time))
+        early = min(n, max(0, stage.lag - streams.past - time))
         tiles.fill(rows, out, early, 0.0)
         decide(program.coefficients, stage, rows, x + early, out + early, n - early)
     elif stage.kind == kinds.REVERSE:

@@ -76,7 +76,6 @@ class Program(NamedTuple):
     n_rows: int
     chunk: int
     n_samples: int
-    past: int  # samples before time zero, for steps and the lag of decisions
     work: int  # multiply-adds on a row in a chunk, about
 
     @property
@@ -98,7 +97,8 @@ class Streams(NamedTuple):
 
     x: Array  # (streams, time, 2), the last axis of stride zero: of one type for every memory order
     out: Array  # (arrays, streams, time, 2)
-    begin: Array  # (states, streams), as these all, with streams up to a whole number of bundles
-    end: Array
-    words: Words  # (words, streams)
-    totals: Array  # (totals, streams), float64
+    begin: Array  # (streams, states, 2)
+    end: Array  # (1, streams, states, 2)
+    words: Words  # (streams, words, 2)
+    totals: Array  # (1, streams, totals, 2), float64
+    past: int  # samples before time zero, for steps and the lag of decisions

@@ -71,36 +71,52 @@ def store(array: Any, row: Any, value: Row) -> None:
         array[row] = value
 
 
-def load_run(array: Any, index: tuple[Any, ...], t: Any, n: int) -> Row:
-    """The n elements array[*index, t : t + n] along an axis that is contiguous; of axes after it, the first."""
+def load_run(array: Any, place: tuple[Any, ...], axis: int, n: int) -> Row:
+    """The n elements from a place on along an axis that is contiguous; of axes that are not given, the first."""
     if isinstance(array, ArraySymbol):
-        return array.load(array.pointer(*index, t), n)
-    return _run(array, index, t, n).copy()
+        return array.load(array.pointer(*place), n)
+    return _run(array, place, axis, n).copy()
 
 
-def store_run(array: Any, index: tuple[Any, ...], t: Any, value: Row) -> None:
-    """Write array[*index, t : t + n]."""
+def store_run(array: Any, place: tuple[Any, ...], axis: int, value: Row) -> None:
+    """Write the elements from a place on."""
     if isinstance(array, ArraySymbol):
-        array.store(array.pointer(*index, t), value)
+        array.store(array.pointer(*place), value)
     else:
-        _run(array, index, t, len(value))[...] = value
+        _run(array, place, axis, len(value))[...] = value
 
 
-def _run(array: Any, index: tuple[Any, ...], t: int, n: int) -> Any:
-    run = array[(*map(int, index), slice(t, t + n))]  # indexed by an array, if of no axes, it would be a copy
+def _run(array: Any, place: tuple[Any, ...], axis: int, n: int) -> Any:
+    index: list[Any] = list(map(int, place))  # indexed by an array, if of no axes, it would be a copy
+    index[axis] = slice(index[axis], index[axis] + n)
+    run = array[tuple(index)]
     return run if run.ndim == 1 else run[:, 0]
+
+
+def load_each(array: Any, places: Sequence[tuple[Any, ...]]) -> Row:
+    """One element from each place; of axes that are not given, the first."""
+    if not isinstance(array, ArraySymbol):
+        return np.array([array[(*map(int, place), ...)].flat[0] for place in places])
+    value = ir.Constant(_llvm_type(array.dtype, len(places)), ir.Undefined)
+    for lane, place in enumerate(places):
+        value = array.builder.insert_element(value, array[place].value, _INDEX(lane))
+    return Symbol(array.builder, value, array.dtype, len(places))
+
+
+def store_each(array: Any, places: Sequence[tuple[Any, ...]], value: Row) -> None:
+    """Write one element to each place, the last one first."""
+    for lane, place in reversed(list(enumerate(places))):
+        if isinstance(array, ArraySymbol):
+            array.store(array.pointer(*place), value.lane(lane))
+        else:
+            array[(*map(int, place), ...)].flat[0] = value[lane]
 
 
 def gather(array: Any, indices: Row, start: Any = 0) -> Row:
     """array[start + indices] for a 1-D array."""
     if not isinstance(array, ArraySymbol):
         return array[int(start) + indices.astype(np.int64)]
-    value = ir.Constant(_llvm_type(array.dtype, indices.n_lanes), ir.Undefined)
-    for lane in range(indices.n_lanes):
-        index = indices.builder.extract_element(indices.value, _INDEX(lane))
-        element = array[Symbol(indices.builder, index, indices.dtype).astype(np.int64) + start]
-        value = indices.builder.insert_element(value, element.value, _INDEX(lane))
-    return Symbol(indices.builder, value, array.dtype, indices.n_lanes)
+    return load_each(array, [(indices.lane(lane).astype(np.int64) + start,) for lane in range(indices.n_lanes)])
 
 
 def width(x: Row) -> int:
@@ -211,6 +227,10 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         first = self.builder.insert_element(nothing, other.value, _INDEX(0))
         everywhere = ir.Constant(ir.VectorType(_INDEX, self.n_lanes), None)
         return self.builder.shuffle_vector(first, nothing, everywhere)
+
+    def lane(self, lane: int) -> Symbol:
+        """The number in a lane."""
+        return Symbol(self.builder, self.builder.extract_element(self.value, _INDEX(lane)), self.dtype)
 
     def shuffle(self, other: Symbol, lanes: list[int]) -> Symbol:
         """Lanes chosen from this row and, counted on, the other."""

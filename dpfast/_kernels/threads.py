@@ -26,6 +26,9 @@ def for_ranges(task: Task, n_items: int, size: int, n_threads: int) -> None:
     Whoever is free takes the next range. A long task calls ``check()`` now and then: it raises
     :class:`CancelledError` when the task should end.
     """
+    if 0 < n_items <= size:
+        task(0, n_items, _go_on)
+        return
     ranges = _Ranges(task, n_items, size)
     while True:
         try:
@@ -41,6 +44,10 @@ def for_ranges(task: Task, n_items: int, size: int, n_threads: int) -> None:
             raise next((x for x in ranges.errors if not isinstance(x, Exception)), ranges.errors[0])
         finally:
             ranges.errors = [CancelledError()]  # their tracebacks hold this list, and so all that the task holds
+
+
+def _go_on() -> None:
+    """Where there is one range, nothing else can fail."""
 
 
 class _Ranges:

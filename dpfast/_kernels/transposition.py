@@ -1,4 +1,4 @@
-"""From arrays (streams, time) to rows of lanes and back, by squares that fit into registers."""
+"""From arrays (streams, time) to rows of lanes and back: by squares that fit into registers, or row by row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels._jit import kernel
-from dpfast._kernels.simd import REGISTERS_PER_ROW, lanes, load, load_run, store, store_run, traced, transpose, width
+from dpfast._kernels.simd import (
+    REGISTERS_PER_ROW,
+    lanes,
+    load,
+    load_each,
+    load_run,
+    store,
+    store_each,
+    store_run,
+    traced,
+    transpose,
+    width,
+)
 from dpfast._kernels.tiles import Rows
 
 Array = NDArray[Any]  # (streams, time, 2) in any memory order, of the type of the rows; the last axis does not count
@@ -19,9 +31,9 @@ def read_square(x: Array, stream: int, last: int, t: int, rows: Rows, row: int, 
     """Some samples of as many streams, into one register of each row; beyond the last stream that stream again."""
     n = lanes(rows.dtype) // REGISTERS_PER_ROW
     streams = [stream + register * n + lane for lane in range(n)]
-    runs = [load_run(x, (np.where(i < last, i, last),), t, n) for i in streams]
+    runs = [load_run(x, (np.where(i < last, i, last), t), 1, n) for i in streams]
     for r, part in enumerate(transpose(runs)):
-        store_run(rows, (row + r,), register * n, part)
+        store_run(rows, (row + r, register * n), 1, part)
 
 
 @traced
@@ -29,46 +41,68 @@ def write_square(x: Array, k: int, stream: int, last: int, t: int, rows: Rows, r
     """The reverse. The last stream is written after those beyond, which go to its place."""
     n = lanes(rows.dtype) // REGISTERS_PER_ROW
     streams = [stream + register * n + lane for lane in range(n)]
-    runs = transpose([load_run(rows, (row + r,), register * n, n) for r in range(n)])
+    runs = transpose([load_run(rows, (row + r, register * n), 1, n) for r in range(n)])
     for i, run in reversed(list(zip(streams, runs, strict=True))):
-        store_run(x, (k, np.where(i < last, i, last)), t, run)
+        store_run(x, (k, np.where(i < last, i, last), t), 2, run)
 
 
 @traced
-def take(source: Array, i: int, stream: int, rows: Rows, row: int, like: Rows) -> None:
-    """Row i of (numbers, streams), of a bundle, into memory."""
-    store(rows, row, load_run(source, (i,), stream, width(load(like, 0))))
+def read_row(x: Array, stream: int, t: int, rows: Rows, row: int) -> None:
+    """A sample of each stream of a whole bundle that lie side by side."""
+    store(rows, row, load_run(x, (stream, t), 0, lanes(rows.dtype)))
 
 
 @traced
-def give(rows: Rows, row: int, target: Array, i: int, stream: int, like: Rows) -> None:
+def write_row(rows: Rows, row: int, x: Array, k: int, stream: int, t: int) -> None:
     """The reverse."""
-    store_run(target, (i,), stream, load(rows, row, load(like, 0)))
+    store_run(x, (k, stream, t), 1, load(rows, row))
+
+
+@traced
+def take(x: Array, stream: int, i: int, rows: Rows, row: int, like: Rows) -> None:
+    """Number i of each stream of a bundle into a row, as wide as those of `like`."""
+    last = x.shape[0] - 1
+    streams = [stream + lane for lane in range(width(load(like, 0)))]
+    store(rows, row, load_each(x, [(np.where(s < last, s, last), i) for s in streams]))
+
+
+@traced
+def give(rows: Rows, row: int, x: Array, k: int, stream: int, i: int, like: Rows) -> None:
+    """The reverse."""
+    last, value = x.shape[1] - 1, load(rows, row, load(like, 0))
+    streams = [stream + lane for lane in range(width(value))]
+    store_each(x, [(k, np.where(s < last, s, last), i) for s in streams], value)
 
 
 @kernel
 def read(x: Array, stream: int, t: int, rows: Rows, row: int, n: int) -> None:
     """Samples t ... t + n - 1 of a bundle of streams into n rows."""
-    last, side, whole = len(x) - 1, rows.shape[1] // REGISTERS_PER_ROW, 0
-    if x.strides[1] == x.itemsize:
-        whole = n - n % side
+    last, side, done = len(x) - 1, rows.shape[1] // REGISTERS_PER_ROW, 0
+    if x.strides[0] == x.itemsize and stream + rows.shape[1] <= len(x):
+        for r in range(n):
+            read_row(x, stream, t + r, rows, row + r)
+        done = n
+    elif x.strides[1] == x.itemsize:
+        done = n - n % side
         for register in range(REGISTERS_PER_ROW):  # one after the other: few cache lines of the same set at a time
-            for r in range(0, whole, side):
+            for r in range(0, done, side):
                 read_square(x, stream, last, t + r, rows, row + r, register)
-    for r in range(whole, n):
-        for lane in range(rows.shape[1]):
-            rows[row + r, lane] = x[min(stream + lane, last), t + r, 0]
+    for r in range(done, n):
+        take(x, stream, t + r, rows, row + r, rows)
 
 
 @kernel
 def write(rows: Rows, row: int, x: Array, k: int, stream: int, t: int, n: int) -> None:
     """N rows to the samples t ... t + n - 1 of a bundle of streams, in array k of several."""
-    last, side, whole = x.shape[1] - 1, rows.shape[1] // REGISTERS_PER_ROW, 0
-    if x.strides[2] == x.itemsize:
-        whole = n - n % side
+    last, side, done = x.shape[1] - 1, rows.shape[1] // REGISTERS_PER_ROW, 0
+    if x.strides[1] == x.itemsize and stream + rows.shape[1] <= x.shape[1]:
+        for r in range(n):
+            write_row(rows, row + r, x, k, stream, t + r)
+        done = n
+    elif x.strides[2] == x.itemsize:
+        done = n - n % side
         for register in range(REGISTERS_PER_ROW - 1, -1, -1):
-            for r in range(0, whole, side):
+            for r in range(0, done, side):
                 write_square(x, k, stream, last, t + r, rows, row + r, register)
-    for r in range(whole, n):
-        for lane in range(min(rows.shape[1], x.shape[1] - stream)):
-            x[k, stream + lane, t + r, 0] = rows[row + r, lane]
+    for r in range(done, n):
+        give(rows, row + r, x, k, stream, t + r, rows)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dpfast import Filter
 from dpfast._kernels import execute as module
+from dpfast._kernels._jit import DISABLE_JIT
 from dpfast._kernels.builder import Chain, Term
 from dpfast._kernels.execute import execute
 from dpfast._kernels.linear import Factors
@@ -111,6 +112,15 @@ def test_one_chain_may_run_several_times():
         assert np.array_equal(out, run(x[:, :n])[0])
 
 
+@pytest.mark.parametrize(("n_samples", "n_threads"), [(1, 1), (100_000, 4)])
+def test_short_jobs_take_one_thread(monkeypatch, n_samples, n_threads):
+    chain, taken = Chain(), []
+    chain.read()
+    monkeypatch.setattr(module.threads, "for_ranges", lambda task, n, size, n_threads: taken.append(-(-n // size)))
+    execute(chain, 100 * LANES, n_samples, x=np.zeros((100 * LANES, 1)), n_threads=4)
+    assert (taken[0] >= n_threads) if n_threads > 1 else taken == [1]
+
+
 # --- arrays ---------------------------------------------------------------------------------------
 
 LAYOUTS = {
@@ -172,6 +182,20 @@ def test_no_streams_give_nothing(shape, dtype):
 def test_no_time_takes_no_time():
     out, _ = run(np.empty((3, 0)))
     assert out.shape == (2, 3, 0)
+
+
+@pytest.mark.skipif(DISABLE_JIT, reason="nothing is compiled")
+def test_the_loop_is_compiled_once_for_each_precision():
+    """Whatever a chain reads, draws, sums, writes and remembers, and in whatever memory order."""
+    for dtype in (np.float64, np.float32):
+        drawing, copying = Chain(dtype), Chain(dtype)
+        drawing.normals(INPUT)
+        copying.write(copying.read())
+        execute(drawing, 3, 1)
+        execute(copying, 3, 1, x=np.zeros((3, 1), dtype), out=np.zeros((1, 3, 1), dtype, order="F"))
+        run(np.zeros((1, 1), dtype))
+        pieces(FACTORS["all"], np.zeros((LANES, 7), dtype), [1])
+    assert len(module.chain.run.signatures) == 2
 
 
 # --- states ---------------------------------------------------------------------------------------

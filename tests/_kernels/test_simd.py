@@ -20,10 +20,12 @@ from dpfast._kernels.simd import (
     gather,
     lanes,
     load,
+    load_each,
     load_run,
     repeat,
     rotate_left,
     store,
+    store_each,
     store_run,
     traced,
     transpose,
@@ -271,7 +273,7 @@ def test_words_are_as_wide_as_the_row_that_they_belong_to(dtype):
 
 @compiled
 def move_run(x, i, t, out, j, s):
-    store_run(out, (j,), s, load_run(x, (i,), t, 5))
+    store_run(out, (j, s), 1, load_run(x, (i, t), 1, 5))
 
 
 STRIDED = {
@@ -297,7 +299,7 @@ def test_runs_of_arrays_in_any_order(layout, dtype):
 
 @compiled
 def move_column(x, out):
-    store_run(out, (1, 2), 3, load_run(x, (2, 0), 1, 4))
+    store_run(out, (1, 2, 3), 2, load_run(x, (2, 0, 1), 2, 4))
 
 
 def test_runs_are_in_the_first_place_of_axes_after_theirs():
@@ -306,6 +308,20 @@ def test_runs_are_in_the_first_place_of_axes_after_theirs():
     expected = out.copy()
     expected[1, 2, 3:7] = x[2, 0, 1:5]
     move_column(*(np.lib.stride_tricks.as_strided(a[..., None], (*a.shape, 2), (*a.strides, 0)) for a in (x, out)))
+    assert np.array_equal(out, expected)
+
+
+@compiled
+def move_each(x, i, out, j):
+    store_each(out, [(j, 2), (j + 1, 0), (j, 2)], load_each(x, [(i, 1), (i + 1, 0), (2, 3)]))
+
+
+def test_elements_of_several_places_become_a_row_and_elements_again():
+    """Of two for one place, the first stays."""
+    x, out = np.arange(60).reshape(10, 6)[::-1, ::-1], np.zeros((4, 3), np.int64)
+    expected = out.copy()
+    expected[1, 2], expected[2, 0] = x[5, 1], x[6, 0]
+    move_each(x, 5, out, 1)
     assert np.array_equal(out, expected)
 
 
@@ -345,8 +361,8 @@ def test_gather_takes_an_element_for_each_lane(dtype, indices):
 def test_transpose_turns_rows_into_columns(n, dtype):
     @compiled
     def turn(x):
-        for i, row in enumerate(transpose([load_run(x, (i,), 0, n) for i in range(n)])):
-            store_run(x, (i,), 0, row)
+        for i, row in enumerate(transpose([load_run(x, (i, 0), 1, n) for i in range(n)])):
+            store_run(x, (i, 0), 1, row)
 
     x = np.arange(n * n).reshape(n, n).astype(dtype)
     expected = x.T.copy()

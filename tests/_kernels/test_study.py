@@ -599,3 +599,7 @@ def test_lanes_of_any_number_give_the_same_bits(monkeypatch, short_chunks, bytes
     monkeypatch.setattr(simd, "register_bytes", lambda: bytes_per_register)
     assert simd.lanes("f4") == bytes_per_register // 2
     assert all(map(np.array_equal, results(), expected))
+
+
+def test_the_shared_noise_is_that_of_the_streams_by_their_numbers():
+    assert_close(study.unit_noise(4, 1, 2, 7), unit_normals(4, 3, 7)[1:])

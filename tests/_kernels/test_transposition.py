@@ -13,6 +13,7 @@ DTYPES = pytest.mark.parametrize("dtype", ["f4", "f8"])
 ORDERS = {  # of (..., streams, time)
     "C": lambda x: x,
     "Fortran": lambda x: np.asfortranarray(x),
+    "streams side by side": lambda x: x.swapaxes(-1, -2).copy().swapaxes(-1, -2),
     "part of longer streams": lambda x: np.concatenate([x, -x], axis=-1)[..., : x.shape[-1]],
     "every other stream": lambda x: np.repeat(x, 2, axis=-2)[..., ::2, :],
     "every other sample": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
@@ -63,19 +64,22 @@ def test_rows_become_samples(order, dtype, data):
 
 
 @numba.njit(**OPTIONS)
-def pass_through(numbers, i, stream, rows, row, out, j):
-    transposition.take(numbers, i, stream, rows, row, rows)
-    transposition.give(rows, row, out, j, stream, rows)
+def pass_through(numbers, i, stream, numbers_row, like, out, j):
+    transposition.take(numbers, stream, i, numbers_row, 0, like)
+    transposition.give(numbers_row, 0, out, 1, stream, j, like)
 
 
+@pytest.mark.parametrize("n_streams", [1, 3, 40, 100])
+@pytest.mark.parametrize("order", ORDERS)
 @DTYPES
 @pytest.mark.parametrize("numbers", ["f8", "u4"])
-def test_numbers_of_a_bundle_become_a_row_and_numbers_again(dtype, numbers):
-    width = lanes(dtype)
-    x, rows = np.arange(12 * width).reshape(4, 3 * width).astype(numbers), np.zeros((5, width), dtype)
-    out = np.zeros_like(x)
-    pass_through(x, 2, width, rows, 3, out, 1)
-    assert np.array_equal(rows, np.array([[0], [0], [0], [1], [0]]) * x[2, width : 2 * width])
-    expected = np.zeros_like(x)
-    expected[1, width : 2 * width] = x[2, width : 2 * width]
+def test_numbers_of_a_bundle_become_a_row_and_numbers_again(dtype, numbers, order, n_streams):
+    """Also numbers of another type than the rows; nothing but the bundle's is written."""
+    like, stream = np.zeros((1, lanes(dtype)), dtype), n_streams // 3
+    x, out = signals((n_streams, 4), order, numbers), signals((2, n_streams, 3), order, numbers)
+    row, bundle = np.zeros((1, like.size), numbers), np.minimum(stream + np.arange(like.size), n_streams - 1)
+    expected = out.copy()
+    expected[1, bundle, 0] = x[bundle, 2]
+    pass_through(any_order(x, writeable=False), 2, stream, row, like, any_order(out, writeable=True), 0)
+    assert np.array_equal(row[0], x[bundle, 2])
     assert np.array_equal(out, expected)
