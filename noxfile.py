@@ -164,8 +164,10 @@ def compare(session: nox.Session) -> None:
     for module, python in runs.items():
         out = str(made / f"{module}.json")
         session.run(python, "-m", f"benchmarks.compare.{module}", str(task), out, external=True, env=ONE_THREAD)
+    rows = [str(made / f"{x}.json") for x in runs]
+    session.run("python", "-m", "benchmarks.compare.oracles", *rows)
     session.run("python", "-m", "benchmarks.compare.speed", peers["jax"], peers["opendp"], str(speed), env=ONE_THREAD)
-    session.run("python", "-m", "benchmarks.compare.table", str(speed), *(str(made / f"{x}.json") for x in runs))
+    session.run("python", "-m", "benchmarks.compare.table", str(speed), *rows)
     session.run("python", "-m", "benchmarks.compare.pictures", "docs/compare/compare.json", "docs/compare")
 
 

@@ -93,11 +93,13 @@ def array(name: str, value: ArrayLike, *, ndim: int | None = None, empty: bool =
     return result
 
 
-def samples(name: str, value: ArrayLike, dtype: Any = np.float64, *, finite: bool = True) -> NDArray[Any]:
-    """Real numbers (..., n) of a dtype, `finite` if asked for; a view where they are that, in any memory order."""
+def samples(
+    name: str, value: ArrayLike, dtype: Any = np.float64, *, finite: bool = True, axis: str = "time"
+) -> NDArray[Any]:
+    """Real numbers (..., axis) of a dtype, `finite` if asked for; a view where they are that, in any memory order."""
     given = _real(name, value)
     if given.ndim == 0:
-        raise ValueError(f"{name} must be an array of at least one dimension, got a number")
+        raise ValueError(f"{name} must be an array (..., {axis}), got a number")
     if given.dtype != dtype:
         with np.errstate(over="ignore"):  # infinite then, and refused
             given = given.astype(dtype)

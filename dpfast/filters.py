@@ -353,7 +353,7 @@ class Filter:
             raise ValueError(f"out must be None where x has labels, as a {type(x).__name__} has: give x as an array")
         samples = _validate.samples("x", values, precision, finite=False)  # that is seen on the way, which is faster
         state_shape = (*samples.shape[:-1], self.n_states)
-        states = np.zeros(state_shape) if zi is None else _validate.samples("zi", zi)
+        states = np.zeros(state_shape) if zi is None else _validate.samples("zi", zi, axis="n_states")
         if states.shape != state_shape:
             raise ValueError(f"zi must have the shape {state_shape} (..., n_states), got {states.shape}")
         if precision == np.float32:

@@ -9,7 +9,7 @@ import pytest
 from scipy import signal
 
 from benchmarks import readme
-from benchmarks.compare import cases, pictures, table, targets, turns
+from benchmarks.compare import cases, oracles, pictures, table, targets, turns
 
 N = targets.HORIZON
 LEVEL = {"level": "little"}
@@ -181,6 +181,65 @@ def test_the_readme_and_the_page_show_the_last_run():
     assert {x["by"] for x in found["rows"]} == {*table.OURS, "jax-privacy", "opendp"}
     assert list(table.by_target(found["rows"])) == [x.name for x in targets.TARGETS]
     assert list(table.by_level(found)) == [x.name for x in targets.LEVELS_OF_PRIVACY]
+
+
+# --- what must agree ------------------------------------------------------------------------------
+
+
+def agreeing():
+    """Rows of all that the oracles look at, a part for each package."""
+    names = {pair for both in oracles.EQUAL for pair in both} | {("dpfast", oracles.LEAST), ("jax-privacy", "dense")}
+    rows = [row(by, mechanism, 2.0, oracles.SUM) for by, mechanism in sorted(names)]
+    for x in rows:
+        x["stream_mse"] = [3.9, 4.1, 4.05]
+    kinds = {"dpfast": {"dpfast", oracles.LITERATURE}, "jax-privacy": {"jax-privacy"}, "opendp": {"opendp"}}
+    parts = {name: {"rows": [x for x in rows if x["by"] in by]} for name, by in kinds.items()}
+    for part in parts.values():
+        part["rows"].sort(key=lambda x: x["by"])
+        part["facts"] = {"noise_multiplier": {"little": 1.25}}
+    return parts
+
+
+def changed(name, mechanism, factor):
+    parts = agreeing()
+    (one,) = (x for x in parts[name]["rows"] if x["mechanism"] == mechanism)
+    one["step_mse"] = [factor * x for x in one["step_mse"]]
+    one["stream_mse"] = [factor * x for x in one["stream_mse"]]
+    return oracles.failures(list(parts.values()))
+
+
+def test_oracles_are_content_where_all_agree(tmp_path, capsys):
+    parts = agreeing()
+    paths = [tmp_path / f"{name}.json" for name in parts]
+    for path, part in zip(paths, parts.values(), strict=True):
+        path.write_text(json.dumps(part), encoding="utf-8")
+    assert oracles.main(*paths) == 0
+    assert "agree" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "mechanism", "factor", "words"),
+    [
+        ("jax-privacy", "square root", 1.0001, "square root"),
+        ("jax-privacy", "BLT, mean", 1.01, "BLT, mean"),
+        ("opendp", "Laplace noise on u", 0.99, "Laplace noise on u"),
+        ("jax-privacy", "dense", 0.999, "dense"),  # below what is certified to be the least
+        ("jax-privacy", "dense", 1.02, "dense"),
+    ],
+)
+def test_oracles_say_who_disagrees(name, mechanism, factor, words):
+    (text,) = changed(name, mechanism, factor)
+    assert words in text
+    assert "must be" in text
+
+
+def test_oracles_compare_simulations_and_noise():
+    parts = agreeing()
+    parts["opendp"]["rows"][0]["stream_mse"] = [4.5, 4.6, 4.55]
+    parts["jax-privacy"]["facts"] = {"noise_multiplier": {"little": 1.2501}}
+    noise, simulated = oracles.failures(list(parts.values()))
+    assert "noise multiplier must be that of dp-accounting, 1.2501, got 1.25" in noise
+    assert "standard errors off" in simulated
 
 
 # --- the task, the cases and the turns ------------------------------------------------------------
