@@ -9,6 +9,8 @@ from dpfast._kernels import simd
 # JAX reads it when it is imported.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
+collect_ignore = ["compare"]  # in environments of their own, by `nox -s compare`
+
 
 def pytest_benchmark_update_machine_info(config, machine_info):
     """What the figures depend on, beside the processor."""
