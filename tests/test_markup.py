@@ -209,7 +209,8 @@ def test_a_guarantee_is_shown_in_full(plan):
 def test_an_exact_mechanism_is_shown_with_its_guarantee(plan):
     found = shown(plan._repr_html_())
     assert found.text.count(NASTY) == 1
-    assert {plan.guarantee.sentence, str(len(plan.taps)), f"{plan.standard_error:.6g}"} <= set(found.text)
+    error = f"{plan.predicted_rmse_if_model_holds:.6g}"
+    assert {plan.guarantee.sentence, str(len(plan.taps)), error} <= set(found.text)
 
 
 def test_a_release_is_shown_without_any_data(plan, tmp_path):
@@ -218,10 +219,10 @@ def test_a_release_is_shown_without_any_data(plan, tmp_path):
     found = shown(result._repr_html_())
     text = words(found)
     assert "Release of 40 steps from 0, 2 streams" in text
-    assert {plan.guarantee.sentence, f"{plan.standard_error:.6g}"} <= set(found.text)
+    assert {plan.guarantee.sentence, f"{plan.predicted_rmse_if_model_holds:.6g}"} <= set(found.text)
     given = figures(words(shown(plan.guarantee._repr_html_())))
     assert figures(text) == sorted(
-        [*given, *figures("Release of 40 from 0, 2"), *figures(f"{plan.standard_error:.6g}")]
+        [*given, *figures("Release of 40 from 0, 2"), *figures(f"{plan.predicted_rmse_if_model_holds:.6g}")]
     )
 
 

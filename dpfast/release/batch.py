@@ -36,23 +36,26 @@ class Release:
         v, exact integers.
     estimate : array, (streams, time), or of the kind of the input, with its labels
         At t of the target's output at step first + t.
-    standard_error : float or None
-        Predicted root mean square error of the estimates, on the model of the design; None where only simulation tells.
+    predicted_rmse_if_model_holds : float or None
+        Root mean square error that is predicted for the estimates if the data follow the model of the design, its mean
+        and spectrum; None where only simulation tells. It is not measured on the data, and where they do not follow the
+        model the true error may be several times as large, or less.
     guarantee : Guarantee
     """
 
     first: int
     privatized: Integers
     estimate: Any
-    standard_error: float | None
+    predicted_rmse_if_model_holds: float | None
     guarantee: Guarantee
 
     def __repr__(self) -> str:
         return f"<{self._size()}: epsilon {rounded_up(self.guarantee.epsilon, 6)}>"
 
     def _repr_html_(self) -> str:
-        error = "-" if self.standard_error is None else f"{self.standard_error:.6g}"
-        return markup.notebook(markup.facts({"predicted RMSE": error}, caption=self._size()), *self.guarantee.shown())
+        error = "-" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
+        shown = markup.facts({"predicted RMSE if the model holds": error}, caption=self._size())
+        return markup.notebook(shown, *self.guarantee.shown())
 
     def _size(self) -> str:
         streams = len(self.privatized)
@@ -153,7 +156,7 @@ def release(
             labelled = wrap(estimate.reshape(values.shape))
             labelled.attrs = {}  # they may tell of the data, as the attribute "actual_range" of a file does
         store.enter_batch(plan.configuration, guarantee, first, v, estimate, compose=compose)
-    return Release(first, v, labelled, plan.standard_error, guarantee)
+    return Release(first, v, labelled, plan.predicted_rmse_if_model_holds, guarantee)
 
 
 def as_exact(mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, tolerance: float) -> ExactMechanism:

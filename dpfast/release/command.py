@@ -111,7 +111,7 @@ def run(request: Request, *, source: Source | None = None, clock: Clock | None =
     if request.follow and mechanism.lag is None:
         raise ValueError("mechanism must have a lag with --follow, got a smoother, which needs the whole signal")
     plan = exact(mechanism, inputs, tolerance=request.tolerance)
-    layout = Layout(span, groups, plan.standard_error)
+    layout = Layout(span, groups, plan.predicted_rmse_if_model_holds)
     if request.follow:
         return _follow(request, mechanism, inputs, layout, source or _StandardInput(), clock or SystemClock())
     return _release(request, plan, layout, folder)

@@ -114,8 +114,8 @@ class ExactMechanism:
         return predicted_mse(self.mechanism, self.prefilter, self.sigma.std, self.receiver)
 
     @property
-    def standard_error(self) -> float | None:
-        """Root of `predicted_mse`."""
+    def predicted_rmse_if_model_holds(self) -> float | None:
+        """Root of `predicted_mse`: what the estimates err by if the data follow the model of the design."""
         return None if self.predicted_mse is None else math.sqrt(self.predicted_mse)
 
     @functools.cached_property
@@ -209,7 +209,7 @@ class ExactMechanism:
 
     @property
     def _shown_error(self) -> str:
-        return "-" if self.standard_error is None else f"{self.standard_error:.6g}"
+        return "-" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
 
 
 def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> ExactMechanism:

@@ -1,4 +1,4 @@
-"""Files of what is published: time, group, estimate, standard error; never a true value."""
+"""Files of what is published: time, group, estimate, the error that the model predicts; never a true value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from dpfast._validate import Array
 from dpfast.counts import Span
 from dpfast.errors import DataError
 
-COLUMNS = ("time", "group", "estimate", "standard_error")
+COLUMNS = ("time", "group", "estimate", "predicted_rmse_if_model_holds")
+# of earlier versions: a file that was begun under this header goes on under it
+_EARLIER = ("time", "group", "estimate", "standard_error")
 _SECOND = 1_000_000
 
 
@@ -32,18 +34,19 @@ class Layout:
     ----------
     span : Span
     groups : tuple of str
-    standard_error : float or None
-        The same in every row: the predicted root mean square error; empty where there is none.
+    predicted_rmse_if_model_holds : float or None
+        The same in every row: the root mean square error that is predicted if the data follow the model of the design;
+        empty where there is none.
     """
 
     span: Span
     groups: tuple[str, ...]
-    standard_error: float | None
+    predicted_rmse_if_model_holds: float | None
 
     def csv(self, first: int, estimate: Array) -> str:
         """Lines of estimates (groups, n) of the bins from `first` on; numbers as they are, to the last bit."""
         values = estimate.T.ravel().tolist()
-        error = "" if self.standard_error is None else repr(self.standard_error)
+        error = "" if self.predicted_rmse_if_model_holds is None else repr(self.predicted_rmse_if_model_holds)
         labels = self.labels(first, estimate.shape[1])
         return _lines((time, group, value, error) for (time, group), value in zip(labels, values, strict=True))
 
@@ -71,7 +74,7 @@ class Layout:
             time,
             arrow.DictionaryArray.from_arrays(codes, arrow.array(self.groups)),
             arrow.array(estimate.T.ravel()),
-            arrow.array([self.standard_error] * len(edges), arrow.float64()),
+            arrow.array([self.predicted_rmse_if_model_holds] * len(edges), arrow.float64()),
         ]
         buffer = io.BytesIO()
         writer.write_table(arrow.Table.from_arrays(columns, names=COLUMNS), buffer)
@@ -93,7 +96,8 @@ class Journal:
     Parameters
     ----------
     path : Path
-        Made where there is none. A bin that was written in part is cut off, and is to be appended again.
+        Made where there is none. A bin that was written in part is cut off, and is to be appended again. A file whose
+        last column is called "standard_error", as an earlier version named it, goes on under that header.
     layout : Layout
 
     Attributes
@@ -127,7 +131,8 @@ class Journal:
         position = max(0, len(lines) - 1) // n_groups
         kept = b"".join(lines[: 1 + position * n_groups]) or HEADER.encode()
         header, *rows = csv.reader(kept.decode(errors="replace").splitlines())
-        if header != list(COLUMNS) or [tuple(row[:2]) for row in rows] != list(self._layout.labels(0, position)):
+        found, wanted = [tuple(row[:2]) for row in rows], list(self._layout.labels(0, position))
+        if tuple(header) not in (COLUMNS, _EARLIER) or found != wanted:
             raise DataError(
                 f"{path} must hold the first bins of this release, got something else: choose another folder"
             )

@@ -111,7 +111,7 @@ def test_v_is_that_of_a_naive_twin_and_the_noise_that_was_drawn(plan, folder, no
         own = noise[i * (n + lag) : (i + 1) * (n + lag)]
         assert result.privatized[i].tolist() == [a + b for a, b in zip(filtered, own, strict=True)]
     assert result.estimate.tolist() == plan.estimate(result.privatized)[:, lag:].tolist()
-    assert result.standard_error == plan.standard_error
+    assert result.predicted_rmse_if_model_holds == plan.predicted_rmse_if_model_holds
     assert result.guarantee == plan.guarantee
 
 

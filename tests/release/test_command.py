@@ -89,7 +89,7 @@ def test_a_log_is_published(log, saved, tmp_path, capsys):
     assert "(ε, δ)" in printed
     assert printed.endswith(f"Written: {out / 'estimates.csv'}\nPrivate store: {beside(out)}\n")
     header, *body = rows(out)
-    assert header == ["time", "group", "estimate", "standard_error"]
+    assert header == ["time", "group", "estimate", "predicted_rmse_if_model_holds"]
     assert [row[:2] for row in body] == [
         [f"2020-01-02T{h:02}:00:00", g] for h in range(24) for g in ("c", "nobody", "a")
     ]
@@ -336,7 +336,7 @@ def published(request):
     with command.open_stream(mechanism, beside(Path(request.out)), inputs, published=request.out) as stream:
         estimate = stream.read(2, 8).estimate
         assert stream.position == 10
-    return HEADER + Layout(SPAN, ("a", "b"), plan.standard_error).csv(0, estimate)
+    return HEADER + Layout(SPAN, ("a", "b"), plan.predicted_rmse_if_model_holds).csv(0, estimate)
 
 
 def test_bins_are_published_as_they_end(live, pushed, capsys):

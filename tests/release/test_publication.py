@@ -16,7 +16,7 @@ HOURS = Span.declared("2013-01-01", "2013-01-01T03:00", "1h")
 LAYOUT = Layout(HOURS, ("b", "a, c"), 0.5)
 ESTIMATE = np.array([[0.1, -2.0, 1e-17], [3.0, np.pi, 1e300]])
 TEXT = (
-    "time,group,estimate,standard_error\n"
+    "time,group,estimate,predicted_rmse_if_model_holds\n"
     '2013-01-01T00:00:00,b,0.1,0.5\n2013-01-01T00:00:00,"a, c",3.0,0.5\n'
     '2013-01-01T01:00:00,b,-2.0,0.5\n2013-01-01T01:00:00,"a, c",3.141592653589793,0.5\n'
     '2013-01-01T02:00:00,b,1e-17,0.5\n2013-01-01T02:00:00,"a, c",1e+300,0.5\n'
@@ -62,7 +62,7 @@ def test_parquet_holds_the_same(tmp_path, utc, error):
     columns = table.to_pydict()
     assert columns["group"] == ["b", "a, c"] * 3
     assert columns["estimate"] == ESTIMATE.T.ravel().tolist()
-    assert columns["standard_error"] == [error] * 6
+    assert columns["predicted_rmse_if_model_holds"] == [error] * 6
     assert [time.hour for time in columns["time"]] == [0, 0, 1, 1, 2, 2]
 
 
@@ -130,6 +130,15 @@ def test_a_file_of_something_else_is_left_alone(tmp_path, content):
     with pytest.raises(DataError, match="must hold the first bins of this release"):
         Journal(path, LAYOUT)
     assert path.read_bytes() == content.encode("latin-1")
+
+
+def test_a_file_that_an_earlier_version_began_goes_on_under_its_header(tmp_path):
+    path, earlier = tmp_path / "estimates.csv", TEXT.replace("predicted_rmse_if_model_holds", "standard_error")
+    path.write_text("".join(earlier.splitlines(keepends=True)[:4]))  # a bin, and half of another
+    with Journal(path, LAYOUT) as journal:
+        assert journal.position == 1
+        journal.append(1, ESTIMATE[:, 1:])
+    assert path.read_text() == earlier
 
 
 def test_a_gap_is_refused(tmp_path):
