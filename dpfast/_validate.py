@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import importlib
 import math
 import operator
@@ -77,8 +78,21 @@ def choice(name: str, value: Any, options: Iterable[str]) -> str:
     """One of a few words."""
     words = tuple(options)
     if not isinstance(value, str) or value not in words:
-        raise fail(name, "one of " + (", ".join(map(repr, words)) or "(none)"), value)
+        error = fail(name, "one of " + (", ".join(map(repr, words)) or "(none)"), value)
+        raise ValueError(f"{error}{did_you_mean(value, words)}")
     return value
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """The end of an error about a word that is not known: which one was probably meant, if any is near.
+
+    Not for names that somebody's data hold: the answer would show them.
+    """
+    words = list(known)
+    begun = [x for x in words if isinstance(word, str) and word and x.startswith(word)]
+    near = difflib.get_close_matches(str(word), words, n=1)
+    found = [*near, *begun] if len(begun) != 1 else begun
+    return f"; did you mean {found[0]}?" if found else ""
 
 
 def array(name: str, value: ArrayLike, *, ndim: int | None = None, empty: bool = True) -> Array:

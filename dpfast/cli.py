@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from dpfast import _validate, arguments, requests, specs
+from dpfast import _validate, arguments, console, requests, specs
 from dpfast.errors import EngineError, MissingExtraError
 from dpfast.privacy import Privacy
 
@@ -116,7 +116,7 @@ def _finished(text: str, folder: Any) -> str:
     return f"{text}\n\nWritten: " + ", ".join(str(path) for path in folder.write())
 
 
-_RUN: dict[str, Callable[[argparse.Namespace], str]] = {
+_COMMANDS: dict[str, Callable[[argparse.Namespace], str]] = {
     "example": _example,
     "evaluate": _evaluate,
     "design": _design,
@@ -128,8 +128,23 @@ _RUN: dict[str, Callable[[argparse.Namespace], str]] = {
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command; 0, 1 where an audit found a violation, or a one-line error and 2."""
-    given = sys.argv[1:] if words is None else words
+    """Run the command; 0, 1 where an audit found a violation, or a one-line error and 2.
+
+    141, as after SIGPIPE, and no message where nobody reads what it prints.
+    """
+    console.open_missing()
+    try:
+        try:
+            return _run(sys.argv[1:] if words is None else words)
+        finally:
+            sys.stdout.flush()  # here, where an error can be caught
+    except BrokenPipeError:
+        if not console.unread():
+            raise
+        return console.UNREAD
+
+
+def _run(given: Sequence[str]) -> int:
     options = arguments.parser().parse_args(given)
     options.line = shlex.join(["dpfast", *given])  # which says it again
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -138,8 +153,10 @@ def main(words: Sequence[str] | None = None) -> int:
         warnings.simplefilter("default")
         warnings.showwarning = lambda message, *_, **__: print(f"dpfast: warning: {message}", file=sys.stderr)
         try:
-            print(_RUN[options.command](options))
+            print(_COMMANDS[options.command](options), flush=True)
         except (ValueError, OSError, MissingExtraError, EngineError) as error:
+            if isinstance(error, BrokenPipeError) and console.unread():
+                return console.UNREAD
             print(f"dpfast: error: {' '.join(str(error).split())}", file=sys.stderr)
             return 2
         except KeyboardInterrupt as stop:

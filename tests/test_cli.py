@@ -1,3 +1,4 @@
+import argparse
 import os
 import subprocess
 import sys
@@ -5,6 +6,7 @@ import sys
 import pytest
 
 import dpfast as dp
+from dpfast.arguments import parser
 from dpfast.cli import main
 
 LOG = "when,place\n" + "".join(
@@ -47,7 +49,7 @@ def test_names_that_look_like_formulas_are_names(tmp_path, capsys):
 
 
 def test_a_console_without_greek_letters_gets_question_marks(log, tmp_path):
-    command = [sys.executable, "-m", "dpfast.cli", "evaluate", log, *EVALUATE, "--out", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "dpfast", "evaluate", log, *EVALUATE, "--out", str(tmp_path / "out")]
     run = subprocess.run(command, capture_output=True, check=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
     assert b"Written:" in run.stdout
 
@@ -201,13 +203,6 @@ def test_interrupt_is_a_line_and_130(monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().err == "dpfast: interrupted\n"
 
 
-def test_the_command_runs_as_a_program():
-    run = subprocess.run(
-        [sys.executable, "-m", "dpfast.cli", "--version"], capture_output=True, text=True, check=True, env=os.environ
-    )
-    assert run.stdout.strip() == f"dpfast {dp.__version__}"
-
-
 def test_warnings_are_shown_in_a_line(monkeypatch, tmp_path, capsys):
     import warnings
 
@@ -218,3 +213,72 @@ def test_warnings_are_shown_in_a_line(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("dpfast.example.run", warned)
     assert main(["example", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().err == "dpfast: warning: the tolerance was not reached\n"
+
+
+# --- what the help says, and words that are not known ---------------------------------------------
+
+VERBS = {
+    *(
+        "accept",
+        "assume",
+        "attack",
+        "begin",
+        "calibrate",
+        "count",
+        "design",
+        "draw",
+        "end",
+        "evaluate",
+        "expect",
+        "fit",
+    ),
+    *("go", "guarantee", "keep", "let", "log", "parse", "protect", "publish", "read", "remember", "reproduce", "round"),
+    *("run", "save", "say", "show", "simulate", "state", "stop", "take", "tell", "try", "wait", "write"),
+}
+
+
+def parsers():
+    main_parser = parser()
+    (commands,) = (x for x in main_parser._actions if isinstance(x, argparse._SubParsersAction))
+    return main_parser, commands
+
+
+@pytest.mark.parametrize("command", ["", *parsers()[1].choices])
+def test_every_option_is_explained_by_a_sentence_with_its_default(command):
+    main_parser, commands = parsers()
+    shown = commands.choices[command] if command else main_parser
+    assert shown.description.endswith(".")
+    summaries = [x.help for x in commands._choices_actions] if not command else []
+    for action in shown._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            continue
+        summaries.append(action.help)
+        if action.default not in (None, argparse.SUPPRESS, [], False, True) and action.option_strings:
+            assert "default: %(default)s" in action.help, action.option_strings
+    for text in summaries:
+        assert text.split()[0] in VERBS, text
+        assert len(text.split()) >= 4, text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["desing"], "unknown command 'desing'; did you mean design? The commands are example,"),
+        (["design", "--epsilom", "1"], "unknown option --epsilom; did you mean --epsilon?"),
+        (["design", "--max_change=2"], "unknown option --max_change; did you mean --max-change?"),
+        (["design", "--tol", "1"], "unknown option --tol; did you mean --tolerance?"),
+        (["show", "--nothing-like-it"], "unknown option --nothing-like-it\n"),
+        (["release", "-", "--streams", "3"], "unknown option --streams; did you mean --streams-per-person?"),
+    ],
+)
+def test_an_unknown_option_is_named_with_the_one_that_was_meant(capsys, words, said):
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_values_that_look_like_options_are_values(saved, capsys):
+    assert main(["show", "--", saved]) == 0
+    capsys.readouterr()
+    assert "cannot read" in failing(["design", "--choose", "--no such family", "missing.toml"], capsys)

@@ -19,8 +19,10 @@ MODULES = {
 
 # From the top down; a module imports from lower rows, and from its own only inside its own folder.
 LAYERS = [
-    {"cli", "__main__"},
+    {"__main__"},
+    {"cli"},
     {"arguments"},
+    {"options", "console"},
     {"requests"},
     {"example", "evaluate", "families", "audit", "studies"},
     {"adapt"},
