@@ -173,6 +173,14 @@ def frozen(x: NDArray[Any]) -> NDArray[Any]:
     return x
 
 
+class Frozen:
+    """Its arrays are read-only, in copies and pickles too: what was computed from them stays true."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # of an object that is made anew; arrays out of a pickle can be written to
+        self.__dict__.update({x: frozen(y) if isinstance(y, np.ndarray) else y for x, y in state.items()})
+
+
 def instance(name: str, value: Any, kind: type, must_be: str) -> None:
     """An object of the right class."""
     if not isinstance(value, kind):

@@ -47,14 +47,14 @@ def save(mechanism: AnyMechanism, path: str | os.PathLike[str]) -> None:
         A model of a class of one's own is saved as the :class:`ARMA` of its shaping filter, mean and levels, which is
         all that a design uses of it.
     path : path-like
-        A file, replaced where it exists; missing folders are made.
+        A file, replaced where it exists, in a folder that is there.
 
     Raises
     ------
     ValueError
         Where the model cannot be saved, or the file would be too large; the message says why.
     DataError
-        Where the file cannot be written.
+        Where the file cannot be written, as where its folder is missing.
 
     Notes
     -----
@@ -73,6 +73,10 @@ def save(mechanism: AnyMechanism, path: str | os.PathLike[str]) -> None:
     if not isinstance(mechanism, AnyMechanism):
         raise _validate.fail("mechanism", "a Mechanism or a MatrixMechanism", mechanism)
     file = _validate.path("path", path)
+    if not file.name:
+        raise _validate.fail("path", "a file", path)
+    if not file.parent.is_dir():
+        raise DataError(f"cannot write {file}: there is no folder {file.parent}; make it, or choose another one")
     folder = Folder(file.parent)
     folder.add(file.name, to_text(mechanism))
     folder.write()

@@ -249,7 +249,8 @@ class MatrixMechanism(Designed):
 
     @functools.cached_property
     def _residual(self) -> Array:
-        return self.reconstruction.matrix() @ self.strategy.matrix() - Convolution(self.target.coefficients).matrix()
+        made = self.reconstruction.matrix() @ self.strategy.matrix()
+        return _validate.frozen(made - Convolution(self.target.coefficients).matrix())
 
     @functools.cached_property
     def predicted_mse(self) -> float | None:

@@ -79,7 +79,7 @@ def autocovariance(model: Model, n: int) -> Array:
     return np.where(np.arange(n) < len(response), r, 0.0)
 
 
-class _Shaped(abc.ABC):
+class _Shaped(_validate.Frozen, abc.ABC):
     """What follows from the shaping filter and the compiled source of samples."""
 
     shaping: Filter
@@ -157,7 +157,7 @@ class MarkovChain(_Shaped):
             variance=variance,
             source=check_source("source", source),
         )
-        _set(self, shaping=shaping_filter(p, pi, centred), _stationary=pi)
+        _set(self, shaping=shaping_filter(p, pi, centred), _stationary=_validate.frozen(pi))
 
     @functools.cached_property
     def levels(self) -> Array:

@@ -43,7 +43,7 @@ class Receiver(Protocol):
         """What the Monte Carlo chain runs."""
 
 
-class CausalReceiver(ABC):
+class CausalReceiver(_validate.Frozen, ABC):
     """A receiver that can also run piece by piece.
 
     Its state is that of its filters and decisions, and, the same for all streams, the samples seen, counted up to the
@@ -203,6 +203,11 @@ class DecisionFeedback(CausalReceiver):
     target: Filter
     mean: float
     lag: int
+
+    def __post_init__(self) -> None:
+        for name in ("forward", "feedback", "levels", "probabilities"):
+            own = _validate.array(name, getattr(self, name), ndim=1)  # a copy, which nobody else can write to
+            object.__setattr__(self, name, _validate.frozen(own))
 
     def response(self, omega: ArrayLike) -> None:
         """None: a decision is not linear."""

@@ -357,6 +357,17 @@ def test_what_cannot_be_written_is_one_error_and_keeps_the_old_file(tmp_path, mo
         dp.save(EXAMPLES["linear"], tmp_path)
 
 
+def test_no_folder_is_made(tmp_path):
+    """A mistyped path is an error, and not a new folder."""
+    missing = tmp_path / "desings" / "deeper"
+    with pytest.raises(dp.DataError, match=f"there is no folder {re.escape(str(missing))}; make it, or choose another"):
+        dp.save(EXAMPLES["linear"], missing / "mechanism.json")
+    assert list(tmp_path.iterdir()) == []
+    for path in ("", ".", "/"):
+        with pytest.raises(ValueError, match="path must be a file"):
+            dp.save(EXAMPLES["linear"], path)
+
+
 def test_arguments_of_another_kind_are_named(tmp_path):
     with pytest.raises(ValueError, match=r"^mechanism must be a Mechanism"):
         dp.save("LZF", tmp_path / "mechanism.json")

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from dpfast.receivers import DecisionFeedback, LinearReceiver, Smoother
 from dpfast.release.accountant import Shift, Sigma
 from dpfast.release.guarantee import Guarantee
 from dpfast.release.inputs import Inputs, Integers
+from dpfast.release.prefilter import MAX_TAPS
 from dpfast.release.receiver import LiveReceiver, centred, estimate
 from dpfast.release.redesign import predicted_mse
 from dpfast.release.rounding import on_signal, rounded, shift_of
@@ -50,7 +51,7 @@ class ExactMechanism:
     tolerance : float
         Relative excess of the MSE that the integers may cost.
     taps : array of int64
-        g.
+        g, of at most 65,536 integers whose squares sum to less than 2^62; a copy, which nobody can write to.
     sigma : Sigma
         P(n) ∝ exp(-n²/2σ²), σ = a/2^j.
     receiver : LinearReceiver, Smoother or DecisionFeedback
@@ -77,16 +78,26 @@ class ExactMechanism:
 
     def __post_init__(self) -> None:
         check_mechanism(self.mechanism)
-        largest = max(map(abs, self.inputs.range)) * int(np.abs(self.taps.astype(object)).sum())
+        object.__setattr__(self, "taps", _own_taps(self.taps))
+        exact = self.taps.astype(object)  # Python's integers: no sum overflows
+        largest = max(map(abs, self.inputs.range)) * int(np.abs(exact).sum())
         if largest + math.ceil(_LARGEST_NOISE * self.sigma.std) > _LARGEST_SUM:
             raise DesignError(
                 "inputs must have a smaller range or a larger unit: sums of this prefilter must stay below 2**62"
+            )
+        if not 0 < int(exact @ exact) < _LARGEST_SUM:  # beyond it autocorrelations of 64 bits would overflow
+            raise DesignError(
+                "taps must have squares that sum to 1 at least, and to less than 2**62: make them by exact"
             )
         if self.guarantee.epsilon > self.mechanism.privacy.epsilon:
             raise DesignError(
                 f"sigma must be so large that epsilon is at most {self.mechanism.privacy.epsilon:g}, got "
                 f"{self.sigma.std:g}, with which it is {self.guarantee.epsilon:g}"
             )
+
+    def __reduce__(self) -> tuple[type[ExactMechanism], tuple[Any, ...]]:
+        # made and checked anew: taps that come out of a pickle can be written to, and a kept guarantee would not follow
+        return ExactMechanism, tuple(getattr(self, x.name) for x in fields(self))
 
     @property
     def lag(self) -> int | None:
@@ -184,7 +195,7 @@ class ExactMechanism:
             mechanism=mechanism,
             inputs=Inputs.from_public(given["inputs"]),
             tolerance=given["tolerance"],
-            taps=_validate.frozen(np.array(given["taps"], dtype=np.int64)),
+            taps=np.array(given["taps"], dtype=np.int64),
             sigma=Sigma(*given["sigma"]),
             receiver=read_receiver(Fields(given["receiver"], "receiver"), mechanism.target),
         )
@@ -254,13 +265,22 @@ def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> E
     _validate.instance("inputs", inputs, Inputs, "an Inputs, which says what the data are")
     tolerance = check_tolerance(tolerance)
     taps, sigma, receiver = rounded(mechanism, inputs, tolerance)
-    return ExactMechanism(mechanism, inputs, tolerance, _validate.frozen(taps), sigma, receiver)
+    return ExactMechanism(mechanism, inputs, tolerance, taps, sigma, receiver)
 
 
 def demand(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> dict[str, Any]:
     """See :attr:`ExactMechanism.demand`."""
     design = {name: value for name, value in mechanism_content(mechanism).items() if name not in COMPUTED}
     return {"mechanism": design, "inputs": inputs.public(), "tolerance": tolerance}
+
+
+def _own_taps(taps: Any) -> Integers:
+    """A copy that nobody can write to, as the guarantee is computed from it once."""
+    given = np.asarray(taps)
+    if given.dtype.kind not in "iu" or given.ndim != 1 or not 1 <= len(given) <= MAX_TAPS:
+        must_be = f"an array of 1 to {MAX_TAPS:,} integers"
+        raise ValueError(f"taps must be {must_be}, got dtype {given.dtype} and shape {given.shape}: make it by exact")
+    return _validate.frozen(np.array(given, dtype=np.int64))
 
 
 def check_mechanism(mechanism: Any) -> None:

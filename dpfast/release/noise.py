@@ -146,6 +146,11 @@ class Noise:
 def _fill(words: Words) -> None:
     """Random words of the operating system."""
     random = os.urandom(words.nbytes)
+    if len(random) != words.nbytes:  # one word for all would be no error of NumPy's
+        raise ReleaseError(
+            f"the operating system must give the random bytes that it is asked for, {words.nbytes:,}, got "
+            f"{len(random):,}: use another machine"
+        )
     words[:] = np.frombuffer(random, np.uint32)
     ctypes.memset(ctypes.c_char_p(random), 0, len(random))  # nobody else has these bytes
 

@@ -178,6 +178,18 @@ def test_words_are_those_of_the_operating_system_and_its_bytes_are_overwritten(m
     assert given == [bytes(400)]
 
 
+@pytest.mark.parametrize("given", [0, 4, 396, 401, 800])
+def test_random_bytes_that_are_not_as_many_as_asked_for_are_an_error(monkeypatch, given):
+    """Four of them were one word, and NumPy repeats one word for all."""
+    monkeypatch.setattr(os, "urandom", lambda n: (b"1234" * 201)[:given])
+    words = np.zeros(100, np.uint32)
+    with pytest.raises(ReleaseError, match=f"random bytes that it is asked for, 400, got {given}: use another"):
+        module._fill(words)
+    assert not words.any()
+    with pytest.raises(ReleaseError, match="use another machine"):
+        ready(50)
+
+
 def test_without_a_seed_two_of_them_differ():
     first, second = (ready(50).take(50) for _ in range(2))
     assert (first != second).any()
