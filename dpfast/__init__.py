@@ -3,6 +3,7 @@
 from dpfast.adapt import Adaptation, adapt
 from dpfast.audit.result import Audit
 from dpfast.audit.run import audit
+from dpfast.baseline import Constant, constant
 from dpfast.design.baselines import (
     binary_tree,
     buffered_toeplitz,
@@ -55,6 +56,7 @@ __all__ = [
     "Audit",
     "Cell",
     "Comparison",
+    "Constant",
     "ConvergenceWarning",
     "DataError",
     "DesignError",
@@ -91,6 +93,7 @@ __all__ = [
     "binary_tree",
     "buffered_toeplitz",
     "compressive",
+    "constant",
     "decayed_sum",
     "decision_feedback",
     "exact",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import abc
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Self
 
 from dpfast import _validate, markup
+from dpfast.explained import explained, output_variance
 from dpfast.models import Model
 from dpfast.privacy import Privacy
 from dpfast.sources import FITTED, Source, check_declared, fitted, with_declared
@@ -20,6 +22,7 @@ class Designed(abc.ABC):
     """What a design function has made; a frozen dataclass."""
 
     name: str
+    target: Any
     privacy: Privacy
     model: Model | None
     ideal_mse: float | None
@@ -91,6 +94,17 @@ class Designed(abc.ABC):
         """Root of `predicted_mse`."""
         return _root(self.predicted_mse)
 
+    @functools.cached_property
+    def explained(self) -> float | None:
+        """1 - predicted MSE/variance of the true output, both under the model of the design; None without either.
+
+        1 is an estimate without error, 0 as good as publishing the mean (:func:`constant`), below 0 worse than that.
+        Over a horizon both are means over its steps.
+        """
+        if self.model is None or self.predicted_mse is None:
+            return None
+        return explained(self.predicted_mse, output_variance(self.target, self.model))
+
     def summary(self) -> str:
         """A few lines for people."""
         return "\n".join([self._title, *(f"  {key:<15} {value}" for key, value in self._told().items())])
@@ -104,6 +118,8 @@ class Designed(abc.ABC):
 
     def _told(self) -> dict[str, str]:
         found = {"privacy": self._promised(), **self._facts()}
+        if self.explained is not None:
+            found["explained"] = f"{self.explained:.1%} of the variance of the true output"
         if private := fitted(self.sources):
             found["not for release"] = f"fitted from private data: {', '.join(private)}"
         return found

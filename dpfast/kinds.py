@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from dpfast.baseline import Constant
 from dpfast.errors import ReleaseError
 from dpfast.matrix import MatrixMechanism
 from dpfast.mechanism import Mechanism
@@ -24,6 +25,11 @@ def of_filters(mechanism: T | MatrixMechanism, why: str, error: type[ValueError]
 
 def releasable(mechanism: T | MatrixMechanism) -> T:
     """The mechanism, where the exact path can run it."""
+    if isinstance(mechanism, Constant):
+        raise ReleaseError(
+            f"mechanism must be one that sees the data, got the constant {mechanism.name!r}, which publishes nothing of "
+            "the data: its values are constant.expected(n), and there is nothing to release"
+        )
     why = (
         "exact integer arithmetic and noise are for a stationary prefilter with integer taps, and simulate() is for "
         "studies and protects nobody. Release a design for a Filter, such as zero_forcing or optimal; a pole just "

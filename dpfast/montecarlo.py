@@ -15,10 +15,14 @@ from scipy import special
 from dpfast import _validate, links, markup
 from dpfast._kernels import study as kernels
 from dpfast._validate import Array
+from dpfast.baseline import NAME, Constant
+from dpfast.explained import explained, output_variance
+from dpfast.filters import Filter
 from dpfast.kinds import AnyMechanism
 from dpfast.matrix import MatrixMechanism
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model, check_model
+from dpfast.toeplitz import Toeplitz
 
 _SETTLED = 1e-3  # amplitude of a start-up transient when errors begin to count: 1e-6 of the MSE
 _SINGLE_ERROR = 1e-3  # relative, of an MSE in float32
@@ -37,12 +41,15 @@ class Result:
     stream_mse : array, (n_streams,)
         Mean squared error of each stream: independent, identically distributed.
     confidence : float
+    variance : float or None
+        Of the true output, under the model of what was simulated; None where it is not known.
     """
 
     name: str
     predicted_rmse: float | None
     stream_mse: Array
     confidence: float
+    variance: float | None = None
 
     @property
     def n_streams(self) -> int:
@@ -64,14 +71,23 @@ class Result:
         """Confidence interval (low, high) of the RMSE, from the spread of the streams (Student's t)."""
         return rmse_interval(self.stream_mse, self.confidence)
 
-    def _shown(self) -> tuple[str, str, str, str]:
-        """Name, predicted and simulated RMSE, interval."""
+    @property
+    def explained(self) -> float | None:
+        """1 - simulated MSE/variance of the true output, the latter under the model: 0 for the mean, below 0 if worse.
+
+        None where that variance is not known.
+        """
+        return explained(self.mse, self.variance)
+
+    def _shown(self) -> tuple[str, ...]:
+        """Name, predicted and simulated RMSE, interval, what is explained."""
         predicted = "-" if self.predicted_rmse is None else f"{self.predicted_rmse:.5g}"
+        part = "-" if self.explained is None else f"{self.explained:.3f}"
         low, high = self.interval
-        return self.name, predicted, f"{self.rmse:.5g}", f"{low:.5g} … {high:.5g}"
+        return self.name, predicted, f"{self.rmse:.5g}", f"{low:.5g} … {high:.5g}", part
 
     def _repr_html_(self) -> str:
-        return markup.notebook(_table([self]))
+        return markup.notebook(_table([self], [self._shown()]))
 
 
 class Comparison(NamedTuple):
@@ -161,37 +177,60 @@ class Study:
         """Paired comparison of two mechanisms by name."""
         return paired(self[first].stream_mse, self[second].stream_mse, self.confidence)
 
+    def constants(self) -> dict[str, float]:
+        """RMSE of publishing the mean, "constant", as the model predicts it: nothing has to be simulated for it.
+
+        Where there are several targets, a figure for each, named after its first mechanism; none where the constant is
+        among the mechanisms, or no variance is known.
+        """
+        if any(x.name == NAME for x in self.results):
+            return {}
+        first: dict[float, str] = {}
+        for result in self.results:
+            if result.variance is not None:
+                first.setdefault(result.variance, result.name)
+        several = len(first) > 1
+        return {f"{NAME} for {name}" if several else NAME: math.sqrt(x) for x, name in first.items()}
+
     def to_pandas(self) -> Any:
-        """A pandas DataFrame with a row for each mechanism."""
+        """A pandas DataFrame with a row for each mechanism, and for the constant, of which nothing is simulated."""
         pandas = _validate.optional("pandas", "pandas")
-        return pandas.DataFrame([_row(x) for x in self.results]).set_index("mechanism")
+        constants = [
+            {"mechanism": name, "predicted_rmse": x, "n_streams": 0, "explained": 0.0}
+            for name, x in self.constants().items()
+        ]
+        return pandas.DataFrame([*map(_row, self.results), *constants]).set_index("mechanism")
 
     def __str__(self) -> str:
-        width = max(len(x.name) for x in self.results)
-        rows = [_columns(self.confidence), *(x._shown() for x in self.results)]
-        lines = [f"{x[0]:<{width}}  {x[1]:>14}  {x[2]:>14}  {x[3]}" for x in rows]
+        rows = [_columns(self.confidence), *self._rows()]
+        name, interval = (max(len(x[i]) for x in rows) for i in (0, 3))
+        lines = [f"{x[0]:<{name}}  {x[1]:>14}  {x[2]:>14}  {x[3]:<{interval}}  {x[4]:>9}" for x in rows]
         return "\n".join([*lines, self._size()])
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        """As they are shown, the constant last."""
+        constants = [(name, f"{x:.5g}", "-", "-", f"{0:.3f}") for name, x in self.constants().items()]
+        return [*(x._shown() for x in self.results), *constants]
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return markup.notebook(_table(self.results), markup.paragraphs(self._size()))
+        return markup.notebook(_table(self.results, self._rows()), markup.paragraphs(self._size()))
 
     def _size(self) -> str:
         return f"{self.results[0].n_streams} streams of {self.n_samples} samples after {self.burn_in}, seed {self.seed}"
 
 
-def _columns(confidence: float) -> tuple[str, str, str, str]:
-    return "mechanism", "predicted RMSE", "simulated RMSE", f"{100 * confidence:g}% interval"
+def _columns(confidence: float) -> tuple[str, ...]:
+    return "mechanism", "predicted RMSE", "simulated RMSE", f"{100 * confidence:g}% interval", "explained"
 
 
-def _table(results: Sequence[Result]) -> markup.Html:
+def _table(results: Sequence[Result], rows: Sequence[tuple[str, ...]]) -> markup.Html:
     """With a picture of the intervals, all on one axis; a ring is what was predicted."""
-    pictures = markup.intervals(
-        [markup.Interval(x.interval[0], x.rmse, x.interval[1], x.predicted_rmse) for x in results]
-    )
-    right, columns = (False, True, True, True), _columns(results[0].confidence)
-    return markup.table(columns, [x._shown() for x in results], right, drawn=pictures)
+    found = [markup.Interval(x.interval[0], x.rmse, x.interval[1], x.predicted_rmse) for x in results]
+    found += [markup.Interval(math.nan, math.nan, math.nan)] * (len(rows) - len(found))
+    right, columns = (False, True, True, True, True), _columns(results[0].confidence)
+    return markup.table(columns, rows, right, drawn=markup.intervals(found))
 
 
 def _row(x: Result) -> dict[str, Any]:
@@ -204,11 +243,12 @@ def _row(x: Result) -> dict[str, Any]:
         "high": high,
         "mse": x.mse,
         "n_streams": x.n_streams,
+        "explained": math.nan if x.explained is None else x.explained,
     }
 
 
 def monte_carlo(
-    mechanisms: AnyMechanism | Iterable[AnyMechanism],
+    mechanisms: AnyMechanism | Constant | Iterable[AnyMechanism | Constant],
     model: Model,
     *,
     n_streams: int,
@@ -229,8 +269,8 @@ def monte_carlo(
 
     Parameters
     ----------
-    mechanisms : Mechanism, MatrixMechanism, or iterable of them
-        With different names; matrix mechanisms of one horizon.
+    mechanisms : Mechanism, MatrixMechanism or Constant, or iterable of them
+        With different names; those over a horizon of one horizon.
     model : Model
         What the streams are drawn from; it may differ from the model of a design.
     n_streams : int
@@ -283,7 +323,7 @@ def monte_carlo(
     seed = _validate.seed(seed)
     confidence = _validate.number("confidence", confidence, above=0, below=1)
     burn_in = None if burn_in is None else _validate.integer("burn_in", burn_in, 0)
-    check_window([(repr(x.name), x.horizon) for x in items if isinstance(x, MatrixMechanism)], n_samples, burn_in)
+    check_window([(repr(x.name), n) for x in items if (n := _horizon(x)) is not None], n_samples, burn_in)
     burn_in = default_burn_in(items) if burn_in is None else burn_in
     n_threads, precision = _validate.n_threads(n_threads), _validate.precision(dtype)
     study = links.Study(model.compiled(), tuple(x.link() for x in items), burn_in, n_samples, precision)
@@ -292,19 +332,20 @@ def monte_carlo(
             if isinstance(mechanism, Mechanism):
                 check_single(mechanism.name, _single_error(mechanism, model))  # type: ignore[arg-type]
     errors = _simulate(study, n_streams, seed, n_threads, progress)
-    results = []
+    results, n_first = [], n_samples if burn_in == 0 else None
     for mechanism, row in zip(items, errors.T, strict=True):
-        predicted = predicted_mse(mechanism, model, n_samples if burn_in == 0 else None)
+        predicted = predicted_mse(mechanism, model, n_first)
         root = None if predicted is None else math.sqrt(predicted)
-        results.append(Result(mechanism.name, root, _validate.frozen(row.copy()), confidence))
+        variance = output_variance(mechanism.target, model, n_first)
+        results.append(Result(mechanism.name, root, _validate.frozen(row.copy()), confidence, variance))
     return Study(tuple(results), n_samples, burn_in, seed, confidence)
 
 
-def _checked(mechanisms: Any) -> tuple[AnyMechanism, ...]:
+def _checked(mechanisms: Any) -> tuple[AnyMechanism | Constant, ...]:
     """Mechanisms, at least one, of different names."""
-    several = isinstance(mechanisms, Iterable) and not isinstance(mechanisms, AnyMechanism)
+    several = isinstance(mechanisms, Iterable) and not isinstance(mechanisms, AnyMechanism | Constant)
     items = tuple(mechanisms) if several else (mechanisms,)
-    if not all(isinstance(x, AnyMechanism) for x in items):
+    if not all(isinstance(x, AnyMechanism | Constant) for x in items):
         raise _validate.fail("mechanisms", "a Mechanism, a MatrixMechanism or a sequence of them", mechanisms)
     names = [x.name for x in items]
     if not names:
@@ -329,22 +370,28 @@ def check_window(horizons: Iterable[tuple[str, int]], n_samples: int, burn_in: i
             )
 
 
-def default_burn_in(mechanisms: Sequence[AnyMechanism]) -> int:
-    """Samples until all mechanisms have settled; none with a matrix mechanism, whose first step counts."""
-    if any(isinstance(x, MatrixMechanism) for x in mechanisms):
+def _horizon(mechanism: AnyMechanism | Constant) -> int | None:
+    target = mechanism.target
+    return target.horizon if isinstance(target, Toeplitz) else None
+
+
+def default_burn_in(mechanisms: Sequence[AnyMechanism | Constant]) -> int:
+    """Samples until all mechanisms have settled; none with one over a horizon, whose first step counts."""
+    if any(_horizon(x) is not None for x in mechanisms):
         return 0
     return max(settling_time(x) for x in mechanisms)
 
 
-def settling_time(mechanism: AnyMechanism) -> int:
+def settling_time(mechanism: AnyMechanism | Constant) -> int:
     """Samples until the slowest pole of target, prefilter and receiver has decayed; 0 over a horizon."""
-    if isinstance(mechanism, MatrixMechanism):
-        return 0
-    filters = (mechanism.target, mechanism.prefilter, *mechanism.receiver.filters())
-    return max(max(len(f.factors[0]), f.settling_time(_SETTLED)) for f in filters)
+    if isinstance(mechanism, Mechanism):
+        filters = (mechanism.target, mechanism.prefilter, *mechanism.receiver.filters())
+    else:
+        filters = (mechanism.target,) if isinstance(mechanism.target, Filter) else ()
+    return max((max(len(f.factors[0]), f.settling_time(_SETTLED)) for f in filters), default=0)
 
 
-def predicted_mse(mechanism: AnyMechanism, model: Model, n_first: int | None) -> float | None:
+def predicted_mse(mechanism: AnyMechanism | Constant, model: Model, n_first: int | None) -> float | None:
     """Of the first so many steps, from zero state; None: settled. None where only simulation tells."""
     if n_first is None or isinstance(mechanism, MatrixMechanism):
         return mechanism.predict(model)

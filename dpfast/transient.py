@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpfast._validate import Array
+from dpfast.explained import variances
 from dpfast.filters import Filter
 from dpfast.models import Model, autocovariance
 from dpfast.receivers import LinearReceiver, Smoother
@@ -42,7 +43,7 @@ def step_errors(
     if model is None:
         return noise[-n:]
     bias = (model.mean - receiver.mean) * np.cumsum(q)
-    return np.asarray(noise + _variances(q, autocovariance(model, len(q))) + bias**2)[-n:]
+    return np.asarray(noise + variances(q, autocovariance(model, len(q))) + bias**2)[-n:]
 
 
 def _responses(target: Filter, prefilter: Filter, receiver: LinearReceiver | Smoother, n: int) -> _Responses:
@@ -59,9 +60,3 @@ def _responses(target: Filter, prefilter: Filter, receiver: LinearReceiver | Smo
     wanted = np.zeros(size)
     wanted[late:] = target.impulse(n)
     return _Responses(h, wanted - passed)
-
-
-def _variances(q: Array, r: Array) -> Array:
-    """Of Σ_{k ≤ t} q_k u_{t-k} for t = 0, 1, ..., where u has the autocovariance r."""
-    past = convolved(q, r) - r[0] * q
-    return np.cumsum(q * (r[0] * q + 2 * past))

@@ -344,14 +344,16 @@ def test_an_unknown_name_lists_the_known_ones():
 
 def test_a_study_prints_a_row_for_each_mechanism():
     study = run(ALL, confidence=0.9, burn_in=33)
-    header, *rows, size = str(study).splitlines()
+    header, *rows, constant, size = str(study).splitlines()
     assert "90% interval" in header
     assert size == "6 streams of 200 samples after 33, seed 1"
     for row, x in zip(rows, study, strict=True):
         low, high = x.interval
         predicted = "-" if x.predicted_rmse is None else f"{x.predicted_rmse:.5g}"
         assert row.startswith(x.name)
-        assert row[len(x.name) :].split() == [predicted, f"{x.rmse:.5g}", f"{low:.5g}", "…", f"{high:.5g}"]
+        figures = [f"{x.rmse:.5g}", f"{low:.5g}", "…", f"{high:.5g}", f"{x.explained:.3f}"]
+        assert row[len(x.name) :].split() == [predicted, *figures]
+    assert constant.split() == ["constant", f"{np.sqrt(study.results[0].variance):.5g}", "-", "-", "0.000"]
     assert len({len(line.split("…")[0]) for line in rows}) <= 3  # columns
     assert repr(study) == str(study)
 
@@ -364,7 +366,7 @@ def test_a_study_prints_its_confidence_unrounded(confidence, shown):
 def test_to_pandas_has_a_row_for_each_mechanism():
     study = run(ALL)
     table = study.to_pandas()
-    assert table.index.tolist() == [x.name for x in ALL]
+    assert table.index.tolist() == [*(x.name for x in ALL), "constant"]
     assert table.index.name == "mechanism"
     for x in study:
         row = table.loc[x.name]

@@ -32,12 +32,14 @@ LAYERS = [
     {"report", "holdout"},
     {"montecarlo", "design"},
     {"links", "kinds"},
+    {"baseline"},
     {"matrix"},
     {"mechanism"},
     {"transient"},
     {"receivers"},
     {"realize"},
     {"designed", "innovations"},
+    {"explained"},
     {"specs"},
     {"models", "privacy", "fields"},
     {"markov"},
@@ -55,7 +57,18 @@ LAYERS = [
 LOGS = ["counts", "events", "timestamps", "columns"]
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}
 KERNEL_IMPORTS = {"numpy", "numba", "llvmlite", "dpfast"} | set(sys.stdlib_module_names)
-COMPILED = {"filters", "links", "matrix", "mechanism", "models", "montecarlo", "receivers", "release", "studies"}
+COMPILED = {
+    "baseline",
+    "filters",
+    "links",
+    "matrix",
+    "mechanism",
+    "models",
+    "montecarlo",
+    "receivers",
+    "release",
+    "studies",
+}
 HEAVY = {"cvxpy", "distributed", "matplotlib", "pandas", "pyarrow", "scipy.optimize", "scipy.signal", "tqdm", "xarray"}
 
 
