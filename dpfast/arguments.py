@@ -302,7 +302,17 @@ def _add_release(release: argparse.ArgumentParser) -> None:
         action="store_true",
         help="publish steps again that were published, and state the guarantee of both",
     )
-    of_files.add_argument("--adopt", action="store_true", help="go on with a copy of a store whose original is gone")
+    of_files.add_argument(
+        "--adopt",
+        action="store_true",
+        help="go on with a copy of a store whose original is gone, or vouch that releases which nobody declared meant "
+        "what is given now",
+    )
+    of_files.add_argument(
+        "--new-store",
+        action="store_true",
+        help="where the store declares something else, begin another one in OUT-2, OUT-3 and so on",
+    )
     of_stream = release.add_argument_group("events as they come")
     of_stream.add_argument(
         "--follow", action="store_true", help="read events from standard input, and publish each bin as it ends"

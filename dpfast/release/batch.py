@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +13,12 @@ from dpfast._validate import Array
 from dpfast.errors import ReleaseError
 from dpfast.labelled import unwrap
 from dpfast.mechanism import Mechanism
-from dpfast.release.accountant import Shift
+from dpfast.release.composition import bounds, composed
 from dpfast.release.exact import ExactMechanism, check_mechanism, exact
 from dpfast.release.guarantee import Guarantee, rounded_up
 from dpfast.release.inputs import Inputs, Integers
 from dpfast.release.noise import Noise
-from dpfast.release.store import Earlier, Store, check_steps
+from dpfast.release.store import Store, check_steps
 
 Path = str | os.PathLike[str]
 
@@ -95,7 +94,9 @@ def release(
         Number of the first step: 0, or where this continues what was released before.
     compose : bool
         Release steps that this store has released already, and state the guarantee of all these releases together.
-        Otherwise a second release of the same steps is refused.
+        Otherwise a second release of the same steps is refused. Where releases of the store declare different
+        persons (`n_streams`, `streams_per_person`, `max_change`, `max_events`, `min_separation`), the guarantee is
+        that of all of them together anyway, for a person of the largest of these bounds.
     published : path-like, optional
         Folder of what is public: the guarantee and the witness of the store. By default "published" in `path`.
     tolerance : float
@@ -135,28 +136,41 @@ def release(
     >>> result.estimate.shape
     (1, 5)
     """
-    plan = as_exact(mechanism, inputs, tolerance)
-    values, wrap = unwrap("u", u)
-    streams = plan.inputs.check("u", values)
-    lag = plan.lag or 0
-    _validate.instance("compose", compose, bool, "True or False")
-    first = check_steps(first, len(streams), streams.shape[1] + lag)
-    x = plan.inputs.integers(streams)
+    batch = Batch(as_exact(mechanism, inputs, tolerance), u, first, compose=compose)
     with Store.open(path, published, adopt=adopt) as store:
-        earlier = store.overlapping(first, x.shape[1])
-        if earlier and not compose:
+        return batch.enter(store)
+
+
+class Batch:
+    """A whole signal that is to be released: all is checked but the store. Parameters as of :func:`release`."""
+
+    def __init__(self, plan: ExactMechanism, u: Any, first: int, *, compose: bool) -> None:
+        values, wrap = unwrap("u", u)
+        streams = plan.inputs.check("u", values)
+        _validate.instance("compose", compose, bool, "True or False")
+        self._plan, self._compose, self._lag = plan, compose, plan.lag or 0
+        self._first = check_steps(first, len(streams), streams.shape[1] + self._lag)
+        self._x = plan.inputs.integers(streams)
+        self._shape, self._wrap = values.shape, None if values is u else wrap
+
+    def enter(self, store: Store) -> Release:
+        """Publish it in a store."""
+        plan, first, n = self._plan, self._first, self._x.shape[1]
+        store.hold(bounds(plan))
+        earlier = store.overlapping(first, n)
+        if earlier and not self._compose:
             raise ReleaseError(
                 f"steps {first} … of this data were released already (release {earlier[0].id} of the store): read what "
                 "was published, or pass compose=True for a guarantee that covers both"
             )
-        guarantee = composed(plan, earlier)
-        v, estimate = _run(plan, x, lag)
+        guarantee = composed(plan, store.releases(), earlier, store.unchecked)
+        v, estimate = _run(plan, self._x, self._lag)
         labelled: Any = estimate
-        if values is not u:
-            labelled = wrap(estimate.reshape(values.shape))
+        if self._wrap is not None:
+            labelled = self._wrap(estimate.reshape(self._shape))
             labelled.attrs = {}  # they may tell of the data, as the attribute "actual_range" of a file does
-        store.enter_batch(plan.configuration, guarantee, first, v, estimate, compose=compose)
-    return Release(first, v, labelled, plan.predicted_rmse_if_model_holds, guarantee)
+        store.enter_batch(plan.configuration, guarantee, first, v, estimate, compose=self._compose)
+        return Release(first, v, labelled, plan.predicted_rmse_if_model_holds, guarantee)
 
 
 def as_exact(mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, tolerance: float) -> ExactMechanism:
@@ -167,32 +181,6 @@ def as_exact(mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, toler
         raise ValueError("inputs must be those of the ExactMechanism, got others: leave them out")
     check_mechanism(mechanism.mechanism)
     return mechanism
-
-
-def composed(plan: ExactMechanism, others: Sequence[Earlier]) -> Guarantee:
-    """The guarantee of a mechanism together with other releases of the same steps."""
-    if not others:
-        return plan.guarantee
-    return Guarantee.of(plan.mechanism.privacy, plan.inputs, plan.taps, [plan.shift, *_shifts(plan, others)])
-
-
-def _shifts(plan: ExactMechanism, earlier: Sequence[Earlier]) -> list[Shift]:
-    """What earlier releases of the same steps moved for one person, who must be the same kind of person."""
-    shifts = []
-    for past in (ExactMechanism.from_configuration(x.configuration) for x in earlier):
-        if _person(past) != _person(plan):
-            raise ReleaseError(
-                "mechanism must protect what the earlier release of these steps does, to be composed with it: the same "
-                "max_change, max_events, min_separation, and streams per person"
-            )
-        shifts.append(past.shift)
-    return shifts
-
-
-def _person(plan: ExactMechanism) -> tuple[float, ...]:
-    privacy, inputs = plan.mechanism.privacy, plan.inputs
-    who = privacy.max_change, privacy.max_events, privacy.min_separation
-    return *who, inputs.streams_per_person, inputs.n_streams
 
 
 def _run(plan: ExactMechanism, x: Integers, lag: int) -> tuple[Integers, Array]:

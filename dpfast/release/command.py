@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -19,20 +17,20 @@ from dpfast.counts import Span, count_events, declared_groups
 from dpfast.errors import DataError, ReleaseError
 from dpfast.files import load
 from dpfast.kinds import releasable
-from dpfast.mechanism import Mechanism
-from dpfast.release.batch import release
+from dpfast.release.batch import Batch
 from dpfast.release.clock import Clock, Feed, SystemClock
+from dpfast.release.composition import bounds
 from dpfast.release.exact import ExactMechanism, exact
 from dpfast.release.inputs import Inputs
 from dpfast.release.lines import Lines, Source
-from dpfast.release.private import replace_file
+from dpfast.release.places import Places, for_new_store
 from dpfast.release.publication import HEADER, Journal, Layout
-from dpfast.release.stream import Stream, open_stream
+from dpfast.release.store import Store
+from dpfast.release.stream import Stream, stream_in
 from dpfast.report.folder import Folder
 from dpfast.timestamps import parse_each, parse_period
 
 FORMATS = ("csv", "parquet")
-DECLARED = "declared.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +48,9 @@ class Request:
     low, high, unit, centre, streams_per_person
         As for :class:`Inputs`.
     tolerance, compose, adopt
-        As for :func:`release`.
+        As for :func:`release`; `adopt` is also the operator's word for what nobody declared of earlier releases.
+    new_store : bool
+        Where the store has another declaration, go to the next places, whose numbers are behind `out` and `store`.
     format : str
         "csv" or "parquet".
     follow : bool
@@ -80,6 +80,7 @@ class Request:
     format: str = "csv"
     compose: bool = False
     adopt: bool = False
+    new_store: bool = False
     follow: bool = False
     grace: str | None = None
 
@@ -106,15 +107,15 @@ def run(request: Request, *, source: Source | None = None, clock: Clock | None =
         n_streams=len(groups),
         streams_per_person=request.streams_per_person,
     )
-    folder = Folder(request.out)
+    Folder(request.out)  # refuses a place that cannot be written to
     mechanism = releasable(load(request.mechanism))
     if request.follow and mechanism.lag is None:
         raise ValueError("mechanism must have a lag with --follow, got a smoother, which needs the whole signal")
     plan = exact(mechanism, inputs, tolerance=request.tolerance)
     layout = Layout(span, groups, plan.predicted_rmse_if_model_holds)
     if request.follow:
-        return _follow(request, mechanism, inputs, layout, source or _StandardInput(), clock or SystemClock())
-    return _release(request, plan, layout, folder)
+        return _follow(request, plan, layout, source or _StandardInput(), clock or SystemClock())
+    return _release(request, plan, layout)
 
 
 def _check(request: Request, span: Span) -> None:
@@ -135,50 +136,57 @@ def _check(request: Request, span: Span) -> None:
         raise ValueError("start must have a UTC offset with --follow, such as Z: a local clock jumps twice a year")
 
 
-def _store(request: Request) -> Path:
-    """Beside the published folder: who copies that one must not copy the store."""
-    out = Path(request.out).absolute()
-    return out.with_name(f"{out.name}-private") if request.store is None else Path(request.store)
+def _placed(request: Request, declared: dict[str, Any]) -> Places:
+    """Where to publish from; a new store has places of its own."""
+    out, store = Path(request.out), None if request.store is None else Path(request.store)
+    return for_new_store(out, store, declared) if request.new_store else Places.of(out, store)
 
 
-def _written(guarantee: Any, file: Path, request: Request) -> str:
-    return f"{guarantee}\n\nWritten: {file}\nPrivate store: {_store(request)}"
+def _written(text: str, file: Path, request: Request, places: Places) -> str:
+    lines = [text] if text else []
+    lines += [f"Written: {file}\nPrivate store: {places.store}"]
+    if places.out != Path(request.out).absolute():
+        lines += [f"This is another store than that of {request.out}: what both publish of the same events adds up."]
+    return "\n\n".join(lines)
 
 
-@contextlib.contextmanager
-def _declared(request: Request, facts: dict[str, Any]) -> Iterator[None]:
-    """Hold later runs to what the steps of the store mean: they are numbers there.
+def _declared(request: Request, plan: ExactMechanism, layout: Layout) -> dict[str, Any]:
+    """What the steps of the store mean, which are numbers there, and the bounds: the same in all its releases.
 
-    With other periods two releases of the same data would have other steps, and would pass for releases of different
-    data; with other groups a stream would go on as another.
+    With another period or another column of times two releases of the same data would have other steps, and would pass
+    for releases of different data; with other groups a stream would go on as another.
     """
-    path, text, store = Path(request.out, DECLARED), json.dumps(facts, indent=2) + "\n", _store(request)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    known = path.exists()
-    if known and path.read_text(encoding="utf-8") != text:
-        raise ReleaseError(f"what is declared must be as in {path}, of the first release, or in new folders")
-    if not known and any(store.glob("*")):
-        raise ReleaseError(f"{path} is missing, while there is a store {store}: give the folder that it always had")
-    if not known:
-        replace_file(path, text)
-    try:
-        yield
-    except BaseException:
-        if not known and not any(store.glob("*")):
-            path.unlink()
-        raise
+    span = layout.span
+    return {
+        "time_column": request.time,
+        "time_format": request.time_format,
+        "zone": "UTC" if span.utc else "local",
+        "period_us": span.period,
+        "origin": str(np.datetime64(span.start if request.follow else 0, "us")),
+        "count_column": request.count,
+        "group_column": request.by,
+        "groups": list(layout.groups),
+        "last_step": span.n_bins - 1 if request.follow else None,
+        "grace_us": _grace(request) if request.follow else None,
+        **bounds(plan),
+    }
+
+
+def _grace(request: Request) -> int:
+    return 0 if request.grace is None else int(parse_period(request.grace).astype(np.int64))
 
 
 # --- a file ---------------------------------------------------------------------------------------
 
 
-def _release(request: Request, plan: ExactMechanism, layout: Layout, folder: Folder) -> str:
-    name = f"estimates.{request.format}"
-    if (there := Path(request.out, name)).exists():
+def _release(request: Request, plan: ExactMechanism, layout: Layout) -> str:
+    first, declared = _step(layout.span), _declared(request, plan, layout)
+    places = _placed(request, declared)
+    folder, name = Folder(places.out), f"estimates.{request.format}"
+    if (there := places.out / name).exists():
         raise ReleaseError(
             f"{there} is there, from an earlier release, which this one would replace: move it away first"
         )
-    first, facts = _step(layout.span), {"bins": "file", **_timeline(layout.span)}
     u = count_events(
         request.events,
         time=request.time,
@@ -190,28 +198,18 @@ def _release(request: Request, plan: ExactMechanism, layout: Layout, folder: Fol
         count=request.count,
         time_format=request.time_format,
     ).counts
-    with _declared(request, facts):
-        result = release(
-            plan,
-            u,
-            _store(request),
-            first=first,
-            compose=request.compose,
-            published=request.out,
-            adopt=request.adopt,
-        )
+    batch = Batch(plan, u, first, compose=request.compose)
+    with Store.open(places.store, places.out, adopt=request.adopt) as store:
+        store.declare(declared, adopt=request.adopt)
+        result = batch.enter(store)
     estimate = result.estimate
     folder.add(name, layout.parquet(estimate) if request.format == "parquet" else HEADER + layout.csv(0, estimate))
     try:
         (file,) = folder.write()
     except DataError as error:
-        kept = f"what was released is in the store {_store(request)}, and dpfast.release.store.Store.read gives it"
+        kept = f"what was released is in the store {places.store}, and dpfast.release.store.Store.read gives it"
         raise DataError(f"{error}; {kept}") from None
-    return _written(result.guarantee, file, request)
-
-
-def _timeline(span: Span) -> dict[str, Any]:
-    return {"period_us": span.period, "clock": "UTC" if span.utc else "local"}
+    return _written(str(result.guarantee), file, request, places)
 
 
 def _step(span: Span) -> int:
@@ -238,33 +236,23 @@ class _StandardInput:
         return os.read(sys.stdin.fileno(), size)
 
 
-def _follow(
-    request: Request, mechanism: Mechanism, inputs: Inputs, layout: Layout, source: Source, clock: Clock
-) -> str:
-    span, path = layout.span, Path(request.out, "estimates.csv")
-    lines = Lines(span, layout.groups, request.time, request.by, request.count, request.time_format)
-    grace = 0 if request.grace is None else int(parse_period(request.grace).astype(np.int64))
-    start = str(np.datetime64(span.start, "us"))
-    facts = {"bins": "clock", **_timeline(span), "start": start, "groups": list(layout.groups)}
-    with _declared(request, facts):
-        stream = open_stream(
-            mechanism,
-            _store(request),
-            inputs,
-            published=request.out,
-            tolerance=request.tolerance,
-            adopt=request.adopt,
-        )
+def _follow(request: Request, plan: ExactMechanism, layout: Layout, source: Source, clock: Clock) -> str:
+    declared, mechanism = _declared(request, plan, layout), plan.mechanism
+    places = _placed(request, declared)
+    path = places.out / "estimates.csv"
+    lines = Lines(layout.span, layout.groups, request.time, request.by, request.count, request.time_format)
+    store = Store.open(places.store, places.out, adopt=request.adopt)
+    stream = stream_in(store, mechanism, plan.inputs, request.tolerance, declared, adopt=request.adopt)
     with stream, Journal(path, layout) as journal:
         print(stream.guarantee, flush=True)
         _catch_up(stream, journal, mechanism.lag or 0)
-        for first, counts in Feed(source, lines, first=stream.position, grace=grace, clock=clock).bins():
+        for first, counts in Feed(source, lines, first=stream.position, grace=_grace(request), clock=clock).bins():
             published = stream.push(counts, first=first)
             journal.append(published.first - published.lag, published.estimate)
             stream.prepare()
         published = stream.close()  # of a stream that is over: the same once more
         journal.append(published.first - published.lag, published.estimate)
-    return f"Written: {path}\nPrivate store: {_store(request)}"
+    return _written("", path, request, places)
 
 
 def _catch_up(stream: Stream, journal: Journal, lag: int) -> None:

@@ -16,7 +16,8 @@ from typing import Any
 from dpfast.errors import ReleaseError
 from dpfast.release import private
 
-FORMAT = 1
+FORMAT = 2
+_DECLARATION = "CREATE TABLE declaration (id INTEGER PRIMARY KEY, content TEXT NOT NULL, seal INTEGER NOT NULL)"
 _SCHEMA = """
 CREATE TABLE meta (format INTEGER NOT NULL, id TEXT NOT NULL, inode TEXT NOT NULL, path TEXT NOT NULL);
 CREATE TABLE releases (
@@ -37,6 +38,7 @@ CREATE TABLE inputs (
     PRIMARY KEY (release, step)
 ) WITHOUT ROWID;
 """
+_NOTHING = "null"  # declared: a row that is missing is damage
 
 
 class Connection(sqlite3.Connection):
@@ -99,6 +101,7 @@ def create(file: Path) -> None:
     try:
         with contextlib.closing(sqlite3.connect(new, isolation_level=None, factory=Connection)) as connection:
             connection.executescript(f"BEGIN; {_SCHEMA}")
+            add_declaration(connection)
             meta = (FORMAT, str(uuid.uuid4()), place(new)[0], str(file))
             connection.execute("INSERT INTO meta VALUES (?, ?, ?, ?)", meta)
             connection.execute("COMMIT")
@@ -107,6 +110,12 @@ def create(file: Path) -> None:
     finally:
         new.unlink()
     private.sync_folder(file.parent)
+
+
+def add_declaration(connection: Connection) -> None:
+    """What format 2 has and format 1 has not, with nothing declared."""
+    connection.execute(_DECLARATION)
+    connection.execute("INSERT INTO declaration VALUES (?, ?, ?)", sealed(1, _NOTHING))
 
 
 def connect(file: Path) -> Connection:

@@ -17,6 +17,7 @@ import numpy as np
 from dpfast import markup
 from dpfast.privacy import Privacy
 from dpfast.release.accountant import Shift, Sigma, epsilon, gdp_mu, group, zcdp_rho
+from dpfast.release.declaration import not_checked
 from dpfast.release.inputs import Inputs, Integers
 
 GROUPS = (2, 5, 10)
@@ -24,14 +25,19 @@ ADJACENCY = (
     "two data sets are neighbours when one has those events and the other has not; moving an event to another time is "
     "two changes"
 )
+OTHER_STEPS = "events at other steps than those of this release: each release of a store has a guarantee of its own"
 NOT_COVERED = (
     "other releases of the same data, also by others, but for earlier ones of the same store, which are added up here",
-    "events at other steps than those of this release: each release of a store has a guarantee of its own",
+    OTHER_STEPS,
     "the time at which something is published, whether it is published at all, and which events came in time to count",
     "the host: its memory, its disk, its other users, what the operating system's random numbers are worth",
     "a store that was restored from a backup or copied, where its witness was restored or copied with it",
     "choices made by looking at the data: of the target, the model, the range, the span, the groups, the tolerance",
     "people who contribute more than is declared here",
+)
+_OF_STORE = (
+    "of the store, at any steps, as its releases declare different persons: this is for one with the largest of all "
+    "these bounds in each"
 )
 _LARGEST_EXPONENT = 100
 
@@ -53,6 +59,11 @@ class Guarantee:
     n_taps : int
     epsilon : float
         Of all of it at the demanded delta, computed from the noise that runs, rounded up.
+    whole : bool
+        It is that of all releases of its store together, at all their steps, for a person of the largest bounds of all:
+        they declare different persons.
+    unchecked : tuple of str
+        What is declared of earlier releases by the operator's word alone.
     """
 
     privacy: Privacy
@@ -61,12 +72,24 @@ class Guarantee:
     prefilter: str
     n_taps: int
     epsilon: float
+    whole: bool = False
+    unchecked: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, privacy: Privacy, inputs: Inputs, taps: Integers, shifts: Sequence[Shift]) -> Guarantee:
+    def of(
+        cls,
+        privacy: Privacy,
+        inputs: Inputs,
+        taps: Integers,
+        shifts: Sequence[Shift],
+        *,
+        whole: bool = False,
+        unchecked: Sequence[str] = (),
+    ) -> Guarantee:
         """The guarantee of a release, the first of the shifts, composed with what the others moved."""
         digest = hashlib.sha256(taps.astype("<i8").tobytes()).hexdigest()
-        return cls(privacy, inputs, tuple(shifts), digest, len(taps), epsilon(shifts, privacy.delta))
+        proven = epsilon(shifts, privacy.delta)
+        return cls(privacy, inputs, tuple(shifts), digest, len(taps), proven, whole, tuple(unchecked))
 
     @property
     def squared_sensitivity(self) -> int:
@@ -151,15 +174,23 @@ class Guarantee:
         }
         if len(self.shifts) > 1:
             others = ", ".join(f"Δ² = {x.squared_sensitivity} and σ = {_fraction(x.sigma)}" for x in self.shifts[1:])
+            n = f"{len(self.shifts) - 1} other release{'s' * (len(self.shifts) > 2)}"
+            which = _OF_STORE if self.whole else "of the same data"
             lines["composed"] = (
-                f"with {len(self.shifts) - 1} other release{'s' * (len(self.shifts) > 2)} of the same data ({others}): "
-                "(ε, δ), ρ, μ and groups are those of all of them together"
+                f"with {n} {which} ({others}): (ε, δ), ρ, μ and groups are those of all of them together"
             )
+        if self.unchecked:
+            lines["not checked"] = not_checked(self.unchecked)
         return lines
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """What is not promised."""
+        return tuple(x for x in NOT_COVERED if not (self.whole and x == OTHER_STEPS))
 
     def __str__(self) -> str:
         lines = [self.sentence, "", *(f"  {name:<20} {value}" for name, value in self.items().items()), ""]
-        lines += ["Not covered:", *(f"  - {x}" for x in NOT_COVERED), "", f"Versions: {_versions()}"]
+        lines += ["Not covered:", *(f"  - {x}" for x in self.not_covered), "", f"Versions: {_versions()}"]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -171,7 +202,7 @@ class Guarantee:
             markup.paragraphs(self.sentence),
             markup.facts(self.items(), caption="Guarantee"),
             markup.paragraphs("Not covered:"),
-            markup.items(NOT_COVERED),
+            markup.items(self.not_covered),
             markup.paragraphs(f"Versions: {_versions()}"),
         )
 
@@ -198,7 +229,9 @@ class Guarantee:
                 for x in self.shifts
             ],
             "prefilter": {"taps": self.n_taps, "sha256": self.prefilter},
-            "not_covered": list(NOT_COVERED),
+            "covers_store": self.whole,
+            "not_checked": list(self.unchecked),
+            "not_covered": list(self.not_covered),
             "versions": _versions(),
         }
         return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpfast._validate import Array
 from dpfast.release import database
+from dpfast.release.declaration import Declaration, not_checked
 from dpfast.release.witness import Attestation
 
 Integers = NDArray[np.int64]
@@ -66,25 +67,39 @@ class Earlier:
         return count > 0 and begins and (not self.closed or first < ends)
 
     @property
+    def whole(self) -> bool:
+        """Whether its guarantee is that of all releases up to it."""
+        return bool(json.loads(self.guarantee_json).get("covers_store"))
+
+    @property
     def steps(self) -> str:
         """In words."""
         return f"steps from {self.first} on" if self.kind == "live" else f"{self.count} steps from {self.first} on"
 
 
-def stated(releases: list[Earlier]) -> tuple[str, str]:
-    """What all releases of a store promise, for people and for machines: each for events at its own steps."""
+def stated(releases: list[Earlier], declaration: Declaration | None = None) -> tuple[str, str]:
+    """What all releases of a store promise, for people and for machines.
+
+    Each for events at its own steps, up to the last one that covers the whole store: that one holds for those before.
+    """
     texts: dict[str, list[Earlier]] = {}
-    for entry in releases:
-        texts.setdefault(entry.guarantee, []).append(entry)
+    covering = max((i for i, x in enumerate(releases) if x.whole), default=-1)
+    holds = [releases[max(i, covering)] for i in range(len(releases))]
+    for entry, promise in zip(releases, holds, strict=True):
+        texts.setdefault(promise.guarantee, []).append(entry)
     parts = [
         "\n".join([*(f"Release {x.id}, {x.steps}:" for x in entries), "", text, ""]) for text, entries in texts.items()
     ]
     content = [
         {"release": x.id, "kind": x.kind, "first": x.first, "steps": None if x.kind == "live" else x.count}
-        | {"guarantee": json.loads(x.guarantee_json)}
-        for x in releases
+        | {"guarantee": json.loads(promise.guarantee_json)}
+        for x, promise in zip(releases, holds, strict=True)
     ]
     document = {"format": "dpfast-guarantees", "version": 1, "releases": content}
+    if declaration is not None:
+        document["declaration"] = json.loads(declaration.to_json())
+        if names := (*declaration.unknown, *declaration.unchecked):
+            parts.append(f"Not checked: {not_checked(names)}.\n")
     return "\n".join(parts), json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
@@ -155,6 +170,11 @@ class Records:
         """Release, position, count, closed, receiver."""
         return self._one(self._sealed(f"SELECT {_PROGRESS}, seal FROM progress WHERE release = ?", release))
 
+    def declaration(self) -> Declaration | None:
+        """What the store declares; None where nothing is declared."""
+        _, content = self._one(self._sealed("SELECT id, content, seal FROM declaration"))
+        return None if json.loads(content) is None else Declaration.from_json(content)
+
     def memory(self, release: int) -> Memory:
         """With what a stream goes on."""
         _, position, _, _, receiver = self._progress(release)
@@ -209,6 +229,21 @@ class Records:
         """Enter where the database is now."""
         self._connection.execute("UPDATE meta SET inode = ?, path = ?", place)
         self.place = place
+
+    def upgrade(self, declaration: Declaration | None, restated: Promise | None) -> None:
+        """From format 1: a declaration, and what the last release must promise for all."""
+        database.add_declaration(self._connection)
+        if declaration is not None:
+            self.declare(declaration)
+        if restated is not None:
+            *_, (*row, _, _, streams, first) = self._sealed(f"SELECT {_RELEASE}, seal FROM releases ORDER BY id")
+            self._insert("releases", *row, str(restated), restated.to_json(), streams, first)
+        self._connection.execute("UPDATE meta SET format = ?", (database.FORMAT,))
+        self.version = database.FORMAT
+
+    def declare(self, declaration: Declaration) -> None:
+        """Enter what the store declares."""
+        self._insert("declaration", 1, declaration.to_json())
 
     def begin(
         self, kind: str, configuration: Mapping[str, Any], guarantee: Promise, streams: int, first: int, receiver: bytes

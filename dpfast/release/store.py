@@ -13,13 +13,15 @@ from typing import Any
 from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.errors import ReleaseError
-from dpfast.release import database, private
+from dpfast.release import database, private, takeover
+from dpfast.release.declaration import Declaration
 from dpfast.release.records import Earlier, Integers, Memory, Promise, Records, stated
 from dpfast.release.witness import Attestation, Witness
 
 NAME = "store.sqlite"
 __all__ = ["Earlier", "Store"]
 MAX_STEP = 2**62
+_READABLE = (1, database.FORMAT)
 PUSHES_OF_LOG = 64  # after which SQLite's log, where deleted inputs stay, is emptied
 MAX_SAMPLES = 5 * 10**7  # a row of SQLite holds 10⁹ bytes: v and the estimate take 16 a sample
 
@@ -43,6 +45,7 @@ class Store:
         self._file, self._connection, self._witness = file, connection, witness
         self._records = Records(file, connection)
         self._process, self._usable = os.getpid(), True
+        self._new: Declaration | None = None
         self._attestation: Attestation
 
     @classmethod
@@ -114,10 +117,10 @@ class Store:
     # --- opening ----------------------------------------------------------------------------------
 
     def _check(self, adopt: bool) -> None:
-        if self._records.version != database.FORMAT:
+        if self._records.version not in _READABLE:
             raise ReleaseError(
-                f"the store {self.path} must have format {database.FORMAT}, got {self._records.version!r}: use the "
-                "version of dpfast that wrote it"
+                f"the store {self.path} must have format {database.FORMAT}, or one before, got "
+                f"{self._records.version!r}: use the version of dpfast that wrote it"
             )
         here = database.place(self._file)
         moved = self._records.place != here
@@ -127,10 +130,18 @@ class Store:
                 "there. If two copies went on, they would publish the same steps twice with different noise. Use the "
                 "original; only if that is gone for good, go on here with adopt=True"
             )
-        self._check_pushes(self._witness.read())
-        if moved:
+        self._check_pushes(seen := self._witness.read())
+        if moved or self._records.version != database.FORMAT:
             with self._records.transaction():
-                self._records.move(here)
+                if self._records.version != database.FORMAT:
+                    releases = self._records.releases()
+                    declaration = takeover.taken_over(self.published, releases)
+                    self._records.upgrade(declaration, takeover.restated(releases))
+                if moved:
+                    self._records.move(here)
+        if seen != self._attestation:
+            self._witness.write(self._attestation)
+        self._state()
         database.checkpoint(self._connection)
 
     def _check_pushes(self, seen: Attestation | None) -> None:
@@ -161,9 +172,6 @@ class Store:
                 f"the store {self.path} and its witness {self._witness.path} disagree about what was published: one of "
                 "them was changed, or two copies went on. Put back the store that published"
             )
-        if seen != self._attestation:
-            self._witness.write(self._attestation)
-        self._state()
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -191,6 +199,18 @@ class Store:
         self.check_usable()
         return self._records.releases()
 
+    @property
+    def declaration(self) -> Declaration | None:
+        """What the store declares, or will with the next steps; None where nothing is declared, as in Python."""
+        self.check_usable()
+        return self._new or self._records.declaration()
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """Declared fields that are the operator's word, or of which nobody knows anything."""
+        declaration = self.declaration
+        return () if declaration is None else (*declaration.unknown, *declaration.unchecked)
+
     def overlapping(self, first: int, count: int) -> list[Earlier]:
         """The releases with inputs of some of these steps; of a stream that may go on, all steps from its first."""
         return [entry for entry in self.releases() if entry.overlaps(first, count)]
@@ -206,6 +226,32 @@ class Store:
         return self._records.read(release, first, count)
 
     # --- writing ----------------------------------------------------------------------------------
+
+    def declare(self, given: Mapping[str, Any], *, adopt: bool = False) -> None:
+        """Hold all that is published from now on to a declaration.
+
+        That of an empty store is entered in the transaction of the first steps, or never; and so is, with the next
+        steps, what the operator says of releases that nobody declared.
+
+        Parameters
+        ----------
+        given : mapping
+            All fields of it.
+        adopt : bool
+            Take the operator's word for what nobody knows of the releases that there are.
+
+        Raises
+        ------
+        ReleaseError
+            Where the store has another declaration, naming what differs; and for releases that nobody declared.
+        """
+        self.check_usable()
+        self._new = takeover.agreed(self.path, self._records.declaration(), self.releases(), given, adopt=adopt)
+
+    def hold(self, bounds: Mapping[str, Any]) -> None:
+        """Refuse bounds that differ from what is declared, where something is."""
+        if (declaration := self.declaration) is not None:
+            declaration.hold(bounds, self.path, whole=False)
 
     def begin_live(self, configuration: Mapping[str, Any], guarantee: Promise, n_streams: int, receiver: bytes) -> int:
         """Begin a stream at step 0, in a store without other releases; its id."""
@@ -312,16 +358,21 @@ class Store:
     def _publication(self, *, new: bool) -> Iterator[None]:
         """A transaction, then what a new release promises and the witness: a crash between them loses nothing."""
         with self._undivided():
+            declaration = self._new
             with self._records.transaction():
                 yield
-            if new:
+                if declaration is not None:
+                    self._records.declare(declaration)
+            if new or declaration is not None:
                 self._state()
+            self._new = None
             self._witness.write(self._attestation)
 
     def _state(self) -> None:
         """Publish what is promised."""
         if releases := self._records.releases():
-            for name, text in zip(("guarantee.txt", "guarantee.json"), stated(releases), strict=True):
+            texts = stated(releases, self._records.declaration())
+            for name, text in zip(("guarantee.txt", "guarantee.json"), texts, strict=True):
                 private.replace_file(self.published / name, text)
 
     @contextlib.contextmanager

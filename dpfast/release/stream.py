@@ -16,7 +16,8 @@ from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.errors import ReleaseError
 from dpfast.mechanism import Mechanism
-from dpfast.release.batch import as_exact, composed
+from dpfast.release.batch import as_exact
+from dpfast.release.composition import bounds, composed
 from dpfast.release.exact import ExactMechanism, check_mechanism, demand
 from dpfast.release.inputs import Inputs, Integers
 from dpfast.release.noise import Noise
@@ -74,7 +75,8 @@ class Stream:
         else:
             self._release = entry.id
         # while it is open nothing else can be released
-        self._guarantee = composed(plan, [] if entry is None else _beside(entry, store))
+        others = [x for x in store.releases() if x.id != self._release]
+        self._guarantee = composed(plan, others, [] if entry is None else _beside(entry, others), store.unchecked)
         self._position, inputs, state = store.memory(self._release)
         try:
             live.restore(state)
@@ -355,12 +357,27 @@ def open_stream(
     (3, np.True_)
     """
     check_mechanism(mechanism.mechanism if isinstance(mechanism, ExactMechanism) else mechanism)
-    store = Store.open(path, published, adopt=adopt)
+    return stream_in(Store.open(path, published, adopt=adopt), mechanism, inputs, tolerance)
+
+
+def stream_in(
+    store: Store,
+    mechanism: Mechanism | ExactMechanism,
+    inputs: Inputs | None,
+    tolerance: float,
+    declared: Mapping[str, Any] | None = None,
+    *,
+    adopt: bool = False,
+) -> Stream:
+    """The stream of an open store, closed with it, or by an error; `declared`, `adopt` as for :meth:`Store.declare`."""
     try:
+        if declared is not None:
+            store.declare(declared, adopt=adopt)
         entry = _live(store)
         plan = (
             as_exact(mechanism, inputs, tolerance) if entry is None else _resumed(entry, mechanism, inputs, tolerance)
         )
+        store.hold(bounds(plan))
         stream = Stream(store, plan, Noise(plan.sigma))
         stream.prepare()
         return stream
@@ -373,9 +390,9 @@ def _live(store: Store) -> Earlier | None:
     return next((entry for entry in store.releases() if entry.kind == "live"), None)
 
 
-def _beside(entry: Earlier, store: Store) -> list[Earlier]:
-    """The other releases of the same steps."""
-    return [x for x in store.releases() if x.id != entry.id and entry.overlaps(x.first, x.count)]
+def _beside(entry: Earlier, others: list[Earlier]) -> list[Earlier]:
+    """Those of the same steps."""
+    return [x for x in others if entry.overlaps(x.first, x.count)]
 
 
 def _resumed(

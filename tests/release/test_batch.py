@@ -231,13 +231,24 @@ PEOPLE = [
 
 
 @pytest.mark.parametrize(("privacy", "inputs"), PEOPLE)
-def test_promises_to_other_people_do_not_compose(folder, noise, privacy, inputs):
+@pytest.mark.parametrize("first", [0, 10])
+def test_promises_to_different_people_are_those_of_all_together_at_any_steps(folder, privacy, inputs, first):
     dp.release(SIMPLE, values(10), folder)
-    before, drawn = publications(folder), len(noise)
-    with pytest.raises(ReleaseError, match="mechanism must protect what the earlier release of these steps does"):
-        dp.release(dp.zero_forcing(TARGET, privacy), values(10, inputs.n_streams), folder, inputs, compose=True)
-    assert publications(folder) == before
-    assert len(noise) == drawn
+    u = values(10, inputs.n_streams)
+    other = dp.release(dp.zero_forcing(TARGET, privacy), u, folder, inputs, first=first, compose=first == 0).guarantee
+    again = dp.release(SIMPLE, values(3), folder, first=100).guarantee
+    assert (len(other.shifts), other.whole, len(again.shifts), again.whole) == (2, True, 3, True)
+    for guarantee in (other, again):
+        assert guarantee.privacy.max_change == privacy.max_change
+        assert guarantee.privacy.max_events == privacy.max_events
+        assert guarantee.privacy.min_separation == 1
+        assert guarantee.inputs.streams_per_person == inputs.streams_per_person
+    assert all(x.squared_sensitivity >= SIMPLE.shift.squared_sensitivity for x in other.shifts)
+    text = (folder / "published" / "guarantee.txt").read_text(encoding="utf-8")
+    releases = (
+        f"Release 1, 10 steps from 0 on:\nRelease 2, 10 steps from {first} on:\nRelease 3, 3 steps from 100 on:\n\n"
+    )
+    assert text == f"{releases}{again}\n"
 
 
 def test_a_stream_states_the_batches_that_were_composed_with_it(folder):

@@ -359,6 +359,8 @@ CHANGES = {
     "the position": "UPDATE progress SET position = 8",
     "the configuration": "UPDATE releases SET configuration = '{'",
     "a table less": "DROP TABLE meta",
+    "the declaration": "UPDATE declaration SET content = '{}'",
+    "the declaration's row": "DELETE FROM declaration",
     "the meta row": "DELETE FROM meta",
     "two meta rows": "INSERT INTO meta SELECT * FROM meta",
 }
@@ -374,8 +376,8 @@ def test_a_changed_store_is_refused(folder, change):
 
 def test_another_format_is_refused(folder):
     with closing(sqlite3.connect(folder / "store.sqlite")) as connection, connection:
-        connection.execute("UPDATE meta SET format = 2")
-    refused(folder, "must have format 1, got 2")
+        connection.execute("UPDATE meta SET format = 3")
+    refused(folder, "must have format 2, or one before, got 3")
 
 
 def test_a_commit_that_was_not_finished_never_happened(folder):
