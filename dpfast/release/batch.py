@@ -98,11 +98,12 @@ def release(
         persons (`n_streams`, `streams_per_person`, `max_change`, `max_events`, `min_separation`), the guarantee is
         that of all of them together anyway, for a person of the largest of these bounds.
     published : path-like, optional
-        Folder of what is public: the guarantee and the witness of the store. By default "published" in `path`.
+        Folder of what is public: the guarantee and the witness of the store. By default beside `path`, its name with
+        "-published".
     tolerance : float
         As in :func:`exact`.
     adopt : bool
-        Take over a store that was copied or moved, on purpose.
+        Take over a store that was copied, moved or written over by a copy, on purpose.
 
     Returns
     -------

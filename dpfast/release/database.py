@@ -51,6 +51,26 @@ class Connection(sqlite3.Connection):
         super().__init__(*args, **options)
         self._cursors: weakref.WeakSet[sqlite3.Cursor] = weakref.WeakSet()
         self._let_go: Callable[[], object] = lambda: None
+        self._log: Path | None = None
+
+    def own(self, file: Path) -> None:
+        """Know the file for a store, whose log is overwritten before it goes."""
+        self._log = log(file)
+
+    def empty_log(self) -> None:
+        """Fold the log into the database, overwrite it with zeros, cut it off: until then deleted inputs stay in it.
+
+        Its header is overwritten before the rest: of a log that lost its end alone SQLite would take the beginning for
+        news, and set pages back.
+        """
+        self._end_statements()
+        busy, frames, folded = self.execute("PRAGMA wal_checkpoint(FULL)").fetchone()
+        if busy or frames != folded:
+            raise sqlite3.OperationalError("the log is in use")
+        if self._log is not None and self._log.exists():
+            private.overwrite(self._log)
+        if self.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] != 0:
+            raise sqlite3.OperationalError("the log is in use")
 
     def hold(self, folder: Path) -> None:
         """Have the folder of the file to itself, until it is closed or forgotten."""
@@ -64,12 +84,22 @@ class Connection(sqlite3.Connection):
 
     def close(self) -> None:
         """Unfinished statements would keep the file, and its lock."""
+        self._end_statements()
+        try:
+            if self._log is not None:
+                with contextlib.suppress(sqlite3.Error, OSError):  # closed before, or a disk that takes nothing more
+                    self.rollback()
+                    self.empty_log()
+        finally:
+            self._log = None  # it may be another's from now on
+            super().close()  # folds the log too, where there still is one, and removes it
+            self._let_go()
+
+    def _end_statements(self) -> None:
         cursors = list(self._cursors)  # not by `pop`, which fails where an interruption has left a dead one
         self._cursors.clear()
         for cursor in cursors:
             cursor.close()
-        super().close()
-        self._let_go()
 
     def keep_in_child(self) -> None:
         """Never closed, but for its share of the hold, which would outlive the parent."""
@@ -87,6 +117,11 @@ def _keep_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_keep_in_child)
+
+
+def log(file: Path) -> Path:
+    """The write-ahead log of a database."""
+    return file.with_name(f"{file.name}-wal")
 
 
 def place(file: Path) -> tuple[str, str]:
@@ -135,12 +170,14 @@ def connect(file: Path) -> Connection:
             connection.hold(file.parent)
             connection.execute("PRAGMA locking_mode=EXCLUSIVE")
             connection.execute("SELECT count(*) FROM meta").fetchone()  # before anything writes into a foreign file
-            for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
+            # temporary files would hold inputs, and nobody overwrites them
+            for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "temp_store=MEMORY"):
                 connection.execute(f"PRAGMA {pragma}")
             for statement in ("BEGIN EXCLUSIVE", "COMMIT"):
                 connection.execute(statement)
             if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
                 raise damaged(file)
+            connection.own(file)
     except BaseException:
         connection.close()
         raise
@@ -183,9 +220,3 @@ def damaged(file: Path) -> ReleaseError:
 def sealed(*row: Any) -> tuple[Any, ...]:
     """A row and its CRC, which tells damage. That of an input goes with its row, and nothing of it stays."""
     return *row, zlib.crc32(b"\0".join(x if isinstance(x, bytes) else repr(x).encode() for x in row))
-
-
-def checkpoint(connection: Connection) -> None:
-    """Fold the log into the database and empty it: deleted inputs stay in the log until then."""
-    if connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] != 0:
-        raise sqlite3.OperationalError("the log is in use")

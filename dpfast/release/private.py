@@ -6,8 +6,10 @@ Modes are those of POSIX. Windows has none: there a folder is as private as its 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import stat
+import struct
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,6 +17,9 @@ from pathlib import Path
 from dpfast.errors import ReleaseError
 
 _POSIX = os.name == "posix"
+_BLOCK = 4096
+_CHUNK = 2**20  # zeros written at a time
+_AT_FDCWD, _AT_SYMLINK_NOFOLLOW, _STATX_BTIME = -100, 0x100, 0x800  # of Linux
 
 
 def make_folder(path: Path) -> Path:
@@ -114,3 +119,30 @@ def replace_file(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
+
+
+def overwrite(path: Path) -> None:
+    """Replace what is in a file by zeros, on the disk too; the first block before the others."""
+    with path.open("r+b") as file:
+        size = os.fstat(file.fileno()).st_size
+        for first, last in ((0, min(size, _BLOCK)), (_BLOCK, size)):
+            for at in range(first, last, _CHUNK):
+                file.write(bytes(min(_CHUNK, last - at)))
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def born(path: Path) -> int | None:
+    """When a file was made, in nanoseconds since 1970; None where the system or the file system does not tell.
+
+    Unlike its other times nobody can set it, nor does writing into the file change it.
+    """
+    seconds = getattr(path.lstat(), "st_birthtime", None)
+    if seconds is not None:
+        return int(seconds * 1e9)
+    statx = getattr(ctypes.CDLL(None), "statx", None) if _POSIX else None
+    result = ctypes.create_string_buffer(256)
+    if statx is None or statx(_AT_FDCWD, os.fsencode(path), _AT_SYMLINK_NOFOLLOW, _STATX_BTIME, result):
+        return None
+    (mask,), (seconds, nanoseconds) = struct.unpack_from("I", result), struct.unpack_from("qI", result, 80)
+    return int(seconds * 10**9 + nanoseconds) if mask & _STATX_BTIME else None

@@ -222,6 +222,9 @@ class Records:
                 raise database.damaged(self._file)
             ends[release] = first + count
             yield last
+        for id, end in ends.items():
+            if self._progress(id)[1] != end:  # pages of two times, as a log of another one leaves them
+                raise database.damaged(self._file)
 
     # --- writing ----------------------------------------------------------------------------------
 

@@ -15,8 +15,10 @@ from dpfast._validate import Array
 from dpfast.errors import ReleaseError
 from dpfast.release import database, private, takeover
 from dpfast.release.declaration import Declaration
+from dpfast.release.mark import NAME as MARK
+from dpfast.release.mark import Mark
 from dpfast.release.records import Earlier, Integers, Memory, Promise, Records, stated
-from dpfast.release.witness import Attestation, Witness
+from dpfast.release.witness import Attestation, Witness, beside
 
 NAME = "store.sqlite"
 __all__ = ["Earlier", "Store"]
@@ -37,13 +39,15 @@ class Store:
     -----
     *Privacy.* The database holds inputs, in clear, as long as a filter needs them: folder 0700, file 0600, on a disk
     that deserves it. They are deleted with the push after which they are not needed, and overwritten with zeros; older
-    pages stay in SQLite's log (``store.sqlite-wal``) until it is emptied, at every opening and closing.
+    pages stay in SQLite's log (``store.sqlite-wal``) until that is overwritten with zeros too and emptied: every 64
+    pushes, and at every opening and closing. This holds for the blocks of the file, and no further: a solid-state disk,
+    a file system that copies on write or journals data, and snapshots may keep what was there before.
     """
 
     def __init__(self, file: Path, connection: database.Connection, witness: Witness) -> None:
         self.path, self.published = file.parent, witness.path.parent
         self._file, self._connection, self._witness = file, connection, witness
-        self._records = Records(file, connection)
+        self._records, self._mark = Records(file, connection), Mark(file, connection)
         self._process, self._usable = os.getpid(), True
         self._new: Declaration | None = None
         self._attestation: Attestation
@@ -59,23 +63,24 @@ class Store:
         path : path-like
             A folder for its owner alone, made with mode 0700 where it is missing.
         published : path-like, optional
-            The folder of what is public, with the witness: "published" in `path` where none is given. Keep it out of
-            the backups of the store: only a witness that is newer tells that a store is an old copy.
+            The folder of what is public, with the witness; where none is given, beside the store, its name with
+            "-published" ("published" in `path`, where a version before put the witness there). Keep it out of the
+            backups of the store: only a witness that is newer tells for sure that a store is an old copy.
         adopt : bool
-            Go on with a copy, or with a store that was moved, after the original is gone for good.
+            Go on with a copy, or with a store that was moved or written over, after the original is gone for good.
 
         Raises
         ------
         ReleaseError
-            Where the store is in use, open to others, damaged, copied or behind its witness; the message says what to
-            do.
+            Where the store is in use, open to others, damaged, copied, written over or behind its witness; the message
+            says what to do.
         """
         _validate.instance("adopt", adopt, bool, "True or False")
         folder = _validate.path("path", path)
         public = None if published is None else _validate.path("published", published)
         try:
             file = private.make_folder(folder) / NAME
-            witness = Witness(file.with_name("published") if public is None else public.absolute())
+            witness = Witness(beside(file.parent) if public is None else public.absolute())
             _ensure(file, witness)
             connection = database.connect(file)
             try:
@@ -100,18 +105,23 @@ class Store:
 
     def close(self) -> None:
         """Let the file go, without a log; nothing in a forked child, which has no part in it, nor a second time."""
-        log = _log(self._file)
-        if self.abandon() and os.path.lexists(log):
+        log = database.log(self._file)
+        try:
+            if self._usable and self.owned:
+                self._connection.empty_log()
+        except (sqlite3.Error, OSError) as error:
             raise ReleaseError(
-                f"{log} holds inputs, and could not be folded into the store: is the disk full? Put that right, then "
-                "open and close the store"
-            )
+                f"{log} holds inputs, and could not be folded into the store and overwritten ({error}): is the disk "
+                "full? Put that right, then open and close the store"
+            ) from None
+        finally:
+            self.abandon()
 
     def abandon(self) -> bool:
         """Let the file go as it is, so that it can be opened again; False where that was done before."""
         usable, self._usable = self._usable and self.owned, False
         if self.owned:
-            self._connection.close()  # SQLite folds its log into the database, where it can, and removes it
+            self._connection.close()
         return usable
 
     # --- opening ----------------------------------------------------------------------------------
@@ -131,18 +141,23 @@ class Store:
                 "original; only if that is gone for good, go on here with adopt=True"
             )
         self._check_pushes(seen := self._witness.read())
-        if moved or self._records.version != database.FORMAT:
-            with self._records.transaction():
+        if not (adopt or self._mark.agrees()):
+            raise ReleaseError(
+                f"an older copy was written over the files of the store {self.path}, and over its witness: it has "
+                "published since, and going on would publish steps again with other noise. Put the newest files back; "
+                "only if these are the newest that there ever were, go on with adopt=True"
+            )
+        if adopt or self._records.version != database.FORMAT or not self._mark.known():
+            with self._marked():
                 if self._records.version != database.FORMAT:
                     releases = self._records.releases()
                     declaration = takeover.taken_over(self.published, releases)
                     self._records.upgrade(declaration, takeover.restated(releases))
-                if moved:
-                    self._records.move(here)
+                self._records.move(here)
         if seen != self._attestation:
             self._witness.write(self._attestation)
         self._state()
-        database.checkpoint(self._connection)
+        self._connection.empty_log()
 
     def _check_pushes(self, seen: Attestation | None) -> None:
         """Follow the whole chain, and hold it against the witness, which a crash may have left behind."""
@@ -352,14 +367,14 @@ class Store:
     def empty_log(self) -> None:
         """Fold SQLite's log into the database: what was deleted is gone from the log too."""
         with self._undivided():
-            database.checkpoint(self._connection)
+            self._connection.empty_log()
 
     @contextlib.contextmanager
     def _publication(self, *, new: bool) -> Iterator[None]:
         """A transaction, then what a new release promises and the witness: a crash between them loses nothing."""
         with self._undivided():
             declaration = self._new
-            with self._records.transaction():
+            with self._marked():
                 yield
                 if declaration is not None:
                     self._records.declare(declaration)
@@ -367,6 +382,15 @@ class Store:
                 self._state()
             self._new = None
             self._witness.write(self._attestation)
+
+    @contextlib.contextmanager
+    def _marked(self) -> Iterator[None]:
+        """A transaction, and the mark that is of it."""
+        self._mark.renew()
+        with self._records.transaction():
+            yield
+            self._mark.enter()
+        self._mark.put()
 
     def _state(self) -> None:
         """Publish what is promised."""
@@ -408,18 +432,15 @@ def _named(entries: list[Earlier]) -> str:
     return f"release{'s' * (len(entries) > 1)} {text}{more}"
 
 
-def _log(file: Path) -> Path:
-    return file.with_name(f"{file.name}-wal")
-
-
 def _ensure(file: Path, witness: Witness) -> None:
     """The database is there, or is made where nothing was before; it is private."""
-    log = _log(file)
+    log = database.log(file)
     if not os.path.lexists(file):
-        if os.path.lexists(log) or witness.read() is not None:
+        left = [path for path in (log, witness.path, file.with_name(MARK)) if os.path.lexists(path)]
+        if left:
             raise ReleaseError(
-                f"{file} is missing, while {log if os.path.lexists(log) else witness.path} is there: nobody can tell "
-                "what was published. Put it back, or begin in other folders, with data that were never published"
+                f"{file} is missing, while {left[0]} is there: nobody can tell what was published. Put it back, or "
+                "begin in other folders, with data that were never published"
             )
         database.create(file)
     for path in (file, log):

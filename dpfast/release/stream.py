@@ -320,12 +320,12 @@ def open_stream(
     inputs : Inputs, optional
         What is declared of the data; an ExactMechanism has its own.
     published : path-like, optional
-        The folder of what is public: the guarantee and a witness, which tells if the store is an old copy. "published"
-        in `path` by default.
+        The folder of what is public: the guarantee and a witness, which tells if the store is an old copy. By
+        default beside the store, its name with "-published".
     tolerance : float
         As in :func:`exact`.
     adopt : bool
-        Go on with a store that was copied or moved, after the original is gone for good.
+        Go on with a store that was copied, moved or written over by a copy, after the original is gone for good.
 
     Returns
     -------

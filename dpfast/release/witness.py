@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,6 +74,13 @@ class Witness:
         replace_file(self.path, json.dumps({"format": FORMAT, **attestation._asdict()}, indent=2) + "\n")
         if new:
             sync_folder(self.path.parent)
+
+
+def beside(store: Path) -> Path:
+    """Where the witness of a store is, if nobody says: beside it, or in it, if a version before has put it there."""
+    folder, inside = store.with_name(f"{store.name}-published"), store / "published"
+    before = os.path.lexists(Witness(inside).path) and not os.path.lexists(Witness(folder).path)
+    return inside if before else folder
 
 
 def _sound(content: dict[str, object]) -> bool:

@@ -101,6 +101,11 @@ class Plan:
         return Receiver(self.inputs.n_streams)
 
 
+def beside(folder):
+    """Where a store publishes, if nobody says where."""
+    return folder.with_name(f"{folder.name}-published")
+
+
 def stream_in(folder, published=None, *, noise=None, plan=None, adopt=False):
     """What open_stream makes, of a mechanism that is not designed."""
     store = Store.open(folder, published, adopt=adopt)
@@ -193,6 +198,6 @@ def check_files(folder, kept):
     chain = hashlib.sha256(id.encode()).digest()
     for release, first, count, v in pushes:
         chain = hashlib.sha256(chain + struct.pack("<qqq", release, first, count) + v).digest()
-    said = SimpleNamespace(**json.loads((folder / "published" / "witness.json").read_text()))
+    said = SimpleNamespace(**json.loads((beside(folder) / "witness.json").read_text()))
     assert (said.store, said.position, said.sha256) == (id, len(pushes), chain.hex())
     assert said.steps == sum(count for _, _, count, _ in pushes)

@@ -108,7 +108,7 @@ def witness_before_the_commit(set_attribute):
 
     def mutant(self, *args):
         attestation = push(self, *args)
-        witness.Witness(self._file.parent / "published").write(attestation)
+        witness.Witness(fakes.beside(self._file.parent)).write(attestation)
         return attestation
 
     set_attribute(records.Records, "push", mutant)

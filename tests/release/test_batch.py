@@ -214,7 +214,7 @@ def test_composed_releases_state_their_sum(folder):
     assert only.zcdp_rho == rho(SIMPLE)
     assert (two.squared_sensitivity, two.delta) == (other.shift.squared_sensitivity, 1e-4)
     assert three.epsilon > max(two.epsilon, SIMPLE.guarantee.epsilon)
-    text = (folder / "published" / "guarantee.txt").read_text(encoding="utf-8")
+    text = (fakes.beside(folder) / "guarantee.txt").read_text(encoding="utf-8")
     first = "Release 1, 10 steps from 0 on:\nRelease 2, 10 steps from 50 on:\nRelease 5, 3 steps from 30 on:\n\n"
     assert text.startswith(f"{first}{only}\n")
     for release in (f"Release 3, 10 steps from 9 on:\n\n{two}\n", f"Release 4, 3 steps from 9 on:\n\n{three}\n"):
@@ -323,7 +323,7 @@ def test_what_fails_before_the_commit_is_not_published(folder, noise, monkeypatc
     lost = list(noise)
     with Store.open(folder) as store:
         assert store.releases() == []
-    assert not (folder / "published" / "guarantee.txt").exists()
+    assert not (fakes.beside(folder) / "guarantee.txt").exists()
     result = dp.release(SIMPLE, values(4), folder)
     assert noise[len(lost) :] != lost
     assert result.first == 0

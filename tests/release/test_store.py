@@ -41,7 +41,7 @@ def go_on(folder, **options):
 
 def refused(folder, match, **options):
     """Not opened, and nothing in it changed, nor in its witness."""
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    before = {path: path.read_bytes() for path in folder.parent.rglob("*") if path.is_file()}
     with pytest.raises(ReleaseError, match=match):
         fakes.stream_in(folder, **options)
     assert {path: path.read_bytes() for path in before} == before
@@ -67,8 +67,8 @@ def test_files_are_of_their_owner_alone_whatever_the_umask(tmp_path, umask):
         stream.push(fakes.signal(0, 3))
         assert mode(tmp_path / "store") == 0o700
         found = {path.name: mode(path) for path in (tmp_path / "store").iterdir()}
-        assert found == {"store.sqlite": 0o600, "store.sqlite-wal": 0o600}
-    assert [path.name for path in (tmp_path / "store").iterdir()] == ["store.sqlite"]
+        assert found == {"store.sqlite": 0o600, "store.sqlite-wal": 0o600, "mark": 0o600}
+    assert sorted(path.name for path in (tmp_path / "store").iterdir()) == ["mark", "store.sqlite"]
 
 
 @POSIX
@@ -219,7 +219,7 @@ def test_the_connection_is_durable_exclusive_and_forgets(folder):
 
 
 def test_a_restored_backup_is_behind_its_witness(folder):
-    database, witness = folder / "store.sqlite", folder / "published" / "witness.json"
+    database, witness = folder / "store.sqlite", fakes.beside(folder) / "witness.json"
     old = database.read_bytes(), witness.read_bytes()
     assert go_on(folder) == 12
     new = database.read_bytes(), witness.read_bytes()
@@ -233,13 +233,14 @@ def test_a_restored_backup_is_behind_its_witness(folder):
 
 
 def test_a_backup_that_went_on_by_itself_disagrees(folder, tmp_path):
-    shutil.copytree(folder, tmp_path / "aside", copy_function=shutil.copy2)
+    witness = fakes.beside(folder) / "witness.json"
+    old = [path.read_bytes() for path in (folder / "store.sqlite", witness)]
     go_on(folder)
-    (tmp_path / "store" / "published" / "witness.json").replace(tmp_path / "witness.json")
-    for path in ("store.sqlite", "published/witness.json"):
-        (folder / path).write_bytes((tmp_path / "aside" / path).read_bytes())
-    go_on(folder)
-    (tmp_path / "witness.json").replace(folder / "published" / "witness.json")
+    witness.replace(tmp_path / "witness.json")
+    for path, content in zip((folder / "store.sqlite", witness), old, strict=True):
+        path.write_bytes(content)
+    go_on(folder, adopt=True)
+    (tmp_path / "witness.json").replace(fakes.beside(folder) / "witness.json")
     refused(folder, "disagree about what was published")
 
 
@@ -255,6 +256,7 @@ def test_a_copy_is_refused_unless_it_is_adopted(tmp_path):
 
 def test_a_moved_store_is_refused_unless_it_is_adopted(folder, tmp_path):
     folder.rename(tmp_path / "there")
+    fakes.beside(folder).rename(fakes.beside(tmp_path / "there"))
     refused(tmp_path / "there", "was copied or moved")
     assert go_on(tmp_path / "there", adopt=True) == 12
 
@@ -268,22 +270,24 @@ def test_another_file_at_the_same_place_is_a_copy(folder):
 
 def test_a_missing_witness_is_refused(folder, tmp_path):
     refused(folder, "is missing, and the store .* has 3 pushes", published=tmp_path / "other")
-    (folder / "published" / "witness.json").unlink()
+    (fakes.beside(folder) / "witness.json").unlink()
     refused(folder, "is missing, and the store .* has 3 pushes")
 
 
 def test_the_witness_of_another_store_is_refused(folder, tmp_path):
     go_on(tmp_path / "other")
-    refused(folder, "is of another store", published=tmp_path / "other" / "published")
+    refused(folder, "is of another store", published=fakes.beside(tmp_path / "other"))
 
 
 def test_a_missing_store_is_refused(folder):
     (folder / "store.sqlite").unlink()
     refused(folder, r"store.sqlite is missing, while .*witness.json is there")
-    (folder / "published" / "witness.json").unlink()
+    (fakes.beside(folder) / "witness.json").unlink()
     (folder / "store.sqlite-wal").touch(0o600)
     refused(folder, r"store.sqlite is missing, while .*store.sqlite-wal is there")
     (folder / "store.sqlite-wal").unlink()
+    refused(folder, r"store.sqlite is missing, while .*mark is there")
+    (folder / "mark").unlink()
     assert go_on(folder) == 0
 
 
@@ -382,7 +386,7 @@ def test_another_format_is_refused(folder):
 
 def test_a_commit_that_was_not_finished_never_happened(folder):
     """What a loss of power leaves of the log when the push did not return."""
-    log, witness = folder / "store.sqlite-wal", folder / "published" / "witness.json"
+    log, witness = folder / "store.sqlite-wal", fakes.beside(folder) / "witness.json"
     with fakes.stream_in(folder) as stream:
         before, sizes = witness.read_bytes(), [log.stat().st_size]
         stream.push(fakes.signal(12, 2))
@@ -393,7 +397,7 @@ def test_a_commit_that_was_not_finished_never_happened(folder):
         log.write_bytes(whole[:size])
         log.chmod(0o600)
         witness.write_bytes(before)
-        with fakes.stream_in(folder) as stream:
+        with fakes.stream_in(folder, adopt=True) as stream:
             assert stream.position == 12
 
 
@@ -432,9 +436,9 @@ def test_a_chunk_of_which_older_inputs_are_not_needed_never_shows_them(tmp_path)
 
 
 def test_the_guarantee_is_published(folder):
-    text = (folder / "published" / "guarantee.txt").read_text(encoding="utf-8")
+    text = (fakes.beside(folder) / "guarantee.txt").read_text(encoding="utf-8")
     assert text == "Release 1, steps from 0 on:\n\nNothing is promised.\n"
-    content = json.loads((folder / "published" / "guarantee.json").read_text(encoding="utf-8"))
+    content = json.loads((fakes.beside(folder) / "guarantee.json").read_text(encoding="utf-8"))
     assert content["releases"] == [{"release": 1, "kind": "live", "first": 0, "steps": None, "guarantee": {}}]
 
 

@@ -197,12 +197,12 @@ def test_a_gap_is_refused(stream):
 
 
 def test_no_steps_change_nothing(stream, folder):
-    before = (folder / "published" / "witness.json").read_bytes()
+    before = (fakes.beside(folder) / "witness.json").read_bytes()
     for first in (None, 10, 3, 0):
         result = stream.push(np.zeros((2, 0), np.int64), first=first)
         assert (result.privatized.shape, result.estimate.shape) == ((2, 0), (2, 0))
     assert stream.position == 10
-    assert (folder / "published" / "witness.json").read_bytes() == before
+    assert (fakes.beside(folder) / "witness.json").read_bytes() == before
 
 
 # --- what is refused before anything happens ------------------------------------------------------
@@ -403,7 +403,7 @@ def test_pieces_of_a_mechanism_have_the_bits_of_the_whole(folder, mechanism):
     noise = result.privatized - fakes.filtered(x, plan.taps)
     assert np.abs(noise).max() < 30 * plan.sigma.std
     assert 0.7 < noise.std() / plan.sigma.std < 1.4  # of more than 300 samples: 8 standard errors
-    text = (folder / "published" / "guarantee.txt").read_text(encoding="utf-8")
+    text = (fakes.beside(folder) / "guarantee.txt").read_text(encoding="utf-8")
     assert text == f"Release 1, steps from 0 on:\n\n{plan.guarantee}\n"
 
 
