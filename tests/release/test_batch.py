@@ -244,7 +244,7 @@ def test_promises_to_different_people_are_those_of_all_together_at_any_steps(fol
         assert guarantee.privacy.min_separation == 1
         assert guarantee.inputs.streams_per_person == inputs.streams_per_person
     assert all(x.squared_sensitivity >= SIMPLE.shift.squared_sensitivity for x in other.shifts)
-    text = (folder / "published" / "guarantee.txt").read_text(encoding="utf-8")
+    text = (fakes.beside(folder) / "guarantee.txt").read_text(encoding="utf-8")
     releases = (
         f"Release 1, 10 steps from 0 on:\nRelease 2, 10 steps from {first} on:\nRelease 3, 3 steps from 100 on:\n\n"
     )
