@@ -35,13 +35,13 @@ class Column:
     def place(self, bad: NDArray[np.bool_]) -> str:
         """Where the first row with a bad text is, and how many there are."""
         rows = np.flatnonzero(bad[self.codes])
-        return f"in line {self.lines[rows[0]]} ({rows.size} such row{'s' * (rows.size > 1)})"
+        return f"line {self.lines[rows[0]]} ({rows.size} such row{'s' * (rows.size > 1)})"
 
     def bad_time(self, bad: NDArray[np.bool_], must_hold: str) -> DataError:
         """The error for timestamps that cannot be used; it says where the first one is, not what: it may be private."""
         text = self.texts[int(np.argmax(bad))].strip()
         got = f"another text of {len(text)} characters" if text else "nothing"
-        return DataError(f"{self.label} must hold {must_hold}, got {got} {self.place(bad)}")
+        return DataError(f"{self.label} must hold {must_hold}, got {got} in {self.place(bad)}")
 
 
 def numbers(texts: Sequence[str]) -> NDArray[np.float64]:
@@ -94,10 +94,19 @@ def find(file: object, header: list[str], names: Sequence[str]) -> list[int]:
         raise DataError(f"{file} must be a CSV file, got a binary file")
     for name in names:
         if name not in header:
-            raise DataError(f"{file} must have a column {name!r}, got a first line of {len(header)} others")
+            raise DataError(f"{file}: no column {name!r} in the header ({_found(header)})")
         if header.count(name) > 1:
             raise DataError(f"{file} must have one column {name!r}, got {header.count(name)}: rename them")
     return [header.index(name) for name in names]
+
+
+def _found(header: list[str]) -> str:
+    """How many columns there are, not which: without a header they are somebody's row."""
+    if len(header) > 1:
+        return f"{len(header)} columns found"
+    separators = {";": "';'", "\t": "a tab", "|": "'|'"}
+    guess = next((f": is the separator {name}?" for x, name in separators.items() if x in header[0]), "")
+    return f"1 column found{guess}"
 
 
 def _even(file: Path, rows: Any, width: int) -> Iterator[list[str]]:

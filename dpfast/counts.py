@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,14 @@ from numpy.typing import NDArray
 
 from dpfast import _validate
 from dpfast.columns import Column, numbers, read_columns
+from dpfast.dates import DAY
 from dpfast.errors import DataError
 from dpfast.events import MAX_CELLS, MAX_COUNT, MAX_SERIES, MISSING, EventCounts
-from dpfast.timestamps import parse_moment, parse_period, parse_times
+from dpfast.formats import check_format, has_offset
+from dpfast.timestamps import parse_each, parse_moment, parse_period, parse_times
 
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
+_DAYS = range(-719162, 2932896 + 1)  # since 1970, of the years 1 to 9999
 _CLOCKS = {True: "with a UTC offset", False: "without a UTC offset"}
 
 
@@ -93,6 +98,32 @@ def declared_groups(span: Span, by: str | None, groups: Sequence[str] | None) ->
     return names
 
 
+def check_time_format(span: Span, time_format: str | None) -> None:
+    """Refuse a format under which no timestamp could be one of the span, whatever the events.
+
+    Raises
+    ------
+    ValueError
+        For a format that is none, one with UTC offsets where the span has none, or the other way round, and one that
+        lacks what tells the days of the span, as the year.
+    """
+    if time_format is None:
+        return
+    check_format(time_format)
+    if has_offset(time_format) != span.utc:
+        of_format = "with %z (the UTC offset, or Z)" if span.utc else "without %z and %Z"
+        must_be = f"{of_format} where start is {_CLOCKS[span.utc]}: otherwise no timestamp could be read"
+        raise _validate.fail("time_format", must_be, time_format)
+    # A year has all that a format may leave out, and offsets move a time by less than a day.
+    first, last = max(span.start // DAY - 1, _DAYS[0]), min((span.time(span.n_bins) - 1) // DAY + 1, _DAYS[-1])
+    days = range(first, min(last, first + 368) + 1)
+    texts = [(_1970 + timedelta(day)).strftime(time_format) for day in days]
+    moments = parse_each(texts, time_format).times.astype(np.int64)
+    if not ((first * DAY <= moments) & (moments <= last * DAY)).any():
+        must_be = "one that tells the days from start to end, with the year"
+        raise _validate.fail("time_format", f"{must_be}: otherwise no timestamp could be read", time_format)
+
+
 def group_indices(texts: Sequence[str], groups: Sequence[str]) -> NDArray[np.int64]:
     """The group of each text, -1 for one that is not declared."""
     rank = {name: i for i, name in enumerate(groups)}
@@ -147,7 +178,7 @@ def count_events(
         with UTC offsets for a span without, or the other way round.
     ValueError
         If the span is not a whole number of periods, groups do not fit `by`, or there are more than 1000 groups or more
-        than 50 million bins over all groups.
+        than 50 million bins over all groups; and for a format under which no timestamp could be in the span.
 
     Notes
     -----
@@ -164,6 +195,7 @@ def count_events(
     """
     span = Span.declared(start, end, period)
     series = declared_groups(span, by, groups)
+    check_time_format(span, time_format)
     columns = read_columns(Path(path), [name for name in (time, by, count) if name is not None])
     stamps = columns[time]
     moments, utc = parse_times(stamps, time_format)
@@ -191,6 +223,6 @@ def _weights(column: Column) -> NDArray[np.float64]:
     bad = np.isnan(values)
     if bad.any():
         must_hold = "whole numbers from 0 to 2**53, got something else"
-        raise DataError(f"{column.label} must hold {must_hold} {column.place(bad)}")
+        raise DataError(f"{column.label} must hold {must_hold} in {column.place(bad)}")
     weights: NDArray[np.float64] = values[column.codes]
     return weights

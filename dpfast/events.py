@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from dpfast import _validate
 from dpfast.columns import Column, numbers, read_columns
+from dpfast.dates import DAY
 from dpfast.errors import DataError
-from dpfast.timestamps import DAY, parse_period, parse_times
+from dpfast.timestamps import parse_period, parse_times
 
 MAX_CELLS = 50_000_000
 MAX_SERIES = 1000
@@ -161,6 +162,6 @@ def _parse_counts(column: Column) -> NDArray[np.float64]:
     values = numbers(column.texts)
     bad = ~((values >= 0) & (values <= MAX_COUNT))  # NaN fails the comparison
     if bad.any():
-        raise DataError(f"{column.label} must hold numbers from 0 to 2**53, got something else {column.place(bad)}")
+        raise DataError(f"{column.label} must hold numbers from 0 to 2**53, got something else in {column.place(bad)}")
     counts: NDArray[np.float64] = values[column.codes]
     return counts

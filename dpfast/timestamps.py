@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from dpfast import _validate
 from dpfast.columns import NUMBER, Column, numbers
+from dpfast.dates import DAY, parse_date
+from dpfast.errors import DataError
+from dpfast.formats import check_format, has_offset, parse_formatted
 
-DAY = 86_400_000_000
 _MICROSECONDS = {
     "us": 1,
     "ms": 1000,
@@ -23,15 +25,11 @@ _MICROSECONDS = {
     "d": DAY,
     "w": 7 * DAY,
 }
-_PERIOD = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)(us|ms|s|min|h|d|w)", re.ASCII)
-_CLOCK = r"\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?"
-_STAMP = re.compile(
-    rf"(?P<number>{NUMBER.pattern})"
-    rf"|(?P<local>\d{{4}}-\d\d-\d\d(?:[T ]{_CLOCK})?|\d{{4}}/\d\d/\d\d(?: {_CLOCK})?)"
-    rf"|(?P<offset>\d{{4}}-\d\d-\d\d[T ]{_CLOCK} ?(?:Z|[+-]\d\d(?::?\d\d)?))",
-    re.ASCII,
-)
+# Those of pandas that are one length: not M, which is a month there.
+_CAPITALS = {"U": "us", "L": "ms", "S": "s", "T": "min", "H": "h", "D": "d", "W": "w"}
+_PERIOD = re.compile(rf"(\d{{1,18}}(?:\.\d{{1,18}})?)({'|'.join([*_MICROSECONDS, *_CAPITALS])})", re.ASCII)
 _AMBIGUOUS = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{2,4}(?!\d).*", re.ASCII)
+_NONE = np.iinfo(np.int64).min  # of a numpy.datetime64: NaT
 
 
 class Moments(NamedTuple):
@@ -61,8 +59,8 @@ def parse_period(text: str) -> np.timedelta64:
     Parameters
     ----------
     text : str
-        A positive number, then us, ms, s, min, h, d (24 hours) or w (7 days). Units of the calendar,
-        as months, have no fixed length and are refused.
+        A positive number, then us, ms, s, min, h, d (24 hours) or w (7 days), or the U, L, S, T, H, D or W of pandas.
+        Units of the calendar, as months, have no fixed length and are refused.
 
     Returns
     -------
@@ -76,59 +74,51 @@ def parse_period(text: str) -> np.timedelta64:
 
     Examples
     --------
-    >>> parse_period("1.5h")
-    np.timedelta64(5400000000,'us')
+    >>> parse_period("1.5h"), parse_period("1D")
+    (np.timedelta64(5400000000,'us'), np.timedelta64(86400000000,'us'))
     """
     match = _PERIOD.fullmatch(str(text))
-    length = Decimal(match[1]) * _MICROSECONDS[match[2]] if match else Decimal(0)
+    length = Decimal(match[1]) * _MICROSECONDS[_CAPITALS.get(match[2], match[2])] if match else Decimal(0)
     if not 0 < length < 2**63 or length != int(length):
         must_be = "a positive number of us, ms, s, min, h, d or w, whole in microseconds, such as '5min'"
         raise _validate.fail("period", must_be, text)
     return np.timedelta64(int(length), "us")
 
 
+def period_text(period: np.timedelta64) -> str:
+    """A period as `parse_period` reads it, in the largest unit of which it is a whole number, but for weeks.
+
+    Examples
+    --------
+    >>> period_text(np.timedelta64(1, "D")), period_text(np.timedelta64(90, "m"))
+    ('1d', '90min')
+    """
+    length = int(period.astype("timedelta64[us]").astype(np.int64))
+    unit = next(x for x in ("d", "h", "min", "s", "ms", "us") if length % _MICROSECONDS[x] == 0)
+    return f"{length // _MICROSECONDS[unit]}{unit}"
+
+
 def parse_each(texts: Sequence[str], time_format: str | None = None) -> Moments:
     """Points in time of texts; what one of them is does not depend on the others."""
     stripped = [text.strip() for text in texts]
     if time_format is not None:
-        return _formatted(stripped, time_format)
-    kinds = np.array([_kind(text) for text in stripped], np.str_)
-    dated = np.isin(kinds, ("local", "offset"))
-    times = _to_datetime([text if date else "" for text, date in zip(stripped, dated, strict=True)], "ISO8601")
-    for i in np.flatnonzero(np.isin(kinds, ("seconds", "milliseconds"))):
-        times[i] = int(Decimal(stripped[i]).scaleb(6 if kinds[i] == "seconds" else 3))
-    return Moments(times, kinds)
+        check_format(time_format)
+        kind = "offset" if has_offset(time_format) else "local"
+        return Moments(parse_formatted(stripped, time_format), np.full(len(texts), kind))
+    read = [_parse(text) for text in stripped]
+    times = np.array([_NONE if time is None else time for _, time in read], np.int64)
+    return Moments(times.view("datetime64[us]"), np.array([kind for kind, _ in read], np.str_))
 
 
-def _kind(text: str) -> str:
-    match = _STAMP.fullmatch(text)
-    if match is None or match.lastgroup != "number":
-        return str(match.lastgroup) if match else "other"
+def _parse(text: str) -> tuple[str, int | None]:
+    """Kind and microseconds since 1970, None where there are none."""
+    if NUMBER.fullmatch(text) is None:
+        date = parse_date(text)
+        return ("other", None) if date is None else ("offset" if date[0] else "local", date[1])
     (value,) = numbers([text])
     if 1e8 <= value < 1e11:
-        return "seconds"
-    return "milliseconds" if 1e11 <= value < 1e14 else "number"
-
-
-def _formatted(texts: list[str], time_format: str) -> Moments:
-    if "%" not in str(time_format):
-        raise _validate.fail("time_format", "a format such as '%m/%d/%Y %H:%M'", time_format)
-    # pandas would read "now" and "today" as the present, whatever the format.
-    dated = [text if re.search(r"\d", text) else "" for text in texts]
-    try:
-        times = _to_datetime(dated, time_format)
-    except ValueError as error:
-        raise ValueError(f"time_format must be a format of strptime: {error}") from None
-    kind = "offset" if re.search("%[zZ]", time_format.replace("%%", "")) else "local"
-    return Moments(times, np.full(len(texts), kind))
-
-
-def _to_datetime(texts: list[str], time_format: str) -> NDArray[np.datetime64]:
-    """UTC in microseconds, NaT for what does not have the format."""
-    pd = _validate.optional("pandas", "cli")
-    index = pd.to_datetime(pd.Index(texts, dtype=object), format=time_format, errors="coerce", utc=True)
-    moments: NDArray[np.datetime64] = index.tz_localize(None).to_numpy().astype("datetime64[us]")
-    return moments
+        return "seconds", int(Decimal(text).scaleb(6))
+    return ("milliseconds", int(Decimal(text).scaleb(3))) if 1e11 <= value < 1e14 else ("number", None)
 
 
 def parse_moment(name: str, text: str) -> tuple[int, bool]:
@@ -183,10 +173,11 @@ def _check_dates(stamps: Column, moments: Moments) -> None:
     bad = np.isnat(moments.times) | _numeric(moments)
     if bad.any():
         if _AMBIGUOUS.fullmatch(stamps.texts[int(np.argmax(bad))].strip()):
-            must_hold = "unambiguous dates, or else give time_format, such as '%m/%d/%Y %H:%M'"
-        else:
-            must_hold = "timestamps such as '2013-01-01T05:15', or else give time_format"
-        raise stamps.bad_time(bad, must_hold)
+            raise DataError(
+                f"{stamps.label}, {stamps.place(bad)}: a date such as 01/02/2013 could be day/month or month/day; pass "
+                "--time-format '%d/%m/%Y %H:%M:%S' or the like (in Python, time_format)"
+            )
+        raise stamps.bad_time(bad, "timestamps such as '2013-01-01T05:15', or else give time_format")
     offset = moments.kinds == "offset"
     if offset.any() and not offset.all():
         raise stamps.bad_time(offset != offset[0], "timestamps all with or all without a UTC offset")

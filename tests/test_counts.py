@@ -100,7 +100,66 @@ def test_declared_times_are_iso_whatever_the_format_of_the_file(write):
     assert count_events(path, time="t", time_format="%d/%m/%Y %H:%M %z", **span).counts.tolist() == [[1]]
 
 
+FAR = ["9999-12-31T00:00Z", "0001-01-01T00:00Z", "2262-04-12T00:00Z", "1677-09-21T00:00Z"]
+
+
+@pytest.mark.parametrize("far", FAR)
+@pytest.mark.parametrize("near", ["2013-01-01T05:59:59Z", "2013-01-01T05:59:59.123456789Z"])
+def test_a_date_of_another_age_is_one_outside_of_the_span(write, far, near):
+    utc = {"start": "2013-01-01T00:00Z", "end": "2013-01-02T00:00Z", "period": "6h"}
+    lines = [near, far, "Tue, 1 Jan 2013 18:00:00 GMT"]
+    path = write('t\n"' + '"\n"'.join(lines) + '"\n')
+    assert count_events(path, time="t", **utc).counts.tolist() == [[1, 0, 0, 1]]
+    assert count_events(write("t\n2013-01-01\n9999-01-01\n"), time="t", **DAY).counts.tolist() == [[1, 0, 0, 0]]
+    text = "t\n" + "".join(f"{x.replace('T', ' ').replace('Z', '')} +0000\n" for x in (far, "2013-01-01 05:00"))
+    log = count_events(write(text), time="t", time_format="%Y-%m-%d %H:%M %z", **utc)
+    assert log.counts.tolist() == [[1, 0, 0, 0]]
+
+
 # --- refusals
+
+
+UTC = {"start": "2013-01-01T00:00Z", "end": "2013-01-03T00:00Z", "period": "6h"}
+LOCAL = {"start": "2013-06-15T05:00", "end": "2013-06-15T06:00", "period": "1h"}
+
+
+@pytest.mark.parametrize(
+    ("span", "time_format", "message"),
+    [
+        (UTC, "%Y-%m-%d %H:%M", r"with %z \(the UTC offset, or Z\) where start is with a UTC offset"),
+        (UTC, "%Y-%m-%dT%H:%M:%SZ", "with %z"),  # a letter, which is no offset
+        (UTC, "%Y-%m-%d %H:%M %%z", "with %z"),
+        (LOCAL, "%Y-%m-%d %H:%M %z", "without %z and %Z where start is without a UTC offset"),
+        (LOCAL, "%Y-%m-%d %H:%M %Z", "without %z and %Z"),
+        (UTC, "%H:%M %z", "one that tells the days from start to end, with the year"),
+        (UTC, "%d/%m %H:%M %z", "one that tells the days"),
+        (LOCAL, "%d %b", "one that tells the days"),
+        (LOCAL, "%Y", "one that tells the days"),  # all are of the first of January
+        (LOCAL, "%m/%Y", "one that tells the days"),
+        ({"start": "2113-01-01", "end": "2113-01-02", "period": "1h"}, "%d/%m/%y", "one that tells the days"),
+        (LOCAL, "%Y %", "a format of strptime"),
+    ],
+)
+def test_a_format_under_which_nothing_could_be_read_is_refused(span, time_format, message):
+    with pytest.raises(ValueError, match=f"^time_format must be {message}") as caught:
+        count_events("no-such-file", time="t", time_format=time_format, **span)
+    assert not isinstance(caught.value, DataError)
+
+
+@pytest.mark.parametrize(
+    ("span", "time_format"),
+    [
+        *((UTC, x) for x in ("%Y-%m-%d %H:%M %z", "%y%m%d%z", "%d %b %Y %I:%M %p %Z", "%Y-%j %z", "%G-W%V-%u %z")),
+        *((LOCAL, x) for x in ("%c", "%x", "%m/%d/%Y", "%H:%M:%S.%f at %Y%m%d", "%Y %U %w", "%A %d %B %y %%z")),
+        (UTC, "%Y %z"),  # the first of January is in the span
+        ({"start": "2013-06-15", "end": "2014-06-15", "period": "1d"}, "%Y"),
+        ({"start": "1970-01-01T00:30+14:00", "end": "1970-01-01T01:30+14:00", "period": "1h"}, "%d/%m/%Y %H:%M %z"),
+        ({"start": "9999-12-31", "end": "9999-12-31T01:00", "period": "1h"}, "%Y-%m-%d %H:%M"),
+    ],
+)
+def test_other_formats_are_not(write, span, time_format):
+    log = count_events(write("t\n"), time="t", time_format=time_format, **span)
+    assert log.counts.sum() == 0
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,10 @@ def test_other_counts_are_refused(write, text):
         ("2013/01/01 05:15", "2013-01-01T05:15"),
         ("2013/01/01 05:15:07", "2013-01-01T05:15:07"),
         ("2013/01/01", "2013-01-01"),
+        ("9999-12-31T23:59:59.999999999", "9999-12-31T23:59:59.999999"),
+        ("0001-01-01T00:00+01:00", "0000-12-31T23:00"),
+        ("Sat, 22 Apr 2017 15:11:58 -0500", "2017-04-22T20:11:58"),
+        ("22 Apr 2017 15:11 GMT", "2017-04-22T15:11"),
         ("1357017300", "2013-01-01T05:15"),
         ("1357017300.25", "2013-01-01T05:15:00.25"),
         ("1357017300.9999999", "2013-01-01T05:15:00.999999"),
@@ -187,7 +191,7 @@ def test_other_counts_are_refused(write, text):
     ],
 )
 def test_formats(stamps, text, moment):
-    assert stamps(text, period="1us").start == np.datetime64(moment)
+    assert stamps(f'"{text}"', period="1us").start == np.datetime64(moment)
 
 
 NOT_TIMES = [
@@ -228,8 +232,9 @@ def test_lines_are_counted_in_the_file(write):
 
 @pytest.mark.parametrize("text", ["01/02/2013 05:15", "1/2/13", "01.02.2013", "13-01-2013 05:15:00", "01/02/2013T05"])
 def test_ambiguous_timestamps_need_a_format(stamps, text):
-    with pytest.raises(DataError, match="unambiguous dates, or else give time_format, such as '%m/%d/%Y %H:%M', got"):
-        stamps(text)
+    message = r"column 't', line 3 \(1 such row\): a date such as 01/02/2013 could be day/month or month/day; pass --time-f"
+    with pytest.raises(DataError, match=message):
+        stamps("2013-01-01", text)
 
 
 @pytest.mark.parametrize(
@@ -346,7 +351,7 @@ PACKED = gzip.compress(
         (gzip.compress(b"", mtime=0), "must begin with a line of column names"),
         (b"t\n", "must have rows, got a header alone"),
         (b"t,s\n\n\n", "must have rows, got a header alone"),
-        (b"time,s\n2013-01-01,a\n", "must have a column 't', got a first line of 2 others$"),
+        (b"time,s\n2013-01-01,a\n", r"no column 't' in the header \(2 columns found\)$"),
         (b"t,s,t\n2013-01-01,a,b\n", "must have one column 't', got 2"),
         (b"t,s\n2013-01-01,a\n2013-01-01\n", "line 3 must have 2 fields as the header does, got 1"),
         (b"t,s\n2013-01-01,a\n2013-01-01,b,c\n", "line 3 must have 2 fields as the header does, got 3"),
@@ -380,12 +385,18 @@ def test_missing_file_and_directory_are_refused(tmp_path):
 
 @pytest.mark.parametrize("options", [{"by": "x"}, {"count": "x"}, {"by": "t", "count": "x"}])
 def test_every_column_is_looked_for(stamps, options):
-    with pytest.raises(DataError, match=r"must have a column 'x', got a first line of 1 others$"):
+    with pytest.raises(DataError, match=r"no column 'x' in the header \(1 column found\)$"):
         stamps("2013-01-01", **options)
 
 
+@pytest.mark.parametrize(("separator", "name"), [(";", "';'"), ("\t", "a tab"), ("|", "'|'")])
+def test_another_separator_is_guessed(write, separator, name):
+    with pytest.raises(DataError, match=rf"no column 't' in the header \(1 column found: is the separator {name}\?\)$"):
+        read_events(write(f"t{separator}s\n2013-01-01{separator}a\n"), time="t", period="1d")
+
+
 def test_a_log_without_a_header_is_not_shown(write):
-    with pytest.raises(DataError, match=r"must have a column 't', got a first line of 2 others$") as caught:
+    with pytest.raises(DataError, match=r"no column 't' in the header \(2 columns found\)$") as caught:
         read_events(write("2013-01-01,somebody\n"), time="t", period="1d")
     assert "somebody" not in str(caught.value)
 
@@ -393,7 +404,8 @@ def test_a_log_without_a_header_is_not_shown(write):
 def test_pandas_is_optional(stamps, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'dpfast\[cli\]'"):
-        stamps("2013-01-01")
+        stamps("2013-01-01", time_format="%Y-%m-%d")
+    assert stamps("2013-01-01").counts.sum() == 1
 
 
 def test_import_leaves_pandas_out():

@@ -54,7 +54,7 @@ LAYERS = [
     {"_validate", "errors"},
 ]
 # Reading logs of events: from the top down likewise, apart from the rest.
-LOGS = ["counts", "events", "timestamps", "columns"]
+LOGS = ["counts", "events", "timestamps", "formats", "columns", "dates"]
 LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}
 KERNEL_IMPORTS = {"numpy", "numba", "llvmlite", "dpfast"} | set(sys.stdlib_module_names)
 COMPILED = {

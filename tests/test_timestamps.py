@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpfast.timestamps import parse_each, parse_moment, parse_period
+from dpfast.timestamps import parse_each, parse_moment, parse_period, period_text
 
 EPOCH = datetime(1970, 1, 1)
 
@@ -23,6 +23,13 @@ EPOCH = datetime(1970, 1, 1)
         ("250ms", 250_000),
         ("1us", 1),
         ("0.000001s", 1),
+        ("1D", 86400 * 10**6),
+        ("2W", 14 * 86400 * 10**6),
+        ("1.5H", 5400 * 10**6),
+        ("5T", 300 * 10**6),
+        ("30S", 30 * 10**6),
+        ("250L", 250_000),
+        ("1U", 1),
     ],
 )
 def test_period_is_a_whole_number_of_microseconds(text, microseconds):
@@ -30,7 +37,7 @@ def test_period_is_a_whole_number_of_microseconds(text, microseconds):
 
 
 NOT_PERIODS = [
-    *["", "0s", "0.0h", "-1h", "1m", "1M", "1mo", "1y", "1q", "5", "min", "5 min", "1h30min", "nanh", "1e3s"],
+    *["", "0s", "0.0h", "-1h", "1m", "1M", "1mo", "1y", "1q", "1Y", "1Q", "1A", "1B", "1N", "1Min", "D", "5", "min", "5 min", "1h30min", "nanh", "1e3s"],
     *["\u0661h", "0.5us", "0.0000001s", "999999999999999999w", None, 5, np.timedelta64(5, "m")],
 ]
 
@@ -39,6 +46,17 @@ NOT_PERIODS = [
 def test_other_periods_are_refused(text):
     with pytest.raises(ValueError, match=r"^period must be a positive number of us, ms, s, min, h, d or w"):
         parse_period(text)
+
+
+@given(st.integers(1, 2**62) | st.integers(1, 400).map(lambda n: n * 3_600_000_000))
+def test_a_period_is_printed_as_it_is_read(length):
+    assert parse_period(period_text(np.timedelta64(length, "us"))) == np.timedelta64(length, "us")
+
+
+def test_periods_are_printed_as_people_type_them():
+    typed = ["1d", "7d", "36h", "1h", "90min", "5min", "30s", "250ms", "1us"]
+    assert [period_text(parse_period(text)) for text in typed] == typed
+    assert period_text(np.timedelta64(1, "W")) == "7d"
 
 
 # --- moments
@@ -51,6 +69,8 @@ def test_other_periods_are_refused(text):
         ("2013-01-01T05:15", datetime(2013, 1, 1, 5, 15), False),
         ("2013-01-01T05:15Z", datetime(2013, 1, 1, 5, 15), True),
         ("2013-01-01 05:15+01:00", datetime(2013, 1, 1, 4, 15), True),
+        ("Tue, 1 Jan 2013 05:15:00 +0000", datetime(2013, 1, 1, 5, 15), True),
+        ("9999-12-31", datetime(9999, 12, 31), False),
         ("1357017300", datetime(2013, 1, 1, 5, 15), True),
         ("1357017300000", datetime(2013, 1, 1, 5, 15), True),
     ],
@@ -68,6 +88,7 @@ def test_other_arguments_are_refused_by_name(text):
 texts = st.one_of(
     st.text(max_size=12),
     st.sampled_from(["2013-01-01", "2013-01-01T05:15Z", "1357017300", "1357017300123", "1e9", "2013-02-30", "now", ""]),
+    st.sampled_from(["9999-12-31", "1500-01-01T00:00Z", "2013-01-01T05:15:00.123456789", "1 Jan 2013 05:15 GMT"]),
     st.datetimes(datetime(1970, 1, 1), datetime(2100, 1, 1)).map(datetime.isoformat),
 )
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpfast import _validate
-from dpfast.counts import Span, count_events, declared_groups
+from dpfast.counts import Span, check_time_format, count_events, declared_groups
 from dpfast.errors import DataError, ReleaseError
 from dpfast.files import load
 from dpfast.kinds import releasable
@@ -28,7 +28,7 @@ from dpfast.release.publication import HEADER, Journal, Layout
 from dpfast.release.store import Store
 from dpfast.release.stream import Stream, stream_in
 from dpfast.report.folder import Folder
-from dpfast.timestamps import parse_each, parse_period
+from dpfast.timestamps import parse_period
 
 FORMATS = ("csv", "parquet")
 
@@ -121,7 +121,7 @@ def run(request: Request, *, source: Source | None = None, clock: Clock | None =
 def _check(request: Request, span: Span) -> None:
     """Refuse what does not go together, before any work."""
     _validate.choice("format", request.format, FORMATS)
-    parse_each([""], request.time_format)  # pandas is there, the format is one
+    check_time_format(span, request.time_format)
     if request.format == "parquet":
         _validate.optional("pyarrow.parquet", "parquet")
     if (request.events == "-") != request.follow:

@@ -114,7 +114,7 @@ def test_a_source_that_breaks_off_is_one_that_ends():
 
 def test_a_header_without_the_columns_ends_the_feed():
     script = Script(at(-5), [(at(3), b"when,s\n")])
-    with pytest.raises(DataError, match="standard input must have a column 't'"):
+    with pytest.raises(DataError, match="standard input: no column 't' in the header"):
         fed(script)
     assert script.now() < at(10)
 
