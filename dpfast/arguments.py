@@ -87,7 +87,9 @@ _LOG = "read the events from this CSV file, plain or gzip, with a header"
 _TIME = "take the time of an event from this column"
 _BY = "tell the {} apart by this column (default: all events are one)"
 _COUNT = "take the number of events of a row from this column (default: every row is one event)"
-_TIME_FORMAT = "parse times with this format of strptime, such as '%%m/%%d/%%Y %%H:%%M' (default: ISO 8601, Unix times)"
+_TIME_FORMAT = (
+    "parse times with this format of strptime, such as '%%m/%%d/%%Y %%H:%%M' (default: ISO 8601, RFC 2822, Unix times)"
+)
 _PERIOD = "count events in bins of this length, such as 5min, 1h, 1d"
 _TARGET = f"publish the output of this filter: {specs.TARGET}"
 _EPSILON = "guarantee this epsilon, above 0"

@@ -53,7 +53,8 @@ def _evaluate(options: argparse.Namespace) -> str:
         time_format=options.time_format,
     )
     fit = {"order": options.order, "draws": options.draws, "seed": options.seed}
-    text = evaluate.run(counts, target, privacy, folder, **fit, command=options.line, saved=saved)
+    progress = sys.stderr.isatty()
+    text = evaluate.run(counts, target, privacy, folder, **fit, command=options.line, saved=saved, progress=progress)
     return _finished(text, folder)
 
 

@@ -159,8 +159,8 @@ def count_events(
     path, time, period, count, time_format
         As for `read_events`; the numbers of the column `count` must be whole.
     start, end : str
-        The span, its end left out: ISO 8601 or Unix time, whatever `time_format` is. With a UTC offset where the
-        timestamps have one (or are Unix times), without where they have none.
+        The span, its end left out: ISO 8601, RFC 2822 or Unix time, whatever `time_format` is. With a UTC offset where
+        the timestamps have one (or are Unix times), without where they have none.
     by : str, optional
         Column that names the group of an event; without it all rows are one series, ``"all"``.
     groups : sequence of str, optional

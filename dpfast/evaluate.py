@@ -11,6 +11,7 @@ import numpy as np
 
 from dpfast import _validate
 from dpfast._validate import Array
+from dpfast.bars import bar
 from dpfast.design.feedback import decision_feedback
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.design.optimal import optimal
@@ -29,6 +30,7 @@ from dpfast.report.folder import Folder
 from dpfast.report.meaning import FIGURES, of_task
 from dpfast.report.page import facts, repeated
 from dpfast.report.table import Table
+from dpfast.timestamps import period_text
 
 BANNER = (
     "AN EVALUATION, NOT A RELEASE: these outputs contain the data, unprotected.",
@@ -86,22 +88,32 @@ def run(
     seed: int,
     command: str,
     saved: Sequence[AnyMechanism] = (),
+    progress: bool = False,
 ) -> str:
     """Evaluate every mechanism on every series, add the files to the folder, and return what is printed.
 
-    The page shows the command.
+    The page shows the command; `progress` shows bars (tqdm, extra ``progress``).
     """
     check(counts, max([order, *(x.lag or 0 for x in saved)]), draws)
     loaded = as_saved(saved, target, privacy)
     outputs = target.filter(counts.counts).y
+    series = list(zip(counts.series, counts.counts, outputs, strict=True))
+    designs: list[tuple[ARMA, list[Mechanism]]] = []
+    with bar(progress, len(series), "designing", unit="series") as advance:
+        for _, u, _ in series:
+            model = ARMA.fit(u, order)
+            designs.append((model, [*mechanisms(u, target, privacy, model), *loaded]))
+            advance(1)
     outcomes: list[Outcome] = []
-    for i, (name, u, y) in enumerate(zip(counts.series, counts.counts, outputs, strict=True)):
-        model = ARMA.fit(u, order)
-        designs = [*mechanisms(u, target, privacy, model), *loaded]
-        outcomes += evaluate_series(name, u, y, model, designs, draws, noise_seed(seed, i))
+    with bar(progress, sum(len(x) for _, x in designs), "evaluating", unit="mechanism") as advance:
+        for i, ((name, u, y), (model, several)) in enumerate(zip(series, designs, strict=True)):
+            for mechanism in several:
+                outcomes += evaluate_series(name, u, y, model, [mechanism], draws, noise_seed(seed, i))
+                advance(1)
     table = Table(COLUMNS, tuple(x.cells() for x in outcomes))
+    start = np.datetime_as_string(counts.start, "auto")
     footer = (
-        f"{counts.counts.shape[1]} bins of {counts.period.astype('timedelta64[s]').item()} from {counts.start}; "
+        f"{counts.counts.shape[1]} bins of {period_text(counts.period)} from {start}; "
         f"RMSE over all bins and {draws} noise draws (seed {seed}), with {CONFIDENCE:.0%} intervals over the draws; "
         f"models: AR({order}) fitted to each series; epsilon {privacy.epsilon:g}, delta {privacy.delta:g}."
         f"{_left_out(counts)}"

@@ -68,7 +68,8 @@ def read_events(
         A comma-separated file in UTF-8 with a header, plain or gzip (told by its content).
     time : str
         Column of timestamps, in any order: ISO 8601 (``2013-01-01T05:15:00.123``, date alone, ``Z`` or
-        ``+01:00`` after the time), ``2013/01/01 05:15``, or Unix seconds (1e8 to 1e11) or milliseconds
+        ``+01:00`` after the time), ``2013/01/01 05:15``, RFC 2822 as in e-mail (``Sat, 22 Apr 2017 15:11:58
+        -0500``), or Unix seconds (1e8 to 1e11) or milliseconds
         (1e11 to 1e14). Fractions of a microsecond are cut off.
     period : str
         Length of a bin, see `parse_period`.

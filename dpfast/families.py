@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from dpfast import _validate
 from dpfast._validate import Array
+from dpfast.bars import bar
 from dpfast.design.feedback import decision_feedback
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.design.optimal import optimal
@@ -123,7 +123,7 @@ def run(
         _validate.choice("choose", choose, [x.label for x in families])
     lags, epsilons = lags_around(task.lag), epsilons_around(task.privacy.epsilon)
     total = len(families) + len(linear) * (len(lags) + len(epsilons))
-    with _progress(total, progress) as advance:
+    with bar(progress, total, "designing", unit="design") as advance:
         designs = Designs(advance)
         made = designs.side_by_side(families, task)
         told = {label: _with_known(mechanism, sources) for label, mechanism in made.items()}
@@ -185,7 +185,7 @@ def at_epsilon(task: Task, epsilon: float) -> Task:
 class Designs:
     """Designs of tasks that differ by lag and epsilon, each made once, and notes on those that there are not."""
 
-    advance: Callable[[], None]
+    advance: Callable[[int], object]
     notes: dict[str, None] = field(default_factory=dict)
     _made: dict[tuple[Any, ...], Mechanism | None] = field(default_factory=dict)
 
@@ -203,22 +203,12 @@ class Designs:
             except DesignError as error:
                 self._made[key] = None
                 self.notes[f"No {family.label} at lag {lag}, epsilon {epsilon:g}: {error}."] = None
-        self.advance()
+        self.advance(1)
         mechanism = self._made[key]
         if mechanism is None or mechanism.privacy == task.privacy:
             return mechanism
         # without a model the filters are those of any epsilon, and the noise follows
         return replace(mechanism, privacy=task.privacy, ideal_mse=None)
-
-
-@contextmanager
-def _progress(total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    if not shown:
-        yield lambda: None
-        return
-    tqdm = _validate.optional("tqdm", "progress").tqdm
-    with tqdm(total=total, desc="designing") as bar:
-        yield bar.update
 
 
 def _with_known(mechanism: Mechanism, sources: Mapping[str, Source]) -> Mechanism:

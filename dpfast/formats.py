@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,7 @@ def parse_formatted(texts: Sequence[str], time_format: str) -> NDArray[np.dateti
     return times
 
 
-def _is_near(times: NDArray[np.datetime64]) -> NDArray[np.bool_]:
+def _is_near(times: Any) -> Any:
     return (times >= _NEAR[0]) & (times < _NEAR[1])
 
 

@@ -34,10 +34,12 @@ def test_mail_of_all_years(moment, zone):
 
 
 MAIL = [
-    *["Sat, 22 Apr 2017 15:11:58 -0500", "22 Apr 2017 15:11:58 -0500", "Sat, 22 Apr 2017 15:11 +0530", "1 Jan 1970 00:00 Z"],
+    *["Sat, 22 Apr 2017 15:11:58 -0500", "22 Apr 2017 15:11:58 -0500", "Sat, 22 Apr 2017 15:11 +0530"],
+    "1 Jan 1970 00:00 Z",
     *["Sat, 22 Apr 2017 15:11:58 GMT", "Sat, 22 Apr 2017 15:11:58 UT", "Sat,22  Apr\t2017 15:11:58 UTC"],
     *[f"Sat, 22 Apr 2017 15:11:58 {zone}" for zone in ("EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT")],
-    *["Sat, 1 Apr 2017 15:11:58 -0700 (Pacific, the US)", "Sat, 01 Apr 2017 15:11:58 -0000", "sat, 1 apr 2017 15:11:58 gmt"],
+    *["Sat, 1 Apr 2017 15:11:58 -0700 (Pacific, the US)", "Sat, 01 Apr 2017 15:11:58 -0000"],
+    "sat, 1 apr 2017 15:11:58 gmt",
     "Sun, 22 Apr 2017 15:11:58 GMT",  # a Saturday, which nobody looks at
 ]  # fmt: skip
 

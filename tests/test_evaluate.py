@@ -10,6 +10,7 @@ import dpfast as dp
 from dpfast import evaluate
 from dpfast.events import EventCounts, read_events
 from dpfast.report.folder import Folder
+from dpfast.timestamps import parse_period
 
 FLIGHTS = Path(__file__).parents[1] / "examples" / "nyc_departures_2013.csv.gz"
 PRIVACY = dp.Privacy(1, 1e-6)
@@ -71,6 +72,26 @@ def test_every_series_and_mechanism_has_a_row_in_the_data_s_units(tmp_path):
     assert outputs[301]["series"] == "c"
     assert outputs[301]["time"] == "2020-01-01T00:05:00"
     assert float(outputs[301]["true output"]) == pytest.approx(u[1, :2].sum() / 4, rel=1e-5)
+
+
+def test_bars_tell_how_far_it_is_and_change_nothing(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(evaluate, "mechanisms", lambda *_: [dp.zero_forcing(TARGET, PRIVACY)])
+    days = EventCounts(
+        poisson(2, 60) * 1.0, ("a", "b"), np.datetime64("2013-01-01T00:00:00.000000"), parse_period("1D")
+    )
+    shown, silent = Folder(tmp_path / "a"), Folder(tmp_path / "b")
+    text = run(days, shown, progress=True)
+    assert text == run(days, silent)
+    assert "60 bins of 1d from 2013-01-01;" in text
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "designing: 100%" in err
+    assert "evaluating: 100%" in err
+    assert "2/2" in err
+    shown.write()
+    silent.write()
+    for name in ("evaluation.csv", "outputs.csv"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
 @pytest.mark.filterwarnings("ignore::dpfast.ConvergenceWarning")  # weak privacy, and a target with zeros on the circle

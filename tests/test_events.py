@@ -232,7 +232,9 @@ def test_lines_are_counted_in_the_file(write):
 
 @pytest.mark.parametrize("text", ["01/02/2013 05:15", "1/2/13", "01.02.2013", "13-01-2013 05:15:00", "01/02/2013T05"])
 def test_ambiguous_timestamps_need_a_format(stamps, text):
-    message = r"column 't', line 3 \(1 such row\): a date such as 01/02/2013 could be day/month or month/day; pass --time-f"
+    message = (
+        r"column 't', line 3 \(1 such row\): a date such as 01/02/2013 could be day/month or month/day; pass --time-f"
+    )
     with pytest.raises(DataError, match=message):
         stamps("2013-01-01", text)
 

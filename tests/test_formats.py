@@ -35,7 +35,10 @@ texts = st.one_of(
 def test_a_text_does_not_depend_on_its_neighbours(several):
     alone = [parse_formatted([text], SLASHED)[0] for text in several]
     np.testing.assert_array_equal(parse_formatted(several, SLASHED), np.array(alone))
-    assert all(np.isnat(time) == (text[-11:] == ".1234567890" or "/" not in text) for text, time in zip(several, alone, strict=True))
+    assert all(
+        np.isnat(time) == (text[-11:] == ".1234567890" or "/" not in text)
+        for text, time in zip(several, alone, strict=True)
+    )
 
 
 SKIPPED = ["2013-03-10 02:30 America/New_York", "9999-12-31 23:59 America/New_York", "2013-01-01 00:00 XYZ"]
@@ -51,7 +54,7 @@ def test_a_time_that_its_zone_skips_spoils_no_other(skipped, n):
 
 @pytest.mark.parametrize("time_format", ["", "mixed", "ISO8601", "%Q", "%s", "%d %", "%d %d", "%Y-W%V-%u", 5, None])
 def test_no_formats(time_format):
-    with pytest.raises(ValueError, match="^time_format must be a format"):
+    with pytest.raises(ValueError, match=r"^time_format must be a format"):
         check_format(time_format)
 
 

@@ -166,6 +166,16 @@ def test_a_fit_is_the_autoregression_of_the_counts_and_from_private_data(log):
     assert request(None, given | log | {"fit_source": "public"}).task.model.source == "public"
 
 
+def test_a_fit_reads_dates_of_mail_and_periods_of_pandas(log, tmp_path):
+    given = {name: NEEDED[name] for name in ("target", "epsilon", "delta")}
+    expected = request(None, given | log).task.model
+    lines = LOG.split()[1:]
+    texts = [f'"Wed, 1 Jan 2020 {line[11:16]}:00 -0000",{line[-1]}' for line in lines]
+    (tmp_path / "mail.csv").write_text("\n".join(["when,place", *texts]))
+    model = request(None, given | log | {"fit": str(tmp_path / "mail.csv"), "period": "30T"}).task.model
+    assert (model.shaping, model.mean) == (expected.shaping, expected.mean)
+
+
 def test_a_fit_of_several_series_asks_which(log):
     given = {name: NEEDED[name] for name in ("target", "epsilon", "delta")} | log | {"by": "place"}
     with pytest.raises(ValueError, match=r"^series must be given, one of the 2 in column 'place'$"):

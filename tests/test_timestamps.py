@@ -37,7 +37,30 @@ def test_period_is_a_whole_number_of_microseconds(text, microseconds):
 
 
 NOT_PERIODS = [
-    *["", "0s", "0.0h", "-1h", "1m", "1M", "1mo", "1y", "1q", "1Y", "1Q", "1A", "1B", "1N", "1Min", "D", "5", "min", "5 min", "1h30min", "nanh", "1e3s"],
+    *[
+        "",
+        "0s",
+        "0.0h",
+        "-1h",
+        "1m",
+        "1M",
+        "1mo",
+        "1y",
+        "1q",
+        "1Y",
+        "1Q",
+        "1A",
+        "1B",
+        "1N",
+        "1Min",
+        "D",
+        "5",
+        "min",
+        "5 min",
+        "1h30min",
+        "nanh",
+        "1e3s",
+    ],
     *["\u0661h", "0.5us", "0.0000001s", "999999999999999999w", None, 5, np.timedelta64(5, "m")],
 ]
 

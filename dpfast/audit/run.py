@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from dpfast.audit.bounds import clopper_pearson, judge, reachable_epsilon
 from dpfast.audit.canary import Canary, statistics
 from dpfast.audit.grid import evidence, possible
 from dpfast.audit.result import Audit, Finding
+from dpfast.bars import bar
 from dpfast.mechanism import Mechanism
 from dpfast.release.accountant import epsilon
 from dpfast.release.batch import as_exact
@@ -101,7 +101,7 @@ def audit(
     rng = np.random.default_rng(_validate.seed(seed))
     stage = _Stage(plan, rng, (1 - confidence) / _N_ATTACKS)
     attacks = _canaries(stage, runs)
-    with _bar(progress, 2 * sum(x.runs for x in attacks)) as advance:
+    with bar(progress, 2 * sum(x.runs for x in attacks), "auditing", unit="run") as advance:
         grid = stage.on_simulation(), stage.on_value()
         findings = *grid, *(stage.on_release(x, advance) for x in attacks)
     return Audit(plan.mechanism.name, plan.mechanism.privacy.delta, confidence, findings)
@@ -187,12 +187,3 @@ class _Stage(NamedTuple):
 def _loudest(canary: Canary) -> int:
     """The step at which the events change most in the first stream."""
     return int(np.abs(canary.change[0]).argmax())
-
-
-@contextlib.contextmanager
-def _bar(progress: bool, total: int) -> Iterator[Callable[[int], object]]:
-    if not progress:
-        yield lambda n: None
-        return
-    with _validate.optional("tqdm", "progress").tqdm(total=total, unit="run", unit_scale=True, desc="auditing") as bar:
-        yield bar.update

@@ -453,7 +453,10 @@ def test_a_stream_goes_on_as_it_was_declared(live, change, message):
         ({"start": "2020-01-01", "end": "2020-01-02"}, "start must have a UTC offset with --follow"),
         ({"grace": "soon"}, "period must be"),
         ({"time_format": "%H %"}, "time_format must be"),
-        ({"time_format": "%Y-%m-%d %H:%M"}, r"time_format must be with %z \(the UTC offset, or Z\) where start is with"),
+        (
+            {"time_format": "%Y-%m-%d %H:%M"},
+            r"time_format must be with %z \(the UTC offset, or Z\) where start is with",
+        ),
         ({"time_format": "%Y-%m-%dT%H:%M:%SZ"}, "time_format must be with %z"),
         ({"time_format": "%d/%m %H:%M %z"}, "time_format must be one that tells the days from start to end"),
     ],
