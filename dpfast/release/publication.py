@@ -19,6 +19,7 @@ from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.counts import Span
 from dpfast.errors import DataError
+from dpfast.report.cells import lines, original
 
 COLUMNS = ("time", "group", "estimate", "predicted_rmse_if_model_holds")
 # of earlier versions: a file that was begun under this header goes on under it
@@ -48,7 +49,7 @@ class Layout:
         values = estimate.T.ravel().tolist()
         error = "" if self.predicted_rmse_if_model_holds is None else repr(self.predicted_rmse_if_model_holds)
         labels = self.labels(first, estimate.shape[1])
-        return _lines((time, group, value, error) for (time, group), value in zip(labels, values, strict=True))
+        return lines((time, group, value, error) for (time, group), value in zip(labels, values, strict=True))
 
     def labels(self, first: int, count: int) -> Iterator[tuple[str, str]]:
         """Time and group of each row."""
@@ -81,13 +82,7 @@ class Layout:
         return buffer.getvalue()
 
 
-def _lines(rows: Any) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue()
-
-
-HEADER = _lines([COLUMNS])
+HEADER = lines([COLUMNS])
 
 
 class Journal:
@@ -124,14 +119,14 @@ class Journal:
             raise
 
     def _resume(self, path: Path) -> int:
-        lines = self._file.read().splitlines(keepends=True)
-        if lines and not lines[-1].endswith(b"\n"):
-            lines.pop()
+        there = self._file.read().splitlines(keepends=True)
+        if there and not there[-1].endswith(b"\n"):
+            there.pop()
         n_groups = len(self._layout.groups)
-        position = max(0, len(lines) - 1) // n_groups
-        kept = b"".join(lines[: 1 + position * n_groups]) or HEADER.encode()
+        position = max(0, len(there) - 1) // n_groups
+        kept = b"".join(there[: 1 + position * n_groups]) or HEADER.encode()
         header, *rows = csv.reader(kept.decode(errors="replace").splitlines())
-        found, wanted = [tuple(row[:2]) for row in rows], list(self._layout.labels(0, position))
+        found, wanted = [tuple(map(original, row[:2])) for row in rows], list(self._layout.labels(0, position))
         if tuple(header) not in (COLUMNS, _EARLIER) or found != wanted:
             raise DataError(
                 f"{path} must hold the first bins of this release, got something else: choose another folder"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from dpfast.report.cells import lines
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class Table:
         cells = [list(self.columns), *self.shown()]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
         right = self.numeric()
-        lines = [
+        shown = [
             "  ".join(x.rjust(w) if r else x.ljust(w) for x, w, r in zip(row, widths, right, strict=True)).rstrip()
             for row in cells
         ]
-        return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+        return "\n".join([shown[0], "  ".join("-" * w for w in widths), *shown[1:]])
 
     def markdown(self) -> str:
         """A Markdown table."""
@@ -47,12 +47,7 @@ class Table:
 
     def csv(self, header: Sequence[str] = ()) -> str:
         """Comma-separated values in full precision, after header lines that start with a hash."""
-        out = io.StringIO()
-        out.writelines(f"# {line}\n" for line in header)
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows([["" if x is None else x for x in row] for row in self.rows])
-        return out.getvalue()
+        return "".join(f"# {line}\n" for line in header) + lines([self.columns, *self.rows])
 
 
 def _cell(x: Any) -> str:

@@ -78,6 +78,33 @@ def test_pyarrow_is_optional(monkeypatch):
 # --- a file that grows
 
 
+FORMULAS = Layout(HOURS, ("=1+1", "'=1+1", "-x", "+x", "@x", " =x", "-1", "'-1", "'s"), 0.5)
+
+
+def test_groups_that_a_spreadsheet_would_compute_have_an_apostrophe(tmp_path):
+    estimate = -np.arange(27.0).reshape(9, 3)
+    rows = list(csv.reader((HEADER + FORMULAS.csv(0, estimate)).splitlines()))
+    written = ["'=1+1", "''=1+1", "'-x", "'+x", "'@x", "' =x", "-1", "''-1", "'s"]
+    assert [row[1] for row in rows[1:]] == written * 3
+    assert [float(row[2]) for row in rows[1:]] == estimate.T.ravel().tolist()
+    with Journal(tmp_path / "x.csv", FORMULAS) as journal:
+        journal.append(0, estimate[:, :2])
+    with Journal(tmp_path / "x.csv", FORMULAS) as journal:
+        assert journal.position == 2
+        journal.append(2, estimate[:, 2:])
+    assert (tmp_path / "x.csv").read_text() == HEADER + FORMULAS.csv(0, estimate)
+
+
+def test_a_file_that_began_without_apostrophes_goes_on(tmp_path):
+    layout = Layout(HOURS, ("=x", "b"), 0.5)
+    begun = HEADER + "2013-01-01T00:00:00,=x,0.1,0.5\n2013-01-01T00:00:00,b,3.0,0.5\n"
+    (tmp_path / "x.csv").write_text(begun)
+    with Journal(tmp_path / "x.csv", layout) as journal:
+        assert journal.position == 1
+        journal.append(1, ESTIMATE[:, 1:])
+    assert (tmp_path / "x.csv").read_text() == begun + layout.csv(1, ESTIMATE[:, 1:])
+
+
 def test_a_journal_is_the_file_of_a_batch(tmp_path):
     path = tmp_path / "estimates.csv"
     with Journal(path, LAYOUT) as journal:

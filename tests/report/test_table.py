@@ -20,6 +20,12 @@ def test_csv_keeps_full_precision_and_survives_commas_and_quotes():
     assert [row["text"] for row in rows] == ["x, y", 'quote "']
 
 
+def test_what_a_spreadsheet_would_compute_is_text_in_csv():
+    table = Table(("=a", "-b"), (("=1+1", -1.5), ("@x", "-0.25"), ("-2+3", None)))
+    assert table.csv() == "'=a,'-b\n'=1+1,-1.5\n'@x,-0.25\n'-2+3,\n"
+    assert "'" not in table.text() + table.markdown()
+
+
 def test_markdown_keeps_its_columns_when_a_cell_has_a_bar():
     for line in TABLE.markdown().split("\n"):
         assert line.replace("\\|", "").count("|") == len(TABLE.columns) + 1
