@@ -88,11 +88,11 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
     Not for names that somebody's data hold: the answer would show them.
     """
-    words = list(known)
-    begun = [x for x in words if isinstance(word, str) and word and x.startswith(word)]
-    near = difflib.get_close_matches(str(word), words, n=1)
-    found = [*near, *begun] if len(begun) != 1 else begun
-    return f"; did you mean {found[0]}?" if found else ""
+    words = {x.lower(): x for x in known}
+    said = str(word).lower()
+    begun = [x for x in words if len(said) > 2 and x.startswith(said)]
+    near = begun if len(begun) == 1 else difflib.get_close_matches(said, words, n=1) or begun
+    return f"; did you mean {words[near[0]]}?" if near else ""
 
 
 def array(name: str, value: ArrayLike, *, ndim: int | None = None, empty: bool = True) -> Array:

@@ -220,7 +220,8 @@ def _check_sources(sources: Mapping[str, Source], made: Mapping[str, Mechanism])
     known = dict.fromkeys(name for mechanism in made.values() for name in mechanism.sources)
     for name in sources:
         if name not in known:
-            raise ValueError(f"a source must be that of one of {', '.join(known)}, got {name!r}")
+            meant = _validate.did_you_mean(name, known)
+            raise ValueError(f"a source must be that of one of {', '.join(known)}, got {name!r}{meant}")
 
 
 def _choice(made: Mapping[str, Mechanism], choose: str | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from dpfast import _validate
 
@@ -15,10 +15,7 @@ FITTED: Source = "fitted-from-private"
 
 def check_source(name: str, value: Any) -> Source:
     """One of the three words."""
-    for word in SOURCES:
-        if isinstance(value, str) and value == word:
-            return word
-    raise _validate.fail(name, "one of " + ", ".join(map(repr, SOURCES)), value)
+    return cast("Source", _validate.choice(name, value, SOURCES))
 
 
 def with_declared(implied: Mapping[str, Source], declared: Mapping[str, Source]) -> Mapping[str, Source]:
@@ -34,7 +31,8 @@ def check_declared(known: Mapping[str, Source], words: Mapping[str, Any]) -> Non
     """Words about inputs that there are, none of which takes back that an input was fitted to private data."""
     for name, word in words.items():
         if name not in known:
-            raise ValueError(f"{name!r} must be an input of this design, one of {', '.join(known)}")
+            meant = _validate.did_you_mean(name, known)
+            raise ValueError(f"{name!r} must be an input of this design, one of {', '.join(known)}{meant}")
         if check_source(name, word) != FITTED and known[name] == FITTED:
             raise ValueError(
                 f"{name} must stay {FITTED!r}, got {word!r}: design again from a model of another source, "

@@ -94,7 +94,7 @@ def parse_toeplitz(spec: Any) -> Toeplitz:
             return polynomial_decay(float(numbers[0]), int(numbers[1]))
     except ValueError as error:
         raise ValueError(f"target {spec!r} does not describe one over a horizon: {error}") from None
-    raise ValueError(f"target must be {TOEPLITZ}, got {spec!r}")
+    raise ValueError(f"target must be {TOEPLITZ}, got {spec!r}{_meant(spec, _OVER_HORIZON)}")
 
 
 def parse_any_target(spec: Any) -> Filter | Toeplitz:
@@ -104,14 +104,19 @@ def parse_any_target(spec: Any) -> Filter | Toeplitz:
     return parse_toeplitz(spec) if str(spec).partition(":")[0] in _OVER_HORIZON else parse_target(spec)
 
 
+_FILTERS = ("moving-average", "exponential", "ba")
 _OVER_HORIZON = ("running-sum", "polynomial-decay")
+
+
+def _meant(spec: str, kinds: Iterable[str]) -> str:
+    return _validate.did_you_mean(spec.partition(":")[0], kinds)
 
 
 def _target_file(path: Path) -> Filter:
     if not path.is_file():
         if str(path).partition(":")[0] in _OVER_HORIZON:
             raise ValueError(f"target must be a filter here, without a horizon: {TARGET}; got {str(path)!r}")
-        raise ValueError(f"target must be {TARGET}, got {str(path)!r}")
+        raise ValueError(f"target must be {TARGET}, got {str(path)!r}{_meant(str(path), (*_FILTERS, *_OVER_HORIZON))}")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return Filter(content["b"], content.get("a", [1.0]))
@@ -150,7 +155,7 @@ def parse_model(spec: Any, source: Source = "assumed") -> Model:
         return made("model", _KINDS[kind], {"source": source, **rest})
     kind, _, rest_of_text = check_text("model", spec).partition(":")
     if kind not in _PARSERS:
-        raise ValueError(f"model must be {MODEL}, got {spec!r}")
+        raise ValueError(f"model must be {MODEL}, got {spec!r}{_meant(spec, _PARSERS)}")
     try:
         return _PARSERS[kind](rest_of_text, source)
     except ValueError as error:
@@ -205,7 +210,8 @@ def check_known(name: str, words: Iterable[str], known: Iterable[str]) -> None:
     """Refuse words that nobody knows."""
     for word in words:
         if word not in known:
-            raise ValueError(f"{name} must not have the word {word!r}: it knows {', '.join(known)}")
+            meant = _validate.did_you_mean(word, known)
+            raise ValueError(f"{name} must not have the word {word!r}: it knows {', '.join(known)}{meant}")
 
 
 # --- files of words -------------------------------------------------------------------------------

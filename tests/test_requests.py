@@ -132,7 +132,7 @@ def test_settings_that_cannot_be_used_are_named(change, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("lag = 5\nlagg = 5", r"must not have the word 'lagg': it knows target, epsilon, .*, out$"),
+        ("lag = 5\nlagg = 5", r"must not have the word 'lagg': it knows target, epsilon, .*, out; did you mean lag\?$"),
         ("max-change = 1\nmax_change = 2", "every word once"),
         ("lag", "must be TOML"),
         ("sources = 1", "sources must be a table of names and words, got 1"),

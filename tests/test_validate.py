@@ -189,3 +189,21 @@ def test_optional_names_the_extra():
     assert _validate.optional("math", "plot") is math
     with pytest.raises(MissingExtraError, match=r"this needs no_such_module: pip install 'dpfast\[plot\]'"):
         _validate.optional("no_such_module.sub", "plot")
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("optimall", "; did you mean optimal?"),
+        ("OPTIMAL", "; did you mean optimal?"),
+        ("optimal_f", "; did you mean optimal_factorization?"),
+        ("o", ""),
+        ("", ""),
+        ("robust", "; did you mean robust?"),
+        ("nothing of the kind", ""),
+        (3, ""),
+        (None, ""),
+    ],
+)
+def test_the_word_that_was_meant_is_told_where_one_is_near(word, meant):
+    assert _validate.did_you_mean(word, ["optimal", "optimal_factorization", "robust"]) == meant

@@ -79,4 +79,5 @@ _KINDS: dict[str, tuple[Any, tuple[str, ...]]] = {
 def _check_options(kind: str, options: dict[str, Any], taken: tuple[str, ...]) -> None:
     for name in options:
         if name not in taken:
-            raise ValueError(f"options of {kind!r} must be {' or '.join(taken) or 'none'}, got {name!r}")
+            meant = _validate.did_you_mean(name, taken)
+            raise ValueError(f"options of {kind!r} must be {' or '.join(taken) or 'none'}, got {name!r}{meant}")

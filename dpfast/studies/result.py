@@ -84,12 +84,13 @@ class Sweep:
         return replace(self, rows=tuple(x for x in self.rows if x.number in kept), points=points, axes=axes)
 
     def _labels(self, name: str, given: Any) -> list[Label]:
-        if name not in self.axes:
-            raise ValueError(f"where must name one of the axes {', '.join(self.axes) or '(none)'}, got {name!r}")
+        _validate.choice("an axis of where", name, self.axes)
         several = list(given) if isinstance(given, (list, tuple)) else [given]
         for label in several:
             if label not in self.axes[name]:
-                raise ValueError(f"{name} must be one of {', '.join(map(str, self.axes[name]))}, got {label!r}")
+                known = list(map(str, self.axes[name]))
+                meant = _validate.did_you_mean(label, known)
+                raise ValueError(f"{name} must be one of {', '.join(known)}, got {label!r}{meant}")
         return several
 
     def row(self, **labels: Label) -> Row:

@@ -6,7 +6,7 @@ import functools
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Any, Literal, NamedTuple, Union
 
@@ -33,7 +33,7 @@ from dpfast.filters import Filter
 from dpfast.kinds import AnyMechanism
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, check_model
 from dpfast.privacy import Privacy
-from dpfast.specs import parse_any_target, parse_model, underscored
+from dpfast.specs import check_known, parse_any_target, parse_model, underscored
 from dpfast.toeplitz import Toeplitz
 
 Label = float | int | str | None
@@ -48,6 +48,7 @@ DESIGNS: dict[str, Callable[..., AnyMechanism]] = {
 GIVEN = "given"  # the family of a mechanism that is there already
 OF_PRIVACY = tuple(x.name for x in fields(Privacy))
 OF_NUMBERS = ("start", "stop", "number", "spacing")
+_OF_RANGE = {"start", "stop"}  # which no labels are, together
 SMOOTHER = "smoother"
 _SIMULATED = (MarkovChain, IndependentLevels, ARMA)  # which a file holds as they are
 _CHECKS: dict[str, Callable[[Any], Any]] = {"lag": _validate.lag, "tolerance": check_tolerance}
@@ -150,7 +151,7 @@ def axis(name: str, given: Any) -> dict[Any, Any] | list[Any] | None:
     if isinstance(given, Mapping):
         if _described(name, given):
             return None
-        if given and set(given) <= set(OF_NUMBERS):
+        if _OF_RANGE <= set(given) or (given and set(given) <= set(OF_NUMBERS)):
             return _numbers(name, given)
         return {_label(name, label): value for label, value in given.items()}
     if isinstance(given, np.ndarray):
@@ -176,6 +177,7 @@ def _label(name: str, label: Any) -> Label:
 
 def _numbers(name: str, table: Mapping[str, Any]) -> list[Any]:
     """From start to stop, in equal steps or equal ratios."""
+    check_known(f"the table of numbers of {name}", table, OF_NUMBERS)
     missing = [x for x in OF_NUMBERS[:3] if x not in table]
     if missing:
         raise ValueError(
@@ -201,7 +203,7 @@ def value(name: str, given: Any) -> Value:
         plain = None
     if plain is None or isinstance(plain, str):
         if not any(possible(x, plain) for x in _types(name)):
-            raise _validate.fail(name, _wanted(name), plain)
+            raise _unknown(name, plain, _wanted(name), [x for x in _types(name) if isinstance(x, str)])
     elif name in _CHECKS:
         plain = _CHECKS[name](plain)
     elif float in _types(name):
@@ -227,7 +229,11 @@ def _mechanism(name: str, given: Any) -> Value:
     for each, function in DESIGNS.items():
         if given is function or word == each:
             return Value.of(each, each, each)
-    raise _validate.fail(name, f"a mechanism or one of {', '.join(DESIGNS)}", given)
+    raise _unknown(name, given, f"a mechanism or one of {', '.join(DESIGNS)}", DESIGNS)
+
+
+def _unknown(name: str, given: Any, must_be: str, words: Iterable[str]) -> ValueError:
+    return ValueError(f"{_validate.fail(name, must_be, given)}{_validate.did_you_mean(given, words)}")
 
 
 def _target(name: str, given: Any) -> Value:
@@ -263,6 +269,8 @@ def horizon_of(arguments: Mapping[str, Value]) -> int | None:
 def _prefilter(name: str, given: Any) -> Value:
     if given is None or given in PREFILTERS:
         return Value.of(given, given, given)
+    if _validate.did_you_mean(given, PREFILTERS):
+        raise _unknown(name, given, f"a filter or one of {', '.join(PREFILTERS)}", PREFILTERS)
     found = _target(name, given)
     _validate.instance(name, found.given, Filter, "a filter, without a horizon")
     return found

@@ -134,14 +134,20 @@ def test_the_file_in_the_documentation_is_one(toml):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("seed = 1\nseeds = 2" + GRID, r"must not have the word 'seeds': it knows title, .*, grid$"),
+        (
+            "seed = 1\nseeds = 2" + GRID,
+            r"must not have the word 'seeds': it knows title, .*, grid; did you mean seed\?$",
+        ),
         ("seed = 1\nn-samples = 1\nn_samples = 2" + GRID, "every word once"),
         ("seed = 1" + GRID + "max-change = 1\nmax_change = 2", "every parameter of a grid once"),
         ("seed = 1", "grid must be given in .*study.toml$"),
         (GRID, "seed must be given in .*study.toml, or as --seed$"),
         ("seed = 1\ngrid = 3", r"must have a table \[grid\], or several \[\[grid\]\]"),
         ("seed = 1\ngrid = []", r"must have a table \[grid\]"),
-        ("seed = 1" + GRID + "lagg = 1", "a parameter of the grid must be one of 'mechanism', .* got 'lagg'"),
+        (
+            "seed = 1" + GRID + "lagg = 1",
+            r"a parameter of the grid must be one of 'mechanism', .* got 'lagg'; did you mean lag\?",
+        ),
         ("seed = 1\nout = 3" + GRID, "out must be text, got 3"),
         ("seed = 1\ndtype = 32" + GRID, "dtype must be text"),
         ("seed", "must be TOML"),

@@ -346,3 +346,31 @@ def test_a_value_that_only_one_part_gives_is_no_axis():
         "mechanism",
         "prefilter",
     ]
+
+
+@pytest.mark.parametrize(
+    ("change", "meant"),
+    [
+        ({"epsilom": 1}, "epsilon"),
+        ({"mechanism": "optimall"}, "optimal"),
+        ({"mechanism": "LMMSE_"}, "lmmse"),
+        ({"mechanism": "binary_tree", "target": "running-sum:8", "noise": "gausian"}, "gaussian"),
+        ({"mechanism": "decision_feedback", "prefilter": "zero_forcing"}, "zero-forcing"),
+        ({"calibration": "exat"}, "exact"),
+        ({"target": "movingaverage:12"}, "moving-average"),
+        ({"target": "runing-sum:12"}, "running-sum"),
+        ({"model": "amra:1/1,-0.5"}, "arma"),
+        ({"model": {"kind": "arma", "innovation": 1}}, "innovation_std"),
+        ({"epsilon": {"start": 1, "stop": 2, "num": 3}}, "number"),
+    ],
+)
+def test_a_word_that_is_nearly_known_is_asked_about(change, meant):
+    definition = {
+        "mechanism": "lmmse",
+        "target": "exponential:0.9",
+        "model": "arma:1/1,-0.5",
+        "epsilon": 1,
+        "delta": 1e-6,
+    }
+    with pytest.raises(ValueError, match=f"; did you mean {meant}\\?"):
+        Grid(definition | change)

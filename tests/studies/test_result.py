@@ -113,8 +113,9 @@ def test_where_with_no_point_is_empty(mixed):
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
-        ({"colour": 1}, "where must name one of the axes mechanism, epsilon, got 'colour'"),
-        ({"delta": 1e-6}, "where must name one of the axes"),
+        ({"colour": 1}, "an axis of where must be one of 'mechanism', 'epsilon', got 'colour'$"),
+        ({"epsilom": 1}, r"an axis of where must be .*, got 'epsilom'; did you mean epsilon\?"),
+        ({"mechanism": "input_pertubation"}, r"; did you mean input_perturbation\?"),
         ({"epsilon": 3}, r"epsilon must be one of 0\.5, 2\.0, got 3"),
         ({"mechanism": ["lmmse"]}, "mechanism must be one of input_perturbation, output_perturbation, got 'lmmse'"),
     ],
@@ -150,7 +151,7 @@ def test_a_grid_without_axes():
     one = run(GRID | {"mechanism": "input_perturbation", "epsilon": 2})
     assert one.axes == {}
     assert one.row() is one.rows[0]
-    with pytest.raises(ValueError, match=r"where must name one of the axes \(none\), got 'epsilon'"):
+    with pytest.raises(ValueError, match=r"an axis of where must be one of \(none\), got 'epsilon'"):
         one.where(epsilon=2)
     with pytest.raises(ValueError, match=r"contest must be one of \(none\), got 'mechanism'"):
         one.winners()
