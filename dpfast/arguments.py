@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from dpfast import __version__, specs
-from dpfast.options import Commands, at_least, fraction, name_and_word, width, words
+from dpfast.options import Commands, at_least, fraction, lag, name_and_word, width, words
 from dpfast.sources import SOURCES
 
 
@@ -191,7 +191,12 @@ def _add_design(design: argparse.ArgumentParser) -> None:
         choices=("exact", "paper"),
         help="calibrate the noise exactly, or by the larger bound of the paper (default: exact)",
     )
-    of_model.add_argument("--lag", type=int, metavar="N", help="let estimates be late by so many samples (default: 0)")
+    of_model.add_argument(
+        "--lag",
+        type=lag,
+        metavar="N",
+        help="let estimates be late by so many samples, or 'smoother' for estimates of a whole batch (default: 0)",
+    )
     of_model.add_argument(
         "--tolerance",
         type=float,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfast import _validate
+from dpfast import _validate, lags
 from dpfast._validate import Array
 from dpfast.bars import bar
 from dpfast.design.feedback import decision_feedback
@@ -72,7 +72,7 @@ class Outcome:
     def cells(self) -> tuple[Any, ...]:
         """A row of the table."""
         m, result = self.mechanism, self.result
-        lag = "smoother" if m.lag is None else str(m.lag)
+        lag = lags.shown(m.lag)
         relative = result.rmse / self.spread if self.spread else None
         return self.series, m.name, lag, result.rmse, *result.interval, result.predicted_rmse, self.spread, relative
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpfast import lags
 from dpfast._validate import Array
 from dpfast.design.feedback import decision_feedback
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
@@ -102,7 +103,7 @@ class Row:
     def cells(self, study: Study) -> tuple[Any, ...]:
         """Ideal, predicted (for its own spectrum, and on the chain) and simulated errors are different figures."""
         m, result = self.mechanism, study[self.mechanism.name]
-        lag = "smoother" if m.lag is None else str(m.lag)
+        lag = lags.shown(m.lag)
         bound = None if m.lower_bound_mse is None else math.sqrt(m.lower_bound_mse)
         errors = bound, m.ideal_rmse, m.predicted_rmse, result.predicted_rmse, result.rmse, *result.interval
         return self.calibration, self.spectrum, self.family, self.prefilter, self.decision, lag, *errors

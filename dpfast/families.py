@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from dpfast import _validate
+from dpfast import _validate, lags
 from dpfast._validate import Array
 from dpfast.bars import bar
 from dpfast.design.feedback import decision_feedback
@@ -67,12 +67,12 @@ _LOWEST = 1e-5, 0.03  # of the frequencies shown
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be designed."""
+    """What is to be designed; a lag None is the smoother."""
 
     target: Filter
     privacy: Privacy
     model: Model
-    lag: int
+    lag: int | None
     tolerance: float
 
 
@@ -107,7 +107,7 @@ FAMILIES = (
     Family(styles.label("output_perturbation"), lambda x: output_perturbation(x.target, x.privacy)),
     Family(
         styles.label("decision_feedback"),
-        lambda x: decision_feedback(x.target, x.privacy, x.model, lag=x.lag, tolerance=x.tolerance),
+        lambda x: decision_feedback(x.target, x.privacy, x.model, lag=cast("int", x.lag), tolerance=x.tolerance),
         _LAG | {"levels"},
     ),
 )
@@ -117,20 +117,21 @@ def run(
     task: Task, folder: Folder, *, sources: Mapping[str, Source], choose: str | None, command: str, progress: bool
 ) -> str:
     """Design all families, add the files to the folder, and return what is printed; the page shows the command."""
-    families = [x for x in FAMILIES if task.model.levels is not None or "levels" not in x.needs]
-    linear = [x for x in families if "levels" not in x.needs]  # the error of others only simulation tells
+    possible = [x for x in FAMILIES if task.model.levels is not None or "levels" not in x.needs]
+    families = [x for x in possible if task.lag is not None or x.needs != _MODEL]  # LMMSE is its smoother then
+    linear = [x for x in possible if "levels" not in x.needs]  # the error of others only simulation tells
     if choose is not None:
         _validate.choice("choose", choose, [x.label for x in families])
-    lags, epsilons = lags_around(task.lag), epsilons_around(task.privacy.epsilon)
-    total = len(families) + len(linear) * (len(lags) + len(epsilons))
+    delays, epsilons = lags_around(task.lag or 0), epsilons_around(task.privacy.epsilon)
+    total = len(families) + len(linear) * (len(delays) + len(epsilons))
     with bar(progress, total, "designing", unit="design") as advance:
         designs = Designs(advance)
         made = designs.side_by_side(families, task)
         told = {label: _with_known(mechanism, sources) for label, mechanism in made.items()}
         _check_sources(sources, told)
-        chosen = told[_choice(told, choose)]
+        chosen = told[_choice(told, choose, task)]
         lines: Lines = {
-            "lag": (lags, _lines([designs.side_by_side(linear, replace(task, lag=x)) for x in lags])),
+            "lag": (delays, _lines([designs.side_by_side(linear, replace(task, lag=x)) for x in delays])),
             "epsilon": (epsilons, _lines([designs.side_by_side(linear, at_epsilon(task, x)) for x in epsilons])),
         }
     table = Table(COLUMNS, tuple(_cells(label, mechanism, made) for label, mechanism in made.items()))
@@ -157,7 +158,7 @@ def run(
 
 
 def _page(task: Task, parts: Mapping[str, list[Html]], banner: str, command: str) -> str:
-    asked = {"model": of_model(task.model), "lag": str(task.lag), "tolerance": f"{task.tolerance:g}"}
+    asked = {"model": of_model(task.model), "lag": lags.shown(task.lag), "tolerance": f"{task.tolerance:g}"}
     told = of_task(task.target, task.privacy) | asked
     sections = {"Definition": [facts(told)], **parts, "What the figures mean": [facts(FIGURES)], **repeated(command)}
     return page.page("Mechanisms side by side", sections, banner=banner)
@@ -202,7 +203,7 @@ class Designs:
                 self._made[key] = family.design(task)
             except DesignError as error:
                 self._made[key] = None
-                self.notes[f"No {family.label} at lag {lag}, epsilon {epsilon:g}: {error}."] = None
+                self.notes[f"No {family.label} at lag {lags.shown(lag)}, epsilon {epsilon:g}: {error}."] = None
         self.advance(1)
         mechanism = self._made[key]
         if mechanism is None or mechanism.privacy == task.privacy:
@@ -224,23 +225,23 @@ def _check_sources(sources: Mapping[str, Source], made: Mapping[str, Mechanism])
             raise ValueError(f"a source must be that of one of {', '.join(known)}, got {name!r}{meant}")
 
 
-def _choice(made: Mapping[str, Mechanism], choose: str | None) -> str:
-    """The family that is asked for, or the least predicted error of those that can run as a stream."""
+def _choice(made: Mapping[str, Mechanism], choose: str | None, task: Task) -> str:
+    """The family that is asked for, or the least predicted error; of those that run as a stream where one is wanted."""
     if choose is not None:
         if choose not in made:
             raise DesignError(f"choose must be one of {', '.join(made)}, got {choose!r}, of which there is no design")
         return choose
-    return min((x.predicted_rmse, label) for label, x in made.items() if x.lag is not None and x.predicted_rmse)[1]
+    live = {label: x for label, x in made.items() if x.lag is not None or task.lag is None}
+    return min((x.predicted_rmse, label) for label, x in live.items() if x.predicted_rmse)[1]
 
 
 # --- the table and the curves ---------------------------------------------------------------------
 
 
 def _cells(label: str, m: Mechanism, made: Mapping[str, Mechanism]) -> tuple[Any, ...]:
-    lag = "smoother" if m.lag is None else str(m.lag)
     parts = (_share(part, m.predicted_mse) for part in (m.predicted_noise_mse, m.predicted_distortion_mse))
     sizes = size(m.prefilter), _receiver_size(m)
-    return label, lag, m.predicted_rmse, m.ideal_rmse, _bound(m, made), *parts, *sizes
+    return label, lags.shown(m.lag), m.predicted_rmse, m.ideal_rmse, _bound(m, made), *parts, *sizes
 
 
 def _share(part: float | None, whole: float | None) -> float | None:
@@ -304,13 +305,14 @@ def _draw_curves(lines: Lines, task: Task) -> Any:
     drawn, axes = figure(2, 1, height=2.6)
     over_lag, over_epsilon = axes[:, 0]
     plot_lines(over_lag, *lines["lag"], _STYLES, f"over the lag, ε = {task.privacy.epsilon:.4g}")
-    plot_lines(over_epsilon, *lines["epsilon"], _STYLES, f"over ε, lag {task.lag}")
+    plot_lines(over_epsilon, *lines["epsilon"], _STYLES, f"over ε, lag {lags.shown(task.lag)}")
     over_lag.locator_params(axis="x", integer=True)
     curves = lines["lag"][1]
     near(over_lag, curves, max((y for y in curves[BOUND] if not math.isnan(y)), default=math.inf))
     logarithmic(over_epsilon, "xy")
     for ax, given, axis in ((over_lag, task.lag, "lag (samples)"), (over_epsilon, task.privacy.epsilon, "ε")):
-        ax.axvline(given, color=styles.GREY, linewidth=0.6, zorder=0)
+        if given is not None:
+            ax.axvline(given, color=styles.GREY, linewidth=0.6, zorder=0)
         words(ax, None, axis, "predicted RMSE")
     legend(drawn, over_lag)
     return drawn

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from dpfast import _validate
+from dpfast.errors import DesignError
 
 SMOOTHER: Literal["smoother"] = "smoother"
 Lag = int | Literal["smoother"] | None  # of what people give; None is the smoother too
@@ -29,7 +30,7 @@ def check_lag(value: Any) -> int | None:
 def check_causal(value: Any, why: str) -> int:
     """A lag in samples, of a design that cannot be a smoother; `why` goes on after the lag that was refused."""
     if value is None or (isinstance(value, str) and value == SMOOTHER):
-        raise ValueError(f"{_validate.fail('lag', 'a number of samples', value)}: {why}")
+        raise DesignError(f"{_validate.fail('lag', 'a number of samples', value)}: {why}")
     return _validate.lag(value)
 
 

@@ -18,6 +18,7 @@ from dpfast.designed import Designed, Option, shown
 from dpfast.errors import DesignError
 from dpfast.innovations import lmmse_receiver
 from dpfast.labelled import unwrap
+from dpfast.lags import Lag, check_lag
 from dpfast.mechanism import Paths
 from dpfast.models import Model, autocovariance, check_model
 from dpfast.operators import Convolution, Dense, NotLinearError, Operator, owned
@@ -107,7 +108,7 @@ class MatrixMechanism(Designed):
             check_model(self.model)
         super().__post_init__()
         object.__setattr__(self, "centre", _validate.number("centre", self.centre))
-        object.__setattr__(self, "lag", None if self.lag is None else _validate.lag(self.lag))
+        object.__setattr__(self, "lag", check_lag(self.lag))
         for part in ("strategy", "reconstruction"):
             object.__setattr__(self, part, owned(part, getattr(self, part)))
         self._check_shapes()
@@ -180,15 +181,15 @@ class MatrixMechanism(Designed):
         """Standard deviation of a component of n."""
         return self.link().noise_std
 
-    def with_receiver(self, model: Model, *, lag: int | None = 0, name: str | None = None) -> MatrixMechanism:
+    def with_receiver(self, model: Model, *, lag: Lag = 0, name: str | None = None) -> MatrixMechanism:
         r"""The same strategy and noise, behind them the linear receiver with the least mean square error.
 
         Parameters
         ----------
         model : Model
             Mean and spectrum of u; the guarantee does not depend on their being right, the error does.
-        lag : int or None
-            The estimate of y_t uses what is published up to t + lag; None: all of it.
+        lag : int or "smoother"
+            The estimate of y_t uses what is published up to t + lag; the smoother, which None is too, all of it.
         name : str, optional
 
         Notes
@@ -201,23 +202,23 @@ class MatrixMechanism(Designed):
             For a horizon of more than 4096 steps, as the matrices are dense.
         """
         check_model(model)
-        lag = None if lag is None else _validate.lag(lag)
+        delay = check_lag(lag)
         if (n := self.horizon) > LONGEST_DENSE:
             raise DesignError(
                 f"horizon must be at most {LONGEST_DENSE} steps for a dense receiver, got {n}: shorten it"
             )
-        receiver = lmmse_receiver(self.strategy.matrix(), self.target, model, self.noise_std, lag)
+        receiver = lmmse_receiver(self.strategy.matrix(), self.target, model, self.noise_std, delay)
         return replace(
             self,
-            name=name or f"{self.name}, LMMSE {'smoother' if lag is None else f'lag {lag}'}",
+            name=name or f"{self.name}, LMMSE {'smoother' if delay is None else f'lag {delay}'}",
             reconstruction=Dense(_validate.frozen(receiver)),
             model=model,
             centre=model.mean,
-            lag=lag,
+            lag=delay,
             unbiased=False,
             ideal_mse=None,
             lower_bound_mse=None,
-            options=tuple((dict(self.options) | {"lag": lag}).items()),
+            options=tuple((dict(self.options) | {"lag": delay}).items()),
         )
 
     # --- errors -----------------------------------------------------------------------------------

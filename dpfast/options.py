@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfast._validate import did_you_mean
+from dpfast.lags import SMOOTHER
 from dpfast.specs import underscored
 
 
@@ -79,6 +80,11 @@ def at_least(minimum: int) -> Any:
 def width(text: str) -> float | str:
     """A number, or none."""
     return text if text == "none" else float(text)
+
+
+def lag(text: str) -> int | str:
+    """A number of samples, or the smoother."""
+    return text if text == SMOOTHER else int(text)
 
 
 def words(text: str) -> list[str]:

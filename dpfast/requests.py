@@ -14,6 +14,7 @@ from dpfast.design.inputs import check_filter, check_tolerance
 from dpfast.evaluate import has_levels
 from dpfast.events import read_events
 from dpfast.families import Task
+from dpfast.lags import check_lag
 from dpfast.models import ARMA, Model
 from dpfast.privacy import Privacy
 from dpfast.sources import FITTED, Source, check_source
@@ -69,7 +70,7 @@ def request(path: str | None, arguments: Mapping[str, Any]) -> Request:
         target=parse_target(settings["target"]),
         privacy=privacy,
         model=_model(settings, sources.pop("model", "assumed")),
-        lag=_validate.lag(settings.get("lag", DEFAULTS["lag"])),
+        lag=check_lag(settings.get("lag", DEFAULTS["lag"])),
         tolerance=check_tolerance(settings.get("tolerance", DEFAULTS["tolerance"])),
     )
     check_filter("target", task.target)

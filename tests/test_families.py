@@ -264,3 +264,16 @@ def test_epsilons_are_two_decades_around_the_given_one():
     assert found[4] == 0.7
     np.testing.assert_allclose([found[0], found[-1]], [0.07, 7])
     assert all(dp.Privacy(x, 1e-6) for x in families.epsilons_around(9e8))
+
+
+def test_the_smoother_is_designed_once_and_chosen(few, tmp_path):
+    text = report(tmp_path, dataclasses.replace(TASK, lag=None))
+    lags = {x["mechanism"]: x["lag"] for x in rows(tmp_path / "design.csv")}
+    assert (lags["optimal"], lags["LMMSE"], lags["LZF"]) == ("smoother", "smoother", "0")
+    assert "LMMSE smoother" not in lags
+    assert (
+        "No DFE at lag smoother, epsilon 1: lag must be a number of samples, got None: decisions are fed back" in text
+    )
+    assert dp.load(tmp_path / "mechanism.json").lag is None
+    over = {(x["over"], x["mechanism"]) for x in rows(tmp_path / "curves.csv")}
+    assert ("lag", "LMMSE smoother") in over

@@ -210,3 +210,10 @@ def test_a_model_among_the_arguments_replaces_a_fit_of_the_file_and_the_other_wa
     model = toml(tmp_path, 'model = "arma:1"')
     given = {name: NEEDED[name] for name in ("target", "epsilon", "delta")}
     assert request(model, given | log).task.model.fitted_order == 2
+
+
+def test_the_smoother_is_a_lag_in_files_and_arguments(tmp_path):
+    assert request(None, NEEDED | {"lag": "smoother"}).task.lag is None
+    assert request(toml(tmp_path, 'lag = "smoother"'), NEEDED).task.lag is None
+    with pytest.raises(ValueError, match=r"lag must be an integer, .*; or 'smoother'"):
+        request(None, NEEDED | {"lag": "smoothed"})

@@ -50,7 +50,7 @@ LAYERS = [
     {"toeplitz"},
     {"filters"},
     {"peaks", "quadrature", "sections", "states"},
-    {"bars", "labelled", "markup", "roots", "sources"},
+    {"bars", "labelled", "lags", "markup", "roots", "sources"},
     {"_validate", "errors"},
 ]
 # Reading logs of events: from the top down likewise, apart from the rest.

@@ -14,6 +14,7 @@ from dpfast._validate import Array
 from dpfast.design.baselines import Target
 from dpfast.errors import ConvergenceWarning, DesignError, warn
 from dpfast.innovations import Innovations, in_time, innovations
+from dpfast.lags import Lag, check_lag
 from dpfast.matrix import MatrixMechanism
 from dpfast.models import Model, autocovariance, check_model
 from dpfast.operators import Convolution, Dense
@@ -41,7 +42,7 @@ def optimal_factorization(
     model: Model | None = None,
     *,
     horizon: int | None = None,
-    lag: int | None = 0,
+    lag: Lag = 0,
     name: str | None = None,
 ) -> MatrixMechanism:
     r"""The matrix mechanism with the least mean square error over a horizon.
@@ -72,9 +73,9 @@ def optimal_factorization(
     horizon : int, optional
         Steps, at most 2048: time grows as their third power. At 1024 steps a core takes ten seconds without a model and
         a minute or so with one. By default those of the target; it must be given for a Filter.
-    lag : int or None
-        D: the estimate of y_t uses what is published up to t + D; None: all of it. Without a model it must be 0, as an
-        unbiased receiver gains nothing by waiting.
+    lag : int or "smoother"
+        D: the estimate of y_t uses what is published up to t + D; that of the smoother, or None, all of it. Without
+        a model it must be 0, as an unbiased receiver gains nothing by waiting.
     name : str, optional
 
     Returns
@@ -112,7 +113,7 @@ def optimal_factorization(
     """
     y = Toeplitz.of(target, horizon)
     _validate.instance("privacy", privacy, Privacy, "a Privacy")
-    lag = None if lag is None else _validate.lag(lag)
+    delay = check_lag(lag)
     if y.horizon > LONGEST:
         raise DesignError(
             f"horizon must be at most {LONGEST} steps here, where all is dense, got {y.horizon}: take a shorter one, "
@@ -120,9 +121,9 @@ def optimal_factorization(
         )
     if model is not None:
         check_model(model)
-        return _joint_mechanism(y, privacy, model, lag, name)
-    if lag != 0:
-        raise ValueError(f"lag must be 0 without a model, got {lag}: an unbiased receiver gains nothing by waiting")
+        return _joint_mechanism(y, privacy, model, delay, name)
+    if delay != 0:
+        raise ValueError(f"lag must be 0 without a model, got {lag!r}: an unbiased receiver gains nothing by waiting")
     return _unbiased_mechanism(y, privacy, name)
 
 

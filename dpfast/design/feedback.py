@@ -23,6 +23,7 @@ from dpfast.design.prefilter import (
 from dpfast.designed import Option
 from dpfast.errors import DesignError
 from dpfast.filters import Filter
+from dpfast.lags import check_causal
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model, check_model
 from dpfast.privacy import Privacy
@@ -102,7 +103,7 @@ def decision_feedback(
     """
     check_inputs(target, privacy)
     check_model(model)
-    lag = _validate.lag(lag)
+    lag = check_causal(lag, "decisions are fed back as they are made, so that decision feedback is no smoother")
     n_forward = _validate.integer("n_forward", n_forward, 1, MAX_TAPS)
     n_feedback = _validate.integer("n_feedback", n_feedback, 0, MAX_TAPS)
     decision = _check_decision(decision, model)

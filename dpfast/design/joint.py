@@ -15,6 +15,7 @@ from dpfast.design.prefilter import Problem, WaterFilling, shape_objective, smoo
 from dpfast.design.programs import floored, one_event, realize_both, solve
 from dpfast.design.rational import Basis, basis_for
 from dpfast.filters import Filter, ratio
+from dpfast.lags import check_causal
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model
 from dpfast.privacy import Privacy
@@ -214,7 +215,7 @@ def optimal_program(
     angles = _validate.array("breaks", breaks, ndim=1)
     if ((angles < 0) | (angles > np.pi)).any():
         raise _validate.fail("breaks", "angles in [0, π]", breaks)
-    lag = _validate.lag(lag)
+    lag = check_causal(lag, "optimal(lag='smoother') is the smoother, which needs no cone program")
     basis = basis_for(problem, lag) if taps is None else Basis(_validate.integer("taps", taps, 1), np.empty((0, 2)))
     degree = basis.taps // 2 if constraints is None else _FINER * basis.size
     grid = problem.grid(basis.poles, degree, tuple(np.add.outer([-_CLOSE, 0, _CLOSE], angles).ravel()))

@@ -28,6 +28,7 @@ from dpfast.design.prefilter import (
 from dpfast.design.realized import realize_family
 from dpfast.design.wiener import wiener
 from dpfast.filters import Filter
+from dpfast.lags import Lag, check_lag
 from dpfast.matrix import MatrixMechanism, Noise
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model, check_model
@@ -223,7 +224,7 @@ def lmmse(
     privacy: Privacy,
     model: Model,
     *,
-    lag: int | None = None,
+    lag: Lag = None,
     prefilter: Filter | None = None,
     tolerance: float = 1e-3,
     name: str | None = None,
@@ -244,8 +245,8 @@ def lmmse(
     privacy : Privacy
     model : Model
         Mean and spectrum of u; the guarantee does not depend on their being right, the error does.
-    lag : int or None
-        Delay of the estimate in samples; None for the smoother.
+    lag : int or "smoother"
+        Delay of the estimate in samples. None is the smoother too.
     prefilter : Filter, optional
         A G to use instead; ``ideal_mse`` is then that of the ideal Wiener receiver behind it.
     tolerance : float
@@ -279,21 +280,21 @@ def lmmse(
     """
     check_inputs(target, privacy)
     check_model(model)
-    lag = None if lag is None else _validate.lag(lag)
-    name = name or ("LMMSE smoother" if lag is None else f"LMMSE lag {lag}")
+    delay = check_lag(lag)
+    name = name or ("LMMSE smoother" if delay is None else f"LMMSE lag {delay}")
     tolerance = check_tolerance(tolerance)
     if prefilter is not None:
         check_filter("prefilter", prefilter)
-        mechanism = with_wiener(name, target, privacy, model, prefilter, lag)
-        return replace(mechanism, ideal_mse=mechanism.predicted_mse, options=(("lag", lag), ("prefilter", "given")))
+        mechanism = with_wiener(name, target, privacy, model, prefilter, delay)
+        return replace(mechanism, ideal_mse=mechanism.predicted_mse, options=(("lag", delay), ("prefilter", "given")))
     problem = Problem(target, model, noise_cost(privacy, None))
-    if lag is None:
+    if delay is None:
         best = realize_family(problem, privacy, smoother_ideal, tolerance)
     else:
-        best = realize_family(problem, privacy, lambda p: _two_step_ideal(p, lag), tolerance, smoother_ideal)
-    mechanism = with_wiener(name, target, privacy, model, best.prefilter, lag)
-    bound = best.lower_bound_mse if lag is None else None
-    options = (("lag", lag), ("tolerance", tolerance))
+        best = realize_family(problem, privacy, lambda p: _two_step_ideal(p, delay), tolerance, smoother_ideal)
+    mechanism = with_wiener(name, target, privacy, model, best.prefilter, delay)
+    bound = best.lower_bound_mse if delay is None else None
+    options = (("lag", delay), ("tolerance", tolerance))
     return replace(mechanism, ideal_mse=best.ideal_mse, lower_bound_mse=bound, options=options)
 
 

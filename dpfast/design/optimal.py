@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.design.contributions import ONE_EVENT
 from dpfast.design.ideal import Ideal
@@ -18,6 +17,7 @@ from dpfast.design.realized import realize_family
 from dpfast.design.saddle import GAP
 from dpfast.errors import ConvergenceWarning, warn
 from dpfast.filters import Filter
+from dpfast.lags import Lag, check_lag
 from dpfast.mechanism import Mechanism
 from dpfast.models import Model, check_model
 from dpfast.privacy import Privacy
@@ -34,7 +34,7 @@ def optimal(
     privacy: Privacy,
     model: Model,
     *,
-    lag: int | None = 0,
+    lag: Lag = 0,
     tolerance: float = 1e-3,
     name: str | None = None,
 ) -> Mechanism:
@@ -48,7 +48,7 @@ def optimal(
         min over causal K of ‖(z^{-D}F - K)Ω‖₂² + c²<|K|>²,
 
     which Le Ny 2013 leaves to future work. It is solved by majorisation, <|K|>² ≤ <x><|K|²/x> with x the last |K|:
-    every step is a Wiener filter. Its dual gives the certificate. For the smoother (lag None) it is
+    every step is a Wiener filter. Its dual gives the certificate. For the smoother (lag "smoother") it is
     Le Ny 2013, equation (7): the mechanism of :func:`lmmse`.
 
     Parameters
@@ -59,8 +59,8 @@ def optimal(
     model : Model
         Mean and spectrum of u; the guarantee does not depend on their being right, the error does. The spectrum may be
         zero at some frequencies.
-    lag : int or None
-        D, delay of the estimate in samples; None for the smoother.
+    lag : int or "smoother"
+        D, delay of the estimate in samples. None is the smoother too.
     tolerance : float
         Relative excess of the MSE that the realisation of G may cost; the order is found from it.
     name : str, optional
@@ -106,14 +106,14 @@ def optimal(
     """
     check_inputs(target, privacy)
     check_model(model)
-    lag = None if lag is None else _validate.lag(lag)
+    delay = check_lag(lag)
     tolerance = check_tolerance(tolerance)
-    name = name or ("optimal smoother" if lag is None else f"optimal lag {lag}")
+    name = name or ("optimal smoother" if delay is None else f"optimal lag {delay}")
     problem = Problem(target, model, noise_cost(privacy, None))
-    family = smoother_ideal if lag is None else lambda p: joint_ideal(p, lag)
+    family = smoother_ideal if delay is None else lambda p: joint_ideal(p, delay)
     best = realize_family(problem, privacy, family, tolerance)
-    mechanism = with_wiener(name, target, privacy, model, best.prefilter, lag)
-    options = (("lag", lag), ("tolerance", tolerance))
+    mechanism = with_wiener(name, target, privacy, model, best.prefilter, delay)
+    options = (("lag", delay), ("tolerance", tolerance))
     return replace(mechanism, ideal_mse=best.ideal_mse, lower_bound_mse=best.lower_bound_mse, options=options)
 
 

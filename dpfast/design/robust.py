@@ -23,6 +23,7 @@ from dpfast.design.programs import solve
 from dpfast.design.rational import Basis, basis_for
 from dpfast.errors import ToleranceWarning, warn
 from dpfast.filters import Filter, ratio
+from dpfast.lags import Lag, check_lag
 from dpfast.mechanism import Mechanism, worst_errors
 from dpfast.peaks import fft_points, largest_gain
 from dpfast.privacy import Privacy
@@ -45,7 +46,7 @@ def robust(
     privacy: Privacy,
     *,
     mean_square: float,
-    lag: int | None = None,
+    lag: Lag = None,
     tolerance: float = 1e-3,
     name: str | None = None,
 ) -> Mechanism:
@@ -68,8 +69,8 @@ def robust(
         For one event: the sensitivity to several is not a multiple of the norm of G.
     mean_square : float
         V, above 0: bound of the time average of u². (Subtract a public level from u first, if it has one.)
-    lag : int or None
-        Delay of the estimate in samples; None for the smoother.
+    lag : int or "smoother"
+        Delay of the estimate in samples. None is the smoother too.
     tolerance : float
         Relative excess of the worst MSE over the ideal that the realisation may cost.
     name : str, optional
@@ -110,14 +111,14 @@ def robust(
     check_inputs(target, privacy)
     check_one_event(privacy)
     mean_square = _validate.number("mean_square", mean_square, above=0)
-    lag = None if lag is None else _validate.lag(lag)
-    name = name or ("robust smoother" if lag is None else f"robust lag {lag}")
+    delay = check_lag(lag)
+    name = name or ("robust smoother" if delay is None else f"robust lag {delay}")
     design = _Design(Problem(target, None, noise_cost(privacy, None)), mean_square, check_tolerance(tolerance))
     filling = robust_filling(design.problem, mean_square)
-    found = _silent(design, filling, lag) or (
-        _smoother(design, filling) if lag is None else _causal(design, filling, lag)
+    found = _silent(design, filling, delay) or (
+        _smoother(design, filling) if delay is None else _causal(design, filling, delay)
     )
-    options = (("mean_square", mean_square), ("lag", lag), ("tolerance", tolerance))
+    options = (("mean_square", mean_square), ("lag", delay), ("tolerance", tolerance))
     mechanism = Mechanism(
         name, target, privacy, None, found.prefilter, found.receiver, found.ideal, found.bound, mean_square, options
     )

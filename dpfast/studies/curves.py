@@ -12,6 +12,7 @@ import numpy as np
 
 from dpfast import _validate
 from dpfast._validate import Array
+from dpfast.lags import SMOOTHER
 from dpfast.montecarlo import paired
 from dpfast.report.figures import (
     explain,
@@ -146,8 +147,8 @@ class _Places:
 
     def __init__(self, axis: str, labels: Sequence[Label]) -> None:
         self.axis = axis
-        self.values = sorted({float(x) for x in labels if x is not None})
-        self.has_smoother = None in labels
+        self.values = sorted({float(x) for x in labels if lines.is_number(x)})
+        self.has_smoother = SMOOTHER in labels
         low, high = self.values[0], self.values[-1]
         if axis == "lag":
             self.scale = "lag"
@@ -158,7 +159,7 @@ class _Places:
 
     def of(self, labels: Sequence[Label]) -> list[float]:
         """Of each label."""
-        return [self.smoother if x is None else float(x) for x in labels]
+        return [float(x) if lines.is_number(x) else self.smoother for x in labels]
 
     def set(self, ax: Any) -> None:
         """Scale and ticks of an axis, and those that share it."""
@@ -215,7 +216,7 @@ def _axes(grid: Sequence[tuple[Any, ...]], curves: Sequence[_Curves], near: Sequ
 def _words(grid: Sequence[tuple[Any, ...]], sweep: Sweep, curves: Sequence[_Curves], axis: str, reference: str) -> None:
     """Names of the axes, at the left and below; and what rings and bands are, in the legend."""
     for of_panel in lowest(grid):
-        words(of_panel[-1], x=lines.titled(axis, has_smoother=axis == "lag" and any(None in x.xs for x in curves)))
+        words(of_panel[-1], x=lines.titled(axis, has_smoother=axis == "lag" and any(SMOOTHER in x.xs for x in curves)))
     for of_panel in leftmost(grid):
         words(of_panel[0], y="RMSE")
         for below in of_panel[1:]:

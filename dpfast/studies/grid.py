@@ -14,7 +14,7 @@ from dpfast import _validate
 from dpfast.files import canonical, digest
 from dpfast.kinds import AnyMechanism
 from dpfast.privacy import Privacy
-from dpfast.studies import values
+from dpfast.studies import labels, values
 from dpfast.studies.values import GIVEN, OF_PRIVACY, Family, Label, Value
 
 MAX_POINTS = 10**6
@@ -27,7 +27,7 @@ class Point(NamedTuple):
     ----------
     labels : mapping
         Of every axis: what was given, the default of a parameter that only another part of the grid gives, and None
-        for one that the mechanism does not take there. None as a lag is the smoother.
+        for one that the mechanism does not take there. The smoother is the lag "smoother".
     case : int
         Index into the cases.
     """
@@ -102,7 +102,7 @@ class Grid:
         model : of the design; stream : what is simulated, by default the model. A Model, or its description: text, or a
         table with a kind.
 
-        lag, and whatever else the design functions take. A lag None, or "smoother", is the smoother.
+        lag, and whatever else the design functions take. A lag "smoother", or None, is the smoother.
 
     Attributes
     ----------
@@ -154,8 +154,8 @@ class Grid:
     """
 
     def __init__(self, definition: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-        labels = _Labels()
-        parts = [labels.part(x) for x in _parts(definition)]
+        told = _Labels()
+        parts = [told.part(x) for x in _parts(definition)]
         total = sum(math.prod(map(len, x.values())) for x in parts)
         if total > MAX_POINTS:
             raise ValueError(f"a grid must have at most {MAX_POINTS:,} points, got {total:,}: give fewer values")
@@ -169,7 +169,7 @@ class Grid:
         self.groups = _grouped(self.cases)
         varied = {name for name in self.parameters if _varies(name, self.cases)}
         self.axes = {
-            name: x for name, x in _labels(self.parameters, pairs).items() if name in labels.axes or name in varied
+            name: x for name, x in _labels(self.parameters, pairs).items() if name in told.axes or name in varied
         }
         points = (Point({name: all_labels[name] for name in self.axes}, case) for all_labels, case in pairs)
         self.points = tuple({tuple(x.labels.items()): x for x in points}.values())
@@ -249,13 +249,19 @@ class _Labels:
         self._counts[name] += (name, value.digest) not in self._by_digest
         label = value.label if said is None else said
         if label is None and not value.is_simple:
-            label = known or f"{name} {self._counts[name]}"
+            label = known or self._own(name, value)
         same = self._by_label.setdefault((name, label), value.digest) == value.digest
         if not same or self._by_digest.setdefault((name, value.digest), label) != label:
             raise ValueError(
                 f"{name} must have one label for each value, and another for every other, got {label!r} twice"
             )
         return value._replace(label=label)
+
+    def _own(self, name: str, value: Value) -> str:
+        """A label for a value that has none: what it is, where that is short and no other's."""
+        text = labels.described(value.given)
+        free = text is not None and self._by_label.get((name, text), value.digest) == value.digest
+        return text if text is not None and free else labels.numbered(name, self._counts[name], value.given)
 
 
 class _Expansion:
@@ -296,8 +302,7 @@ class _Expansion:
         values.check_horizon(family.name, has)
         self._used.update((name, x.digest) for name, x in has.items() if name in point)
         case = self._case(point["mechanism"], family, has, point[simulated])
-        labels = {name: (point.get(name) or has.get(name, _NOTHING)).label for name in self._parameters}
-        return labels, case.number
+        return {name: (point.get(name) or has.get(name, _NOTHING)).label for name in self._parameters}, case.number
 
     def _case(self, mechanism: Value, family: Family, has: dict[str, Value], stream: Value) -> Case:
         if family is values.READY:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 
+from dpfast.lags import SMOOTHER
 from dpfast.report import styles
 from dpfast.report.styles import Style
 from dpfast.studies.result import Sweep
 from dpfast.studies.rows import Row
-from dpfast.studies.values import GIVEN, OF_PRIVACY, SMOOTHER, Label
+from dpfast.studies.values import GIVEN, OF_PRIVACY, Label
 
 # All other parameters tell apart mechanisms of one task.
 TASK = frozenset({*OF_PRIVACY, "privacy", "target", "model", "stream", "lag", "mean_square"})
@@ -47,7 +48,7 @@ def lines_by(sweep: Sweep, *without: str) -> tuple[str, ...]:
 
 def said(axis: str, label: Label) -> str:
     """A label, in words."""
-    if axis == "lag" and label is None:
+    if axis == "lag" and label == SMOOTHER:
         return SMOOTHER
     if axis == "model" and label is None:
         return "no model"
@@ -88,14 +89,19 @@ def family(row: Row) -> str | None:
 
 
 def values(rows: Sequence[Row], axis: str) -> list[Label]:
-    """Of an axis, in rows that depend on it: numbers in order; words as they come; None at the end."""
+    """Of an axis, in rows that depend on it: numbers in order, behind them the smoother or None; words as they come."""
     found = dict.fromkeys(x.settings[axis] for x in rows if axis in x.settings)
-    if all(is_number(x) for x in found if x is not None):
-        return sorted(found, key=lambda x: math.inf if x is None else float(x))
+    if all(is_number(x) or is_last(axis, x) for x in found):
+        return sorted(found, key=lambda x: float(x) if is_number(x) else math.inf)
     return list(found)
 
 
-def is_number(label: Label) -> bool:
+def is_last(axis: str, label: Label) -> bool:
+    """Whether a label is behind all numbers: the smoother waits longest."""
+    return label is None or (axis == "lag" and label == SMOOTHER)
+
+
+def is_number(label: Label) -> TypeGuard[int | float]:
     """Whether it has a place on an axis of numbers."""
     return isinstance(label, (int, float)) and not isinstance(label, bool)
 
@@ -103,7 +109,7 @@ def is_number(label: Label) -> bool:
 def is_numeric(sweep: Sweep, axis: str) -> bool:
     """Whether an axis has several places, all of them numbers; the lag has one for the smoother."""
     found = values(sweep.rows, axis)
-    return len(found) > 1 and all(is_number(x) or (axis == "lag" and x is None) for x in found)
+    return len(found) > 1 and all(is_number(x) or (axis == "lag" and x == SMOOTHER) for x in found)
 
 
 def of_task(row: Row, labels: dict[str, Label]) -> bool:

@@ -20,7 +20,7 @@ from dpfast.studies import lines, pictures, tables
 from dpfast.studies.block import BATCHES, STREAMS
 from dpfast.studies.result import Sweep
 from dpfast.studies.rows import Cell, Row
-from dpfast.studies.values import SMOOTHER, Label
+from dpfast.studies.values import Label
 
 TITLE = "A sweep of mechanisms"
 FILES, OBJECTS = ("study.csv", "study.md"), ("sweep.to_pandas()", "sweep.winners()")  # rows and winners, all of them
@@ -178,7 +178,7 @@ def _listed(words: Sequence[str]) -> str:
 def _in_words(name: str, given: Label) -> str:
     """A label as pictures have it, and as it was given."""
     if given is None:
-        return "smoother" if name == "lag" else "not taken"
+        return "not taken"
     if name == "mechanism" and given in styles.FAMILIES:
         title = styles.label(str(given))
         return title if title == str(given).replace("_", " ") else f"{title} ({given})"
@@ -228,7 +228,7 @@ def _results(sweep: Sweep, where: str) -> Html:
     cells = []
     for point in sweep.points:
         row, figures = rows[point.case]
-        labels = (tables.taken(axis, _cell(axis, point.labels[axis], [row]), row) for axis in axes)
+        labels = (tables.taken(axis, _cell(axis, point.labels[axis]), row) for axis in axes)
         cells.append((*labels, *(figures[name] for name in _COLUMNS)))
     return table(Table((*axes, *_COLUMNS.values()), tuple(cells)), "results", where=where, n_headers=len(axes))
 
@@ -238,12 +238,9 @@ def _varied(sweep: Sweep, axes: Iterable[str]) -> list[str]:
     return [x for x in axes if len(sweep.axes[x]) > 1]
 
 
-def _cell(axis: str, given: Label, rows: Iterable[Row]) -> Label:
-    """A label of some rows, as pictures have it; None where they do not depend on it."""
-    if axis == "mechanism":
-        return styles.label(str(given))
-    is_smoother = axis == "lag" and given is None and any(axis in x.settings for x in rows)
-    return SMOOTHER if is_smoother else given
+def _cell(axis: str, given: Label) -> Label:
+    """A label as pictures have it."""
+    return styles.label(str(given)) if axis == "mechanism" else given
 
 
 def _winners(sweep: Sweep, where: str) -> list[Html]:
@@ -262,7 +259,7 @@ def _winners(sweep: Sweep, where: str) -> list[Html]:
 
 def _told(sweep: Sweep, cell: Cell) -> Cell:
     """With the labels of axes that vary, in words."""
-    return cell._replace(labels={x: _cell(x, cell.labels[x], cell.rows) for x in _varied(sweep, cell.labels)})
+    return cell._replace(labels={x: _cell(x, cell.labels[x]) for x in _varied(sweep, cell.labels)})
 
 
 def _picture(name: str, figure: Any) -> Html:

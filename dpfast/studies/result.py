@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from dpfast import _validate, markup
 from dpfast.kinds import AnyMechanism
+from dpfast.lags import SMOOTHER
 from dpfast.montecarlo import Comparison, paired
 from dpfast.report.folder import Folder
 from dpfast.report.table import Table
@@ -72,6 +73,8 @@ class Sweep:
     def where(self, **labels: Label | Sequence[Label]) -> Sweep:
         """The points with these labels; several labels of one axis as a list.
 
+        A lag None finds the smoother, and what has no lag; "smoother" the smoother alone.
+
         Raises
         ------
         ValueError
@@ -86,6 +89,11 @@ class Sweep:
     def _labels(self, name: str, given: Any) -> list[Label]:
         _validate.choice("an axis of where", name, self.axes)
         several = list(given) if isinstance(given, (list, tuple)) else [given]
+        if name == "lag" and None in several:
+            return [
+                *self._labels(name, [x for x in several if x is not None]),
+                *({None, SMOOTHER} & {*self.axes[name]}),
+            ]
         for label in several:
             if label not in self.axes[name]:
                 known = list(map(str, self.axes[name]))
@@ -184,13 +192,15 @@ class Sweep:
         return tables.tidy(self.rows, self.points, self.axes)
 
     def to_pandas(self) -> Any:
-        """A tidy pandas DataFrame: a row for each point of the grid."""
-        pandas = _validate.optional("pandas", "pandas")
-        table = self.table()
-        return pandas.DataFrame.from_records(list(table.rows), columns=list(table.columns))
+        """A tidy pandas DataFrame: a row for each point of the grid.
+
+        The column ``lag`` is of integers. Beside it, ``smoother`` is True for the smoother, which has no number in
+        ``lag``, False for a lag, and missing, as ``lag`` is, for a mechanism without one.
+        """
+        return tables.frame(self.table())
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """The tidy table as a Parquet file, digest of the sweep and version in its metadata.
+        """The tidy table as a Parquet file, with the columns of :meth:`to_pandas`; digest and version as metadata.
 
         Raises
         ------

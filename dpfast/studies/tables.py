@@ -10,10 +10,11 @@ from typing import Any
 
 from dpfast import _validate
 from dpfast._validate import Array
+from dpfast.lags import SMOOTHER
 from dpfast.report.table import Table
 from dpfast.studies.grid import Point
 from dpfast.studies.rows import FIGURES, Cell, Row
-from dpfast.studies.values import SMOOTHER, Label
+from dpfast.studies.values import Label
 
 _SHORT = ("rmse", "low", "high", "predicted_rmse", "lower_bound_rmse", "n_streams", "stopped")
 VERDICT = ("least error", "RMSE", "low", "high", "nearest", "its RMSE, times", "state")
@@ -35,7 +36,7 @@ def short(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str], n_p
     for point in points[:n_points]:
         row = by_number[point.case]
         figures = row.figures()
-        labels = (taken(name, _shown(name, point.labels[name], row), row) for name in axes)
+        labels = (taken(name, point.labels[name], row) for name in axes)
         found.append((*labels, *(figures[x] for x in _SHORT)))
     return Table((*axes, *_SHORT), tuple(found))
 
@@ -43,20 +44,15 @@ def short(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str], n_p
 def winners(cells: Sequence[Cell], name: Callable[[Cell, Row], str] = Cell.name) -> Table:
     """Who errs least in every cell, with the interval of its RMSE, and how far the nearest one is behind, paired."""
     axes = tuple(cells[0].labels) if cells else ()
-    rows = tuple(
-        (*(_shown(axis, x, cell.best) for axis, x in cell.labels.items()), *_verdict(cell, name)) for cell in cells
-    )
+    rows = tuple((*cell.labels.values(), *_verdict(cell, name)) for cell in cells)
     return Table((*axes, *VERDICT), rows)
-
-
-def _shown(name: str, label: Label, row: Row) -> Label:
-    """A label for people, who read None as nothing."""
-    return SMOOTHER if name == "lag" and label is None and row.lag is None and not row.failed else label
 
 
 def taken(name: str, label: Label, row: Row) -> Label:
     """A label in parentheses where the mechanism does not take that parameter: it is the same for all of its values."""
-    return label if label is None or name in (*row.settings, "mechanism") else f"({label})"
+    if label is None or name in (*row.settings, "mechanism"):
+        return label
+    return f"({label:g})" if isinstance(label, float) else f"({label})"
 
 
 def _verdict(cell: Cell, name: Callable[[Cell, Row], str]) -> tuple[Any, ...]:
@@ -72,15 +68,63 @@ def _times(second: Array, best: Array) -> float:
     return math.sqrt(ratio)
 
 
+def typed(table: Table) -> dict[str, list[Any]]:
+    """Columns of one type each: integers, numbers, words or truth values, with None where there is nothing.
+
+    Behind a column of lags comes one that says whether it is the smoother, which has no number there.
+    """
+    found: dict[str, list[Any]] = {}
+    for name, *values in zip(table.columns, *table.rows, strict=True):
+        if name == "lag" and all(isinstance(x, int) for x in values if x not in (None, SMOOTHER)):
+            found[name] = [None if x == SMOOTHER else x for x in values]
+            found[SMOOTHER] = [None if x is None else x == SMOOTHER for x in values]
+        else:
+            found[name] = _alike(values)
+    return found
+
+
+def frame(table: Table) -> Any:
+    """A pandas DataFrame; columns of integers and truth values that have gaps are of pandas' nullable types."""
+    pandas = _validate.optional("pandas", "pandas")
+    columns = {name: pandas.Series(x, dtype=_NULLABLE.get(_kind(name, x))) for name, x in typed(table).items()}
+    return pandas.DataFrame(columns)
+
+
+_NULLABLE: dict[type | None, str] = {int: "Int64", bool: "boolean"}
+
+
+def _kind(name: str, values: Sequence[Any]) -> type | None:
+    """Integers or truth values with gaps; None where the values tell their type by themselves."""
+    kinds = {type(x) for x in values} - {type(None)}
+    if name in _ALWAYS:
+        return _ALWAYS[name] if kinds <= {_ALWAYS[name]} else None
+    return next((x for x in (int, bool) if kinds == {x} and None in values), None)
+
+
+_ALWAYS: dict[str, type] = {"lag": int, SMOOTHER: bool}  # without gaps too, and with nothing else
+
+
 def parquet(table: Table, about: Mapping[str, Any]) -> bytes:
     """A Parquet file: a column of numbers, or of words where there are any among them; `about` in its metadata."""
     arrow = _validate.optional("pyarrow", "parquet")
     writer = _validate.optional("pyarrow.parquet", "parquet")
-    columns = [arrow.array(_alike([row[i] for row in table.rows])) for i in range(len(table.columns))]
-    whole = arrow.Table.from_arrays(columns, names=list(table.columns))
+    columns, names = typed(table), {int: arrow.int64(), bool: arrow.bool_()}
+    arrays = [arrow.array(x, names.get(_kind(name, x))) for name, x in columns.items()]
+    whole = arrow.Table.from_arrays(arrays, names=list(columns))
+    metadata = {"dpfast": json.dumps(about), "pandas": json.dumps(_for_pandas(columns))}
     buffer = io.BytesIO()
-    writer.write_table(whole.replace_schema_metadata({"dpfast": json.dumps(about)}), buffer)
+    writer.write_table(whole.replace_schema_metadata(metadata), buffer)
     return buffer.getvalue()
+
+
+def _for_pandas(columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """What tells pandas to read columns with gaps as :func:`frame` has them, and not as floats."""
+    kinds = {name: _NULLABLE[x] for name, values in columns.items() if (x := _kind(name, values)) in _NULLABLE}
+    told = [
+        {"name": name, "field_name": name, "pandas_type": x.lower(), "numpy_type": x, "metadata": None}
+        for name, x in kinds.items()
+    ]
+    return {"index_columns": [], "column_indexes": [], "columns": told}
 
 
 def _alike(values: Sequence[Any]) -> list[Any]:

@@ -31,6 +31,7 @@ from dpfast.design.robust import robust
 from dpfast.files import canonical, digest, mechanism_content
 from dpfast.filters import Filter
 from dpfast.kinds import AnyMechanism
+from dpfast.lags import SMOOTHER
 from dpfast.models import ARMA, IndependentLevels, MarkovChain, check_model
 from dpfast.privacy import Privacy
 from dpfast.specs import check_known, parse_any_target, parse_model, underscored
@@ -49,7 +50,6 @@ GIVEN = "given"  # the family of a mechanism that is there already
 OF_PRIVACY = tuple(x.name for x in fields(Privacy))
 OF_NUMBERS = ("start", "stop", "number", "spacing")
 _OF_RANGE = {"start", "stop"}  # which no labels are, together
-SMOOTHER = "smoother"
 _SIMULATED = (MarkovChain, IndependentLevels, ARMA)  # which a file holds as they are
 _CHECKS: dict[str, Callable[[Any], Any]] = {"lag": _validate.lag, "tolerance": check_tolerance}
 
@@ -80,6 +80,9 @@ class Value(NamedTuple):
         return cls(label, given, text, digest(text) if isinstance(content, dict) else text)
 
 
+_SMOOTHER = Value.of(SMOOTHER, None, None)  # a lag
+
+
 class Family(NamedTuple):
     """A kind of mechanism: annotations of the parameters that it takes, and values of those it need not be given."""
 
@@ -105,7 +108,8 @@ def _signature(function: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, 
     parameters = {x.name: x for x in inspect.signature(function).parameters.values() if x.name != "name"}
     hints = typing.get_type_hints(function)
     given = {name: x.default for name, x in parameters.items() if x.default is not inspect.Parameter.empty}
-    return {name: hints[name] for name in parameters}, {name: Value.of(x, x, x) for name, x in given.items()}
+    defaults = {name: _SMOOTHER if name == "lag" and x is None else Value.of(x, x, x) for name, x in given.items()}
+    return {name: hints[name] for name in parameters}, defaults
 
 
 @functools.cache
@@ -199,8 +203,8 @@ def value(name: str, given: Any) -> Value:
     if name in _OBJECTS:
         return _OBJECTS[name](name, given)
     plain = given.item() if isinstance(given, np.generic) else given
-    if name == "lag" and plain == SMOOTHER:
-        plain = None
+    if name == "lag" and (plain is None or plain == SMOOTHER):
+        return _SMOOTHER
     if plain is None or isinstance(plain, str):
         if not any(possible(x, plain) for x in _types(name)):
             raise _unknown(name, plain, _wanted(name), [x for x in _types(name) if isinstance(x, str)])

@@ -82,16 +82,16 @@ def test_a_lag_that_a_family_cannot_have_is_left_out(smoother):
     grid = Grid(BASE | {"mechanism": ["decision_feedback", "lmmse", "zero_forcing"], "lag": [5, smoother]})
     assert labels(grid) == [
         ("decision_feedback", 5),
-        *(("lmmse", 5), ("lmmse", None)),
-        *(("zero_forcing", 5), ("zero_forcing", None)),
+        *(("lmmse", 5), ("lmmse", "smoother")),
+        *(("zero_forcing", 5), ("zero_forcing", "smoother")),
     ]
 
 
 def test_a_prefilter_may_be_a_word_for_one_family_and_a_filter_for_both():
-    given = BASE | {"mechanism": ["lmmse", "decision_feedback"], "prefilter": ["zero-forcing", {"b": [1, 1]}, None]}
+    given = BASE | {"mechanism": ["lmmse", "decision_feedback"], "prefilter": ["zero-forcing", {"b": [1, 2]}, None]}
     assert labels(Grid(given)) == [
-        *(("lmmse", "prefilter 2"), ("lmmse", None)),
-        *(("decision_feedback", "zero-forcing"), ("decision_feedback", "prefilter 2")),
+        *(("lmmse", "ba:1,2"), ("lmmse", None)),
+        *(("decision_feedback", "zero-forcing"), ("decision_feedback", "ba:1,2")),
     ]
 
 
@@ -109,9 +109,10 @@ def test_parts_of_a_grid_are_put_together_and_a_point_is_there_once():
 
 def test_parts_with_several_targets_have_them_as_an_axis():
     parts = [BASE | {"mechanism": "zero_forcing", "target": x} for x in (TARGET, dp.Filter([1, 1]), "ba:1,1")]
+    assert Grid(parts).axes == {"target": (TARGET, "ba:1,1")}
+    parts[1]["target"] = {"called": dp.Filter([1, 1])}
     with pytest.raises(ValueError, match=r"target must have one label for each value, .* got 'ba:1,1' twice"):
         Grid(parts)
-    assert Grid(parts[:2]).axes == {"target": (TARGET, "target 2")}
 
 
 # --- groups, arguments, keys ----------------------------------------------------------------------
@@ -239,9 +240,45 @@ def test_numbers_in_equal_ratios():
 
 
 def test_labels_of_what_has_no_text():
-    given = {"target": [dp.Filter([1]), "ba:1,1", {"b": [2]}], "model": [dp.ARMA([1]), {"kind": "arma", "b": [2]}]}
+    long = dp.Filter(np.arange(1, 31))
+    given = {
+        "target": [dp.Filter([1]), "ba:1,1", {"b": [2]}, long, dp.Filter([0.25], [1, -0.75]), dp.Filter([0.5, 0.5])],
+        "model": [
+            dp.ARMA([1]),
+            {"kind": "arma", "b": [2], "mean": 3},
+            dp.ARMA([1], [1, -0.5], source="fitted-from-private"),
+            dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5]),
+            dp.IndependentLevels([0, 1], [0.9, 0.1]),
+        ],
+    }
     grid = Grid(BASE | {"mechanism": "zero_forcing"} | given)
-    assert grid.axes == {"target": ("target 1", "ba:1,1", "target 3"), "model": ("model 1", "model 2")}
+    targets = ("ba:1", "ba:1,1", "ba:2", "target 4, FIR of 30 taps", "exponential:0.75", "moving-average:2")
+    models = ("arma:1", "arma:2@3", "model 3, fitted", "markov:0.75,0.25;0.25,0.75@-0.5,0.5", "levels:0,1@0.9,0.1")
+    assert grid.axes == {"target": targets, "model": models}
+
+
+@pytest.mark.parametrize("privacy", [dp.Privacy(1, 1e-6), dp.Privacy(0.25, 1e-6, max_events=2)])
+def test_a_privacy_is_called_by_its_fields(privacy):
+    several = {"privacy": [privacy, dp.Privacy(9, 1e-6)], "mechanism": "zero_forcing"}
+    grid = Grid({name: x for name, x in BASE.items() if name not in ("epsilon", "delta")} | several)
+    told = f"epsilon {privacy.epsilon!r}, delta 1e-06" + ", max_events 2" * (privacy.max_events == 2)
+    assert grid.axes["privacy"] == (told.replace("1.0,", "1,"), "epsilon 9, delta 1e-06")
+
+
+def test_two_values_that_would_be_called_alike_are_told_apart():
+    same = dp.Filter([1], [1, -0.5]), dp.Filter.from_factors(sections=[[1, 0, 0, 1, -0.5, 0]])
+    nearly = dp.Filter.from_factors(recursion=[1, -0.5])  # another arithmetic of the same filter
+    axes = Grid(BASE | {"mechanism": "zero_forcing", "target": [same[0], nearly]}).axes["target"]
+    assert axes == ("ba:1/1,-0.5", "target 2, 1 state")
+    with pytest.raises(ValueError, match="target must have every value once"):
+        Grid(BASE | {"mechanism": "zero_forcing", "target": list(same)})
+
+
+def test_targets_over_a_horizon_are_called_as_on_the_command_line():
+    given = [dp.running_sum(8), dp.polynomial_decay(0.5, 8), dp.polynomial_decay(1, 8), dp.Toeplitz([1, 1], 8)]
+    definition = BASE | {"mechanism": "square_root", "target": given}
+    names = ("running-sum:8", "polynomial-decay:0.5:8", "polynomial-decay:1:8", "target 4, 8 steps")
+    assert Grid(definition).axes["target"] == names
 
 
 def test_parameters_are_those_of_the_design_functions():
@@ -275,7 +312,7 @@ class Own(dp.ARMA):
         ({"epsilon": True}, "epsilon must be a finite number, got True"),
         ({"lag": -1}, "lag must be an integer"),
         ({"lag": 1.5}, "lag must be an integer"),
-        ({"lag": "never"}, "lag must be None or an integer, got 'never'"),
+        ({"lag": "never"}, "lag must be 'smoother' or None or an integer, got 'never'"),
         ({"lag": np.ones((2, 2))}, "lag must be an axis of one dimension"),
         ({"lag": {None: 1}}, "a label of lag must be a word or a number"),
         ({"lag": {"start": 0, "stop": 2}}, "lag must have the words start, stop and number, .*; number is not there"),

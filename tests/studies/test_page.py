@@ -95,14 +95,14 @@ def test_every_point_is_a_row_with_its_figures(mixed):
         assert [line["low"], line["high"]] == ends
         assert (line["streams"], line["stopped by"]) == (str(row.n_streams), row.stopped)
         lag = point.labels["lag"]
-        shown = str(lag) if lag is not None else "smoother" if row.family == "lmmse" else "–"
+        shown = "–" if lag is None else str(lag)
         assert line["lag"] == (f"({shown})" if row.family == "zero_forcing" and shown != "–" else shown)
 
 
 def test_the_winner_of_each_cell(mixed):
     found = table(of_sweep(mixed), "who errs least")
     assert [(x["model"], x["lag"]) for x in found] == [
-        (x.labels["model"], "smoother" if x.labels["lag"] is None else "1") for x in mixed.winners()
+        (x.labels["model"], str(x.labels["lag"])) for x in mixed.winners()
     ]
     for line, cell in zip(found, mixed.winners(), strict=True):
         assert cell.best.family == "lmmse"

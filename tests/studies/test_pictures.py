@@ -206,7 +206,7 @@ def test_the_map_says_who_errs_least():
     figure = pictures.winners(sweep())
     ax = figure.axes[0]
     told = {x.get_position(): x.get_text().split("\n") for x in ax.texts}
-    names, places = ("mechanism", "decision"), {"epsilon": [1, 3, 10], "lag": [0, 2, None]}
+    names, places = ("mechanism", "decision"), {"epsilon": [1, 3, 10], "lag": [0, 2, "smoother"]}
     cells = sweep().winners(*names)
     assert len(told) == len(cells) == 9
     looks = lines.looks(sweep(), names)

@@ -96,7 +96,10 @@ def test_where_gives_the_points_with_these_labels(mixed):
         assert all(x in mixed.rows for x in part)
         assert part.axes == {**mixed.axes, "mechanism": (mechanism,), "target": (target,)}
         assert (part.digest, part.seed) == (mixed.digest, mixed.seed)
-    assert labels_of(mixed.where(lag=None)) == [x for x in labels_of(mixed) if x[axes.index("lag")] is None]
+    assert labels_of(mixed.where(lag=None)) == [
+        x for x in labels_of(mixed) if x[axes.index("lag")] in (None, "smoother")
+    ]
+    assert {x[axes.index("lag")] for x in labels_of(mixed.where(lag="smoother"))} == {"smoother"}
     assert rows(mixed.where(mechanism=["lmmse", "zero_forcing"]).where(mechanism="lmmse")) == rows(
         mixed.where(mechanism="lmmse")
     )
@@ -106,7 +109,7 @@ def test_where_gives_the_points_with_these_labels(mixed):
 def test_where_with_no_point_is_empty(mixed):
     empty = mixed.where(mechanism="decision_feedback", lag=None)
     assert (len(empty), list(empty), empty.winners()) == (0, [], ())
-    assert list(empty.to_pandas().columns) == [*mixed.axes, *FIGURES]
+    assert list(empty.to_pandas().columns) == [*mixed.axes, "smoother", *FIGURES]
     assert "0 points, 0 cases" in str(empty)
 
 
@@ -235,7 +238,7 @@ def test_winners_against_a_naive_twin(mixed):
 
 def test_a_mechanism_without_a_lag_is_in_the_cell_of_every_lag(mixed):
     cells = mixed.where(target="short", model="coin").winners()
-    assert [x.labels["lag"] for x in cells] == [0, None]
+    assert [x.labels["lag"] for x in cells] == [0, "smoother"]
     assert all("zero_forcing" in {row.family for row in x.rows} for x in cells)
     assert ["decision_feedback" in {row.family for row in x.rows} for x in cells] == [True, False]
 
@@ -283,12 +286,18 @@ def test_the_table_is_tidy(mixed):
     table = mixed.to_pandas()
     parameters = [x for x in table.columns if x not in FIGURES]
     assert list(table.columns) == [*parameters, *FIGURES]
+    assert parameters.pop(list(mixed.axes).index("lag") + 1) == "smoother"
     assert parameters[: len(mixed.axes)] == list(mixed.axes)
     assert len(table) == len(mixed.points) > len(mixed)
     for (_, line), point in zip(table.iterrows(), mixed.points, strict=True):
         row = mixed.rows[point.case]
         for name, label in point.labels.items():
-            assert line[name] == label or (label is None and pandas.isna(line[name]))
+            if name != "lag":
+                assert line[name] == label or (label is None and pandas.isna(line[name]))
+        lag = point.labels["lag"]
+        expected = {None: (pandas.NA, pandas.NA), "smoother": (pandas.NA, True)}.get(lag, (lag, False))
+        for name, wanted in zip(("lag", "smoother"), expected, strict=True):
+            assert line[name] is pandas.NA if wanted is pandas.NA else line[name] == wanted
         figures = [row.rmse, *row.interval, row.relative_width, row.predicted_rmse, row.ideal_rmse]
         figures += [row.lower_bound_rmse, row.noise_std, row.n_streams, row.n_samples, row.stopped]
         for name, expected in zip(FIGURES, figures, strict=False):

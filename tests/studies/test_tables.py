@@ -1,5 +1,6 @@
 """Tables as Parquet files: types, what is not there, labels of two kinds, metadata."""
 
+import dataclasses
 import io
 import json
 import sys
@@ -13,7 +14,7 @@ import dpfast as dp
 from dpfast import DataError, __version__
 from dpfast.errors import MissingExtraError
 from dpfast.report.table import Table
-from dpfast.studies.tables import parquet, winners
+from dpfast.studies.tables import frame, parquet, taken, winners
 
 
 def back(columns, *rows, about=None):
@@ -60,12 +61,43 @@ def test_a_sweep_as_a_file(tmp_path):
     found.to_parquet(file)
     about = json.loads(reader.read_schema(file).metadata[b"dpfast"])
     assert about == {"sweep": found.digest, "dpfast": __version__}
-    pandas.testing.assert_frame_equal(pandas.read_parquet(file), found.to_pandas(), check_dtype=False)
-    kinds = {x.name: str(x.type) for x in reader.read_schema(file)}
-    assert (kinds["lag"], kinds["epsilon"], kinds["n_streams"], kinds["rmse"]) == ("int64", "double", "int64", "double")
+    again, kinds = pandas.read_parquet(file), {x.name: str(x.type) for x in reader.read_schema(file)}
+    pandas.testing.assert_frame_equal(again, found.to_pandas(), check_dtype=False)
+    assert (str(again["lag"].dtype), str(again["smoother"].dtype)) == ("Int64", "boolean")
+    assert (kinds["lag"], kinds["smoother"], kinds["n_streams"], kinds["rmse"]) == ("int64", "bool", "int64", "double")
     empty = found.where(mechanism="lmmse", lag=0).where(lag=0, epsilon=2)
     empty.to_parquet(file)
     assert len(pandas.read_parquet(file)) == 1
+
+
+@pytest.mark.parametrize(
+    ("lags", "integers", "smoothers", "kinds"),
+    [
+        ([0, 5, "smoother", None], [0, 5, None, None], [False, False, True, None], ("Int64", "boolean")),
+        (["smoother", "smoother"], [None, None], [True, True], ("Int64", "boolean")),
+        ([0, 5], [0, 5], [False, False], ("Int64", "boolean")),
+        ([None, None], [None, None], [None, None], ("Int64", "boolean")),
+    ],
+)
+def test_lags_are_integers_and_the_smoother_is_told_from_what_has_none(lags, integers, smoothers, kinds):
+    table = Table(("lag", "x"), tuple((x, 0.5) for x in lags))
+    typed = frame(table)
+    assert list(typed.columns) == ["lag", "smoother", "x"]
+    assert (str(typed["lag"].dtype), str(typed["smoother"].dtype)) == kinds
+    for found in (typed, reader.read_table(io.BytesIO(parquet(table, {}))).to_pandas()):
+        assert [None if pandas.isna(x) else int(x) for x in found["lag"]] == integers
+        assert [None if pandas.isna(x) else bool(x) for x in found["smoother"]] == smoothers
+
+
+def test_what_somebody_calls_lags_stays():
+    typed = frame(Table(("lag",), ((0,), ("late",), ("smoother",))))
+    assert list(typed.columns) == ["lag"]
+    assert list(typed["lag"]) == ["0", "late", "smoother"]
+
+
+def test_a_value_that_is_not_taken_is_shown_as_the_others():
+    row = dataclasses.replace(run(budget=1).rows[0], settings={})
+    assert [taken("epsilon", x, row) for x in (5, 5.0, 0.5, "soft", None)] == ["(5)", "(5)", "(0.5)", "(soft)", None]
 
 
 def test_a_file_that_cannot_be_written(tmp_path):
