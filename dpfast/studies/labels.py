@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -29,8 +29,8 @@ def described(value: Any) -> str | None:
     >>> described(Privacy(1, 1e-6, max_events=2))
     'epsilon 1, delta 1e-06, max_events 2'
     """
-    kinds = ((Filter, _filter), (Toeplitz, _toeplitz), (Privacy, _privacy))
-    text = next((tell(value) for kind, tell in kinds if isinstance(value, kind)), None) or _model(value)
+    kinds: dict[type, Callable[[Any], str | None]] = {Filter: _filter, Toeplitz: _toeplitz, Privacy: _privacy}
+    text = kinds.get(type(value), _model)(value)
     return text if text is not None and len(text) <= _LONGEST else None
 
 

@@ -108,7 +108,8 @@ def parquet(table: Table, about: Mapping[str, Any]) -> bytes:
     """A Parquet file: a column of numbers, or of words where there are any among them; `about` in its metadata."""
     arrow = _validate.optional("pyarrow", "parquet")
     writer = _validate.optional("pyarrow.parquet", "parquet")
-    columns, names = typed(table), {int: arrow.int64(), bool: arrow.bool_()}
+    columns = typed(table)
+    names: dict[type | None, Any] = {int: arrow.int64(), bool: arrow.bool_()}
     arrays = [arrow.array(x, names.get(_kind(name, x))) for name, x in columns.items()]
     whole = arrow.Table.from_arrays(arrays, names=list(columns))
     metadata = {"dpfast": json.dumps(about), "pandas": json.dumps(_for_pandas(columns))}
