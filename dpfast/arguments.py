@@ -318,7 +318,7 @@ def _add_release(release: argparse.ArgumentParser) -> None:
     of_files.add_argument(
         "--new-store",
         action="store_true",
-        help="where the store declares something else, begin another one in OUT-2, OUT-3 and so on",
+        help="begin another store, in OUT-2, OUT-3 and so on, where this one declares something else",
     )
     of_stream = release.add_argument_group("events as they come")
     of_stream.add_argument(

@@ -56,7 +56,7 @@ def test_a_console_without_greek_letters_gets_question_marks(log, tmp_path):
 
 @pytest.fixture
 def saved(tmp_path):
-    path = tmp_path / "saved" / "mechanism.json"
+    path = tmp_path / "saved.json"
     dp.save(dp.zero_forcing(dp.Filter([1 / 3] * 3), dp.Privacy(2, 1e-5)), path)
     return str(path)
 
