@@ -60,7 +60,7 @@ class Declaration:
         """
         if differ := self.differences(given, whole=whole):
             raise ReleaseError(
-                f"what is declared must be as in the first release of the store {path}: {'; '.join(differ)}. Its "
+                f"what is declared must be what the store {path} holds: {'; '.join(differ)}. Its "
                 "steps must mean one thing in all releases. For another meaning begin another store (--new-store, or "
                 "other folders); what two stores publish of the same events adds up"
             )

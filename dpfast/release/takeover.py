@@ -54,8 +54,9 @@ def taken_over(published: Path, releases: Sequence[Earlier]) -> Declaration | No
         found["groups"] = content["groups"]
     else:
         found |= {"last_step": None, "grace_us": None}
-    found |= _common([bounds(plan) for plan in plans_of(releases).values()])
-    return Declaration(found, unknown=tuple(name for name in OF_STEPS if name not in found))
+    declared = [bounds(plan) for plan in plans_of(releases).values()]
+    found |= {name: value for name, value in declared[0].items() if all(x[name] == value for x in declared)}
+    return Declaration(found, unknown=tuple(name for name in (*OF_STEPS, *declared[0]) if name not in found))
 
 
 def _sound(content: Any, *, live: bool) -> bool:
@@ -64,10 +65,6 @@ def _sound(content: Any, *, live: bool) -> bool:
         return False
     typed = all(type(content[name]) is _KINDS[name] for name in names)
     return typed and content["bins"] == ("clock" if live else "file") and content["clock"] in ("UTC", "local")
-
-
-def _common(fields: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {name: value for name, value in fields[0].items() if all(x[name] == value for x in fields)}
 
 
 def restated(releases: Sequence[Earlier]) -> Guarantee | None:
@@ -92,12 +89,12 @@ def agreed(
     """
     if known is None and not releases:
         return Declaration(dict(given))
-    declared = [bounds(plan) for plan in plans_of(releases).values()]
-    if known is None:
-        known = Declaration(declared[0], unknown=OF_STEPS)
-    known.hold(given, path, whole=True)
-    if not known.unknown:
+    if known is not None and not known.unknown:
+        known.hold(given, path, whole=True)
         return None
+    declared = [bounds(plan) for plan in plans_of(releases).values()]
+    known = known or Declaration(declared[0], unknown=OF_STEPS)
+    known.hold(given, path, whole=True)
     if not adopt:
         raise ReleaseError(
             f"the releases of the store {path} do not say what they meant by {', '.join(known.unknown)}: they were "
@@ -106,5 +103,5 @@ def agreed(
             "store (--new-store)"
         )
     for fields in declared:
-        Declaration(fields).hold(given, path, whole=False)
+        Declaration(fields).hold({name: given.get(name) for name in fields}, path, whole=False)
     return known.completed(given)

@@ -18,6 +18,7 @@ from dpfast.release.stream import Stream
 STREAMS, LAG = 2, 2
 TAPS = np.array([3, -2, 5, 1, -4, 2, 7], np.int64)
 MEMORY = len(TAPS) - 1
+DECLARED = {"time_column": "when", "period_us": 1}
 INPUTS = Inputs(0, 9, centre=4, n_streams=STREAMS)
 
 
@@ -106,10 +107,14 @@ def beside(folder):
     return folder.with_name(f"{folder.name}-published")
 
 
-def stream_in(folder, published=None, *, noise=None, plan=None, adopt=False):
+def stream_in(folder, published=None, *, noise=None, plan=None, adopt=False, declared=None):
     """What open_stream makes, of a mechanism that is not designed."""
     store = Store.open(folder, published, adopt=adopt)
     try:
+        if declared is not None:
+            # entered with the first steps, neither before nor behind them
+            assert (store.declaration is None) == (not store.releases())
+            store.declare(declared)
         return Stream(store, plan or Plan(), noise or Noise())
     except BaseException:
         store.abandon()
@@ -145,7 +150,7 @@ class Publisher:
         self.log, self.notes = self.folder / "published.jsonl", self.folder / "noise.jsonl"
 
     def open(self):
-        return stream_in(self.folder / "store", noise=Noise(self.notes))
+        return stream_in(self.folder / "store", noise=Noise(self.notes), declared=DECLARED)
 
     def next(self):
         """The step behind those that are public."""

@@ -161,7 +161,35 @@ def inputs_not_in_the_transaction(set_attribute):
     set_attribute(witness.Witness, "write", mutant)
 
 
+def declared_before_the_steps(set_attribute):
+    """In a transaction of its own."""
+    declare = store.Store.declare
+
+    def mutant(self, given, **options):
+        declare(self, given, **options)
+        if self._new is not None:
+            with self._records.transaction():
+                self._records.declare(self._new)
+
+    set_attribute(store.Store, "declare", mutant)
+
+
+def declared_behind_the_steps(set_attribute):
+    """With the second of them."""
+    begin = store.Store.begin_live
+
+    def mutant(self, *args):
+        later, self._new = self._new, None
+        release = begin(self, *args)
+        self._new = later
+        return release
+
+    set_attribute(store.Store, "begin_live", mutant)
+
+
 MUTANTS = [
+    declared_before_the_steps,
+    declared_behind_the_steps,
     publishing_before_the_commit,
     no_witness,
     witness_before_the_commit,
