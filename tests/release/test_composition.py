@@ -35,7 +35,7 @@ def test_a_person_with_one_event_in_each_of_two_releases(tmp_path):
     """Of m = 1 for steps 0 to 99 and m = 2 for 100 to 199, each of epsilon 1 alone: 1.1375 for one event in each."""
     inputs, u = dp.Inputs(0, 30), np.full((1, 100), 3)
     plans = [dp.exact(dp.lmmse(AVERAGE, dp.Privacy(1, 1e-6, max_events=m), MODEL, lag=5), inputs) for m in (1, 2)]
-    one, two = (dp.release(plan, u, tmp_path, first=100 * i).guarantee for i, plan in enumerate(plans))
+    one, two = (dp.release(plan, u, tmp_path / "store", first=100 * i).guarantee for i, plan in enumerate(plans))
     assert one.epsilon <= 1
     each = gaussian_epsilon(math.sqrt(sum(moved(plan, {50: 1}) for plan in plans)), 1e-6)
     assert each == pytest.approx(1.1375, abs=2e-3)
@@ -46,7 +46,7 @@ def test_a_person_with_one_event_in_each_of_two_releases(tmp_path):
     # which order they come in does not matter
     other = [dp.release(plan, u, tmp_path / "other", first=100 * i).guarantee for i, plan in enumerate(plans[::-1])]
     assert other[1].epsilon == two.epsilon
-    text = (tmp_path / "published" / "guarantee.txt").read_text(encoding="utf-8")
+    text = (tmp_path / "store-published" / "guarantee.txt").read_text(encoding="utf-8")
     assert text == f"Release 1, 100 steps from 0 on:\nRelease 2, 100 steps from 100 on:\n\n{two}\n"
     assert "the at most 2 events of one person" in two.sentence
     assert "with 1 other release of the store, at any steps" in two.items()["composed"]
@@ -117,7 +117,7 @@ def test_no_person_loses_more_than_is_stated(tmp_path, one, two):
     assert all(np.abs(plan.taps).sum() < 12 for plan in plans)
     for i, plan in enumerate(plans):
         u = np.full((plan.inputs.n_streams, STEPS), 2)
-        guarantee = dp.release(plan, u, tmp_path, first=STEPS * i).guarantee
+        guarantee = dp.release(plan, u, tmp_path / "store", first=STEPS * i).guarantee
     largest = [max(who.get(name, 1) for who in (one, two)) for name in ("max_events", "max_change")]
     separation = min(who.get("min_separation", 1) for who in (one, two))
     streams = max(who.get("streams_per_person", 1) for who in (one, two))

@@ -151,7 +151,10 @@ def test_another_declaration_is_refused_by_its_fields(log, mechanisms, tmp_path,
     assert everything(out, beside(out)) == before
     # also where it is said that steps may be published again, or a copy be adopted
     assert main(arguments(log, mechanisms[mechanism], out, words, "--compose", "--adopt")) == 2
-    assert everything(out, beside(out)) == before
+    assert everything(out) == {path: content for path, content in before.items() if path.parent == out}
+    with Store.open(beside(out), out) as store:
+        assert [entry.first for entry in store.releases()] == [438288]
+        assert store.declaration.unchecked == ()
 
 
 def test_what_is_refused_declares_nothing(log, mechanisms, tmp_path):
@@ -289,4 +292,4 @@ def test_in_python_nothing_is_declared(tmp_path):
     with fakes.stream_in(tmp_path / "store") as stream:
         stream.push(fakes.signal(0, 3))
         assert stream._store.declaration is None
-    assert "declaration" not in (tmp_path / "store" / "published" / "guarantee.json").read_text(encoding="utf-8")
+    assert "declaration" not in (fakes.beside(tmp_path / "store") / "guarantee.json").read_text(encoding="utf-8")
