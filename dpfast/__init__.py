@@ -121,3 +121,8 @@ __all__ = [
     "sweep",
     "zero_forcing",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names, without the modules that were imported for them."""
+    return [*__all__, "__version__"]

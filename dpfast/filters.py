@@ -622,7 +622,8 @@ def _check_stable(poles: Complex) -> None:
         raise UnstableFilterError(
             f"the filter must be stable with every pole of modulus at most {MAX_POLE_RADIUS:g}, "
             f"got a pole at {shown} (modulus {abs(slowest):.9g}): move it inwards, "
-            "or give clustered poles by from_sos or from_zpk"
+            "or give clustered poles by from_sos or from_zpk; or say for how many steps n it runs: running_sum(n) is "
+            "the filter 1/(1 - z⁻¹), and Toeplitz(impulse_response, horizon=n) any other"
         )
 
 

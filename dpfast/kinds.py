@@ -27,8 +27,8 @@ def releasable(mechanism: T | MatrixMechanism) -> T:
     """The mechanism, where the exact path can run it."""
     if isinstance(mechanism, Constant):
         raise ReleaseError(
-            f"mechanism must be one that sees the data, got the constant {mechanism.name!r}, which publishes nothing of "
-            "the data: its values are constant.expected(n), and there is nothing to release"
+            f"mechanism must be one that sees the data, got the constant {mechanism.name!r}, which publishes nothing "
+            "of the data: its values are constant.expected(n), and there is nothing to release"
         )
     why = (
         "exact integer arithmetic and noise are for a stationary prefilter with integer taps, and simulate() is for "

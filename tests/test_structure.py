@@ -1,6 +1,7 @@
 """The layers of the package, what an import loads, and the completeness of the public documentation."""
 
 import ast
+import importlib
 import inspect
 import re
 import subprocess
@@ -247,3 +248,12 @@ def test_live_receivers_see_what_is_published_alone():
         "restore": ["self", "state"],
     }
     assert list(inspect.signature(receiver.estimate).parameters) == ["receiver", "taps", "shift", "v"]
+
+
+def test_the_package_shows_its_public_names_alone():
+    modules = ("dpfast.release.store", "dpfast.audit.run", "dpfast.report.table", "dpfast.studies.plot", "dpfast.adapt")
+    for module in modules:  # whose packages are called as functions are
+        importlib.import_module(module)
+    assert dir(dpfast) == sorted([*dpfast.__all__, "__version__"])
+    assert not any(inspect.ismodule(getattr(dpfast, name)) for name in dir(dpfast))
+    assert all(callable(x) for x in (dpfast.release, dpfast.audit, dpfast.report, dpfast.plot, dpfast.adapt))

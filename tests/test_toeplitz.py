@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import signal
 from scipy.linalg import toeplitz
 
 import dpfast as dp
@@ -99,3 +100,34 @@ def test_the_square_root_of_one_pole_is_a_binomial_series(pole, n):
     binomial = np.cumprod(np.concatenate([[1], 1 - 1 / (2 * np.arange(1, n))]))
     powers = pole ** np.arange(n)
     np.testing.assert_allclose(square_root_series(4 * powers), 2 * binomial * powers, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        lambda x, p, u: dp.lmmse(x, p, u, lag=1),
+        dp.optimal,
+        dp.decision_feedback,
+        dp.optimal_program,
+        dp.lmmse_program,
+        dp.feedback_program,
+        lambda x, p, u: dp.ideal_feedback(x, p, u, dp.Filter([1])),
+        lambda x, p, u: dp.robust(x, p, mean_square=1),
+        lambda x, p, u: dp.zero_forcing(x, p),
+        lambda x, p, u: dp.zero_forcing(x, p, tolerance=0.1),
+    ],
+)
+def test_designs_of_filters_name_those_over_a_horizon(design):
+    coin = dp.IndependentLevels([0, 1], [0.5, 0.5])
+    with pytest.raises(
+        ValueError, match=r"target must be a Filter here, got a Toeplitz of 8 steps.* optimal_factorization"
+    ):
+        design(dp.running_sum(8), dp.Privacy(1, 1e-6), coin)
+
+
+@pytest.mark.parametrize("a", [[1, -1], [1, -2, 1], [1, 0, 1]])
+def test_a_filter_that_never_settles_is_told_of_a_horizon(a):
+    with pytest.raises(dp.UnstableFilterError, match=r"running_sum\(n\) .* Toeplitz\(impulse_response, horizon=n\)"):
+        dp.Filter([1], a)
+    response = signal.lfilter([1], a, np.eye(1, 16)[0])  # as the message says
+    assert dp.optimal_factorization(dp.Toeplitz(response, horizon=16), dp.Privacy(1, 1e-6)).horizon == 16

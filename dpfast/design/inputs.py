@@ -8,10 +8,16 @@ from dpfast import _validate
 from dpfast.errors import DesignError
 from dpfast.filters import A_FILTER, Filter
 from dpfast.privacy import Privacy
+from dpfast.toeplitz import Toeplitz
 
 
 def check_filter(name: str, value: Filter) -> None:
     """A filter that is not zero."""
+    if isinstance(value, Toeplitz):
+        raise ValueError(
+            f"{name} must be a Filter here, got a Toeplitz of {value.horizon} steps, for which there is "
+            "optimal_factorization (with a model, or without) and, faster, square_root or buffered_toeplitz"
+        )
     _validate.instance(name, value, Filter, A_FILTER)
     if not np.abs(value.b).max() > _validate.SMALLEST:
         raise DesignError(f"{name} must not be zero, nor have all its coefficients below {_validate.SMALLEST:g}")
