@@ -192,7 +192,11 @@ def test_the_first_rows_of_a_long_sweep_are_shown():
 
 
 def test_an_audit_is_shown_with_the_figures_that_are_printed():
-    findings = (Finding("release", NASTY, 100, 60, 20, 0.7, 0.9, 1.0), Finding("simulate", "bits", 50, 50, 0, 9.0))
+    findings = (
+        Finding(target="release", attack=NASTY, trials=100, quantity="ε at least", found=1.7, hits=60, claim=1.0),
+        Finding(target="release", attack="zeros", trials=99, quantity="σ at most", found=3.5, reachable=4.0, claim=3.0),
+        Finding(target="simulate", attack="bits", trials=50, quantity="δ at least", found=0.9, hits=50, false_alarms=0),
+    )
     audit = dp.Audit(NASTY, 1e-6, 0.95, findings)
     found = shown(audit._repr_html_())
     assert figures(words(found)) == figures(" ".join(str(audit).split()))

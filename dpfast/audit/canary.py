@@ -72,8 +72,8 @@ class Canary:
         with_ = without.copy()
         for k in np.flatnonzero(pattern[:steps]):
             without[:, memory + k], with_[:, memory + k] = _largest_change(inputs, privacy, int(pattern[k]))
-        u = _array(without), _array(with_)
-        accepting = inputs if u[0].dtype.kind == u[1].dtype.kind == "i" else _with_floats(inputs)
+        u = as_numbers(without), as_numbers(with_)
+        accepting = inputs if u[0].dtype.kind == u[1].dtype.kind == "i" else with_floats(inputs)
         x = [replace(accepting, n_streams=shape[0]).integers(values) for values in u]
         start = int(rng.integers(memory + 1))  # what is before the first step of a stream is zero
         for values in x:
@@ -145,11 +145,11 @@ def _largest_change(inputs: Inputs, privacy: Privacy, sign: int) -> tuple[float,
         step = (smallest[0] / unit + Fraction(1, 2) + size // unit) * unit
         smallest += [math.ceil(step) - size, step - size]
     pairs = [(float(x), float(x + size)) for x in smallest]
-    best = max(pairs, key=lambda pair: float(np.ptp(_with_floats(inputs, 1).integers(np.array([pair]))[0])))
+    best = max(pairs, key=lambda pair: float(np.ptp(with_floats(inputs, 1).integers(np.array([pair]))[0])))
     return best if sign > 0 else best[::-1]
 
 
-def _with_floats(inputs: Inputs, n_streams: int | None = None) -> Inputs:
+def with_floats(inputs: Inputs, n_streams: int | None = None) -> Inputs:
     """The same, for values that no array of integers holds."""
     missing = inputs.low if inputs.missing is None else inputs.missing
     streams = inputs.n_streams if n_streams is None else n_streams
@@ -158,7 +158,7 @@ def _with_floats(inputs: Inputs, n_streams: int | None = None) -> Inputs:
     )
 
 
-def _array(values: Array) -> NDArray[Any]:
+def as_numbers(values: Array) -> NDArray[Any]:
     """As integers where that is what they are: the usual way into a release."""
     whole = np.abs(values).max() < 2**53 and (values == np.rint(values)).all()
     return values.astype(np.int64) if whole else values

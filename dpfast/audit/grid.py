@@ -60,8 +60,10 @@ def evidence(mechanism: Mechanism, v: ArrayLike, candidates: ArrayLike) -> Boole
     return np.stack([possible(values, response, mechanism.noise_std) for response in responses])
 
 
-def possible(v: Array, response: Array | float, noise_std: float) -> Booleans:
+def possible(v: Array, response: Array | float, noise_std: float, slack: Array | float = 0.0) -> Booleans:
     """Whether v is a float32 number times `noise_std`, plus a response, but for the rounding of a product and a sum.
+
+    And but for a further slack: 1/2, where that was rounded to an integer.
 
     That holds whether or not the processor rounds once. The difference is found without rounding errors that matter.
     """
@@ -69,7 +71,8 @@ def possible(v: Array, response: Array | float, noise_std: float) -> Booleans:
     noise = (shift / noise_std).astype(np.float32).astype(np.float64)  # the nearest; any other is farther off
     product, lost_of_product = _product(noise, noise_std)
     remaining = (product - shift) + (lost_of_product - lost_of_shift)
-    return np.asarray(2 * np.abs(remaining) <= np.spacing(np.abs(v)) + np.spacing(np.abs(product)))
+    rounding = np.spacing(np.abs(v)) + np.spacing(np.abs(product))
+    return np.asarray(2 * np.abs(remaining) <= rounding + 2 * slack)
 
 
 def _difference(a: Array, b: Array | float) -> tuple[Array, Array]:

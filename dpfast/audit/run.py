@@ -10,13 +10,15 @@ import numpy as np
 
 from dpfast import _validate
 from dpfast._validate import Array
-from dpfast.audit.bounds import clopper_pearson, judge, reachable_epsilon
+from dpfast.audit import noise as tests
+from dpfast.audit.bounds import clopper_pearson, epsilon_at, judge, least_mu, reachable
 from dpfast.audit.canary import Canary, statistics
 from dpfast.audit.grid import evidence, possible
-from dpfast.audit.result import Audit, Finding
+from dpfast.audit.result import N_TESTS, Audit, Finding
+from dpfast.audit.zeros import Silence
 from dpfast.bars import bar
 from dpfast.mechanism import Mechanism
-from dpfast.release.accountant import epsilon
+from dpfast.release.accountant import epsilon, gdp_mu
 from dpfast.release.batch import as_exact
 from dpfast.release.exact import ExactMechanism
 from dpfast.release.inputs import Inputs
@@ -27,7 +29,6 @@ _WORK = 14_000_000  # numbers that an attack draws, where the number of runs is 
 _TAPS = 250  # take as long as drawing
 _GRID_RUNS = 20_000
 _BEFORE = 8  # steps of the stream before the event, in a simulation
-_N_ATTACKS = 5
 
 
 def audit(
@@ -49,8 +50,13 @@ def audit(
     beyond), in as many streams as one person may be in, by the functions that a release runs. The matched filter
     Σ change·(v - expected) over all steps that matter is the likelihood ratio's statistic. Half of the runs choose the
     best of all rules, the other half judges it: with p, q the rates with and without, ε ≥ ln((p - δ)/q) by bounds of
-    Clopper and Pearson (1934); so Jagielski, Ullman and Oprea (2020). Alone, and twice, with opposite events in two
+    Clopper and Pearson (1934); so Jagielski, Ullman and Oprea (2020). By the same bounds the same runs test the stated
+    μ, μ ≥ Φ⁻¹(p) - Φ⁻¹(q), which sees much more (Nasr et al. 2023). Alone, and twice, with opposite events in two
     pushes and in two releases, where noise that is used again would cancel.
+
+    *Known zeros*: what :func:`release` and :func:`open_stream` publish of the centre alone is noise. Its second moment
+    bounds σ; its values must be integers, of all residues, with no more zeros and no other shape than discrete Gaussian
+    noise has, and uncorrelated at all distances in time, between streams and between releases.
 
     Parameters
     ----------
@@ -61,8 +67,7 @@ def audit(
         Runs of every attack on a release with the events, and as many without; at least 1000. By default as many as
         take a few seconds, at most 1,200,000.
     confidence : float
-        That no bound is above the truth, all together: a sound mechanism is found violated with a probability of at
-        most 1 - confidence.
+        All tests share 1 - confidence: a sound mechanism is found violated with a probability of at most that.
     seed : int or numpy.random.Generator
         Of the place of the events and of the other values, and of what is simulated. The noise of releases is the
         operating system's, and differs from call to call.
@@ -84,8 +89,9 @@ def audit(
 
     Notes
     -----
-    *Privacy.* No data are needed: the signals are made here. What is found is a lower bound of ε; that a claim is not
-    contradicted proves nothing.
+    *Privacy.* No data are needed: the signals are made here. That a claim is not contradicted proves nothing.
+
+    The releases of known zeros are made in a temporary folder, and deleted.
 
     Examples
     --------
@@ -99,12 +105,15 @@ def audit(
     runs = None if n_runs is None else _validate.integer("n_runs", n_runs, _FEWEST)
     confidence = _validate.number("confidence", confidence, above=0, below=1)
     rng = np.random.default_rng(_validate.seed(seed))
-    stage = _Stage(plan, rng, (1 - confidence) / _N_ATTACKS)
+    stage = _Stage(plan, rng, (1 - confidence) / N_TESTS)
     attacks = _canaries(stage, runs)
     with bar(progress, 2 * sum(x.runs for x in attacks), "auditing", unit="run") as advance:
-        grid = stage.on_simulation(), stage.on_value()
-        findings = *grid, *(stage.on_release(x, advance) for x in attacks)
-    return Audit(plan.mechanism.name, plan.mechanism.privacy.delta, confidence, findings)
+        findings = [stage.on_simulation(), *stage.on_value()]
+        for attack in attacks:
+            findings += stage.on_release(attack, advance)
+        if not any(x.quantity == "share" and x.violated for x in findings):  # what is no integer is not released
+            findings += stage.on_noise()
+    return Audit(plan.mechanism.name, plan.mechanism.privacy.delta, confidence, tuple(findings))
 
 
 class _Canaries(NamedTuple):
@@ -147,41 +156,112 @@ class _Stage(NamedTuple):
             seen.append(evidence(mechanism, paths.privatized, streams)[:, :, -1])
         hits = int(np.count_nonzero(~seen[1][0] & seen[1][1]))
         false_alarms = int(np.count_nonzero(~seen[0][0]))  # never, as a true input is possible
-        broken = hits > 0 and false_alarms == 0
-        delta = float(clopper_pearson(hits, _GRID_RUNS, self.miss).low) if broken else None
-        bound = math.inf if delta and delta > mechanism.privacy.delta else 0.0
-        return Finding("simulate", "floating-point grid, one value", _GRID_RUNS, hits, false_alarms, bound, delta=delta)
+        delta = float(clopper_pearson(hits, _GRID_RUNS, self.miss).low) if hits > 0 and false_alarms == 0 else 0.0
+        return Finding(
+            target="simulate",
+            attack="floating-point grid, one value",
+            trials=_GRID_RUNS,
+            quantity="δ at least",
+            found=delta if delta > mechanism.privacy.delta else 0.0,
+            hits=hits,
+            false_alarms=false_alarms,
+        )
 
-    def on_value(self) -> Finding:
-        """The same on one value of a release."""
+    def on_value(self) -> list[Finding]:
+        """The same on one value of a release, where integers may be rounded values; and whether it is an integer."""
         canary = Canary.of(self.plan, self.rng)
-        step, noise, values = _loudest(canary), Noise(self.plan.sigma), []
+        step, noise, values, broken = _loudest(canary), Noise(self.plan.sigma), [], 0
         responses = canary.expected[0, step], canary.expected[0, step] + canary.change[0, step]
         for x in canary.x:
             before = np.tile(x[:1, step : self.plan.memory + step], (_GRID_RUNS, 1))
             now = np.full((_GRID_RUNS, 1), x[0, self.plan.memory + step])
             noise.ready(_GRID_RUNS)
-            v = self.plan.privatize(before, now, noise.take(_GRID_RUNS)[:, None]).ravel().astype(np.float64)
-            seen = [possible(v, float(r), self.plan.sigma.std).astype(np.float64) for r in responses]
+            published = self.plan.privatize(before, now, noise.take(_GRID_RUNS)[:, None]).ravel()
+            v = published.astype(np.float64)
+            whole = v == np.rint(v)
+            broken += len(v) if published.dtype.kind != "i" else int(np.count_nonzero(~whole))
+            slack = np.where(whole, 0.5, 0.0)
+            seen = [possible(v, float(r), self.plan.sigma.std, slack).astype(np.float64) for r in responses]
             values.append(seen[1] - seen[0])
-        return self._finding("floating-point grid, one value", values, 1, None)
+        trials = 2 * _GRID_RUNS
+        integers = Finding(
+            target="release", attack="no integers", trials=trials, quantity="share", found=broken / trials, claim=0.0
+        )
+        return [integers, self._of_epsilon("floating-point grid, one value", values, 1, None)]
 
-    def on_release(self, attack: _Canaries, advance: Callable[[int], object]) -> Finding:
-        """Canaries."""
+    def on_release(self, attack: _Canaries, advance: Callable[[int], object]) -> list[Finding]:
+        """Canaries, by ε and by μ."""
         values = [
             statistics(self.plan, attack.canaries, attack.runs, present=present, apart=attack.apart, advance=advance)
             for present in (False, True)
         ]
         mu = math.sqrt(sum(x.squared_change for x in attack.canaries)) / self.plan.sigma.std
-        could = reachable_epsilon(mu, attack.runs, self.plan.mechanism.privacy.delta, self.miss)
-        return self._finding(attack.name, values, len(attack.canaries), could)
+        n_releases = len(attack.canaries)
+        found = judge(values[0], values[1], least_mu, self.miss)
+        of_mu = Finding(
+            target="release",
+            attack=attack.name,
+            trials=found.trials,
+            quantity="μ at least",
+            found=found.bound,
+            hits=found.hits,
+            false_alarms=found.false_alarms,
+            reachable=reachable(mu, attack.runs, least_mu, self.miss),
+            claim=gdp_mu([self.plan.shift] * n_releases),
+        )
+        could = reachable(mu, attack.runs, epsilon_at(self.plan.mechanism.privacy.delta), self.miss)
+        return [self._of_epsilon(attack.name, values, n_releases, could), of_mu]
 
-    def _finding(self, name: str, values: Sequence[Array], n_releases: int, reachable: float | None) -> Finding:
+    def on_noise(self) -> list[Finding]:
+        """What is published of known zeros."""
+        silence, sigma, std = Silence.of(self.plan), self.plan.sigma, self.plan.sigma.std
+        noise = silence.noise
+        of_sigma = Finding(
+            target="release",
+            attack="known zeros, second moment",
+            trials=noise.size,
+            quantity="σ at most",
+            found=tests.std_bound(noise, self.miss),
+            reachable=std / (1 - tests.largest_lack(noise.size, self.miss, 0.5)),
+            claim=std,
+        )
+        looked_at = {
+            "residues": tests.residues(noise, sigma),
+            "published without noise": tests.zeros(noise, sigma),
+            "shape": tests.law(noise, sigma),
+            "correlation between steps": tests.between_steps(silence.series, sigma),
+            "correlation between streams": tests.between_streams(silence.series, sigma),
+            "correlation between releases": tests.between_releases(*silence.batches, sigma),
+        }
+        return [
+            of_sigma,
+            *(
+                Finding(
+                    target="release",
+                    attack=f"known zeros, {name}",
+                    trials=noise.size,
+                    quantity="p-value",
+                    found=p_value,
+                    claim=self.miss,
+                )
+                for name, p_value in looked_at.items()
+            ),
+        ]
+
+    def _of_epsilon(self, name: str, values: Sequence[Array], n_releases: int, reachable: float | None) -> Finding:
         delta = self.plan.mechanism.privacy.delta
-        found = judge(values[0], values[1], delta, self.miss)
-        claim = epsilon([self.plan.shift] * n_releases, delta)
-        counts = found.trials, found.hits, found.false_alarms
-        return Finding("release", name, *counts, found.epsilon, reachable, claim)
+        found = judge(values[0], values[1], epsilon_at(delta), self.miss)
+        return Finding(
+            target="release",
+            attack=name,
+            trials=found.trials,
+            quantity="ε at least",
+            found=found.bound,
+            hits=found.hits,
+            false_alarms=found.false_alarms,
+            reachable=reachable,
+            claim=epsilon([self.plan.shift] * n_releases, delta),
+        )
 
 
 def _loudest(canary: Canary) -> int:

@@ -1,3 +1,4 @@
+import csv
 import importlib
 
 import numpy as np
@@ -32,7 +33,11 @@ def test_of_a_saved_mechanism_with_files(saved, tmp_path, capsys):
     assert printed.startswith("audit of 'pairs': δ = 0.01")
     assert f"Written: {out / 'audit.txt'}, {out / 'audit.csv'}" in printed
     assert (out / "audit.txt").read_text() in printed.replace("\n\nWritten", "\nWritten")
-    assert len((out / "audit.csv").read_text().splitlines()) == 6
+    rows = list(csv.DictReader((out / "audit.csv").read_text().splitlines()))
+    assert [x["tested"] for x in rows[:5]] == ["δ at least", "share", "ε at least", "ε at least", "μ at least"]
+    assert len(rows) == 16
+    assert {x["verdict"] for x in rows[1:]} == {"no contradiction"}
+    assert all(float(x["found"]) >= float(x["claimed"]) for x in rows if x["tested"] in ("p-value", "σ at most"))
 
 
 def test_a_violation_is_exit_status_one(saved, monkeypatch, capsys):
@@ -45,6 +50,18 @@ def test_a_violation_is_exit_status_one(saved, monkeypatch, capsys):
     text = capsys.readouterr().out
     assert "is VIOLATED: canary, all steps: ε ≥" in text.replace("\n", " ")
     assert "Nothing that was tried" not in text
+
+
+def test_noise_that_is_not_as_stated_is_exit_status_one_and_is_written(tmp_path, monkeypatch, capsys):
+    """Wherever a release draws it, and with runs that show nothing by ε."""
+    noise = importlib.import_module("dpfast.release.noise").Noise
+    honest = noise.take
+    monkeypatch.setattr(noise, "take", lambda self, n: 2 * (honest(self, n) // 2))
+    assert main(["audit", "--runs", "1000", "--out", str(tmp_path)]) == 1
+    text = capsys.readouterr().out.replace("\n", " ")
+    assert "The claim of independent discrete Gaussian noise is VIOLATED: known zeros, residues:" in text
+    assert ",VIOLATED" in (tmp_path / "audit.csv").read_text()
+    assert "known zeros, residues" in (tmp_path / "audit.txt").read_text()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from dpfast.release import rounding
 from dpfast.release.accountant import smallest_sigma
 from dpfast.release.exact import ExactMechanism, exact
 from dpfast.release.inputs import Inputs
-from dpfast.release.noise import Noise
 
 # δ that few runs can see; with 1e-6 it takes hundreds of thousands
 PRIVACY = dp.Privacy(1, 5e-2)
@@ -24,9 +23,9 @@ def attacked(privacy=PRIVACY, inputs=COUNTS, target=TARGET):
     return violated(dp.zero_forcing(target, privacy), inputs)
 
 
-def violated(mechanism, inputs=None):
+def violated(mechanism, inputs=None, n_runs=RUNS):
     """What is VIOLATED, at a false-alarm rate below 1e-9 an audit."""
-    result = dp.audit(mechanism, inputs, n_runs=RUNS, confidence=1 - 1e-9, seed=5)
+    result = dp.audit(mechanism, inputs, n_runs=n_runs, confidence=1 - 1e-9, seed=5)
     assert result.violated == any(x.violated for x in result.findings)
     return {x.attack for x in result.findings if x.violated}
 
@@ -45,72 +44,15 @@ def test_a_release_keeps_its_claim(privacy, inputs):
     assert attacked(privacy, inputs) == set()
 
 
-def test_a_sound_release_shows_much_of_its_epsilon():
+def test_a_sound_release_shows_much_of_its_epsilon_and_nearly_all_of_its_mu():
     """Not below half, so that twice the privacy loss would be seen; with 60,000 runs 0.8 are expected."""
     result = dp.audit(dp.zero_forcing(TARGET, PRIVACY), COUNTS, n_runs=60_000, seed=1)
-    for x in result.findings[2:]:
-        assert 0.5 * x.claim < x.epsilon < x.claim
-        assert x.epsilon == pytest.approx(x.reachable, abs=0.35)  # seven sigma
-
-
-def with_noise(monkeypatch, kind):
-    monkeypatch.setattr(importlib.import_module("dpfast.audit.canary"), "Noise", kind)
-
-
-class Halved(Noise):
-    def take(self, n):
-        return super().take(n) // 2
-
-
-class Unsigned(Noise):
-    """A sampler that forgets the sign."""
-
-    def take(self, n):
-        return np.abs(super().take(n))
-
-
-class Seeded(Noise):
-    """Two releases draw the same."""
-
-    def __init__(self, sigma):
-        super().__init__(sigma)
-        self.rng, self.std = np.random.default_rng(1), sigma.std
-
-    def take(self, n):
-        super().take(n)
-        return np.rint(self.rng.normal(size=n) * self.std).astype(np.int64)
-
-
-class Stuck(Noise):
-    """Two pushes get the same samples."""
-
-    kept = None
-
-    def take(self, n):
-        fresh = super().take(n)
-        if self.kept is None or len(self.kept) != n:
-            self.kept = fresh
-        return self.kept
-
-
-def test_too_little_noise_is_found(monkeypatch):
-    with_noise(monkeypatch, Halved)
-    assert attacked() == {ALONE, PUSHES, RELEASES}
-
-
-def test_noise_without_a_sign_is_found(monkeypatch):
-    with_noise(monkeypatch, Unsigned)
-    assert ALONE in attacked(target=dp.Filter([1]))
-
-
-def test_noise_of_two_releases_that_is_the_same_is_found(monkeypatch):
-    with_noise(monkeypatch, Seeded)
-    assert RELEASES in attacked()
-
-
-def test_noise_that_is_handed_out_twice_is_found(monkeypatch):
-    with_noise(monkeypatch, Stuck)
-    assert attacked() == {PUSHES}
+    canaries = [x for x in result.findings if x.reachable and x.quantity != "σ at most"]
+    assert [x.quantity for x in canaries] == ["ε at least", "μ at least"] * 3
+    for x in canaries:
+        least, close = (0.5, 0.35) if x.quantity == "ε at least" else (0.85, 0.06)  # seven sigma
+        assert least * x.claim < x.found < x.claim
+        assert x.found == pytest.approx(x.reachable, abs=close)
 
 
 def test_a_range_that_is_not_kept_is_found(monkeypatch):
@@ -172,24 +114,58 @@ def small():
     return dp.audit(dp.zero_forcing(TARGET, dp.Privacy(1, 1e-6), name="sums"), COUNTS, n_runs=1000)
 
 
+ZEROS = [
+    "known zeros, second moment",
+    "known zeros, residues",
+    "known zeros, published without noise",
+    "known zeros, shape",
+    "known zeros, correlation between steps",
+    "known zeros, correlation between streams",
+    "known zeros, correlation between releases",
+]
+
+
 def test_a_simulation_is_broken_and_a_release_is_not():
-    simulated, value, *rest = small().findings
+    simulated, integers, value, *rest = small().findings
     assert (simulated.target, simulated.verdict, simulated.violated) == ("simulate", "broken, as expected", False)
-    assert simulated.hits == simulated.runs == 20_000
+    assert simulated.hits == simulated.trials == 20_000
     assert simulated.false_alarms == 0
-    assert simulated.delta > 0.999
-    assert value.epsilon == 0
-    assert {x.verdict for x in (value, *rest)} == {"no contradiction"}
-    assert [x.claim == pytest.approx(1) for x in (value, *rest)] == [True, True, False, False]
+    assert (simulated.quantity, simulated.claim) == ("δ at least", None)
+    assert simulated.found > 0.999
+    assert (integers.quantity, integers.found, integers.claim) == ("share", 0, 0)
+    assert value.found == 0
+    assert {x.verdict for x in (integers, value, *rest)} == {"no contradiction"}
+    assert [x.attack for x in rest] == [ALONE] * 2 + [PUSHES] * 2 + [RELEASES] * 2 + ZEROS
+    assert [x.claim == pytest.approx(1) for x in (value, *rest[:6:2])] == [True, True, False, False]
+    assert [x.quantity for x in rest[6:]] == ["σ at most"] + ["p-value"] * 6
+
+
+def test_what_is_claimed_is_what_the_guarantee_says():
+    plan = exact(dp.zero_forcing(TARGET, dp.Privacy(1, 1e-6)), COUNTS)
+    claims = {(x.attack, x.quantity): x.claim for x in small().findings}
+    assert claims[ALONE, "μ at least"] == plan.guarantee.gdp_mu
+    assert claims[PUSHES, "μ at least"] == pytest.approx(plan.guarantee.gdp_mu * np.sqrt(2), rel=1e-12)
+    assert claims[ALONE, "ε at least"] == plan.guarantee.epsilon
+    assert claims[ZEROS[0], "σ at most"] == plan.sigma.std
+    assert all(claims[name, "p-value"] == pytest.approx(0.01 / 15) for name in ZEROS[1:])
+
+
+def test_a_smoother_is_audited_too():
+    """It cannot run as a stream."""
+    mechanism = dp.lmmse(TARGET, PRIVACY, dp.ARMA([1], [1, -0.5]))
+    result = dp.audit(mechanism, COUNTS, n_runs=1000, confidence=1 - 1e-9)
+    assert not result.violated
+    assert [x.trials for x in result.findings[-7:]] == [2 * 2**17] * 7
 
 
 def test_all_of_it_is_printed():
     text = str(small())
-    assert text.startswith("audit of 'sums': δ = 1e-06, all bounds with confidence 0.99\n")
+    assert text.startswith("audit of 'sums': δ = 1e-06, all attacks together with confidence 0.99\n")
     assert "simulate claims nothing, and keeps nothing: in 20,000 of 20,000 runs" in text
     assert "No (ε, δ) with δ below 0.9996" in text.replace("\n", " ")
     assert "Nothing that was tried contradicts" in text
-    assert text.count("release   ") == 4
+    assert "A σ that is 0.62% too small is found with a probability of 99%." in text.replace("\n", " ")
+    assert text.count("\nrelease   ") == 15
 
 
 def test_an_exact_mechanism_brings_its_inputs():
