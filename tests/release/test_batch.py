@@ -267,6 +267,21 @@ def test_a_stream_states_the_batches_that_were_composed_with_it(folder):
         assert stream.guarantee == SIMPLE.guarantee
 
 
+def test_a_stream_states_batches_for_other_people_too(folder):
+    privacy = dp.Privacy(2, 1e-6, max_events=2)
+    with open_stream(SIMPLE, folder) as stream:
+        stream.push(values(10))
+        stream.close()
+    batch = dp.release(dp.zero_forcing(TARGET, privacy), values(5), folder, INPUTS, first=100).guarantee
+    assert batch.whole
+    with open_stream(SIMPLE, folder) as stream:
+        assert stream.guarantee.whole
+        assert stream.guarantee.privacy.max_events == 2
+        assert stream.guarantee.zcdp_rho == batch.zcdp_rho
+    text = (fakes.beside(folder) / "guarantee.txt").read_text(encoding="utf-8")
+    assert text == f"Release 1, steps from 0 on:\nRelease 2, 5 steps from 100 on:\n\n{batch}\n"
+
+
 # --- refusals come first --------------------------------------------------------------------------
 
 PRIVATE = ZERO_FORCING.with_sources(target="fitted-from-private")

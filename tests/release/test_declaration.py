@@ -15,6 +15,7 @@ import dpfast as dp
 from dpfast.cli import main
 from dpfast.errors import ReleaseError
 from dpfast.release import command
+from dpfast.release.declaration import Declaration
 from dpfast.release.store import Store
 
 
@@ -74,6 +75,20 @@ def published(log, mechanism, out, words, *flags):
     """Publishes, and makes room for the next file."""
     assert main(arguments(log, mechanism, out, words, *flags)) == 0
     (out / "estimates.csv").unlink()
+
+
+def test_a_field_that_is_not_there_is_one_that_is_not_declared():
+    """So later versions may know further ones, and those before are refused where one is declared."""
+    known = Declaration({"time_column": "t", "person_column": "who"})
+    assert known.differences({"time_column": "t"}, whole=True) == ['person_column must be "who", got not declared']
+    assert known.differences({"time_column": "t"}, whole=False) == []
+    later = {"time_column": "t", "person_column": "who", "column_of_places": None, "priors": []}
+    assert known.differences(later, whole=True) == ["priors must be not declared, got []"]
+    half = Declaration({"time_column": "t"}, unknown=("person_column",), unchecked=("zone",))
+    whole = half.completed({"time_column": "t", "person_column": "who"})
+    assert (dict(whole.fields), whole.unknown) == (dict(known.fields), ())
+    assert whole.unchecked == ("zone", "person_column")
+    assert Declaration.from_json(half.to_json()) == half
 
 
 def test_a_store_holds_what_its_first_run_declares(log, mechanisms, tmp_path):
