@@ -20,6 +20,7 @@ from dpfast.design.optimal import optimal
 from dpfast.design.programs import Program, feedback_program, lmmse_program
 from dpfast.design.robust import robust
 from dpfast.errors import (
+    AccuracyWarning,
     ConvergenceWarning,
     DataError,
     DesignError,
@@ -52,6 +53,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ARMA",
+    "AccuracyWarning",
     "Adaptation",
     "Audit",
     "Cell",

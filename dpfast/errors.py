@@ -40,6 +40,10 @@ class ConvergenceWarning(UserWarning):
     """An optimum is not certified as closely as usual; the message says how closely."""
 
 
+class AccuracyWarning(UserWarning):
+    """A mechanism explains less than half of the variance of the true output; the message says what would help."""
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn, at the line of the caller's that called the package."""
     level, frame = 2, sys._getframe(1)

@@ -12,6 +12,7 @@ import numpy as np
 from dpfast import _validate, lags
 from dpfast._validate import Array
 from dpfast.bars import bar
+from dpfast.baseline import Constant, constant
 from dpfast.design.feedback import decision_feedback
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.design.optimal import optimal
@@ -44,6 +45,8 @@ MEANING = {
     "difference shows how far the series is from it.",
     "Spread of true output": "Standard deviation of the target's output: an estimate that says nothing but the mean "
     "errs by this much.",
+    "Explained": "1 − MSE/variance of the true output, both measured on the data: 1 is an estimate without error, and "
+    "0 is as good as the constant, which publishes the mean that the target's output has by the fitted model.",
 }
 SHOWN = (
     "True output (black) of the last days of each series, and one draw of two estimates of it: by zero forcing (LZF), "
@@ -51,7 +54,7 @@ SHOWN = (
 )
 LAG = 5
 CONFIDENCE = 0.95
-COLUMNS = ("series", "mechanism", "lag", "RMSE", "low", "high", "predicted", "spread of true output", "RMSE / spread")
+COLUMNS = ("series", "mechanism", "lag", "RMSE", "low", "high", "predicted", "spread of true output", "explained")
 SHOWN_DAYS = 7
 MAX_PANELS = 12
 MAX_LEVELS = 1000
@@ -64,17 +67,16 @@ class Outcome:
     """One mechanism on one series: its error over time and noise draws, and one estimate, aligned with the truth."""
 
     series: str
-    mechanism: Mechanism
-    result: Result  # a stream is a draw of the noise
+    mechanism: Mechanism | Constant
+    result: Result  # a stream is a draw of the noise; the variance is that of the data
     spread: float
     estimate: Array
 
     def cells(self) -> tuple[Any, ...]:
         """A row of the table."""
         m, result = self.mechanism, self.result
-        lag = lags.shown(m.lag)
-        relative = result.rmse / self.spread if self.spread else None
-        return self.series, m.name, lag, result.rmse, *result.interval, result.predicted_rmse, self.spread, relative
+        figures = result.rmse, *result.interval, result.predicted_rmse, self.spread, result.explained
+        return self.series, m.name, lags.shown(m.lag), *figures
 
 
 def run(
@@ -98,11 +100,11 @@ def run(
     loaded = as_saved(saved, target, privacy)
     outputs = target.filter(counts.counts).y
     series = list(zip(counts.series, counts.counts, outputs, strict=True))
-    designs: list[tuple[ARMA, list[Mechanism]]] = []
+    designs: list[tuple[ARMA, list[Mechanism | Constant]]] = []
     with bar(progress, len(series), "designing", unit="series") as advance:
         for _, u, _ in series:
             model = ARMA.fit(u, order)
-            designs.append((model, [*mechanisms(u, target, privacy, model), *loaded]))
+            designs.append((model, [*mechanisms(u, target, privacy, model), *loaded, constant(target, model)]))
             advance(1)
     outcomes: list[Outcome] = []
     with bar(progress, sum(len(x) for _, x in designs), "evaluating", unit="mechanism") as advance:
@@ -115,14 +117,16 @@ def run(
     footer = (
         f"{counts.counts.shape[1]} bins of {period_text(counts.period)} from {start}; "
         f"RMSE over all bins and {draws} noise draws (seed {seed}), with {CONFIDENCE:.0%} intervals over the draws; "
-        f"models: AR({order}) fitted to each series; epsilon {privacy.epsilon:g}, delta {privacy.delta:g}."
+        f"models: AR({order}) fitted to each series; epsilon {privacy.epsilon:g}, delta {privacy.delta:g}; "
+        "explained: 1 - MSE/variance of the true output, both measured on these data."
         f"{_left_out(counts)}"
     )
     text = "\n".join(BANNER)
     folder.add("evaluation.csv", table.csv(BANNER))
     folder.add("evaluation.md", f"**{text}**\n\n{table.markdown()}\n\n{footer}\n")
-    folder.add("outputs.csv", _outputs(counts, outputs, outcomes).csv(BANNER))
-    drawn = _picture(counts, outputs, outcomes)
+    private = [x for x in outcomes if isinstance(x.mechanism, Mechanism)]
+    folder.add("outputs.csv", _outputs(counts, outputs, private).csv(BANNER))
+    drawn = _picture(counts, outputs, private)
     folder.add("outputs.png", png(drawn))
     sections = {
         "Definition": [facts(of_task(target, privacy)), paragraphs(footer)],
@@ -209,7 +213,7 @@ def mechanisms(u: Array, target: Filter, privacy: Privacy, model: ARMA) -> list[
 
 
 def evaluate_series(
-    name: str, u: Array, y: Array, model: Model, designs: list[Mechanism], draws: int, seed: int
+    name: str, u: Array, y: Array, model: Model, designs: Sequence[Mechanism | Constant], draws: int, seed: int
 ) -> list[Outcome]:
     """Errors of the mechanisms on one series, over several draws of the noise; predicted, on the model fitted to it."""
     copies = np.broadcast_to(u, (draws, len(u)))
@@ -220,7 +224,7 @@ def evaluate_series(
         error = ((estimate - y[: len(y) - lag]) ** 2).mean(axis=1)
         predicted = mechanism.predict(model)
         rmse = None if predicted is None else math.sqrt(predicted)
-        result = Result(mechanism.name, rmse, error, CONFIDENCE)
+        result = Result(mechanism.name, rmse, error, CONFIDENCE, float(y.var()))
         aligned = np.concatenate([estimate[0], np.full(lag, np.nan)])
         outcomes.append(Outcome(name, mechanism, result, float(y.std()), aligned))
     return outcomes

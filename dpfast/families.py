@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,10 +13,13 @@ import numpy as np
 from dpfast import _validate, lags
 from dpfast._validate import Array
 from dpfast.bars import bar
+from dpfast.baseline import NAME, Constant, constant
+from dpfast.design.advice import warn_of_little
 from dpfast.design.feedback import decision_feedback
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.design.optimal import optimal
 from dpfast.errors import DesignError
+from dpfast.explained import explained
 from dpfast.files import to_text
 from dpfast.filters import Filter
 from dpfast.markup import Html, items, paragraphs
@@ -38,6 +42,7 @@ COLUMNS = (
     "predicted RMSE",
     "ideal RMSE",
     "lower bound",
+    "explained",
     "noise %",
     "distortion %",
     "prefilter",
@@ -46,14 +51,15 @@ COLUMNS = (
 FOOTER = """\
 RMSE: predicted, of the realised filters on the model; ideal, by the formula of the family (that of DFE assumes
 error-free decisions, and only simulation tells its real error); lower bound, for all linear mechanisms that are no
-later. Noise and distortion are shares of the predicted mean square error."""
+later. Explained: 1 - predicted MSE/variance of the true output, both under the model; the constant publishes the mean,
+at no cost of privacy. Noise and distortion are shares of the predicted mean square error."""
 PRIVATE = """\
 The model was fitted to private data: all figures here, the pictures, and a choice between mechanisms that is made by
 looking at them, depend on these data and protect nobody."""
 SHOWN = {
     "curves.png": "Predicted RMSE of each family over the lag and over ε, with the lower bound for all linear "
-    "mechanisms of the lag; what was asked for is marked by a thin line. Over the lag those far above the bound are "
-    "named instead.",
+    "mechanisms of the lag, and the constant, which publishes the mean; what was asked for is marked by a thin line. "
+    "Over the lag those far above the bound are named instead.",
     "magnitudes.png": "Magnitudes over frequency: the prefilter G scaled to unit norm, the receiver H of that G, and "
     "HG of the mechanisms that distort beside the target.",
 }
@@ -74,6 +80,11 @@ class Task:
     model: Model
     lag: int | None
     tolerance: float
+
+    @functools.cached_property
+    def constant(self) -> Constant:
+        """What every family has to be better than."""
+        return constant(self.target, self.model)
 
 
 class Family(NamedTuple):
@@ -131,10 +142,12 @@ def run(
         _check_sources(sources, told)
         chosen = told[_choice(told, choose, task)]
         lines: Lines = {
-            "lag": (delays, _lines([designs.side_by_side(linear, replace(task, lag=x)) for x in delays])),
-            "epsilon": (epsilons, _lines([designs.side_by_side(linear, at_epsilon(task, x)) for x in epsilons])),
+            "lag": (delays, _lines([designs.side_by_side(linear, replace(task, lag=x)) for x in delays], task)),
+            "epsilon": (epsilons, _lines([designs.side_by_side(linear, at_epsilon(task, x)) for x in epsilons], task)),
         }
-    table = Table(COLUMNS, tuple(_cells(label, mechanism, made) for label, mechanism in made.items()))
+    warn_of_little(chosen.name, task.target, task.privacy, task.model, chosen.lag, chosen.predicted_mse)
+    rows = [_cells(label, mechanism, made, task.constant) for label, mechanism in made.items()]
+    table = Table(COLUMNS, (*rows, _constant_cells(task.constant)))
     notes = "".join(f"\n{note}" for note in designs.notes)
     if task.model.source == FITTED:
         notes += f"\n{PRIVATE}"
@@ -238,10 +251,15 @@ def _choice(made: Mapping[str, Mechanism], choose: str | None, task: Task) -> st
 # --- the table and the curves ---------------------------------------------------------------------
 
 
-def _cells(label: str, m: Mechanism, made: Mapping[str, Mechanism]) -> tuple[Any, ...]:
-    parts = (_share(part, m.predicted_mse) for part in (m.predicted_noise_mse, m.predicted_distortion_mse))
+def _cells(label: str, m: Mechanism, made: Mapping[str, Mechanism], mean: Constant) -> tuple[Any, ...]:
+    part = explained(m.predicted_mse, mean.predicted_mse)  # also of those that need no model
+    shares = (_share(x, m.predicted_mse) for x in (m.predicted_noise_mse, m.predicted_distortion_mse))
     sizes = size(m.prefilter), _receiver_size(m)
-    return label, lags.shown(m.lag), m.predicted_rmse, m.ideal_rmse, _bound(m, made), *parts, *sizes
+    return label, lags.shown(m.lag), m.predicted_rmse, m.ideal_rmse, _bound(m, made), part, *shares, *sizes
+
+
+def _constant_cells(mean: Constant) -> tuple[Any, ...]:
+    return NAME, lags.shown(mean.lag), mean.predicted_rmse, None, None, mean.explained, None, None, None, None
 
 
 def _share(part: float | None, whole: float | None) -> float | None:
@@ -267,11 +285,12 @@ def _bound(m: Mechanism, made: Mapping[str, Mechanism]) -> float | None:
     return max(known, default=None)
 
 
-def _lines(rows: list[dict[str, Mechanism]]) -> dict[str, list[float]]:
-    """Predicted RMSE by family over the rows, NaN where there is no design, and the lower bound at the lag."""
+def _lines(rows: list[dict[str, Mechanism]], task: Task) -> dict[str, list[float]]:
+    """Predicted RMSE by family NaN where there is no design; the lower bound at the lag; the constant."""
     labels = dict.fromkeys(label for row in rows for label in row)
     lines = {label: [_or_nan(row[label].predicted_rmse if label in row else None) for row in rows] for label in labels}
-    return {BOUND: [_or_nan(_bound_at_lag(row)) for row in rows], **lines}
+    constants = [task.constant.predicted_rmse] * len(rows)
+    return {BOUND: [_or_nan(_bound_at_lag(row)) for row in rows], **lines, NAME: constants}
 
 
 def _bound_at_lag(row: Mapping[str, Mechanism]) -> float | None:
@@ -297,7 +316,7 @@ def _long(lines: Lines) -> Table:
 # --- pictures -------------------------------------------------------------------------------------
 
 _STYLES = {name: style._replace(marker="") for name, style in styles.styles(x.label for x in FAMILIES).items()}
-_STYLES |= {BOUND: styles.BOUND, "target": styles.Style(styles.GREY, "-", 4.0, 0.35)}
+_STYLES |= {BOUND: styles.BOUND, NAME: styles.CONSTANT, "target": styles.Style(styles.GREY, "-", 4.0, 0.35)}
 
 
 def _draw_curves(lines: Lines, task: Task) -> Any:

@@ -62,13 +62,20 @@ def test_every_series_and_mechanism_has_a_row_in_the_data_s_units(tmp_path):
     run(counts(u, ("a,b", "c")), folder)
     folder.write()
     rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
-    assert [row["series"] for row in rows] == ["a,b"] * 10 + ["c"] * 10
+    assert [row["series"] for row in rows] == ["a,b"] * 11 + ["c"] * 11
     spread = signal.lfilter(TARGET.b, 1, u).std(axis=1)
     for row in rows:
         assert float(row["spread of true output"]) == pytest.approx(spread[int(row["series"] == "c")])
         assert float(row["low"]) <= float(row["RMSE"]) <= float(row["high"])
+        wanted = 1 - (float(row["RMSE"]) / float(row["spread of true output"])) ** 2
+        assert float(row["explained"]) == pytest.approx(wanted, rel=1e-9, abs=1e-12)
+    constant = [row for row in rows if row["mechanism"] == "constant"]
+    start = u.mean(axis=1)[:, None] * np.minimum(np.arange(300) + 1, 4) / 4  # its estimates
+    errors = np.sqrt(((start - signal.lfilter(TARGET.b, 1, u)) ** 2).mean(axis=1))
+    assert [float(row["RMSE"]) for row in constant] == pytest.approx(errors, rel=1e-9)
     outputs = list(csv.DictReader((tmp_path / "outputs.csv").read_text().split("\n")[2:-1]))
     assert len(outputs) == 600
+    assert "private: constant" not in outputs[0]  # its mean was fitted
     assert outputs[301]["series"] == "c"
     assert outputs[301]["time"] == "2020-01-01T00:05:00"
     assert float(outputs[301]["true output"]) == pytest.approx(u[1, :2].sum() / 4, rel=1e-5)
@@ -108,8 +115,8 @@ def test_every_series_has_noise_of_its_own(tmp_path):
     run(counts(u, ("a", "b")), folder)
     folder.write()
     rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
-    assert rows[0]["mechanism"] == rows[10]["mechanism"] == "optimal lag 0"
-    assert rows[0]["RMSE"] != rows[10]["RMSE"]
+    assert rows[0]["mechanism"] == rows[11]["mechanism"] == "optimal lag 0"
+    assert rows[0]["RMSE"] != rows[11]["RMSE"]
 
 
 def test_a_saved_mechanism_is_evaluated_beside_the_others_under_a_name_of_its_own(tmp_path):
@@ -119,7 +126,7 @@ def test_a_saved_mechanism_is_evaluated_beside_the_others_under_a_name_of_its_ow
     run(counts(u), folder, saved=[saved])
     folder.write()
     rows = {x["mechanism"]: x for x in csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1])}
-    assert len(rows) == 11
+    assert len(rows) == 12
     assert rows["saved: input perturbation"]["RMSE"] == rows["input perturbation"]["RMSE"]
 
 
@@ -147,7 +154,7 @@ def test_the_page_warns_first_escapes_names_and_shows_the_command(tmp_path):
     page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
     said = [x for x in page.text if x.strip()]
     assert said[1] == " ".join(evaluate.BANNER)  # after the title of the window
-    assert said.count(name) == 11  # ten mechanisms and the least
+    assert said.count(name) == 12  # ten mechanisms, the constant and the least
     assert command in said
     rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
     best = min((row for row in rows if row["series"] == "b"), key=lambda row: float(row["RMSE"]))

@@ -2,6 +2,7 @@ import csv
 import dataclasses
 import io
 import math
+import warnings
 
 import numpy as np
 import pages
@@ -68,7 +69,8 @@ def written(tmp_path_factory):
 
 def test_the_table_has_the_figures_of_the_designs(written):
     table = {row["mechanism"]: row for row in rows(written[0] / "design.csv")}
-    assert list(table) == LABELS
+    assert list(table) == [*LABELS, "constant"]
+    spread = dp.constant(TASK.target, CHAIN).predicted_mse
     expected = {
         "optimal": dp.optimal(TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01),
         "LZF": dp.zero_forcing(TASK.target, TASK.privacy, tolerance=0.01),
@@ -83,19 +85,22 @@ def test_the_table_has_the_figures_of_the_designs(written):
         noise = 100 * mechanism.predicted_noise_mse / mechanism.predicted_mse
         assert found["noise %"] == pytest.approx(noise, rel=1e-9)
         assert found["noise %"] + found["distortion %"] == pytest.approx(100)
+        assert float(table[label]["explained"]) == pytest.approx(1 - mechanism.predicted_mse / spread, rel=1e-9)
         assert table[label]["lag"] == ("smoother" if mechanism.lag is None else str(mechanism.lag))
     assert table["input perturbation"]["prefilter"] == "FIR of 1 tap"
     assert table["input perturbation"]["receiver"] == "1 state"
     assert table["DFE"]["receiver"] == "64 + 16 taps"
     feedback = numbers(table["DFE"])
     assert [feedback[x] for x in ("predicted RMSE", "noise %", "distortion %")] == [None] * 3
-    assert table["DFE"]["lower bound"] == ""
+    assert table["DFE"]["lower bound"] == table["DFE"]["explained"] == ""
+    mean = table["constant"]
+    assert (float(mean["predicted RMSE"]), mean["explained"]) == (pytest.approx(math.sqrt(spread)), "0.0")
 
 
 def test_the_lower_bound_is_that_of_the_lag_and_below_all_that_is_linear(written):
     smoother = dp.lmmse(TASK.target, TASK.privacy, CHAIN, tolerance=0.01).lower_bound_mse
     optimal = dp.optimal(TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01).lower_bound_mse
-    for row in rows(written[0] / "design.csv")[:-1]:
+    for row in rows(written[0] / "design.csv")[:-2]:
         bound = smoother if row["lag"] == "smoother" else optimal
         assert float(row["lower bound"]) == pytest.approx(math.sqrt(bound), rel=1e-12)
         assert float(row["lower bound"]) <= float(row["predicted RMSE"])
@@ -120,7 +125,7 @@ def test_curves_are_those_of_designs_at_each_point(written):
         (x["over"], float(x["value"]), x["mechanism"]): numbers(x)["predicted RMSE"]
         for x in rows(written[0] / "curves.csv")
     }
-    linear = [*LABELS[:-1], families.BOUND]
+    linear = [*LABELS[:-1], "constant", families.BOUND]
     assert list(found) == [
         *[("lag", x, label) for label in sorted(linear, key=lambda x: x != families.BOUND) for x in (0, 2)],
         *[("epsilon", x, label) for label in sorted(linear, key=lambda x: x != families.BOUND) for x in (1, 10)],
@@ -149,7 +154,7 @@ def test_all_files_are_written_and_pictures_are_pictures(written):
 
 def test_the_page_has_the_table_the_pictures_and_the_saved_mechanism(written):
     page = pages.checked((written[0] / "report.html").read_text(encoding="utf-8"))
-    assert len(page.all("tr")) == 1 + len(LABELS)
+    assert len(page.all("tr")) == 1 + len(LABELS) + 1
     assert [x["alt"] for x in page.all("img")] == list(families.SHOWN.values())
     assert "Designs that failed" not in page.headings
     assert dp.load(written[0] / "mechanism.json").summary().splitlines()[0] in " ".join(page.text)
@@ -175,7 +180,7 @@ def test_another_family_is_saved_on_demand(few, tmp_path, label):
 def test_without_levels_there_is_no_decision_feedback(few, tmp_path):
     task = dataclasses.replace(TASK, model=dp.ARMA([1], [1, -0.5]))
     report(tmp_path, task)
-    assert [row["mechanism"] for row in rows(tmp_path / "design.csv")] == LABELS[:-1]
+    assert [row["mechanism"] for row in rows(tmp_path / "design.csv")] == [*LABELS[:-1], "constant"]
     with pytest.raises(ValueError, match=r"^choose must be one of 'optimal', .*'output perturbation', got 'DFE'"):
         report(tmp_path, task, choose="DFE")
 
@@ -186,6 +191,16 @@ def test_a_fit_to_private_data_is_said(few, tmp_path):
     assert "It does depend on private data (model, mean)" in " ".join(text.split())
     page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert " ".join(families.PRIVATE.split()) in "".join(page.text)
+
+
+def test_a_choice_that_explains_little_warns_once(few, tmp_path):
+    well = dataclasses.replace(TASK, privacy=dp.Privacy(5, 1e-3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report(tmp_path / "well", well)
+    with pytest.warns(dp.AccuracyWarning, match=r"^'LMMSE lag 2' explains .* half of it takes an epsilon of") as caught:
+        report(tmp_path / "poor")
+    assert len(caught) == 1
 
 
 def test_progress_counts_every_point(few, tmp_path, capsys):
@@ -222,9 +237,11 @@ def test_what_cannot_be_designed_is_noted_and_left_out(few, monkeypatch, tmp_pat
 
 def test_a_gap_in_a_curve_is_an_empty_cell():
     row = {"a": dp.input_perturbation(TASK.target, TASK.privacy)}
-    lines = families._lines([row, {}])
+    lines = families._lines([row, {}], TASK)
     assert math.isnan(lines["a"][1])
-    assert [x[3] for x in families._long({"lag": ([0, 1], lines)}).rows] == [None, None, row["a"].predicted_rmse, None]
+    spread = dp.constant(TASK.target, CHAIN).predicted_rmse
+    found = [x[3] for x in families._long({"lag": ([0, 1], lines)}).rows]
+    assert found == [None, None, row["a"].predicted_rmse, None, spread, spread]
 
 
 def test_each_design_is_made_once(few, monkeypatch, tmp_path):

@@ -117,6 +117,12 @@ def release(
         For another type or shape, and for labels of time that are not equally spaced. Nothing is refused for a value:
         values outside of the range are clamped.
 
+    Warns
+    -----
+    AccuracyWarning
+        Where a Mechanism explains less than half of the variance of the true output, both under the model of its
+        design; of an ExactMechanism :func:`exact` has warned. Nothing is measured on the data.
+
     Notes
     -----
     *Privacy.* As `guarantee` says, which is also saved among the published files. Every call draws new noise: two

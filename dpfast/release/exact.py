@@ -15,6 +15,7 @@ import numpy as np
 from dpfast import _validate, markup
 from dpfast._kernels.integers import add_filtered
 from dpfast.contents import read_receiver, receiver_content
+from dpfast.design.advice import warn_of_little
 from dpfast.design.inputs import check_tolerance
 from dpfast.errors import DesignError, ReleaseError
 from dpfast.fields import Fields
@@ -249,6 +250,11 @@ def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> E
     DesignError
         Where more than 65,536 taps would be needed, or sums would not fit into 64 bits.
 
+    Warns
+    -----
+    AccuracyWarning
+        Where it explains less than half of the variance of the true output, both under the model of the design.
+
     Notes
     -----
     *Privacy.* Nothing here depends on data.
@@ -265,7 +271,9 @@ def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> E
     _validate.instance("inputs", inputs, Inputs, "an Inputs, which says what the data are")
     tolerance = check_tolerance(tolerance)
     taps, sigma, receiver = rounded(mechanism, inputs, tolerance)
-    return ExactMechanism(mechanism, inputs, tolerance, taps, sigma, receiver)
+    plan, model = ExactMechanism(mechanism, inputs, tolerance, taps, sigma, receiver), mechanism.model
+    warn_of_little(mechanism.name, mechanism.target, mechanism.privacy, model, plan.lag, plan.predicted_mse)
+    return plan
 
 
 def demand(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> dict[str, Any]:

@@ -15,6 +15,8 @@ FIGURES = {
     "Predicted": "What the realised filters, the small ones that run, or the matrices, give on a stream of the model: "
     "computed from them, not sampled; where errors count from the first step on, their mean over the steps. There is "
     "none where a receiver makes decisions: only simulation tells its error.",
+    "Explained": "1 − MSE/variance of the true output, the latter under the model: 1 is an estimate without error; 0 "
+    "is as good as the constant, which publishes the mean of the true output and nothing of the data; less is worse.",
     "Lower bound": "No linear mechanism that is as private, and whose estimates come no later, can err less on this "
     "stream. That of zero forcing, and of a factorization without a model, is for mechanisms that do not distort; what "
     "decides, such as decision feedback, is not linear and may err less.",

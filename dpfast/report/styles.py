@@ -56,6 +56,7 @@ FAMILIES = {
     "compressive": Family("compressive", Style(GREY, _LONG_SHORT, marker="8")),
 }
 BOUND = Style(TRUTH, "-", 5.0, 0.22)
+CONSTANT = Style(GREY, _FAR, 1.2)  # what publishes the mean
 # for the further ones of a family, and for mechanisms of no known family
 _LINES = ("-", _DOTTED, _SHORT, _LONG, _DASH_DOT, _TWO_DOTS)
 _MARKERS = ("p", "*", "h", "<", ">", "d")

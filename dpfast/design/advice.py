@@ -1,0 +1,77 @@
+"""What would help a mechanism that explains less than half of the true output's variance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from dpfast.design.prefilter import Problem, noise_cost, smoother_water_filling
+from dpfast.errors import AccuracyWarning, warn
+from dpfast.explained import explained, output_variance
+from dpfast.filters import Filter
+from dpfast.models import Model
+from dpfast.privacy import LARGEST_EPSILON, Privacy
+
+HALF = 0.5
+_STEPS = 12  # of a search for epsilon by halves of its logarithm: to a thousandth
+_TARGET = "and a target of a narrower band, such as a longer average, may help too"
+
+
+def warn_of_little(
+    name: str, target: Filter, privacy: Privacy, model: Model | None, lag: int | None, mse: float | None
+) -> None:
+    """Warn where a mechanism explains less than half of the variance of the true output, and say what would help.
+
+    All of it under the model, nothing of any data: there is no warning where there is no model or no prediction.
+    """
+    if model is None or mse is None:
+        return
+    part = explained(mse, output_variance(target, model))
+    if part is not None and part < HALF:
+        mean = "publishing the mean, at no cost of privacy, errs less" if part < 0 else "the mean explains nothing"
+        warn(
+            f"{name!r} explains {part:.0%} of the variance of the true output, if the model holds ({mean}): "
+            f"{advice(target, privacy, model, lag)}",
+            AccuracyWarning,
+        )
+
+
+def advice(target: Filter, privacy: Privacy, model: Model, lag: int | None) -> str:
+    """What helps, by the least error of all linear mechanisms with Gaussian noise, which see the whole signal."""
+    most = _most(target, privacy, model)
+    if most >= HALF:
+        how = "another mechanism" if lag is None else "a larger lag"
+        return f"{how} would help, up to {most:.0%} with the whole signal; so would a larger epsilon; {_TARGET}"
+    enough = _enough(target, privacy, model)
+    more = "a larger epsilon" if enough is None else f"an epsilon of at least {_shown(enough)}"
+    return f"no lag brings a linear mechanism above {most:.0%} here; half of it takes {more}; {_TARGET}"
+
+
+def _most(target: Filter, privacy: Privacy, model: Model) -> float:
+    """What the smoother with the least error explains."""
+    mse = smoother_water_filling(Problem(target, model, noise_cost(privacy, None))).mse
+    return explained(mse, output_variance(target, model)) or 0.0
+
+
+def _enough(target: Filter, privacy: Privacy, model: Model) -> float | None:
+    """The epsilon with which that smoother explains half, from below; None where none does."""
+    low, high = math.log(privacy.epsilon), math.log(LARGEST_EPSILON * (1 - 1e-9))
+
+    def enough(log_epsilon: float) -> bool:
+        return _most(target, replace(privacy, epsilon=math.exp(log_epsilon)), model) >= HALF
+
+    if not enough(high):
+        return None
+    while not enough(min(low + 1, high)):
+        low += 1
+    high = min(low + 1, high)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return math.exp(low)
+
+
+def _shown(x: float) -> str:
+    """Two digits, rounded down: what is needed at least."""
+    unit = 10.0 ** (math.floor(math.log10(x)) - 1)
+    return f"{math.floor(x / unit) * unit:.2g}"
