@@ -320,6 +320,18 @@ def _add_release(release: argparse.ArgumentParser) -> None:
         action="store_true",
         help="begin another store, in OUT-2, OUT-3 and so on, where this one declares something else",
     )
+    of_shown = release.add_argument_group("what is shown to you alone, on standard error")
+    of_shown.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="read the file and show private counts of its rows; publish nothing, spend nothing and open no store",
+    )
+    of_shown.add_argument(
+        "--quiet", action="store_true", help="show no private counts of a file, and not how far the command is"
+    )
+    of_shown.add_argument(
+        "--private-counts", action="store_true", help="show private counts with --follow, where they are not shown else"
+    )
     of_stream = release.add_argument_group("events as they come")
     of_stream.add_argument(
         "--follow", action="store_true", help="read events from standard input, and publish each bin as it ends"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from dpfast.dates import DAY
 from dpfast.errors import DataError
 from dpfast.events import MAX_CELLS, MAX_COUNT, MAX_SERIES, MISSING, EventCounts
 from dpfast.formats import check_format, has_offset
-from dpfast.timestamps import parse_each, parse_moment, parse_period, parse_times
+from dpfast.timestamps import check_times, parse_each, parse_moment, parse_period
 
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 _DAYS = range(-719162, 2932896 + 1)  # since 1970, of the years 1 to 9999
@@ -75,6 +75,58 @@ class Span:
         """The bin of each moment, -1 outside of the span."""
         bins: NDArray[np.int64] = (moments - self.start) // self.period
         return np.where((0 <= bins) & (bins < self.n_bins), bins, -1)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Where the rows of a log fall; private.
+
+    Attributes
+    ----------
+    unreadable : int
+        Without a time of the clock of the span, or without a count.
+    outside : int
+        Of a time outside of the span.
+    undeclared : int
+        In the span, of a group that is not declared.
+    groups : tuple of int
+        In the span, of each declared group.
+    late : int
+        Of these, those that came when their bin was over; in a file none.
+    """
+
+    unreadable: int
+    outside: int
+    undeclared: int
+    groups: tuple[int, ...]
+    late: int = 0
+
+    @classmethod
+    def of(cls, readable: NDArray[np.bool_], bins: NDArray[np.int64], groups: NDArray[np.int64], n_groups: int) -> Self:
+        """Whether each row is readable, its bin and its group: -1 outside of what is declared."""
+        inside = readable & (bins >= 0)
+        by_group = np.bincount(groups[inside] + 1, minlength=n_groups + 1).tolist()
+        return cls(int(np.sum(~readable)), int(np.sum(readable & (bins < 0))), by_group[0], tuple(by_group[1:]))
+
+    @property
+    def inside(self) -> int:
+        """Those in the span."""
+        return self.undeclared + sum(self.groups)
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.unreadable + self.outside + self.inside
+
+    def __add__(self, other: Rows) -> Rows:
+        groups = tuple(x + y for x, y in zip(self.groups, other.groups, strict=True))
+        return Rows(
+            self.unreadable + other.unreadable,
+            self.outside + other.outside,
+            self.undeclared + other.undeclared,
+            groups,
+            self.late + other.late,
+        )
 
 
 def declared_groups(span: Span, by: str | None, groups: Sequence[str] | None) -> tuple[str, ...]:
@@ -147,6 +199,7 @@ def count_events(
     groups: Sequence[str] | None = None,
     count: str | None = None,
     time_format: str | None = None,
+    seen: Callable[[Rows], None] | None = None,
 ) -> EventCounts:
     """Read a CSV log of events and count them in declared bins and groups, for release.
 
@@ -165,6 +218,8 @@ def count_events(
         Column that names the group of an event; without it all rows are one series, ``"all"``.
     groups : sequence of str, optional
         Names of the groups, in the order of the result; ``"(missing)"`` for rows without one. Must come with `by`.
+    seen : callable, optional
+        Is called with where the rows fall, which is private, before an unsound one is refused.
 
     Returns
     -------
@@ -198,13 +253,19 @@ def count_events(
     check_time_format(span, time_format)
     columns = read_columns(Path(path), [name for name in (time, by, count) if name is not None])
     stamps = columns[time]
-    moments, utc = parse_times(stamps, time_format)
-    if utc not in (None, span.utc):
+    moments = parse_each(stamps.texts, time_format)
+    weights = None if count is None else whole_numbers(columns[count].texts)[columns[count].codes]
+    bins = span.bins(moments.times.astype(np.int64))[stamps.codes]
+    member = np.zeros_like(bins) if by is None else group_indices(columns[by].texts, series)[columns[by].codes]
+    if seen is not None:
+        readable = (~np.isnat(moments.times) & (moments.utc == span.utc))[stamps.codes]
+        seen(Rows.of(readable if weights is None else readable & ~np.isnan(weights), bins, member, len(series)))
+    check_times(stamps, moments, time_format)
+    if (moments.utc != span.utc).any():
         must_hold = f"timestamps {_CLOCKS[span.utc]} as start is, got some {_CLOCKS[not span.utc]}"
         raise DataError(f"{stamps.label} must hold {must_hold}: declare start and end as the file has them")
-    weights = None if count is None else _weights(columns[count])
-    bins = span.bins(moments)[stamps.codes]
-    member = np.zeros_like(bins) if by is None else group_indices(columns[by].texts, series)[columns[by].codes]
+    if weights is not None and np.isnan(weights).any():
+        _refuse_weights(columns[str(count)])
     inside = (bins >= 0) & (member >= 0)
     cells = member[inside] * span.n_bins + bins[inside]
     # Float sums of whole numbers are exact up to 2**53, and never come back below it: the minimum is exact.
@@ -218,11 +279,6 @@ def count_events(
     )
 
 
-def _weights(column: Column) -> NDArray[np.float64]:
-    values = whole_numbers(column.texts)
-    bad = np.isnan(values)
-    if bad.any():
-        must_hold = "whole numbers from 0 to 2**53, got something else"
-        raise DataError(f"{column.label} must hold {must_hold} in {column.place(bad)}")
-    weights: NDArray[np.float64] = values[column.codes]
-    return weights
+def _refuse_weights(column: Column) -> NoReturn:
+    must_hold = "whole numbers from 0 to 2**53, got something else"
+    raise DataError(f"{column.label} must hold {must_hold} in {column.place(np.isnan(whole_numbers(column.texts)))}")

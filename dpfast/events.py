@@ -117,7 +117,7 @@ def read_events(
     stamps = columns[time]
     if not stamps.texts:
         raise DataError(f"{file} must have rows, got a header alone")
-    moments, _ = parse_times(stamps, time_format)
+    moments = parse_times(stamps, time_format)
     first, last = int(moments.min()), int(moments.max())
     midnight = first - first % DAY
     first_bin = (first - midnight) // step

@@ -135,8 +135,8 @@ def parse_moment(name: str, text: str) -> tuple[int, bool]:
     return int(time.astype(np.int64)), bool(utc)
 
 
-def parse_times(stamps: Column, time_format: str | None) -> tuple[NDArray[np.int64], bool | None]:
-    """Microseconds since 1970 of a file's distinct timestamps, and whether they are UTC: None where there are none.
+def parse_times(stamps: Column, time_format: str | None) -> NDArray[np.int64]:
+    """Microseconds since 1970 of a file's distinct timestamps.
 
     Raises
     ------
@@ -144,6 +144,17 @@ def parse_times(stamps: Column, time_format: str | None) -> tuple[NDArray[np.int
         Where one is unusable, or they are of several kinds.
     """
     moments = parse_each(stamps.texts, time_format)
+    check_times(stamps, moments, time_format)
+    return moments.times.astype(np.int64)
+
+
+def check_times(stamps: Column, moments: Moments, time_format: str | None) -> None:
+    """Refuse a file in which a timestamp is unusable, or which has several kinds of them.
+
+    Raises
+    ------
+    DataError
+    """
     if time_format is not None:
         bad = np.isnat(moments.times)
         if bad.any():
@@ -152,7 +163,6 @@ def parse_times(stamps: Column, time_format: str | None) -> tuple[NDArray[np.int
         _check_unix(stamps, moments)
     else:
         _check_dates(stamps, moments)
-    return moments.times.astype(np.int64), bool(moments.utc[0]) if stamps.texts else None
 
 
 def _numeric(moments: Moments) -> NDArray[np.bool_]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfast.counts import Rows
 from dpfast.errors import DataError
 from dpfast.events import MAX_COUNT
 from dpfast.release.lines import Event, Lines, Source, blocks
@@ -57,12 +58,14 @@ class Tally:
         self._counts: dict[int, Integers] = {}
         self._lock = threading.Lock()
 
-    def add(self, event: Event) -> None:
-        """Count an event, unless its bin is over."""
+    def add(self, event: Event) -> bool:
+        """Count an event, unless its bin is over; whether it was counted."""
         with self._lock:
-            if event.bin >= self._next:
-                counts = self._counts.setdefault(event.bin, np.zeros(self._n_groups, np.int64))
-                counts[event.group] = min(int(counts[event.group]) + event.weight, MAX_COUNT)
+            if event.bin < self._next:
+                return False
+            counts = self._counts.setdefault(event.bin, np.zeros(self._n_groups, np.int64))
+            counts[event.group] = min(int(counts[event.group]) + event.weight, MAX_COUNT)
+            return True
 
     def close(self, bin: int) -> Integers:
         """End a bin and those before it; its counts (groups, 1)."""
@@ -86,6 +89,8 @@ class Feed:
     grace : int
         Microseconds behind the end of a bin in which its events may still come.
     clock : Clock
+    seen : callable, optional
+        Is called with where the lines fall, in the thread that reads; that is private.
 
     Notes
     -----
@@ -95,8 +100,17 @@ class Feed:
     same reason the grace must be long enough for reading to keep up: a late event is left out.
     """
 
-    def __init__(self, source: Source, lines: Lines, *, first: int, grace: int, clock: Clock) -> None:
-        self._source, self._lines, self._grace, self._clock = source, lines, grace, clock
+    def __init__(
+        self,
+        source: Source,
+        lines: Lines,
+        *,
+        first: int,
+        grace: int,
+        clock: Clock,
+        seen: Callable[[Rows], None] | None = None,
+    ) -> None:
+        self._source, self._lines, self._grace, self._clock, self._seen = source, lines, grace, clock, seen
         span = lines.span
         over = min((clock.now() - grace - span.start) // span.period, span.n_bins)
         self._first, self._over = first, max(first, over)
@@ -140,5 +154,7 @@ class Feed:
                     except DataError as error:
                         self._refusal = error
                         return
-                for event in self._lines.events(header or (), lines) if lines else ():
-                    self._tally.add(event)
+                events = self._lines.events(header or (), lines, self._seen) if lines else []
+                late = sum(not self._tally.add(event) for event in events)
+                if late and self._seen is not None:
+                    self._seen(Rows(0, 0, 0, (0,) * len(self._lines.groups), late))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfast import _validate
 from dpfast.counts import Span, check_time_format, count_events, declared_groups
@@ -24,6 +25,7 @@ from dpfast.release.exact import ExactMechanism, exact
 from dpfast.release.inputs import Inputs
 from dpfast.release.lines import Lines, Source
 from dpfast.release.places import Places, for_new_store
+from dpfast.release.private_counts import PrivateCounts
 from dpfast.release.publication import HEADER, Journal, Layout
 from dpfast.release.store import Store
 from dpfast.release.stream import Stream, stream_in
@@ -31,6 +33,7 @@ from dpfast.report.folder import Folder
 from dpfast.timestamps import parse_period
 
 FORMATS = ("csv", "parquet")
+DRY = "A dry run: nothing was published and nothing was spent. What lines marked PRIVATE say is for you alone."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +60,12 @@ class Request:
         Events come from standard input, and bins are published as they end.
     grace : str or None
         Length of time, as a period; with `follow`.
+    dry_run : bool
+        Read a file, and publish nothing.
+    quiet : bool
+        Show no private counts, and not how far it is.
+    private_counts : bool
+        Show private counts with `follow`; those of a file are shown without.
     """
 
     events: str
@@ -83,10 +92,13 @@ class Request:
     new_store: bool = False
     follow: bool = False
     grace: str | None = None
+    dry_run: bool = False
+    quiet: bool = False
+    private_counts: bool = False
 
 
 def run(request: Request, *, source: Source | None = None, clock: Clock | None = None) -> str:
-    """Release, and say what is promised and where it is.
+    """Release, and say what is promised and where it is; private counts go to standard error alone.
 
     Parameters
     ----------
@@ -115,6 +127,10 @@ def run(request: Request, *, source: Source | None = None, clock: Clock | None =
     layout = Layout(span, groups, plan.predicted_rmse_if_model_holds)
     if request.follow:
         return _follow(request, plan, layout, source or _StandardInput(), clock or SystemClock())
+    if request.dry_run:
+        _step(span)
+        _counted(request, plan, layout)
+        return DRY
     return _release(request, plan, layout)
 
 
@@ -126,6 +142,7 @@ def _check(request: Request, span: Span) -> None:
         _validate.optional("pyarrow.parquet", "parquet")
     if (request.events == "-") != request.follow:
         raise ValueError("events must be -, for standard input, with --follow, and the path of a file without it")
+    _check_shown(request)
     if not request.follow:
         if request.grace is not None:
             raise ValueError("grace must come with --follow: the events of a file are all there")
@@ -134,6 +151,15 @@ def _check(request: Request, span: Span) -> None:
         raise ValueError("follow must come without --compose, and with --format csv: its file grows line by line")
     if not span.utc:
         raise ValueError("start must have a UTC offset with --follow, such as Z: a local clock jumps twice a year")
+
+
+def _check_shown(request: Request) -> None:
+    if request.dry_run and request.follow:
+        raise ValueError("dry_run must come without --follow, whose events come once: take --private-counts there")
+    if request.private_counts and not request.follow:
+        raise ValueError("private_counts must come with --follow: those of a file are shown unless there is --quiet")
+    if request.quiet and (request.dry_run or request.private_counts):
+        raise ValueError("quiet must come without --dry-run and --private-counts, which are there to show counts")
 
 
 def _placed(request: Request, declared: dict[str, Any]) -> Places:
@@ -179,6 +205,30 @@ def _grace(request: Request) -> int:
 # --- a file ---------------------------------------------------------------------------------------
 
 
+def _counted(request: Request, plan: ExactMechanism, layout: Layout) -> NDArray[np.int64]:
+    """The counts of a file; how its rows fall is shown to the operator, also where one of them is refused."""
+    shown = PrivateCounts(layout.groups, plan.inputs)
+    try:
+        counted = count_events(
+            request.events,
+            time=request.time,
+            start=request.start,
+            end=request.end,
+            period=request.period,
+            by=request.by,
+            groups=request.groups,
+            count=request.count,
+            time_format=request.time_format,
+            seen=shown.see,
+        )
+        u = np.asarray(counted.counts, np.int64)
+        shown.clamp(u)
+    finally:
+        if not request.quiet:
+            shown.show()
+    return u
+
+
 def _release(request: Request, plan: ExactMechanism, layout: Layout) -> str:
     first, declared = _step(layout.span), _declared(request, plan, layout)
     places = _placed(request, declared)
@@ -187,18 +237,7 @@ def _release(request: Request, plan: ExactMechanism, layout: Layout) -> str:
         raise ReleaseError(
             f"{there} is there, from an earlier release, which this one would replace: move it away first"
         )
-    u = count_events(
-        request.events,
-        time=request.time,
-        start=request.start,
-        end=request.end,
-        period=request.period,
-        by=request.by,
-        groups=request.groups,
-        count=request.count,
-        time_format=request.time_format,
-    ).counts
-    batch = Batch(plan, u, first, compose=request.compose)
+    batch = Batch(plan, _counted(request, plan, layout), first, compose=request.compose)
     with Store.open(places.store, places.out, adopt=request.adopt) as store:
         store.declare(declared, adopt=request.adopt)
         result = batch.enter(store)

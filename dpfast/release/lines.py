@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from dpfast.columns import find
-from dpfast.counts import Span, group_indices, whole_numbers
+from dpfast.counts import Rows, Span, group_indices, whole_numbers
 from dpfast.errors import DataError
 from dpfast.timestamps import parse_each
 
@@ -81,24 +81,32 @@ class Lines:
         find("standard input", row, [name for name in (self.time, self.by, self.count) if name is not None])
         return tuple(row)
 
-    def events(self, header: Sequence[str], lines: Sequence[bytes]) -> list[Event]:
-        """The events that lines below a header hold."""
-        rows = [row for row in map(_fields, lines) if row is not None and len(row) == len(header)]
+    def events(
+        self, header: Sequence[str], lines: Sequence[bytes], seen: Callable[[Rows], None] | None = None
+    ) -> list[Event]:
+        """The events that lines below a header hold; `seen` is called with where the lines fall, which is private."""
+        written = [line for line in lines if line.strip()]
+        rows = [row for row in map(_fields, written) if row is not None and len(row) == len(header)]
 
         def column(name: str) -> list[str]:
             return [row[header.index(name)] for row in rows]
 
         moments = parse_each(column(self.time), self.time_format)
-        usable = moments.utc & ~np.isnat(moments.times)
-        bins = np.where(usable, self.span.bins(moments.times.astype(np.int64)), -1)
-        groups = np.zeros_like(bins) if self.by is None else group_indices(column(self.by), self.groups)
         weights = np.ones(len(rows)) if self.count is None else whole_numbers(column(self.count))
-        inside = (bins >= 0) & (groups >= 0) & ~np.isnan(weights)
+        usable = moments.utc & ~np.isnat(moments.times) & ~np.isnan(weights)
+        bins = self.span.bins(moments.times.astype(np.int64))
+        groups = np.zeros_like(bins) if self.by is None else group_indices(column(self.by), self.groups)
+        if seen is not None:
+            none = Rows(len(written) - len(rows), 0, 0, (0,) * len(self.groups))
+            seen(none + Rows.of(usable, bins, groups, len(self.groups)))
+        inside = usable & (bins >= 0) & (groups >= 0)
         parts = (part[inside].astype(np.int64).tolist() for part in (bins, groups, weights))
         return [Event(*parts) for parts in zip(*parts, strict=True)]
 
 
 def _fields(line: bytes) -> list[str] | None:
+    if len(line) > _LONGEST:
+        return None
     try:
         return next(csv.reader([line.decode()], strict=True), None)
     except (UnicodeDecodeError, csv.Error):
@@ -106,10 +114,10 @@ def _fields(line: bytes) -> list[str] | None:
 
 
 def blocks(source: Source) -> Iterator[list[bytes]]:
-    """Whole lines, as soon as they are there; those that are too long are left out."""
+    """Whole lines, as soon as they are there; of those that are too long, a part that is."""
     rest = b""
     while block := source.read(_BLOCK):
         *lines, rest = (rest + block).split(b"\n")
         rest = rest[: _LONGEST + 1]  # all that it takes to know that it is too long
-        yield [line for line in lines if len(line) <= _LONGEST]
-    yield [rest] if 0 < len(rest) <= _LONGEST else []
+        yield lines
+    yield [rest] if rest else []
