@@ -47,6 +47,7 @@ MEANING = {
     "errs by this much.",
     "Explained": "1 − MSE/variance of the true output, both measured on the data: 1 is an estimate without error, and "
     "0 is as good as the constant, which publishes the mean that the target's output has by the fitted model.",
+    "outputs.csv": "The true output and one draw of every estimate of it, in steps of at most a hundredth of its RMSE.",
 }
 SHOWN = (
     "True output (black) of the last days of each series, and one draw of two estimates of it: by zero forcing (LZF), "
@@ -246,12 +247,17 @@ def _outputs(counts: EventCounts, outputs: Array, outcomes: list[Outcome]) -> Ta
     times = np.datetime_as_string(counts.times(), unit="s").tolist()
     rows: list[tuple[Any, ...]] = []
     for series, y in zip(counts.series, outputs, strict=True):
-        estimates = {x.mechanism.name: x.estimate for x in outcomes if x.series == series}
-        missing = np.full(len(y), np.nan)
-        values = np.column_stack([y, *(estimates.get(x, missing) for x in names)]).tolist()
-        shown = ([None if x != x else f"{x:.6g}" for x in row] for row in values)
-        rows += [(time, series, *row) for time, row in zip(times, shown, strict=True)]
+        estimates = {x.mechanism.name: _rounded(x.estimate, x.result.rmse) for x in outcomes if x.series == series}
+        missing = [None] * len(y)
+        columns = [[f"{x:.6g}" for x in y.tolist()], *(estimates.get(x, missing) for x in names)]
+        rows += [(time, series, *row) for time, *row in zip(times, *columns, strict=True)]
     return Table(("time", "series", "true output", *(f"private: {x}" for x in names)), tuple(rows))
+
+
+def _rounded(estimate: Array, rmse: float) -> Sequence[str | None]:
+    """With the decimals that matter: steps of at most a hundredth of the RMSE add less than 1e-5 of the MSE."""
+    decimals = min(max(2 - math.floor(math.log10(rmse)), 0), 15) if rmse > 0 else 15
+    return [None if x != x else f"{x:.{decimals}f}" for x in estimate.tolist()]
 
 
 def _picture(counts: EventCounts, outputs: Array, outcomes: list[Outcome]) -> Any:

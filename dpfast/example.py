@@ -209,7 +209,8 @@ def _paths(rows: list[Row], seed: int) -> tuple[Table, Any]:
     paths = sample_paths(panels, CHAIN, seed=seed, before=3000, n_samples=600, after=1000)
     columns: dict[str, Array] = {"t": np.arange(600.0), "true output": paths.truth, **paths.estimates}
     drawn = draw_paths(paths, "Sample paths over the true output (black); ε = ln 3, δ = 0.05, κ of the paper")
-    return Table(tuple(columns), tuple(zip(*(x.tolist() for x in columns.values()), strict=True))), drawn
+    shown = ([f"{x:.6g}" for x in values.tolist()] for values in columns.values())  # one simulation of many
+    return Table(tuple(columns), tuple(zip(*shown, strict=True))), drawn
 
 
 def _find(rows: list[Row], family: str, prefilter: str, decision: str | None = None, lag: int | None = 0) -> Mechanism:

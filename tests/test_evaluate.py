@@ -174,3 +174,29 @@ def test_the_flights_are_evaluated_and_the_wiener_mechanisms_win(tmp_path):
         assert rmse[airport, "LMMSE smoother"] < rmse[airport, "LMMSE lag 0"] < rmse[airport, "LZF"]
         assert rmse[airport, "optimal lag 0"] < rmse[airport, "LMMSE lag 0"]
         assert rmse[airport, "LZF"] < rmse[airport, "input perturbation"]
+
+
+def test_outputs_have_the_digits_that_matter(tmp_path, monkeypatch):
+    designs = [dp.zero_forcing(TARGET, PRIVACY), dp.output_perturbation(TARGET, dp.Privacy(0.01, 1e-5))]
+    monkeypatch.setattr(evaluate, "mechanisms", lambda *_: designs)
+    folder = Folder(tmp_path)
+    run(counts(poisson(1, 400)), folder)
+    folder.write()
+
+    def read(name):
+        return list(csv.DictReader((tmp_path / name).read_text().split("\n")[2:-1]))
+
+    rmse = {row["mechanism"]: float(row["RMSE"]) for row in read("evaluation.csv")}
+    for name, error in rmse.items():
+        cells = [row[f"private: {name}"] for row in read("outputs.csv")]
+        steps = {10.0 ** -len(x.partition(".")[2]) for x in cells if x}
+        assert len(steps) == 1
+        (step,) = steps
+        assert error / 1000 < step <= error / 100
+
+
+@pytest.mark.parametrize(
+    ("rmse", "shown"), [(0.3, "1.235"), (0.0999, "1.2346"), (1.0, "1.23"), (250.0, "1"), (0.0, "1.234567890123457")]
+)
+def test_steps_are_at_most_a_hundredth_of_the_error(rmse, shown):
+    assert evaluate._rounded(np.array([1.23456789012345678, np.nan]), rmse) == [shown, None]

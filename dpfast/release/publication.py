@@ -45,9 +45,9 @@ class Layout:
     predicted_rmse_if_model_holds: float | None
 
     def csv(self, first: int, estimate: Array) -> str:
-        """Lines of estimates (groups, n) of the bins from `first` on; numbers as they are, to the last bit."""
+        """Lines of estimates (groups, n) of the bins from `first` on, to the last bit; of the error six digits."""
         values = estimate.T.ravel().tolist()
-        error = "" if self.predicted_rmse_if_model_holds is None else repr(self.predicted_rmse_if_model_holds)
+        error = "" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
         labels = self.labels(first, estimate.shape[1])
         return lines((time, group, value, error) for (time, group), value in zip(labels, values, strict=True))
 

@@ -176,3 +176,9 @@ def test_a_gap_is_refused(tmp_path):
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(DataError, match=r"cannot write to .*: No such file or directory"):
         Journal(tmp_path / "none" / "x.csv", LAYOUT)
+
+
+def test_estimates_keep_all_digits_and_the_error_those_that_matter():
+    third = 1 / 3
+    row = Layout(HOURS, ("a",), third).csv(0, np.array([[third]])).rstrip("\n")
+    assert row.split(",")[2:] == [repr(third), "0.333333"]
