@@ -186,7 +186,7 @@ def test_outputs_have_the_digits_that_matter(tmp_path, monkeypatch):
     def read(name):
         return list(csv.DictReader((tmp_path / name).read_text().split("\n")[2:-1]))
 
-    rmse = {row["mechanism"]: float(row["RMSE"]) for row in read("evaluation.csv")}
+    rmse = {row["mechanism"]: float(row["RMSE"]) for row in read("evaluation.csv") if row["mechanism"] != "constant"}
     for name, error in rmse.items():
         cells = [row[f"private: {name}"] for row in read("outputs.csv")]
         steps = {10.0 ** -len(x.partition(".")[2]) for x in cells if x}
