@@ -11,6 +11,7 @@ import numpy as np
 
 from dpfast import lags
 from dpfast._validate import Array
+from dpfast.baseline import NAME, constant
 from dpfast.design.feedback import decision_feedback
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.design.optimal import optimal
@@ -19,7 +20,7 @@ from dpfast.filters import Filter
 from dpfast.markup import paragraphs
 from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA, MarkovChain, Model
-from dpfast.montecarlo import Study, monte_carlo
+from dpfast.montecarlo import Result, Study, monte_carlo
 from dpfast.privacy import Calibration, Privacy
 from dpfast.receivers import Decision, DecisionFeedback
 from dpfast.report import page
@@ -34,6 +35,7 @@ from dpfast.report.table import Table
 TARGET = Filter([1, 0.995], [1, -0.995])
 EPSILON, DELTA = math.log(3), 0.05
 CHAIN = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+CONSTANT = constant(TARGET, CHAIN)
 PRINTED = ARMA([math.sqrt(3) / 2], [1, -0.5])  # the numerator 3/4 of the paper: variance 1
 CALIBRATIONS: tuple[Calibration, ...] = ("paper", "exact")
 LAGS = (None, 0, 5, 20)
@@ -81,6 +83,7 @@ COLUMNS = (
     "simulated",
     "low",
     "high",
+    "explained",
 )
 
 
@@ -105,24 +108,41 @@ class Row:
         m, result = self.mechanism, study[self.mechanism.name]
         lag = lags.shown(m.lag)
         bound = None if m.lower_bound_mse is None else math.sqrt(m.lower_bound_mse)
-        errors = bound, m.ideal_rmse, m.predicted_rmse, result.predicted_rmse, result.rmse, *result.interval
+        errors = bound, m.ideal_rmse, m.predicted_rmse, *_simulated(result)
         return self.calibration, self.spectrum, self.family, self.prefilter, self.decision, lag, *errors
+
+
+def _simulated(result: Result) -> tuple[Any, ...]:
+    """Predicted on the chain, simulated, and explained by what was simulated."""
+    return result.predicted_rmse, result.rmse, *result.interval, result.explained
+
+
+def _constant_cells(study: Study) -> tuple[Any, ...]:
+    """It has no noise, and so no κ."""
+    errors = None, None, CONSTANT.predicted_rmse, *_simulated(study[NAME])
+    return "any", "chain", NAME, "0", None, "0", *errors
 
 
 def run(folder: Folder, *, n_streams: int, n_samples: int, seed: int, command: str, progress: bool) -> str:
     """Design, simulate, add the files to the folder, and return what is printed; the page shows the command."""
     rows = [row for calibration in CALIBRATIONS for row in mechanisms(calibration)]
     study = monte_carlo(
-        [row.mechanism for row in rows], CHAIN, n_streams=n_streams, n_samples=n_samples, seed=seed, progress=progress
+        [*(row.mechanism for row in rows), CONSTANT],
+        CHAIN,
+        n_streams=n_streams,
+        n_samples=n_samples,
+        seed=seed,
+        progress=progress,
     )
-    table = Table(COLUMNS, tuple(row.cells(study) for row in rows))
+    table = Table(COLUMNS, (*(row.cells(study) for row in rows), _constant_cells(study)))
     errata = ERRATA.format(**_errata(rows))
     footer = (
         f"Simulated on the ±1/2 chain: {n_streams} streams of {n_samples} samples after {study.burn_in}, seed {seed}; "
         f"{100 * study.confidence:g}% intervals.\n"
         "Designed for the printed spectrum (variance 1) or the chain's (variance 1/4). Lower bound: for all linear "
         "mechanisms of the lag;\nof LZF, for those that do not distort. Ideal RMSE of decision feedback assumes "
-        "error-free decisions."
+        "error-free decisions.\nExplained: 1 - simulated MSE/variance of the true output, the latter by the chain's "
+        "spectrum; the constant publishes the mean."
     )
     folder.add("example.csv", table.csv())
     folder.add(

@@ -36,7 +36,7 @@ def test_files(outputs):
 
 
 def test_every_mechanism_spectrum_and_calibration_has_a_row(rows):
-    assert len(rows) == len({tuple(list(x.values())[:6]) for x in rows}) == 50
+    assert len(rows) == len({tuple(list(x.values())[:6]) for x in rows}) == 51
     assert {x["decision"] for x in rows if x["mechanism"] == "DFE"} == {"sign", "soft"}
 
 
@@ -66,11 +66,20 @@ def test_the_optimum_and_its_bound(rows, calibration, optima):
 
 
 def test_predictions_on_the_chain_are_within_wide_intervals_of_the_simulation(rows):
-    # 34 rows; 3.3 half-widths are 6.6 standard errors, for Student's t of 63 degrees 1e-8 a row
+    # 35 rows; 3.3 half-widths are 6.6 standard errors, for Student's t of 63 degrees 1e-8 a row
     for row in rows:
         if row["on the chain"]:
             half = (float(row["high"]) - float(row["low"])) / 2
             assert abs(float(row["simulated"]) - float(row["on the chain"])) < 3.3 * half
+
+
+def test_what_is_explained_is_the_simulated_error_over_the_variance_of_the_chain_s_output(rows):
+    b, tail = 0.995, 4 * 0.995**2 / (1 - 0.995**2)  # taps 1, 2b, 2b², ...; the chain's covariance is 2^-|k| / 4
+    variance = (1 + tail + 2 * (2 + tail) * (b / 2) / (1 - b / 2)) / 4
+    mean = find(rows, mechanism="constant")
+    assert float(mean["predicted"]) == float(mean["on the chain"]) == pytest.approx(variance**0.5, rel=1e-9)
+    for row in rows:
+        assert float(row["explained"]) == pytest.approx(1 - float(row["simulated"]) ** 2 / variance, rel=1e-9, abs=1e-9)
 
 
 def test_errata_stand_beside_the_printed_numbers(outputs):
@@ -92,7 +101,7 @@ def test_hard_decisions_are_shown_to_be_worse_than_every_linear_mechanism_with_a
 
 def test_the_page_has_all_rows_pictures_errata_and_the_command(outputs):
     page = pages.checked((outputs[0] / "report.html").read_text(encoding="utf-8"))
-    assert len(page.all("tr")) == 51
+    assert len(page.all("tr")) == 52
     assert len(page.all("img")) == 2
     text = " ".join(page.text)
     for part in ("7.471451   (κ <|F|>, printed 8.82)", "dpfast example --seed 1", "Lower bound", "numba"):
