@@ -41,6 +41,7 @@ from dpfast.release.batch import Release, release
 from dpfast.release.exact import ExactMechanism, exact
 from dpfast.release.guarantee import Guarantee
 from dpfast.release.inputs import Inputs
+from dpfast.release.reading import read_release
 from dpfast.release.stream import Published, Stream, open_stream
 from dpfast.studies.page import report
 from dpfast.studies.plot import plot
@@ -114,6 +115,7 @@ __all__ = [
     "output_perturbation",
     "plot",
     "polynomial_decay",
+    "read_release",
     "release",
     "report",
     "robust",

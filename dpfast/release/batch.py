@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfast import _validate, markup
 from dpfast._validate import Array
@@ -25,14 +26,14 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What was published of a batch; all of it is public, the labels of `estimate` too.
+    """What was published; all of it is public, the labels of `estimate` too.
 
     Attributes
     ----------
     first : int
-        Number of its first step.
+        Number of its first step; of a release that was read, the first step that the store still has.
     privatized : array of int64, (streams, time + lag)
-        v, exact integers.
+        v, exact integers; of a stream that goes on the last `lag` steps have no estimate yet.
     estimate : array, (streams, time), or of the kind of the input, with its labels
         At t of the target's output at step first + t.
     predicted_rmse_if_model_holds : float or None
@@ -40,6 +41,14 @@ class Release:
         and spectrum; None where only simulation tells. It is not measured on the data, and where they do not follow the
         model the true error may be several times as large, or less.
     guarantee : Guarantee
+    number : int
+        Of the release in its store, counted from 1.
+    name : str or None
+        That the command gave it.
+    times : array of datetime64, (time,), or None
+        Left edges of the bins of `estimate`, where the store declares bins, in UTC or the declared local clock.
+    groups : tuple of str, or None
+        Names of the streams, where the store declares them.
     """
 
     first: int
@@ -47,6 +56,10 @@ class Release:
     estimate: Any
     predicted_rmse_if_model_holds: float | None
     guarantee: Guarantee
+    number: int = 1
+    name: str | None = None
+    times: NDArray[np.datetime64] | None = None
+    groups: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         return f"<{self._size()}: epsilon {rounded_up(self.guarantee.epsilon, 6)}>"
@@ -126,7 +139,8 @@ def release(
     Notes
     -----
     *Privacy.* As `guarantee` says, which is also saved among the published files. Every call draws new noise: two
-    releases of the same data are two releases.
+    releases of the same data are two releases. A release is entered in the store in one transaction, before anything
+    is returned: after a crash either all of it is there, and :func:`read_release` gives it, or nothing was spent.
 
     The labels of a Series, DataFrame or DataArray (index, columns, names, coordinates; not `attrs`, which are dropped)
     are declared to be public: they come with the estimates as they are, and what is refused may depend on them. They
@@ -149,13 +163,13 @@ def release(
 
 
 class Batch:
-    """A whole signal that is to be released: all is checked but the store. Parameters as of :func:`release`."""
+    """A whole signal to be released: all is checked but the store. Parameters of :func:`release`, and its name."""
 
-    def __init__(self, plan: ExactMechanism, u: Any, first: int, *, compose: bool) -> None:
+    def __init__(self, plan: ExactMechanism, u: Any, first: int, *, compose: bool, name: str | None = None) -> None:
         values, wrap = unwrap("u", u)
         streams = plan.inputs.check("u", values)
         _validate.instance("compose", compose, bool, "True or False")
-        self._plan, self._compose, self._lag = plan, compose, plan.lag or 0
+        self._plan, self._compose, self._name, self._lag = plan, compose, name, plan.lag or 0
         self._first = check_steps(first, len(streams), streams.shape[1] + self._lag)
         self._x = plan.inputs.integers(streams)
         self._shape, self._wrap = values.shape, None if values is u else wrap
@@ -167,8 +181,8 @@ class Batch:
         earlier = store.overlapping(first, n)
         if earlier and not self._compose:
             raise ReleaseError(
-                f"steps {first} … of this data were released already (release {earlier[0].id} of the store): read what "
-                "was published, or pass compose=True for a guarantee that covers both"
+                f"steps {first} … of this data were released already (release {earlier[0].id} of the store): "
+                "dp.read_release gives what was published; or pass compose=True for a guarantee that covers both"
             )
         guarantee = composed(plan, store.releases(), earlier, store.unchecked)
         v, estimate = _run(plan, self._x, self._lag)
@@ -176,8 +190,9 @@ class Batch:
         if self._wrap is not None:
             labelled = self._wrap(estimate.reshape(self._shape))
             labelled.attrs = {}  # they may tell of the data, as the attribute "actual_range" of a file does
-        store.enter_batch(plan.configuration, guarantee, first, v, estimate, compose=self._compose)
-        return Release(first, v, labelled, plan.predicted_rmse_if_model_holds, guarantee)
+        compose, name = self._compose, self._name
+        number = store.enter_batch(plan.configuration, guarantee, first, v, estimate, compose=compose, name=name)
+        return Release(first, v, labelled, plan.predicted_rmse_if_model_holds, guarantee, number, name)
 
 
 def as_exact(mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, tolerance: float) -> ExactMechanism:

@@ -18,6 +18,7 @@ from dpfast.release import private
 
 FORMAT = 2
 _DECLARATION = "CREATE TABLE declaration (id INTEGER PRIMARY KEY, content TEXT NOT NULL, seal INTEGER NOT NULL)"
+_NAMES = "CREATE TABLE names (release INTEGER PRIMARY KEY, name TEXT NOT NULL, seal INTEGER NOT NULL)"
 _SCHEMA = """
 CREATE TABLE meta (format INTEGER NOT NULL, id TEXT NOT NULL, inode TEXT NOT NULL, path TEXT NOT NULL);
 CREATE TABLE releases (
@@ -136,7 +137,7 @@ def create(file: Path) -> None:
     try:
         with contextlib.closing(sqlite3.connect(new, isolation_level=None, factory=Connection)) as connection:
             connection.executescript(f"BEGIN; {_SCHEMA}")
-            add_declaration(connection)
+            add_format_2(connection)
             meta = (FORMAT, str(uuid.uuid4()), place(new)[0], str(file))
             connection.execute("INSERT INTO meta VALUES (?, ?, ?, ?)", meta)
             connection.execute("COMMIT")
@@ -147,8 +148,9 @@ def create(file: Path) -> None:
     private.sync_folder(file.parent)
 
 
-def add_declaration(connection: Connection) -> None:
-    """What format 2 has and format 1 has not, with nothing declared."""
+def add_format_2(connection: Connection) -> None:
+    """What format 2 has and format 1 has not, with nothing declared, and no release that has a name."""
+    connection.execute(_NAMES)
     connection.execute(_DECLARATION)
     connection.execute("INSERT INTO declaration VALUES (?, ?, ?)", sealed(1, _NOTHING))
 

@@ -49,6 +49,8 @@ class Earlier:
         The steps whose inputs are in it; those of declared zeros, which flush the filters, are not counted.
     closed : bool
         False for a stream that may go on.
+    name : str or None
+        Of the release and its files, where it has one.
     """
 
     id: int
@@ -60,6 +62,7 @@ class Earlier:
     first: int
     count: int
     closed: bool
+    name: str | None = None
 
     def overlaps(self, first: int, count: int) -> bool:
         """Whether it has inputs of some of these steps; a stream that may go on has all from its first."""
@@ -70,6 +73,11 @@ class Earlier:
     def whole(self) -> bool:
         """Whether its guarantee is that of all releases up to it."""
         return bool(json.loads(self.guarantee_json).get("covers_store"))
+
+    @property
+    def title(self) -> str:
+        """Its number, and its name where it has one."""
+        return f"Release {self.id}" if self.name is None else f"Release {self.id}, {self.name!r}"
 
     @property
     def steps(self) -> str:
@@ -87,11 +95,10 @@ def stated(releases: list[Earlier], declaration: Declaration | None = None) -> t
     holds = [releases[max(i, covering)] for i in range(len(releases))]
     for entry, promise in zip(releases, holds, strict=True):
         texts.setdefault(promise.guarantee, []).append(entry)
-    parts = [
-        "\n".join([*(f"Release {x.id}, {x.steps}:" for x in entries), "", text, ""]) for text, entries in texts.items()
-    ]
+    parts = ["\n".join([*(f"{x.title}, {x.steps}:" for x in entries), "", text, ""]) for text, entries in texts.items()]
     content = [
         {"release": x.id, "kind": x.kind, "first": x.first, "steps": None if x.kind == "live" else x.count}
+        | ({} if x.name is None else {"name": x.name})
         | {"guarantee": json.loads(promise.guarantee_json)}
         for x, promise in zip(releases, holds, strict=True)
     ]
@@ -158,13 +165,15 @@ class Records:
 
     def releases(self) -> list[Earlier]:
         """All releases, in the order in which they began."""
-        return [self._release(row) for row in self._sealed(f"SELECT {_RELEASE}, seal FROM releases ORDER BY id")]
+        names = {} if self.version == 1 else dict(self._sealed("SELECT release, name, seal FROM names"))
+        rows = self._sealed(f"SELECT {_RELEASE}, seal FROM releases ORDER BY id")
+        return [self._release(row, names.get(row[0])) for row in rows]
 
-    def _release(self, row: tuple[Any, ...]) -> Earlier:
+    def _release(self, row: tuple[Any, ...], name: str | None) -> Earlier:
         id, kind, configuration, guarantee, guarantee_json, streams, first = row
         _, _, count, closed, _ = self._progress(id)
         stated = guarantee, guarantee_json
-        return Earlier(id, kind, json.loads(configuration), *stated, streams, first, count, bool(closed))
+        return Earlier(id, kind, json.loads(configuration), *stated, streams, first, count, bool(closed), name)
 
     def _progress(self, release: int) -> Any:
         """Release, position, count, closed, receiver."""
@@ -184,6 +193,11 @@ class Records:
             raise database.damaged(self._file)
         x = np.frombuffer(b"".join(x for *_, x in rows), "<i8").reshape(len(rows), streams).T
         return Memory(position, x.astype(np.int64), receiver)
+
+    def length(self, release: int) -> int:
+        """How many steps of a release are published."""
+        ((first,),) = self._rows("SELECT first FROM releases WHERE id = ?", release)
+        return int(self._progress(release)[1] - first)
 
     def read(self, release: int, first: int, count: int) -> tuple[Integers, Array]:
         """What was published of some steps: v (n_streams, count), and the estimate of those that have one."""
@@ -235,7 +249,7 @@ class Records:
 
     def upgrade(self, declaration: Declaration | None, restated: Promise | None) -> None:
         """From format 1: a declaration, and what the last release must promise for all."""
-        database.add_declaration(self._connection)
+        database.add_format_2(self._connection)
         if declaration is not None:
             self.declare(declaration)
         if restated is not None:
@@ -258,6 +272,10 @@ class Records:
         self._insert("releases", *row)
         self._insert("progress", release, first, 0, 0, receiver)
         return release
+
+    def name(self, release: int, name: str) -> None:
+        """Give a release a name."""
+        self._insert("names", release, name)
 
     def _insert(self, table: str, *row: Any) -> None:
         values = database.sealed(*row)

@@ -235,6 +235,11 @@ class Store:
         self.check_usable()
         return self._records.memory(release)
 
+    def length(self, release: int) -> int:
+        """How many steps of a release are published, with those of declared zeros that flush the filters."""
+        self.check_usable()
+        return self._records.length(release)
+
     def read(self, release: int, first: int, count: int) -> tuple[Integers, Array]:
         """What was published of some steps: v (n_streams, count), and the estimate of those that have one."""
         self.check_usable()
@@ -324,8 +329,9 @@ class Store:
         estimate: Array,
         *,
         compose: bool,
+        name: str | None = None,
     ) -> int:
-        """Publish a release that is made at once.
+        """Publish a release that is made at once, in one transaction: no release is spent in part.
 
         Parameters
         ----------
@@ -339,6 +345,8 @@ class Store:
             n is the number of steps whose inputs are published.
         compose : bool
             Publish steps that an earlier release of the store published: the guarantees then compose.
+        name : str, optional
+            Of the release.
 
         Returns
         -------
@@ -360,6 +368,8 @@ class Store:
             )
         with self._publication(new=True):
             release = self._records.begin("batch", configuration, guarantee, n_streams, first, b"")
+            if name is not None:
+                self._records.name(release, name)
             self._attestation = self._records.push(self._attestation, release, first, privatized, estimate)
             self._records.progress(release, first + privatized.shape[1], count, closed=True, receiver=b"")
         return release

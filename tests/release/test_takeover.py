@@ -344,12 +344,12 @@ def halfway(set_attribute):
     upgrade = records.Records.upgrade
 
     def mutant(self, declaration, restated):
-        database.add_declaration(self._connection)
+        database.add_format_2(self._connection)
         self._connection.execute("UPDATE meta SET format = 2")
         self._connection.execute("COMMIT")
         self._connection.execute("BEGIN")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(database, "add_declaration", lambda connection: None)
+            patch.setattr(database, "add_format_2", lambda connection: None)
             upgrade(self, declaration, restated)
 
     set_attribute(records.Records, "upgrade", mutant)
