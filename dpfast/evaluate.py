@@ -20,10 +20,11 @@ from dpfast.errors import DataError
 from dpfast.events import EventCounts
 from dpfast.filters import Filter
 from dpfast.kinds import AnyMechanism, of_filters
+from dpfast.links import error_sizes
 from dpfast.markup import paragraphs
 from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA, Model
-from dpfast.montecarlo import Result
+from dpfast.montecarlo import Result, told_of_rare
 from dpfast.privacy import Privacy
 from dpfast.report import page
 from dpfast.report.figures import figure, plot_path, png
@@ -39,8 +40,8 @@ BANNER = (
 )
 MEANING = {
     "RMSE": "Root of the mean squared error over all bins of the series and all draws of the noise, in the units of "
-    "the target's output, with a confidence interval, low to high: Student's t over the draws. The counts are what "
-    "they are: of another log the interval says nothing.",
+    "the target's output, with a confidence interval, low to high: Student's t over the draws, wider where errors are "
+    "skewed. The counts are what they are: of another log the interval says nothing.",
     "Predicted": FIGURES["Predicted"] + " Here the model is the autoregression fitted to the series, so that a "
     "difference shows how far the series is from it.",
     "Spread of true output": "Standard deviation of the target's output: an estimate that says nothing but the mean "
@@ -120,7 +121,7 @@ def run(
         f"RMSE over all bins and {draws} noise draws (seed {seed}), with {CONFIDENCE:.0%} intervals over the draws; "
         f"models: AR({order}) fitted to each series; epsilon {privacy.epsilon:g}, delta {privacy.delta:g}; "
         "explained: 1 - MSE/variance of the true output, both measured on these data."
-        f"{_left_out(counts)}"
+        f"{_left_out(counts)} {told_of_rare(x.result for x in outcomes)}".rstrip()
     )
     text = "\n".join(BANNER)
     folder.add("evaluation.csv", table.csv(BANNER))
@@ -225,7 +226,8 @@ def evaluate_series(
         error = ((estimate - y[: len(y) - lag]) ** 2).mean(axis=1)
         predicted = mechanism.predict(model)
         rmse = None if predicted is None else math.sqrt(predicted)
-        result = Result(mechanism.name, rmse, error, CONFIDENCE, float(y.var()))
+        sizes = error_sizes(mechanism.link(), (float(u.min()), float(u.max())), len(u) - lag)
+        result = Result(mechanism.name, rmse, error, CONFIDENCE, float(y.var()), sizes)
         aligned = np.concatenate([estimate[0], np.full(lag, np.nan)])
         outcomes.append(Outcome(name, mechanism, result, float(y.std()), aligned))
     return outcomes

@@ -20,7 +20,7 @@ from dpfast.filters import Filter
 from dpfast.markup import paragraphs
 from dpfast.mechanism import Mechanism
 from dpfast.models import ARMA, MarkovChain, Model
-from dpfast.montecarlo import Result, Study, monte_carlo
+from dpfast.montecarlo import Result, Study, monte_carlo, told_of_rare
 from dpfast.privacy import Calibration, Privacy
 from dpfast.receivers import Decision, DecisionFeedback
 from dpfast.report import page
@@ -61,7 +61,8 @@ DEFINITION = {
 MEANING = FIGURES | {
     "On the chain": "The same for the simulated chain, where a mechanism was designed for another spectrum.",
     "Simulated": "Root of the mean squared error over all streams, with a confidence interval, low to high: Student's "
-    "t over streams, which are independent. Every mechanism sees the same inputs and the same unit noise.",
+    "t over streams, which are independent, wider where errors are skewed. Every mechanism sees the same inputs and "
+    "the same unit noise.",
 }
 SHOWN = {
     "paths": "Sample paths: the estimates of eight mechanisms, each in the colour of its family, over the true output "
@@ -142,7 +143,7 @@ def run(folder: Folder, *, n_streams: int, n_samples: int, seed: int, command: s
         "Designed for the printed spectrum (variance 1) or the chain's (variance 1/4). Lower bound: for all linear "
         "mechanisms of the lag;\nof LZF, for those that do not distort. Ideal RMSE of decision feedback assumes "
         "error-free decisions.\nExplained: 1 - simulated MSE/variance of the true output, the latter by the chain's "
-        "spectrum; the constant publishes the mean."
+        f"spectrum; the constant publishes the mean. {told_of_rare(study)}".rstrip()
     )
     folder.add("example.csv", table.csv())
     folder.add(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ from numpy.typing import DTypeLike
 from dpfast import matrix
 from dpfast._kernels import study as kernels
 from dpfast._validate import Array
+from dpfast.filters import Filter
+from dpfast.intervals import ErrorSizes
 from dpfast.matrix import MatrixLink
 
 Link = kernels.Link | MatrixLink
@@ -57,3 +60,46 @@ class Study(NamedTuple):
     def _chain(self, compiled: Sequence[int]) -> kernels.Study:
         links = tuple(x for i in compiled if isinstance(x := self.links[i], kernels.Link))
         return kernels.Study(self.source, links, self.burn_in, self.n_samples, self.dtype)
+
+
+# --- decisions ------------------------------------------------------------------------------------
+
+
+def input_range(source: kernels.Source) -> tuple[float, float]:
+    """Least and largest input that a source can give."""
+    if source.levels is None:
+        return -np.inf, np.inf
+    return float(source.levels.min()), float(source.levels.max())
+
+
+def error_sizes(link: Link, inputs: tuple[float, float], n_samples: int, n_streams: int = 1) -> ErrorSizes | None:
+    """What decisions make of the mean squared error of so many streams together; None for a receiver without any.
+
+    Parameters
+    ----------
+    link : Link
+    inputs : tuple of float
+        The least and the largest input.
+    n_samples : int
+        Counted of each stream.
+    n_streams : int
+        Over which the mean is taken.
+    """
+    if isinstance(link, MatrixLink) or not isinstance(link.receiver, kernels.FeedbackReceiver):
+        return None
+    levels = np.sort(link.receiver.equalizer.levels)
+    if len(levels) < 2:
+        return None
+    energy, gain = _responses(*(x.tobytes() for x in link.receiver.target), n_samples)
+    # before the first input there is none: zero, when centred
+    farthest = max(abs(x - level) for x in (*inputs, link.centre) for level in link.centre + levels[[0, -1]])
+    smallest = float(np.diff(levels).min() / 2) ** 2 * energy / (n_streams * n_samples)
+    return ErrorSizes(smallest, float(farthest * gain) ** 2)
+
+
+@functools.lru_cache(maxsize=256)
+def _responses(taps: bytes, sections: bytes, recursion: bytes, n_samples: int) -> tuple[float, float]:
+    """Of a filter: energy of the first samples of its impulse response; sum of the sizes of all."""
+    taps_, sections_, recursion_ = (np.frombuffer(x) for x in (taps, sections, recursion))
+    target = Filter.from_factors(taps_, sections_.reshape(-1, 6), recursion_)
+    return float(np.sum(target.impulse(n_samples) ** 2)), target.impulse_norm(1)

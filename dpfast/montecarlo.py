@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
-from scipy import special
 
 from dpfast import _validate, links, markup
 from dpfast._kernels import study as kernels
@@ -18,6 +17,7 @@ from dpfast._validate import Array
 from dpfast.baseline import NAME, Constant
 from dpfast.explained import explained, output_variance
 from dpfast.filters import Filter
+from dpfast.intervals import ENOUGH, ErrorSizes, difference_interval, is_rare, n_events, rmse_interval
 from dpfast.kinds import AnyMechanism
 from dpfast.matrix import MatrixMechanism
 from dpfast.mechanism import Mechanism
@@ -43,6 +43,8 @@ class Result:
     confidence : float
     variance : float or None
         Of the true output, under the model of what was simulated; None where it is not known.
+    sizes : ErrorSizes or None
+        What decisions make of the error of a stream; None for a mechanism without decisions.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Result:
     stream_mse: Array
     confidence: float
     variance: float | None = None
+    sizes: ErrorSizes | None = None
 
     @property
     def n_streams(self) -> int:
@@ -68,8 +71,26 @@ class Result:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Confidence interval (low, high) of the RMSE, from the spread of the streams (Student's t)."""
-        return rmse_interval(self.stream_mse, self.confidence)
+        """Confidence interval (low, high) of the RMSE, from the spread of the streams: Student's t, or wider if skewed.
+
+        Where errors are rare, a bound that holds whatever they are.
+        """
+        return rmse_interval(self.stream_mse, self.confidence, self.sizes)
+
+    @property
+    def error_events(self) -> int | None:
+        """Streams with a wrong decision, by the size of their errors; None for a mechanism without decisions."""
+        return None if self.sizes is None else n_events(self.stream_mse, self.sizes)
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether errors are too rare for the spread of the streams to tell: fewer than 16 with one, and not all."""
+        return is_rare(self.stream_mse, self.sizes)
+
+    @property
+    def drawn_interval(self) -> tuple[float, float]:
+        """As pictures show it: none (NaN) where it is a bound for rare errors, far above them."""
+        return (math.nan, math.nan) if self.is_rare else self.interval
 
     @property
     def explained(self) -> float | None:
@@ -123,24 +144,32 @@ class Comparison(NamedTuple):
         return markup.notebook(markup.facts(shown, caption="Comparison"))
 
 
-def half_width(values: Array, confidence: float) -> float:
-    """Half the confidence interval of a mean of independent values."""
-    n = len(values)
-    spread = float(values.std(ddof=1)) / math.sqrt(n)
-    return float(special.stdtrit(n - 1, 0.5 + confidence / 2)) * spread
-
-
-def rmse_interval(mse: Array, confidence: float) -> tuple[float, float]:
-    """Confidence interval (low, high) of an RMSE from independent mean squared errors."""
-    middle, half = float(mse.mean()), half_width(mse, confidence)
-    return math.sqrt(max(0.0, middle - half)), math.sqrt(middle + half)
-
-
-def paired(first: Array, second: Array, confidence: float) -> Comparison:
+def paired(
+    first: Array,
+    second: Array,
+    confidence: float,
+    sizes: tuple[ErrorSizes | None, ErrorSizes | None] = (None, None),
+) -> Comparison:
     """Comparison of two mechanisms by their mean squared errors on the same streams."""
-    difference = first - second
-    middle, half = float(difference.mean()), half_width(difference, confidence)
-    return Comparison(middle, (middle - half, middle + half), math.sqrt(first.mean()) / math.sqrt(second.mean()))
+    interval = difference_interval(first, second, 1 - confidence, sizes)
+    return Comparison(float((first - second).mean()), interval, rmse_ratio(first, second))
+
+
+def rmse_ratio(first: Array, second: Array) -> float:
+    """RMSE of the first over that of the second; 1 where neither errs."""
+    if not second.any():
+        return math.inf if first.any() else 1.0
+    return math.sqrt(first.mean() / second.mean())
+
+
+def told_of_rare(results: Iterable[Result]) -> str:
+    """What has to be said of intervals that are bounds, in sentences; nothing where there are none."""
+    return " ".join(
+        f"{x.name}: {x.error_events} of {x.n_streams} streams have an error event, fewer than {ENOUGH}: too few for an "
+        "interval from their spread. What is given is a bound that holds however large the errors are."
+        for x in results
+        if x.is_rare
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +204,8 @@ class Study:
 
     def compare(self, first: str, second: str) -> Comparison:
         """Paired comparison of two mechanisms by name."""
-        return paired(self[first].stream_mse, self[second].stream_mse, self.confidence)
+        a, b = self[first], self[second]
+        return paired(a.stream_mse, b.stream_mse, self.confidence, (a.sizes, b.sizes))
 
     def constants(self) -> dict[str, float]:
         """RMSE of publishing the mean, "constant", as the model predicts it: nothing has to be simulated for it.
@@ -205,7 +235,7 @@ class Study:
         rows = [_columns(self.confidence), *self._rows()]
         name, interval = (max(len(x[i]) for x in rows) for i in (0, 3))
         lines = [f"{x[0]:<{name}}  {x[1]:>14}  {x[2]:>14}  {x[3]:<{interval}}  {x[4]:>9}" for x in rows]
-        return "\n".join([*lines, self._size()])
+        return "\n".join([*lines, self._size(), *filter(None, [told_of_rare(self)])])
 
     def _rows(self) -> list[tuple[str, ...]]:
         """As they are shown, the constant last."""
@@ -215,7 +245,8 @@ class Study:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return markup.notebook(_table(self.results, self._rows()), markup.paragraphs(self._size()))
+        told = filter(None, [self._size(), told_of_rare(self)])
+        return markup.notebook(_table(self.results, self._rows()), *map(markup.paragraphs, told))
 
     def _size(self) -> str:
         return f"{self.results[0].n_streams} streams of {self.n_samples} samples after {self.burn_in}, seed {self.seed}"
@@ -227,10 +258,15 @@ def _columns(confidence: float) -> tuple[str, ...]:
 
 def _table(results: Sequence[Result], rows: Sequence[tuple[str, ...]]) -> markup.Html:
     """With a picture of the intervals, all on one axis; a ring is what was predicted."""
-    found = [markup.Interval(x.interval[0], x.rmse, x.interval[1], x.predicted_rmse) for x in results]
+    found = [markup.Interval(low, x.rmse, high, x.predicted_rmse) for x in results for low, high in [x.drawn_interval]]
     found += [markup.Interval(math.nan, math.nan, math.nan)] * (len(rows) - len(found))
     right, columns = (False, True, True, True, True), _columns(results[0].confidence)
     return markup.table(columns, rows, right, drawn=markup.intervals(found))
+
+
+def interval_by(rare: bool) -> str:
+    """What an interval comes from, in tables."""
+    return "rare errors" if rare else "spread"
 
 
 def _row(x: Result) -> dict[str, Any]:
@@ -244,6 +280,8 @@ def _row(x: Result) -> dict[str, Any]:
         "mse": x.mse,
         "n_streams": x.n_streams,
         "explained": math.nan if x.explained is None else x.explained,
+        "error_events": x.error_events,
+        "interval_by": interval_by(x.is_rare),
     }
 
 
@@ -298,6 +336,10 @@ def monte_carlo(
     Returns
     -------
     Study
+        Intervals are Student's t over the streams, wider where their errors are skewed (:mod:`dpfast.intervals`). Where
+        a mechanism decides between levels, and fewer than 16 streams (and not all) have a wrong decision, their spread
+        tells nothing of the error: the interval is a bound then, which holds whatever the errors are, and the study
+        says so.
 
     Raises
     ------
@@ -332,12 +374,14 @@ def monte_carlo(
             if isinstance(mechanism, Mechanism):
                 check_single(mechanism.name, _single_error(mechanism, model))  # type: ignore[arg-type]
     errors = _simulate(study, n_streams, seed, n_threads, progress)
+    inputs = links.input_range(study.source)
     results, n_first = [], n_samples if burn_in == 0 else None
-    for mechanism, row in zip(items, errors.T, strict=True):
+    for mechanism, link, row in zip(items, study.links, errors.T, strict=True):
         predicted = predicted_mse(mechanism, model, n_first)
         root = None if predicted is None else math.sqrt(predicted)
         variance = output_variance(mechanism.target, model, n_first)
-        results.append(Result(mechanism.name, root, _validate.frozen(row.copy()), confidence, variance))
+        sizes = links.error_sizes(link, inputs, n_samples)
+        results.append(Result(mechanism.name, root, _validate.frozen(row.copy()), confidence, variance, sizes))
     return Study(tuple(results), n_samples, burn_in, seed, confidence)
 
 

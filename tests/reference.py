@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+from scipy import optimize, stats
 
 MASK32, MASK64 = 2**32 - 1, 2**64 - 1
 
@@ -236,3 +237,22 @@ def discrete_gaussian(sigma, rng):
         y = discrete_laplace(t, rng)
         if bernoulli_exp((abs(y) - sigma**2 / t) ** 2 / (2 * sigma**2), rng):
             return y
+
+
+def transformed(t, skewness, n):
+    """Hall's transformation of a t value of n values."""
+    k = skewness / math.sqrt(n)
+    return t + k * t**2 / 3 + k**2 * t**3 / 27 + k / 6
+
+
+def skewed_interval(values, level):
+    """Ends for a mean: those of Student's t, or where Hall's transformation is its quantile, if that is farther."""
+    n, mean = len(values), math.fsum(values) / len(values)
+    moments = [math.fsum((x - mean) ** power for x in values) / n for power in (2, 3)]
+    quantile = stats.t.isf(level / 2, n - 1)
+    ends = []
+    for target in (quantile, -quantile):
+        root = optimize.brentq(lambda t, x=target: transformed(t, moments[1] / moments[0] ** 1.5, n) - x, -1e6, 1e6)
+        farther = max(root, target) if target > 0 else min(root, target)
+        ends.append(mean - farther * math.sqrt(moments[0] / (n - 1)))
+    return tuple(ends)

@@ -71,15 +71,14 @@ def test_simulated_errors_have_the_predicted_mean(studies, name):
     assert stats.ttest_1samp(errors, studies[0][name].predicted_rmse ** 2).pvalue > ALARM
 
 
-def test_the_interval_is_that_of_student():
+def test_the_interval_is_that_of_student_corrected_for_skewness():
     study = run(ALL, confidence=0.8)
     for x in study:
         assert x.stream_mse.shape == (6,)
         assert x.n_streams == 6
         assert x.mse == pytest.approx(x.stream_mse.mean(), rel=1e-14)
         assert x.rmse == pytest.approx(math.sqrt(x.mse), rel=1e-14)
-        expected = stats.t.interval(0.8, 5, loc=x.mse, scale=stats.sem(x.stream_mse))
-        np.testing.assert_allclose(x.interval, np.sqrt(expected), rtol=1e-10)
+        np.testing.assert_allclose(x.interval, np.sqrt(reference.skewed_interval(x.stream_mse, 0.2)), rtol=1e-10)
 
 
 def test_an_interval_of_an_error_does_not_go_below_zero():
@@ -227,10 +226,10 @@ def test_mechanisms_see_the_same_inputs_and_noise():
     assert not study.compare("twin", "LMMSE lag 5").decided
 
 
-def test_a_comparison_is_the_paired_t_interval():
+def test_a_comparison_is_the_interval_of_paired_differences():
     study = run([LZF, WIENER], n_streams=20, confidence=0.9)
     a, b = study["LZF"].stream_mse, study["LMMSE lag 5"].stream_mse
-    comparison, expected = study.compare("LZF", "LMMSE lag 5"), stats.ttest_rel(a, b).confidence_interval(0.9)
+    comparison, expected = study.compare("LZF", "LMMSE lag 5"), reference.skewed_interval(a - b, 0.1)
     assert comparison.mse_difference == pytest.approx(np.mean(a - b), rel=1e-12)
     np.testing.assert_allclose(comparison.interval, expected, rtol=1e-10)
     assert comparison.rmse_ratio == pytest.approx(math.sqrt(a.mean() / b.mean()), rel=1e-12)
@@ -247,6 +246,47 @@ def test_common_random_numbers_make_a_comparison_narrower():
 
 def half_width(result):
     return stats.sem(result.stream_mse) * stats.t.ppf(0.975, result.n_streams - 1)
+
+
+# --- rare errors ----------------------------------------------------------------------------------
+
+AVERAGE = dp.Filter(np.ones(3) / 3)
+HARD = {"lag": 2, "decision": "quantizer"}
+CERTAIN = dp.decision_feedback(AVERAGE, dp.Privacy(60, 0.05), MODEL, prefilter="decision-feedback", **HARD)
+
+
+def test_no_error_seen_is_not_known_to_be_none():
+    study = run([CERTAIN, LZF])
+    result = study[CERTAIN.name]
+    assert result.rmse == 0
+    assert result.is_rare
+    assert result.error_events == 0
+    low, high = result.interval
+    chance = stats.binomtest(0, 6).proportion_ci(0.95, method="exact").high
+    assert low == 0
+    assert chance < high**2 < chance + 0.25 / 3 / 200  # levels 0 and 1, an average of three
+    assert not study["LZF"].is_rare
+    assert study["LZF"].error_events is None
+    told = "0 of 6 streams have an error event, fewer than 16: too few for an interval from their spread"
+    assert told in str(study)
+    assert told in study._repr_html_()
+    assert "LZF: " not in str(study)
+    table = study.to_pandas()
+    assert table.error_events[CERTAIN.name] == 0
+    assert math.isnan(table.error_events["LZF"])
+    assert table.interval_by.tolist()[:2] == ["rare errors", "spread"]
+
+
+def test_a_comparison_with_errors_not_seen_is_not_certain():
+    twin = dp.decision_feedback(AVERAGE, dp.Privacy(80, 0.05), MODEL, name="twin", **HARD)
+    weak = dp.output_perturbation(AVERAGE, dp.Privacy(1e-3, 1e-9), name="weak")
+    study = run([CERTAIN, twin, weak])
+    found = study.compare(CERTAIN.name, "twin")
+    assert found.mse_difference == 0
+    assert found.interval[0] < 0 < found.interval[1]
+    assert found.rmse_ratio == 1
+    assert study.compare("weak", CERTAIN.name).rmse_ratio == math.inf
+    assert study.compare("weak", CERTAIN.name).decided  # its error is above all that decisions can do
 
 
 # --- memory ---------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ LAYERS = [
     {"toeplitz"},
     {"filters"},
     {"peaks", "quadrature", "sections", "states"},
-    {"bars", "labelled", "lags", "markup", "roots", "sources"},
+    {"bars", "intervals", "labelled", "lags", "markup", "roots", "sources"},
     {"_validate", "errors"},
 ]
 # Reading logs of events: from the top down likewise, apart from the rest.

@@ -25,7 +25,7 @@ def draw_study(study: Study) -> Any:
     known = any(x.predicted_rmse for x in results)
     drawn, axes = figure(1, 1 + known, height=_ROW * len(results) + _FRAME, width=PAGE, sharey=True)
     for y, x in enumerate(results):
-        _dot(axes[0, 0], y, (x.rmse, *x.interval), looks[x.name])
+        _dot(axes[0, 0], y, (x.rmse, *x.drawn_interval), looks[x.name])
         rings(axes[0, 0], [_NOWHERE if x.predicted_rmse is None else x.predicted_rmse], [y], looks[x.name])
     _limits(axes[0, 0], results)
     words(axes[0, 0], x="RMSE")
@@ -42,7 +42,7 @@ def _draw_distance(ax: Any, results: Sequence[Result], looks: Mapping[str, Style
     ax.axvline(0, color=GREY, linewidth=0.6)
     for y, x in enumerate(results):
         if x.predicted_rmse:
-            _dot(ax, y, [100 * (rmse / x.predicted_rmse - 1) for rmse in (x.rmse, *x.interval)], looks[x.name])
+            _dot(ax, y, [100 * (rmse / x.predicted_rmse - 1) for rmse in (x.rmse, *x.drawn_interval)], looks[x.name])
     words(ax, x="% above what was predicted")
 
 
@@ -55,7 +55,8 @@ def _dot(ax: Any, y: float, estimate: Sequence[float], look: Style) -> None:
 
 def _limits(ax: Any, results: Sequence[Result]) -> None:
     """Room at both ends; logarithmic where errors are far apart."""
-    every = [y for x in results for y in (*x.interval, x.rmse, x.predicted_rmse) if y is not None]
+    found = [y for x in results for y in (*x.drawn_interval, x.rmse, x.predicted_rmse)]
+    every = [y for y in found if y is not None and not math.isnan(y)]
     low, high = min(every), max(every)
     is_wide = low > 0 and high / low >= _MUCH
     room = _ROOM * (math.log(high / low) if is_wide else high - low or 1.0)

@@ -65,7 +65,7 @@ def over(sweep: Sweep, axis: str) -> Any:
     _axes(grid, curves, near, places)
     _words(grid, sweep, curves, axis, "lower bound" if bounded else "the least")
     legend(drawn, *(x[0] for x in grid), columns=2 if len(shown) == 1 else 4)
-    note(drawn, lines.left_out(len(found), len(shown)), lines.failed(sweep))
+    note(drawn, lines.left_out(len(found), len(shown)), lines.failed(sweep), lines.rare(sweep))
     return drawn
 
 
@@ -104,7 +104,7 @@ class _Curves:
 
     def of_rmse(self, name: str) -> list[Estimate]:
         """RMSE and its interval along the axis."""
-        return [_NAN if x is None else (x.rmse, *x.interval) for x in self.rows[name]]
+        return [_NAN if x is None else (x.rmse, *x.drawn_interval) for x in self.rows[name]]
 
     def excess(self, bounded: bool) -> Excess:
         """Percent above the lower bound, or above the least RMSE."""
@@ -117,19 +117,21 @@ class _Curves:
 
     def _above(self, row: Row | None, best: Row) -> Estimate:
         """By the paired comparison on the streams of both, which ran on the same inputs."""
-        if row is None:
+        if row is None or best.mse == 0:
             return _NAN
         n = min(len(row.batch_means), len(best.batch_means))
-        found = paired(row.batch_means[:n], best.batch_means[:n], self.confidence)
+        found = paired(row.batch_means[:n], best.batch_means[:n], self.confidence, (row.sizes, best.sizes))
         mse = float(best.batch_means[:n].mean())
         low, high = (_percent(math.sqrt(max(0.0, 1 + x / mse))) for x in found.interval)
+        if row.is_rare or best.is_rare:
+            low = high = math.nan
         return _percent(found.rmse_ratio), low, high
 
 
 def _above_bound(row: Row | None, bound: float) -> Estimate:
     if row is None:
         return _NAN
-    low, high = row.interval
+    low, high = row.drawn_interval
     return _percent(row.rmse / bound), _percent(low / bound), _percent(high / bound)
 
 

@@ -166,3 +166,9 @@ def failed(sweep: Sweep) -> str:
     """What is said of cases that are not shown."""
     n = sum(x.failed for x in sweep.rows)
     return f"{n} case{'s have' if n > 1 else ' has'} no design" if n else ""
+
+
+def rare(sweep: Sweep) -> str:
+    """What is said of cases whose intervals are not drawn."""
+    n = sum(x.is_rare for x in sweep.rows)
+    return f"without a band: {n} case{'s' if n > 1 else ''} in which errors are too rare for one" if n else ""

@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dpfast import _validate
 from dpfast.report.figures import COLUMN, PAGE, SMALL, figure, legend, note, words
 from dpfast.report.styles import GREY, TRUTH, lighter
@@ -18,7 +20,7 @@ MAX_MAPS = 4
 _FEW = 4  # columns that a column of a paper has room for
 _MOST_TOLD = 10  # columns of cells with text; more are coloured only
 _LINE, _EDGES, _LOW = 0.115, 0.155, 0.25  # inches of a line of text, of what is around it, of a cell without text
-_LIGHT, _LIGHTER = 0.5, 0.74  # white in the colour of a family's first mechanism, and of its others
+_LIGHT, _LIGHTER = 0.5, 0.74  # white in the colour of a family's first mechanism, and of its last
 _CAPTION = "Least RMSE, and how far the nearest mechanism is behind"
 _HATCH = "////"
 _SMALLEST, _TENTH, _HUNDRED = 0.01, 0.1, 99.5  # percent, with two digits
@@ -33,7 +35,7 @@ class _Map(NamedTuple):
     columns: str | None
     down: list[Label]
     across: list[Label]
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # axes
     colours: Mapping[str, Any]
 
 
@@ -51,9 +53,9 @@ def winners(sweep: Sweep, rows: str | None = None, columns: str | None = None) -
     for cell in sweep.winners(*contest):
         found.setdefault(tuple(cell.labels[x] for x in others), []).append(cell)
     shown = lines.spread(list(found), MAX_MAPS)
-    names = lines.variants(sweep)
+    names = contest  # whatever tells those apart that are compared is part of their names
     width = COLUMN if len(_values(sweep, columns)) <= _FEW else PAGE
-    shared = _Map(width, rows, columns, _values(sweep, rows), _values(sweep, columns), names, _colours(sweep, names))
+    shared = _Map(width, rows, columns, _values(sweep, rows), _values(sweep, columns), names, colours(sweep, names))
     cells = [cell for labels in shown for cell in found[labels]]
     height = _height(sweep, cells, shared) * len(shared.down) + 0.45
     drawn, axes = figure(len(shown), height=height, width=width)
@@ -92,14 +94,17 @@ def _values(sweep: Sweep, axis: str | None) -> list[Label]:
     return [*ordered, *(x for x in sweep.axes[axis] if x not in ordered)]
 
 
-def _colours(sweep: Sweep, names: tuple[str, ...]) -> dict[str, Any]:
-    """Of the family, with white, on which text is read; the others of a family are lighter."""
-    seen: set[str] = set()
-    colours = {}
+def colours(sweep: Sweep, names: tuple[str, ...]) -> dict[str, Any]:
+    """Of the family, with white, on which text is read; each of a family is lighter than the one before."""
+    families: dict[str, list[str]] = {}
     for name, look in lines.looks(sweep, names).items():
-        colours[name] = lighter(look.colour, _LIGHTER if look.colour in seen else _LIGHT)
-        seen.add(look.colour)
-    return colours
+        families.setdefault(look.colour, []).append(name)
+    shades = {colour: np.linspace(_LIGHT, _LIGHTER, len(some)).tolist() for colour, some in families.items()}
+    return {
+        name: lighter(colour, white)
+        for colour, some in families.items()
+        for name, white in zip(some, shades[colour], strict=True)
+    }
 
 
 def _height(sweep: Sweep, cells: Sequence[Cell], shared: _Map) -> float:

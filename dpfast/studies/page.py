@@ -9,6 +9,7 @@ from typing import Any
 
 from dpfast import _validate
 from dpfast.files import canonical
+from dpfast.intervals import ENOUGH
 from dpfast.markup import Html, items, paragraphs
 from dpfast.report import styles
 from dpfast.report.folder import Folder
@@ -34,8 +35,12 @@ RESULTS = (
 )
 MEANING = FIGURES | {
     "Simulated": "Root of the mean squared error over all streams, with a confidence interval, low to high: Student's "
-    "t over means of batches of 8 streams, which are independent. It covers chance in the simulation and nothing "
-    "else; where a prediction is right, it lies inside about as often as the confidence says.",
+    "t over means of batches of 8 streams, which are independent, wider where they are skewed. It covers chance in the "
+    "simulation and nothing else; where a prediction is right, it lies inside about as often as the confidence says.",
+    "Rare errors": "A receiver that decides between levels errs in events. A batch has an error event where its mean "
+    f"squared error is more than one wrong decision makes. Where fewer than {ENOUGH} batches have one, and not all, "
+    "their spread does not tell the error. The interval is then the exact binomial one of the probability of an event, "
+    "its upper end times the largest squared error that is possible: it holds whatever the errors are, and is wide.",
     "Comparisons": "Mechanisms of one stream and target ran on the same inputs and the same unit noise. What is by "
     "chance easy or hard is so for all of them, and cancels in the difference of their errors: a comparison can be "
     "certain where intervals overlap. Where a contest is decided, the probability that the decision is wrong is at "
@@ -62,6 +67,8 @@ _COLUMNS = {
     "lower_bound_rmse": "lower bound",
     "noise_std": "noise σ",
     "n_streams": "streams",
+    "error_events": "error events",
+    "interval_by": "interval by",
     "stopped": "stopped by",
 }
 _UNTIL_SETTLED = "as many as the slowest pole needs to decay to 0.001, or none beside a matrix mechanism"
@@ -195,7 +202,7 @@ def _simulation(sweep: Sweep) -> dict[str, str]:
         "streams": f"{sweep.n_samples} counted samples each, after {before}; in blocks of {STREAMS}",
         "common random numbers": "cases of one stream and target see the same inputs and the same unit noise",
         "rule": sweep.rule,
-        "intervals": f"{100 * sweep.confidence:g}%, Student's t over means of {STREAMS // BATCHES} streams",
+        "intervals": f"{100 * sweep.confidence:g}%, over means of {STREAMS // BATCHES} streams: Student's t, or wider",
         "seed": str(sweep.seed),
         "arithmetic": frame["dtype"],
         "digest": f"{sweep.digest} (SHA-256 of all that decides what is simulated)",
@@ -225,12 +232,15 @@ def _results(sweep: Sweep, where: str) -> Html:
     """A row for each point."""
     axes = _varied(sweep, sweep.axes)
     rows = {x.number: (x, x.figures()) for x in sweep}
+    columns = tables.of_decisions(_COLUMNS, sweep)
     cells = []
     for point in sweep.points:
         row, figures = rows[point.case]
         labels = (tables.taken(axis, _cell(axis, point.labels[axis]), row) for axis in axes)
-        cells.append((*labels, *(figures[name] for name in _COLUMNS)))
-    return table(Table((*axes, *_COLUMNS.values()), tuple(cells)), "results", where=where, n_headers=len(axes))
+        cells.append((*labels, *(figures[name] for name in columns)))
+    return table(
+        Table((*axes, *(_COLUMNS[x] for x in columns)), tuple(cells)), "results", where=where, n_headers=len(axes)
+    )
 
 
 def _varied(sweep: Sweep, axes: Iterable[str]) -> list[str]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import special
 
+from dpfast.intervals import mean_interval
 from dpfast.matrix import MatrixMechanism
 from dpfast.montecarlo import settling_time
 from dpfast.report.figures import explain, leftmost, legend, logarithmic, lowest, note, panels, words
@@ -36,7 +36,7 @@ def all(sweep: Sweep) -> dict[str, Any]:
     if _has_contest(sweep):
         found["winners.png"] = winners(sweep)
     found["paths.png"] = paths(sweep)
-    if any(_several_blocks(x) for x in sweep.rows):
+    if any(_converges(x) for x in sweep.rows):
         found["convergence.png"] = convergence(sweep)
     return found
 
@@ -110,9 +110,9 @@ def _axes(sweep: Sweep) -> tuple[str, ...]:
 def convergence(sweep: Sweep) -> Any:
     """Estimates with their intervals over the number of streams, beside the last one, and what was predicted.
 
-    Of cases with several blocks. Intervals are those of a fixed number of streams.
+    Of cases with several blocks, whose errors are not rare. Intervals are those of a fixed number of streams.
     """
-    found = [x for x in sweep.rows if _several_blocks(x)]
+    found = [x for x in sweep.rows if _converges(x)]
     if not found:
         raise ValueError("a sweep must have a case with several blocks of streams, got one block of each: ask for more")
     shown = lines.spread(found)
@@ -133,22 +133,21 @@ def convergence(sweep: Sweep) -> Any:
     if any(x.predicted_rmse is not None for x in shown):
         first.plot([], [], **_PREDICTED, label="predicted")
     legend(drawn, first)
-    note(drawn, lines.left_out(len(found), len(shown), "cases that ran on several blocks of streams"))
+    several = "cases that ran on several blocks of streams, and err often enough for intervals,"
+    note(drawn, lines.left_out(len(found), len(shown), several))
     return drawn
 
 
-def _several_blocks(row: Row) -> bool:
-    return len(row.batch_means) > BATCHES
+def _converges(row: Row) -> bool:
+    return len(row.batch_means) > BATCHES and not row.is_rare
 
 
 def _draw_convergence(ax: Any, row: Row, look: Style) -> float:
     """Percent from the last estimate; half the height that is worth seeing."""
     n = np.unique(np.geomspace(2, len(row.batch_means), _POINTS).round().astype(int))
-    sums, squares = np.cumsum(row.batch_means), np.cumsum((row.batch_means - row.mse) ** 2)
-    mse = sums[n - 1] / n
-    variance = (squares[n - 1] - n * (mse - row.mse) ** 2) / (n - 1)
-    half = special.stdtrit(n - 1, 0.5 + row.confidence / 2) * np.sqrt(np.maximum(variance, 0) / n)
-    low, middle, high = (100 * (np.sqrt(np.maximum(x, 0)) / row.rmse - 1) for x in (mse - half, mse, mse + half))
+    ends = [mean_interval(row.batch_means[:k], 1 - row.confidence) for k in n.tolist()]
+    mse, bottom, top = np.array(ends).T
+    low, middle, high = (100 * (np.sqrt(np.maximum(x, 0)) / row.rmse - 1) for x in (bottom, mse, top))
     streams = n * (STREAMS // BATCHES)
     ax.axhline(0, color=GREY, linewidth=0.6)
     ax.fill_between(streams, low, high, color=look.colour, alpha=0.25, linewidth=0)

@@ -128,7 +128,8 @@ class Sweep:
             raise ValueError("rows that are compared must be of this sweep: others, with other seeds, share no streams")
         check_comparable(first, second)
         n = min(len(first.batch_means), len(second.batch_means))
-        return paired(first.batch_means[:n], second.batch_means[:n], self.confidence)
+        means = first.batch_means[:n], second.batch_means[:n]
+        return paired(*means, self.confidence, (first.sizes, second.sizes))
 
     def winners(self, *contest: str) -> tuple[Cell, ...]:
         """Which value of an axis, or of several together, errs least, for all values of the other axes.
@@ -172,7 +173,8 @@ class Sweep:
         place = {x.number: i for i, x in enumerate(self.rows)}
         contested = tuple(tuple(place[x.number] for x in rows) for rows in contests)
         n = [len(x.batch_means) // BATCHES for x in self.rows]
-        rule = Rule(None, contested, self.budget_blocks, self.confidence)
+        sizes = {i: x.sizes for i, x in enumerate(self.rows) if x.sizes is not None}
+        rule = Rule(None, contested, self.budget_blocks, self.confidence, sizes)
         return rule.look(lambda i: self.rows[i].batch_means, n).outcomes
 
     def mechanism(self, row: Row) -> AnyMechanism:
@@ -227,8 +229,11 @@ class Sweep:
 
     def _repr_html_(self) -> str:
         table = self.short(SHOWN)
-        low, middle, high, mark = (table.columns.index(x) for x in ("low", "rmse", "high", "predicted_rmse"))
-        found = [markup.Interval(x[low], x[middle], x[high], x[mark]) for x in table.rows]
+        rows = {x.number: x for x in self.rows}
+        shown_rows = [rows[x.case] for x in self.points[:SHOWN]]
+        found = [
+            markup.Interval(low, x.rmse, high, x.predicted_rmse) for x in shown_rows for low, high in [x.drawn_interval]
+        ]
         shown = markup.table(
             table.columns, table.shown(), table.numeric(), n_headers=len(self.axes), drawn=markup.intervals(found)
         )
@@ -242,7 +247,9 @@ class Sweep:
         """Size, seed and rule, in a line."""
         n_failed = sum(x.failed for x in self.rows)
         failed = f", {n_failed} of them without a design" if n_failed else ""
+        n_rare = sum(x.is_rare for x in self.rows)
+        rare = f", of {n_rare} case{'s' if n_rare > 1 else ''} bounds for rare errors" if n_rare else ""
         return (
             f"{len(self.points)} points, {len(self.rows)} cases{failed}; {self.n_samples} samples a stream, "
-            f"seed {self.seed}; {self.rule}; {100 * self.confidence:g}% intervals"
+            f"seed {self.seed}; {self.rule}; {100 * self.confidence:g}% intervals{rare}"
         )

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from dpfast._validate import Array
-from dpfast.montecarlo import rmse_interval
+from dpfast.intervals import ErrorSizes, is_rare, n_events, rmse_interval
+from dpfast.montecarlo import interval_by
 from dpfast.report.styles import label
 from dpfast.studies.block import BATCHES, STREAMS
 from dpfast.studies.grid import Point
@@ -27,9 +28,13 @@ FIGURES = (
     "noise_std",
     "n_streams",
     "n_samples",
+    "error_events",
+    "interval_by",
     "stopped",
     "note",
 )
+
+OF_DECISIONS = ("error_events", "interval_by")  # of FIGURES, those that are for receivers that decide
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +65,8 @@ class Row:
         Mean squared errors of batches of 8 streams: independent, identically distributed.
     stopped : {"width", "decided", "budget", "failed"}
         Why no more streams were simulated.
+    sizes : ErrorSizes or None
+        What decisions between levels make of a batch mean; None for a receiver without decisions.
     error : str or None
         Why there is no design.
     notes : tuple of str
@@ -82,6 +89,7 @@ class Row:
     confidence: float
     batch_means: Array
     stopped: Stopped
+    sizes: ErrorSizes | None = None
     error: str | None = None
     notes: tuple[str, ...] = ()
     packed: bytes = field(default=b"", repr=False)
@@ -108,14 +116,34 @@ class Row:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Confidence interval (low, high) of the RMSE, from the spread of the batches (Student's t)."""
-        return (math.nan, math.nan) if self.failed else rmse_interval(self.batch_means, self.confidence)
+        """Confidence interval (low, high) of the RMSE, from the spread of the batches: Student's t, or wider if skewed.
+
+        Where errors are rare, a bound that holds whatever they are.
+        """
+        return (math.nan, math.nan) if self.failed else rmse_interval(self.batch_means, self.confidence, self.sizes)
+
+    @property
+    def error_events(self) -> int | None:
+        """Batches with a wrong decision, by the size of their errors; None for a receiver without decisions."""
+        return None if self.sizes is None or self.failed else n_events(self.batch_means, self.sizes)
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether errors are too rare for the spread of the batches to tell: fewer than 16 with one, and not all."""
+        return not self.failed and is_rare(self.batch_means, self.sizes)
+
+    @property
+    def drawn_interval(self) -> tuple[float, float]:
+        """As pictures show it: none (NaN) where it is a bound for rare errors, far above them."""
+        return (math.nan, math.nan) if self.is_rare else self.interval
 
     @property
     def relative_width(self) -> float:
-        """Width of the interval in units of the RMSE."""
+        """Width of the interval in units of the RMSE; infinite where no error was seen, but there may be some."""
         low, high = self.interval
-        return (high - low) / self.rmse if self.rmse else high - low
+        if self.rmse == 0:
+            return math.inf if high > low else 0.0
+        return (high - low) / self.rmse
 
     @property
     def predicted_rmse(self) -> float | None:
@@ -138,7 +166,8 @@ class Row:
         values = (
             *(self.rmse, *self.interval, self.relative_width),
             *(self.predicted_rmse, self.ideal_rmse, self.lower_bound_rmse, self.noise_std),
-            *(self.n_streams, self.n_samples, self.stopped, note),
+            *(self.n_streams, self.n_samples, self.error_events),
+            *(None if self.failed else interval_by(self.is_rare), self.stopped, note),
         )
         return dict(zip(FIGURES, values, strict=True))
 

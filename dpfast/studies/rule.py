@@ -22,16 +22,16 @@ ones, and those of the other are not: 8.6 %.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from dpfast import _validate
 from dpfast._validate import Array
+from dpfast.intervals import ENOUGH, ErrorSizes, difference_interval, is_rare, mean_interval, mse_interval, n_events
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -70,7 +70,7 @@ class Look:
     expected : array of int, (n_cases,)
         Blocks that each case will have in the end, as far as can be seen.
     widths : array, (n_cases,)
-        Relative widths of the intervals of the RMSE; NaN without data.
+        Relative widths of the intervals of the RMSE; NaN without data, infinite where no error was seen.
     reasons : tuple of str or None
         For each case what was reached, of all that was asked: "decided", or "width" where no decision was asked for;
         "budget" where something is missing and the budget is spent; None while it is to go on, or without data.
@@ -100,6 +100,8 @@ class Rule:
         At least 1: blocks of a case at most.
     confidence : float
         Strictly between 0 and 1.
+    sizes : mapping
+        For each case whose receiver decides between levels what that makes of a batch mean.
 
     Examples
     --------
@@ -118,6 +120,7 @@ class Rule:
     decide: tuple[tuple[int, ...], ...] | None
     budget_blocks: int
     confidence: float
+    sizes: Mapping[int, ErrorSizes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.width is not None:
@@ -152,7 +155,7 @@ class Rule:
         outcomes: tuple[Outcome, ...] = ()
         wishes = [_Wish(np.zeros(len(data.n), dtype=bool), data.n, data.n)]
         if self.width is not None:
-            wishes.append(_narrower(data.n, widths / self.width))
+            wishes.append(_narrower(data.n, np.maximum(widths / self.width, self._scarcity(data))))
         if self.decide is not None:
             contests = _contests(self, data)
             wishes.append(contests.wish(data.n, self.looks))
@@ -169,10 +172,26 @@ class Rule:
         """(high − low) / RMSE of the intervals of the RMSE."""
         widths = np.full(len(data.n), np.nan)
         for members, values in data.groups(np.flatnonzero(data.n > 0)):
-            mse, half = _mean_and_half(values, 1 - self.confidence)
-            top, bottom = np.sqrt(mse + half), np.sqrt(np.maximum(mse - half, 0))
-            widths[members] = (top - bottom) / np.sqrt(np.where(mse > 0, mse, 1))  # no error at all: width 0
+            mse, low, high = mean_interval(values, 1 - self.confidence)
+            for i in self._rare(members, values):
+                low[i], high[i] = mse_interval(values[i], 1 - self.confidence, self.sizes[int(members[i])])
+            length = np.sqrt(high) - np.sqrt(np.maximum(low, 0))
+            unseen = np.where(length > 0, np.inf, 0)  # relative to no error at all
+            widths[members] = np.where(mse > 0, length / np.sqrt(np.where(mse > 0, mse, 1)), unseen)
         return widths
+
+    def _rare(self, cases: Integers, values: Array) -> list[int]:
+        """Places of the cases whose errors are rare, by their batch means."""
+        return [i for i, x in enumerate(cases.tolist()) if is_rare(values[i], self.sizes.get(x))]
+
+    def _scarcity(self, data: _Data) -> Array:
+        """By how much too wide intervals count where errors are rare: until enough batches have an error event."""
+        excess = np.zeros(len(data.n))
+        for case, sizes in self.sizes.items():
+            if data.n[case] > 0:
+                found = n_events(data.of(case), sizes)
+                excess[case] = 0 if found >= ENOUGH else np.sqrt(ENOUGH / found) if found else np.inf
+        return excess
 
     def _reasons(self, n: Integers, missing: Flags) -> tuple[str | None, ...]:
         reached = "width" if self.decide is None else "decided"
@@ -206,7 +225,8 @@ class _Data:
         live = np.flatnonzero(n > 0)
         self._batches = len(means(int(live[0]))) // int(n[live[0]]) if len(live) else 0
 
-    def _of(self, case: int) -> Array:
+    def of(self, case: int) -> Array:
+        """Of one case."""
         values, expected = self._means(case), int(self.n[case]) * self._batches
         if len(values) != expected:
             raise ValueError(f"means must give {expected} batch means of case {case}, got {len(values)}")
@@ -215,13 +235,18 @@ class _Data:
     def groups(self, cases: Integers) -> Iterator[tuple[Integers, Array]]:
         """(members, their batch means) of cases with as many blocks, not too many at a time."""
         for members, _ in self._split(self.n[cases]):
-            yield cases[members], np.stack([self._of(case) for case in cases[members].tolist()])
+            yield cases[members], np.stack([self.of(case) for case in cases[members].tolist()])
 
     def differences(self, first: Integers, second: Integers, blocks: Integers) -> Iterator[tuple[Integers, Array]]:
         """(members, differences of batch means over the first blocks) of pairs that use as many blocks."""
-        for members, size in self._split(blocks):
-            pairs = zip(first[members].tolist(), second[members].tolist(), strict=True)
-            yield members, np.stack([self._of(a)[:size] - self._of(b)[:size] for a, b in pairs])
+        for members, _ in self._split(blocks):
+            pairs = (self.pair(*x) for x in zip(first[members], second[members], blocks[members], strict=True))
+            yield members, np.stack([a - b for a, b in pairs])
+
+    def pair(self, first: int, second: int, blocks: int) -> tuple[Array, Array]:
+        """Of two cases over their first blocks."""
+        size = int(blocks) * self._batches
+        return self.of(int(first))[:size], self.of(int(second))[:size]
 
     def _split(self, blocks: Integers) -> Iterator[tuple[Integers, int]]:
         for count in np.unique(blocks).tolist():
@@ -229,13 +254,6 @@ class _Data:
             step = max(1, _VALUES // size)
             for start in range(0, len(members), step):
                 yield members[start : start + step], size
-
-
-def _mean_and_half(values: Array, level: float | Array) -> tuple[Array, Array]:
-    """Mean and half the confidence interval, of level 1 − `level`, of rows of independent values."""
-    n = values.shape[1]
-    spread = values.std(axis=1, ddof=1) / np.sqrt(n)
-    return values.mean(axis=1), special.stdtrit(n - 1, 1 - np.asarray(level) / 2) * spread
 
 
 class _Contests(NamedTuple):
@@ -247,18 +265,19 @@ class _Contests(NamedTuple):
     second: Integers
     blocks: Integers  # looked at
     difference: Array  # of the MSE of the best to that of the other
-    half: Array
+    upper: Array  # end of its interval
     tie: Flags
 
     @property
     def settled(self) -> Flags:
         """Whether the best is separated from the other, or equal to it."""
-        return self.tie | (self.difference < -self.half)
+        return self.tie | (self.upper < 0)
 
     def wish(self, n: Integers, looks: Integers) -> _Wish:
         """Both cases of a pair that is not settled go on to the next look."""
         pairs = ~self.settled
-        blocks, half, difference = self.blocks[pairs], self.half[pairs], np.abs(self.difference[pairs])
+        blocks, difference = self.blocks[pairs], np.abs(self.difference[pairs])
+        half = self.upper[pairs] - self.difference[pairs]
         later = looks[np.minimum(np.searchsorted(looks, blocks, side="right"), len(looks) - 1)]
         with np.errstate(divide="ignore"):
             predicted = np.ceil(blocks * (half / difference) ** 2)
@@ -290,8 +309,9 @@ def _contests(rule: Rule, data: _Data) -> _Contests:
     best = np.zeros_like(rows)  # its column
     for column in range(1, table.shape[1]):
         some = rows[table[:, column] >= 0]
-        _, difference, _, _ = _test(rule, data, table[some, best[some]], table[some, column], np.ones(len(some)))
-        best[some[difference > 0]] = column
+        first, second = table[some, best[some]], table[some, column]
+        for members, values in data.differences(first, second, _looked_at(rule, data, first, second)):
+            best[some[members[values.mean(axis=1) > 0]]] = column
     winners = {row: case for row, case in enumerate(table[rows, best].tolist()) if case >= 0}
     cell, columns = np.nonzero((table >= 0) & (np.arange(table.shape[1]) != best[:, None]))
     first, second = table[cell, best[cell]], table[cell, columns]
@@ -309,14 +329,28 @@ def _table(cells: tuple[tuple[int, ...], ...], n: Integers) -> Integers:
     return table
 
 
+def _looked_at(rule: Rule, data: _Data, first: Integers, second: Integers) -> Integers:
+    """The last look that both cases of each pair have reached, in blocks."""
+    common = np.minimum(data.n[first], data.n[second])
+    return rule.looks[np.searchsorted(rule.looks, common, side="right") - 1]
+
+
 def _test(
     rule: Rule, data: _Data, first: Integers, second: Integers, level: Array
 ) -> tuple[Integers, Array, Array, Flags]:
-    """Of pairs: blocks looked at, difference of the MSE, half its interval, whether all is equal to the bit."""
-    common = np.minimum(data.n[first], data.n[second])
-    blocks = rule.looks[np.searchsorted(rule.looks, common, side="right") - 1]
-    difference, half, tie = np.zeros(len(first)), np.zeros(len(first)), np.zeros(len(first), dtype=bool)
+    """Of pairs: blocks looked at, difference of the MSE, upper end of its interval, whether all is equal to the bit.
+
+    Where errors of one of them are rare, the end is a bound, and equality a matter of what has not been seen.
+    """
+    blocks = _looked_at(rule, data, first, second)
+    difference, upper, tie = np.zeros(len(first)), np.zeros(len(first)), np.zeros(len(first), dtype=bool)
     for members, values in data.differences(first, second, blocks):
-        difference[members], half[members] = _mean_and_half(values, level[members])
+        difference[members], _, upper[members] = mean_interval(values, level[members])
         tie[members] = ~values.any(axis=1)
-    return blocks, difference, half, tie
+    for i, cases in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+        sizes = rule.sizes.get(cases[0]), rule.sizes.get(cases[1])
+        if any(sizes):
+            a, b = data.pair(*cases, blocks[i])
+            if is_rare(a, sizes[0]) or is_rare(b, sizes[1]):
+                upper[i], tie[i] = difference_interval(a, b, float(level[i]), sizes)[1], False
+    return blocks, difference, upper, tie

@@ -257,6 +257,7 @@ def _row(run: Run, case: Case, n_blocks: int, stopped: str | None) -> Row:
         confidence=run.rule.confidence,
         batch_means=_validate.frozen(run.means[case.number].first(n_blocks).copy()),
         stopped=cast("Stopped", stopped or "failed"),
+        sizes=run.error_sizes(case.number),
         error=design.error,
         notes=design.notes,
         packed=design.packed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from dpfast._kernels.study import Source
 from dpfast._validate import Array
 from dpfast.errors import DesignError
-from dpfast.links import Link
+from dpfast.intervals import ErrorSizes
+from dpfast.links import Link, error_sizes, input_range
 from dpfast.matrix import MatrixLink
 from dpfast.montecarlo import check_single, single_error
 from dpfast.studies import block
@@ -106,14 +107,24 @@ class Run:
     def simulate(self) -> tuple[NDArray[np.int64], Look]:
         """Stages, until the rule wants no more: blocks of each case that count, and what they say."""
         self._keep(self.store.all_means(self.entry))
+        sizes = {x.number: size for x in self.grid.cases if (size := self.error_sizes(x.number)) is not None}
+        rule = replace(self.rule, sizes=sizes)
         n, pace = self.live.astype(np.int64), block.Pace()
         while True:
             self._stage(n, pace)
-            look = self.rule.look(functools.partial(self._first, n), n)
+            look = rule.look(functools.partial(self._first, n), n)
             self._see(look)
             if (look.wanted == n).all():
                 return n, look
             n = look.wanted
+
+    def error_sizes(self, case: int) -> ErrorSizes | None:
+        """What decisions make of a batch mean of a case; None without any."""
+        if not self.live[case]:
+            return None
+        source, _ = self._shared(self.grid.cases[case].group)
+        n_streams = block.STREAMS // block.BATCHES
+        return error_sizes(self._link(case), input_range(source), self.frame.n_samples, n_streams)
 
     def _first(self, n: NDArray[np.int64], case: int) -> Array:
         """Batch means of the blocks of a case that count."""

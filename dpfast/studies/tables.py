@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import io
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dpfast import _validate
-from dpfast._validate import Array
 from dpfast.lags import SMOOTHER
+from dpfast.montecarlo import rmse_ratio
 from dpfast.report.table import Table
 from dpfast.studies.grid import Point
-from dpfast.studies.rows import FIGURES, Cell, Row
+from dpfast.studies.rows import FIGURES, OF_DECISIONS, Cell, Row
 from dpfast.studies.values import Label
 
-_SHORT = ("rmse", "low", "high", "predicted_rmse", "lower_bound_rmse", "n_streams", "stopped")
+_SHORT = ("rmse", "low", "high", "predicted_rmse", "lower_bound_rmse", "n_streams", *OF_DECISIONS, "stopped")
 VERDICT = ("least error", "RMSE", "low", "high", "nearest", "its RMSE, times", "state")
 
 
@@ -33,12 +32,19 @@ def tidy(rows: Iterable[Row], points: Iterable[Point], axes: Iterable[str]) -> T
 def short(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str], n_points: int | None) -> Table:
     """The columns that matter most, of the first points; in parentheses what a mechanism does not take."""
     by_number, found = {x.number: x for x in rows}, []
+    columns = of_decisions(_SHORT, by_number.values())
     for point in points[:n_points]:
         row = by_number[point.case]
         figures = row.figures()
         labels = (taken(name, point.labels[name], row) for name in axes)
-        found.append((*labels, *(figures[x] for x in _SHORT)))
-    return Table((*axes, *_SHORT), tuple(found))
+        found.append((*labels, *(figures[x] for x in columns)))
+    return Table((*axes, *columns), tuple(found))
+
+
+def of_decisions(columns: Iterable[str], rows: Iterable[Row]) -> list[str]:
+    """Columns, without those that are for decisions where there are none."""
+    decide = any(x.sizes is not None for x in rows)
+    return [x for x in columns if decide or x not in OF_DECISIONS]
 
 
 def winners(cells: Sequence[Cell], name: Callable[[Cell, Row], str] = Cell.name) -> Table:
@@ -57,15 +63,14 @@ def taken(name: str, label: Label, row: Row) -> Label:
 
 def _verdict(cell: Cell, name: Callable[[Cell, Row], str]) -> tuple[Any, ...]:
     best, second = cell.best, cell.second
-    behind = (None, None) if second is None else (name(cell, second), _times(second.batch_means, best.batch_means))
+    behind = (None, None) if second is None else (name(cell, second), _times(second, best))
     return name(cell, best), best.rmse, *best.interval, *behind, cell.state
 
 
-def _times(second: Array, best: Array) -> float:
+def _times(second: Row, best: Row) -> float:
     """Ratio of the RMSE on the streams of both."""
-    n = min(len(second), len(best))
-    ratio = second[:n].mean() / best[:n].mean() if best[:n].any() else math.inf if second[:n].any() else 1.0
-    return math.sqrt(ratio)
+    n = min(len(second.batch_means), len(best.batch_means))
+    return rmse_ratio(second.batch_means[:n], best.batch_means[:n])
 
 
 def typed(table: Table) -> dict[str, list[Any]]:

@@ -12,7 +12,7 @@ from sweeps import COIN, PRIVACY, TARGET, run
 import dpfast as dp
 from dpfast.report import styles
 from dpfast.report.figures import png
-from dpfast.studies import lines, pictures
+from dpfast.studies import lines, maps, pictures
 
 BASE = {"target": "exponential:0.9", "model": "markov:0.75,0.25;0.25,0.75@-0.5,0.5", "delta": 1e-3}
 LINEAR = {**BASE, "mechanism": ["lmmse", "zero_forcing"], "epsilon": [1, 3, 10], "lag": [0, 2, "smoother"]}
@@ -226,6 +226,25 @@ def test_the_map_says_who_errs_least():
     assert [x.get_text() for x in ax.get_xticklabels()] == ["0", "2", "smoother"]
 
 
+def test_no_axis_of_the_contest_is_dropped():
+    """Models of the design are of a task, and here what is compared: each has a name and a colour of its own."""
+    models = {"slow": "markov:0.9,0.1;0.1,0.9@-0.5,0.5", "right": BASE["model"], "fast": "levels:-0.5,0.5@0.5,0.5"}
+    grid = {**BASE, "model": models, "stream": BASE["model"], "mechanism": ["lmmse", "zero_forcing"], "lag": 2}
+    found = run(grid | {"epsilon": [1, 10]}, **OPTIONS, decide=["mechanism", "model"])
+    figure = pictures.winners(found)
+    names = [f"LMMSE, {x}" for x in models]
+    told = [x.get_text().split("\n") for x in figure.axes[0].texts]
+    cells = found.winners()
+    assert len(told) == len(cells) == 2
+    for lines_told, cell in zip(told, cells, strict=True):
+        assert lines_told[0] == f"LMMSE, {cell.best.settings['model']}" in names
+        assert lines_told[-1].startswith(f"LMMSE, {cell.second.settings['model']} +")
+    colours = maps.colours(found, ("mechanism", "model"))
+    assert {*names, "LZF"} == set(colours)
+    assert len(set(colours.values())) == len(colours)
+    assert set(legend_of(figure)) - {"undecided"} <= set(names)
+
+
 def test_ties_are_said():
     twins = [dp.zero_forcing(TARGET, PRIVACY, name=x) for x in ("one", "two")]
     found = run({"mechanism": twins, "stream": {"coin": COIN, "other": dp.ARMA([1.0], [1.0, -0.5])}}, **OPTIONS)
@@ -271,6 +290,22 @@ def test_convergence_ends_at_the_estimate_and_its_interval():
     band = ax.collections[0].get_paths()[0].vertices
     last = sorted({y for x, y in band if x == row.n_streams})
     assert [last[0], last[-1]] == pytest.approx([100 * (x / row.rmse - 1) for x in row.interval])
+
+
+def test_rare_errors_have_no_band():
+    """What bounds them is far above; where none was seen there is nothing to compare with either."""
+    found = run(
+        {**BASE, "mechanism": "decision_feedback", "decision": ["sign", "soft"], "epsilon": [3, 200]}, **OPTIONS
+    )
+    rare = [x for x in found if x.settings["epsilon"] == 200]
+    assert all(x.is_rare for x in rare)
+    figure = pictures.over(found, "epsilon")
+    (ax, *_) = figure.axes
+    assert ax.get_ylim()[1] < min(x.interval[1] for x in rare)
+    assert "without a band: 2 cases in which errors are too rare for one" in figure.get_suptitle()
+    for band in ax.collections[:2]:
+        assert {x for path in band.get_paths() for x, _ in path.vertices} == {3}
+    assert "convergence.png" not in pictures.all(found.where(epsilon=200))
 
 
 def test_convergence_needs_blocks():

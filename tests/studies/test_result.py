@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pandas
 import pytest
+import reference
 import sweeps
-from scipy import stats
 from sweeps import COIN, GRID, rows, run
 
 import dpfast as dp
@@ -53,7 +53,7 @@ def test_figures_of_a_row_follow_from_its_batches(found):
         assert row.mse == pytest.approx(math.fsum(x) / len(x))
         assert row.rmse == math.sqrt(row.mse)
         assert len(x) * 8 == row.n_streams
-        low, high = stats.t.interval(0.95, len(x) - 1, row.mse, stats.sem(x))
+        low, high = reference.skewed_interval(x, 0.05)
         assert row.interval == pytest.approx((math.sqrt(low), math.sqrt(high)))
         assert row.relative_width == pytest.approx((math.sqrt(high) - math.sqrt(low)) / row.rmse)
         assert row.predicted_rmse == math.sqrt(row.predicted_mse)
@@ -171,7 +171,7 @@ def test_a_comparison_is_of_paired_differences(mixed):
     for first, second in itertools.permutations(some, 2):
         n = min(len(first.batch_means), len(second.batch_means))
         a, b = first.batch_means[:n], second.batch_means[:n]
-        low, high = stats.t.interval(0.95, n - 1, (a - b).mean(), stats.sem(a - b))
+        low, high = reference.skewed_interval(a - b, 0.05)
         compared = mixed.compare(first, second)
         assert compared.mse_difference == pytest.approx(a.mean() - b.mean(), rel=1e-9, abs=1e-15)
         assert compared.interval == pytest.approx((low, high))
@@ -202,16 +202,15 @@ def naive_winner(batches, n_looks, looks):
     def test(a, b, level):
         n = 16 * max(x for x in looks if 16 * x <= min(len(a), len(b)))
         difference = a[:n] - b[:n]
-        half = stats.t.ppf(1 - level / 2, n - 1) * stats.sem(difference)
-        return difference.mean(), half
+        return difference.mean(), reference.skewed_interval(difference, level)[1]
 
     best = 0
     for k in range(1, len(batches)):
-        if test(batches[best], batches[k], 1)[0] > 0:
+        if test(batches[best], batches[k], 0.5)[0] > 0:
             best = k
     others = [x for k, x in enumerate(batches) if k != best]
     level = 0.05 / (n_looks * max(1, len(others)))
-    return best, all(sum(test(batches[best], x, level)) < 0 for x in others)
+    return best, all(test(batches[best], x, level)[1] < 0 for x in others)
 
 
 def test_winners_against_a_naive_twin(mixed):
@@ -279,7 +278,7 @@ def test_a_cell_without_a_design_is_left_out(mixed):
 # --- tables ---------------------------------------------------------------------------------------
 
 FIGURES = ["rmse", "low", "high", "relative_width", "predicted_rmse", "ideal_rmse", "lower_bound_rmse", "noise_std"]
-FIGURES += ["n_streams", "n_samples", "stopped", "note"]
+FIGURES += ["n_streams", "n_samples", "error_events", "interval_by", "stopped", "note"]
 
 
 def test_the_table_is_tidy(mixed):
@@ -299,7 +298,8 @@ def test_the_table_is_tidy(mixed):
         for name, wanted in zip(("lag", "smoother"), expected, strict=True):
             assert line[name] is pandas.NA if wanted is pandas.NA else line[name] == wanted
         figures = [row.rmse, *row.interval, row.relative_width, row.predicted_rmse, row.ideal_rmse]
-        figures += [row.lower_bound_rmse, row.noise_std, row.n_streams, row.n_samples, row.stopped]
+        figures += [row.lower_bound_rmse, row.noise_std, row.n_streams, row.n_samples, row.error_events]
+        figures += [None if row.failed else "rare errors" if row.is_rare else "spread", row.stopped]
         for name, expected in zip(FIGURES, figures, strict=False):
             assert line[name] == expected or (pandas.isna(line[name]) and (expected is None or math.isnan(expected)))
         assert bool(line["note"]) == (row.failed or bool(row.notes))

@@ -5,10 +5,12 @@ import math
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpfast.intervals import ENOUGH, ErrorSizes, mean_interval
 from dpfast.studies.rule import Outcome, Rule
 
 BATCHES = 16
@@ -34,9 +36,19 @@ def finished(rule, draws):
 # --- a naive twin ---------------------------------------------------------------------------------
 
 
-def naive_width(values, confidence):
-    low, high = stats.t.interval(confidence, len(values) - 1, loc=np.mean(values), scale=stats.sem(values))
-    return (math.sqrt(high) - math.sqrt(max(low, 0))) / math.sqrt(np.mean(values))
+def naive_interval(values, level, sizes):
+    """Of a mean squared error, and whether errors are rare."""
+    n_events = sum(x > sizes.smallest for x in values) if sizes else len(values)
+    if n_events >= ENOUGH:
+        return *reference.skewed_interval(values, level), False
+    p = stats.binomtest(n_events, len(values)).proportion_ci(1 - level, method="exact")
+    return p.low * sizes.smallest, p.high * sizes.largest + (1 - p.high) * sizes.smallest, True
+
+
+def naive_width(values, confidence, sizes=None):
+    low, high, _ = naive_interval(values, 1 - confidence, sizes)
+    mse = np.mean(values)
+    return (math.sqrt(high) - math.sqrt(max(low, 0))) / math.sqrt(mse) if mse > 0 else math.inf
 
 
 def naive_looks(budget):
@@ -52,10 +64,14 @@ def naive_look(rule, means, n):
     wanted, looks, outcomes = list(n), naive_looks(rule.budget_blocks), []
     if rule.width is not None:
         for case, blocks in enumerate(n):
-            width = naive_width(means(case), rule.confidence) if blocks else 0
-            if width > rule.width:
-                predicted = math.ceil(1.05 * blocks * (width / rule.width) ** 2)
-                wanted[case] = min(max(predicted, blocks + 1), 4 * blocks)
+            sizes = rule.sizes.get(case)
+            excess = naive_width(means(case), rule.confidence, sizes) / rule.width if blocks else 0
+            if blocks and naive_interval(means(case), 0.05, sizes)[2]:
+                n_events = sum(x > sizes.smallest for x in means(case))
+                excess = max(excess, math.sqrt(ENOUGH / n_events) if n_events else math.inf)
+            if excess > 1:
+                predicted = 1.05 * blocks * excess**2
+                wanted[case] = 4 * blocks if predicted > 4 * blocks else max(math.ceil(predicted), blocks + 1)
     for cell in rule.decide or ():
         live = [case for case in cell if n[case]]
         best = live[0]
@@ -73,11 +89,17 @@ def naive_look(rule, means, n):
         for other in others:
             a, b, blocks = pair(best, other)
             nearest = max(nearest, (np.mean(a - b), other))
-            if np.array_equal(a, b):
+            sizes = [rule.sizes.get(best), rule.sizes.get(other)]
+            level = (1 - rule.confidence) / len(looks) / len(others)
+            rare = [naive_interval(x, level / 2, size)[2] for x, size in zip((a, b), sizes, strict=True)]
+            if np.array_equal(a, b) and not any(rare):
                 state = "tie" if state == "decided" else state
                 continue
-            worse = np.mean(a - b) < 0
-            if not worse or stats.ttest_rel(a, b).pvalue >= (1 - rule.confidence) / len(looks) / len(others):
+            if any(rare):
+                upper = naive_interval(a, level / 2, sizes[0])[1] - max(0, naive_interval(b, level / 2, sizes[1])[0])
+            else:
+                upper = reference.skewed_interval(a - b, level)[1]
+            if upper >= 0:
                 state = "undecided"
                 target = min([x for x in looks if x > blocks], default=blocks)
                 wanted[best], wanted[other] = max(wanted[best], target), max(wanted[other], target)
@@ -87,7 +109,7 @@ def naive_look(rule, means, n):
 
 @given(
     seed=st.integers(0, 2**32),
-    width=st.none() | st.floats(0.003, 0.05),
+    width=st.none() | st.floats(0.003, 0.05) | st.floats(0.5, 3),
     confidence=st.sampled_from([0.8, 0.95, 0.999]),
     budget=st.integers(1, 40),
     data=st.data(),
@@ -98,8 +120,12 @@ def test_every_stage_is_that_of_the_twin(seed, width, confidence, budget, data):
     draws = rng.normal(1, 0.02, (6, BATCHES * budget)) + rng.normal(0, 0.2, BATCHES * budget) ** 2
     draws += np.array(gaps)[:, None]
     draws[5] = draws[1]
-    cells = ((0, 1, 2), (3, 4), (1, 3, 5), (2,), (4, 4))
-    rule = Rule(width, cells if width is None or data.draw(st.booleans()) else None, budget, confidence)
+    chance = data.draw(st.sampled_from([0, 0.02, 0.3]))
+    for case in (3, 4):  # rare errors
+        draws[case] = rng.gamma(2, 0.5, BATCHES * budget) * (rng.random(BATCHES * budget) < chance)
+    sizes = {3: ErrorSizes(1e-3, 2), 4: ErrorSizes(0.1, 1e4), 0: ErrorSizes(1e-3, 100)}
+    cells = ((0, 1, 2), (3, 4), (1, 3, 5), (2,), (0, 0), (2, 3))
+    rule = Rule(width, cells if width is None or data.draw(st.booleans()) else None, budget, confidence, sizes)
     n = np.minimum(data.draw(st.lists(st.integers(1, 40), min_size=6, max_size=6)), budget)
     for _ in range(12):
         look = rule.look(first_blocks(draws, n), n)
@@ -107,7 +133,10 @@ def test_every_stage_is_that_of_the_twin(seed, width, confidence, budget, data):
         assert look.wanted.tolist() == wanted
         assert look.outcomes == outcomes
         assert look.widths == pytest.approx(
-            [naive_width(x[: BATCHES * k], confidence) for x, k in zip(draws, n, strict=True)]
+            [
+                naive_width(x[: BATCHES * k], confidence, sizes.get(i))
+                for i, (x, k) in enumerate(zip(draws, n, strict=True))
+            ]
         )
         assert (look.expected >= look.wanted).all()
         assert (look.expected <= budget).all()
@@ -293,8 +322,8 @@ def coverage(confidence, needed, n_cases, seed):
     covered = 0
     for blocks in np.unique(n):
         values = draws[n == blocks, : BATCHES * blocks]
-        test = stats.ttest_1samp(values, 1.0, axis=1)
-        covered += np.count_nonzero(test.pvalue >= 1 - confidence)
+        _, low, high = mean_interval(values, 1 - confidence)
+        covered += np.count_nonzero((low <= 1) & (1 <= high))
     return covered
 
 
