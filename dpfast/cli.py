@@ -95,7 +95,8 @@ def _show(options: argparse.Namespace) -> str:
 def _release(options: argparse.Namespace) -> str:
     from dpfast.release import command
 
-    return command.run(command.Request(**{x.name: getattr(options, x.name) for x in fields(command.Request)}))
+    request = command.Request(**{x.name: getattr(options, x.name) for x in fields(command.Request)})
+    return command.run(request, progress=sys.stderr.isatty())
 
 
 def _audit(options: argparse.Namespace) -> str:

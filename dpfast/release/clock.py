@@ -91,6 +91,13 @@ class Feed:
     clock : Clock
     seen : callable, optional
         Is called with where the lines fall, in the thread that reads; that is private.
+    wait : callable, optional
+        Is called now and then while the end of a bin is waited for.
+
+    Attributes
+    ----------
+    missed : range
+        Bins that were over when the feed began, and were not handed over before: they are zeros.
 
     Notes
     -----
@@ -109,12 +116,14 @@ class Feed:
         grace: int,
         clock: Clock,
         seen: Callable[[Rows], None] | None = None,
+        wait: Callable[[], None] = lambda: None,
     ) -> None:
-        self._source, self._lines, self._grace, self._clock, self._seen = source, lines, grace, clock, seen
+        self._source, self._lines, self._grace, self._clock = source, lines, grace, clock
+        self._seen, self._waits = seen, wait
         span = lines.span
         over = min((clock.now() - grace - span.start) // span.period, span.n_bins)
-        self._first, self._over = first, max(first, over)
-        self._tally = Tally(len(lines.groups), self._over)
+        self.missed = range(first, max(first, over))
+        self._tally = Tally(len(lines.groups), self.missed.stop)
         self._refusal: DataError | None = None
 
     def bins(self) -> Iterator[tuple[int, Integers]]:
@@ -127,16 +136,18 @@ class Feed:
         """
         # A daemon: a source that is never closed must not keep the process alive.
         threading.Thread(target=self._read, name="events", daemon=True).start()
-        for first in range(self._first, self._over, _CATCH_UP):
+        over = self.missed.stop
+        for first in self.missed[::_CATCH_UP]:
             self._check_header()
-            yield first, np.zeros((len(self._lines.groups), min(_CATCH_UP, self._over - first)), np.int64)
-        for bin in range(self._over, self._lines.span.n_bins):
+            yield first, np.zeros((len(self._lines.groups), min(_CATCH_UP, over - first)), np.int64)
+        for bin in range(over, self._lines.span.n_bins):
             self._wait(self._lines.span.time(bin + 1) + self._grace)
             yield bin, self._tally.close(bin)
 
     def _wait(self, moment: int) -> None:
         while (now := self._clock.now()) < moment:
             self._check_header()
+            self._waits()
             self._clock.sleep_until(min(moment, now + _LOOK))
         self._check_header()
 

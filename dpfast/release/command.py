@@ -24,11 +24,13 @@ from dpfast.release.composition import bounds
 from dpfast.release.exact import ExactMechanism, exact
 from dpfast.release.inputs import Inputs
 from dpfast.release.lines import Lines, Source
+from dpfast.release.missed import NAME, mark
 from dpfast.release.places import Places, for_new_store
 from dpfast.release.private_counts import PrivateCounts
 from dpfast.release.publication import HEADER, Journal, Layout
 from dpfast.release.store import Store
 from dpfast.release.stream import Stream, stream_in
+from dpfast.release.watch import Watch, heartbeat
 from dpfast.report.folder import Folder
 from dpfast.timestamps import parse_period
 
@@ -97,7 +99,7 @@ class Request:
     private_counts: bool = False
 
 
-def run(request: Request, *, source: Source | None = None, clock: Clock | None = None) -> str:
+def run(request: Request, *, source: Source | None = None, clock: Clock | None = None, progress: bool = False) -> str:
     """Release, and say what is promised and where it is; private counts go to standard error alone.
 
     Parameters
@@ -107,6 +109,8 @@ def run(request: Request, *, source: Source | None = None, clock: Clock | None =
         In place of standard input.
     clock : Clock, optional
         In place of the machine's.
+    progress : bool
+        Say on standard error, every few seconds, that a file is being released.
     """
     span = Span.declared(request.start, request.end, request.period)
     groups = declared_groups(span, request.by, request.groups)
@@ -127,11 +131,13 @@ def run(request: Request, *, source: Source | None = None, clock: Clock | None =
     layout = Layout(span, groups, plan.predicted_rmse_if_model_holds)
     if request.follow:
         return _follow(request, plan, layout, source or _StandardInput(), clock or SystemClock())
-    if request.dry_run:
-        _step(span)
-        _counted(request, plan, layout)
-        return DRY
-    return _release(request, plan, layout)
+    doing = f"releasing {span.n_bins:,} steps of {len(groups):,} groups"
+    with heartbeat(progress and not request.quiet, doing):
+        if request.dry_run:
+            _step(span)
+            _counted(request, plan, layout)
+            return DRY
+        return _release(request, plan, layout)
 
 
 def _check(request: Request, span: Span) -> None:
@@ -280,18 +286,35 @@ def _follow(request: Request, plan: ExactMechanism, layout: Layout, source: Sour
     places = _placed(request, declared)
     path = places.out / "estimates.csv"
     lines = Lines(layout.span, layout.groups, request.time, request.by, request.count, request.time_format)
+    _check_begun(request, layout.span, places, clock)
+    private = PrivateCounts(layout.groups, plan.inputs, follow=True) if request.private_counts else None
     store = Store.open(places.store, places.out, adopt=request.adopt)
     stream = stream_in(store, mechanism, plan.inputs, request.tolerance, declared, adopt=request.adopt)
-    with stream, Journal(path, layout) as journal:
+    watch = Watch(layout, clock, private=private, quiet=request.quiet)
+    with stream, Journal(path, layout) as journal, watch:
         print(stream.guarantee, flush=True)
         _catch_up(stream, journal, mechanism.lag or 0)
-        for first, counts in Feed(source, lines, first=stream.position, grace=_grace(request), clock=clock).bins():
+        position, seen = min(stream.position, layout.span.n_bins), None if private is None else private.see
+        feed = Feed(source, lines, first=position, grace=_grace(request), clock=clock, seen=seen, wait=watch.wait)
+        mark(places.out / NAME, layout, feed.missed)
+        watch.begin(position, feed.missed)
+        for first, counts in feed.bins():
             published = stream.push(counts, first=first)
             journal.append(published.first - published.lag, published.estimate)
+            if private is not None:
+                private.clamp(counts)
+            watch.published(first + counts.shape[1])
             stream.prepare()
         published = stream.close()  # of a stream that is over: the same once more
         journal.append(published.first - published.lag, published.estimate)
     return _written("", path, request, places)
+
+
+def _check_begun(request: Request, span: Span, places: Places, clock: Clock) -> None:
+    """Refuse to begin with a span of which no event could be counted any more."""
+    if not places.used and span.time(span.n_bins) + _grace(request) <= clock.now():
+        must_be = "in the future with --follow: the bins of the past would hold zeros alone; publish events of the past"
+        raise _validate.fail("end", f"{must_be} from a file", request.end)
 
 
 def _catch_up(stream: Stream, journal: Journal, lag: int) -> None:

@@ -53,10 +53,15 @@ class Layout:
 
     def labels(self, first: int, count: int) -> Iterator[tuple[str, str]]:
         """Time and group of each row."""
+        return itertools.product(self.edges(first, count), self.groups)
+
+    def edges(self, first: int, count: int) -> list[str]:
+        """Left edges of bins, as texts."""
         whole = self.span.start % _SECOND == self.span.period % _SECOND == 0
         zone: Any = "UTC" if self.span.utc else "naive"
         times = np.datetime_as_string(self._times(first, count), unit="s" if whole else "us", timezone=zone)
-        return itertools.product(times.tolist(), self.groups)
+        texts: list[str] = times.tolist()
+        return texts
 
     def _times(self, first: int, count: int) -> NDArray[np.datetime64]:
         """Left edges of bins."""
