@@ -7,7 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from dpfast.errors import ReleaseError
+from dpfast.timestamps import period_text
 
 # What a log of events declares of its steps. The rest are bounds, which the configuration of every release holds.
 OF_STEPS = (
@@ -48,7 +51,7 @@ class Declaration:
         """In words, where declared fields differ from the given ones, all of which are there where they are `whole`."""
         names = ({*self.fields, *given} if whole else set(given)) - {*self.unknown}
         pairs = {name: (self.fields.get(name), given.get(name)) for name in sorted(names)}
-        return [f"{name} must be {_shown(a)}, got {_shown(b)}" for name, (a, b) in pairs.items() if a != b]
+        return [f"{name} must be {_shown(name, a)}, got {_shown(name, b)}" for name, (a, b) in pairs.items() if a != b]
 
     def hold(self, given: Mapping[str, Any], path: object, *, whole: bool) -> None:
         """Refuse fields that differ from what the store at a path declares; not `whole` are bounds alone.
@@ -87,5 +90,8 @@ def not_checked(names: Iterable[str]) -> str:
     return f"{', '.join(names)}: of releases from before stores held a declaration, these are the operator's word"
 
 
-def _shown(value: Any) -> str:
-    return "not declared" if value is None else json.dumps(value, ensure_ascii=False)
+def _shown(name: str, value: Any) -> str:
+    if value is None:
+        return "not declared"
+    length = f" ({period_text(np.timedelta64(value, 'us'))})" if name.endswith("_us") and value else ""
+    return json.dumps(value, ensure_ascii=False) + length

@@ -431,10 +431,10 @@ def test_a_stream_that_is_over_publishes_nothing_more(live, pushed):
     ("change", "message"),
     [
         ({"groups": ("b", "a")}, r'groups must be \["a", "b"\], got \["b", "a"\]\.'),
-        ({"period": "20s"}, "period_us must be 10000000, got 20000000"),
+        ({"period": "20s"}, r"period_us must be 10000000 \(10s\), got 20000000 \(20s\)"),
         ({"start": "2020-01-01T00:00:10Z"}, r'origin must be "2020-01-01T00:00:00.000000", got'),
         ({"end": "2020-01-01T00:01:30Z"}, "last_step must be 7, got 8"),
-        ({"grace": "1s"}, "grace_us must be 0, got 1000000"),
+        ({"grace": "1s"}, r"grace_us must be 0, got 1000000 \(1s\)"),
         ({"high": Fraction(49)}, 'high must be "50", got "49"'),
     ],
 )

@@ -128,7 +128,7 @@ CHANGES = {
     "times": ({"time": "actual"}, 'time_column must be "scheduled", got "actual"'),
     "format": ({"time_format": "%Y-%m-%dT%H:%M"}, 'time_format must be not declared, got "%Y-%m-%dT%H:%M"'),
     "zone": ({"start": "2020-01-02T00:00Z", "end": "2020-01-03T00:00Z"}, 'zone must be "local", got "UTC"'),
-    "period": ({"period": "2h"}, "period_us must be 3600000000, got 7200000000"),
+    "period": ({"period": "2h"}, "period_us must be 3600000000 (1h), got 7200000000 (2h)"),
     "counts": ({"count": "many"}, 'count_column must be not declared, got "many"'),
     "column of groups": ({"by": "many", "groups": "2,3"}, 'group_column must be "place", got "many"'),
     "groups": ({"groups": "b,a"}, 'groups must be ["a", "b"], got ["b", "a"]'),

@@ -166,7 +166,7 @@ def test_a_word_that_leads_to_no_steps_is_not_kept(make, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--period", "30min"), "period_us must be 3600000000, got 1800000000"),
+        (("--period", "30min"), "period_us must be 3600000000 (1h), got 1800000000 (30min)"),
         (("--high", "31"), 'high must be "30", got "31"'),
         (("--groups", "a,b,c"), "n_streams must be 2, got 3"),
         (("--start", "2020-01-01T03:00Z", "--end", "2020-01-01T06:00Z"), 'zone must be "local", got "UTC"'),
