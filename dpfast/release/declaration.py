@@ -86,8 +86,11 @@ class Declaration:
 
 
 def not_checked(names: Iterable[str]) -> str:
-    """What a guarantee says of fields that are the operator's word."""
-    return f"{', '.join(names)}: of releases from before stores held a declaration, these are the operator's word"
+    """What a guarantee says of fields that are the operator's word, or nobody's."""
+    return (
+        f"{', '.join(names)}: earlier releases did not declare them; that they mean the same in all of them is the "
+        "operator's word alone"
+    )
 
 
 def _shown(name: str, value: Any) -> str:
