@@ -177,7 +177,7 @@ def test_a_sweep_is_shown_with_the_figures_that_are_printed():
     found = sweeps.run(sweeps.GRID | {"target": {NASTY: TARGET, "other": dp.Filter([1])}}, budget=1)
     page = shown(found._repr_html_())
     assert figures(words(page)) == figures(str(found))
-    assert page.text.count(NASTY) == 4
+    assert page.text.count(NASTY) == 5
     assert len(page.all("svg")) == len(found.points) == 8
     failed = replace(found.rows[0], batch_means=np.zeros(0), error=NASTY)
     page = shown(replace(found, rows=(failed, *found.rows[1:]))._repr_html_())
@@ -187,7 +187,7 @@ def test_a_sweep_is_shown_with_the_figures_that_are_printed():
 def test_the_first_rows_of_a_long_sweep_are_shown():
     found = sweeps.run(sweeps.GRID | {"epsilon": list(np.linspace(1, 2, 30))}, budget=1)
     page = shown(found._repr_html_())
-    assert len(page.all("tr")) == 1 + 40
+    assert len(page.all("tr")) == 1 + 40 + 1
     assert "… and 20 more rows: to_pandas() has all" in page.text
 
 

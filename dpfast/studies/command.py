@@ -124,12 +124,11 @@ def _markdown(asked: file.Definition, found: Sweep, winners: Table | None) -> st
 
 
 def _printed(found: Sweep, winners: Table | None) -> str:
-    parts = [_cut(found.short(SHOWN), len(found.points), "study.csv"), found.about()]
+    parts = [_cut(found.short(SHOWN), len(found.points) - SHOWN, "study.csv"), found.about()]
     if winners is not None:
-        parts.append(_cut(Table(winners.columns, winners.rows[:SHOWN]), len(winners.rows), "study.md"))
+        parts.append(_cut(winners.first(SHOWN), len(winners.rows) - SHOWN, "study.md"))
     return "\n\n".join(parts)
 
 
-def _cut(shown: Table, total: int, where: str) -> str:
-    more = total - len(shown.rows)
+def _cut(shown: Table, more: int, where: str) -> str:
     return shown.text() + (f"\n… and {more} more in {where}" if more > 0 else "")

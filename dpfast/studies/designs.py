@@ -18,6 +18,7 @@ from dpfast._kernels.feedback import Equalizer
 from dpfast._kernels.linear import Factors
 from dpfast.contents import OPERATORS, model_content, read_model
 from dpfast.errors import ConvergenceWarning, DataError, ToleranceWarning
+from dpfast.explained import output_variance
 from dpfast.fields import Fields
 from dpfast.files import canonical, digest, from_content, from_text, to_text
 from dpfast.kinds import AnyMechanism
@@ -113,6 +114,11 @@ def _argument(name: str, content: Any) -> Any:
 def model_of(content: Mapping[str, Any]) -> Model:
     """The model with a content, as a grid has it."""
     return read_model(Fields(dict(content), "model"))
+
+
+def variance_of(target: Mapping[str, Any], stream: Mapping[str, Any], n_first: int | None) -> float:
+    """Of the true output on a stream, by their contents: settled, or the mean of so many first steps."""
+    return output_variance(_argument("target", dict(target)), model_of(stream), n_first)
 
 
 def _answer(mechanism: AnyMechanism, streams: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from dpfast.sources import FITTED
 from dpfast.studies import lines, pictures, tables
 from dpfast.studies.block import BATCHES, STREAMS
 from dpfast.studies.result import Sweep
-from dpfast.studies.rows import Cell, Row
+from dpfast.studies.rows import Cell, Row, constants
 from dpfast.studies.values import Label
 
 TITLE = "A sweep of mechanisms"
@@ -31,6 +31,8 @@ PRIVATE = (
 )
 RESULTS = (
     "RMSE as simulated, with its interval from low to high, beside what was predicted of it; a dash: there is none. "
+    "Explained: 1 − simulated MSE/variance of the true output, the latter under the model of the stream. The constant "
+    "publishes the mean; it is not simulated. "
     "In parentheses: what a mechanism does not take, so that its figures are the same for every value."
 )
 MEANING = FIGURES | {
@@ -65,6 +67,7 @@ _COLUMNS = {
     "predicted_rmse": "predicted",
     "ideal_rmse": "ideal",
     "lower_bound_rmse": "lower bound",
+    "explained": "explained",
     "noise_std": "noise σ",
     "n_streams": "streams",
     "error_events": "error events",
@@ -229,18 +232,19 @@ def _contents(sweep: Sweep) -> Iterator[tuple[str, str, str]]:
 
 
 def _results(sweep: Sweep, where: str) -> Html:
-    """A row for each point."""
-    axes = _varied(sweep, sweep.axes)
+    """A row for each point, and for the constant of each group."""
+    axes = tables.with_mechanism(_varied(sweep, sweep.axes))
     rows = {x.number: (x, x.figures()) for x in sweep}
     columns = tables.of_decisions(_COLUMNS, sweep)
     cells = []
     for point in sweep.points:
         row, figures = rows[point.case]
-        labels = (tables.taken(axis, _cell(axis, point.labels[axis]), row) for axis in axes)
+        known = {**row.settings, **point.labels}
+        labels = (tables.taken(axis, _cell(axis, known[axis]), row) for axis in axes)
         cells.append((*labels, *(figures[name] for name in columns)))
-    return table(
-        Table((*axes, *(_COLUMNS[x] for x in columns)), tuple(cells)), "results", where=where, n_headers=len(axes)
-    )
+    cells += [tuple(mean.get(x) for x in (*axes, *columns)) for mean in constants(sweep)]
+    shown = Table((*axes, *(_COLUMNS[x] for x in columns)), tuple(cells))
+    return table(shown, "results", where=where, n_headers=len(axes))
 
 
 def _varied(sweep: Sweep, axes: Iterable[str]) -> list[str]:

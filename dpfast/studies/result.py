@@ -190,11 +190,11 @@ class Sweep:
         return unpacked(row.packed)
 
     def table(self) -> Table:
-        """Tidy: a row for each point of the grid, with all its labels."""
+        """Tidy: a row for each point of the grid, with all its labels, and for the constant of each group."""
         return tables.tidy(self.rows, self.points, self.axes)
 
     def to_pandas(self) -> Any:
-        """A tidy pandas DataFrame: a row for each point of the grid.
+        """A tidy pandas DataFrame: a row for each point of the grid, and for the constant of each group.
 
         The column ``lag`` is of integers. Beside it, ``smoother`` is True for the smoother, which has no number in
         ``lag``, False for a lag, and missing, as ``lag`` is, for a mechanism without one.
@@ -234,9 +234,10 @@ class Sweep:
         found = [
             markup.Interval(low, x.rmse, high, x.predicted_rmse) for x in shown_rows for low, high in [x.drawn_interval]
         ]
-        shown = markup.table(
-            table.columns, table.shown(), table.numeric(), n_headers=len(self.axes), drawn=markup.intervals(found)
-        )
+        drawn = markup.intervals(found)
+        drawn += [markup.Html("")] * (len(table.rows) - len(drawn))  # nothing of constants is simulated
+        n_headers = len(tables.with_mechanism(self.axes))
+        shown = markup.table(table.columns, table.shown(), table.numeric(), n_headers=n_headers, drawn=drawn)
         return markup.notebook(shown, *map(markup.paragraphs, [*self._more(), self.about()]))
 
     def _more(self) -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from dpfast._validate import Array
+from dpfast.baseline import NAME
+from dpfast.explained import explained
 from dpfast.intervals import ErrorSizes, is_rare, n_events, rmse_interval
 from dpfast.montecarlo import interval_by
 from dpfast.report.styles import label
@@ -25,6 +27,7 @@ FIGURES = (
     "predicted_rmse",
     "ideal_rmse",
     "lower_bound_rmse",
+    "explained",
     "noise_std",
     "n_streams",
     "n_samples",
@@ -73,6 +76,8 @@ class Row:
         Warnings of the design.
     packed : bytes
         The content of the mechanism's file, compressed; empty where the design failed.
+    variance : float or None
+        Of the true output on the simulated stream, under its model, over the samples that count.
     """
 
     number: int
@@ -93,6 +98,7 @@ class Row:
     error: str | None = None
     notes: tuple[str, ...] = ()
     packed: bytes = field(default=b"", repr=False)
+    variance: float | None = None
 
     @property
     def failed(self) -> bool:
@@ -160,16 +166,43 @@ class Row:
         """Root of `lower_bound_mse`."""
         return _root(self.lower_bound_mse)
 
+    @property
+    def explained(self) -> float | None:
+        """1 - simulated MSE/variance of the true output; None where the design failed."""
+        return None if self.failed else explained(self.mse, self.variance)
+
     def figures(self) -> dict[str, Any]:
         """What tables show of it."""
         note = self.error or "; ".join(self.notes)
         values = (
             *(self.rmse, *self.interval, self.relative_width),
-            *(self.predicted_rmse, self.ideal_rmse, self.lower_bound_rmse, self.noise_std),
+            *(self.predicted_rmse, self.ideal_rmse, self.lower_bound_rmse, self.explained, self.noise_std),
             *(self.n_streams, self.n_samples, self.error_events),
             *(None if self.failed else interval_by(self.is_rare), self.stopped, note),
         )
         return dict(zip(FIGURES, values, strict=True))
+
+
+def constants(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """What tables show of publishing the mean, which needs no simulation: labels and figures, for each group of cases.
+
+    The labels are those of what it depends on, target and stream.
+    """
+    found: dict[tuple[int, float], dict[str, Any]] = {}
+    for row in rows:
+        if row.variance is None or (row.group, row.variance) in found:
+            continue
+        labels = {x: row.settings[x] for x in _OF_CONSTANT if x in row.settings}
+        if "stream" in labels:
+            labels.pop("model", None)  # that of the design
+        figures = dict.fromkeys(FIGURES) | dict.fromkeys(FIGURES[:4], math.nan)
+        figures |= {"predicted_rmse": math.sqrt(row.variance), "explained": 0.0, "noise_std": 0.0}
+        figures |= {"n_streams": 0, "n_samples": row.n_samples, "note": ""}
+        found[row.group, row.variance] = {"mechanism": NAME, **labels, **figures}
+    return list(found.values())
+
+
+_OF_CONSTANT = ("target", "stream", "model")
 
 
 class Cell(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
@@ -15,7 +16,7 @@ from dpfast import _validate
 from dpfast.files import canonical, digest
 from dpfast.montecarlo import check_window
 from dpfast.studies import block
-from dpfast.studies.designs import prediction
+from dpfast.studies.designs import prediction, variance_of
 from dpfast.studies.engines import Engine, Here, Pool, Remote
 from dpfast.studies.grid import Case, Grid
 from dpfast.studies.progress import Progress
@@ -224,7 +225,13 @@ def _engine(
 
 def _sweep(run: Run, n: NDArray[np.int64], look: Look, contest: tuple[str, ...], rule: str) -> Sweep:
     """All rows."""
-    rows = tuple(_row(run, x, int(n[x.number]), look.reasons[x.number]) for x in run.grid.cases)
+    variance = functools.cache(
+        lambda target, stream, n_first: variance_of(run.grid.targets[target], run.grid.models[stream], n_first)
+    )
+    rows = tuple(
+        _row(run, x, int(n[x.number]), look.reasons[x.number], variance(x.target, x.stream, run.n_first[x.number]))
+        for x in run.grid.cases
+    )
     return Sweep(
         rows=rows,
         points=run.grid.points,
@@ -240,7 +247,7 @@ def _sweep(run: Run, n: NDArray[np.int64], look: Look, contest: tuple[str, ...],
     )
 
 
-def _row(run: Run, case: Case, n_blocks: int, stopped: str | None) -> Row:
+def _row(run: Run, case: Case, n_blocks: int, stopped: str | None, variance: float) -> Row:
     design = run.made[case.number]
     return Row(
         number=case.number,
@@ -261,4 +268,5 @@ def _row(run: Run, case: Case, n_blocks: int, stopped: str | None) -> Row:
         error=design.error,
         notes=design.notes,
         packed=design.packed,
+        variance=variance,
     )

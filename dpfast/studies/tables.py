@@ -12,33 +12,44 @@ from dpfast.lags import SMOOTHER
 from dpfast.montecarlo import rmse_ratio
 from dpfast.report.table import Table
 from dpfast.studies.grid import Point
-from dpfast.studies.rows import FIGURES, OF_DECISIONS, Cell, Row
+from dpfast.studies.rows import FIGURES, OF_DECISIONS, Cell, Row, constants
 from dpfast.studies.values import Label
 
-_SHORT = ("rmse", "low", "high", "predicted_rmse", "lower_bound_rmse", "n_streams", *OF_DECISIONS, "stopped")
+_BESIDE = ("predicted_rmse", "lower_bound_rmse", "explained")
+_SHORT = ("rmse", "low", "high", *_BESIDE, "n_streams", *OF_DECISIONS, "stopped")
 VERDICT = ("least error", "RMSE", "low", "high", "nearest", "its RMSE, times", "state")
 
 
 def tidy(rows: Iterable[Row], points: Iterable[Point], axes: Iterable[str]) -> Table:
-    """A row for each point: labels of the axes, other parameters, figures."""
+    """A row for each point: labels of the axes, other parameters, figures; then the constant, for each group."""
     by_number = {x.number: x for x in rows}
     settings = dict.fromkeys(name for row in by_number.values() for name in row.settings)
     columns = (*dict.fromkeys([*axes, *settings]), *FIGURES)
     figures = {number: row.figures() for number, row in by_number.items()}
-    cells = ({**by_number[x.case].settings, **x.labels, **figures[x.case]} for x in points)
+    cells = [{**by_number[x.case].settings, **x.labels, **figures[x.case]} for x in points]
+    cells += constants(by_number.values())
     return Table(columns, tuple(tuple(cell.get(name) for name in columns) for cell in cells))
 
 
 def short(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str], n_points: int | None) -> Table:
-    """The columns that matter most, of the first points; in parentheses what a mechanism does not take."""
+    """The columns that matter most, of the first points and their constants.
+
+    In parentheses what a mechanism does not take.
+    """
     by_number, found = {x.number: x for x in rows}, []
-    columns = of_decisions(_SHORT, by_number.values())
-    for point in points[:n_points]:
-        row = by_number[point.case]
-        figures = row.figures()
-        labels = (taken(name, point.labels[name], row) for name in axes)
-        found.append((*labels, *(figures[x] for x in columns)))
+    columns, axes = of_decisions(_SHORT, by_number.values()), with_mechanism(axes)
+    shown = [(by_number[x.case], x.labels) for x in points[:n_points]]
+    for row, labels in shown:
+        figures, known = row.figures(), {**row.settings, **labels}
+        found.append((*(taken(x, known[x], row) for x in axes), *(figures[x] for x in columns)))
+    found += [tuple(mean.get(x) for x in (*axes, *columns)) for mean in constants(row for row, _ in shown)]
     return Table((*axes, *columns), tuple(found))
+
+
+def with_mechanism(axes: Iterable[str]) -> tuple[str, ...]:
+    """The axes, and first the mechanism where it is none of them: rows and constants are told apart by it."""
+    known = tuple(axes)
+    return known if "mechanism" in known else ("mechanism", *known)
 
 
 def of_decisions(columns: Iterable[str], rows: Iterable[Row]) -> list[str]:

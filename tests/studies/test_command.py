@@ -50,7 +50,8 @@ def test_a_study_writes_its_files_and_prints_table_and_winners(study, tmp_path, 
     pictures = {x for x in names if x.endswith(".png")}
     assert "rmse-over-epsilon.png" in pictures
     assert names - pictures == {"report.html", "study.csv", "study.md", "study.parquet", "study.sqlite"}
-    table = rows(out / "study.csv")
+    *table, constant = rows(out / "study.csv")
+    assert (constant["mechanism"], constant["explained"], constant["n_streams"]) == ("constant", "0.0", "0")
     assert [(x["mechanism"], float(x["epsilon"])) for x in table] == [
         *(("zero_forcing", 0.5), ("zero_forcing", 2)),
         *(("input_perturbation", 0.5), ("input_perturbation", 2)),
@@ -113,7 +114,7 @@ def test_a_long_table_is_cut_to_a_screenful(study, tmp_path, capsys):
     assert "… and 10 more in study.csv" in printed
     assert printed.count("output_perturbation") + printed.count("input_perturbation") == 40
     assert "nearest" not in printed
-    assert len(rows(tmp_path / "dpfast-study" / "study.csv")) == 50
+    assert len(rows(tmp_path / "dpfast-study" / "study.csv")) == 51
 
 
 def test_verbose_logs_to_standard_error_and_leaves_no_handler(study, capsys):

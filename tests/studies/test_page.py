@@ -81,9 +81,15 @@ def mixed():
 
 def test_every_point_is_a_row_with_its_figures(mixed):
     found = table(of_sweep(mixed), "results")
-    assert len(found) == len(mixed.points)
+    found, constants = found[: len(mixed.points)], found[len(mixed.points) :]
+    assert [x["mechanism"] for x in constants] == ["constant"] * 2
+    variances = {x.settings["model"]: x.variance for x in mixed}
+    assert [float(x["predicted"]) for x in constants] == pytest.approx(
+        [math.sqrt(variances[x["model"]]) for x in constants], rel=1e-4
+    )
     titles = {"lmmse": "LMMSE", "zero_forcing": "LZF", "decision_feedback": "DFE"}
     columns = {"RMSE": "rmse", "predicted": "predicted_rmse", "ideal": "ideal_rmse", "lower bound": "lower_bound_rmse"}
+    columns["explained"] = "explained"
     for line, point in zip(found, mixed.points, strict=True):
         row = mixed.rows[point.case]
         assert (line["mechanism"], line["model"]) == (titles[row.family], point.labels["model"])
@@ -135,8 +141,8 @@ def test_designs_that_failed_and_warnings_are_told_once(mixed):
 
 def test_long_tables_point_to_where_all_rows_are(mixed, monkeypatch):
     monkeypatch.setattr(parts, "MOST_ROWS", 2)
-    assert "The first 2 of 10 rows: all are in study.csv." in of_sweep(mixed, command="dpfast study x.toml")
-    assert "The first 2 of 10 rows: all are in sweep.to_pandas()." in of_sweep(mixed)
+    assert "The first 2 of 12 rows: all are in study.csv." in of_sweep(mixed, command="dpfast study x.toml")
+    assert "The first 2 of 12 rows: all are in sweep.to_pandas()." in of_sweep(mixed)
 
 
 def test_what_makes_it_again_is_the_command_or_the_call(mixed):
@@ -148,7 +154,7 @@ def test_a_sweep_of_one_case_has_a_page():
     one = dp.sweep({**GRID, "mechanism": "zero_forcing", "stream": "levels:0,1@0.5,0.5", "epsilon": 1}, seed=1, width=1)
     text = of_sweep(one)
     pages.checked(text)
-    assert [x["RMSE"] for x in table(text, "results")] == [f"{one.rows[0].rmse:#.5g}"]
+    assert [x["RMSE"] for x in table(text, "results")] == [f"{one.rows[0].rmse:#.5g}", "–"]
 
 
 def test_a_part_in_which_all_designs_failed_has_a_page(mixed):

@@ -277,8 +277,9 @@ def test_a_cell_without_a_design_is_left_out(mixed):
 
 # --- tables ---------------------------------------------------------------------------------------
 
-FIGURES = ["rmse", "low", "high", "relative_width", "predicted_rmse", "ideal_rmse", "lower_bound_rmse", "noise_std"]
-FIGURES += ["n_streams", "n_samples", "error_events", "interval_by", "stopped", "note"]
+N_GROUPS = 2  # of `mixed`
+FIGURES = ["rmse", "low", "high", "relative_width", "predicted_rmse", "ideal_rmse", "lower_bound_rmse"]
+FIGURES += ["explained", "noise_std", "n_streams", "n_samples", "error_events", "interval_by", "stopped", "note"]
 
 
 def test_the_table_is_tidy(mixed):
@@ -287,8 +288,8 @@ def test_the_table_is_tidy(mixed):
     assert list(table.columns) == [*parameters, *FIGURES]
     assert parameters.pop(list(mixed.axes).index("lag") + 1) == "smoother"
     assert parameters[: len(mixed.axes)] == list(mixed.axes)
-    assert len(table) == len(mixed.points) > len(mixed)
-    for (_, line), point in zip(table.iterrows(), mixed.points, strict=True):
+    assert len(table) - N_GROUPS == len(mixed.points) > len(mixed)
+    for (_, line), point in zip(table[:-N_GROUPS].iterrows(), mixed.points, strict=True):
         row = mixed.rows[point.case]
         for name, label in point.labels.items():
             if name != "lag":
@@ -298,12 +299,48 @@ def test_the_table_is_tidy(mixed):
         for name, wanted in zip(("lag", "smoother"), expected, strict=True):
             assert line[name] is pandas.NA if wanted is pandas.NA else line[name] == wanted
         figures = [row.rmse, *row.interval, row.relative_width, row.predicted_rmse, row.ideal_rmse]
-        figures += [row.lower_bound_rmse, row.noise_std, row.n_streams, row.n_samples, row.error_events]
+        figures += [row.lower_bound_rmse, row.explained, row.noise_std, row.n_streams, row.n_samples, row.error_events]
         figures += [None if row.failed else "rare errors" if row.is_rare else "spread", row.stopped]
         for name, expected in zip(FIGURES, figures, strict=False):
             assert line[name] == expected or (pandas.isna(line[name]) and (expected is None or math.isnan(expected)))
         assert bool(line["note"]) == (row.failed or bool(row.notes))
-    assert set(table["delta"]) == {1e-6}
+    assert set(table["delta"][:-N_GROUPS]) == {1e-6}
+
+
+def test_each_stream_and_target_has_its_constant(mixed):
+    table = mixed.to_pandas()[-N_GROUPS:]
+    assert set(table["mechanism"]) == {"constant"}
+    assert table["model"].isna().all()  # those of the designs
+    found = {(x["target"], x["stream"]): x["predicted_rmse"] for _, x in table.iterrows()}
+    for row in mixed:
+        assert found[row.settings["target"], row.settings["stream"]] == pytest.approx(
+            math.sqrt(row.variance), rel=1e-12
+        )
+        if not row.failed:
+            assert row.explained == 1 - row.mse / row.variance
+    assert len(found) == N_GROUPS
+    for name in ("rmse", "low", "high", "lag", "delta", "stopped"):
+        assert table[name].isna().all()
+    assert (table["explained"].tolist(), table["n_streams"].tolist()) == ([0.0] * N_GROUPS, [0] * N_GROUPS)
+
+
+def test_the_variance_is_that_of_the_samples_that_count():
+    rest = {"mechanism": "zero_forcing", "target": "exponential:0.5", "stream": "levels:-1,1@0.5,0.5"}
+    grid = {**rest, "epsilon": 1, "delta": 1e-6}
+    settled, start = (dp.sweep(grid, seed=1, n_samples=2, width=1, burn_in=x).rows[0].variance for x in (None, 0))
+    assert settled == pytest.approx(0.25 / (1 - 0.25), rel=1e-12)  # taps .5, .25, ...
+    assert start == pytest.approx((0.25 + 0.3125) / 2, rel=1e-12)
+    counter = {**grid, "mechanism": "square_root", "target": "running-sum:4"}
+    assert dp.sweep(counter, seed=1, width=1, budget=1).rows[0].variance == pytest.approx(2.5, rel=1e-12)
+
+
+def test_where_the_stream_is_another_than_the_model_the_constant_is_that_of_the_stream():
+    grid = {"mechanism": "lmmse", "target": "exponential:0.5", "model": ["arma:1/1", "arma:2/1"], "lag": 0}
+    found = dp.sweep({**grid, "stream": "arma:3/1", "epsilon": 1, "delta": 1e-6}, seed=1, n_samples=9, budget=1)
+    (mean,) = (x for x in found.table().rows if "constant" in x)
+    named = dict(zip(found.table().columns, mean, strict=True))
+    assert (named["stream"], named["model"]) == ("arma:3/1", None)
+    assert named["predicted_rmse"] == pytest.approx(math.sqrt(9 * 0.25 / 0.75), rel=1e-12)
 
 
 def test_notes_are_the_warnings_of_a_design(mixed):
@@ -314,7 +351,7 @@ def test_notes_are_the_warnings_of_a_design(mixed):
 def test_text_has_a_line_for_each_point(mixed, found):
     lines = str(mixed).splitlines()
     assert lines[0].split()[: len(mixed.axes)] == list(mixed.axes)
-    assert len(lines) == 2 + len(mixed.points) + 1
+    assert len(lines) == 2 + len(mixed.points) + N_GROUPS + 1
     assert sum("failed" in x for x in lines[:-1]) == 2
     assert (
         f"{len(mixed.points)} points, {len(mixed)} cases, 2 of them without a design; 50 samples a stream" in lines[-1]
@@ -326,7 +363,7 @@ def test_text_has_a_line_for_each_point(mixed, found):
 def test_a_long_sweep_is_shortened():
     many = run(GRID | {"epsilon": list(np.linspace(1, 2, 30))}, budget=1)
     lines = str(many).splitlines()
-    assert len(lines) == 2 + 40 + 2
+    assert len(lines) == 2 + 40 + 1 + 2
     assert lines[-2] == "… and 20 more rows: to_pandas() has all"
 
 
