@@ -85,11 +85,13 @@ def sweep(
         n_samples steps, and there is no lower bound for filters, which begin with less error.
     width : float, optional
         Simulate a case until its interval for the RMSE, high - low, is at most `width` times the RMSE. None: not asked.
+        A receiver that decides between levels, and has a wrong decision in fewer than 16 batches of 8 streams, goes on
+        whatever the width is: its interval is a bound for rare errors then, and its row says so.
     decide : str or sequence of str, optional
         An axis, such as "mechanism", or several together: until it is decided which of their values errs least, for
         all values of the others, by paired comparisons on the same streams; or they are the same to the bit. The
         probability that the decision for one such cell is wrong is at most 1 - confidence, however often it was
-        looked at.
+        looked at. Where errors are too rare, only their bounds decide.
     budget : float
         Counted samples of a case, at most, below 1e15 (in whole blocks, at least one). All of it where neither width
         nor decide is given.
