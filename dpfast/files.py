@@ -31,10 +31,10 @@ from dpfast.matrix import MatrixMechanism
 from dpfast.mechanism import Mechanism
 from dpfast.privacy import Privacy
 from dpfast.report.folder import Folder
+from dpfast.sizes import MAX_BYTES, check_sizes
 from dpfast.sources import check_source
 
 FORMAT, VERSION, OVER_HORIZON = "dpfast-mechanism", 2, 2  # the last: from which on there are matrix mechanisms
-MAX_BYTES = 2**26
 COMPUTED = ("noise_std", "predicted_mse")  # fields that are computed anew when a file is read
 
 
@@ -92,9 +92,9 @@ def load(path: str | os.PathLike[str]) -> AnyMechanism:
     Raises
     ------
     DataError
-        Where the file cannot be read, is of another format or a newer version, lacks a field or has one too many,
-        was changed since it was written, or promises another noise or error than its filters or
-        matrices have.
+        Where the file cannot be read, is of another format or a newer version, lacks a field or has one too many, was
+        changed since it was written, or promises another noise or error than its filters or matrices have; and, before
+        anything is made of it, where it or an array in it is larger than docs/mechanism-file.md allows.
 
     Notes
     -----
@@ -108,8 +108,7 @@ def load(path: str | os.PathLike[str]) -> AnyMechanism:
     except OSError as error:
         raise DataError(f"cannot read {file}: {error.strerror}") from None
     try:
-        if len(content) > MAX_BYTES:
-            raise ValueError(f"the file must be of at most {MAX_BYTES:,} bytes")
+        check_sizes(content)  # before it is decoded, and anything is made of it
         return from_text(content.decode())
     except UnicodeDecodeError:
         raise DataError(f"{file} must be a text in UTF-8: is it a file that dpfast.save wrote?") from None
@@ -130,8 +129,7 @@ def to_text(mechanism: AnyMechanism) -> str:
     document = {"format": FORMAT, "version": version, "dpfast": __version__, "mechanism": mechanism_content(mechanism)}
     text = _layout({**document, "checksum": _checksum(document)}) + "\n"
     try:
-        if len(text) > MAX_BYTES:
-            raise ValueError(f"its file must be of at most {MAX_BYTES:,} bytes, got {len(text):,}: shorten the horizon")
+        check_sizes(text.encode())
         from_text(text)
     except ValueError as error:
         raise ValueError(f"mechanism {mechanism.name!r} cannot be saved: {error}") from None

@@ -211,14 +211,16 @@ class Sparse(NamedTuple):
         largest[filled] = np.maximum.reduceat(sizes, ends[filled])
         reach[filled] = columns[ends[filled + 1] - 1] - columns[ends[filled]]
         shares, energy = sizes * largest[rows], self._squared_columns.max()
-        bounds, sums, order = (
-            np.zeros(self.n_columns),
-            np.zeros(self.n_columns),
-            np.argsort(-reach[rows], kind="stable"),
-        )
+        sums, order = np.zeros(self.n_columns), np.argsort(-reach[rows], kind="stable")
+        reaches, largest_sums, so_far = [], [], 0.0
         for same in np.split(order, np.flatnonzero(np.diff(reach[rows][order])) + 1):
             np.add.at(sums, columns[same], shares[same])
-            bounds[: reach[rows[same[0]]] + 1] = sums.max()
+            so_far = max(so_far, float(sums[columns[same]].max()))
+            reaches.append(int(reach[rows[same[0]]]))
+            largest_sums.append(so_far)
+        # a distance is bounded by the rows that reach as far: the last of them, as they come from far to near
+        last = len(reaches) - np.searchsorted(reaches[::-1], np.arange(self.n_columns))
+        bounds = np.append(0.0, largest_sums)[last]
         bounds[0] = energy
         return np.asarray(np.minimum(bounds, energy))
 

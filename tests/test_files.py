@@ -259,7 +259,7 @@ def test_fields_of_matrix_mechanisms_are_checked(example, path, value, message, 
 
 
 def test_a_file_that_could_not_be_read_is_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpfast.files.MAX_BYTES", 1000)
+    monkeypatch.setattr("dpfast.sizes.MAX_BYTES", 1000)
     with pytest.raises(ValueError, match=r"must be of at most 1,000 bytes, got .*: shorten the horizon"):
         dp.save(EXAMPLES["plain tree"], tmp_path / "mechanism.json")
     assert list(tmp_path.iterdir()) == []

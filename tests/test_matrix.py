@@ -14,6 +14,7 @@ from scipy import sparse, stats
 
 import dpfast as dp
 from dpfast._kernels.random import NOISE
+from dpfast.matrix import _first_columns
 from dpfast.operators import Convolution, Dense, NotLinearError, Sparse
 from dpfast.toeplitz import square_root_series
 
@@ -305,3 +306,25 @@ def test_a_strategy_that_is_not_linear_is_refused():
 def test_fields_of_other_kinds_are_refused(changed, said):
     with pytest.raises(ValueError, match=said):
         replace(square_root(), **changed)
+
+
+@pytest.mark.parametrize("b", [1, 2, 3, 7, 50])
+def test_the_sum_of_columns_is_that_of_all_of_them(b):
+    rng = np.random.default_rng(b)
+    for n in (1, 2, 9, 40):
+        c = np.sort(rng.random(n))[::-1]
+        for m in range(1, 2 + (n - 1) // b):
+            naive = np.zeros(n)
+            for start in range(0, m * b, b):
+                naive[start:] += c[: n - start]
+            assert _first_columns(c, m, b) == pytest.approx(naive @ naive, rel=1e-13)
+
+
+def test_very_many_events_take_no_longer_than_few():
+    """One addition for each event and step would be 10^11."""
+    several = dp.Privacy(1, 1e-6, max_events=2**18)
+    ones = dp.MatrixMechanism("sums", dp.running_sum(2**18), several, *(Convolution(x) for x in (np.ones(2**18), E0)))
+    assert ones.sensitivity**2 == pytest.approx(sum(k * k for k in range(2**18 + 1)), rel=1e-9)
+
+
+E0 = np.eye(1, 2**18)[0]

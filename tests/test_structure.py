@@ -42,7 +42,7 @@ LAYERS = [
     {"designed", "innovations"},
     {"explained"},
     {"specs"},
-    {"models", "privacy", "fields"},
+    {"models", "privacy", "fields", "sizes"},
     {"markov"},
     {"circle"},
     {"spectra"},
