@@ -268,7 +268,23 @@ def _add_study(study: argparse.ArgumentParser) -> None:
     study.add_argument("--verbose", action="store_true", help="log what is done to standard error")
 
 
+class _Read(argparse.Action):
+    """Whoever reads a store declares nothing."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        setattr(namespace, self.dest, values)
+        for action in parser._actions:
+            action.required = False
+
+
 def _add_release(release: argparse.ArgumentParser) -> None:
+    release.add_argument(
+        "--read",
+        action=_Read,
+        metavar="STORE",
+        help="show what this store has published, with its guarantee, and spend nothing; no other option is needed, "
+        "and --out DIR writes the values to DIR/values.csv instead",
+    )
     release.add_argument("events", metavar="EVENTS", help=f"{_LOG}; write - with --follow")
     release.add_argument("--mechanism", required=True, metavar="FILE", help=_MECHANISM)
     of_bins = release.add_argument_group("what is declared of the events")
@@ -307,7 +323,10 @@ def _add_release(release: argparse.ArgumentParser) -> None:
     of_files.add_argument(
         "--compose",
         action="store_true",
-        help="publish steps again that were published, and state the guarantee of both",
+        help="publish steps again that were published, under a new --name, and state the guarantee of both",
+    )
+    of_files.add_argument(
+        "--name", metavar="NAME", help="publish this release under a name of its own, in the file estimates-NAME"
     )
     of_files.add_argument(
         "--adopt",

@@ -93,8 +93,13 @@ def _show(options: argparse.Namespace) -> str:
 
 
 def _release(options: argparse.Namespace) -> str:
-    from dpfast.release import command
+    from dpfast.release import command, read_command
 
+    if options.read is not None:
+        shared, unset = {"out", "adopt"}, (None, False)
+        defaults = {x.name: x.default for x in fields(command.Request)}
+        given = [x for x, default in defaults.items() if getattr(options, x) not in (*unset, default)]
+        return read_command.run(options.read, options.out, adopt=options.adopt, given=sorted({*given} - shared))
     request = command.Request(**{x.name: getattr(options, x.name) for x in fields(command.Request)})
     return command.run(request, progress=sys.stderr.isatty())
 

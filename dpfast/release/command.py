@@ -15,19 +15,21 @@ from numpy.typing import NDArray
 
 from dpfast import _validate
 from dpfast.counts import Span, check_time_format, count_events, declared_groups
-from dpfast.errors import DataError, ReleaseError
 from dpfast.files import load
 from dpfast.kinds import releasable
 from dpfast.release.batch import Batch
 from dpfast.release.clock import Clock, Feed, SystemClock
 from dpfast.release.composition import bounds
 from dpfast.release.exact import ExactMechanism, exact
+from dpfast.release.finishing import Wanted, check_free, check_name, file_of, finish_others, write
 from dpfast.release.inputs import Inputs
 from dpfast.release.lines import Lines, Source
 from dpfast.release.missed import NAME, mark
 from dpfast.release.places import Places, for_new_store
 from dpfast.release.private_counts import PrivateCounts
-from dpfast.release.publication import HEADER, Journal, Layout
+from dpfast.release.publication import Journal, Layout
+from dpfast.release.reading import chosen, read
+from dpfast.release.records import Earlier
 from dpfast.release.store import Store
 from dpfast.release.stream import Stream, stream_in
 from dpfast.release.watch import Watch, heartbeat
@@ -58,6 +60,8 @@ class Request:
         Where the store has another declaration, go to the next places, whose numbers are behind `out` and `store`.
     format : str
         "csv" or "parquet".
+    name : str or None
+        Of the release and its file.
     follow : bool
         Events come from standard input, and bins are published as they end.
     grace : str or None
@@ -89,6 +93,7 @@ class Request:
     tolerance: float = 1e-3
     store: str | None = None
     format: str = "csv"
+    name: str | None = None
     compose: bool = False
     adopt: bool = False
     new_store: bool = False
@@ -149,12 +154,13 @@ def _check(request: Request, span: Span) -> None:
     if (request.events == "-") != request.follow:
         raise ValueError("events must be -, for standard input, with --follow, and the path of a file without it")
     _check_shown(request)
+    check_name(request.name)
     if not request.follow:
         if request.grace is not None:
             raise ValueError("grace must come with --follow: the events of a file are all there")
         return
-    if request.compose or request.format != "csv":
-        raise ValueError("follow must come without --compose, and with --format csv: its file grows line by line")
+    if request.compose or request.name is not None or request.format != "csv":
+        raise ValueError("follow must come without --compose and --name, and with --format csv: its one file grows")
     if not span.utc:
         raise ValueError("start must have a UTC offset with --follow, such as Z: a local clock jumps twice a year")
 
@@ -236,25 +242,42 @@ def _counted(request: Request, plan: ExactMechanism, layout: Layout) -> NDArray[
 
 
 def _release(request: Request, plan: ExactMechanism, layout: Layout) -> str:
+    """Publish, unless an earlier run of the same command has; then write what the store has."""
     first, declared = _step(layout.span), _declared(request, plan, layout)
     places = _placed(request, declared)
-    folder, name = Folder(places.out), f"estimates.{request.format}"
-    if (there := places.out / name).exists():
-        raise ReleaseError(
-            f"{there} is there, from an earlier release, which this one would replace: move it away first"
-        )
-    batch = Batch(plan, _counted(request, plan, layout), first, compose=request.compose)
-    with Store.open(places.store, places.out, adopt=request.adopt) as store:
-        store.declare(declared, adopt=request.adopt)
+    wanted = Wanted(plan, first, layout.span.n_bins, request.name, request.compose)
+    if places.used:
+        with _opened(request, places, declared) as store:
+            if (entry := wanted.found(store)) is not None:
+                return _finished(request, places, store, entry, declared)
+    Folder(places.out)
+    check_free(file_of(places.out, request.name, request.format))
+    batch = Batch(plan, _counted(request, plan, layout), first, compose=request.compose, name=request.name)
+    with _opened(request, places, declared) as store:
+        if (entry := wanted.found(store)) is not None:  # by another run meanwhile
+            return _finished(request, places, store, entry, declared)
+        finish_others(store, wanted, declared, request.format)
         result = batch.enter(store)
-    estimate = result.estimate
-    folder.add(name, layout.parquet(estimate) if request.format == "parquet" else HEADER + layout.csv(0, estimate))
-    try:
-        (file,) = folder.write()
-    except DataError as error:
-        kept = f"what was released is in the store {places.store}, and dpfast.release.store.Store.read gives it"
-        raise DataError(f"{error}; {kept}") from None
+        file, _ = write(store, chosen(store, result.number), declared, request.format)
     return _written(str(result.guarantee), file, request, places)
+
+
+def _opened(request: Request, places: Places, declared: dict[str, Any]) -> Store:
+    store = Store.open(places.store, places.out, adopt=request.adopt)
+    try:
+        store.declare(declared, adopt=request.adopt)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _finished(request: Request, places: Places, store: Store, entry: Earlier, declared: dict[str, Any]) -> str:
+    """Write what an earlier run has published, and no more."""
+    file, now = write(store, entry, declared, request.format)
+    done = "it is written now" if now else "its file holds it"
+    text = f"{read(store, entry).guarantee}\n\n{entry.title} was published by an earlier run, and {done}"
+    return _written(f"{text}: nothing more was published, nothing spent.", file, request, places)
 
 
 def _step(span: Span) -> int:

@@ -111,11 +111,11 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def replace_file(path: Path, text: str) -> None:
+def replace_file(path: Path, content: str | bytes) -> None:
     """Write a file as a whole: at every moment the old content is there or the new one, on the disk too."""
     new = path.with_name(f".{path.name}.new")
-    with new.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
+    with new.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)

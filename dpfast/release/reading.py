@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +11,7 @@ from dpfast import _validate
 from dpfast.errors import ReleaseError
 from dpfast.release.batch import Release
 from dpfast.release.composition import composed, plans_of
+from dpfast.release.declaration import Declaration
 from dpfast.release.records import Earlier
 from dpfast.release.store import NAME, Store
 
@@ -100,8 +99,7 @@ def read(store: Store, entry: Earlier) -> Release:
     shared = [x for x in others if entry.overlaps(x.first, x.count) or x.overlaps(entry.first, entry.count)]
     v, estimate = store.read(entry.id, entry.first, store.length(entry.id))
     aligned = estimate[:, lag:] if live else estimate  # the first columns of a stream are of times before it
-    fields = {} if store.declaration is None else store.declaration.fields
-    groups = fields.get("groups")
+    groups = None if store.declaration is None else store.declaration.fields.get("groups")
     return Release(
         entry.first,
         v,
@@ -110,16 +108,17 @@ def read(store: Store, entry: Earlier) -> Release:
         composed(plan, others, shared, store.unchecked),
         entry.id,
         entry.name,
-        _times(fields, entry.first, aligned.shape[1]),
+        edges(store.declaration, entry.first, aligned.shape[1]),
         None if groups is None else tuple(groups),
     )
 
 
-def _times(fields: Mapping[str, Any], first: int, count: int) -> NDArray[np.datetime64] | None:
-    """Left edges of bins, where they are declared."""
+def edges(declaration: Declaration | None, first: int, count: int) -> NDArray[np.datetime64] | None:
+    """Left edges of the bins of some steps, where they are declared."""
+    fields = {} if declaration is None else declaration.fields
     if fields.get("period_us") is None or fields.get("origin") is None:
         return None
     origin = int(np.datetime64(fields["origin"], "us").astype(np.int64))
     steps = np.arange(first, first + count, dtype=np.int64)
-    edges: NDArray[np.int64] = origin + int(fields["period_us"]) * steps
-    return edges.astype("datetime64[us]")
+    left: NDArray[np.int64] = origin + int(fields["period_us"]) * steps
+    return left.astype("datetime64[us]")

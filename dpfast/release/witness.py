@@ -77,10 +77,15 @@ class Witness:
 
 
 def beside(store: Path) -> Path:
-    """Where the witness of a store is, if nobody says: beside it, or in it, if a version before has put it there."""
-    folder, inside = store.with_name(f"{store.name}-published"), store / "published"
-    before = os.path.lexists(Witness(inside).path) and not os.path.lexists(Witness(folder).path)
-    return inside if before else folder
+    """Where the witness of a store is, if nobody says.
+
+    Beside it; or where the command keeps it, in OUT for a store OUT-private; or in the store, where a version before
+    has put it.
+    """
+    folders = [store.with_name(f"{store.name}-published"), store / "published"]
+    if out := store.name.removesuffix("-private"):
+        folders.insert(1, store.with_name(out))
+    return next((x for x in folders if os.path.lexists(Witness(x).path)), folders[0])
 
 
 def _sound(content: dict[str, object]) -> bool:

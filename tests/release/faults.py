@@ -30,8 +30,8 @@ CALLS = [
 ]
 
 
-def instrument(set_attribute, reach):
-    """Call reach(name) before and behind each call."""
+def instrument(set_attribute, reach, calls=CALLS):
+    """Call reach(name) before and behind each of some calls."""
 
     def wrapped(name, original):
         def call(*args, **options):
@@ -42,7 +42,7 @@ def instrument(set_attribute, reach):
 
         return call
 
-    for owner, name in CALLS:
+    for owner, name in calls:
         set_attribute(owner, name, wrapped(name, getattr(owner, name)))
 
 

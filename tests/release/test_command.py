@@ -21,8 +21,8 @@ from scripts import Script
 import dpfast as dp
 from dpfast.cli import main
 from dpfast.counts import Span, count_events
-from dpfast.errors import DataError, ReleaseError
-from dpfast.release import command
+from dpfast.errors import ReleaseError
+from dpfast.release import command, finishing
 from dpfast.release.inputs import Inputs
 from dpfast.release.publication import HEADER, Layout
 from dpfast.release.store import Store
@@ -104,7 +104,7 @@ def test_a_log_is_published(log, saved, tmp_path, capsys):
 def test_only_declared_counts_reach_the_release(log, saved, tmp_path, monkeypatch):
     seen = {}
 
-    def spy(plan, u, first, *, compose):
+    def spy(plan, u, first, *, compose, name):
         seen.update(u=u, inputs=plan.inputs, first=first, compose=compose)
 
     def opened(path, published, *, adopt):
@@ -127,7 +127,7 @@ def test_only_declared_counts_reach_the_release(log, saved, tmp_path, monkeypatc
 
 
 def test_counts_are_multiples_of_a_unit_that_divides_one(log, saved, tmp_path, monkeypatch):
-    def spy(plan, u, first, *, compose):
+    def spy(plan, u, first, *, compose, name):
         raise ReleaseError(f"multiples: {plan.inputs.multiples}")
 
     monkeypatch.setattr(command, "Batch", spy)
@@ -170,22 +170,32 @@ def test_a_store_may_be_elsewhere_and_goes_on(log, saved, tmp_path, capsys):
     assert main(arguments(log, saved, out, store=store)) == 0
     first = (out / "estimates.csv").read_bytes()
     again = arguments(log, saved, out, store=store)
-    capsys.readouterr()
-    assert "move it away" in failing(again, capsys)
-    (out / "estimates.csv").rename(out / "first.csv")
-    assert "released" in failing(again, capsys)
     next_day = {"start": "2020-01-03", "end": "2020-01-04", "store": store}
+    capsys.readouterr()
+    assert "move it away" in failing(arguments(log, saved, out, **next_day), capsys)
+    (out / "estimates.csv").rename(out / "first.csv")
     assert main(arguments(log, saved, out, **next_day)) == 0
     assert main(arguments(log, saved, tmp_path / "other", **next_day)) == 2
     (out / "estimates.csv").unlink()
-    assert main([*again, "--compose"]) == 0
+    assert main(again) == 0
+    assert (out / "estimates.csv").read_bytes() == first
+    capsys.readouterr()
+    assert main([*again, "--compose", "--name", "again"]) == 0
     assert "composed" in capsys.readouterr().out
-    assert (out / "estimates.csv").read_bytes() != first
+    assert (out / "estimates-again.csv").read_bytes() != first
 
 
 def test_what_could_not_be_written_is_in_the_store(log, saved, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(command.Folder, "write", lambda folder: (_ for _ in ()).throw(DataError("the disk is full")))
-    assert "what was released is in the store" in failing(arguments(log, saved, tmp_path / "out"), capsys)
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(finishing, "replace_file", full)
+        message = failing(arguments(log, saved, tmp_path / "out"), capsys)
+    assert "No space left on device; what was released is in the store" in message
+    assert "run the same command again, which publishes nothing more" in message
+    assert main(arguments(log, saved, tmp_path / "out")) == 0
+    assert len(rows(tmp_path / "out")) == 25
 
 
 @pytest.mark.parametrize(
@@ -450,7 +460,7 @@ def test_a_stream_goes_on_as_it_was_declared(live, change, message):
     [
         ({"events": "log.csv"}, "events must be -"),
         ({"compose": True}, "follow must come without --compose"),
-        ({"format": "parquet"}, "follow must come without --compose, and with --format csv"),
+        ({"format": "parquet"}, "follow must come without --compose and --name, and with --format csv"),
         ({"start": "2020-01-01", "end": "2020-01-02"}, "start must have a UTC offset with --follow"),
         ({"grace": "soon"}, "period must be"),
         ({"dry_run": True}, "dry_run must come without --follow"),
