@@ -100,27 +100,37 @@ def test_intervals_of_skewed_values_cover(shape):
     assert 1 <= np.mean((high - low) / student) < 1.05
 
 
+EXAMPLE = dp.Filter([1, 0.995], [1, -0.995]), dp.Privacy(math.log(3), 0.05)
+CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+
+
 @pytest.mark.long
-def test_intervals_of_few_streams_of_the_example_cover():
-    """5,000 seeds of 32 streams of 1,500 samples of the paper's example; with 512 streams at most 5 % wider than t."""
-    target, privacy = dp.Filter([1, 0.995], [1, -0.995]), dp.Privacy(math.log(3), 0.05)
-    chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
-    mechanisms = [dp.zero_forcing(target, privacy), *(dp.lmmse(target, privacy, chain, lag=x) for x in (5, None))]
-    mechanisms += [dp.decision_feedback(target, privacy, chain, lag=5)]
-    study = Study(chain.compiled(), tuple(x.link() for x in mechanisms), 1400, 1500)
-    errors = np.stack([study.squared_errors(32, seed, 2).T for seed in range(5000)])  # (seeds, mechanisms, streams)
-    truth = [x.predicted_mse or errors[:, i].mean() for i, x in enumerate(mechanisms)]
-    for i, mse in enumerate(truth):
-        _, low, high = intervals.mean_interval(errors[:, i], 0.05)
-        half = stats.t.isf(0.025, 31) * stats.sem(errors[:, i], axis=1)
-        student = np.mean(np.abs(errors[:, i].mean(axis=1) - mse) <= half)
-        covered = np.mean((low <= mse) & (mse <= high))
-        many = errors[: 16 * 312, i].reshape(312, 512)
-        _, low, high = intervals.mean_interval(many, 0.05)
-        wider = np.mean((high - low) / (2 * stats.t.isf(0.025, 511) * stats.sem(many, axis=1)))
-        print(mechanisms[i].name, "covered", covered, "Student's t", student, "wider with 512 streams", wider)
-        assert covered >= 0.95
-        assert wider < 1.05
+@pytest.mark.parametrize(
+    "design",
+    [
+        lambda: dp.zero_forcing(*EXAMPLE),
+        lambda: dp.lmmse(*EXAMPLE, CHAIN, lag=5),
+        lambda: dp.lmmse(*EXAMPLE, CHAIN),
+        lambda: dp.decision_feedback(*EXAMPLE, CHAIN, lag=5),
+    ],
+    ids=["LZF", "LMMSE", "smoother", "DFE"],
+)
+def test_intervals_of_few_streams_of_the_example_cover(design):
+    """5,000 seeds of 32 streams of 1,500 samples: Student's t covers 94.4 to 94.8 %; with 512 streams as wide as t."""
+    mechanism = design()
+    study = Study(CHAIN.compiled(), (mechanism.link(),), 1400, 1500)
+    errors = np.stack([study.squared_errors(32, seed, 2)[:, 0] for seed in range(5000)])
+    truth = mechanism.predicted_mse or errors.mean()
+    _, low, high = intervals.mean_interval(errors, 0.05)
+    half = stats.t.isf(0.025, 31) * stats.sem(errors, axis=1)
+    student = np.mean(np.abs(errors.mean(axis=1) - truth) <= half)
+    covered = np.mean((low <= truth) & (truth <= high))
+    many = errors[: 16 * 312].reshape(312, 512)
+    _, low, high = intervals.mean_interval(many, 0.05)
+    wider = np.mean((high - low) / (2 * stats.t.isf(0.025, 511) * stats.sem(many, axis=1)))
+    print(mechanism.name, "covered", covered, "Student's t", student, "wider with 512 streams", wider)
+    assert covered >= 0.95 > student
+    assert wider < 1.05
 
 
 # --- rare errors ----------------------------------------------------------------------------------

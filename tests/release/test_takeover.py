@@ -138,7 +138,10 @@ def test_what_neither_holds_is_the_operators_word_and_named(make, capsys):
         assert [entry.count for entry in store.releases()] == [3]
     assert run(out, *NEXT, "--adopt") == 0
     printed = capsys.readouterr().out
-    assert "  not checked          time_column, time_format, count_column, group_column, groups: earlier releases did not" in printed
+    assert (
+        "  not checked          time_column, time_format, count_column, group_column, groups: earlier releases did not"
+        in printed
+    )
     with opened(out) as store:
         declaration = store.declaration
         assert [entry.first for entry in store.releases()] == [438288, 438291]

@@ -59,15 +59,15 @@ def test_what_was_not_seen_decides_nothing():
 
 def test_tables_say_that_errors_are_rare():
     found = certain()
-    assert [(x["error_events"], x["interval_by"]) for x in map(dict, found.to_pandas().to_dict("records"))] == [
-        (0, "rare errors")
-    ] * 2
+    table = found.to_pandas()[:2]  # behind them the constant, of which nothing is simulated
+    assert table["error_events"].tolist() == [0, 0]
+    assert table["interval_by"].tolist() == ["rare errors"] * 2
     assert "error_events  interval_by" in str(found)
     assert "95% intervals, of 2 cases bounds for rare errors" in str(found)
     assert "rare errors" in found._repr_html_()
     linear = run(budget=1)
     assert "interval_by" not in str(linear)
-    assert set(linear.to_pandas()["interval_by"]) == {"spread"}
+    assert set(linear.to_pandas()["interval_by"][:4]) == {"spread"}
     assert linear.to_pandas()["error_events"].isna().all()
 
 
@@ -183,12 +183,18 @@ def test_intervals_of_rare_errors_cover_at_length(name):
         check_sweeps(task, resampled(pool, 5000, 4), pool.mean(axis=1), **asked)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["paper, ε = 50", "average, ε = 50"])
-def test_intervals_of_rare_errors_cover_over_seeds(name):
-    """400 seeds, each with all its blocks."""
+@functools.cache
+def of_many(name):
     task = Task(*TASKS[name])
-    truth = task.batch_means(3, 4000).mean(axis=1)
-    draws = np.stack([task.batch_means(seed, BUDGET) for seed in range(10, 410)])
+    return task, task.batch_means(3, 1000).mean(axis=1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", [1000, 2000, 3000, 4000])
+@pytest.mark.parametrize("name", ["paper, ε = 50", "average, ε = 50"])
+def test_intervals_of_rare_errors_cover_over_seeds(name, first):
+    """400 seeds in four parts, each seed with all its blocks."""
+    task, truth = of_many(name)
+    draws = np.stack([task.batch_means(seed, BUDGET) for seed in range(first, first + 100)])
     for asked in RULES:
         check_sweeps(task, draws, truth, **asked)
