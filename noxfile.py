@@ -39,6 +39,7 @@ EVALUATED = [
     *("--time", "scheduled_departure", "--by", "origin", "--period", "5min"),
     *("--target", "moving-average:12", "--epsilon", "1", "--delta", "1e-6"),
 ]
+PATIENT = ("-o", "faulthandler_timeout=14400")  # seconds of a test, where tests take minutes
 KERNELS = "dpfast/_kernels"  # a path: to find a package by its name, coverage imports NumPy, too early
 
 
@@ -86,7 +87,7 @@ def nojit(session: nox.Session) -> None:
 def statistics(session: nox.Session) -> None:
     """Statistics on many more numbers than among the tests: random numbers, stopping rules, adapting."""
     session.install("-e", ".[test]")
-    session.run("pytest", "-m", "long", *session.posargs)
+    session.run("pytest", "-m", "long", *PATIENT, *session.posargs)
 
 
 @nox.session
@@ -107,7 +108,7 @@ def studies(session: nox.Session) -> None:
 def crash(session: nox.Session) -> None:
     """Streams and sweeps that are killed at every point of what they do, and at many random times."""
     session.install("-e", ".[test]")
-    session.run("pytest", "-m", "crash", *session.posargs)
+    session.run("pytest", "-m", "crash", *PATIENT, *session.posargs)
 
 
 @nox.session

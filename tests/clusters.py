@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+from patience import PATIENCE
+
 
 @contextlib.contextmanager
 def processes():
@@ -55,7 +57,7 @@ def gone(pid):
     return False
 
 
-def eventually(condition, seconds=60.0):
+def eventually(condition, seconds=PATIENCE):
     """Whether it comes true in time."""
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:

@@ -5,6 +5,7 @@ import contextlib
 import gc
 import signal
 import threading
+import time
 
 
 def press_ctrl_c():
@@ -26,9 +27,15 @@ def unswallowed():
 
 
 @contextlib.contextmanager
-def ctrl_c(seconds):
-    """Pressed so long after the beginning."""
-    timer = threading.Timer(seconds, press_ctrl_c)
+def ctrl_c(seconds, condition=lambda: True):
+    """Pressed so long after the beginning, and not before a condition holds."""
+
+    def press():
+        while not condition():
+            time.sleep(0.001)
+        press_ctrl_c()
+
+    timer = threading.Timer(seconds, press)
     with unswallowed():
         timer.start()
         try:

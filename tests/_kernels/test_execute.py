@@ -8,6 +8,7 @@ from chains import COMB, FACTORS, LANES, NO_SECTIONS, ONE, assert_close, noise, 
 from equalizers import equalizer
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import PATIENCE
 
 from dpfast import Filter
 from dpfast._kernels import execute as module
@@ -88,7 +89,7 @@ def test_what_listens_to_progress_may_stop_it():
 
 def test_several_callers_at_once_do_not_disturb_each_other():
     inputs = [noise(3, 60, seed=i) for i in range(6)]
-    expected, found, together = [run(x) for x in inputs], {}, threading.Barrier(len(inputs), timeout=30)
+    expected, found, together = [run(x) for x in inputs], {}, threading.Barrier(len(inputs), timeout=PATIENCE)
 
     def call(i):
         together.wait()

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from interrupts import ctrl_c
+from patience import PATIENCE
 
 import dpfast
 from dpfast import Filter, MarkovChain, Privacy, decision_feedback, lmmse, monte_carlo
@@ -42,7 +43,7 @@ def simulate(mechanism):
 def no_thread_is_left():
     before = len(sys._current_frames())
     yield
-    deadline = time.monotonic() + 1
+    deadline = time.monotonic() + PATIENCE
     while len(sys._current_frames()) > before:
         assert time.monotonic() < deadline
         time.sleep(0.001)
@@ -67,10 +68,11 @@ class Watched:
 
 
 def until_stopped(first, count, check):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         check()
         time.sleep(0.001)
+    pytest.fail("nobody has stopped this thread")
 
 
 def in_the_callers_thread():
@@ -91,7 +93,7 @@ def test_ranges_cover_all_items_once(n_threads, n_items, size):
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_ranges_run_on_as_many_threads_as_asked_the_callers_among_them(n_threads):
-    together = threading.Barrier(n_threads, timeout=10)
+    together = threading.Barrier(n_threads, timeout=PATIENCE)
     task = Watched(lambda first, count, check: together.wait())
     threads.for_ranges(task, n_threads, 1, n_threads)
     assert len(task.threads) == n_threads
@@ -108,7 +110,7 @@ def test_who_is_free_takes_the_next_range():
     done = []
 
     def task(first, count, check):
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while first == 0 and len(done) < 99:
             assert time.monotonic() < deadline
             time.sleep(0.001)
@@ -138,7 +140,7 @@ def test_memory_does_not_grow_with_the_number_of_ranges(n_threads):
 
 
 def test_tasks_run_in_the_context_of_the_caller():
-    together, seen = threading.Barrier(3, timeout=10), []
+    together, seen = threading.Barrier(3, timeout=PATIENCE), []
 
     def task(first, count, check):
         together.wait()
@@ -159,7 +161,7 @@ def test_without_more_threads_those_there_do_all(monkeypatch, available):
         given_out.append(start(function, args))
 
     monkeypatch.setattr(threads._thread, "start_new_thread", limited)
-    together = threading.Barrier(available + 1, timeout=10)
+    together = threading.Barrier(available + 1, timeout=PATIENCE)
     task, seen = Watched(lambda first, count, check: (seen.append(first), together.wait())), []
     threads.for_ranges(task, 6 * (available + 1), 1, 4)
     assert sorted(seen) == list(range(6 * (available + 1)))
@@ -207,7 +209,7 @@ def test_the_environment_says_how_many_threads(monkeypatch, run):
 
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
 def test_an_error_propagates_and_stops_the_others(n_threads):
-    started, begin = [], time.monotonic()
+    started = []
 
     def task(first, count, check):
         started.append(first)
@@ -219,14 +221,13 @@ def test_an_error_propagates_and_stops_the_others(n_threads):
     with pytest.raises(ZeroDivisionError, match="first"):
         threads.for_ranges(task, 1000, 1, n_threads)
     assert task.inside == []
-    assert time.monotonic() < begin + 10
     assert len(started) < 1000
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit, threads.CancelledError])
 @pytest.mark.parametrize("of_the_caller", [True, False])
 def test_the_first_error_is_raised_wherever_it_was(error, of_the_caller):
-    together, mine = threading.Barrier(2, timeout=10), error("mine")
+    together, mine = threading.Barrier(2, timeout=PATIENCE), error("mine")
 
     def task(first, count, check):
         together.wait()
@@ -240,7 +241,7 @@ def test_the_first_error_is_raised_wherever_it_was(error, of_the_caller):
 
 
 def test_an_interrupt_goes_before_an_earlier_error():
-    together = threading.Barrier(2, timeout=10)
+    together = threading.Barrier(2, timeout=PATIENCE)
 
     def task(first, count, check):
         together.wait()
@@ -269,7 +270,7 @@ def test_what_a_failed_task_holds_is_free_at_once(n_threads):
     gc.disable()
     try:
         array = fail()
-        deadline = time.monotonic() + 1  # for the frames of threads that are about to end
+        deadline = time.monotonic() + PATIENCE  # for the frames of threads that are about to end
         while array() is not None and time.monotonic() < deadline:
             time.sleep(0.001)
         assert array() is None
@@ -301,17 +302,16 @@ def interrupt():
 
 
 @pytest.mark.parametrize("n_threads", [1, 4])
-def test_ctrl_c_stops_all_threads_within_a_second(interrupt, n_threads):
-    begin, task = time.monotonic(), Watched(until_stopped)
-    with pytest.raises(KeyboardInterrupt):
+def test_ctrl_c_stops_all_threads(n_threads):
+    task = Watched(until_stopped)
+    with ctrl_c(0.1, lambda: len(task.threads) == n_threads), pytest.raises(KeyboardInterrupt):
         threads.for_ranges(task, 100, 1, n_threads)
-    assert time.monotonic() < begin + 0.3 + 1
     assert task.inside == []
     assert len(task.threads) == n_threads
 
 
 def test_ctrl_c_stops_the_last_range_while_the_caller_waits(interrupt):
-    begin, together = time.monotonic(), threading.Barrier(2, timeout=10)
+    together = threading.Barrier(2, timeout=PATIENCE)
 
     def task(first, count, check):
         together.wait()
@@ -321,7 +321,6 @@ def test_ctrl_c_stops_the_last_range_while_the_caller_waits(interrupt):
     task = Watched(task)
     with pytest.raises(KeyboardInterrupt):
         threads.for_ranges(task, 2, 1, 2)
-    assert time.monotonic() < begin + 0.3 + 1
     assert task.inside == []
 
 
@@ -367,7 +366,7 @@ needs_alarm = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="POSIX
 @needs_alarm
 @pytest.mark.slow_nojit  # it does not take long, but Ctrl-C may leave the tracer of coverage waiting for its own lock
 def test_ctrl_c_again_and_again_does_not_leave_the_others_behind(alarm):
-    together = threading.Barrier(4, timeout=10)
+    together = threading.Barrier(4, timeout=PATIENCE)
 
     def task(first, count, check):
         together.wait()
@@ -407,11 +406,11 @@ def test_ctrl_c_at_any_moment_leaves_nobody_at_work(alarm):
 
 @pytest.mark.slow_nojit
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
-def test_ctrl_c_ends_a_study_within_a_second(interrupt, n_threads):
-    begin = time.monotonic()
+def test_ctrl_c_ends_a_study_that_would_take_minutes(interrupt, n_threads):
+    begin = time.process_time()  # of all threads; not of whatever else the machine does
     with pytest.raises(KeyboardInterrupt):
         monte_carlo(mechanisms(), MODEL, n_streams=10_000, n_samples=10**7, seed=1, n_threads=n_threads)
-    assert time.monotonic() < begin + 0.3 + 1
+    assert time.process_time() < begin + 5  # 0.3 s of each thread, on a quiet machine
 
 
 # --- other threads and processes ------------------------------------------------------------------
@@ -491,7 +490,7 @@ def printed(script, path):
     path.write_text(STUDY + script)
     environment = os.environ | {"PYTHONPATH": str(Path(dpfast.__file__).parents[1])}
     command = [sys.executable, str(path)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=environment)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True, env=environment)
     return run.stdout.split()
 
 

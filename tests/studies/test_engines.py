@@ -15,6 +15,7 @@ import jobs
 import pytest
 from clusters import eventually, gone, processes
 from interrupts import ctrl_c
+from patience import PATIENCE
 
 from dpfast.errors import EngineError, MissingExtraError
 from dpfast.studies import engines, workers
@@ -104,11 +105,11 @@ def test_a_run_may_be_left(engine):
 
 def test_ctrl_c_ends_a_run_at_once(engine):
     list(engine.run(time.sleep, [0.0]))
-    seconds = 0.7 if isinstance(engine, Remote) else 30  # threads of others can only be waited for
+    seconds = 0.7 if isinstance(engine, Remote) else PATIENCE  # threads of others can only be waited for
     began = time.monotonic()
     with ctrl_c(0.2), pytest.raises(KeyboardInterrupt):
         list(engine.run(time.sleep, [seconds] * 4))
-    assert time.monotonic() - began < 1.2  # mostly 0.25; a busy machine may take longer
+    assert time.monotonic() - began < PATIENCE
 
 
 # --- the pool -------------------------------------------------------------------------------------
@@ -207,7 +208,7 @@ if __name__ == "__main__":
     with Pool(1) as pool:
         list(pool.run(abs, [1]))
         print(pool._workers[0].process.pid, flush=True)
-        list(pool.run(time.sleep, [60]))
+        list(pool.run(time.sleep, [600]))
 """
 
 
@@ -222,7 +223,7 @@ def test_workers_end_with_their_parent_however_it_ends(tmp_path):
             pid = int(parent.stdout.readline())
             assert not gone(pid)
             parent.send_signal(number)
-            _, error = parent.communicate(timeout=60)
+            _, error = parent.communicate(timeout=PATIENCE)
             assert eventually(lambda pid=pid: gone(pid))
             assert error.count("Traceback") == (number == signal.SIGINT)  # the parent's own
 

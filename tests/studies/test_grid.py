@@ -358,7 +358,7 @@ def test_a_grid_is_one_mapping_or_several(definition):
         Grid(definition)
 
 
-def test_ten_thousand_points_take_less_than_two_seconds():
+def test_ten_thousand_points_take_little_time():
     definition = {
         "mechanism": ["optimal", "lmmse", "zero_forcing", "decision_feedback"],
         "target": {"long": "moving-average:1000", "short": TARGET},
@@ -367,7 +367,7 @@ def test_ten_thousand_points_take_less_than_two_seconds():
     }
     begin = time.process_time()
     grid = Grid(BASE | definition)
-    assert time.process_time() - begin < 2
+    assert time.process_time() - begin < 10  # mostly 1; of this process alone
     assert len(grid.points) == 10_000
     assert len(grid.cases) == 3 * 2 * 25 * 50 + 2 * 25
 
