@@ -17,6 +17,7 @@ from dpfast.cli import main
 from dpfast.errors import ReleaseError
 from dpfast.release import command
 from dpfast.release.declaration import Declaration
+from dpfast.release.records import Records
 from dpfast.release.store import Store
 
 
@@ -181,6 +182,25 @@ def test_what_is_refused_declares_nothing(log, mechanisms, tmp_path):
         assert main(arguments(log, mechanisms["one"], out, FIRST | {"period": "2h"})) == 2
     with Store.open(beside(out), out) as store:
         assert store.declaration is None
+    published(log, mechanisms["one"], out, FIRST)
+
+
+@pytest.mark.parametrize("name", ["begin", "push", "progress", "declare"])
+def test_a_first_release_that_fails_declares_nothing(log, mechanisms, tmp_path, monkeypatch, name):
+    """Before or behind what it writes: there is a release with a declaration, or neither."""
+    original = getattr(Records, name)
+
+    def failing(*args, **options):
+        original(*args, **options)
+        raise OSError("no space left")
+
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(Records, name, failing)
+        assert main(arguments(log, mechanisms["one"], out, FIRST | {"period": "2h"})) == 2
+    with Store.open(beside(out), out) as store:
+        assert store.declaration is None
+        assert store.releases() == []
     published(log, mechanisms["one"], out, FIRST)
 
 

@@ -134,8 +134,10 @@ def test_what_neither_holds_is_the_operators_word_and_named(make, capsys):
         out / "guarantee.txt",
     }
     assert "Not checked: time_column, " in (out / "guarantee.txt").read_text(encoding="utf-8")
-    with opened(out) as store:  # and it can be read
+    with opened(out) as store:
         assert [entry.count for entry in store.releases()] == [3]
+    read = dp.read_release(beside(out), published=out)  # its groups are not known, its bins are
+    assert (read.estimate.shape, read.groups, str(read.times[0])[:19]) == ((2, 3), None, "2020-01-01T00:00:00")
     assert run(out, *NEXT, "--adopt") == 0
     printed = capsys.readouterr().out
     assert (
@@ -311,6 +313,15 @@ def interrupt(name):
     raise KeyboardInterrupt(name)
 
 
+def interrupted(out):
+    """Where the opening of a store was; None where it came to its end."""
+    try:
+        opened(out).close()
+    except KeyboardInterrupt as error:
+        return str(error)
+    return None
+
+
 def interruptions(make, tmp_path, monkeypatch, name, step=1):
     """Opens a store of before, interrupted at one point after the other, and then again; how many points there are."""
     whole = taken(make(name))
@@ -318,16 +329,11 @@ def interruptions(make, tmp_path, monkeypatch, name, step=1):
         out = make(name, tmp_path / str(k))
         with monkeypatch.context() as patch:
             faults.instrument(patch.setattr, faults.reaching(k, interrupt))
-            try:
-                opened(out).close()
-            except KeyboardInterrupt as error:
-                done = False
-                if str(error) == "before close":
-                    gc.collect()  # what nobody closed
-            else:
-                done = True
+            point = interrupted(out)
+        if point == "before close":
+            gc.collect()  # what nobody closed
         assert taken(out) == whole
-        if done:
+        if point is None:
             return k - 1
     return None
 
