@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -26,8 +27,13 @@ def check_format(time_format: str) -> None:
     ValueError
         Also where it has no directive, as words have that pandas knows.
     """
-    if "%" not in str(time_format):
+    if not isinstance(time_format, str) or "%" not in time_format:
         raise _validate.fail("time_format", "a format such as '%m/%d/%Y %H:%M'", time_format)
+    _try(time_format)
+
+
+@functools.lru_cache(16)  # lines that come one by one are read one by one
+def _try(time_format: str) -> None:
     pd = _validate.optional("pandas", "cli")
     try:
         pd.to_datetime(["0"], format=time_format, errors="coerce", utc=True)

@@ -1,5 +1,6 @@
 """Each text is read as if it were alone, whatever pandas does with several."""
 
+import time
 from datetime import datetime
 
 import numpy as np
@@ -52,7 +53,22 @@ def test_a_time_that_its_zone_skips_spoils_no_other(skipped, n):
     assert np.isnat(times).tolist() == [False] * n + [True, False]
 
 
-@pytest.mark.parametrize("time_format", ["", "mixed", "ISO8601", "%Q", "%s", "%d %", "%d %d", "%Y-W%V-%u", 5, None])
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="needs a zone of the machine's own")
+def test_the_zone_of_the_machine_does_not_matter(monkeypatch):
+    """Its name is one that strptime reads, and takes for no offset."""
+    monkeypatch.setenv("TZ", "XYZ5")
+    time.tzset()
+    try:
+        assert datetime.strptime("2013-01-01 00:00 XYZ", ZONE) == datetime(2013, 1, 1)
+        assert np.isnat(parse_formatted(["2013-01-01 00:00 XYZ"], ZONE)[0])
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize(
+    "time_format", ["", "mixed", "ISO8601", "%Q", "%s", "%d %", "%d %d", "%Y-W%V-%u", 5, None, ["%Y"]]
+)
 def test_no_formats(time_format):
     with pytest.raises(ValueError, match=r"^time_format must be a format"):
         check_format(time_format)
