@@ -63,8 +63,18 @@ def _sound(content: Any, *, live: bool) -> bool:
     names = _KINDS.keys() if live else _OF_FILES
     if not isinstance(content, dict) or content.keys() != names:
         return False
-    typed = all(type(content[name]) is _KINDS[name] for name in names)
-    return typed and content["bins"] == ("clock" if live else "file") and content["clock"] in ("UTC", "local")
+    if any(type(content[name]) is not _KINDS[name] for name in names) or content["period_us"] < 1:
+        return False
+    if live and not (_moment(content["start"]) and all(isinstance(x, str) for x in content["groups"])):
+        return False
+    return content["bins"] == ("clock" if live else "file") and content["clock"] in ("UTC", "local")
+
+
+def _moment(text: str) -> bool:
+    try:
+        return str(np.datetime64(text, "us")) == text
+    except ValueError:
+        return False
 
 
 def restated(releases: Sequence[Earlier]) -> Guarantee | None:

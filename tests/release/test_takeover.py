@@ -162,8 +162,9 @@ def test_what_neither_holds_is_the_operators_word_and_named(make, capsys):
 
 
 def test_a_word_that_leads_to_no_steps_is_not_kept(make, capsys):
+    """Of a release that is there the file is written, and nothing is published."""
     out = make("file")
-    assert run(out, "--start", "2020-01-01T00:00", "--end", "2020-01-01T03:00", "--adopt", time="other") == 2
+    assert run(out, "--start", "2020-01-01T00:00", "--end", "2020-01-01T03:00", "--adopt", time="other") == 0
     with opened(out) as store:
         assert set(store.declaration.unknown) == {*UNKNOWN, "groups"}
 
@@ -194,6 +195,9 @@ CONTRADICTIONS = {
     "other groups": ("clock", MADE["stores"]["clock"]["published"]["declared.json"].replace('"b"', '"b", "c"')),
     "no period": ("file", '{"bins": "file", "clock": "UTC"}'),
     "a period of another kind": ("file", '{"bins": "file", "period_us": "1h", "clock": "UTC"}'),
+    "a period of none": ("file", '{"bins": "file", "period_us": 0, "clock": "UTC"}'),
+    "another start": ("clock", MADE["stores"]["clock"]["published"]["declared.json"].replace("2020-01-01T", "then ")),
+    "numbers of groups": ("clock", MADE["stores"]["clock"]["published"]["declared.json"].replace('"b"', "2")),
     "another clock": ("file", '{"bins": "file", "period_us": 3600000000, "clock": "CET"}'),
     "no JSON": ("file", "{"),
     "empty": ("file", ""),
