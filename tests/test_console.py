@@ -55,13 +55,13 @@ def test_a_command_runs_without_standard_streams(saved):
     assert run([*closed, "show", saved]) == (0, b"")
 
 
-def test_other_pipes_that_break_are_errors_that_are_told(monkeypatch, capsys):
+def test_other_pipes_that_break_are_errors_that_are_told(monkeypatch, capfd):
     def broken(_):
         raise BrokenPipeError(32, "Broken pipe")
 
     monkeypatch.setitem(cli._COMMANDS, "show", broken)
     assert cli.main(["show", "mechanism.json"]) == 2
-    assert capsys.readouterr().err == "dpfast: error: [Errno 32] Broken pipe\n"
+    assert capfd.readouterr().err == "dpfast: error: [Errno 32] Broken pipe\n"
 
 
 def test_the_package_runs_as_the_command():
