@@ -19,7 +19,7 @@ _NEAR = tuple(np.datetime64(year, "us") for year in ("1678", "2262"))  # what pa
 _FINER = re.compile(r"(?<=[.,])(\d{6})\d{1,3}(?!\d)")  # fractions that strptime does not read
 
 
-def check_format(time_format: str) -> None:
+def check_format(time_format: Any) -> None:
     """Refuse what is no format of strptime.
 
     Raises
