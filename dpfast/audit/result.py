@@ -133,9 +133,10 @@ class Audit:
             return f"The claim σ = {x.claim:.6g} is VIOLATED: {x.attack}: σ ≤ {x.found:.6g}, {rest}"
         if x.quantity == "share":
             return f"The claim of integers is VIOLATED: {x.found:.2%} of the values are none, {rest}"
+        chance = f"{x.found:.2g}" if x.found else "less than 1e-300"
         return (
             f"The claim of independent discrete Gaussian noise is VIOLATED: {x.attack}: such noise, or worse, comes by "
-            f"chance with a probability of {x.found:.2g}, {rest}"
+            f"chance with a probability of {chance}, {rest}"
         )
 
     def _seen(self) -> str:

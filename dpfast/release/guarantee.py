@@ -123,11 +123,14 @@ class Guarantee:
 
     @property
     def sentence(self) -> str:
-        """For a reader without mathematics."""
+        """For a reader without mathematics, and no more than (ε, δ) says.
+
+        Not that odds change by more than e^ε with a probability of at most δ: that one is larger, with Gaussian noise.
+        """
         return (
-            "Anyone who sees all published values, whatever else they know, can hardly tell whether "
-            f"{self._contribution} in the data: the odds of any conclusion change by at most a factor "
-            f"of e^ε = {self._factor}, except with a probability of at most δ = {_written(self.delta)}."
+            f"Whether {self._contribution} in the data or not: anyone who sees all published values, whatever else they "
+            f"know, comes to any conclusion with a probability that is at most e^ε = {self._factor} times what it is in "
+            f"the other case, plus δ = {_written(self.delta)}."
         )
 
     @property

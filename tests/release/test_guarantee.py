@@ -189,16 +189,29 @@ def test_the_sentence_of_one_event():
     guarantee = promise(Fraction(1, 16))
     factor = mpmath.nstr(mpmath.exp(guarantee.epsilon), 3)
     assert guarantee.sentence == (
-        "Anyone who sees all published values, whatever else they know, can hardly tell whether one event of size at "
-        f"most 1 was in the data: the odds of any conclusion change by at most a factor of e^ε = {factor}, except with "
-        "a probability of at most δ = 1e-06."
+        "Whether one event of size at most 1 was in the data or not: anyone who sees all published values, whatever else "
+        f"they know, comes to any conclusion with a probability that is at most e^ε = {factor} times what it is in the "
+        "other case, plus δ = 1e-06."
     ) or Decimal(factor) < Decimal(math.exp(guarantee.epsilon))
+
+
+def test_the_sentence_is_no_more_than_is_true():
+    """One event behind no filter: no set of values breaks it, and the odds of more than δ of them change by more."""
+    guarantee = dp.exact(dp.input_perturbation(dp.Filter([1]), dp.Privacy(1, 1e-6)), dp.Inputs(0, 20)).guarantee
+    shift, std = math.isqrt(guarantee.squared_sensitivity), guarantee.sigma.std
+    k = np.arange(-round(40 * std), round(40 * std))
+    without, with_ = (np.exp(-0.5 * ((k - x) / std) ** 2) for x in (0, shift))
+    without, with_ = without / without.sum(), with_ / with_.sum()
+    factor = math.exp(guarantee.epsilon)
+    for p, q in ((with_, without), (without, with_)):
+        assert 0.98e-6 < np.maximum(p - factor * q, 0).sum() <= 1e-6  # over the worst conclusion
+        assert p[p > factor * q].sum() > 1e-5
 
 
 def test_the_sentence_of_several_events():
     guarantee = promise(max_events=3, min_separation=4, max_change=2.5)
     assert (
-        "whether the at most 3 events of one person, each of size at most 2.5, were in the data" in guarantee.sentence
+        "Whether the at most 3 events of one person, each of size at most 2.5, were in the data" in guarantee.sentence
     )
     lines = guarantee.items()
     assert lines["events"] == "3, at least 4 steps apart"
@@ -208,7 +221,7 @@ def test_the_sentence_of_several_events():
 @given(st.fractions(Fraction(1, 1000), 20), st.sampled_from([1e-9, 1e-3, 0.3]))
 def test_the_factor_is_above_that_of_epsilon(mu_squared, delta):
     guarantee = promise(mu_squared, delta)
-    factor = re.search(r"factor of e\^ε = (\S+), except", guarantee.sentence)[1]
+    factor = re.search(r"at most e\^ε = (\S+) times", guarantee.sentence)[1]
     if factor.startswith("e^"):
         assert guarantee.epsilon > 100
         assert guarantee.epsilon <= Fraction(factor[2:]) <= 1.02 * guarantee.epsilon
@@ -232,7 +245,7 @@ def test_the_factor_is_above_that_of_epsilon(mu_squared, delta):
 def test_factors(epsilon, factor):
     guarantee = promise()
     changed = Guarantee(guarantee.privacy, guarantee.inputs, guarantee.shifts, "", 0, epsilon)
-    assert f"a factor of e^ε = {factor}, except" in changed.sentence
+    assert f"at most e^ε = {factor} times" in changed.sentence
 
 
 # --- what must be in it ---------------------------------------------------------------------------
@@ -265,7 +278,7 @@ def plan():
 
 def test_all_that_a_reader_needs_is_there(plan):
     sentence, lines, uncovered, versions = parts(str(plan.guarantee))
-    assert "hardly tell" in sentence
+    assert "in the data or not: anyone who sees all published values" in sentence
     assert lines.keys() == ASKED_FOR.keys()
     for name, pattern in ASKED_FOR.items():
         assert re.match(pattern, lines[name]), name
