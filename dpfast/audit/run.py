@@ -97,7 +97,7 @@ def audit(
     --------
     >>> import dpfast as dp
     >>> mechanism = dp.input_perturbation(dp.Filter([1]), dp.Privacy(1, 1e-6))
-    >>> result = dp.audit(mechanism, dp.Inputs(0, 20), n_runs=2000)
+    >>> result = dp.audit(mechanism, dp.Inputs(0, 20), n_runs=2000, confidence=1 - 1e-9)
     >>> result.violated, result.findings[0].verdict
     (False, 'broken, as expected')
     """

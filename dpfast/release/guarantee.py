@@ -128,9 +128,9 @@ class Guarantee:
         Not that odds change by more than e^ε with a probability of at most δ: that one is larger, with Gaussian noise.
         """
         return (
-            f"Whether {self._contribution} in the data or not: anyone who sees all published values, whatever else they "
-            f"know, comes to any conclusion with a probability that is at most e^ε = {self._factor} times what it is in "
-            f"the other case, plus δ = {_written(self.delta)}."
+            f"Whether {self._contribution} in the data or not: anyone who sees all published values, whatever else "
+            f"they know, comes to any conclusion with a probability that is at most e^ε = {self._factor} times what it "
+            f"is in the other case, plus δ = {_written(self.delta)}."
         )
 
     @property

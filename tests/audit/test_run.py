@@ -46,11 +46,11 @@ def test_a_release_keeps_its_claim(privacy, inputs):
 
 def test_a_sound_release_shows_much_of_its_epsilon_and_nearly_all_of_its_mu():
     """Not below half, so that twice the privacy loss would be seen; with 60,000 runs 0.8 are expected."""
-    result = dp.audit(dp.zero_forcing(TARGET, PRIVACY), COUNTS, n_runs=60_000, seed=1)
+    result = dp.audit(dp.zero_forcing(TARGET, PRIVACY), COUNTS, n_runs=60_000, confidence=1 - 1e-9, seed=1)
     canaries = [x for x in result.findings if x.reachable and x.quantity != "σ at most"]
     assert [x.quantity for x in canaries] == ["ε at least", "μ at least"] * 3
     for x in canaries:
-        least, close = (0.5, 0.35) if x.quantity == "ε at least" else (0.85, 0.06)  # seven sigma
+        least, close = (0.5, 0.35) if x.quantity == "ε at least" else (0.75, 0.06)  # seven sigma
         assert least * x.claim < x.found < x.claim
         assert x.found == pytest.approx(x.reachable, abs=close)
 
@@ -109,9 +109,12 @@ def test_the_sign_of_an_input_does_not_matter(monkeypatch):
 # --- what is printed ------------------------------------------------------------------------------
 
 
+SURE = 1 - 1e-9  # as the noise is another one each time
+
+
 @functools.cache
 def small():
-    return dp.audit(dp.zero_forcing(TARGET, dp.Privacy(1, 1e-6), name="sums"), COUNTS, n_runs=1000)
+    return dp.audit(dp.zero_forcing(TARGET, dp.Privacy(1, 1e-6), name="sums"), COUNTS, n_runs=1000, confidence=SURE)
 
 
 ZEROS = [
@@ -131,7 +134,7 @@ def test_a_simulation_is_broken_and_a_release_is_not():
     assert simulated.hits == simulated.trials == 20_000
     assert simulated.false_alarms == 0
     assert (simulated.quantity, simulated.claim) == ("δ at least", None)
-    assert simulated.found > 0.999
+    assert simulated.found > 0.998
     assert (integers.quantity, integers.found, integers.claim) == ("share", 0, 0)
     assert value.found == 0
     assert {x.verdict for x in (integers, value, *rest)} == {"no contradiction"}
@@ -147,7 +150,7 @@ def test_what_is_claimed_is_what_the_guarantee_says():
     assert claims[PUSHES, "μ at least"] == pytest.approx(plan.guarantee.gdp_mu * np.sqrt(2), rel=1e-12)
     assert claims[ALONE, "ε at least"] == plan.guarantee.epsilon
     assert claims[ZEROS[0], "σ at most"] == plan.sigma.std
-    assert all(claims[name, "p-value"] == pytest.approx(0.01 / 15) for name in ZEROS[1:])
+    assert all(claims[name, "p-value"] == pytest.approx((1 - SURE) / 15) for name in ZEROS[1:])
 
 
 def test_a_smoother_is_audited_too():
@@ -160,17 +163,17 @@ def test_a_smoother_is_audited_too():
 
 def test_all_of_it_is_printed():
     text = str(small())
-    assert text.startswith("audit of 'sums': δ = 1e-06, all attacks together with confidence 0.99\n")
+    assert text.startswith("audit of 'sums': δ = 1e-06, all attacks together with confidence 0.999999999\n")
     assert "simulate claims nothing, and keeps nothing: in 20,000 of 20,000 runs" in text
-    assert "No (ε, δ) with δ below 0.9996" in text.replace("\n", " ")
+    assert "No (ε, δ) with δ below 0.9988" in text.replace("\n", " ")
     assert "Nothing that was tried contradicts" in text
-    assert "A σ that is 0.62% too small is found with a probability of 99%." in text.replace("\n", " ")
+    assert "A σ that is 0.98% too small is found with a probability of 99%." in text.replace("\n", " ")
     assert text.count("\nrelease   ") == 15
 
 
 def test_an_exact_mechanism_brings_its_inputs():
     plan = exact(dp.zero_forcing(TARGET, PRIVACY), COUNTS)
-    assert not dp.audit(plan, n_runs=1000).violated
+    assert not dp.audit(plan, n_runs=1000, confidence=SURE).violated
     with pytest.raises(ValueError, match="inputs must be those of the ExactMechanism"):
         dp.audit(plan, dp.Inputs(0, 3))
 

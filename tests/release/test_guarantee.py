@@ -189,9 +189,9 @@ def test_the_sentence_of_one_event():
     guarantee = promise(Fraction(1, 16))
     factor = mpmath.nstr(mpmath.exp(guarantee.epsilon), 3)
     assert guarantee.sentence == (
-        "Whether one event of size at most 1 was in the data or not: anyone who sees all published values, whatever else "
-        f"they know, comes to any conclusion with a probability that is at most e^ε = {factor} times what it is in the "
-        "other case, plus δ = 1e-06."
+        "Whether one event of size at most 1 was in the data or not: anyone who sees all published values, whatever "
+        f"else they know, comes to any conclusion with a probability that is at most e^ε = {factor} times what it is "
+        "in the other case, plus δ = 1e-06."
     ) or Decimal(factor) < Decimal(math.exp(guarantee.epsilon))
 
 
