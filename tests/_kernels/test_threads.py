@@ -39,10 +39,15 @@ def simulate(mechanism):
     return mechanism.simulate(np.zeros((8, 5)), seed=1)
 
 
+UNSTOPPED = []  # ranges that somebody should have stopped
+
+
 @pytest.fixture(autouse=True)
 def no_thread_is_left():
     before = len(sys._current_frames())
+    UNSTOPPED.clear()
     yield
+    assert UNSTOPPED == []
     deadline = time.monotonic() + PATIENCE
     while len(sys._current_frames()) > before:
         assert time.monotonic() < deadline
@@ -72,6 +77,7 @@ def until_stopped(first, count, check):
     while time.monotonic() < deadline:
         check()
         time.sleep(0.001)
+    UNSTOPPED.append(first)
     pytest.fail("nobody has stopped this thread")
 
 
