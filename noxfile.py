@@ -155,7 +155,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def compare(session: nox.Session) -> None:
-    """Side by side with jax-privacy and OpenDP: errors and speed, in docs/ and the README too; a quarter of an hour."""
+    """Side by side with jax-privacy and OpenDP: errors and speed, in docs/ and the README too; half an hour."""
     session.install("-e", ".[test]")
     made = Path(session.create_tmp())
     peers = {name: environment(session, made / name, pinned) for name, pinned in PEERS.items()}
@@ -165,7 +165,9 @@ def compare(session: nox.Session) -> None:
     for module, python in runs.items():
         out = str(made / f"{module}.json")
         session.run(python, "-m", f"benchmarks.compare.{module}", str(task), out, external=True, env=ONE_THREAD)
-    rows = [str(made / f"{x}.json") for x in runs]
+    rows, behind = [str(made / f"{x}.json") for x in runs], str(made / "behind.json")
+    session.run("python", "-m", "benchmarks.compare.behind", str(task), behind, *rows[1:], env=ONE_THREAD)
+    rows.append(behind)
     session.run("python", "-m", "benchmarks.compare.oracles", *rows)
     session.run("python", "-m", "benchmarks.compare.speed", peers["jax"], peers["opendp"], str(speed), env=ONE_THREAD)
     session.run("python", "-m", "benchmarks.compare.table", str(speed), *rows)

@@ -9,7 +9,7 @@ import pytest
 from scipy import signal
 
 from benchmarks import readme
-from benchmarks.compare import cases, oracles, pictures, table, targets, turns
+from benchmarks.compare import behind, cases, oracles, pictures, table, targets, turns
 
 N = targets.HORIZON
 LEVEL = {"level": "little"}
@@ -39,6 +39,7 @@ def missing(by, mechanism, reason, target="sum"):
 
 ROWS = {
     "dpfast": [
+        row("dpfast", "constant", 4.0, needs="model"),
         row("dpfast", "plain", 2.0),
         row("dpfast", "informed", 1.5, needs="model"),
         row("dpfast", "late", 1.0, needs="model, lag 5"),
@@ -46,6 +47,7 @@ ROWS = {
         row("literature, in dpfast", "old", 3.0),
         row("dpfast", "plain", 2.0, "other"),
         row("dpfast", "plain", 2.0, "third"),
+        row("dpfast", "constant", 1.0, "third", needs="model"),
         row("dpfast", "optimal factorization", 1.0, table.CURVES_OF),
     ],
     "jax-privacy": [
@@ -55,6 +57,11 @@ ROWS = {
         row("jax-privacy", "BLT", 9.0, "third"),
         row("jax-privacy", "BLT, mean", 1.0, table.CURVES_OF),
     ],
+    "behind": [
+        row("jax-privacy, behind our receiver", "BLT", 1.75, needs="model"),
+        row("jax-privacy, behind our receiver", "BLT, lag 5", 1.25, needs="model, lag 5"),
+        missing("opendp, behind our receiver", "tree", "the covariance of its noise is not told"),
+    ],
     "opendp": [
         row("opendp", "tree", 4.0, needs="the whole horizon"),
         missing("opendp", "tree", "only prefix sums", "other"),
@@ -63,9 +70,14 @@ ROWS = {
 }
 
 
+def facts(name):
+    """Who accounts for noise says how."""
+    return {} if name == "behind" else {"noise_multiplier": {"little": 1.25, "more": 4.5}}
+
+
 @pytest.fixture
 def data():
-    parts = [{"rows": rows, "facts": {"noise_multiplier": {"little": 1.25, "more": 4.5}}} for rows in ROWS.values()]
+    parts = [{"rows": rows, "facts": facts(name)} for name, rows in ROWS.items()]
     return table.data(parts, SPEED, "Some CPU; dpfast 0.1.0")
 
 
@@ -76,13 +88,31 @@ def lines(text):
 def test_the_lesser_error_wins_whoever_has_it(data):
     found = {line[0]: line[1:] for line in lines(table.summary(data))}
     assert found["sum"] == [
-        "2.500, jax-privacy: BLT",
-        "2.000, plain: **dpfast** by 20 %",
-        "1.500, informed: **dpfast** by 40 %",
-        "1.000, late: **dpfast** by 60 %",
+        "4.000",
+        "2.500 (0.61), jax-privacy: BLT",
+        "2.000 (0.75), plain: **dpfast** by 20 %",
+        "1.750 (0.81), jax-privacy: BLT",
+        "1.500 (0.86), informed: **dpfast** by 14 %",
+        "1.250 (0.90), jax-privacy: BLT, lag 5",
+        "1.000 (0.94), late: **dpfast** by 20 %",
     ]
-    assert found["other"][1] == "2.000, plain: level"
-    assert found["third"][:2] == ["~1.760, opendp: noise", "2.000, plain: **opendp** by 12 %"]
+    assert found["other"][:3] == ["–", "1.995, jax-privacy: BLT", "2.000, plain: level"]
+    assert found["third"][1:3] == ["~1.760 (-2.10), opendp: noise", "2.000 (-3.00), plain: **opendp** by 12 %"]
+    assert found["third"][3] == "–"  # nobody's noise stands behind a receiver there
+
+
+def test_the_constant_is_shown_and_is_nobody_s_best(data):
+    rows = lines(table.target_table(table.by_target(data["rows"])["third"]))
+    assert rows[0][1] == "constant"
+    assert {x[1]: x[7] for x in rows} == {"constant": "0.00", "noise": "-2.10", "plain": "-3.00", "BLT": "-80"}
+    assert "constant:" not in table.summary(data)
+
+
+def test_whether_the_dense_optimiser_ran_is_said(data):
+    assert "1024 steps: it is left out;" in table.dense(data)
+    ran = dict(data, rows=[*data["rows"], table.figures(row("jax-privacy", table.DENSE, 2.0))])
+    assert "it had ten on the sum, and is left out on the others" in table.dense(ran)
+    assert table.dense(ran) in table.blocks(ran)["compare"]
 
 
 def test_every_level_of_privacy_has_its_winners():
@@ -91,9 +121,9 @@ def test_every_level_of_privacy_has_its_winners():
     data = {"rows": [table.figures(x) for x in rows]}
     little, more = table.summary(data).split("\n\n")
     assert little.startswith("| little |")
-    assert lines(little)[0][2] == "2.000, ours: **dpfast** by 50 %"
+    assert lines(little)[0][3] == "2.000, ours: **dpfast** by 50 %"
     assert more.startswith("| more |")
-    assert lines(more)[0][2] == "3.000, ours: **opendp** by 50 %"
+    assert lines(more)[0][3] == "3.000, ours: **opendp** by 50 %"
 
 
 def test_every_row_is_shown_and_a_peer_that_cannot_says_why(data):
@@ -138,7 +168,7 @@ def written(tmp_path, monkeypatch):
     for name, rows in ROWS.items():
         parts[name] = {
             "versions": {name: "1.2.3"},
-            "facts": {"noise_multiplier": {"little": 1.25, "more": 4.5}},
+            "facts": facts(name),
             "rows": rows,
         }
     paths = []
@@ -178,7 +208,8 @@ def test_the_readme_and_the_page_show_the_last_run():
     for name, block in table.blocks(found).items():
         assert f"<!-- {name} -->\n{block}\n<!-- end {name} -->" in text
     assert (table.ROOT / "docs/compare.md").read_text(encoding="utf-8") == table.page(found)
-    assert {x["by"] for x in found["rows"]} == {*table.OURS, "jax-privacy", "opendp"}
+    everybody = {*table.OURS, *table.PEERS}
+    assert everybody <= {x["by"] for x in found["rows"]} <= everybody | {*table.BEHIND}
     assert list(table.by_target(found["rows"])) == [x.name for x in targets.TARGETS]
     assert list(table.by_level(found)) == [x.name for x in targets.LEVELS_OF_PRIVACY]
 
@@ -189,14 +220,17 @@ def test_the_readme_and_the_page_show_the_last_run():
 def agreeing():
     """Rows of all that the oracles look at, a part for each package."""
     names = {pair for both in oracles.EQUAL for pair in both} | {("dpfast", oracles.LEAST), ("jax-privacy", "dense")}
+    names |= {*oracles.BEHIND}
     rows = [row(by, mechanism, 2.0, oracles.SUM) for by, mechanism in sorted(names)]
     for x in rows:
         x["stream_mse"] = [3.9, 4.1, 4.05]
     kinds = {"dpfast": {"dpfast", oracles.LITERATURE}, "jax-privacy": {"jax-privacy"}, "opendp": {"opendp"}}
+    kinds["behind"] = {oracles.BEHIND[1][0]}
     parts = {name: {"rows": [x for x in rows if x["by"] in by]} for name, by in kinds.items()}
     for part in parts.values():
         part["rows"].sort(key=lambda x: x["by"])
         part["facts"] = {"noise_multiplier": {"little": 1.25}}
+    parts["behind"]["facts"] = {}
     return parts
 
 
@@ -225,6 +259,7 @@ def test_oracles_are_content_where_all_agree(tmp_path, capsys):
         ("opendp", "Laplace noise on u", 0.99, "Laplace noise on u"),
         ("jax-privacy", "dense", 0.999, "dense"),  # below what is certified to be the least
         ("jax-privacy", "dense", 1.02, "dense"),
+        ("behind", "Laplace noise on u", 1.0001, "behind our receiver, Laplace noise on u"),
     ],
 )
 def test_oracles_say_who_disagrees(name, mechanism, factor, words):
@@ -240,6 +275,60 @@ def test_oracles_compare_simulations_and_noise():
     noise, simulated = oracles.failures(list(parts.values()))
     assert "noise multiplier must be that of dp-accounting, 1.2501, got 1.25" in noise
     assert "standard errors off" in simulated
+
+
+# --- peers' noise behind our receiver -------------------------------------------------------------
+
+FEW = 12
+SMOOTHED = targets.Target("smoothed", [0.3], [1.0, -0.7])
+SMALL_TASK = targets.Task(FEW, 4000, 1, (SMOOTHED,), (targets.Level("little", 1.0, 0.1),))
+
+
+def by_normal_equations(c, std, lag):
+    """Of every step: the variance of y given v up to t + lag, by solving for each step alone."""
+    n = len(c)
+    covariance = 0.25 * 0.5 ** np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    a = np.tril(0.3 * 0.7 ** np.subtract.outer(np.arange(n), np.arange(n)).clip(0))
+    of_v = c @ covariance @ c.T + std**2 * np.eye(n)
+    found = []
+    for t in range(n):
+        seen = slice(0, min(t + lag + 1, n))
+        cross = (a @ covariance @ c.T)[t, seen]
+        found.append((a @ covariance @ a.T)[t, t] - cross @ np.linalg.solve(of_v[seen, seen], cross))
+    return found
+
+
+STRATEGIES = {
+    "input": (np.eye(FEW), None),
+    "output": (np.tril(0.3 * 0.7 ** np.subtract.outer(np.arange(FEW), np.arange(FEW)).clip(0)), None),
+    "toeplitz": (np.eye(FEW) + 0.6 * np.eye(FEW, k=-1), (-0.6) ** np.arange(FEW)),
+    "matrix": (
+        (dense := np.eye(FEW) + np.tril(np.random.default_rng(1).normal(size=(FEW, FEW)), -1) / 4),
+        np.linalg.inv(dense),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", STRATEGIES)
+def test_the_receiver_behind_a_peer_is_the_best_linear_one(kind, tmp_path):
+    c, inverse = STRATEGIES[kind]
+    released = targets.Released("peer", "theirs", "smoothed", kind, {"little": 0.4})
+    told = [targets.Row("peer", "theirs", "smoothed", step_mse=[1.0] * FEW, stream_mse=[1.0, 1.0], level="little")]
+    told.append(told[0]._replace(mechanism="tree"))
+    peer, task, out = (str(tmp_path / f"{x}.json") for x in ("peer", "task", "out"))
+    targets.write(peer, iter(told), ("numpy",), released=[released], arrays={} if inverse is None else {kind: inverse})
+    (tmp_path / "task.json").write_text(json.dumps(SMALL_TASK._asdict()), encoding="utf-8")
+    behind.main(task, out, peer)
+    now, later, tree = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
+    assert (now["by"], now["needs"], now["level"]) == ("peer, behind our receiver", "model", "little")
+    assert (later["mechanism"], later["needs"]) == ("theirs, lag 5", "model, lag 5")
+    assert (tree["mechanism"], tree["missing"]) == ("tree", behind.UNKNOWN)
+    np.testing.assert_allclose(now["step_mse"], by_normal_equations(c, 0.4, 0), rtol=1e-9)
+    np.testing.assert_allclose(later["step_mse"], by_normal_equations(c, 0.4, 5), rtol=1e-9)
+    for x in (now, later):
+        streams = np.array(x["stream_mse"])
+        error = streams.mean() - np.mean(x["step_mse"])
+        assert abs(error) < 5 * streams.std() / np.sqrt(len(streams))  # 6e-7
 
 
 # --- the task, the cases and the turns ------------------------------------------------------------
@@ -316,22 +405,33 @@ turns.serve(prepare, "numpy")
 def test_the_example_stands_with_both_calibrations_side_by_side():
     common = {"designed for": "chain", "mechanism": "DFE", "prefilter": "LZF", "decision": "soft", "lag": "5"}
     figures = {"ideal RMSE": "0.4111512", "predicted": "", "simulated": "6.65114", "low": "6.6258", "high": "6.67644"}
+    figures["explained"] = "0.8510"
     rows = [
         {"κ": "paper", **common, **figures},
         {"κ": "paper", **common, **figures, "designed for": "printed"},
-        {"κ": "exact", **common, **figures, "simulated": "5.27341"},
+        {"κ": "exact", **common, **figures, "simulated": "5.27341", "explained": "0.90637"},
+        {
+            "κ": "any",
+            **common,
+            **figures,
+            "mechanism": "constant",
+            "decision": "",
+            "ideal RMSE": "",
+            "explained": "-1e-4",
+        },
     ]
-    (line,) = lines(readme.example_block(rows).split("\n\n")[0])
+    line, constant = lines(readme.example_block(rows).split("\n\n")[0])
     simulated = "6.6511 (6.6258 … 6.6764)", "5.2734 (6.6258 … 6.6764)"
-    assert line == ["DFE, soft", "LZF", "5", "0.41115 ᵃ", "–", *simulated]
+    assert line == ["DFE, soft", "LZF", "5", "0.41115 ᵃ", "–", *simulated, "0.851, 0.906"]
+    assert constant == ["constant", "LZF", "5", "–", "–", simulated[0], simulated[0], "0.000, 0.000"]
 
 
 def test_the_log_stands_with_a_column_a_series():
     rows = [
-        {"series": s, "mechanism": m, "RMSE": x, "spread of true output": y}
+        {"series": s, "mechanism": m, "RMSE": x, "spread of true output": y, "explained": "0.69136"}
         for s, m, x, y in [("A", "LZF", "0.5", "0.9"), ("B", "LZF", "0.25", "0.8")]
     ]
     assert lines(readme.evaluate_block(rows)) == [
-        ["LZF", "0.50000", "0.25000"],
+        ["LZF", "0.50000 (0.691)", "0.25000 (0.691)"],
         ["*spread of the true output*", "*0.90000*", "*0.80000*"],
     ]

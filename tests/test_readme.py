@@ -38,6 +38,8 @@ def test_the_first_example_prints_what_is_shown(capsys):
 def test_the_table_has_the_ideal_and_predicted_errors_of_the_designs():
     lines = [line.strip("| ").split(" | ") for line in between("<!-- example -->\n", "\n\n").splitlines()[2:]]
     rows = [row for row in example.mechanisms("paper") if row.spectrum != "printed"]
+    mean = lines.pop()
+    assert (mean[0], figures(mean[4])) == ("constant", [pytest.approx(example.CONSTANT.predicted_rmse, rel=1e-4)])
     assert len(lines) == len(rows) == 18
     for line, row in zip(lines, rows, strict=True):
         m = row.mechanism

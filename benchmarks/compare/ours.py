@@ -70,7 +70,13 @@ def laplace_and_lmmse(lag):
     return lambda target, privacy: dp.input_perturbation(target, privacy, noise="laplace").with_receiver(MODEL, lag=lag)
 
 
+def mean_alone(target, privacy):
+    """What has to be beaten; it takes no privacy."""
+    return dp.constant(target, MODEL)
+
+
 ENTRIES = (
+    Entry(OURS, "constant", mean_alone, MODELLED),
     Entry(OURS, "optimal lag 0", with_model(dp.optimal, lag=0), MODELLED, steady=True),
     Entry(OURS, f"optimal lag {LAG}", with_model(dp.optimal, lag=LAG), f"{MODELLED}, {LATER}", steady=True),
     Entry(OURS, "optimal factorization", dp.optimal_factorization),
@@ -124,13 +130,14 @@ def simulated(mechanism, n_samples, n_streams, seed):
 
 def predicted(mechanism):
     over_horizon = isinstance(mechanism, dp.MatrixMechanism)
-    steps = mechanism.step_mse(MODEL) if over_horizon else mechanism.step_mse(HORIZON, MODEL)
+    steps = mechanism.step_mse(MODEL) if over_horizon else mechanism.step_mse(HORIZON, MODEL)  # the constant's too
     return None if steps is None else floats(steps)
 
 
 def chosen(mechanism):
     """What an option came out as."""
-    found = {name[2:]: value for name, value in mechanism.options if name in CHOSEN and value}
+    options = () if isinstance(mechanism, dp.Constant) else mechanism.options
+    found = {name[2:]: value for name, value in options if name in CHOSEN and value}
     return ", ".join(f"{value} {name}" for name, value in found.items())
 
 

@@ -2,13 +2,17 @@
 
     python -m benchmarks.compare.peer_jax_privacy TASK.json ROWS.json
 
+What a receiver of its noise has to know, the strategies, is written beside the rows.
+
 It has workloads other than prefix sums for banded and for dense strategies; the others are made for prefix sums, and
 used on any target through its noising matrix. Errors do not depend on u. σ is dp-accounting's exact one, as in its
 documentation.
 """
 
 import functools
+import math
 import sys
+import time
 from typing import NamedTuple
 
 import jax
@@ -18,12 +22,14 @@ from dp_accounting import gaussian_mechanism
 from jax_privacy.matrix_factorization import banded, buffered_toeplitz, dense, optimization, toeplitz
 from jax_privacy.matrix_factorization.streaming_matrix import StreamingMatrix
 
-from benchmarks.compare.targets import Row, Task, floats, no_model, timed, write
+from benchmarks.compare.targets import Released, Row, Task, floats, no_model, timed, write
 
 BY = "jax-privacy"
 BANDS = 16
 MANY_BANDS = 64
-DENSE_HORIZON = 256  # what it optimises in seconds; at 1024 minutes
+DENSE_HORIZON = 256  # what it optimises in seconds; at the whole horizon minutes
+DENSE_TARGET, DENSE_SECONDS = "running sum", 600.0  # at the whole horizon: on which, and how long it may take
+LEFT_OUT = f"at the whole horizon left out: ten minutes a target; it had them on the {DENSE_TARGET}"
 PATIENCE, GAIN = 20, 1e-5  # steps, and the part of the loss that they must gain together
 ADVICE = "takes minutes; its documentation advises Toeplitz bands"
 OWN_LOSS = "its optimiser and its errors, put together here: its own function for it takes prefix sums alone"
@@ -35,6 +41,15 @@ class Strategy(NamedTuple):
     sensitivity: float
     noising: StreamingMatrix | jax.Array
     seconds: float
+    is_toeplitz: bool = True
+
+    def inverse(self, n):
+        """C⁻¹ (n, n), or its first column where it is Toeplitz."""
+        if not isinstance(self.noising, StreamingMatrix):
+            return np.asarray(self.noising)
+        unit = jnp.eye(n, 1 if self.is_toeplitz else n)
+        found = np.asarray(jax.jit(lambda x: self.noising @ x)(unit))
+        return found[:, 0] if self.is_toeplitz else found
 
 
 def by_coefficients(optimize):
@@ -52,7 +67,7 @@ def by_buffers(n, error):
 
 def by_columns(n):
     c, seconds = timed(lambda: jax.block_until_ready(banded.optimize(n, bands=BANDS)))
-    return Strategy(1.0, c.inverse_as_streaming_matrix(), seconds)
+    return Strategy(1.0, c.inverse_as_streaming_matrix(), seconds, is_toeplitz=False)
 
 
 def for_prefix_sums(n):
@@ -89,12 +104,17 @@ def pushed(x, past):
     return jnp.concatenate([x[None], past])[: len(past)]
 
 
-def settled():
-    """Stops where steps gain nothing; its own rule asks for a gradient, which stops too soon where errors are small."""
-    losses = []
+def settled(seconds=math.inf):
+    """Stops where steps gain nothing, or the time is over.
+
+    Its own rule asks for a gradient, which stops too soon where errors are small.
+    """
+    losses, start = [], time.perf_counter()
 
     def has_settled(found):
         losses.append(float(found.loss))
+        if time.perf_counter() - start > seconds:
+            return True
         return len(losses) > PATIENCE and losses[-1] > (1 - GAIN) * losses[-1 - PATIENCE]
 
     return has_settled
@@ -112,16 +132,19 @@ def for_target(target, n):
         start = jnp.zeros(bands).at[0].set(1.0)
         return by_coefficients(lambda: optimization.optimize(loss, start))
 
-    def matrix():
-        A = toeplitz.materialize_lower_triangular(f[:DENSE_HORIZON])
-        c, seconds = timed(lambda: jax.block_until_ready(dense.optimize(DENSE_HORIZON, A=A, callback=settled())))
-        return Strategy(float(jnp.linalg.norm(c, axis=0).max()), jnp.linalg.inv(c), seconds)
+    def matrix(steps, allowed=math.inf):
+        A = toeplitz.materialize_lower_triangular(f[:steps])
+        c, seconds = timed(lambda: jax.block_until_ready(dense.optimize(steps, A=A, callback=settled(allowed))))
+        return Strategy(float(jnp.linalg.norm(c, axis=0).max()), jnp.linalg.inv(c), seconds, is_toeplitz=False)
 
     by_loss = {
         f"banded Toeplitz, {bands}, for this target": (functools.partial(toeplitz_bands, bands), n, OWN_LOSS)
         for bands in (BANDS, MANY_BANDS)
     }
-    return by_loss | {"dense": (matrix, DENSE_HORIZON, f"for {DENSE_HORIZON} steps")}
+    if target.name == DENSE_TARGET:
+        whole = functools.partial(matrix, n, DENSE_SECONDS)
+        by_loss["dense, the whole horizon"] = whole, n, f"stopped after {DENSE_SECONDS:g} s, if not before"
+    return by_loss | {"dense": (functools.partial(matrix, DENSE_HORIZON), DENSE_HORIZON, f"for {DENSE_HORIZON} steps")}
 
 
 def row(mechanism, target, strategy, n, std, task, **fields):
@@ -156,12 +179,21 @@ def is_prefix(target, n):
     return bool(np.all(target.coefficients(n) == 1))
 
 
-def rows(task, stds):
+def rows(task, stds, released, arrays):
+    """Also what is known of the noise, into a list and a dictionary, for strategies over the whole horizon."""
     for target, made in strategies(task):
+        for name, strategy, n, _ in made:
+            if n == task.horizon:
+                key = f"{len(arrays)}"
+                arrays[key] = strategy.inverse(n)
+                noise = {level: std * strategy.sensitivity for level, std in stds.items()}
+                released.append(Released(BY, name, target.name, key, noise))
         for level, std in stds.items():
             found = [row(name, target, x, n, std, task, note=note) for name, x, n, note in made]
             if not is_prefix(target, task.horizon):
                 found.append(Row(BY, f"banded, {BANDS}, for this target", target.name, missing=ADVICE))
+            if target.name != DENSE_TARGET:
+                found.append(Row(BY, "dense, the whole horizon", target.name, missing=LEFT_OUT))
             yield from (x._replace(level=level) for x in (*found, no_model(BY, target)))
 
 
@@ -170,7 +202,9 @@ def main(task_path, path):
     task = Task.read(task_path)
     stds = {x.name: gaussian_mechanism.get_sigma_gaussian(x.epsilon, x.delta) for x in task.levels}
     packages = ("jax-privacy", "jax", "optax", "dp-accounting", "numpy")
-    write(path, rows(task, stds), packages, noise_multiplier=stds)
+    released, arrays = [], {}
+    made = rows(task, stds, released, arrays)
+    write(path, made, packages, released=released, arrays=arrays, noise_multiplier=stds)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import opendp.prelude as dp
 
-from benchmarks.compare.targets import Row, Task, floats, no_model, timed, write
+from benchmarks.compare.targets import Released, Row, Task, floats, no_model, timed, write
 
 BY = "opendp"
 N_STREAMS = 64  # a draw takes from 10 µs to 0.3 ms
@@ -70,12 +70,13 @@ def row(target, mechanism, error, variance=None, **fields):
     return Row(BY, mechanism, target.name, step_mse=predicted, stream_mse=simulated, **fields)
 
 
-def rows(task):
+def rows(task, released):
+    """Also what is known of the noise, into a list."""
     for level in task.levels:
-        yield from (x._replace(level=level.name) for x in at(level, task))
+        yield from (x._replace(level=level.name) for x in at(level, task, released))
 
 
-def at(level, task):
+def at(level, task, released):
     n = task.horizon
     (scale, measurement), seconds = timed(lambda: gaussian(n, 1, level))
     std, other = laplace(n, 1, level)
@@ -88,12 +89,15 @@ def at(level, task):
     for target in task.targets:
         f = target.coefficients(n)
         for mechanism, (draw, variance, note) in noise.items():
+            released.append(Released(BY, mechanism, target.name, "input", {level.name: float(np.sqrt(variance))}))
             error, predicted = filtered(draw, f), variance * np.cumsum(f**2)
             yield row(target, mechanism, error, predicted, note=note, seconds=seconds)
         scale, measurement = gaussian(n, np.linalg.norm(f), level)
         note = LOOSE.format(scale / np.linalg.norm(f))
+        released.append(Released(BY, "Gaussian noise on y", target.name, "output", {level.name: float(scale)}))
         yield row(target, "Gaussian noise on y", draws(measurement, task), scale**2, note=note)
         std, measurement = laplace(n, np.abs(f).sum(), level)
+        released.append(Released(BY, "Laplace noise on y", target.name, "output", {level.name: float(std)}))
         yield row(target, "Laplace noise on y", draws(measurement, task), std**2, note="δ = 0")
         if (f == 1).all():
             yield tree(target, task, level)
@@ -130,7 +134,8 @@ def main(task_path, path):
     dp.enable_features("contrib")
     task = Task.read(task_path)
     scales = {x.name: gaussian(task.horizon, 1, x)[0] for x in task.levels}
-    write(path, rows(task), ("opendp", "numpy"), noise_multiplier=scales)
+    released = []
+    write(path, rows(task, released), ("opendp", "numpy"), released=released, noise_multiplier=scales)
 
 
 if __name__ == "__main__":

@@ -9,20 +9,25 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compare.table import CURVES_OF, by_level, by_target, error, is_whole
+from benchmarks.compare.table import BEHIND, CONSTANT, CURVES_OF, by_level, by_target, error, is_whole
 from dpfast.report.figures import PAGE, SMALL, figure, legend, logarithmic, plot_lines, png, words
 from dpfast.report.styles import GREY, Style, styles
 
 PEERS = {"jax-privacy": Style("#D55E00", marker="s"), "opendp": Style("#0072B2", marker="^")}
 KINDS = {  # of dots: which rows, what they are called, their style
     "dpfast, nothing known of u": (lambda x: x["by"] == "dpfast" and not x["needs"], Style("#009E73", marker="o")),
-    "dpfast, model of u": (lambda x: x["by"] == "dpfast" and x["needs"] == "model", Style("#56B4E9", marker="D")),
+    "dpfast, model of u": (
+        lambda x: x["by"] == "dpfast" and x["needs"] == "model" and x["mechanism"] != CONSTANT,
+        Style("#56B4E9", marker="D"),
+    ),
     "dpfast, model and later steps": (
         lambda x: x["by"] == "dpfast" and x["needs"].startswith("model, "),
         Style("#CC79A7", marker="v"),
     ),
     "literature, in dpfast": (lambda x: x["by"] == "literature, in dpfast", Style(GREY, marker="x")),
     **{by: (lambda x, by=by: x["by"] == by, style) for by, style in PEERS.items()},
+    "peers' noise behind our receiver": (lambda x: x["by"] in BEHIND, Style("#E69F00", marker="P")),
+    "constant": (lambda x: x["mechanism"] == CONSTANT, Style("#000000", marker="|")),
 }
 MOST = 30  # times the least error, beyond which dots are left out
 ROW = 0.5  # inches

@@ -101,6 +101,20 @@ class Row(NamedTuple):
     level: str = ""
 
 
+class Released(NamedTuple):
+    """v = C u + n, the steps of n independent and of one standard deviation: what a receiver of v has to know.
+
+    `strategy` is "input", C = 1; "output", C = A; or the key of an array with C⁻¹, or its first column where C is
+    Toeplitz. Of an empty target it is that for all of them.
+    """
+
+    by: str
+    mechanism: str
+    target: str
+    strategy: str
+    std: dict[str, float]  # by level of privacy
+
+
 def no_model(by, target):
     """What all peers lack."""
     return Row(by, "any that knows the law of u", target.name, "model", missing="no input model")
@@ -123,15 +137,22 @@ def versions(*packages):
     return {"Python": sys.version.split()[0]} | {name: metadata.version(name) for name in packages}
 
 
-def write(path, rows: Iterator[Row], packages, **facts: Any):
-    """Rows, one after the other on the terminal too, as JSON."""
+def write(path, rows: Iterator[Row], packages, *, released=(), arrays=None, **facts: Any):
+    """Rows, one after the other on the terminal too, as JSON; arrays beside it. All is read when the rows are made."""
     data = []
     for row in rows:
         seconds = "" if row.seconds is None else f" ({row.seconds:.1f} s)"
         print(f"{row.by}: {row.mechanism}, {row.target}, {row.level}{seconds} {row.missing}", flush=True)
         data.append(row._asdict())
-    result = {"versions": versions(*packages), "facts": facts, "rows": data}
+    told = [x._asdict() for x in released]
+    result = {"versions": versions(*packages), "facts": facts, "rows": data, "released": told}
     Path(path).write_text(json.dumps(result, ensure_ascii=False), encoding="utf-8")
+    np.savez(arrays_of(path), **(arrays or {}))
+
+
+def arrays_of(path):
+    """Where the arrays beside a file of rows are."""
+    return Path(path).with_suffix(".npz")
 
 
 def main(path):
