@@ -101,6 +101,20 @@ def test_bars_tell_how_far_it_is_and_change_nothing(tmp_path, capsys, monkeypatc
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
+def test_errors_too_rare_for_their_spread_are_bounded():
+    """So little noise that no decision is wrong."""
+    u = (np.arange(60) % 7 == 0) * 1.0
+    target, model = dp.Filter([0.5, 0.5]), dp.IndependentLevels([0, 1], [6 / 7, 1 / 7])
+    design = dp.decision_feedback(target, dp.Privacy(200, 0.05), model, lag=1, decision="quantizer")
+    designs = [design, dp.input_perturbation(target, dp.Privacy(1, 1e-6))]
+    rare, plain = (
+        x.result for x in evaluate.evaluate_series("all", u, target.filter(u).y, model, designs, draws=4, seed=5)
+    )
+    assert rare.rmse == 0
+    assert (rare.error_events, rare.is_rare, plain.is_rare) == (0, True, False)
+    assert 0.5 < rare.interval[1] < 1
+
+
 @pytest.mark.filterwarnings("ignore::dpfast.ConvergenceWarning")  # weak privacy, and a target with zeros on the circle
 @pytest.mark.parametrize("u", [poisson(1, 200) + 0.5, 1e11 * poisson(1, 200)], ids=["fractional", "huge"])
 def test_counts_without_few_levels_have_no_decision_feedback_and_the_text_says_so(tmp_path, u):

@@ -57,6 +57,18 @@ def test_what_was_not_seen_decides_nothing():
     assert certain().rule.startswith("until interval of at most 50% of the RMSE and best decision decided")
 
 
+def test_no_error_seen_is_no_width_and_no_tie():
+    """Two kinds of hard decisions, the same to the bit as long as none is wrong."""
+    grid = {**OWN, "target": AVERAGE, "model": CHAIN, "epsilon": 100, "delta": 0.05, "lag": 5}
+    grid["decision"] = ["sign", "quantizer"]
+    found = run(grid, n_samples=100, burn_in=None, width=0.5, budget=5e4)
+    assert [(x.rmse, len(x.batch_means), x.stopped) for x in found] == [(0, 3 * BATCHES, "budget")] * 2
+    (cell,) = found.winners("decision")
+    assert cell.state == "undecided"
+    (again,) = run(grid, n_samples=100, burn_in=None, width=None, budget=5e4, decide="decision").winners()
+    assert again.state == "undecided"
+
+
 def test_tables_say_that_errors_are_rare():
     found = certain()
     table = found.to_pandas()[:2]  # behind them the constant, of which nothing is simulated
