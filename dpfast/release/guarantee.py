@@ -25,7 +25,10 @@ ADJACENCY = (
     "two data sets are neighbours when one has those events and the other has not; moving an event to another time is "
     "two changes"
 )
-OTHER_STEPS = "events at other steps than those of this release: each release of a store has a guarantee of its own"
+OTHER_STEPS = (
+    "events at other steps than those of this release: each release of a store has a guarantee of its own, and an "
+    "event whose time was corrected between two of them may be in both, and counts as two"
+)
 NOT_COVERED = (
     "other releases of the same data, also by others, but for earlier ones of the same store, which are added up here",
     OTHER_STEPS,

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dpfast.errors import DataError, ReleaseError
 from dpfast.release.batch import Release
 from dpfast.release.private import make_folders, replace_file
@@ -62,11 +64,22 @@ def _rows(store: Store, result: Release) -> Iterator[tuple[Any, ...]]:
     """Step by step; the last ones of a release with a lag have no estimate."""
     n_streams, n_steps = result.privatized.shape
     groups = result.groups or tuple(map(str, range(n_streams)))
-    times = edges(store.declaration, result.first, n_steps)
-    error = "" if result.predicted_rmse_if_model_holds is None else repr(result.predicted_rmse_if_model_holds)
+    times = _times(store, result.first, n_steps)
+    error = "" if result.predicted_rmse_if_model_holds is None else f"{result.predicted_rmse_if_model_holds:.6g}"
     v, estimate = result.privatized.T.tolist(), result.estimate.T.tolist()
     for i in range(n_steps):
-        time = "" if times is None else str(times[i])
         for k, group in enumerate(groups):
             shown = (repr(estimate[i][k]), error) if i < len(estimate) else ("", "")
-            yield result.number, result.first + i, time, group, v[i][k], *shown
+            yield result.number, result.first + i, times[i], group, v[i][k], *shown
+
+
+def _times(store: Store, first: int, count: int) -> list[str]:
+    """Left edges of bins as texts, empty where the store declares none."""
+    declaration = store.declaration
+    times = edges(declaration, first, count)
+    if declaration is None or times is None:
+        return [""] * count
+    whole = not np.any(times.astype(np.int64) % 1_000_000)
+    zone: Any = "UTC" if declaration.fields.get("zone") == "UTC" else "naive"
+    texts: list[str] = np.datetime_as_string(times, unit="s" if whole else "us", timezone=zone).tolist()
+    return texts
