@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import stat
 import struct
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 from dpfast.errors import ReleaseError
 
@@ -88,7 +89,7 @@ def hold(path: Path) -> Callable[[], None]:
     except BaseException:
         os.close(descriptor)
         raise
-    return partial(_let_go, descriptor, os.getpid())
+    return functools.partial(_let_go, descriptor, os.getpid())
 
 
 def _let_go(descriptor: int, process: int) -> None:
@@ -132,6 +133,11 @@ def overwrite(path: Path) -> None:
             os.fsync(file.fileno())
 
 
+@functools.cache
+def _statx() -> Any:
+    return getattr(ctypes.CDLL(None), "statx", None) if _POSIX else None
+
+
 def born(path: Path) -> int | None:
     """When a file was made, in nanoseconds since 1970; None where the system or the file system does not tell.
 
@@ -140,8 +146,7 @@ def born(path: Path) -> int | None:
     seconds = getattr(path.lstat(), "st_birthtime", None)
     if seconds is not None:
         return int(seconds * 1e9)
-    statx = getattr(ctypes.CDLL(None), "statx", None) if _POSIX else None
-    result = ctypes.create_string_buffer(256)
+    statx, result = _statx(), ctypes.create_string_buffer(256)
     if statx is None or statx(_AT_FDCWD, os.fsencode(path), _AT_SYMLINK_NOFOLLOW, _STATX_BTIME, result):
         return None
     (mask,), (seconds, nanoseconds) = struct.unpack_from("I", result), struct.unpack_from("qI", result, 80)

@@ -13,9 +13,8 @@ from typing import Any
 from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.errors import ReleaseError
-from dpfast.release import database, private, takeover
+from dpfast.release import database, opening, private, takeover
 from dpfast.release.declaration import Declaration
-from dpfast.release.mark import NAME as MARK
 from dpfast.release.mark import Mark
 from dpfast.release.records import Earlier, Integers, Memory, Promise, Records, stated
 from dpfast.release.witness import Attestation, Witness, beside
@@ -23,7 +22,6 @@ from dpfast.release.witness import Attestation, Witness, beside
 NAME = "store.sqlite"
 __all__ = ["Earlier", "Store"]
 MAX_STEP = 2**62
-_READABLE = (1, database.FORMAT)
 PUSHES_OF_LOG = 64  # after which SQLite's log, where deleted inputs stay, is emptied
 MAX_SAMPLES = 5 * 10**7  # a row of SQLite holds 10⁹ bytes: v and the estimate take 16 a sample
 
@@ -81,7 +79,7 @@ class Store:
         try:
             file = private.make_folder(folder) / NAME
             witness = Witness(beside(file.parent) if public is None else public.absolute())
-            _ensure(file, witness)
+            opening.ensure(file, witness)
             connection = database.connect(file)
             try:
                 with database.refusing_damage(file):
@@ -127,26 +125,10 @@ class Store:
     # --- opening ----------------------------------------------------------------------------------
 
     def _check(self, adopt: bool) -> None:
-        if self._records.version not in _READABLE:
-            raise ReleaseError(
-                f"the store {self.path} must have format {database.FORMAT}, or one before, got "
-                f"{self._records.version!r}: use the version of dpfast that wrote it"
-            )
         here = database.place(self._file)
-        moved = self._records.place != here
-        if moved and not adopt:
-            raise ReleaseError(
-                f"the store {self.path} was copied or moved: it was at {self._records.place[1]}, or in another file "
-                "there. If two copies went on, they would publish the same steps twice with different noise. Use the "
-                "original; only if that is gone for good, go on here with adopt=True"
-            )
-        self._check_pushes(seen := self._witness.read())
-        if not (adopt or self._mark.agrees()):
-            raise ReleaseError(
-                f"an older copy was written over the files of the store {self.path}, and over its witness: it has "
-                "published since, and going on would publish steps again with other noise. Put the newest files back; "
-                "only if these are the newest that there ever were, go on with adopt=True"
-            )
+        opening.check_place(self.path, self._records, here, adopt=adopt)
+        self._attestation = opening.last_push(self.path, self._records, self._witness, seen := self._witness.read())
+        opening.check_mark(self.path, self._mark, adopt=adopt)
         if adopt or self._records.version != database.FORMAT or not self._mark.known():
             with self._marked():
                 if self._records.version != database.FORMAT:
@@ -158,35 +140,6 @@ class Store:
             self._witness.write(self._attestation)
         self._state()
         self._connection.empty_log()
-
-    def _check_pushes(self, seen: Attestation | None) -> None:
-        """Follow the whole chain, and hold it against the witness, which a crash may have left behind."""
-        if seen is not None and seen.store != self._records.store_id:
-            raise ReleaseError(
-                f"the witness {self._witness.path} is of another store than {self.path} (ids {seen.store} and "
-                f"{self._records.store_id}): give the published folder that this one always had"
-            )
-        agrees = seen is None
-        for attestation in self._records.chain():
-            self._attestation = attestation
-            agrees = agrees or attestation == seen
-        n = self._attestation.position
-        if seen is None and n > 0:
-            raise ReleaseError(
-                f"the witness {self._witness.path} is missing, and the store {self.path} has {n} pushes: give the "
-                "published folder that it always had, or put the file back"
-            )
-        if seen is not None and seen.position > n:
-            raise ReleaseError(
-                f"the store {self.path} is behind its witness ({n} < {seen.position} pushes): a backup was restored, "
-                "or another copy went on; going on would publish steps again with other noise. Put the newest store "
-                "back; if it is lost, begin a new one, with data that were never published"
-            )
-        if not agrees:
-            raise ReleaseError(
-                f"the store {self.path} and its witness {self._witness.path} disagree about what was published: one of "
-                "them was changed, or two copies went on. Put back the store that published"
-            )
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -440,19 +393,3 @@ def _named(entries: list[Earlier]) -> str:
     text = ", ".join(f"{entry.id} ({entry.kind}, from step {entry.first})" for entry in entries[:3])
     more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
     return f"release{'s' * (len(entries) > 1)} {text}{more}"
-
-
-def _ensure(file: Path, witness: Witness) -> None:
-    """The database is there, or is made where nothing was before; it is private."""
-    log = database.log(file)
-    if not os.path.lexists(file):
-        left = [path for path in (log, witness.path, file.with_name(MARK)) if os.path.lexists(path)]
-        if left:
-            raise ReleaseError(
-                f"{file} is missing, while {left[0]} is there: nobody can tell what was published. Put it back, or "
-                "begin in other folders, with data that were never published"
-            )
-        database.create(file)
-    for path in (file, log):
-        if os.path.lexists(path):
-            private.check(path)

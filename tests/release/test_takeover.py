@@ -164,7 +164,9 @@ def test_what_neither_holds_is_the_operators_word_and_named(make, capsys):
 def test_a_word_that_leads_to_no_steps_is_not_kept(make, capsys):
     """Of a release that is there the file is written, and nothing is published."""
     out = make("file")
-    assert run(out, "--start", "2020-01-01T00:00", "--end", "2020-01-01T03:00", "--adopt", time="other") == 0
+    for end, status in (("2020-01-01T02:00", 2), ("2020-01-01T03:00", 0)):  # other steps; those that were published
+        assert run(out, "--start", "2020-01-01T00:00", "--end", end, "--adopt", time="other") == status
+    assert "nothing more was published, nothing spent" in capsys.readouterr().out
     with opened(out) as store:
         assert set(store.declaration.unknown) == {*UNKNOWN, "groups"}
 
