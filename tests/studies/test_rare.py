@@ -83,6 +83,17 @@ def test_tables_say_that_errors_are_rare():
     assert linear.to_pandas()["error_events"].isna().all()
 
 
+def test_errors_that_were_not_seen_win_no_contest():
+    """Against a small error, far above zero by its spread: decisions could still be worse, if one of them is wrong."""
+    designs = [dp.decision_feedback(AVERAGE, dp.Privacy(100, 0.05), CHAIN, lag=5, decision="sign", name="DFE")]
+    designs.append(dp.input_perturbation(AVERAGE, dp.Privacy(100, 0.05), name="linear"))
+    found = run({"mechanism": designs, "stream": CHAIN}, n_samples=100, width=None, budget=5e4, decide="mechanism")
+    (cell,) = found.winners()
+    assert (cell.state, cell.best.mechanism_name, cell.best.rmse) == ("undecided", "DFE", 0)
+    assert cell.second.interval[0] > 0.01
+    assert [x.stopped for x in found] == ["budget"] * 2
+
+
 def test_a_bound_decides_where_it_is_below_the_others():
     """However large the errors are not seen are: less than those of a mechanism worse than the worst decisions."""
     designs = [dp.decision_feedback(AVERAGE, dp.Privacy(100, 0.05), CHAIN, lag=5, decision="sign", name="DFE")]
