@@ -133,6 +133,21 @@ def test_deleted_inputs_are_not_left_on_the_medium(recorded):
     assert left_on_the_medium(recorded, "suspended") == list(range(cutting.N_VALUES - fakes.MEMORY, cutting.N_VALUES))
 
 
+def test_the_header_of_a_log_goes_first(recorded):
+    """Of a log whose end alone is gone SQLite would take the beginning for news, and set pages back."""
+    root, operations = recorded
+    disk, n_late = powercuts.Disk(root / "inputs"), 0
+    for operation in operations:
+        op, fd, at, _, data, _ = operation
+        file = disk.open.get(fd)
+        in_log = any(x is file and path.endswith("-wal") for path, x in disk.names.items() if x is not None)
+        if op == "w" and in_log and not any(data) and at + len(data) > 4096:
+            n_late += 1
+            assert not any(file.lasting[:32])
+        disk.do(operation)
+    assert n_late > 2
+
+
 def test_inputs_that_are_not_overwritten_are_found(recorded):
     assert len(left_on_the_medium(recorded, "inputs, log cut off")) > 10
     assert len(left_on_the_medium(recorded, "inputs, zeros not synced")) > 10
