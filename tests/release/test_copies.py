@@ -181,6 +181,17 @@ def test_a_mark_that_is_gone_is_noticed(folder):
     refused(folder, WRITTEN_OVER)
 
 
+def test_where_no_file_tells_when_it_was_made_stores_go_on(tmp_path, monkeypatch):
+    """And an older copy over both goes unnoticed, as the documents say."""
+    monkeypatch.setattr(private, "born", lambda path: None)
+    folder = tmp_path / "all" / "store"
+    push(folder, 2)
+    shutil.copytree(folder.parent, tmp_path / "copy")
+    assert push(folder) == 12
+    write_over(tmp_path / "copy", folder.parent)
+    assert push(folder) == 12
+
+
 def test_times_that_anybody_can_set_do_not_matter(folder):
     for path in folder.parent.rglob("*"):
         subprocess.run(["touch", "-d", "2001-01-01", str(path)], check=True)
