@@ -49,7 +49,7 @@ class Request:
     events : str
         Path of a log; "-" with `follow`.
     mechanism, out, store : str
-        Paths; the store is "store" in `out` where it is None.
+        Paths; where the store is None it lies beside `out`, its name with "-private".
     time, start, end, period, by, groups, count, time_format
         As for :func:`dpfast.counts.count_events`.
     low, high, unit, centre, streams_per_person
