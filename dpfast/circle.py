@@ -21,7 +21,7 @@ from dpfast.spectra import MAX_FFT, allpass, fft_angles, minimum_phase, warp_for
 Complex = NDArray[np.complex128]
 _DECAY = 28.0  # of the slowest mode over the steps, in powers of e
 _STEPS_PER_LAG = 8
-_SHORTEST = 4096
+SHORTEST = 4096
 _ENDS = (1.0, -1.0)
 
 
@@ -88,7 +88,7 @@ def make_circle(warp: float, size: int) -> Circle:
     return Circle(warp, z, unit, Grid(np.abs(np.angle(z)), weights * np.abs(unit) ** 2))
 
 
-def circle_for(poles: ArrayLike, lag: int = 0, *, size: int = _SHORTEST) -> Circle:
+def circle_for(poles: ArrayLike, lag: int = 0, *, size: int = SHORTEST) -> Circle:
     """The warp that resolves poles and a lag in the fewest steps; not fewer than `size`.
 
     Parameters

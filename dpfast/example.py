@@ -15,7 +15,8 @@ from dpfast.baseline import NAME, constant
 from dpfast.design.feedback import decision_feedback
 from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.design.optimal import optimal
-from dpfast.design.prefilter import Problem, feedback_water_filling, smoother_water_filling
+from dpfast.design.prefilter import feedback_water_filling, smoother_water_filling
+from dpfast.design.problem import Problem
 from dpfast.filters import Filter
 from dpfast.markup import paragraphs
 from dpfast.mechanism import Mechanism

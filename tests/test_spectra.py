@@ -69,13 +69,13 @@ def test_mean_gain_of_the_example():
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_kink_of_a_real_zero_on_the_circle(sign):
-    grid = graded_grid([sign])
+    grid = graded_grid(kinks=[sign])
     assert grid.mean(factor([sign], grid.omega)) == pytest.approx(4 / math.pi, rel=1e-12)
 
 
 @pytest.mark.parametrize("angle", [0.1, 1.0, 2.0])
 def test_kink_of_complex_zeros_on_the_circle(angle):
-    grid = graded_grid([np.exp(1j * angle)])
+    grid = graded_grid(kinks=[np.exp(1j * angle)])
     # <2 |cos ω - cos θ|>
     expected = 2 / math.pi * (2 * math.sin(angle) + (math.pi - 2 * angle) * math.cos(angle))
     assert grid.mean(np.abs(2 * np.cos(grid.omega) - 2 * math.cos(angle))) == pytest.approx(expected, rel=1e-12)
@@ -90,7 +90,7 @@ def test_breaks_are_kinks_too():
 @pytest.mark.parametrize("root", [0.5, 0.9999, 1 - 1e-7, 1 - 1e-10, 1.0, -1.0, np.exp(1j), np.exp(2.5j)])
 def test_mean_logarithm_is_zero(root):
     roots = [root] if np.isreal(root) else [root, np.conj(root)]
-    grid = graded_grid([root], logarithmic=True)
+    grid = graded_grid([root])
     assert grid.mean(np.log(factor(roots, grid.omega))) == pytest.approx(0, abs=1e-12)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._validate import Array
-from dpfast.design.prefilter import Problem
+from dpfast.design.problem import Problem
 from dpfast.design.programs import solve
 from dpfast.design.rational import Basis
 

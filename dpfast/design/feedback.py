@@ -12,14 +12,8 @@ from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.design.inputs import check_filter, check_inputs, check_tolerance
 from dpfast.design.linear import lmmse, zero_forcing
-from dpfast.design.prefilter import (
-    Problem,
-    canonical_factor,
-    feedback_mse,
-    feedback_objective,
-    feedback_water_filling,
-    noise_cost,
-)
+from dpfast.design.prefilter import feedback_mse, feedback_objective, feedback_water_filling
+from dpfast.design.problem import Problem, canonical_factor, noise_cost
 from dpfast.designed import Option
 from dpfast.errors import DesignError
 from dpfast.filters import Filter
@@ -235,7 +229,7 @@ def ideal_feedback(target: Filter, privacy: Privacy, model: Model, prefilter: Fi
     check_model(model)
     check_filter("prefilter", prefilter)
     problem = Problem(target, model, noise_cost(privacy, prefilter))
-    poles = np.concatenate([problem.roots, prefilter.poles])
+    poles = np.concatenate([problem.poles, problem.spectrum_zeros(), target.zeros, prefilter.poles])
     inside = np.abs(poles)[np.abs(poles) < 1 - 1e-6]
     omega = fft_angles(max(4096, fft_length(float(inside.max(initial=0.0)))))
     psd, g, variance = model.psd(omega), prefilter.response(omega), problem.cost * prefilter.h2_norm() ** 2

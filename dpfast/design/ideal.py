@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from dpfast.design.prefilter import Problem
+from dpfast.design.problem import Problem
 from dpfast.filters import Filter
 from dpfast.realize import Objective
 from dpfast.spectra import Spectrum

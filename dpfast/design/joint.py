@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfast import _validate
 from dpfast._validate import Array
-from dpfast.design.prefilter import Problem, WaterFilling, shape_objective, smoother_water_filling
+from dpfast.design.prefilter import WaterFilling, shape_objective, smoother_water_filling
+from dpfast.design.problem import Problem
 from dpfast.design.programs import floored, one_event, realize_both, solve
 from dpfast.design.rational import Basis, basis_for
 from dpfast.filters import Filter, ratio

@@ -10,13 +10,12 @@ import numpy as np
 
 from dpfast import _validate
 from dpfast._validate import Array
-from dpfast.circle import Circle, circle_for, make_circle
+from dpfast.circle import Circle, make_circle
 from dpfast.design.ideal import Ideal
 from dpfast.design.inputs import check_filter, check_inputs, check_tolerance
 from dpfast.design.prefilter import (
-    Problem,
     WaterFilling,
-    noise_cost,
+    on_circle,
     shape_objective,
     smoother_objective,
     smoother_water_filling,
@@ -25,6 +24,7 @@ from dpfast.design.prefilter import (
     zero_forcing_mse,
     zero_forcing_objective,
 )
+from dpfast.design.problem import Problem, noise_cost
 from dpfast.design.realized import realize_family
 from dpfast.design.wiener import wiener
 from dpfast.filters import Filter
@@ -328,18 +328,21 @@ def _two_step_ideal(problem: Problem, lag: int) -> Ideal:
     def shape(p: Problem) -> Objective:
         return shape_objective(p, lambda omega: water.x(omega) + fill, p.detail(water.cutoffs), water.cutoffs)
 
-    return smoother_ideal(problem)._replace(mse=mse, shape=shape, loss=lambda p: wiener_objective(p, lag, shape(p)))
+    def loss(p: Problem) -> Objective:
+        return wiener_objective(p, lag, shape(p), water.cutoffs)
+
+    return smoother_ideal(problem)._replace(mse=mse, shape=shape, loss=loss)
 
 
 def best_filling(problem: Problem, water: WaterFilling, lag: int) -> tuple[float, float]:
     """The θ with the least MSE of the ideal Wiener receiver behind |G|² = x + θ, and that MSE."""
     from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
 
-    circle = circle_for(problem.details, max(lag, problem.degree), size=_SEARCH_SIZE)
+    held, circle = on_circle(problem, lag, water.cutoffs, size=_SEARCH_SIZE)
+    x = water.x if held is problem else smoother_water_filling(held).x
 
     def mse(log_fill: float, circle: Circle) -> float:
-        power = water.x(circle.grid.omega) + math.exp(log_fill)
-        return wiener_loss(problem, lag, circle)(power)[0]
+        return wiener_loss(held, lag, circle)(x(circle.grid.omega) + math.exp(log_fill))[0]
 
     best, value, *_ = optimize.fminbound(mse, -25.0, 8.0, args=(circle,), xtol=1e-3, full_output=True)
     while circle.size < MAX_FFT // 2:

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._validate import Array
-from dpfast.circle import Circle, circle_for, make_circle
-from dpfast.design.prefilter import Problem, smoother_water_filling
+from dpfast.circle import SHORTEST, Circle, make_circle
+from dpfast.design.prefilter import MOST_STEPS, on_circle, smoother_water_filling, zero_forcing_mse
+from dpfast.design.problem import Problem
 
 Complex = NDArray[np.complex128]
 _FLOOR = 1e-13  # of the largest x: a smaller one makes the next spectrum overflow
@@ -25,10 +26,9 @@ _RESOLVED = 1e-2  # change of the MSE by more steps, below which it bounds what 
 _FEWEST = 200
 _PATIENCE = 60  # certificates in which the gap must shrink
 _PROGRESS = 0.999
-_LARGEST = 2**18  # steps of the circle; more where the poles alone need more
+_COARSER = 4  # a circle to start from, and to compare with
 _CERTIFY_EVERY = 5
 _POSITIVE = 1e-10  # of the largest P_u: where it is smaller, nothing is divided by it
-_ROUNDING = 1e-14
 
 
 class JointOptimum(NamedTuple):
@@ -37,8 +37,8 @@ class JointOptimum(NamedTuple):
     Attributes
     ----------
     circle : Circle
-    response : array of complex
-        K.
+    product : array
+        |K|.
     power : array
         |G|², in any unit.
     mse : float
@@ -49,7 +49,7 @@ class JointOptimum(NamedTuple):
     """
 
     circle: Circle
-    response: Complex
+    product: Array
     power: Array
     mse: float
     lower_bound: float
@@ -73,28 +73,44 @@ def joint_optimum(problem: Problem, lag: int, goal: float) -> JointOptimum:
     goal : float
         Relative gap at which the iteration ends.
     """
-    smoother = smoother_water_filling(problem).mse
-    circle = circle_for(problem.details, max(lag, problem.degree))
-    before = _Iteration(problem, lag, circle).solve(problem.gain(circle.grid.omega), goal, smoother)
+    smoother = smoother_water_filling(problem)
+    held, finest = on_circle(problem, lag, smoother.cutoffs)
+    circle = make_circle(finest.warp, max(SHORTEST, finest.size // _COARSER))
+    found = _forcing(problem, circle, smoother.mse)
+    if found.gap <= goal:
+        return found
+    before = _Iteration(problem, held, lag, circle).solve(found.power, goal, smoother.mse)
     while True:
         circle = make_circle(circle.warp, 2 * circle.size)
         start = before.circle.interpolate(before.power, circle.grid.omega)
-        after = _Iteration(problem, lag, circle).solve(start, goal, smoother)
+        after = _Iteration(problem, held, lag, circle).solve(start, goal, smoother.mse)
         change = abs(after.mse - before.mse)
-        bound = after.lower_bound - change if change <= _RESOLVED * after.mse else 0.0
-        certified = after._replace(lower_bound=max(smoother, bound))
-        if certified.gap <= 2 * goal or 2 * circle.size > _LARGEST:
-            return certified
+        bound = max(smoother.mse, after.lower_bound - change if change <= _RESOLVED * after.mse else 0.0)
+        forcing = _forcing(problem, circle, bound)
+        found = after._replace(lower_bound=bound) if after.mse <= forcing.mse else forcing
+        if found.gap <= 2 * goal or 2 * circle.size > MOST_STEPS:
+            return found
         before = after
 
 
-class _Iteration:
-    """Majorise and minimise: <ψ|K|>² ≤ <xψ²><|K|²/x>, with equality for x = |K|/ψ."""
+def _forcing(problem: Problem, circle: Circle, bound: float) -> JointOptimum:
+    """K = z^{-D}F: the best that is known with hardly any noise, by rounding and by what steps do not resolve."""
+    product = problem.gain(circle.grid.omega)
+    power = np.maximum(product, _FLOOR * product.max()) / problem.weight(circle.grid.omega)
+    return JointOptimum(circle, product, power, zero_forcing_mse(problem), bound)
 
-    def __init__(self, problem: Problem, lag: int, circle: Circle) -> None:
+
+class _Iteration:
+    """Majorise and minimise: <ψ|K|>² ≤ <xψ²><|K|²/x>, with equality for x = |K|/ψ.
+
+    With the spectrum that the circle holds; errors and bounds are those of the spectrum of the problem.
+    """
+
+    def __init__(self, problem: Problem, held: Problem, lag: int, circle: Circle) -> None:
         omega = circle.grid.omega
         self.circle, self.cost, self.mean = circle, problem.cost, circle.grid.mean
         self.psd, self.weight = problem.psd(omega), problem.weight(omega)
+        self.held, self.exact = held.psd(omega), held is problem
         self.wanted = problem.target.response(omega) * circle.z**-lag
         positive = self.psd.min() > _POSITIVE * self.psd.max()
         self.shaping = circle.outer(self.psd) if positive else None
@@ -105,18 +121,21 @@ class _Iteration:
         for step in range(max(_FEWEST, _EFFORT // self.circle.size)):
             x = np.maximum(x, _FLOOR * x.max())
             noise = self.cost * self.mean(x * self.weight**2) / x
-            inverse = self.circle.outer(self.psd + noise)
-            k = self.circle.causal(self.psd * self.wanted / inverse.conj()) / inverse
+            inverse = self.circle.outer(self.held + noise)
+            k = self.circle.causal(self.held * self.wanted / inverse.conj()) / inverse
             size = np.abs(k)
             if step % _CERTIFY_EVERY == 0 or step < _PLAIN_STEPS:
-                distortion = self.mean(self.psd * np.abs(self.wanted - k) ** 2)
+                error = self.wanted - k
+                distortion = self.mean(self.psd * np.abs(error) ** 2)
                 mse = distortion + self.cost * self.mean(self.weight * size) ** 2
-                bound = max(bound, self._by_iteration(x, size), self._by_phase(k, size))
+                bound = max(bound, distortion + self._by_iteration(noise, k, error), self._by_phase(k, size))
                 if best is None or mse < best.mse:
-                    best = JointOptimum(self.circle, k, np.maximum(size, _FLOOR * size.max()) / self.weight, mse, bound)
+                    power = np.maximum(size, _FLOOR * size.max()) / self.weight
+                    best = JointOptimum(self.circle, size, power, mse, bound)
                 best = best._replace(lower_bound=min(bound, best.mse))
                 gaps.append(best.gap)
-                if best.gap <= goal or best.gap > _PROGRESS * gaps[-_PATIENCE]:
+                excess = (noise * size / self.weight).max() / (self.cost * self.mean(self.weight * size)) - 1
+                if best.gap <= goal or (not self.exact and excess <= goal) or best.gap > _PROGRESS * gaps[-_PATIENCE]:
                     break
             ratio = size / (x * self.weight)
             largest, before = ratio.max() / self.mean(ratio * x) * self.mean(x), largest
@@ -124,14 +143,14 @@ class _Iteration:
         assert best is not None
         return best
 
-    def _by_iteration(self, x: Array, size: Array) -> float:
-        """<P_u|F|²> - <P_u|K|²> - ρ²c²<xψ²>², ρ = max |K|/xψ, less its rounding. Without a division by Ω.
+    def _by_iteration(self, noise: Array, k: Complex, error: Complex) -> float:
+        """2 Re<φ*K> - sup|φ/ψ|²/c², which with <P_u|z^{-D}F - K|²> is a bound. Without a division by Ω.
 
-        P_u F z^{-D} - φ is P_u K plus something strictly anticausal, for φ = c²<xψ²>K/x.
+        For every φ for which P_u (z^{-D}F - K) - φ is strictly anticausal; K is the best for another spectrum P in
+        front of the noise n, so that φ = nK - (P - P_u)(z^{-D}F - K) is one.
         """
-        largest = float((size / (x * self.weight)).max()) * self.mean(x * self.weight**2)
-        output = self.mean(self.psd * np.abs(self.wanted) ** 2)
-        return output * (1 - _ROUNDING) - self.mean(self.psd * size**2) - self.cost * largest**2
+        phi = noise * k - (self.held - self.psd) * error
+        return float(2 * self.mean((phi.conj() * k).real) - (np.abs(phi) / self.weight).max() ** 2 / self.cost)
 
     def _by_phase(self, k: Complex, size: Array) -> float:
         """The dual at φ = c²<ψ|K|>ψK/|K|: 2 Re<F* z^D φ> - ‖[φ/Ω*]₊‖² - c²<ψ|K|>², where P_u > 0."""

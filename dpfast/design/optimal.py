@@ -12,7 +12,8 @@ from dpfast.design.ideal import Ideal
 from dpfast.design.inputs import check_inputs, check_tolerance
 from dpfast.design.linear import smoother_ideal, with_wiener
 from dpfast.design.majorization import joint_optimum
-from dpfast.design.prefilter import Problem, noise_cost, shape_objective, wiener_objective
+from dpfast.design.prefilter import shape_objective, smoother_water_filling, wiener_objective
+from dpfast.design.problem import Problem, noise_cost
 from dpfast.design.realized import realize_family
 from dpfast.design.saddle import GAP
 from dpfast.errors import ConvergenceWarning, warn
@@ -114,7 +115,9 @@ def optimal(
     best = realize_family(problem, privacy, family, tolerance)
     mechanism = with_wiener(name, target, privacy, model, best.prefilter, delay)
     options = (("lag", delay), ("tolerance", tolerance))
-    return replace(mechanism, ideal_mse=best.ideal_mse, lower_bound_mse=best.lower_bound_mse, options=options)
+    assert mechanism.predicted_mse is not None
+    ideal = max(best.lower_bound_mse, min(best.ideal_mse, mechanism.predicted_mse))  # as steps do not resolve all
+    return replace(mechanism, ideal_mse=ideal, lower_bound_mse=best.lower_bound_mse, options=options)
 
 
 def joint_ideal(problem: Problem, lag: int) -> Ideal:
@@ -128,15 +131,15 @@ def joint_ideal(problem: Problem, lag: int) -> Ideal:
             "usual: it is at least lower_bound_mse; smooth the target or take a shorter lag",
             ConvergenceWarning,
         )
-    circle = found.circle
-    size = np.maximum(np.abs(found.response), _LOST)
+    circle, cutoffs = found.circle, smoother_water_filling(problem).cutoffs
+    size = np.maximum(found.product, _LOST)
     noise = problem.cost * circle.grid.mean(problem.weight(circle.grid.omega) * size) ** 2
 
     def shape(p: Problem) -> Objective:
-        starts = shape_objective(p, lambda omega: circle.interpolate(found.power, omega), p.detail())
-        return wiener_objective(p, lag, starts)
+        starts = shape_objective(p, lambda omega: circle.interpolate(found.power, omega), p.detail(cutoffs))
+        return wiener_objective(p, lag, starts, cutoffs)
 
     def product(omega: Array) -> Array:
         return circle.interpolate(size, omega)
 
-    return Ideal(found.mse, found.lower_bound, product, found.mse - noise, shape, shape)
+    return Ideal(max(found.mse, found.lower_bound), found.lower_bound, product, found.mse - noise, shape, shape)

@@ -6,110 +6,24 @@ constraints. c² is the variance of the noise per unit of ‖G‖₂²: (κ d)²
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._validate import Array
-from dpfast.circle import Circle, circle_for
-from dpfast.design.contributions import ONE_EVENT, Contributions
-from dpfast.filters import Filter
-from dpfast.models import Model
-from dpfast.privacy import Privacy
-from dpfast.quadrature import ON_CIRCLE, Grid, graded_grid
+from dpfast.circle import SHORTEST, Circle, circle_for
+from dpfast.design.problem import Problem
+from dpfast.quadrature import Grid
 from dpfast.realize import Loss, Objective
-from dpfast.roots import polynomial_with
 from dpfast.spectra import Spectrum
 
 Complex = NDArray[np.complex128]
-_KINK = 1e-3  # distance of a zero from the circle below which it is taken for a kink on it
+MOST_STEPS = 2**18  # of a circle; more where the poles alone need more
+_DISTANCES = (1e-5, 2.2e-4)  # from the circle, of zeros of a spectrum that steps resolve: near one end, or anywhere
 _PASSES = 3  # solve, insert the cutoffs into the grid, solve again
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A target, a signal (None where the design needs none), the noise, and how a person's events count in it.
-
-    The variance of the noise is c²<ψ²|G|²>.
-    """
-
-    target: Filter
-    model: Model | None
-    cost: float  # c²
-    contributions: Contributions = ONE_EVENT
-
-    def gain(self, omega: Array) -> Array:
-        """|F|."""
-        return np.asarray(np.abs(self.target.response(omega)))
-
-    def psd(self, omega: Array) -> Array:
-        """P_u."""
-        assert self.model is not None
-        return self.model.psd(omega)
-
-    def weight(self, omega: Array) -> Array:
-        """ψ, one where a person contributes one event."""
-        return self.contributions.weight(omega)
-
-    @functools.cached_property
-    def log_mean_output(self) -> float:
-        """γ_u² γ_F² = exp <ln P_u|F|²>."""
-        assert self.model is not None
-        return canonical_factor(self.model.shaping)[0] * canonical_factor(self.target)[0]
-
-    @functools.cached_property
-    def roots(self) -> Complex:
-        """Poles and zeros of the target and of the spectrum."""
-        shaping = Filter([1.0]) if self.model is None else self.model.shaping
-        return np.concatenate([self.target.poles, self.target.zeros, shaping.poles, shaping.zeros])
-
-    @property
-    def degree(self) -> int:
-        """Taps in the target and the spectrum, or the longest lag in ψ."""
-        taps = self.target.order + (0 if self.model is None else self.model.shaping.order)
-        return max(taps, self.contributions.longest)
-
-    @property
-    def poles(self) -> Complex:
-        """Poles of the target and of the spectrum inside the circle."""
-        shaping = Filter([1.0]) if self.model is None else self.model.shaping
-        return np.concatenate([self.target.poles, shaping.poles])
-
-    @property
-    def details(self) -> Complex:
-        """Poles, and zeros not too near to the circle for steps to resolve them, all inside of it."""
-        roots = np.concatenate([self.roots, 1 / self.roots[np.abs(self.roots) > 1].conj()])
-        return np.concatenate([self.poles, roots[np.abs(roots) < 1 - _KINK]])
-
-    @property
-    def slowest(self) -> float:
-        """Largest modulus of a pole."""
-        return float(np.abs(self.poles).max(initial=0.0))
-
-    def detail(self, cutoffs: tuple[float, ...] = ()) -> complex:
-        """The pole, zero (not one on the circle) or cutoff that is nearest to the circle, inside of it."""
-        roots = self.roots[self.roots != 0]
-        roots = np.where(np.abs(roots) > 1, 1 / roots.conj(), roots)
-        ends = [1 - x if x < np.pi / 2 else np.pi - x - 1 for x in cutoffs if min(x, np.pi - x) < 0.5]
-        near = np.concatenate([[0.5], roots[np.abs(roots) < 1 - ON_CIRCLE], ends])
-        return complex(near[np.argmax(np.abs(near))])
-
-    def grid(self, roots: Any = (), degree: int = 0, breaks: tuple[float, ...] = ()) -> Grid:
-        """A grid that resolves the problem, further roots and so many taps."""
-        every = np.concatenate([self.roots, np.asarray(roots, dtype=np.complex128)])
-        return graded_grid(every, breaks=breaks, degree=max(2 * degree, self.degree))
-
-
-def noise_cost(privacy: Privacy, prefilter: Filter | None) -> float:
-    """c²: variance of the noise per unit of ‖G‖₂². Without a G yet, that of events too far apart to overlap."""
-    if prefilter is None:
-        return (privacy.noise_multiplier * privacy.max_change) ** 2 * privacy.max_events
-    return (privacy.noise_std(prefilter) / prefilter.h2_norm()) ** 2
 
 
 class WaterFilling(NamedTuple):
@@ -250,8 +164,9 @@ def _refine(
 ) -> tuple[float, Grid, tuple[float, ...]]:
     """Solve for the water level, with the angles where the margin changes sign as breakpoints of the grid."""
     cutoffs: tuple[float, ...] = ()
-    for _ in range(_PASSES):
-        grid = problem.grid(breaks=cutoffs)
+    for number in range(_PASSES):
+        # at first down to zeros of the target on the circle too, as there may be cutoffs beside them
+        grid = problem.grid(breaks=cutoffs) if number else problem.grid(problem.target.zeros)
         level = solve(grid)
         crossings = np.nonzero(np.diff(margin(level, grid.omega) > 0))[0]
         cutoffs = tuple(_crossing(margin, level, *grid.omega[i : i + 2]) for i in crossings)
@@ -260,21 +175,6 @@ def _refine(
 
 def _crossing(margin: Callable[[float, Array], Array], level: float, low: float, high: float) -> float:
     return _root(lambda omega: margin(level, np.array(omega)).item(), low, high, xtol=1e-15)
-
-
-def canonical_factor(filter: Filter) -> tuple[float, Filter]:
-    r"""γ² and the monic, causal, minimum-phase Q with |H|² = γ²|Q|².
-
-    By Jensen's formula γ² = exp<ln|H|²> = (leading coefficient)² Π max(1, |zero|)².
-    """
-    lead = np.trim_zeros(filter.b, "f")[0]
-    modulus = np.abs(filter.zeros)
-    reflected = np.where(modulus > 1, filter.zeros / np.maximum(modulus, 1) ** 2, filter.zeros)
-    gain = float(lead * np.prod(np.maximum(1.0, modulus))) ** 2
-    _, sections, recursion = filter.factors
-    poles = sections.copy()
-    poles[:, :3] = [1.0, 0.0, 0.0]
-    return gain, Filter.from_factors(polynomial_with(reflected), poles, recursion)
 
 
 def feedback_mse(problem: Problem, grid: Grid, x: Array) -> float:
@@ -353,14 +253,35 @@ def feedback_objective(problem: Problem, ideal: WaterFilling) -> Objective:
     return Objective(resolve, ideal.x, ideal.mse, problem.detail(ideal.cutoffs))
 
 
-def wiener_objective(problem: Problem, lag: int, ideal: Objective) -> Objective:
-    """The error of the causal Wiener filter of a lag behind G, in place of the loss of another objective."""
+def wiener_objective(problem: Problem, lag: int, ideal: Objective, cutoffs: tuple[float, ...]) -> Objective:
+    """The error of the causal Wiener filter of a lag behind G, in place of the loss of another objective.
+
+    The cutoffs are those of the smoother, at its zeros of the spectrum.
+    """
 
     def resolve(roots: Complex, degree: int) -> tuple[Grid, Loss]:
-        circle = circle_for(np.concatenate([problem.details, roots]), max(lag, problem.degree, 2 * degree))
-        return circle.grid, wiener_loss(problem, lag, circle)
+        held, circle = on_circle(problem, lag, cutoffs, roots, degree)
+        return circle.grid, wiener_loss(held, lag, circle)
 
     return ideal._replace(resolve=resolve, draft=ideal)
+
+
+def on_circle(
+    problem: Problem, lag: int, cutoffs: tuple[float, ...], roots: Any = (), degree: int = 0, size: int = SHORTEST
+) -> tuple[Problem, Circle]:
+    """A circle that resolves a problem, further roots, and so many taps; and the problem that it resolves.
+
+    That is another one where beside a zero of the spectrum only a band narrower than most steps lets nothing pass: one
+    with zeros a little off the circle, whose errors differ by about that distance, relatively.
+    """
+    nearest = 1 - np.abs(problem.spectrum_zeros(cutoffs)).max(initial=0.0)
+    for distance in _DISTANCES:
+        held = problem if nearest >= distance else problem.off_circle(distance)
+        every = np.concatenate([held.details(cutoffs), roots])
+        circle = circle_for(every, max(lag, problem.degree, 2 * degree), size=size)
+        if circle.size <= MOST_STEPS:
+            break
+    return held, circle
 
 
 def wiener_loss(problem: Problem, lag: int, circle: Circle) -> Loss:

@@ -12,16 +12,15 @@ import numpy as np
 from dpfast._validate import Array
 from dpfast.design.inputs import check_inputs, check_one_event, check_tolerance
 from dpfast.design.prefilter import (
-    Problem,
     WaterFilling,
     feedback_mse,
     feedback_objective,
     feedback_water_filling,
-    noise_cost,
     shape_objective,
     smoother_objective,
     smoother_water_filling,
 )
+from dpfast.design.problem import Problem, noise_cost
 from dpfast.errors import DesignError
 from dpfast.filters import Filter
 from dpfast.models import Model, check_model

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from dpfast._validate import Array
-from dpfast.design.prefilter import Problem
+from dpfast.design.problem import Problem
 from dpfast.design.wiener import CausalPart
 from dpfast.errors import DesignError
 from dpfast.filters import MAX_POLE_RADIUS, Filter

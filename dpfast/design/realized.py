@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfast.design.contributions import Mixture
 from dpfast.design.ideal import Family, Ideal
-from dpfast.design.prefilter import Problem, noise_cost
+from dpfast.design.problem import Problem, noise_cost
 from dpfast.design.saddle import find_saddle
 from dpfast.errors import ConvergenceWarning, warn
 from dpfast.filters import Filter

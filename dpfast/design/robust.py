@@ -18,7 +18,8 @@ from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.design.certificate import lower_bound
 from dpfast.design.inputs import check_inputs, check_one_event, check_tolerance
-from dpfast.design.prefilter import Problem, RobustFilling, noise_cost, robust_filling, shape_objective
+from dpfast.design.prefilter import RobustFilling, robust_filling, shape_objective
+from dpfast.design.problem import Problem, noise_cost
 from dpfast.design.programs import solve
 from dpfast.design.rational import Basis, basis_for
 from dpfast.errors import ToleranceWarning, warn

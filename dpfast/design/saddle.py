@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dpfast.design.contributions import Mixture
 from dpfast.design.ideal import Family, Ideal
-from dpfast.design.prefilter import Problem
+from dpfast.design.problem import Problem
 
 GAP = 1e-4  # relative, between the MSE reached and the bound, where the rounds end
 _ROUNDS = 200

@@ -25,7 +25,8 @@ from dpfast import (
 from dpfast.circle import make_circle
 from dpfast.design import majorization
 from dpfast.design.majorization import joint_optimum
-from dpfast.design.prefilter import Problem, smoother_water_filling
+from dpfast.design.prefilter import smoother_water_filling
+from dpfast.design.problem import Problem
 
 CASES = json.loads((Path(__file__).parent.parent / "data" / "designs.json").read_text())["cases"]
 EXAMPLE = Filter([1, 0.995], [1, -0.995])
@@ -140,7 +141,7 @@ def test_a_static_target_and_signal_in_closed_form():
     found = solved(Filter([1]), ARMA([1.5]), 0.8, 0)
     assert found.mse == pytest.approx(2.25 * 0.8 / (2.25 + 0.8), rel=1e-12)
     assert found.lower_bound == pytest.approx(found.mse, rel=1e-12)
-    np.testing.assert_allclose(found.response, 2.25 / (2.25 + 0.8), rtol=1e-10)
+    np.testing.assert_allclose(found.product, 2.25 / (2.25 + 0.8), rtol=1e-10)
 
 
 # --- certificates ---------------------------------------------------------------------------------
@@ -197,8 +198,9 @@ def test_a_bound_is_a_bound_after_few_steps(monkeypatch):
 @pytest.mark.parametrize("size", [32, 128, 512])
 def test_what_steps_do_not_resolve_is_taken_off_the_bound(monkeypatch, size):
     exact = solved(EXAMPLE, CHAIN, 1.0, 3)
-    monkeypatch.setattr(majorization, "circle_for", lambda *_: make_circle(0.0, size))
-    monkeypatch.setattr(majorization, "_LARGEST", 2 * size)
+    monkeypatch.setattr(majorization, "on_circle", lambda problem, *_: (problem, make_circle(0.0, 4 * size)))
+    monkeypatch.setattr(majorization, "SHORTEST", size)
+    monkeypatch.setattr(majorization, "MOST_STEPS", 2 * size)
     coarse = solved(EXAMPLE, CHAIN, 1.0, 3)
     assert coarse.circle.size == 2 * size
     assert coarse.mse > exact.mse * (1 + 1e-4)
@@ -212,7 +214,7 @@ def test_ripples_from_node_to_node_do_not_grow():
 
 def test_a_zero_of_the_product_leaves_a_bound():
     problem = Problem(DIFFERENCE, CHAIN, 1.0)
-    iteration = majorization._Iteration(problem, 0, make_circle(0.0, 4096))
+    iteration = majorization._Iteration(problem, problem, 0, make_circle(0.0, 4096))
     k = DIFFERENCE.response(iteration.circle.grid.omega)
     k[0] = 0
     assert iteration._by_phase(k, np.abs(k)) <= solved(DIFFERENCE, CHAIN, 1.0, 0).mse

@@ -12,8 +12,6 @@ from scipy import integrate, optimize
 
 from dpfast import ARMA, DesignError, Filter, MarkovChain, Privacy, feedback_program, lmmse, lmmse_program
 from dpfast.design.prefilter import (
-    Problem,
-    canonical_factor,
     feedback_mse,
     feedback_objective,
     feedback_water_filling,
@@ -22,6 +20,7 @@ from dpfast.design.prefilter import (
     zero_forcing_mse,
     zero_forcing_objective,
 )
+from dpfast.design.problem import Problem, canonical_factor
 
 CHAIN = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
 NARROW = ARMA([0.4], [1, -1.2, 0.72])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import dpfast as dp
 from dpfast.design import rational
-from dpfast.design.prefilter import Problem
+from dpfast.design.problem import Problem
 from dpfast.design.rational import Basis, basis_for
 from dpfast.quadrature import graded_grid
 

@@ -10,7 +10,8 @@ import pytest
 from dpfast import ARMA, Filter, MarkovChain, Privacy, input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.circle import make_circle
 from dpfast.design.linear import best_filling
-from dpfast.design.prefilter import Problem, smoother_objective, smoother_water_filling, wiener_loss
+from dpfast.design.prefilter import smoother_objective, smoother_water_filling, wiener_loss
+from dpfast.design.problem import Problem
 
 CASES = json.loads((Path(__file__).parent.parent / "data" / "designs.json").read_text())["cases"]
 TOLERANCE = 1e-3

@@ -7,7 +7,8 @@ import pytest
 
 import dpfast as dp
 from dpfast.design import certificate, robust
-from dpfast.design.prefilter import Problem, robust_filling
+from dpfast.design.prefilter import robust_filling
+from dpfast.design.problem import Problem
 from dpfast.design.rational import basis_for
 
 EXAMPLE = dp.Filter([1, 0.995], [1, -0.995])
