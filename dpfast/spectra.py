@@ -110,6 +110,9 @@ def sum_zeros(a: ArrayLike, b: ArrayLike, weight: float) -> Complex:
     weight : float
         Above 0.
     """
+    a, modulus = np.asarray(a, dtype=np.complex128), np.maximum(np.abs(a), 1)
+    # reflected: beside 1/a* the factor 1 - a* z would lose all digits, and a root of both lists would not be seen
+    a, weight = a / modulus / modulus, weight / float(np.prod(modulus)) ** 2
     degree = max(np.size(a), np.size(b))
     common, first, second = _without_common(_padded(a, degree), _padded(b, degree))
     n = len(first)

@@ -88,7 +88,7 @@ def joint_optimum(problem: Problem, lag: int, goal: float) -> JointOptimum:
         bound = max(smoother.mse, after.lower_bound - change if change <= _RESOLVED * after.mse else 0.0)
         forcing = _forcing(problem, circle, bound)
         found = after._replace(lower_bound=bound) if after.mse <= forcing.mse else forcing
-        if found.gap <= 2 * goal or 2 * circle.size > MOST_STEPS:
+        if found.gap <= 2 * goal or 2 * circle.size > max(MOST_STEPS, 2 * finest.size):
             return found
         before = after
 

@@ -75,7 +75,7 @@ class Problem:
     def _zeros(self) -> Complex:
         """Of the spectrum, inside the circle or on it."""
         zeros = _inside(Filter([1.0]).zeros if self.model is None else self.model.shaping.zeros)
-        return zeros[zeros != 0]
+        return np.asarray(zeros[zeros != 0])
 
     def spectrum_zeros(self, cutoffs: tuple[float, ...] = ()) -> Complex:
         """Zeros of the spectrum inside the circle, and at least as far from it as from the nearest cutoff.

@@ -198,7 +198,7 @@ def test_a_bound_is_a_bound_after_few_steps(monkeypatch):
 @pytest.mark.parametrize("size", [32, 128, 512])
 def test_what_steps_do_not_resolve_is_taken_off_the_bound(monkeypatch, size):
     exact = solved(EXAMPLE, CHAIN, 1.0, 3)
-    monkeypatch.setattr(majorization, "on_circle", lambda problem, *_: (problem, make_circle(0.0, 4 * size)))
+    monkeypatch.setattr(majorization, "on_circle", lambda problem, *_: (problem, make_circle(0.0, size)))
     monkeypatch.setattr(majorization, "SHORTEST", size)
     monkeypatch.setattr(majorization, "MOST_STEPS", 2 * size)
     coarse = solved(EXAMPLE, CHAIN, 1.0, 3)
