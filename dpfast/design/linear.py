@@ -253,6 +253,13 @@ def lmmse(
         Relative excess of the MSE that the realisation of G may cost.
     name : str, optional
 
+    Returns
+    -------
+    Mechanism
+        Of the smoother ``ideal_mse`` is the least that any G and H reach, and the lower bound too. At a finite lag it
+        is that of one rule, of the ideal G with its zero band filled: the realised G, which is fitted to the error
+        itself, may come below it, and :func:`optimal` tells how far one can get.
+
     Raises
     ------
     ValueError
