@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from dpfast.design.prefilter import Problem, noise_cost, smoother_water_filling
+from dpfast.design.prefilter import smoother_water_filling
+from dpfast.design.problem import Problem, noise_cost
 from dpfast.errors import AccuracyWarning, warn
 from dpfast.explained import explained, output_variance
 from dpfast.filters import Filter
