@@ -126,7 +126,11 @@ def write(store: Store, entry: Earlier, declared: Mapping[str, Any], kind: str) 
     try:
         if file.is_file() and not file.is_symlink() and file.read_bytes() == content:
             return file, False
-        check_free(file)
+        if os.path.lexists(file):
+            raise ReleaseError(
+                f"{file} is there, and is not the file of {entry.title}, {entry.steps}, which is published already and "
+                "in the store: move it away and run the same command again, which publishes nothing more"
+            )
         replace_file(file, content)
     except OSError as error:
         raise DataError(
