@@ -89,7 +89,7 @@ class Store:
             except BaseException:
                 connection.close()
                 raise
-        except OSError as error:
+        except (OSError, sqlite3.Error) as error:  # of SQLite where a file is made on a full disk
             raise ReleaseError(f"cannot open the store {path}: {error}") from None
 
     def __enter__(self) -> Store:

@@ -560,6 +560,15 @@ def test_a_batch_that_does_not_fit_is_refused(tmp_path):
 # --- disks ----------------------------------------------------------------------------------------
 
 
+def test_a_disk_that_is_full_at_the_beginning_is_a_refusal(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "_SCHEMA", f"PRAGMA max_page_count=2; {database._SCHEMA}")
+        with pytest.raises(ReleaseError, match=r"cannot open the store .*database or disk is full"):
+            Store.open(tmp_path / "store")
+    assert list((tmp_path / "store").iterdir()) == []
+    Store.open(tmp_path / "store").close()
+
+
 def test_a_full_disk_refuses_a_push_and_opening_again_goes_on(folder):
     stream = fakes.stream_in(folder)
     pages = stream._store._connection.execute("PRAGMA page_count").fetchone()[0]
