@@ -25,7 +25,9 @@ class Places(NamedTuple):
     @classmethod
     def of(cls, out: Path, store: Path | None) -> Places:
         """The private one lies beside the other by default: who copies that one must not copy the store."""
-        out = out.absolute()
+        out = out.resolve() if ".." in out.parts else out.absolute()
+        if store is None and not out.name:
+            raise ValueError(f"store must be given where out is {out}, which has nothing beside it")
         return cls(out, out.with_name(f"{out.name}-private") if store is None else store)
 
     @property

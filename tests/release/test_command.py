@@ -185,6 +185,25 @@ def test_a_store_may_be_elsewhere_and_goes_on(log, saved, tmp_path, capsys):
     assert (out / "estimates-again.csv").read_bytes() != first
 
 
+@pytest.mark.parametrize("out", ["..", "out/.."])
+def test_the_store_lies_beside_what_is_published_however_that_is_called(log, saved, tmp_path, monkeypatch, out):
+    """And not in it, with a name such as `..-private`."""
+    here = tmp_path / "public" / "here"
+    (here / "out").mkdir(parents=True)
+    monkeypatch.chdir(here)
+    folder = (here / out).resolve()
+    assert main(arguments(log, saved, out)) == 0
+    assert (beside(folder) / "store.sqlite").is_file()
+    assert [*folder.rglob("*.sqlite")] == []
+    assert main(arguments(log, saved, folder)) == 0
+    assert main(["release", "--read", str(beside(folder))]) == 0
+
+
+def test_beside_the_root_folder_there_is_no_place_for_a_store(log, saved, capsys, monkeypatch):
+    monkeypatch.setattr(command, "Folder", lambda *_: None)  # not everybody may write there
+    assert "store must be given where out is /" in failing(arguments(log, saved, "/"), capsys)
+
+
 def test_what_could_not_be_written_is_in_the_store(log, saved, tmp_path, capsys, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
