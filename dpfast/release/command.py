@@ -148,6 +148,8 @@ def run(request: Request, *, source: Source | None = None, clock: Clock | None =
 def _check(request: Request, span: Span) -> None:
     """Refuse what does not go together, before any work."""
     _validate.choice("format", request.format, FORMATS)
+    for name in ("time", "by", "count", "time_format"):
+        _check_text(name, getattr(request, name))
     check_time_format(span, request.time_format)
     if request.format == "parquet":
         _validate.optional("pyarrow.parquet", "parquet")
@@ -163,6 +165,14 @@ def _check(request: Request, span: Span) -> None:
         raise ValueError("follow must come without --compose and --name, and with --format csv: its one file grows")
     if not span.utc:
         raise ValueError("start must have a UTC offset with --follow, such as Z: a local clock jumps twice a year")
+
+
+def _check_text(name: str, text: str | None) -> None:
+    """Refuse what was typed in another encoding: no column has such a name, and no guarantee could show it."""
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError:
+        raise _validate.fail(name, "text in the encoding of the terminal", text) from None
 
 
 def _check_shown(request: Request) -> None:

@@ -240,6 +240,8 @@ def test_what_could_not_be_written_is_in_the_store(log, saved, tmp_path, capsys,
         ({"tolerance": "0"}, "tolerance must be"),
         ({"grace": "1s"}, "grace must come with --follow"),
         ({"count": "place"}, "whole numbers"),
+        ({"time": "caf\udce9"}, "time must be text"),
+        ({"by": "caf\udce9", "groups": "a"}, "by must be text"),
     ],
 )
 def test_bad_declarations_are_one_line_and_nothing_is_written(log, saved, tmp_path, capsys, change, message):
@@ -482,6 +484,8 @@ def test_a_stream_goes_on_as_it_was_declared(live, change, message):
         ({"format": "parquet"}, "follow must come without --compose and --name, and with --format csv"),
         ({"start": "2020-01-01", "end": "2020-01-02"}, "start must have a UTC offset with --follow"),
         ({"grace": "soon"}, "period must be"),
+        ({"time": "caf\udce9"}, "time must be text in the encoding of the terminal"),
+        ({"count": "caf\udce9"}, "count must be text in the encoding of the terminal"),
         ({"dry_run": True}, "dry_run must come without --follow"),
         ({"private_counts": True, "quiet": True}, "quiet must come without"),
         ({"time_format": "%H %"}, "time_format must be"),
