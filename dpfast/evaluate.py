@@ -27,6 +27,7 @@ from dpfast.models import ARMA, Model
 from dpfast.montecarlo import Result, told_of_rare
 from dpfast.privacy import Privacy
 from dpfast.report import page
+from dpfast.report.cells import rounded
 from dpfast.report.figures import figure, plot_path, png
 from dpfast.report.folder import Folder
 from dpfast.report.meaning import FIGURES, of_task
@@ -249,17 +250,13 @@ def _outputs(counts: EventCounts, outputs: Array, outcomes: list[Outcome]) -> Ta
     times = np.datetime_as_string(counts.times(), unit="s").tolist()
     rows: list[tuple[Any, ...]] = []
     for series, y in zip(counts.series, outputs, strict=True):
-        estimates = {x.mechanism.name: _rounded(x.estimate, x.result.rmse) for x in outcomes if x.series == series}
+        estimates = {
+            x.mechanism.name: rounded(x.estimate.tolist(), x.result.rmse) for x in outcomes if x.series == series
+        }
         missing = [None] * len(y)
         columns = [[f"{x:.6g}" for x in y.tolist()], *(estimates.get(x, missing) for x in names)]
         rows += [(time, series, *row) for time, *row in zip(times, *columns, strict=True)]
     return Table(("time", "series", "true output", *(f"private: {x}" for x in names)), tuple(rows))
-
-
-def _rounded(estimate: Array, rmse: float) -> Sequence[str | None]:
-    """With the decimals that matter: steps of at most a hundredth of the RMSE add less than 1e-5 of the MSE."""
-    decimals = min(max(2 - math.floor(math.log10(rmse)), 0), 15) if rmse > 0 else 15
-    return [None if x != x else f"{x:.{decimals}f}" for x in estimate.tolist()]
 
 
 def _picture(counts: EventCounts, outputs: Array, outcomes: list[Outcome]) -> Any:

@@ -19,7 +19,7 @@ from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.counts import Span
 from dpfast.errors import DataError
-from dpfast.report.cells import lines, original
+from dpfast.report.cells import lines, original, rounded
 
 COLUMNS = ("time", "group", "estimate", "predicted_rmse_if_model_holds")
 # of earlier versions: a file that was begun under this header goes on under it
@@ -45,8 +45,8 @@ class Layout:
     predicted_rmse_if_model_holds: float | None
 
     def csv(self, first: int, estimate: Array) -> str:
-        """Lines of estimates (groups, n) of the bins from `first` on, to the last bit; of the error six digits."""
-        values = estimate.T.ravel().tolist()
+        """Lines of estimates (groups, n) of the bins from `first` on, with the digits that their error leaves."""
+        values = rounded(estimate.T.ravel().tolist(), self.predicted_rmse_if_model_holds)
         error = "" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
         labels = self.labels(first, estimate.shape[1])
         return lines((time, group, value, error) for (time, group), value in zip(labels, values, strict=True))

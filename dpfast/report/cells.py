@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterable
 from types import SimpleNamespace
@@ -26,6 +27,22 @@ def lines(rows: Iterable[Iterable[Any]]) -> str:
     # of both characters, as older versions of Python quote those of the terminator alone
     csv.writer(out, lineterminator="\r\n").writerows([_written(cell) for cell in row] for row in rows)
     return "".join(row.removesuffix("\r\n") + "\n" for row in written)
+
+
+def rounded(values: Iterable[float], error: float | None) -> list[str | None]:
+    """Numbers with the digits that matter: in steps of at most a hundredth of their error.
+
+    That adds less than 1e-5 of its square. With all digits where the error is zero or not known; None for NaN.
+
+    Examples
+    --------
+    >>> rounded([1 / 3, -1e-9], 0.05), rounded([1 / 3], None)
+    (['0.3333', '0.0'], ['0.3333333333333333'])
+    """
+    if not error:
+        return [None if x != x else repr(x) for x in values]
+    decimals = 2 - math.floor(math.log10(error))
+    return [None if x != x else repr(round(x, decimals) + 0.0) for x in values]  # + 0.0: no minus zero
 
 
 def original(cell: str) -> str:

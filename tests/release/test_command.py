@@ -97,7 +97,7 @@ def test_a_log_is_published(log, saved, tmp_path, capsys):
     with Store.open(beside(out), out) as store:
         (entry,) = store.releases()
         _, estimate = store.read(entry.id, entry.first, 24)
-    assert [float(row[2]) for row in body] == estimate.T.ravel().tolist()
+    assert np.abs([float(row[2]) for row in body] - estimate.T.ravel()).max() <= float(body[0][3]) / 199
     assert (entry.first, entry.count) == (24 * 18263, 24)  # hours from 1970 to 2020-01-02
 
 

@@ -1,5 +1,6 @@
 import csv
 import io
+import math
 import re
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpfast.report.cells import lines, original
+from dpfast.report.cells import lines, original, rounded
 
 FORMULAS = [
     *[
@@ -74,3 +75,18 @@ def test_every_text_comes_back_and_none_is_a_formula(several):
     assert [original(cell) for cell in row] == several
     for cell in row:
         assert not re.match(r"\s*[=+\-@\uff1d]", cell) or re.fullmatch(r"[+-][\d.e+-]+", cell)
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (0.3, "1.235"),
+        (0.0999, "1.2346"),
+        (1.0, "1.23"),
+        (250.0, "1.0"),
+        (0.0, "1.2345678901234567"),
+        (None, "1.2345678901234567"),
+    ],
+)
+def test_steps_are_at_most_a_hundredth_of_the_error(error, shown):
+    assert rounded([1.2345678901234567, math.nan], error) == [shown, None]
