@@ -174,7 +174,13 @@ def _refine(
 
 
 def _crossing(margin: Callable[[float, Array], Array], level: float, low: float, high: float) -> float:
-    return _root(lambda omega: margin(level, np.array(omega)).item(), low, high, xtol=1e-15)
+    def at(omega: float) -> float:
+        return margin(level, np.array(omega)).item()
+
+    ends = at(low), at(high)
+    if (ends[0] > 0) == (ends[1] > 0):  # of one angle and of many at once it is rounded differently
+        return low if abs(ends[0]) < abs(ends[1]) else high
+    return _root(at, low, high, xtol=1e-15)
 
 
 def feedback_mse(problem: Problem, grid: Grid, x: Array) -> float:

@@ -159,3 +159,12 @@ def test_a_zero_of_the_spectrum_beside_the_reflection_of_a_pole():
 def test_zeros_of_a_sum_with_a_root_reflected_into_one_of_the_other():
     zeros = sum_zeros([3, 0.24156278], [0.6, 1 / 3], 3.5598278902196947)
     assert np.abs(zeros - 1 / 3).min() < 1e-15
+
+
+@pytest.mark.parametrize("noise", [1e-7, 1e-6])
+def test_zeros_of_the_target_beside_cutoffs_that_rounding_hides(noise):
+    """There the margin has one sign in an array of angles, and another alone."""
+    average = [1 / 12] * 12
+    found = smoother_water_filling(Problem(Filter(average), model("difference"), noise**2)).mse
+    forced = zero_forcing(Filter(average), Privacy.from_gdp(1, 1e-6, max_change=noise)).ideal_mse
+    assert found == pytest.approx(forced, rel=1e-4)  # hardly anything is cut off
