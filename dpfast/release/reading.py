@@ -96,7 +96,7 @@ def read(store: Store, entry: Earlier) -> Release:
     lag = plan.lag or 0
     live = entry.kind == "live"
     others = [x for x in releases if x.id != entry.id]
-    shared = [x for x in others if entry.overlaps(x.first, x.count) or x.overlaps(entry.first, entry.count)]
+    shared = [x for x in others if entry.shares(x)]
     v, estimate = store.read(entry.id, entry.first, store.length(entry.id))
     aligned = estimate[:, lag:] if live else estimate  # the first columns of a stream are of times before it
     groups = None if store.declaration is None else store.declaration.fields.get("groups")

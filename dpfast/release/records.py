@@ -69,6 +69,10 @@ class Earlier:
         begins, ends = self.first < first + count, self.first + self.count
         return count > 0 and begins and (not self.closed or first < ends)
 
+    def shares(self, other: Earlier) -> bool:
+        """Whether both have inputs of some step."""
+        return self.overlaps(other.first, other.count) or other.overlaps(self.first, self.count)
+
     @property
     def whole(self) -> bool:
         """Whether its guarantee is that of all releases up to it."""
@@ -88,17 +92,23 @@ class Earlier:
 def stated(releases: list[Earlier], declaration: Declaration | None = None) -> tuple[str, str]:
     """What all releases of a store promise, for people and for machines.
 
-    Each for events at its own steps, up to the last one that covers the whole store: that one holds for those before.
+    Each for events at its own steps, up to the last one that covers the whole store: that one holds for those before. Events
+    at steps that a later one published too are for that one, which is composed with those before it.
     """
     texts: dict[str, list[Earlier]] = {}
     covering = max((i for i, x in enumerate(releases) if x.whole), default=-1)
     holds = [releases[max(i, covering)] for i in range(len(releases))]
     for entry, promise in zip(releases, holds, strict=True):
         texts.setdefault(promise.guarantee, []).append(entry)
-    parts = ["\n".join([*(f"{x.title}, {x.steps}:" for x in entries), "", text, ""]) for text, entries in texts.items()]
+    again = {x.id: [y.id for y in releases[max(i, covering) + 1 :] if x.shares(y)] for i, x in enumerate(releases)}
+    parts = [
+        "\n".join([*(f"{x.title}, {x.steps}{_but(again[x.id])}:" for x in entries), "", text, ""])
+        for text, entries in texts.items()
+    ]
     content = [
         {"release": x.id, "kind": x.kind, "first": x.first, "steps": None if x.kind == "live" else x.count}
         | ({} if x.name is None else {"name": x.name})
+        | ({"published_again_by": again[x.id]} if again[x.id] else {})
         | {"guarantee": json.loads(promise.guarantee_json)}
         for x, promise in zip(releases, holds, strict=True)
     ]
@@ -108,6 +118,14 @@ def stated(releases: list[Earlier], declaration: Declaration | None = None) -> t
         if names := (*declaration.unknown, *declaration.unchecked):
             parts.append(f"Not checked: {not_checked(names)}.\n")
     return "\n".join(parts), json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _but(again: list[int]) -> str:
+    """For which events a guarantee is not, where later releases have published some of its steps too."""
+    if not again:
+        return ""
+    which = f"release{'s' * (len(again) > 1)} {' and '.join(map(str, again))}"
+    return f", but for events at steps that {which} published too, whose guarantee is below"
 
 
 class Memory(NamedTuple):

@@ -1,6 +1,7 @@
 """Whole signals: what is published of them, against a naive twin with the very noise; and what is refused."""
 
 import dataclasses
+import json
 import sqlite3
 from fractions import Fraction
 
@@ -215,10 +216,15 @@ def test_composed_releases_state_their_sum(folder):
     assert (two.squared_sensitivity, two.delta) == (other.shift.squared_sensitivity, 1e-4)
     assert three.epsilon > max(two.epsilon, SIMPLE.guarantee.epsilon)
     text = (fakes.beside(folder) / "guarantee.txt").read_text(encoding="utf-8")
-    first = "Release 1, 10 steps from 0 on:\nRelease 2, 10 steps from 50 on:\nRelease 5, 3 steps from 30 on:\n\n"
-    assert text.startswith(f"{first}{only}\n")
-    for release in (f"Release 3, 10 steps from 9 on:\n\n{two}\n", f"Release 4, 3 steps from 9 on:\n\n{three}\n"):
+    published = "but for events at steps that release{} published too, whose guarantee is below:\n"  # it is not theirs
+    first = f"Release 1, 10 steps from 0 on, {published.format('s 3 and 4')}"
+    others = "Release 2, 10 steps from 50 on:\nRelease 5, 3 steps from 30 on:\n\n"
+    assert text.startswith(f"{first}{others}{only}\n")
+    third = f"Release 3, 10 steps from 9 on, {published.format(' 4')}"
+    for release in (f"{third}\n{two}\n", f"Release 4, 3 steps from 9 on:\n\n{three}\n"):
         assert release in text
+    content = json.loads((fakes.beside(folder) / "guarantee.json").read_text(encoding="utf-8"))
+    assert [x.get("published_again_by") for x in content["releases"]] == [[3, 4], None, [4], None, None]
 
 
 PEOPLE = [
