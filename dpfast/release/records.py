@@ -92,8 +92,8 @@ class Earlier:
 def stated(releases: list[Earlier], declaration: Declaration | None = None) -> tuple[str, str]:
     """What all releases of a store promise, for people and for machines.
 
-    Each for events at its own steps, up to the last one that covers the whole store: that one holds for those before. Events
-    at steps that a later one published too are for that one, which is composed with those before it.
+    Each for events at its own steps, up to the last one that covers the whole store: that one holds for those before.
+    Events at steps that a later one published too are for that one, which is composed with those before it.
     """
     texts: dict[str, list[Earlier]] = {}
     covering = max((i for i, x in enumerate(releases) if x.whole), default=-1)
