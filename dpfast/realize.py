@@ -167,11 +167,14 @@ def _impulse_response(shape: Spectrum) -> Array:
 
 
 def _truncated(ideal: Array, n: int, measure: Excess) -> tuple[float, Filter]:
-    """The first n taps, with zeros outside of the circle reflected."""
+    """The first n taps, with zeros outside of the circle reflected, and none so near to it that 1/G is no filter."""
     taps = ideal[:n]
     size = fft_length(_INSIDE, decay=8.0)
     magnitude = np.abs(np.fft.rfft(taps, size)) ** 2
     reflected = Filter(np.fft.irfft(minimum_phase(_floored(magnitude, 1e-14)))[:n])
+    nearest = float(np.abs(reflected.zeros).max(initial=0.0))
+    if nearest > _INSIDE:
+        reflected = Filter(reflected.b * (_INSIDE / nearest) ** np.arange(len(reflected.b)))
     return measure(reflected), reflected
 
 

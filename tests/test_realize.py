@@ -8,7 +8,7 @@ from scipy import optimize, signal
 
 from dpfast import ARMA, Filter, MarkovChain, Privacy, ToleranceWarning, UnstableFilterError, realize
 from dpfast.design import prefilter
-from dpfast.realize import MAX_POLE_RADIUS
+from dpfast.realize import MAX_POLE_RADIUS, _impulse_response, _truncated
 
 
 def resonator(radius, angle):
@@ -278,3 +278,13 @@ def test_inverse_of_a_prefilter_with_a_zero_on_the_circle_is_refused():
     # what realise avoids by keeping zeros inside
     with pytest.raises(UnstableFilterError):
         TARGETS["difference"].inverse()
+
+
+@pytest.mark.parametrize("n", [8, 13, 32, 128])
+def test_a_short_response_can_be_inverted(n):
+    """Of |1 + z⁻¹ + ... + z⁻¹¹|², whose zeros are on the circle."""
+    average = Filter(np.ones(12) / 12)
+    ideal = _impulse_response(lambda omega: np.abs(average.response(omega)) ** 2)
+    found = _truncated(ideal, n, lambda g: 0.0)[1]
+    assert np.abs(found.zeros).max() <= MAX_POLE_RADIUS
+    assert found.inverse().is_fir is False

@@ -178,3 +178,10 @@ def test_nothing_is_estimated_where_there_is_next_to_nothing(lag):
     assert mechanism.predicted_mse == pytest.approx(1e-10 * 4, rel=1e-3)  # the gain of 2, squared
     assert mechanism.lower_bound_mse <= mechanism.ideal_mse <= mechanism.predicted_mse
     assert (mechanism.simulate(np.ones(50), seed=1).estimate == 0).all()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mean_square", [0.25, 10.0])
+def test_a_moving_average_at_powers_at_which_its_prefilter_had_no_inverse(mean_square):
+    found = dp.robust(dp.Filter(np.ones(12) / 12), dp.Privacy(1, 1e-2), mean_square=mean_square)
+    assert found.lower_bound_mse <= found.predicted_mse <= found.ideal_mse * (1 + 1e-3)
