@@ -197,7 +197,7 @@ def test_a_realised_prefilter_keeps_its_cap_to_the_root_of_the_tolerance():
     ("arguments", "message"),
     [
         ({"lag": -1}, "lag must be an integer, at least 0"),
-        ({"lag": None}, "lag must be an integer"),
+        ({"lag": None}, "lag must be a number of samples, got None"),
         ({"taps": 0}, "taps must be an integer, at least 1, got 0"),
         ({"breaks": [4.0]}, r"breaks must be angles in \[0, π\]"),
         ({"constraints": lambda v: [v.x <= 0.5]}, "the convex program is infeasible"),
