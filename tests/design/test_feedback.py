@@ -400,10 +400,11 @@ def test_at_the_privacy_of_the_example_hard_decisions_are_far_worse_than_zero_fo
 
 @pytest.mark.slow_nojit
 def test_at_weak_privacy_hard_decisions_beat_the_linear_mechanisms():
-    privacy = Privacy(math.log(3), 0.05, max_change=0.1 / 1.75633987, calibration="paper")  # κd = .1
+    privacy = Privacy(math.log(3), 0.05, max_change=0.14 / 1.75633987, calibration="paper")  # κd = .14
     hard = decision_feedback(EXAMPLE, privacy, CHAIN, prefilter="decision-feedback", decision="sign", name="hard")
     mechanisms = [hard, lmmse(EXAMPLE, privacy, CHAIN, lag=5), lmmse(EXAMPLE, privacy, CHAIN)]
-    study = monte_carlo(mechanisms, CHAIN, n_streams=32, n_samples=1500, seed=5)
+    study = monte_carlo(mechanisms, CHAIN, n_streams=256, n_samples=1500, seed=5)
+    assert not study["hard"].is_rare  # at .1 there are too few wrong decisions to tell
     assert study["hard"].interval[1] < study["LMMSE smoother"].interval[0]
     assert study["hard"].interval[1] < study["LMMSE lag 5"].interval[0]
 
