@@ -214,7 +214,7 @@ def of_many(name):
 
 @pytest.mark.long
 @pytest.mark.parametrize("first", [1000, 2000, 3000, 4000])
-@pytest.mark.parametrize("name", ["paper, ε = 50", "average, ε = 50"])
+@pytest.mark.parametrize("name", TASKS)
 def test_intervals_of_rare_errors_cover_over_seeds(name, first):
     """400 seeds in four parts, each seed with all its blocks."""
     task, truth = of_many(name)
