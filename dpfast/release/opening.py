@@ -42,7 +42,7 @@ def check_place(path: Path, records: Records, here: tuple[str, str], *, adopt: b
         raise ReleaseError(
             f"the store {path} was copied or moved: it was at {records.place[1]}, or in another file there. If two "
             "copies went on, they would publish the same steps twice with different noise. Use the original; only if "
-            "that is gone for good, go on here with adopt=True"
+            "that is gone for good, go on here with adopt=True (--adopt)"
         )
 
 
@@ -52,7 +52,7 @@ def check_mark(path: Path, mark: Mark, *, adopt: bool) -> None:
         raise ReleaseError(
             f"an older copy was written over the files of the store {path}, and over its witness: it has published "
             "since, and going on would publish steps again with other noise. Put the newest files back; only if these "
-            "are the newest that there ever were, go on with adopt=True"
+            "are the newest that there ever were, go on with adopt=True (--adopt)"
         )
 
 
