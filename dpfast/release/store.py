@@ -317,7 +317,8 @@ class Store:
         if earlier and not compose:
             raise ReleaseError(
                 f"steps {first} to {first + count - 1} are in {_named(earlier)} of the store {self.path} already: to "
-                "publish them again costs privacy again. Take new data, or say compose=True (--compose) and state the sum"
+                "publish them again costs privacy again. Take new data, or say compose=True (--compose) and state "
+                "the sum"
             )
         with self._publication(new=True):
             release = self._records.begin("batch", configuration, guarantee, n_streams, first, b"")
