@@ -61,8 +61,7 @@ def owned(name: str, operator: Any) -> Any:
         raise _validate.fail(name, "an operator of dpfast.operators, such as Dense or Convolution", operator)
     kind: Any = type(operator)
     hints = typing.get_type_hints(kind)
-    own = [_owned(f"{name}.{field}", x, hints[field]) for field, x in zip(kind._fields, operator, strict=True)]
-    made = operator if all(x is y for x, y in zip(own, operator, strict=True)) else kind(*own)
+    made = kind(*(_owned(f"{name}.{field}", x, hints[field]) for field, x in zip(kind._fields, operator, strict=True)))
     try:
         made.check()
     except ValueError as error:
@@ -73,13 +72,10 @@ def owned(name: str, operator: Any) -> Any:
 def _owned(name: str, value: Any, hint: Any) -> Any:
     if hint not in (Array, NDArray[np.int64]):
         return value
-    dtype = np.float64 if hint == Array else np.int64
-    ours = isinstance(value, np.ndarray) and value.base is None and not value.flags.writeable
-    if not (ours and value.dtype == dtype and value.flags.c_contiguous):
-        found = _validate.array(name, value)
-        value = _validate.frozen(found if hint == Array else found.astype(np.int64))
-    _validate.check_size(name, value)
-    return value
+    found = _validate.array(name, value)  # a copy of read-only arrays too: views of before may still be written to
+    own = _validate.frozen(found if hint == Array else found.astype(np.int64))
+    _validate.check_size(name, own)
+    return own
 
 
 def check_shape(name: str, array: NDArray[Any], ndim: int) -> None:

@@ -89,6 +89,17 @@ def test_the_arrays_of_a_receiver_are_its_own():
     assert (receiver.forward == FEEDBACK.receiver.forward).all()
 
 
+def test_the_matrices_of_a_mechanism_are_its_own():
+    """Those of read-only arrays too: whoever made them may have a view that can be written to."""
+    made = dp.square_root(TARGET, PRIVACY, horizon=8)
+    given = made.strategy.coefficients.copy()
+    view = given[:]
+    given.setflags(write=False)
+    changed = dataclasses.replace(made, strategy=made.strategy._replace(coefficients=given))
+    view *= 1000
+    assert (changed.strategy.coefficients == made.strategy.coefficients).all()
+
+
 def test_a_pickle_keeps_no_guarantee():
     """It is computed anew, from taps that nobody wrote to meanwhile."""
     plan = dp.exact(dp.zero_forcing(TARGET, PRIVACY), dp.Inputs(0, 20))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from dpfast.design.prefilter import RobustFilling, robust_filling, shape_objecti
 from dpfast.design.problem import Problem, noise_cost
 from dpfast.design.programs import solve
 from dpfast.design.rational import Basis, basis_for
-from dpfast.errors import ToleranceWarning, warn
+from dpfast.errors import DesignError, ToleranceWarning, warn
 from dpfast.filters import Filter, ratio
 from dpfast.lags import Lag, check_lag
 from dpfast.mechanism import Mechanism, worst_errors
@@ -80,10 +81,10 @@ def robust(
     -------
     Mechanism
         Its ``mean_square`` is V, and its figures are worst cases. ``ideal_mse``: the closed form of the smoother, or
-        what the cone program reaches (its K, over all frequencies). ``lower_bound_mse``: the closed form too, or the
-        larger of that and a dual feasible point, which bounds every causal K of this lag, evaluated on a grid finer
-        than the program's: within some 1e-4 of the ideal for ordinary targets, 1e-3 for moving averages, 1e-2 where V
-        is so small that hardly anything can be told.
+        what the cone program reaches (its K, over all frequencies), or the realised filters where they are better.
+        ``lower_bound_mse``: the closed form too, or the larger of that and a dual feasible point, which bounds every
+        causal K of this lag, evaluated on a grid finer than the program's: within some 1e-4 of the ideal for ordinary
+        targets, 1e-3 for moving averages, 1e-2 where V is so small that hardly anything can be told.
 
     Raises
     ------
@@ -130,7 +131,8 @@ def robust(
             f"the ideal, tolerance is {tolerance:g}: raise tolerance",
             ToleranceWarning,
         )
-    return mechanism
+    # a receiver of more functions than the program had may be better than its K
+    return replace(mechanism, ideal_mse=max(found.bound, min(found.ideal, mechanism.predicted_mse)))
 
 
 class _Found(NamedTuple):
@@ -200,7 +202,10 @@ def _post_filter(design: _Design, prefilter: Filter, product: Filter, lag: int, 
         grid = problem.grid(np.concatenate([basis.poles, prefilter.poles]), basis.taps // 2)
         wanted = target.response(grid.omega) * np.exp(-1j * lag * grid.omega)
         functions = basis.response(grid.omega) * prefilter.response(grid.omega)[:, None]
-        h = basis.filter(_least_worst(design, grid, wanted, functions, _receiver_noise))
+        try:
+            h = basis.filter(_least_worst(design, grid, wanted, functions, _receiver_noise))
+        except DesignError:  # the solver failed for so many functions: others do, or K/G
+            continue
         receiver = LinearReceiver(h, target, 0.0, lag)
         mse = sum(worst_errors(target, design.mean_square, prefilter, noise_std, receiver))
         if mse <= ideal * (1 + design.tolerance):
@@ -240,10 +245,14 @@ def _smoother(design: _Design, filling: RobustFilling) -> _Found:
 
 def _smoother_root(design: _Design, filling: RobustFilling) -> tuple[Filter, float, float]:
     """R, |R|² near (1 - τ/|F|)₊, of as many functions as the tolerance takes, sup|F|(1 - |R|²) and the worst MSE."""
-    problem, least = design.problem, np.inf
+    problem, least, failure = design.problem, np.inf, None
     for richness in _GROWTH:
         basis = basis_for(problem, 0, richness, filling.cutoffs)
-        root = basis.root_filter(_passed_share(design, filling, basis))
+        try:
+            root = basis.root_filter(_passed_share(design, filling, basis))
+        except DesignError as error:  # the solver failed for so many functions: others may do
+            failure = error
+            continue
 
         def error(omega: Array, root: Filter = root) -> Array:
             return np.asarray(problem.gain(omega) * np.abs(1 - np.abs(root.response(omega)) ** 2))
@@ -256,6 +265,8 @@ def _smoother_root(design: _Design, filling: RobustFilling) -> tuple[Filter, flo
             least, best = worst, (root, largest, worst)
         if least <= filling.mse * (1 + design.tolerance * _FOR_THE_PRODUCT):
             break
+    if failure is not None and least == np.inf:
+        raise failure
     return best
 
 

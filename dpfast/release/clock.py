@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -132,7 +131,8 @@ class Feed:
         Raises
         ------
         DataError
-            When the header turns out not to have the columns: that says nothing of any event.
+            When the header turns out not to have the columns, which says nothing of any event; or where reading fails
+            by a fault of dpfast, of which nothing but its kind is said.
         """
         # A daemon: a source that is never closed must not keep the process alive.
         threading.Thread(target=self._read, name="events", daemon=True).start()
@@ -156,16 +156,24 @@ class Feed:
             raise self._refusal
 
     def _read(self) -> None:
+        try:
+            self._count()
+        except OSError:
+            return  # a source that breaks off is one that ends
+        except DataError as error:
+            self._refusal = error
+        except Exception as error:  # noqa: BLE001 - its text and its traceback may hold what came
+            self._refusal = DataError(
+                f"events cannot be read any further, by a fault of dpfast ({type(error).__name__}): report it; what "
+                "was published stays, and the same command goes on behind it"
+            )
+
+    def _count(self) -> None:
         header: tuple[str, ...] | None = None
-        with contextlib.suppress(OSError):  # a source that breaks off is one that ends
-            for lines in blocks(self._source):
-                if header is None and lines:
-                    try:
-                        header = self._lines.header(lines.pop(0))
-                    except DataError as error:
-                        self._refusal = error
-                        return
-                events = self._lines.events(header or (), lines, self._seen) if lines else []
-                late = sum(not self._tally.add(event) for event in events)
-                if late and self._seen is not None:
-                    self._seen(Rows(0, 0, 0, (0,) * len(self._lines.groups), late))
+        for lines in blocks(self._source):
+            if header is None and lines:
+                header = self._lines.header(lines.pop(0))
+            events = self._lines.events(header or (), lines, self._seen) if lines else []
+            late = sum(not self._tally.add(event) for event in events)
+            if late and self._seen is not None:
+                self._seen(Rows(0, 0, 0, (0,) * len(self._lines.groups), late))

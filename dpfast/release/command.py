@@ -128,7 +128,8 @@ def run(request: Request, *, source: Source | None = None, clock: Clock | None =
         n_streams=len(groups),
         streams_per_person=request.streams_per_person,
     )
-    Folder(request.out)  # refuses a place that cannot be written to
+    if not request.dry_run:
+        Folder(request.out)  # refuses a place that cannot be written to
     mechanism = releasable(load(request.mechanism))
     if request.follow and mechanism.lag is None:
         raise ValueError("mechanism must have a lag with --follow, got a smoother, which needs the whole signal")

@@ -128,8 +128,9 @@ def write(store: Store, entry: Earlier, declared: Mapping[str, Any], kind: str) 
             return file, False
         if os.path.lexists(file):
             raise ReleaseError(
-                f"{file} is there, and is not the file of {entry.title}, {entry.steps}, which is published already and "
-                "in the store: move it away and run the same command again, which publishes nothing more"
+                f"{file} is there, and is not what this version of dpfast writes of {entry.title}, {entry.steps}, "
+                "which is published already and in the store: move it away and run the same command again, which "
+                "publishes nothing more"
             )
         replace_file(file, content)
     except OSError as error:

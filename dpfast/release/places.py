@@ -37,7 +37,7 @@ class Places(NamedTuple):
 
 
 def for_new_store(out: Path, store: Path | None, given: Mapping[str, Any]) -> Places:
-    """The first of some places, numbered from 2 on behind the given ones, with a store of a declaration, or with none.
+    """The first of some places, numbered from 2 on behind the given ones, with a store of a declaration, or unused.
 
     The same declaration finds the same store: a command that is run again does not publish again.
     """
@@ -49,7 +49,9 @@ def for_new_store(out: Path, store: Path | None, given: Mapping[str, Any]) -> Pl
             return places
         if (places.store / NAME).exists():
             with Store.open(places.store, places.out) as there:
-                known = there.declaration
+                known, unused = there.declaration, not there.releases()
+            if known is None and unused:  # it was interrupted before its first steps
+                return places
             if known is not None and not known.unknown and not known.differences(given, whole=True):
                 return places
     raise AssertionError("numbers do not end")

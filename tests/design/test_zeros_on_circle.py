@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from dpfast import ARMA, Filter, MarkovChain, Privacy, decision_feedback, lmmse, optimal, zero_forcing
+from dpfast import ARMA, Filter, MarkovChain, Privacy, decision_feedback, lmmse, optimal, robust, zero_forcing
 from dpfast.design.prefilter import smoother_water_filling
 from dpfast.design.problem import Problem
 from dpfast.spectra import sum_zeros
@@ -108,7 +108,8 @@ def check_order(name, target, noise, lag):
     assert m.lower_bound_mse <= m.ideal_mse * (1 + 1e-12)
     assert m.ideal_mse <= m.predicted_mse * (1 + 1e-10)
     forced = zero_forcing(Filter(*TARGETS[target]), privacy)
-    assert m.lower_bound_mse <= forced.predicted_mse * (1 + 1e-12)
+    assert m.lower_bound_mse <= forced.ideal_mse * (1 + 1e-12)
+    assert forced.ideal_mse <= forced.predicted_mse * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(("name", "lag"), [("difference", None), ("season 4", None), ("both ends", 0), ("twice", 5)])
@@ -122,6 +123,34 @@ def test_bounds_are_below_ideals_and_ideals_below_what_is_reached(name, lag, noi
 @pytest.mark.parametrize(("name", "target", "noise"), cover())
 def test_bounds_are_below_ideals_everywhere(name, target, noise, lag):
     check_order(name, target, noise, lag)
+
+
+def check_order_without_a_model(target, noise, lag):
+    """Of the worst input of a power of 1: what no mechanism promises, what the best one does, and what is realised."""
+    privacy = Privacy.from_gdp(1, 1e-6, max_change=noise)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        m = robust(Filter(*target), privacy, mean_square=1.0, lag=lag, tolerance=1e-2)
+    assert m.lower_bound_mse <= m.ideal_mse * (1 + 1e-12)
+    assert m.ideal_mse <= m.predicted_mse * (1 + 1e-12)
+    forced = zero_forcing(Filter(*target), privacy)
+    assert m.lower_bound_mse <= forced.ideal_mse * (1 + 1e-12)  # which makes the same error for every input
+
+
+AVERAGE = ([1 / 12] * 12, [1.0])
+
+
+@pytest.mark.parametrize(("noise", "lag"), [(1e-5, None), (1e-2, 0), (1.0, 5), (30.0, None)])
+def test_bounds_without_a_model(noise, lag):
+    check_order_without_a_model(TARGETS["difference"], noise, lag)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lag", [None, 0, 5, 60])
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("target", [*TARGETS.values(), AVERAGE], ids=[*TARGETS, "average"])
+def test_bounds_without_a_model_everywhere(target, noise, lag):
+    check_order_without_a_model(target, noise, lag)
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,20 @@ def test_a_header_without_the_columns_ends_the_feed():
     assert script.now() < at(10)
 
 
+def test_a_fault_of_reading_ends_the_feed_and_shows_nothing_that_came(monkeypatch, capsys):
+    def fault(*arguments):
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(Lines, "events", fault)
+    script = Script(at(-5), [HEADER, (at(3), line(3, "a"))])
+    with pytest.raises(DataError, match=r"by a fault of dpfast \(RuntimeError\)") as refused:
+        fed(script)
+    assert "secret" not in str(refused.value)
+    assert refused.value.__context__ is refused.value.__cause__ is None
+    assert script.now() <= at(10)
+    assert capsys.readouterr() == ("", "")
+
+
 def test_malformed_lines_change_nothing(capsys):
     good = [HEADER, (at(1), line(1, "a")), (at(2), line(2, "b"))]
     bad = [(at(1.5), x + b"\n") for x in (b'"', b"\xff", b"x" * 70_000, b"now,a", b"1e999,a", b"", b"a,b,c,d", b",")]

@@ -301,6 +301,15 @@ def test_new_store_begins_another_one_and_finds_it_again(log, mechanisms, tmp_pa
     assert list(third.iterdir()) == []
 
 
+def test_a_new_store_that_was_interrupted_before_its_steps_is_used(log, mechanisms, tmp_path):
+    out, second = tmp_path / "out", tmp_path / "out-2"
+    published(log, mechanisms["one"], out, FIRST)
+    Store.open(beside(second), second).close()
+    assert main(arguments(log, mechanisms["one"], out, SECOND | {"time": "actual"}, "--new-store")) == 0
+    assert (second / "estimates.csv").exists()
+    assert not (tmp_path / "out-3").exists()
+
+
 def test_a_new_store_of_a_store_elsewhere(log, mechanisms, tmp_path):
     out, store = tmp_path / "out", tmp_path / "private" / "store"
     words = {"store": str(store)}

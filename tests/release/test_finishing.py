@@ -128,7 +128,7 @@ def test_a_file_that_holds_something_else_stays(folder, saved, capsys):
     for content in (b"mine", file.read_bytes() + b"\n", b""):
         file.write_bytes(content)
         error = refused(capsys, folder, saved)  # and no word of another name, under which it would be spent again
-        assert "is not the file of Release 1, 24 steps from" in error
+        assert "is not what this version of dpfast writes of Release 1, 24 steps from" in error
         assert "--name" not in error
         assert "holds something else than this release: move it away" in refused(capsys, folder, saved, day=2)
         assert (file.read_bytes(), pushes(folder)) == (content, 1)

@@ -76,6 +76,14 @@ def test_a_dry_run_shows_private_counts_and_does_nothing(saved, out, capsys):
     assert [path.name for path in out.parent.iterdir()] == ["log.csv"]
 
 
+def test_a_dry_run_needs_no_place_to_write_to(saved, out, tmp_path, capsys):
+    nowhere = tmp_path / "log.csv" / "out"
+    assert main(arguments(saved, out, "--out", str(nowhere))) != 0
+    assert f"cannot write to the folder {nowhere}" in capsys.readouterr().err
+    assert main(arguments(saved, out, "--out", str(nowhere), "--dry-run")) == 0
+    assert private(capsys.readouterr().err) == COUNTS
+
+
 def test_a_dry_run_leaves_a_store_alone(saved, out, capsys):
     assert main(arguments(saved, out)) == 0
     folders = out, out.with_name("out-private")
