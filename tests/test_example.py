@@ -1,4 +1,6 @@
 import csv
+import re
+from pathlib import Path
 
 import pages
 import pytest
@@ -51,6 +53,25 @@ def test_ideal_errors(rows, calibration, lzf, printed, chain):
     if printed:
         assert float(smoothers["chain"]["ideal RMSE"]) == pytest.approx(chain, rel=1e-7)
         assert float(smoothers["printed"]["ideal RMSE"]) == pytest.approx(printed, rel=1e-9)
+
+
+def test_the_readme_has_the_ideal_and_predicted_errors(rows):
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    table = readme.split("<!-- example -->\n", 1)[1].split("\n\n", 1)[0]
+    lines = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    shown = [x for x in rows if x["κ"] == "paper" and x["designed for"] != "printed" and x["mechanism"] != "constant"]
+    mean = lines.pop()
+    assert (mean[0], figures(mean[4])) == ("constant", [pytest.approx(example.CONSTANT.predicted_rmse, rel=1e-4)])
+    assert len(lines) == len(shown) == 18
+    for line, row in zip(lines, shown, strict=True):
+        name = f"{row['mechanism']}, {row['decision']}" if row["decision"] else row["mechanism"]
+        assert line[:3] == [name, row["prefilter"], row["lag"]]
+        expected = [float(row[x]) for x in ("ideal RMSE", "predicted") if row[x]]
+        assert figures(line[3] + " " + line[4]) == pytest.approx(expected, rel=1e-4)
+
+
+def figures(text):
+    return [float(x) for x in re.findall(r"(?<![\w.])\d+\.?\d*", text)]
 
 
 @pytest.mark.parametrize(

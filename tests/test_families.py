@@ -36,8 +36,9 @@ QUICK = {
 
 @pytest.fixture
 def few(monkeypatch):
-    """Curves of few points, and designs that take no time."""
+    """Curves of few points, designs that take no time, and pictures that are not drawn."""
     shortened(monkeypatch)
+    monkeypatch.setattr(families, "png", lambda figure: b"")
     quick = tuple(x._replace(design=QUICK.get(x.label, x.design)) for x in families.FAMILIES)
     monkeypatch.setattr(families, "FAMILIES", quick)
 

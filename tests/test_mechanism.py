@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 import reference
-from chains import unit_normals
+from chains import EXAMPLES, unit_normals
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import signal, stats
@@ -193,6 +193,7 @@ def test_a_seed_may_be_drawn_from_a_generator():
 
 
 @named([*LINEAR, SMOOTHER])
+@EXAMPLES
 @given(a=st.floats(-10, 10), b=st.floats(-10, 10))
 def test_linear_mechanisms_are_linear_in_the_input(mechanism, a, b):
     x, y = np.random.default_rng(0).normal(size=(2, 30))

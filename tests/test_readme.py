@@ -35,23 +35,6 @@ def test_the_first_example_prints_what_is_shown(capsys):
     assert names["mechanisms"][0].summary().split(gap)[0] == summary.split(gap)[0]
 
 
-def test_the_table_has_the_ideal_and_predicted_errors_of_the_designs():
-    lines = [line.strip("| ").split(" | ") for line in between("<!-- example -->\n", "\n\n").splitlines()[2:]]
-    rows = [row for row in example.mechanisms("paper") if row.spectrum != "printed"]
-    mean = lines.pop()
-    assert (mean[0], figures(mean[4])) == ("constant", [pytest.approx(example.CONSTANT.predicted_rmse, rel=1e-4)])
-    assert len(lines) == len(rows) == 18
-    for line, row in zip(lines, rows, strict=True):
-        m = row.mechanism
-        assert line[:3] == [
-            f"{row.family}, {row.decision}" if row.decision else row.family,
-            row.prefilter,
-            "smoother" if m.lag is None else str(m.lag),
-        ]
-        expected = [x for x in (m.ideal_rmse, m.predicted_rmse) if x is not None]
-        assert figures(line[3] + " " + line[4]) == pytest.approx(expected, rel=1e-4)
-
-
 def test_the_example_of_constraints_runs():
     page = (Path(__file__).parents[1] / "docs" / "optimal.md").read_text(encoding="utf-8")
     exec(page.split("```python\n")[1].split("```")[0], names := {})

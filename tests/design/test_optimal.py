@@ -1,5 +1,6 @@
 """The joint optimum: reference values, certificates, limits, laws, and what is realised of it."""
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -59,12 +60,8 @@ def test_reference_values_and_their_certificates(case, lag):
     [
         (PAPER, 0, 5.6236),
         (PAPER, 1, 5.4740),
-        (PAPER, 5, 5.0866),
-        (PAPER, 20, 4.7016),
-        (EXACT, 0, 4.3734),
         (EXACT, 1, 4.2135),
-        (EXACT, 5, 3.8723),
-        (EXACT, 20, 3.6911),
+        (EXACT, 20, 3.6911),  # the others are those of test_example
     ],
     ids=lambda x: getattr(x, "calibration", str(x)),
 )
@@ -317,8 +314,13 @@ TARGETS = {
 }
 
 
-@pytest.mark.parametrize("name", TARGETS)
-@pytest.mark.parametrize("lag", [0, 5])
+@pytest.mark.parametrize(
+    ("name", "lag"),
+    [
+        *zip(TARGETS, itertools.cycle([5, 0, 5, 0, 5, 0, 0, 0]), strict=False),  # each at one of them
+        *(pytest.param(name, lag, marks=pytest.mark.long) for name in TARGETS for lag in (0, 5)),
+    ],
+)
 def test_targets_are_realised_within_the_tolerance(name, lag):
     mechanism = optimal(TARGETS[name], EXACT, CHAIN, lag=lag)
     assert 1 - 1e-6 <= mechanism.predicted_mse / mechanism.ideal_mse <= 1 + 1.001e-3
@@ -326,7 +328,7 @@ def test_targets_are_realised_within_the_tolerance(name, lag):
     assert mechanism.prefilter.order <= 9
 
 
-@pytest.mark.parametrize("tolerance", [0.1, 1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("tolerance", [0.1, 1e-2, 1e-4, pytest.param(1e-6, marks=pytest.mark.long)])
 def test_a_smaller_tolerance_takes_more_states(tolerance):
     mechanism = optimal(EXAMPLE, PAPER, CHAIN, lag=5, tolerance=tolerance)
     assert mechanism.predicted_mse <= mechanism.ideal_mse * (1 + tolerance * 1.001)

@@ -260,7 +260,7 @@ def test_the_samples_are_those_of_the_horizon_and_labels_that_change_nothing_sta
         "epsilon": 1.0,
         "delta": 1e-6,
     }
-    found = dp.sweep(grid, seed=1)
+    found = dp.sweep(grid, seed=1, width=0.5)
     assert found.n_samples == 16
     shown = [line.split()[:2] for line in str(found).splitlines() if line.startswith(("square_root", "input_pert"))]
     noises = {("square_root", "(gaussian)"), ("square_root", "(laplace)")}

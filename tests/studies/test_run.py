@@ -154,6 +154,7 @@ class Killed:
         monkeypatch.setattr(Store, "add", counted)
 
 
+@pytest.mark.crash
 def test_a_cluster_that_loses_a_machine_gives_the_same_bits(monkeypatch, path):
     long = {"n_samples": 20_000, "width": None, "budget": 6 * 20_000 * STREAMS}
     with cluster(3) as (address, machines), engines.dask(address) as executor:
