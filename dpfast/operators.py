@@ -6,6 +6,7 @@ Tuples of plain arrays and numbers, which go through files and between processes
 from __future__ import annotations
 
 import typing
+import weakref
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.toeplitz import convolved
+
+# those that operators have already, by their ids
+_OWN: weakref.WeakValueDictionary[int, NDArray[Any]] = weakref.WeakValueDictionary()
 
 
 class NotLinearError(Exception):
@@ -61,7 +65,8 @@ def owned(name: str, operator: Any) -> Any:
         raise _validate.fail(name, "an operator of dpfast.operators, such as Dense or Convolution", operator)
     kind: Any = type(operator)
     hints = typing.get_type_hints(kind)
-    made = kind(*(_owned(f"{name}.{field}", x, hints[field]) for field, x in zip(kind._fields, operator, strict=True)))
+    own = [_owned(f"{name}.{field}", x, hints[field]) for field, x in zip(kind._fields, operator, strict=True)]
+    made = operator if all(x is y for x, y in zip(own, operator, strict=True)) else kind(*own)
     try:
         made.check()
     except ValueError as error:
@@ -72,9 +77,12 @@ def owned(name: str, operator: Any) -> Any:
 def _owned(name: str, value: Any, hint: Any) -> Any:
     if hint not in (Array, NDArray[np.int64]):
         return value
+    if _OWN.get(id(value)) is value:
+        return value
     found = _validate.array(name, value)  # a copy of read-only arrays too: views of before may still be written to
     own = _validate.frozen(found if hint == Array else found.astype(np.int64))
     _validate.check_size(name, own)
+    _OWN[id(own)] = own
     return own
 
 

@@ -250,8 +250,8 @@ def _smoother_root(design: _Design, filling: RobustFilling) -> tuple[Filter, flo
         basis = basis_for(problem, 0, richness, filling.cutoffs)
         try:
             root = basis.root_filter(_passed_share(design, filling, basis))
-        except DesignError as error:  # the solver failed for so many functions: others may do
-            failure = error
+        except DesignError as refused:  # the solver failed for so many functions: others may do
+            failure = refused
             continue
 
         def error(omega: Array, root: Filter = root) -> Array:
