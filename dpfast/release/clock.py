@@ -160,8 +160,6 @@ class Feed:
             self._count()
         except OSError:
             return  # a source that breaks off is one that ends
-        except DataError as error:
-            self._refusal = error
         except Exception as error:  # noqa: BLE001 - its text and its traceback may hold what came
             self._refusal = DataError(
                 f"events cannot be read any further, by a fault of dpfast ({type(error).__name__}): report it; what "
@@ -172,7 +170,11 @@ class Feed:
         header: tuple[str, ...] | None = None
         for lines in blocks(self._source):
             if header is None and lines:
-                header = self._lines.header(lines.pop(0))
+                try:
+                    header = self._lines.header(lines.pop(0))
+                except DataError as error:
+                    self._refusal = error
+                    return
             events = self._lines.events(header or (), lines, self._seen) if lines else []
             late = sum(not self._tally.add(event) for event in events)
             if late and self._seen is not None:

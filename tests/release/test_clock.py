@@ -119,13 +119,14 @@ def test_a_header_without_the_columns_ends_the_feed():
     assert script.now() < at(10)
 
 
-def test_a_fault_of_reading_ends_the_feed_and_shows_nothing_that_came(monkeypatch, capsys):
+@pytest.mark.parametrize("kind", [RuntimeError, DataError])
+def test_a_fault_of_reading_ends_the_feed_and_shows_nothing_that_came(monkeypatch, capsys, kind):
     def fault(*arguments):
-        raise RuntimeError("secret")
+        raise kind("secret")
 
     monkeypatch.setattr(Lines, "events", fault)
     script = Script(at(-5), [HEADER, (at(3), line(3, "a"))])
-    with pytest.raises(DataError, match=r"by a fault of dpfast \(RuntimeError\)") as refused:
+    with pytest.raises(DataError, match=rf"by a fault of dpfast \({kind.__name__}\)") as refused:
         fed(script)
     assert "secret" not in str(refused.value)
     assert refused.value.__context__ is refused.value.__cause__ is None
