@@ -199,7 +199,10 @@ def refusing_damage(file: Path) -> Iterator[None]:
             raise _in_use(file) from None
         if code == sqlite3.SQLITE_ERROR:  # such as: no such table
             raise damaged(file) from None
-        raise ReleaseError(f"cannot open the store {file.parent}: {error}") from None
+        raise ReleaseError(
+            f"cannot open the store {file.parent}: {error}; its disk must have room and let you write, also to read "
+            "what was published"
+        ) from None
     except (sqlite3.DatabaseError, UnicodeDecodeError):
         raise damaged(file) from None
 
