@@ -135,7 +135,7 @@ LAYOUTS = {
 }
 
 
-@DTYPES
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow_nojit)])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("n_streams", [1, LANES + 1])
 def test_the_memory_order_does_not_matter(layout, n_streams, dtype):

@@ -233,8 +233,9 @@ def test_chunks_of_any_length_give_the_same_errors(monkeypatch, name, dtype, chu
     assert np.array_equal(squared_errors(run, 2, 7), expected)
 
 
+@pytest.mark.slow_nojit
 @RECEIVER
-@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow_nojit)])
+@DTYPES
 def test_a_mechanism_has_the_same_bits_alone_and_in_company(short_chunks, name, dtype):
     alone = squared_errors(Study(SOURCES["ARMA"], (link(name),), 10, 30, dtype), 2, 7)
     company = (link("linear, lag 0"), link(name), link("smoother"))

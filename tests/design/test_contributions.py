@@ -58,13 +58,13 @@ def test_the_plain_prefilter_for_two_events(min_separation, plain):
 
 
 SOURCES = {"chain": CHAIN, "zero on the circle": ON_THE_CIRCLE}
-PAIRS = [(0, "chain"), (5, "zero on the circle"), (None, "chain")]  # of lmmse; those of optimal are the other ones
+PAIRS = [(0, "zero on the circle"), (None, "chain")]  # of lmmse; the others are of optimal
 
 
 @pytest.mark.parametrize(
     ("design", "lag", "name"),
     [
-        *((lmmse if (lag, name) in PAIRS else optimal, lag, name) for lag in (0, 5, None) for name in SOURCES),
+        *((lmmse if (lag, name) in PAIRS else optimal, lag, name) for lag in (0, None) for name in SOURCES),
         *(
             pytest.param(design, lag, name, marks=pytest.mark.long)
             for design in (lmmse, optimal)
@@ -95,7 +95,7 @@ ALTERNATING = {"slow": Filter([1], [1, 0.7]), "difference": Filter([1, -1]), "co
 @pytest.mark.parametrize(
     ("name", "lags"),
     [
-        *(("slow", (0, None)), ("difference", (0, None)), ("comb", (7, None))),
+        ("difference", (0, None)),
         *(pytest.param(name, (0, 2, 7, None), marks=pytest.mark.long) for name in ALTERNATING),
     ],
 )
@@ -109,6 +109,7 @@ def test_two_events_behind_filters_that_alternate(name, lags):
     assert all(late <= early * (1 + 2e-3) for early, late in itertools.pairwise(errors))
 
 
+@pytest.mark.long
 def test_the_joint_optimum_is_below_the_two_step_design_for_two_events():
     joint, two_step = (design(EXAMPLE, paper(2, 10), CHAIN, lag=5) for design in (optimal, lmmse))
     assert joint.predicted_mse < two_step.predicted_mse

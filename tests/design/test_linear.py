@@ -375,11 +375,20 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-@pytest.mark.parametrize("target", [EXAMPLE, Filter(np.full(12, 1 / 12))], ids=["slow", "moving average"])
-@pytest.mark.parametrize("privacy", [Privacy(0.01, 1e-9), Privacy(50, 0.1)], ids=["strong", "weak"])
-def test_smoother_of_a_nasty_signal_is_within_its_tolerance(target, privacy, model):
-    mechanism = lmmse(target, privacy, model, tolerance=0.01)
+AVERAGE, STRONG, WEAK = Filter(np.full(12, 1 / 12)), Privacy(0.01, 1e-9), Privacy(50, 0.1)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("target", "privacy"),
+    [
+        *((EXAMPLE, WEAK), (AVERAGE, STRONG)),
+        *(pytest.param(*x, marks=pytest.mark.long) for x in ((EXAMPLE, STRONG), (AVERAGE, WEAK))),
+    ],
+    ids=["slow, weak", "moving average, strong", "slow, strong", "moving average, weak"],
+)
+def test_smoother_of_a_nasty_signal_is_within_its_tolerance(target, privacy, name):
+    mechanism = lmmse(target, privacy, MODELS[name], tolerance=0.01)
     assert 1 - 1e-8 <= mechanism.predicted_mse / mechanism.ideal_mse <= 1.01 + 1e-6
 
 

@@ -44,8 +44,14 @@ def solved(target, model, cost, lag, goal=1e-8):
 # --- values ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lag", [0, 5])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['id']}-{case['name']}")
+@pytest.mark.parametrize(
+    ("case", "lag"),
+    [
+        *zip(CASES, itertools.cycle([0, 5]), strict=False),
+        *(pytest.param(case, lag, marks=pytest.mark.long) for case in CASES for lag in (0, 5)),
+    ],
+    ids=lambda x: f"{x['id']}-{x['name']}" if isinstance(x, dict) else str(x),
+)
 def test_reference_values_and_their_certificates(case, lag):
     privacy = Privacy(case["epsilon"], case["delta"], max_change=case["max_change"], calibration="paper")
     mechanism = optimal(Filter(**case["target"]), privacy, ARMA(**case["signal_shaping"]), lag=lag)
@@ -312,12 +318,13 @@ TARGETS = {
     "sum of two": Filter([1, 1]),
     "delay": Filter([0, 0, 1]),
 }
+SLOW = ["resonator .999", "poles at both ends"]  # to design
 
 
 @pytest.mark.parametrize(
     ("name", "lag"),
     [
-        *zip(TARGETS, itertools.cycle([5, 0, 5, 0, 5, 0, 0, 0]), strict=False),  # each at one of them
+        *((x, lag) for x, lag in zip(TARGETS, itertools.cycle([5, 0]), strict=False) if x not in SLOW),
         *(pytest.param(name, lag, marks=pytest.mark.long) for name in TARGETS for lag in (0, 5)),
     ],
 )
