@@ -85,9 +85,12 @@ def joint_optimum(problem: Problem, lag: int, goal: float) -> JointOptimum:
         start = before.circle.interpolate(before.power, circle.grid.omega)
         after = _Iteration(problem, held, lag, circle).solve(start, goal, smoother.mse)
         change = abs(after.mse - before.mse)
-        bound = max(smoother.mse, after.lower_bound - change if change <= _RESOLVED * after.mse else 0.0)
-        forcing = _forcing(problem, circle, bound)
-        found = after._replace(lower_bound=bound) if after.mse <= forcing.mse else forcing
+        forcing = _forcing(problem, circle, smoother.mse)
+        bound = after.lower_bound - change
+        # a bound above what is reached tells that the steps do not resolve the problem
+        known = change <= _RESOLVED * after.mse and bound <= forcing.mse
+        found = after if after.mse <= forcing.mse else forcing
+        found = found._replace(lower_bound=max(smoother.mse, bound) if known else smoother.mse)
         if found.gap <= 2 * goal or 2 * circle.size > max(MOST_STEPS, 2 * finest.size):
             return found
         before = after
@@ -122,13 +125,15 @@ class _Iteration:
             x = np.maximum(x, _FLOOR * x.max())
             noise = self.cost * self.mean(x * self.weight**2) / x
             inverse = self.circle.outer(self.held + noise)
-            k = self.circle.causal(self.held * self.wanted / inverse.conj()) / inverse
+            whitened = self.held * self.wanted / inverse.conj()
+            k = (passed := self.circle.causal(whitened)) / inverse
             size = np.abs(k)
             if step % _CERTIFY_EVERY == 0 or step < _PLAIN_STEPS:
                 error = self.wanted - k
                 distortion = self.mean(self.psd * np.abs(error) ** 2)
                 mse = distortion + self.cost * self.mean(self.weight * size) ** 2
-                bound = max(bound, distortion + self._by_iteration(noise, k, error), self._by_phase(k, size))
+                by_iteration = self._by_iteration(noise, k, error) - self._doubt(inverse, k, whitened - passed)
+                bound = max(bound, distortion + by_iteration, self._by_phase(k, size))
                 if best is None or mse < best.mse:
                     power = np.maximum(size, _FLOOR * size.max()) / self.weight
                     best = JointOptimum(self.circle, size, power, mse, bound)
@@ -151,6 +156,15 @@ class _Iteration:
         """
         phi = noise * k - (self.held - self.psd) * error
         return float(2 * self.mean((phi.conj() * k).real) - (np.abs(phi) / self.weight).max() ** 2 / self.cost)
+
+    def _doubt(self, inverse: Complex, k: Complex, anticausal: Complex) -> float:
+        """By how much a bound may be too large where the steps do not resolve the factor 1/Ω, or K.
+
+        Both are then not quite causal, and φ is off by the causal part of Ω* times what is anticausal; K is compared
+        with others of its size.
+        """
+        factor, product = (np.abs(x - self.circle.causal(x)) for x in (inverse, k))
+        return float(self.mean(np.abs(anticausal) * (2 * np.abs(inverse) * product + 4 * factor * np.abs(k))))
 
     def _by_phase(self, k: Complex, size: Array) -> float:
         """The dual at φ = c²<ψ|K|>ψK/|K|: 2 Re<F* z^D φ> - ‖[φ/Ω*]₊‖² - c²<ψ|K|>², where P_u > 0."""

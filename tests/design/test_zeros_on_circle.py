@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from dpfast import ARMA, Filter, MarkovChain, Privacy, decision_feedback, lmmse, optimal, robust, zero_forcing
-from dpfast.design.prefilter import smoother_water_filling
+from dpfast.design.majorization import joint_optimum
+from dpfast.design.prefilter import smoother_water_filling, zero_forcing_mse
 from dpfast.design.problem import Problem
 from dpfast.spectra import sum_zeros
 
@@ -123,6 +124,52 @@ def test_bounds_are_below_ideals_and_ideals_below_what_is_reached(name, lag, noi
 @pytest.mark.parametrize(("name", "target", "noise"), cover())
 def test_bounds_are_below_ideals_everywhere(name, target, noise, lag):
     check_order(name, target, noise, lag)
+
+
+def check_seasons(seasons, noise, lag):
+    """A seasonal difference is the difference in powers of z, on another circle: no bound is above the other error."""
+    one, several = (
+        joint_optimum(Problem(Filter([1.0]), ARMA([1, *np.zeros(n - 1), -1]), noise**2), n * lag, 1e-8)
+        for n in (1, seasons)
+    )
+    assert several.lower_bound <= one.mse * (1 + 1e-9)
+    assert one.lower_bound <= several.mse * (1 + 1e-9)
+    assert several.mse == pytest.approx(one.mse, rel=1e-4)
+    return several.mse / one.mse - 1
+
+
+@pytest.mark.parametrize(("seasons", "noise", "off"), [(4, 3e-4, 3e-7), (12, 3e-4, 1.2e-6), (12, 3e-5, 1e-7)])
+def test_a_season_has_the_errors_of_the_difference(seasons, noise, off):
+    assert check_seasons(seasons, noise, 100) <= off
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lag", [0, 5, 100])
+@pytest.mark.parametrize("noise", [*NOISE, 3e-5])
+@pytest.mark.parametrize("seasons", [2, 3, 4, 7, 12])
+def test_seasons_have_the_errors_of_the_difference(seasons, noise, lag):
+    check_seasons(seasons, noise, lag)
+
+
+def check_steps(name, target, noise, lag):
+    problem = Problem(Filter(*TARGETS[target]), model(name), noise**2)
+    found = joint_optimum(problem, lag, 1e-8)
+    assert found.lower_bound <= found.mse * (1 + 1e-12)
+    assert found.lower_bound <= zero_forcing_mse(problem) * (1 + 1e-12)
+    assert found.gap < 1e-4
+
+
+@pytest.mark.parametrize(("target", "noise"), [("itself", 3e-5), ("pole .9", 3e-5), ("pole .9", 1e-4)])
+def test_steps_that_do_not_resolve_a_problem_give_no_bound(target, noise):
+    check_steps("difference", target, noise, 100)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lag", [0, 20, 100, 1000])
+@pytest.mark.parametrize("noise", [1e-9, 1e-7, 1e-5, 3e-5, 1e-4, 3e-4])
+@pytest.mark.parametrize(("name", "target"), [(m, t) for m in ("difference", "twice", "at pi") for t in TARGETS])
+def test_no_steps_give_a_false_bound(name, target, noise, lag):
+    check_steps(name, target, noise, lag)
 
 
 def check_order_without_a_model(target, noise, lag):
