@@ -147,6 +147,40 @@ def test_a_certificate_holds_whatever_the_solver_found(monkeypatch):
         assert certificate.lower_bound(problem, V, 2, basis, "CLARABEL") < best
 
 
+def test_the_ideal_is_not_above_what_is_reached(monkeypatch):
+    """Where the program had fewer functions than the receiver."""
+    monkeypatch.setattr(robust, "_RICHNESS", 1 / 3)
+    monkeypatch.setattr(robust, "_GROWTH", (2.0,))
+    found = dp.robust(EXAMPLE, PAPER, mean_square=V, lag=5)
+    assert found.lower_bound_mse <= found.ideal_mse <= found.predicted_mse
+
+
+@pytest.mark.parametrize("lag", [0, None])
+def test_a_program_that_fails_is_left_out(monkeypatch, lag):
+    """As solvers do, on some machines, for some numbers of functions; others do, and at a lag K/G."""
+    solved, sizes, whole = robust._least_worst, set(), dp.robust(TARGET, PAPER, mean_square=V, lag=lag)
+
+    def failing(design, grid, wanted, functions, noise, *constraint):
+        sizes.add(functions.shape[1])
+        if noise is not robust._product_noise and functions.shape[1] == min(sizes):
+            raise dp.DesignError("the solver failed")
+        return solved(design, grid, wanted, functions, noise, *constraint)
+
+    monkeypatch.setattr(robust, "_least_worst", failing)
+    found = dp.robust(TARGET, PAPER, mean_square=V, lag=lag)
+    assert len(sizes) > 1
+    assert found.predicted_mse == pytest.approx(whole.predicted_mse, rel=1e-3)
+
+
+def test_programs_that_all_fail_are_an_error(monkeypatch):
+    def failing(*arguments):
+        raise dp.DesignError("the solver failed")
+
+    monkeypatch.setattr(robust, "_least_worst", failing)
+    with pytest.raises(dp.DesignError, match="the solver failed"):
+        dp.robust(TARGET, PAPER, mean_square=V)
+
+
 def test_a_tolerance_that_is_not_reached_is_said(monkeypatch):
     monkeypatch.setattr(robust, "_GROWTH", (1 / 3,))
     with pytest.warns(dp.ToleranceWarning, match=r"worst MSE .* above the ideal, tolerance is 0\.0001"):
