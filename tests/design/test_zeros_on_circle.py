@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from dpfast import ARMA, Filter, MarkovChain, Privacy, decision_feedback, lmmse, optimal, robust, zero_forcing
-from dpfast.design.majorization import joint_optimum
-from dpfast.design.prefilter import smoother_water_filling, zero_forcing_mse
+from dpfast.circle import make_circle
+from dpfast.design.majorization import _Iteration, joint_optimum
+from dpfast.design.prefilter import on_circle, smoother_water_filling, zero_forcing_mse
 from dpfast.design.problem import Problem
 from dpfast.spectra import sum_zeros
 
@@ -135,6 +136,7 @@ def check_seasons(seasons, noise, lag):
     assert several.lower_bound <= one.mse * (1 + 1e-9)
     assert one.lower_bound <= several.mse * (1 + 1e-9)
     assert several.mse == pytest.approx(one.mse, rel=1e-4)
+    assert several.mse <= noise**2 * (1 + 1e-12)  # of zero forcing
     return several.mse / one.mse - 1
 
 
@@ -153,15 +155,22 @@ def test_seasons_have_the_errors_of_the_difference(seasons, noise, lag):
 
 def check_steps(name, target, noise, lag):
     problem = Problem(Filter(*TARGETS[target]), model(name), noise**2)
-    found = joint_optimum(problem, lag, 1e-8)
-    assert found.lower_bound <= found.mse * (1 + 1e-12)
-    assert found.lower_bound <= zero_forcing_mse(problem) * (1 + 1e-12)
+    found, forced = joint_optimum(problem, lag, 1e-8), zero_forcing_mse(problem)
+    assert found.lower_bound <= found.mse <= forced * (1 + 1e-12)
     assert found.gap < 1e-4
 
 
 @pytest.mark.parametrize(("target", "noise"), [("itself", 3e-5), ("pole .9", 3e-5), ("pole .9", 1e-4)])
 def test_steps_that_do_not_resolve_a_problem_give_no_bound(target, noise):
     check_steps("difference", target, noise, 100)
+
+
+@pytest.mark.parametrize("size", [2**13, 2**15])
+def test_a_circle_that_does_not_resolve_a_problem_gives_no_bound(size):
+    problem = Problem(Filter([1.0]), model("difference"), 3e-5**2)
+    circle = make_circle(on_circle(problem, 100, smoother_water_filling(problem).cutoffs)[1].warp, size)
+    found = _Iteration(problem, problem, 100, circle).solve(np.ones(size // 2 + 1), 1e-8, 0.0)
+    assert found.lower_bound <= zero_forcing_mse(problem) < 1e-6 * found.mse
 
 
 @pytest.mark.long
