@@ -25,7 +25,8 @@ _GOLDEN = (np.sqrt(5) - 1) / 2
 def lower_bound(problem: Problem, mean_square: float, lag: int, basis: Basis, solver: str) -> float:
     """The bound, on a grid finer than that of the program; the quadrature is its only error."""
     grid = problem.grid(basis.poles, basis.taps // 2)
-    fine = problem.grid(basis.poles, _FINER * basis.taps)
+    # down to zeros of the target on the circle, where its phase jumps and no rational q - p can
+    fine = problem.grid(np.concatenate([basis.poles, problem.target.zeros]), _FINER * basis.taps)
     scale = grid.mean(problem.gain(grid.omega))
     weight = problem.cost / mean_square  # p and q are in units of c² · scale
 

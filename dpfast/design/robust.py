@@ -19,7 +19,7 @@ from dpfast import _validate
 from dpfast._validate import Array
 from dpfast.design.certificate import lower_bound
 from dpfast.design.inputs import check_inputs, check_one_event, check_tolerance
-from dpfast.design.prefilter import RobustFilling, robust_filling, shape_objective
+from dpfast.design.prefilter import RobustFilling, robust_filling, shape_objective, zero_forcing_mse
 from dpfast.design.problem import Problem, noise_cost
 from dpfast.design.programs import solve
 from dpfast.design.rational import Basis, basis_for
@@ -186,11 +186,14 @@ def _causal(design: _Design, filling: RobustFilling, lag: int) -> _Found:
 
     largest = _largest(error, poles, target.order + product.order + lag)
     fine = problem.grid(poles, product.order)
-    ideal = design.worst(largest, fine.mean(gain(fine.omega)) ** 2)
+    ideal, forcing = design.worst(largest, fine.mean(gain(fine.omega)) ** 2), zero_forcing_mse(problem)
+    if forcing < ideal:  # K = z^-D F is the best that is known with hardly any noise
+        product = ratio((target.numerator, Filter([0.0] * lag + [1.0])), (target.denominator,))
+        poles, largest, ideal = target.poles, 0.0, forcing
     prefilter = design.prefilter(gain, poles, largest, ideal)
     receiver = LinearReceiver(_post_filter(design, prefilter, product, lag, ideal), target, 0.0, lag)
     bound = lower_bound(problem, design.mean_square, lag, basis, _SOLVER)
-    return _Found(prefilter, receiver, ideal, max(bound, filling.mse))
+    return _Found(prefilter, receiver, ideal, min(max(bound, filling.mse), forcing))
 
 
 def _post_filter(design: _Design, prefilter: Filter, product: Filter, lag: int, ideal: float) -> Filter:
