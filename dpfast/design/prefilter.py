@@ -23,6 +23,7 @@ from dpfast.spectra import Spectrum
 Complex = NDArray[np.complex128]
 MOST_STEPS = 2**18  # of a circle; more where the poles alone need more
 _DISTANCES = (1e-5, 2.2e-4)  # from the circle, of zeros of a spectrum that steps resolve: near one end, or anywhere
+_LOWEST = 1e-12  # of its bounds: a τ that no search goes below
 _PASSES = 3  # solve, insert the cutoffs into the grid, solve again
 
 
@@ -143,11 +144,15 @@ def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
         return mean_square * tau**2 + problem.cost * grid.mean(np.maximum(margin(tau, grid.omega), 0)) ** 2
 
     def level(grid: Grid) -> float:
-        # not by its slope, which on a grid jumps where τ is the gain at a node
+        # not by its slope, which on a grid jumps where τ is the gain at a node; by its logarithm, as with little noise it
+        # is tiny: about c²<|F|>/V, at the most
         from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
 
-        top = float(problem.gain(grid.omega).max())
-        return float(optimize.fminbound(worst, 0.0, top, args=(grid,), xtol=1e-10 * top))
+        gain = problem.gain(grid.omega)
+        top = float(gain.max())
+        low = _LOWEST * min(top, problem.cost * grid.mean(gain) / mean_square)
+        found = optimize.fminbound(lambda x: worst(math.exp(x), grid), math.log(low), math.log(top), xtol=1e-10)
+        return min(math.exp(float(found)), top, key=lambda tau: worst(tau, grid))
 
     tau, grid, cutoffs = _refine(problem, level, margin)
     return RobustFilling(tau, grid.mean(np.maximum(margin(tau, grid.omega), 0)), worst(tau, grid), cutoffs)
