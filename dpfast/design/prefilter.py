@@ -144,8 +144,8 @@ def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
         return mean_square * tau**2 + problem.cost * grid.mean(np.maximum(margin(tau, grid.omega), 0)) ** 2
 
     def level(grid: Grid) -> float:
-        # not by its slope, which on a grid jumps where τ is the gain at a node; by its logarithm, as with little noise it
-        # is tiny: about c²<|F|>/V, at the most
+        # not by its slope, which on a grid jumps where τ is the gain at a node; by its logarithm, as with little noise
+        # it is tiny: about c²<|F|>/V, at the most
         from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
 
         gain = problem.gain(grid.omega)

@@ -197,7 +197,9 @@ def check_order_without_a_model(target, noise, lag):
 AVERAGE = ([1 / 12] * 12, [1.0])
 
 
-@pytest.mark.parametrize(("noise", "lag"), [(1e-9, 60), (1e-7, 0), (1e-5, None), (1e-2, 0), (1.0, 5), (30.0, None)])
+@pytest.mark.parametrize(
+    ("noise", "lag"), [(1e-9, None), (1e-9, 60), (1e-7, 0), (1e-5, None), (1e-2, 0), (1.0, 5), (30.0, None)]
+)
 def test_bounds_without_a_model(noise, lag):
     check_order_without_a_model(TARGETS["difference"], noise, lag)
 
