@@ -24,6 +24,7 @@ Complex = NDArray[np.complex128]
 MOST_STEPS = 2**18  # of a circle; more where the poles alone need more
 _DISTANCES = (1e-5, 2.2e-4)  # from the circle, of zeros of a spectrum that steps resolve: near one end, or anywhere
 _LOWEST = 1e-12  # of its bounds: a τ that no search goes below
+_SMALLEST = 1e-200  # of the largest |F|: so that its logarithm is a number for every mean square
 _PASSES = 3  # solve, insert the cutoffs into the grid, solve again
 
 
@@ -150,7 +151,7 @@ def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
 
         gain = problem.gain(grid.omega)
         top = float(gain.max())
-        low = _LOWEST * min(top, problem.cost * grid.mean(gain) / mean_square)
+        low = max(_LOWEST * min(top, problem.cost * grid.mean(gain) / mean_square), _SMALLEST * top)
         found = optimize.fminbound(lambda x: worst(math.exp(x), grid), math.log(low), math.log(top), xtol=1e-10)
         return min(math.exp(float(found)), top, key=lambda tau: worst(tau, grid))
 
