@@ -39,6 +39,8 @@ _GROWTH = (1 / 3, 1 / 2, 2 / 3, 1.0, 4 / 3, 2.0, 3.0)  # richness of what is rea
 _LEAST_GUESS = 1e-2  # of the mean of |F|
 _FOR_THE_PREFILTER, _FOR_THE_PRODUCT = 0.5, 0.45  # of the tolerance
 _POSITIVE = 1e-2  # of the tolerance: <|K|> where the smoother's is zero, so that |R|² has a factor
+_ALL_PASSED = 1e-9  # of the MSE: zero forcing is hardly worse
+_ROUNDING = 8 * np.finfo(float).eps  # of the largest |F|, between F and HG where they should be the same
 _FINER = 4
 _SOLVER = "CLARABEL"
 
@@ -91,7 +93,8 @@ def robust(
     ValueError
         For lag < 0 or mean_square ≤ 0.
     DesignError
-        Where the target is zero, for several events, or where the solver fails.
+        Where the target is zero, for several events, where mean_square is so large beside the noise that rounding
+        would distort more than the tolerance, or where the solver fails.
 
     Warns
     -----
@@ -117,9 +120,9 @@ def robust(
     name = name or ("robust smoother" if delay is None else f"robust lag {delay}")
     design = _Design(Problem(target, None, noise_cost(privacy, None)), mean_square, check_tolerance(tolerance))
     filling = robust_filling(design.problem, mean_square)
-    found = _silent(design, filling, delay) or (
-        _smoother(design, filling) if delay is None else _causal(design, filling, delay)
-    )
+    found = _silent(design, filling, delay) or _undistorted(design, filling, delay)
+    if found is None:
+        found = _smoother(design, filling) if delay is None else _causal(design, filling, delay)
     options = (("mean_square", mean_square), ("lag", delay), ("tolerance", tolerance))
     mechanism = Mechanism(
         name, target, privacy, None, found.prefilter, found.receiver, found.ideal, found.bound, mean_square, options
@@ -188,8 +191,7 @@ def _causal(design: _Design, filling: RobustFilling, lag: int) -> _Found:
     fine = problem.grid(poles, product.order)
     ideal, forcing = design.worst(largest, fine.mean(gain(fine.omega)) ** 2), zero_forcing_mse(problem)
     if forcing < ideal:  # K = z^-D F is the best that is known with hardly any noise
-        product = ratio((target.numerator, Filter([0.0] * lag + [1.0])), (target.denominator,))
-        poles, largest, ideal = target.poles, 0.0, forcing
+        product, poles, largest, ideal = _delayed(target, lag), target.poles, 0.0, forcing
     prefilter = design.prefilter(gain, poles, largest, ideal)
     receiver = LinearReceiver(_post_filter(design, prefilter, product, lag, ideal), target, 0.0, lag)
     bound = lower_bound(problem, design.mean_square, lag, basis, _SOLVER)
@@ -225,6 +227,31 @@ def _silent(design: _Design, filling: RobustFilling, lag: int | None) -> _Found 
     if lag is None:
         return _Found(Filter([1.0]), Smoother(nothing, Filter([1.0]), target, 0.0), filling.mse, filling.mse)
     return _Found(Filter([1.0]), LinearReceiver(nothing, target, 0.0, lag), mse, filling.mse)
+
+
+def _undistorted(design: _Design, filling: RobustFilling, lag: int | None) -> _Found | None:
+    """Zero forcing, where the power of the input is so large that no distortion is worth having."""
+    problem, target, forcing = design.problem, design.problem.target, zero_forcing_mse(design.problem)
+    largest = design.tolerance * forcing / (_ROUNDING * target.hinf_norm()) ** 2
+    if design.mean_square > largest:
+        raise DesignError(
+            f"mean_square must be at most {10.0 ** math.floor(math.log10(largest)):g} for this target, noise and "
+            f"tolerance, got {design.mean_square:g}: far above it the rounding of numbers distorts more than that; "
+            "use zero_forcing, whose error does not depend on the input"
+        )
+    if forcing > filling.mse * (1 + _ALL_PASSED):
+        return None
+    prefilter = design.prefilter(problem.gain, target.poles, 0.0, forcing)
+    tops = _delayed(target, lag or 0).numerator, prefilter.denominator
+    after = ratio(tops, (target.denominator, prefilter.numerator))
+    if lag is None:
+        return _Found(prefilter, Smoother(after, Filter([1.0]), target, 0.0), filling.mse, filling.mse)
+    return _Found(prefilter, LinearReceiver(after, target, 0.0, lag), forcing, min(filling.mse, forcing))
+
+
+def _delayed(target: Filter, lag: int) -> Filter:
+    """z^-D F."""
+    return ratio((target.numerator, Filter([0.0] * lag + [1.0])), (target.denominator,))
 
 
 # --- smoother -------------------------------------------------------------------------------------

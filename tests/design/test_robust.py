@@ -214,6 +214,24 @@ def test_nothing_is_estimated_where_there_is_next_to_nothing(lag):
     assert (mechanism.simulate(np.ones(50), seed=1).estimate == 0).all()
 
 
+@pytest.mark.parametrize("lag", [0, 5, None])
+def test_at_any_power_it_is_zero_forcing_or_refused(lag):
+    """The distortion, zero but for rounding, counts with the power."""
+    forcing = dp.zero_forcing(TARGET, PAPER)
+    for power in (1e12, 1e22):
+        found = dp.robust(TARGET, PAPER, mean_square=power, lag=lag)
+        assert found.lower_bound_mse <= found.ideal_mse <= found.predicted_mse <= found.ideal_mse * (1 + 1e-3)
+        assert found.ideal_mse == pytest.approx(forcing.ideal_mse, rel=1e-9)
+        u = np.sqrt(power) * np.ones((1, 3000))
+        estimate, _ = found.receiver.estimate(found.prefilter.filter(u).y)
+        wanted = TARGET.filter(u).y[:, : 3000 - (lag or 0)]
+        error = (estimate[:, lag or 0 :] - wanted)[:, 1000:-1000]
+        assert np.max(error**2) <= found.predicted_mse - forcing.ideal_mse
+    for power in (1e30, 1e300):
+        with pytest.raises(dp.DesignError, match=r"mean_square must be at most 1e\+2\d for this .* use zero_forcing"):
+            dp.robust(TARGET, PAPER, mean_square=power, lag=lag)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("mean_square", [0.25, 10.0])
 def test_a_moving_average_at_powers_at_which_its_prefilter_had_no_inverse(mean_square):
