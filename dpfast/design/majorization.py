@@ -114,7 +114,7 @@ class _Iteration:
         omega = circle.grid.omega
         self.circle, self.cost, self.mean = circle, problem.cost, circle.grid.mean
         self.psd, self.weight = problem.psd(omega), problem.weight(omega)
-        self.held, self.exact = held.psd(omega), held is problem
+        self.held = held.psd(omega)
         self.wanted = problem.target.response(omega) * circle.z**-lag
         self.largest = np.abs(self.held * self.wanted).max()
         positive = self.psd.min() > _POSITIVE * self.psd.max()
@@ -140,7 +140,7 @@ class _Iteration:
                 best = best._replace(lower_bound=min(bound, best.mse))
                 gaps.append(best.gap)
                 excess = (noise * size / self.weight).max() / (self.cost * self.mean(self.weight * size)) - 1
-                if best.gap <= goal or (not self.exact and excess <= goal) or best.gap > _PROGRESS * gaps[-_PATIENCE]:
+                if best.gap <= goal or excess <= goal / 2 or best.gap > _PROGRESS * gaps[-_PATIENCE]:
                     break
             ratio = size / (x * self.weight)
             largest, before = ratio.max() / self.mean(ratio * x) * self.mean(x), largest
