@@ -536,12 +536,12 @@ def test_the_receiver_is_stable_and_its_pulse_response_is_the_least_squares_solu
 @pytest.mark.parametrize(
     "design",
     [
-        lambda: zero_forcing(Filter(np.ones(40)), PRIVACY, tolerance=1e-7),
-        lambda: decision_feedback(Filter(np.ones(40)), PRIVACY, CHAIN, prefilter="zero-forcing", tolerance=1e-7),
+        lambda: zero_forcing(Filter(np.ones(40)), PRIVACY, tolerance=1e-9),
+        lambda: decision_feedback(Filter(np.ones(40)), PRIVACY, CHAIN, prefilter="zero-forcing", tolerance=1e-9),
     ],
 )
 def test_a_missed_tolerance_is_shown_at_the_line_of_the_caller(design):
-    with pytest.warns(ToleranceWarning, match="tolerance is 1e-07") as caught:
+    with pytest.warns(ToleranceWarning, match="tolerance is 1e-09") as caught:
         design()
     assert caught[0].filename == __file__
 
