@@ -199,6 +199,21 @@ def test_a_bound_is_a_bound_after_few_steps(monkeypatch):
     assert mechanism.lower_bound_mse < mechanism.ideal_mse
 
 
+def test_what_steps_do_not_resolve_is_not_iterated_for(monkeypatch):
+    """Where the gap is that of the steps, going on does not close it: a few certificates on each large circle."""
+    certify, certified = majorization._Iteration._by_iteration, []
+
+    def counted(iteration, *arguments):
+        certified.append(iteration.circle.size)
+        return certify(iteration, *arguments)
+
+    monkeypatch.setattr(majorization._Iteration, "_by_iteration", counted)
+    assert solved(DIFFERENCE, ARMA([1, 0.5]), 1e-5, 0).gap <= 1e-7
+    large = [size for size in certified if size >= 2**15]
+    assert len(set(large)) >= 3
+    assert len(large) < 30
+
+
 @pytest.mark.parametrize("size", [32, 128, 512])
 def test_what_steps_do_not_resolve_is_taken_off_the_bound(monkeypatch, size):
     exact = solved(EXAMPLE, CHAIN, 1.0, 3)
