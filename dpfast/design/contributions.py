@@ -14,11 +14,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpfast._validate import Array
 from dpfast.privacy import Privacy
-from dpfast.quadrature import Grid
-from dpfast.spectra import fft_angles
+from dpfast.quadrature import Grid, graded_grid
+from dpfast.spectra import Spectrum, fft_angles
 
 _SMALLEST = 1e-4  # of Φ/m: a person's events cancel at most so far
 _DENSER = 8  # steps of the table of Φ for one of the circle
@@ -26,6 +27,7 @@ _REST = 1e-2  # of the mass, beyond the longest lag that grids resolve
 _STEP = 4.0  # exponent of a multiplicative step, of which 1 is sure to ascend
 _DECAY = 1e-3  # of the first mixture, per sample
 _MOST_PAIRS = 50  # pairs of events that are mixed
+_RESOLVED = 16  # steps: what changes over fewer of them is averaged
 
 
 class Contributions(NamedTuple):
@@ -89,6 +91,24 @@ class Mixture:
         even[-(len(coefficients) - 1) :] += coefficients[:0:-1] / 2
         change = np.fft.rfft(even).real
         return np.asarray(1 + change * min(1.0, (1 - _SMALLEST) / max(-change.min(), _SMALLEST)))
+
+    def sample(self, function: Spectrum, roots: ArrayLike) -> Array:
+        """A function at the nodes; beside roots nearer to the circle than a few steps, its mean over the step.
+
+        So that a band narrower than a step, where nothing passes, counts with its width, not with a step or nothing.
+        """
+        values, step = np.array(function(self.grid.omega)), 2 * np.pi / self.size
+        near = np.atleast_1d(np.asarray(roots, dtype=np.complex128))
+        near = near[-np.log(np.abs(near)) < _RESOLVED * step]
+        below = np.floor(np.abs(np.angle(near)) / step)
+        nodes = np.unique(np.minimum(np.concatenate([below, below + 1]), self.size // 2)).astype(int)
+        low, high = np.maximum((nodes - 0.5) * step, 0.0), np.minimum((nodes + 0.5) * step, np.pi)
+        grid = graded_grid(near, breaks=[*low, *high])
+        for node, left, right in zip(nodes, low, high, strict=True):
+            inside = (grid.omega > left) & (grid.omega < right)
+            weights = grid.weights[inside]
+            values[node] = weights @ function(grid.omega[inside]) / weights.sum()
+        return values
 
     def worst(self, x: Array) -> float:
         """The largest <xΦ>/m, or the largest x where that is less: the square of the sensitivity over d²m."""

@@ -85,7 +85,7 @@ def _for_several_events(
 def _reached(problem: Problem, mixture: Mixture, ideal: Ideal) -> Ideal:
     """With the MSE of its shape at the worst times of that."""
     shape = ideal.loss(problem).shape
-    power = shape(mixture.grid.omega)
+    power = mixture.sample(shape, problem.spectrum_zeros())
     cost = problem.cost * mixture.worst(power) / mixture.grid.mean(power)
     grid, loss = ideal.loss(replace(problem, cost=cost)).resolve(np.empty(0, dtype=np.complex128), 0)
     return ideal._replace(mse=loss(shape(grid.omega))[0])

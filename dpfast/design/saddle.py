@@ -46,7 +46,7 @@ def find_saddle(problem: Problem, mixture: Mixture, family: Family) -> Saddle:
         ideal = family(mixed)
         if ideal.lower_bound > value or size is None:
             accepted, value, stride = mixture.probabilities, ideal.lower_bound, min(_LONGER * stride, _LONGEST_STRIDE)
-            size = ideal.product(mixture.grid.omega)
+            size = mixture.sample(ideal.product, problem.spectrum_zeros())
             weight = mixed.weight(mixture.grid.omega)
             noise = problem.cost * mixture.worst(size / weight) * mixture.grid.mean(size * weight)
             if ideal.distortion + noise < reached:
@@ -59,4 +59,5 @@ def find_saddle(problem: Problem, mixture: Mixture, family: Family) -> Saddle:
         mixture.probabilities = accepted
         mixture.ascend(size, stride)
     assert best is not None
-    return Saddle(best[0], best[1]._replace(mse=reached, lower_bound=value))
+    # no noise at the worst times is less than at mixed ones: what is, is what the steps of the circle lose
+    return Saddle(best[0], best[1]._replace(mse=max(reached, value), lower_bound=value))

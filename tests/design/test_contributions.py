@@ -194,3 +194,24 @@ def test_a_mixture_ascends_and_stays_a_weight():
 
 def test_one_event_has_no_weight():
     np.testing.assert_array_equal(ONE_EVENT.weight(np.linspace(0, np.pi, 5)), 1)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1.0, np.pi / 2, np.pi])
+@pytest.mark.parametrize("width", [np.pi / 2**12, np.pi / 2**20, np.pi / 2**40])
+def test_a_band_narrower_than_a_step_counts_with_its_width(angle, width):
+    mixture = Mixture(paper(2, 1), 2**10)
+    sampled = mixture.sample(lambda omega: 1.0 * (np.abs(omega - angle) > width), [np.exp(1j * angle), 0.5])
+    lost = width / np.pi * (1 if angle in (0, np.pi) else 2)
+    assert 1 - mixture.grid.mean(sampled) == pytest.approx(lost, rel=1e-9, abs=1e-15)
+
+
+SEASONS = {1: ARMA([1, -1]), 4: ARMA([1, 0, 0, 0, -1])}
+
+
+@pytest.mark.parametrize(("season", "noise", "min_separation"), [(4, 3e-4, 1), (1, 1e-7, 4), (4, 1e-9, 1), (1, 1.0, 1)])
+def test_bounds_for_two_events_are_below_ideals_and_ideals_below_what_is_reached(season, noise, min_separation):
+    """Also where the spectrum vanishes at some frequencies, and only bands beside them let nothing pass."""
+    privacy = Privacy(1, 1e-6, max_change=noise, max_events=2, min_separation=min_separation)
+    mechanism = lmmse(Filter([1], [1, -0.9]), privacy, SEASONS[season], tolerance=1e-2)
+    assert mechanism.lower_bound_mse <= mechanism.ideal_mse <= mechanism.lower_bound_mse * (1 + 1e-3)
+    assert mechanism.ideal_mse * (1 - 1e-12) <= mechanism.predicted_mse <= mechanism.ideal_mse * (1 + 1e-2)
