@@ -140,6 +140,7 @@ class _Iteration:
                 best = best._replace(lower_bound=min(bound, best.mse))
                 gaps.append(best.gap)
                 excess = (noise * size / self.weight).max() / (self.cost * self.mean(self.weight * size)) - 1
+                # where the excess is small it has converged: the rest of the gap is that of the steps
                 if best.gap <= goal or excess <= goal / 2 or best.gap > _PROGRESS * gaps[-_PATIENCE]:
                     break
             ratio = size / (x * self.weight)
