@@ -25,7 +25,11 @@ def free():
     return dp.optimal_program(TARGET, PAPER, CHAIN, lag=LAG)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['id']}-{case['name']}")
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(x, marks=[pytest.mark.long] * (x["name"] == "MA50")) for x in CASES],
+    ids=lambda case: f"{case['id']}-{case['name']}",
+)
 def test_reference_values(case):
     lag = 5 if case["id"] % 2 else 0
     privacy = dp.Privacy(case["epsilon"], case["delta"], max_change=case["max_change"], calibration="paper")

@@ -250,9 +250,8 @@ def test_killed_at_any_instant_in_this_process(number, tmp_path, whole):
 
 
 @forks
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_killed_at_any_instant_with_workers(number, tmp_path, whole):
-    hunted(tmp_path, whole, number, 1, 0.1, workers=2, n_threads=None)
+def test_killed_at_any_instant_with_workers(tmp_path, whole):
+    hunted(tmp_path, whole, signal.SIGKILL, 1, 0.1, workers=2, n_threads=None)
 
 
 @forks
