@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -134,6 +135,39 @@ def test_bounds_are_below_ideals_and_ideals_below_what_is_reached(name, lag, noi
 @pytest.mark.parametrize(("name", "target", "noise"), cover())
 def test_bounds_are_below_ideals_everywhere(name, target, noise, lag):
     check_order(name, target, noise, lag)
+
+
+def check_order_for_several(name, target, noise, lag, events, apart):
+    """Of persons of several events, for whom the worst times are found too."""
+    privacy = replace(Privacy.from_gdp(1, 1e-6, max_change=noise), max_events=events, min_separation=apart)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        forced = zero_forcing(Filter(*TARGETS[target]), privacy)
+        designs = [
+            design(Filter(*TARGETS[target]), privacy, model(name), lag=lag, tolerance=1e-2)
+            for design in (optimal, lmmse)
+        ]
+    bounded = [m for m in designs if m.lower_bound_mse is not None]
+    assert designs[0] in bounded
+    for m in bounded:
+        assert m.lower_bound_mse <= m.ideal_mse * (1 + 1e-12)
+        assert m.ideal_mse <= m.predicted_mse * (1 + 1e-10)
+        assert m.lower_bound_mse <= min(x.predicted_mse for x in (*designs, forced)) * (1 + 1e-10)
+    assert forced.lower_bound_mse <= forced.predicted_mse * (1 + 1e-12)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("events", "apart"), [(2, 1), (2, 4), (3, 7), (50, 1)])
+@pytest.mark.parametrize(("name", "target", "noise"), cover())
+def test_bounds_for_several_events_everywhere(name, target, noise, events, apart):
+    check_order_for_several(name, target, noise, None, events, apart)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lag", [0, 5])
+@pytest.mark.parametrize(("name", "target", "noise"), cover()[::11])  # each takes up to minutes
+def test_bounds_for_two_events_at_some_lags(name, target, noise, lag):
+    check_order_for_several(name, target, noise, lag, 2, 1)
 
 
 def check_seasons(seasons, noise, lag):
