@@ -31,7 +31,7 @@ _RESOLVED = 16  # steps: what changes over fewer of them is averaged
 
 
 class Contributions(NamedTuple):
-    """A mixture.
+    """How the events of a person count in the noise: a mixture of their times.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Contributions(NamedTuple):
     longest: int
 
     def weight(self, omega: Array) -> Array:
-        """ψ = √(Φ/m)."""
+        """Return ψ = √(Φ/m) at some angles."""
         return np.sqrt(np.interp(omega, np.linspace(0, np.pi, len(self.phi)), self.phi))
 
 
@@ -78,7 +78,7 @@ class Mixture:
         self.grid = Grid(fft_angles(size), weights)
 
     def contributions(self) -> Contributions:
-        """What it is now."""
+        """Return the mixture as it is now."""
         mass = np.cumsum(self.probabilities.sum(axis=(0, 1)))
         longest = int(np.searchsorted(mass, (1 - _REST) * mass[-1]))
         return Contributions(self._phi(_DENSER * self.size), longest)
@@ -93,7 +93,7 @@ class Mixture:
         return np.asarray(1 + change * min(1.0, (1 - _SMALLEST) / max(-change.min(), _SMALLEST)))
 
     def sample(self, function: Spectrum, roots: ArrayLike) -> Array:
-        """A function at the nodes; beside roots nearer to the circle than a few steps, its mean over the step.
+        """Evaluate a function at the nodes; beside roots nearer to the circle than some steps, average over a step.
 
         So that a band narrower than a step, where nothing passes, counts with its width, not with a step or nothing.
         """

@@ -121,7 +121,7 @@ class _Iteration:
         self.shaping = circle.outer(self.psd) if positive else None
 
     def solve(self, x: Array, goal: float, bound: float) -> JointOptimum:
-        """From x = |G|² until the gap to the largest of all bounds is the goal."""
+        """Iterate from x = |G|² until the gap to the largest of all bounds is the goal, or nothing closes it."""
         best, largest, gaps = None, math.inf, [math.inf] * _PATIENCE
         for step in range(max(_FEWEST, _EFFORT // self.circle.size)):
             x = np.maximum(x, _FLOOR * x.max())

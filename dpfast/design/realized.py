@@ -47,7 +47,7 @@ def realize_family(
 def _for_several_events(
     problem: Problem, privacy: Privacy, family: Family, tolerance: float, mixed_by: Family
 ) -> Realized:
-    """What is realised for the least favourable times, or for events far apart, whichever is better.
+    """Realise the design for the least favourable times, or that for events far apart, whichever is better.
 
     Both are measured with the noise of their own sensitivity. The bound is that of the mixture for two events, whose
     sensitivity is what it mixes; for more it is that of events far apart.
@@ -83,7 +83,7 @@ def _for_several_events(
 
 
 def _reached(problem: Problem, mixture: Mixture, ideal: Ideal) -> Ideal:
-    """With the MSE of its shape at the worst times of that."""
+    """Give an ideal the MSE that its shape has at the times which are worst for it."""
     shape = ideal.loss(problem).shape
     power = mixture.sample(shape, problem.spectrum_zeros())
     cost = problem.cost * mixture.worst(power) / mixture.grid.mean(power)

@@ -230,7 +230,7 @@ def _silent(design: _Design, filling: RobustFilling, lag: int | None) -> _Found 
 
 
 def _undistorted(design: _Design, filling: RobustFilling, lag: int | None) -> _Found | None:
-    """Zero forcing, where the power of the input is so large that no distortion is worth having."""
+    """Take zero forcing, where the power of the input is so large that no distortion is worth having."""
     problem, target, forcing = design.problem, design.problem.target, zero_forcing_mse(design.problem)
     largest = design.tolerance * forcing / (_ROUNDING * target.hinf_norm()) ** 2
     if design.mean_square > largest:
@@ -250,7 +250,7 @@ def _undistorted(design: _Design, filling: RobustFilling, lag: int | None) -> _F
 
 
 def _delayed(target: Filter, lag: int) -> Filter:
-    """z^-D F."""
+    """Delay F by some steps: z^-D F."""
     return ratio((target.numerator, Filter([0.0] * lag + [1.0])), (target.denominator,))
 
 
