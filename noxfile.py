@@ -76,7 +76,7 @@ def nojit(session: nox.Session) -> None:
     """
     session.install("-e", ".[test]")
     count = ["--numprocesses=auto", "--durations=10", f"--cov={KERNELS}", "--cov-branch"]
-    python = ["tests/_kernels", "tests/test_mechanism.py", "-m", "not slow_nojit", "--cov-report="]
+    python = ["tests/_kernels", "tests/mechanisms/test_mechanism.py", "-m", "not slow_nojit", "--cov-report="]
     session.run("pytest", *python, *count, *session.posargs, env={"NUMBA_DISABLE_JIT": "1"})
     tracing = [f"tests/_kernels/test_{name}.py" for name in ("simd", "denormals", "jit")]
     report = ["--cov-append", "--cov-report=term-missing:skip-covered", "--cov-fail-under=100"]
@@ -119,9 +119,9 @@ def portability(session: nox.Session, processor: str) -> None:
     session.run(
         "pytest",
         "tests/_kernels",
-        "tests/test_filters.py",
-        "tests/test_mechanism.py",
-        "tests/test_montecarlo.py",
+        "tests/filters/test_filter.py",
+        "tests/mechanisms/test_mechanism.py",
+        "tests/simulation/test_monte_carlo.py",
         "--numprocesses=auto",
         *session.posargs,
         env={

@@ -10,9 +10,9 @@ from scipy import stats
 import dpfast as dp
 from benchmarks.bench_process import ROOT, python
 from benchmarks.race import Contestant, race, race_on_one_core, repeated
-from dpfast.counts import count_events
-from dpfast.release.accountant import Sigma
-from dpfast.release.noise import Noise
+from dpfast.privacy.discrete_gaussian import Sigma
+from dpfast.releases.noise import Noise
+from dpfast.signals.events.declared import count_events
 
 SIGMAS = {"2.875": Sigma(23, 3), "322.5": Sigma(645, 1), "2⁴⁰": Sigma(2**40, 0)}
 BLOCKS, BLOCK = 16, 4096
@@ -111,7 +111,7 @@ def bench_command(benchmark, mechanism, tmp_path):
 
     def command():
         start = time.perf_counter()
-        python(["-m", "dpfast.cli", "release", str(DEPARTURES), *given, f"--out={next(new)}"], tmp_path / "cache")
+        python(["-m", "dpfast.cli.main", "release", str(DEPARTURES), *given, f"--out={next(new)}"], tmp_path / "cache")
         seconds.append(time.perf_counter() - start)
 
     benchmark.pedantic(command, rounds=4)

@@ -10,10 +10,10 @@ import dpfast as dp
 from benchmarks import case, peers
 from benchmarks.bench_chain import DTYPES
 from benchmarks.race import Contestant, race_on_one_core
-from dpfast._kernels.builder import Chain
-from dpfast._kernels.execute import execute
-from dpfast._kernels.random import NOISE
+from dpfast._kernels.chain_builder import Chain
+from dpfast._kernels.chain_execute import execute
 from dpfast._kernels.simd import lanes
+from dpfast._kernels.simulated_noise import NOISE
 
 LENGTH = 480 * 2000  # samples of the streams of a bundle
 BLOCK = (8, 4096)  # streams and samples of the arrays that others work on

@@ -12,9 +12,9 @@ import pytest
 import dpfast as dp
 from benchmarks.bench_process import python
 from benchmarks.race import Contestant, one_core, race
-from dpfast._kernels import study as kernels
-from dpfast.studies.block import STREAMS
-from dpfast.studies.grid import Grid
+from dpfast._kernels import simulation as kernels
+from dpfast.simulation.sweep.blocks import STREAMS
+from dpfast.simulation.sweep.grid import Grid
 
 CASES, PLANNED = 1000, 10_000
 N_SAMPLES = 8192  # of each of the 128 streams of a block: a million of a case

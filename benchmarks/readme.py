@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.table import ROOT, markdown, write_blocks
-from dpfast.report.table import Table
+from dpfast._support.text_table import Table
 
 NOTES = """\
 ᵃ assumes error-free decisions. Ideal and predicted are for the paper's κ. Intervals of 95 %; input perturbation's is

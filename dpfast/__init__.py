@@ -1,25 +1,6 @@
 """Publish filtered event streams under differential privacy, and know what accuracy it costs."""
 
-from dpfast.adapt import Adaptation, adapt
-from dpfast.audit.result import Audit
-from dpfast.audit.run import audit
-from dpfast.baseline import Constant, constant
-from dpfast.design.baselines import (
-    binary_tree,
-    buffered_toeplitz,
-    compressive,
-    decayed_sum,
-    fourier_perturbation,
-    square_root,
-)
-from dpfast.design.factorization import optimal_factorization
-from dpfast.design.feedback import decision_feedback, ideal_feedback
-from dpfast.design.joint import JointProgram, JointVariables, optimal_program
-from dpfast.design.linear import input_perturbation, lmmse, output_perturbation, zero_forcing
-from dpfast.design.optimal import optimal
-from dpfast.design.programs import Program, feedback_program, lmmse_program
-from dpfast.design.robust import robust
-from dpfast.errors import (
+from dpfast._support.errors import (
     AccuracyWarning,
     ConvergenceWarning,
     DataError,
@@ -30,25 +11,44 @@ from dpfast.errors import (
     ToleranceWarning,
     UnstableFilterError,
 )
-from dpfast.files import load, save
-from dpfast.filters import Filter, Filtered
-from dpfast.matrix import MatrixMechanism
-from dpfast.mechanism import Mechanism, Paths
-from dpfast.models import ARMA, IndependentLevels, MarkovChain, Model
-from dpfast.montecarlo import Comparison, Result, Study, monte_carlo
-from dpfast.privacy import Privacy
-from dpfast.release.batch import Release, release
-from dpfast.release.exact import ExactMechanism, exact
-from dpfast.release.guarantee import Guarantee
-from dpfast.release.inputs import Inputs
-from dpfast.release.reading import read_release
-from dpfast.release.stream import Published, Stream, open_stream
-from dpfast.studies.page import report
-from dpfast.studies.plot import plot
-from dpfast.studies.result import Sweep
-from dpfast.studies.rows import Cell, Row
-from dpfast.studies.run import sweep
-from dpfast.toeplitz import Toeplitz, polynomial_decay, running_sum
+from dpfast.design.adaptive.adapt import Adaptation, adapt
+from dpfast.design.decision_feedback import decision_feedback, ideal_feedback
+from dpfast.design.horizon.optimal_factorization import optimal_factorization
+from dpfast.design.horizon.square_root import (
+    binary_tree,
+    buffered_toeplitz,
+    compressive,
+    decayed_sum,
+    fourier_perturbation,
+    square_root,
+)
+from dpfast.design.lmmse import input_perturbation, lmmse, output_perturbation, zero_forcing
+from dpfast.design.optimal import optimal
+from dpfast.design.programs.joint_program import JointProgram, JointVariables, optimal_program
+from dpfast.design.programs.prefilter_program import Program, feedback_program, lmmse_program
+from dpfast.design.robust import robust
+from dpfast.filters.filter import Filter, Filtered
+from dpfast.filters.toeplitz import Toeplitz, polynomial_decay, running_sum
+from dpfast.mechanisms.constant import Constant, constant
+from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
+from dpfast.mechanisms.mechanism import Mechanism, Paths
+from dpfast.mechanisms.serialization.mechanism_file import load, save
+from dpfast.privacy.privacy import Privacy
+from dpfast.releases.audit.attack import audit
+from dpfast.releases.audit.findings import Audit
+from dpfast.releases.batch import Release, release
+from dpfast.releases.guarantee import Guarantee
+from dpfast.releases.integer.exact_mechanism import ExactMechanism, exact
+from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.reading import read_release
+from dpfast.releases.stream import Published, Stream, open_stream
+from dpfast.reports.plot import plot
+from dpfast.reports.sweep.page import report
+from dpfast.signals.arma import ARMA, IndependentLevels, MarkovChain, Model
+from dpfast.simulation.monte_carlo import Comparison, Result, Study, monte_carlo
+from dpfast.simulation.sweep.result import Sweep
+from dpfast.simulation.sweep.rows import Cell, Row
+from dpfast.simulation.sweep.sweep import sweep
 
 __version__ = "0.1.0"
 

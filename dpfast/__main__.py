@@ -2,6 +2,6 @@
 
 import sys
 
-from dpfast.cli import main
+from dpfast.cli.main import main
 
 sys.exit(main())

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 import dpfast as dp
-from dpfast.report.figures import figure, logarithmic, png, words
-from dpfast.report.folder import Folder
-from dpfast.report.styles import FAMILIES, GREY
-from dpfast.report.table import Table
+from dpfast._support.output_folder import Folder
+from dpfast._support.text_table import Table
+from dpfast.reports.figures import figure, logarithmic, png, words
+from dpfast.reports.styles import FAMILIES, GREY
 
 TARGET = dp.Filter([1, 0.995], [1, -0.995])
 PRIVACY = dp.Privacy(epsilon=math.log(3), delta=0.05)

@@ -18,9 +18,9 @@ from scipy import linalg
 import dpfast as dp
 from benchmarks.compare.ours import LAG, LATER, MODEL, MODELLED
 from benchmarks.compare.targets import Released, Row, Task, arrays_of, floats, timed, write
-from dpfast.innovations import lmmse_receiver
-from dpfast.models import autocovariance
-from dpfast.toeplitz import inverse_series
+from dpfast.filters.toeplitz import inverse_series
+from dpfast.mechanisms.least_squares import lmmse_receiver
+from dpfast.signals.arma import autocovariance
 
 SUFFIX = ", behind our receiver"
 LAGS = {0: MODELLED, LAG: f"{MODELLED}, {LATER}"}

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.compare.table import BEHIND, CONSTANT, CURVES_OF, by_level, by_target, error, is_whole
-from dpfast.report.figures import PAGE, SMALL, figure, legend, logarithmic, plot_lines, png, words
-from dpfast.report.styles import GREY, Style, styles
+from dpfast.reports.figures import PAGE, SMALL, figure, legend, logarithmic, plot_lines, png, words
+from dpfast.reports.styles import GREY, Style, styles
 
 PEERS = {"jax-privacy": Style("#D55E00", marker="s"), "opendp": Style("#0072B2", marker="^")}
 KINDS = {  # of dots: which rows, what they are called, their style

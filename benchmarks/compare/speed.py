@@ -22,8 +22,8 @@ from benchmarks.compare import cases
 from benchmarks.compare.targets import LEVELS, LEVELS_OF_PRIVACY, TRANSITION, versions
 from benchmarks.compare.turns import Elsewhere, Here, Job, race
 from benchmarks.race import one_core
-from dpfast.release.accountant import Sigma
-from dpfast.release.noise import Noise
+from dpfast.privacy.discrete_gaussian import Sigma
+from dpfast.releases.noise import Noise
 
 PRIVACY = dp.Privacy(*LEVELS_OF_PRIVACY[0][1:])
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"  # for JAX, which reads XLA_FLAGS

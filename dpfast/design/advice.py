@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from dpfast.design.prefilter import smoother_water_filling
-from dpfast.design.problem import Problem, noise_cost
-from dpfast.errors import AccuracyWarning, warn
-from dpfast.explained import explained, output_variance
-from dpfast.filters import Filter
-from dpfast.models import Model
-from dpfast.privacy import LARGEST_EPSILON, Privacy
+from dpfast._support.errors import AccuracyWarning, warn
+from dpfast.design.prefilter.objectives import smoother_water_filling
+from dpfast.design.prefilter.problem import Problem, noise_cost
+from dpfast.filters.filter import Filter
+from dpfast.privacy.privacy import LARGEST_EPSILON, Privacy
+from dpfast.signals.arma import Model
+from dpfast.signals.output_variance import explained, output_variance
 
 HALF = 0.5
 _STEPS = 12  # of a search for epsilon by halves of its logarithm: to a thousandth

@@ -15,23 +15,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast import _validate
-from dpfast._validate import Array
-from dpfast.design.certificate import lower_bound
-from dpfast.design.inputs import check_inputs, check_one_event, check_tolerance
-from dpfast.design.prefilter import RobustFilling, robust_filling, shape_objective, zero_forcing_mse
-from dpfast.design.problem import Problem, noise_cost
-from dpfast.design.programs import solve
-from dpfast.design.rational import Basis, basis_for
-from dpfast.errors import DesignError, ToleranceWarning, warn
-from dpfast.filters import Filter, ratio
-from dpfast.lags import Lag, check_lag
-from dpfast.mechanism import Mechanism, worst_errors
-from dpfast.peaks import fft_points, largest_gain
-from dpfast.privacy import Privacy
-from dpfast.quadrature import Grid
-from dpfast.realize import realize
-from dpfast.receivers import LinearReceiver, Smoother
+from dpfast._support import validation
+from dpfast._support.errors import DesignError, ToleranceWarning, warn
+from dpfast._support.validation import Array
+from dpfast.design.arguments import check_inputs, check_one_event, check_tolerance
+from dpfast.design.prefilter.certificate import lower_bound
+from dpfast.design.prefilter.objectives import RobustFilling, robust_filling, shape_objective, zero_forcing_mse
+from dpfast.design.prefilter.problem import Problem, noise_cost
+from dpfast.design.prefilter.rational_basis import Basis, basis_for
+from dpfast.design.prefilter.realization import realize
+from dpfast.design.programs.prefilter_program import solve
+from dpfast.filters.filter import Filter, ratio
+from dpfast.filters.peak_gain import fft_points, largest_gain
+from dpfast.filters.quadrature import Grid
+from dpfast.mechanisms.lags import Lag, check_lag
+from dpfast.mechanisms.mechanism import Mechanism, worst_errors
+from dpfast.mechanisms.receivers import LinearReceiver, Smoother
+from dpfast.privacy.privacy import Privacy
 
 Complex = NDArray[np.complex128]
 _RICHNESS = 2.0  # of the basis at a finite lag: |E| is flat on a band, which takes more functions than least squares
@@ -115,7 +115,7 @@ def robust(
     """
     check_inputs(target, privacy)
     check_one_event(privacy)
-    mean_square = _validate.number("mean_square", mean_square, above=0)
+    mean_square = validation.number("mean_square", mean_square, above=0)
     delay = check_lag(lag)
     name = name or ("robust smoother" if delay is None else f"robust lag {delay}")
     design = _Design(Problem(target, None, noise_cost(privacy, None)), mean_square, check_tolerance(tolerance))

@@ -10,16 +10,13 @@ from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from dpfast._validate import Array
-from dpfast.design.problem import off_circle
-from dpfast.errors import ToleranceWarning, UnstableFilterError, warn
-from dpfast.filters import MAX_POLE_RADIUS, MAX_SECTION_POLES, Filter, ratio, run
-from dpfast.mechanism import linear_mse
-from dpfast.models import Model
-from dpfast.quadrature import graded_grid
-from dpfast.receivers import LinearReceiver, Smoother
-from dpfast.roots import in_pairs
-from dpfast.spectra import (
+from dpfast._support.errors import ToleranceWarning, UnstableFilterError, warn
+from dpfast._support.validation import Array
+from dpfast.design.prefilter.problem import off_circle
+from dpfast.filters.filter import MAX_POLE_RADIUS, MAX_SECTION_POLES, Filter, ratio, run
+from dpfast.filters.quadrature import graded_grid
+from dpfast.filters.roots import in_pairs
+from dpfast.filters.spectral_factor import (
     causal_energy,
     factor_polynomial,
     fft_angles,
@@ -27,7 +24,10 @@ from dpfast.spectra import (
     minimum_phase,
     sum_zeros,
 )
-from dpfast.states import balanced
+from dpfast.filters.state_space import balanced
+from dpfast.mechanisms.mechanism import linear_mse
+from dpfast.mechanisms.receivers import LinearReceiver, Smoother
+from dpfast.signals.arma import Model
 
 Complex = NDArray[np.complex128]
 _ACCURACY = 1e-10  # of a receiver, relative to its largest gain

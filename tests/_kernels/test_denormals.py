@@ -7,11 +7,11 @@ import pytest
 from llvmlite import ir
 from scipy import signal
 
-from dpfast._kernels import denormals, execute
+from dpfast._kernels import chain_execute, denormals
 from dpfast._kernels._jit import DISABLE_JIT, OPTIONS
-from dpfast._kernels.builder import CHUNK, Chain
+from dpfast._kernels.chain_builder import CHUNK, Chain
 from dpfast._kernels.denormals import flush, restore
-from dpfast._kernels.linear import Factors
+from dpfast._kernels.filtering import Factors
 
 FLUSHES = not DISABLE_JIT and platform.machine().lower() in {"x86_64", "amd64"}
 SWITCH = pytest.mark.skipif(not FLUSHES, reason="needs the compiler and the switch of an x86 processor")
@@ -46,7 +46,7 @@ def run(factors, x, advance=None):
     """Outputs and states of a filter."""
     chain, out = Chain(x.dtype), np.empty((1, *x.shape), x.dtype)
     chain.write(chain.filter(factors, chain.read(), states=True))
-    result = execute.execute(chain, *x.shape, x=x, out=out, n_threads=1, advance=advance)
+    result = chain_execute.execute(chain, *x.shape, x=x, out=out, n_threads=1, advance=advance)
     return out[0], result.states
 
 
@@ -74,7 +74,7 @@ def test_numpy_keeps_them_before_and_after():
 
 
 def test_numpy_keeps_them_between_slices(monkeypatch):
-    monkeypatch.setattr(execute, "_SLICE", 1)
+    monkeypatch.setattr(chain_execute, "_SLICE", 1)
     seen = []
     run(gain(0.5), np.ones((2, 2 * CHUNK + 5)), lambda _: seen.append(numpy_keeps_small_numbers()))
     assert seen == [True] * 3

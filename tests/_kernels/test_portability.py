@@ -6,17 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-import digests
-import processors
 import pytest
+from helpers import digests, processors
 
 from dpfast._kernels._jit import DISABLE_JIT
 
-TESTS = Path(digests.__file__).parent
+TESTS = Path(digests.__file__).parents[1]
 THIS: dict[str, str] = {}  # processor, as it is
 METHODS = [x for x in ("fork", "spawn") if x in multiprocessing.get_all_start_methods()]
 PROCESSES = """
-import digests, multiprocessing, sys
+from helpers import digests
+import multiprocessing, sys
 
 own = digests.digests()  # on threads, before the fork
 for method in sys.argv[1:]:
@@ -43,7 +43,7 @@ def print_digests():
     import sys
 
     sys.path.append("tests")
-    import digests
+    from helpers import digests
 
     print(*digests.digests().values())
 

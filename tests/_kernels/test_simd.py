@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-import processors
 import pytest
+from helpers import processors
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import from_dtype

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.interrupts import ctrl_c
+from helpers.patience import PATIENCE
 from hypothesis import example, given
 from hypothesis import strategies as st
-from interrupts import ctrl_c
-from patience import PATIENCE
 
 import dpfast
 from dpfast import Filter, MarkovChain, Privacy, decision_feedback, lmmse, monte_carlo

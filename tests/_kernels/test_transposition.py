@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dpfast._kernels import transposition
 from dpfast._kernels._jit import OPTIONS
-from dpfast._kernels.execute import any_order
+from dpfast._kernels.chain_execute import any_order
 from dpfast._kernels.simd import lanes
 
 DTYPES = pytest.mark.parametrize("dtype", ["f4", "f8"])

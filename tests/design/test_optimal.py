@@ -23,11 +23,11 @@ from dpfast import (
     monte_carlo,
     optimal,
 )
-from dpfast.circle import make_circle
-from dpfast.design import majorization
-from dpfast.design.majorization import joint_optimum
-from dpfast.design.prefilter import smoother_water_filling
-from dpfast.design.problem import Problem
+from dpfast.design.prefilter import majorization
+from dpfast.design.prefilter.majorization import joint_optimum
+from dpfast.design.prefilter.objectives import smoother_water_filling
+from dpfast.design.prefilter.problem import Problem
+from dpfast.filters.warped_circle import make_circle
 
 CASES = json.loads((Path(__file__).parent.parent / "data" / "designs.json").read_text())["cases"]
 EXAMPLE = Filter([1, 0.995], [1, -0.995])

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.design import certificate, robust
-from dpfast.design.prefilter import robust_filling
-from dpfast.design.problem import Problem
-from dpfast.design.rational import basis_for
+from dpfast.design import robust
+from dpfast.design.prefilter import certificate
+from dpfast.design.prefilter.objectives import robust_filling
+from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.rational_basis import basis_for
 
 EXAMPLE = dp.Filter([1, 0.995], [1, -0.995])
 TARGET = dp.Filter([1], [1, -0.9])

@@ -1,0 +1,384 @@
+"""How a chain is put together: every stage is a method, every signal a number.
+
+chain = Chain()
+v = chain.filter(prefilter, chain.read(), plus=Term(noise_std))
+chain.write(v)
+execute(chain, n_streams, n_samples, x=u, out=out)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from dpfast._kernels import chain_program as kinds
+from dpfast._kernels.chain_program import SIGNAL, STAGE, Memory, Program, Records, Words
+from dpfast._kernels.equalizer import Equalizer
+from dpfast._kernels.filtering import Factors
+from dpfast._kernels.simd import lanes
+from dpfast._kernels.simulated_noise import NOISE, STATE_WORDS, LevelTable, generators
+from dpfast._kernels.tiles import ROWS
+
+Array = NDArray[Any]
+
+CHUNK = 480  # rows
+SMOOTHER_ROWS = 480  # the least that a smoother runs back over; chunks divide it
+_NOTHING = np.empty(0)
+_LINE = 64  # bytes of the cache
+
+FirstWords = Callable[[int, int, int], Words]  # (seed, first stream, count): (words, count) at time zero
+FirstStates = Callable[[int, int, int], Array]  # likewise (states, count)
+State = tuple[int | None, int]  # (signal, samples ago), or (None, number of a state)
+
+
+class Term(NamedTuple):
+    """scale · signal[t - late]; without a signal, independent standard normals of a purpose."""
+
+    scale: float
+    signal: int | None = None
+    late: int = 0
+    purpose: int = NOISE
+
+
+class Pass(NamedTuple):
+    """When a stage runs, if not on every chunk: after so many rows of time, on as many and more."""
+
+    every: int
+    n: int
+
+
+class Signal:
+    """A signal of a chain under construction: how far back its readers look, and how it is kept."""
+
+    def __init__(self, fixed_length: int = 0) -> None:
+        self.history, self.fixed_length, self.block = 0, fixed_length, 0
+
+    def look_back(self, n_rows: int) -> None:
+        """A reader needs that many rows of the past."""
+        self.history = max(self.history, n_rows)
+
+    def length(self, chunk: int) -> int:
+        """Rows of the present: whole blocks of the readers that take several chunks, no shorter than the past."""
+        if self.fixed_length:
+            return self.fixed_length
+        length = max(chunk, self.block)
+        while length < self.history:
+            length *= 2
+        return length
+
+
+class Chain:
+    """A chain under construction: every method adds a stage, and gives the number of the signal that it writes."""
+
+    def __init__(self, dtype: DTypeLike = np.float64, chunk: int = CHUNK) -> None:
+        self.dtype, self.chunk = np.dtype(dtype), chunk
+        self.program: Program | None = None
+        self.signals: list[Signal] = []
+        self.stages: list[dict[str, Any]] = []
+        self.coefficients: list[Array] = []
+        self.tables: list[Array] = []
+        self.made: dict[tuple[Any, ...], int] = {}
+        self.words: list[FirstWords] = []
+        self.first_states: list[FirstStates] = []
+        self.begin: list[State] = []
+        self.end: list[State] = []
+        self.n_coefficients = self.n_states = self.n_generators = self.n_totals = self.n_outputs = 0
+
+    # --- stages -----------------------------------------------------------------------------------
+
+    def read(self) -> int:
+        """The array that is given."""
+        return self._stage(kinds.READ)
+
+    def write(self, x: int) -> None:
+        """Into the next of the arrays that come out."""
+        self._stage(kinds.WRITE, x=x, out=x, place=self.n_outputs)
+        self.n_outputs += 1
+
+    def normals(self, purpose: int) -> int:
+        """Independent standard normals."""
+        return self._stage(kinds.NORMALS, place=self._generator(purpose))
+
+    def levels(self, table: LevelTable, purpose: int, first: FirstWords) -> int:
+        """A Markov chain; `first` gives the place in the table where each stream begins."""
+        generator = self._generator(purpose)
+        self.words.append(first)
+        start = sum(x.size for x in self.tables)
+        self.tables += [table.thresholds, table.next_row]
+        kind = kinds.MANY_LEVELS if table.n_halves is not None else kinds.TWO_LEVELS
+        fields: dict[str, Any] = {
+            "place": generator,
+            "a": start,
+            "n_a": table.thresholds.size,
+            "n_levels": table.n_halves or 0,
+        }
+        return self._stage(kind, **fields, levels=self._keep(table.levels))
+
+    def step(self, level: float, start: int) -> int:
+        """Zero, and a constant from a time on."""
+        return self._stage(kinds.STEP, scale=level, start=start)
+
+    def shift(self, x: int, by: float) -> int:
+        """X plus a constant; x itself where that is zero."""
+        return x if by == 0 else self._once(("shift", x, by), lambda: self._pass(x, plus=Term(by, self._ones())))
+
+    def _ones(self) -> int:
+        return self._once(("ones",), lambda: self.step(1.0, 0))
+
+    def add(self, x: int, term: Term) -> int:
+        """X plus another signal."""
+        return self._pass(x, plus=term)
+
+    def filter_once(self, factors: Factors, x: int) -> int:
+        """F x, for all who ask for it."""
+        return self._once(("filter", x, *(part.tobytes() for part in factors)), lambda: self.filter(factors, x))
+
+    def filter(
+        self,
+        factors: Factors,
+        x: int,
+        *,
+        lag: int = 0,
+        minus: int | None = None,
+        plus: Term | None = None,
+        square: range | None = None,
+        begin: FirstStates | None = None,
+        states: bool = False,
+        timing: Pass | None = None,
+    ) -> int:
+        """F(x[t - lag] - minus) + plus.
+
+        square : only sum the squares, into the next of the totals, over the times start ≤ t < stop.
+        begin : gives the states that F starts from, zero by default.
+        states : F starts from states that are given to `execute`, and its states at the end are asked for.
+        """
+        taps, sections = folded(factors)
+        if minus is not None and len(taps):  # taps need the past of the difference
+            x, lag, minus = self._pass(x, lag=lag, minus=minus, timing=timing), 0, None
+        source, state, recursive = x, self.n_states, len(factors.recursion) > 1
+        if recursive:
+            x = self._pass(x, taps, sections, lag=lag, minus=minus, timing=timing)
+            x = result = self._recursion(factors.recursion, x, timing)
+            if plus is not None or square is not None:
+                result = self._pass(x, plus=plus, square=square, timing=timing)
+        else:
+            x = result = self._pass(x, taps, sections, lag=lag, minus=minus, plus=plus, square=square, timing=timing)
+        if begin is not None or states:
+            places = self._states(factors, source, state, x)
+            self.begin += places
+            self.end += places if states else []
+            self.first_states += [begin] if begin is not None else []
+        return result
+
+    def _pass(
+        self,
+        x: int,
+        taps: Array = _NOTHING,
+        sections: Array = _NOTHING,
+        *,
+        lag: int = 0,
+        minus: int | None = None,
+        plus: Term | None = None,
+        square: range | None = None,
+        timing: Pass | None = None,
+    ) -> int:
+        fields: dict[str, Any] = {"lag": lag, "place": self.n_states}
+        fields |= self._places("a", taps) | self._places("b", sections.ravel())
+        self.signals[x].look_back(len(taps) + lag)
+        self.n_states += 2 * len(sections)
+        if minus is not None:
+            fields |= {"minus": minus, "n_minus": 1}
+        if plus is not None:
+            fields["scale"] = plus.scale
+            if plus.signal is None:
+                fields |= {"generator": self._generator(plus.purpose), "n_noise": 1}
+            else:
+                self.signals[plus.signal].look_back(plus.late)
+                fields |= {"plus": plus.signal, "n_plus": 1, "late": plus.late}
+        if square is not None:
+            fields |= {"out": x, "total": self.n_totals, "n_squares": 1, "start": square.start, "stop": square.stop}
+            self.n_totals += 1
+        return self._stage(kinds.FILTER, timing, x=x, **fields)
+
+    def _recursion(self, recursion: Array, x: int, timing: Pass | None) -> int:
+        places = self._places("a", _NOTHING) | self._places("b", feedback_taps(-recursion[1:]))
+        out = self._stage(kinds.FEEDBACK, timing, x=x, **places)
+        self.signals[out].look_back(places["n_b"])
+        return out
+
+    def _states(self, factors: Factors, x: int, first: int, out: int) -> list[State]:
+        """Where the states of a filter are: past inputs, states of sections from `first` on, past outputs."""
+        n_past, n_poles = len(factors.taps) - 1, len(factors.recursion) - 1
+        sections: list[State] = [(None, first + k) for k in range(2 * len(factors.sections))]
+        return [*past_rows(x, n_past), *sections, *past_rows(out, n_poles)]
+
+    def decide(self, equalizer: Equalizer, x: int, *, states: bool = False) -> int:
+        """Decisions of an equaliser; `states` as of a filter: past inputs, past decisions."""
+        places = self._places("a", equalizer.forward) | self._places("b", feedback_taps(equalizer.feedback))
+        if equalizer.soft:
+            places |= {"soft": 1} | self._levels(equalizer.levels, equalizer.slopes, equalizer.offsets)
+        else:
+            places |= self._levels(equalizer.levels, equalizer.thresholds)
+        self.signals[x].look_back(places["n_a"])
+        out = self._stage(kinds.FEEDBACK, x=x, lag=equalizer.lag, **places)
+        self.signals[out].look_back(places["n_b"])
+        if states:
+            past = [*past_rows(x, len(equalizer.forward) - 1), *past_rows(out, len(equalizer.feedback))]
+            self.begin += past
+            self.end += past
+        return out
+
+    def round(self, x: int, levels: Array) -> int:
+        """X rounded to the nearest of sorted levels: decisions without memory."""
+        middles = (levels[1:] + levels[:-1]) / 2
+        return self.decide(Equalizer(_NOTHING, _NOTHING, levels, middles, _NOTHING, _NOTHING, soft=False, lag=0), x)
+
+    def smooth(self, backward: Factors, lookahead: int, target: int, x: int, square: range) -> int:
+        """Squared errors of x, filtered backward in time from `lookahead` samples ahead, against a target.
+
+        Every few chunks the filter runs over the last of them and the lookahead before. Gives the rows that are then
+        done, of which the time must be a multiple.
+        """
+        block = SMOOTHER_ROWS
+        while block < 2 * lookahead:
+            block *= 2
+        for signal in (self.signals[x], self.signals[target]):
+            signal.look_back(lookahead)
+            signal.block = max(signal.block, block)
+        longer, first = Pass(block, block + lookahead), self.n_states
+        ahead = self._stage(kinds.REVERSE, longer, x=x, lag=lookahead)
+        self._stage(kinds.CLEAR, longer, x=ahead, out=ahead, place=first, n_a=2 * len(backward.sections))
+        result = self.filter(backward, ahead, timing=longer)
+        timing = Pass(block, block)
+        estimate = self._stage(kinds.REVERSE, timing, x=result, lag=-lookahead)
+        late = range(square.start + lookahead, square.stop + lookahead)
+        self._pass(target, lag=lookahead, minus=estimate, square=late, timing=timing)
+        return block
+
+    # --- bookkeeping ------------------------------------------------------------------------------
+
+    def _once(self, key: tuple[Any, ...], make: Callable[[], int]) -> int:
+        if key not in self.made:
+            self.made[key] = make()
+        return self.made[key]
+
+    def _stage(self, kind: int, timing: Pass | None = None, **fields: Any) -> int:
+        every, n = timing or Pass(self.chunk, 0)
+        if "out" not in fields:
+            self.signals.append(Signal(fixed_length=n))
+            fields["out"] = len(self.signals) - 1
+        self.stages.append({"kind": kind, "period": every // self.chunk, "n": n, **fields})
+        return int(fields["out"])
+
+    def _generator(self, purpose: int) -> int:
+        """Row of its words."""
+        row = STATE_WORDS * self.n_generators + len(self.words) - self.n_generators
+        self.words.append(lambda seed, first, count: generators(seed, first, count, purpose))
+        self.n_generators += 1
+        return row
+
+    def _keep(self, values: Array) -> int:
+        self.coefficients.append(np.asarray(values, dtype=np.float64))
+        self.n_coefficients += values.size
+        return self.n_coefficients - values.size
+
+    def _places(self, name: str, values: Array) -> dict[str, Any]:
+        return {name: self._keep(values), f"n_{name}": values.size}
+
+    def _levels(self, *numbers: Array) -> dict[str, int]:
+        """Levels, and what decides between them."""
+        return {"levels": self._keep(np.concatenate(numbers)), "n_levels": len(numbers[0])}
+
+    # --- what runs --------------------------------------------------------------------------------
+
+    def states_before(self, seed: int, first: int, count: int) -> Array:
+        """States (count, states) of the streams first, first + 1, ... before time zero."""
+        states = np.zeros((len(self.begin), count), self.dtype)
+        if self.first_states:
+            np.concatenate([part(seed, first, count) for part in self.first_states], out=states, casting="same_kind")
+        return states.T
+
+    def first_words(self, seed: int, first: int, count: int) -> Words:
+        """Words (count, words) of their generators, and of what else is random at first."""
+        words = [np.atleast_2d(part(seed, first, count)) for part in self.words]
+        return np.concatenate(words).astype(np.uint32).T if words else np.empty((count, 0), np.uint32)
+
+    def compile(self, n_samples: int) -> Program:
+        """The program for signals of a length; the last one is kept."""
+        program = self.program
+        if program is None or program.n_samples != n_samples:
+            program = self.program = self._compile(n_samples)  # another thread may keep another one meanwhile
+        return program
+
+    def _compile(self, n_samples: int) -> Program:
+        chunk = min(self.chunk, max(1, -(-n_samples // ROWS)) * ROWS)  # a short signal takes little memory
+        signals, first_state = self._layout(chunk)
+        stages = np.zeros(len(self.stages), STAGE)
+        for name in STAGE.names or ():
+            stages[name] = [fields.get(name, 0) for fields in self.stages]
+
+        def rows(states: list[State], time: int) -> NDArray[np.int64]:
+            """Where the states before a time are."""
+            newest = signals.row + (time - 1) % np.maximum(1, signals.length) if time else signals.row - 1
+            places = [first_state + k if x is None else newest[x] - k for x, k in states]
+            return np.array(places, dtype=np.int64)
+
+        return Program(
+            signals=signals,
+            stages=stages.view(np.recarray),
+            coefficients=np.concatenate([_NOTHING, *self.coefficients]).astype(self.dtype),
+            table=np.concatenate([_NOTHING, *self.tables]).astype(np.uint32),
+            begin=rows(self.begin, 0),
+            end=rows(self.end, n_samples),
+            first_state=first_state,
+            n_rows=first_state + self.n_states,
+            chunk=chunk,
+            n_samples=n_samples,
+            work=chunk * sum(4 + x.get("n_a", 0) + x.get("n_b", 0) for x in self.stages),
+        )
+
+    def _layout(self, chunk: int) -> tuple[Records, int]:
+        """Where the signals are, and the row behind them."""
+        signals, row = np.zeros(len(self.signals), SIGNAL), 0
+        for record, signal in zip(signals, self.signals, strict=True):
+            length = signal.length(chunk)
+            record["row"], record["history"] = row + signal.history, signal.history
+            record["length"] = 0 if signal.fixed_length else length
+            row += signal.history + length + ROWS - 1
+        return signals.view(np.recarray), row
+
+    def memory(self, program: Program) -> Memory:
+        """Room for a bundle: zeros in one piece, from the beginning of a cache line."""
+        n, n_words = lanes(self.dtype), len(self.words) + (STATE_WORDS - 1) * self.n_generators
+        size, n_totals = program.n_rows * self.dtype.itemsize, self.n_totals + 1
+        raw = np.zeros(n * (size + 8 * n_totals + 4 * n_words) + _LINE, np.uint8)
+        start = -raw.ctypes.data % _LINE
+        return Memory(
+            now=np.zeros(len(self.signals), np.int64),
+            rows=np.ndarray((program.n_rows, n), self.dtype, raw, start),
+            totals=np.ndarray((n_totals, n), np.float64, raw, start + n * size),
+            words=np.ndarray((n_words, n), np.uint32, raw, start + n * (size + 8 * n_totals)),
+        )
+
+
+def past_rows(x: int, n: int) -> list[State]:
+    """The last samples of a signal, the newest first."""
+    return [(x, k) for k in range(n)]
+
+
+def feedback_taps(taps: Array) -> Array:
+    """At least those that fall into a tile."""
+    return np.concatenate([taps, np.zeros(max(0, ROWS - 1 - len(taps)))])
+
+
+def folded(factors: Factors) -> tuple[Array, Array]:
+    """Taps, none where there is but one, and sections b0 c1 c2 a1 a2; a mere gain goes into the first section."""
+    taps, sections = factors.taps, factors.sections[:, [0, 1, 2, 4, 5]]
+    if len(taps) == 1 and len(sections):
+        sections[0, :3] *= taps[0]
+        taps = _NOTHING
+    sections[:, 1:3] -= sections[:, 3:] * sections[:, :1]
+    return (_NOTHING if len(taps) == 1 and taps[0] == 1.0 else taps), sections

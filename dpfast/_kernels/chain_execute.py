@@ -1,0 +1,93 @@
+"""A chain on many streams: bundles for every thread, in slices short enough to stop between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._kernels import chain_loop, threads
+from dpfast._kernels.chain_builder import Chain
+from dpfast._kernels.chain_program import Streams
+from dpfast._kernels.simd import lanes
+
+Array = NDArray[Any]
+
+_SLICE = 50_000_000  # multiply-adds on a row, about 15 ms: no longer between two looks at whether to stop
+_WORTH_A_THREAD = 1_000_000  # less is done before another thread has started
+
+
+class Result(NamedTuple):
+    """What is asked for beside the arrays."""
+
+    states: Array  # (streams, states) at the end
+    totals: Array  # (streams, totals)
+
+
+def execute(
+    built: Chain,
+    n_streams: int,
+    n_samples: int,
+    *,
+    seed: int = 0,
+    first: int = 0,
+    x: Array | None = None,
+    states: Array | None = None,
+    past: int = 0,
+    out: Array | None = None,
+    n_threads: int = 1,
+    advance: Callable[[int], None] | None = None,
+) -> Result:
+    """Run all stages of a chain on the streams first, first + 1, ... .
+
+    x : (streams, time), what the chain reads; out : (arrays, streams, time), what it writes. Of its type, in any memory
+    order.
+    states : (streams, states) before time zero, if not by the chain's own rule.
+    past : samples before time zero, for steps and the lag of decisions; windows of squares begin at time zero.
+    advance : hears of the samples that are done.
+    """
+    program, width = built.compile(n_samples), lanes(built.dtype)
+    result = Result(np.empty((n_streams, len(program.end)), built.dtype), np.empty((n_streams, built.n_totals)))
+    n_bundles = -(-n_streams // width)
+
+    def task(bundle: int, count: int, check: Callable[[], None]) -> None:
+        here = slice(bundle * width, min((bundle + count) * width, n_streams))
+        n_here = here.stop - here.start
+        which = seed, first + here.start, n_here
+        begin = built.states_before(*which) if states is None else states[here]
+        streams = Streams(
+            x=any_order(np.empty((0, 0), built.dtype) if x is None else x[here], writeable=False),
+            out=any_order(np.empty((0, 0, 0), built.dtype) if out is None else out[:, here], writeable=True),
+            begin=any_order(np.ascontiguousarray(begin), writeable=False),
+            end=any_order(result.states[None, here], writeable=True),
+            words=any_order(built.first_words(*which), writeable=False),
+            totals=any_order(result.totals[None, here], writeable=True),
+            past=past,
+        )
+        memory, step = built.memory(program), program.n_chunks if count > 1 else max(1, _SLICE // program.work)
+        for start in range(0, program.n_chunks, step):
+            check()
+            stop = min(start + step, program.n_chunks)
+            chain_loop.run(program, memory, streams, count, start, stop)
+            if advance is not None:
+                advance(n_here * (min(stop * program.chunk, n_samples) - start * program.chunk))
+
+    if n_samples > 0:
+        work = program.work * program.n_chunks
+        size = threads.share(n_bundles, n_threads, max(1, _SLICE // work))
+        threads.for_ranges(task, n_bundles, max(size, min(_WORTH_A_THREAD, _SLICE) // work), n_threads)
+    return result
+
+
+def any_order(x: Array, *, writeable: bool) -> Array:
+    """A view with a last axis of stride zero: of one type for Numba, whatever the memory order."""
+    if x.size == 0:
+        x = np.empty((1,) * x.ndim, x.dtype)  # to Numba what is empty is contiguous, which would be another type
+    shape, strides = (*x.shape, 2), (*x.strides, 0)
+    if not x.flags.c_contiguous:
+        return np.lib.stride_tricks.as_strided(x[..., None], shape, strides, writeable=writeable)
+    view = np.ndarray(shape, x.dtype, x, 0, strides)  # the same of what can be a buffer, in a fifth of the time
+    view.setflags(write=writeable)
+    return view

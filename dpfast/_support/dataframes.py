@@ -1,0 +1,162 @@
+"""Signals with labels: pandas Series and DataFrames, xarray DataArrays. In as arrays (..., time), out as they came.
+
+Neither package is imported: an object of theirs is there only where somebody has imported it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._support import validation
+
+Wrap = Callable[[NDArray[Any]], Any]
+TIME = "time"  # the dimension of a DataArray
+_NUMBERS = "biuf"  # kinds of dtypes
+_JITTER = 1e-3  # steps by which steps in time may differ: stamps are rounded
+
+
+def unwrap(name: str, u: Any) -> tuple[Any, Wrap]:
+    """The array (..., time) of a signal, and what puts its labels onto results of the same shape.
+
+    The rows of a DataFrame are times, its columns streams; the dimension "time" of a DataArray is time. All else is
+    given back as it is, and so are its results.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    u : array_like, Series, DataFrame or DataArray
+
+    Raises
+    ------
+    ValueError
+        For labels of time that are not equally spaced, which a filter would take as if they were; for columns that are
+        not of a numeric NumPy dtype; for a DataArray without the dimension "time", and a Dataset.
+
+    Notes
+    -----
+    *Privacy.* What is refused, and what an error says, depends on labels, dtypes and shapes alone, never on values.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> x, wrap = unwrap("u", pandas.DataFrame({"north": [1, 2, 3], "south": [4, 5, 6]}))
+    >>> x
+    array([[1, 2, 3],
+           [4, 5, 6]])
+    >>> wrap(x + 0.5)
+       north  south
+    0    1.5    4.5
+    1    2.5    5.5
+    2    3.5    6.5
+    """
+    if isinstance(u, np.ndarray):
+        return u, _bare
+    if _is(u, "pandas", "Series"):
+        return _series(name, u)
+    if _is(u, "pandas", "DataFrame"):
+        return _frame(name, u)
+    if _is(u, "xarray", "DataArray"):
+        return _data_array(name, u)
+    if _is(u, "xarray", "Dataset"):
+        raise validation.fail(name, "an array or a DataArray, such as one variable of it", type(u))
+    return u, _bare
+
+
+def _bare(x: NDArray[Any]) -> NDArray[Any]:
+    return x
+
+
+def _is(u: Any, package: str, kind: str) -> bool:
+    """Whether it is of a class of a package, if that was imported at all."""
+    found = getattr(sys.modules.get(package), kind, None)
+    return found is not None and isinstance(u, found)
+
+
+def _series(name: str, u: Any) -> tuple[Any, Wrap]:
+    _check_dtype(name, u.dtype)
+    _check_times(name, u.index)
+
+    def wrap(x: NDArray[Any]) -> Any:
+        return _with_attributes(sys.modules["pandas"].Series(x, index=u.index, name=u.name), u)
+
+    return u.to_numpy(), wrap
+
+
+def _frame(name: str, u: Any) -> tuple[Any, Wrap]:
+    for column, dtype in u.dtypes.items():
+        _check_dtype(name, dtype, f" in the column {column!r}")
+    _check_times(name, u.index)
+
+    def wrap(x: NDArray[Any]) -> Any:
+        return _with_attributes(sys.modules["pandas"].DataFrame(x.T, index=u.index, columns=u.columns), u)
+
+    return u.to_numpy(np.result_type(*u.dtypes) if len(u.columns) else np.float64).T, wrap
+
+
+def _with_attributes(result: Any, u: Any) -> Any:
+    result.attrs = dict(u.attrs)
+    return result
+
+
+def _data_array(name: str, u: Any) -> tuple[Any, Wrap]:
+    if TIME not in u.dims:
+        raise ValueError(f"{name} must have the dimension {TIME!r}, got {tuple(u.dims)}: u.rename gives another name")
+    if TIME in u.indexes:
+        _check_times(name, u.indexes[TIME])
+    time_last = u.transpose(..., TIME)
+
+    def wrap(x: NDArray[Any]) -> Any:
+        result = time_last.copy(deep=False, data=x).transpose(*u.dims)
+        result.encoding = {}  # of the file that u came from, such as integers that it was rounded to
+        return result
+
+    return time_last.to_numpy(), wrap
+
+
+def _check_dtype(name: str, dtype: Any, where: str = "") -> None:
+    """A plain dtype: of those that may hold missing values it depends on the values what array there is."""
+    if not isinstance(dtype, np.dtype) or dtype.kind not in _NUMBERS:
+        must = f"{name} must hold numbers of a NumPy dtype, as astype('int64') or astype('float64') gives them"
+        raise ValueError(f"{must}, got dtype {dtype}{where}")
+
+
+def _check_times(name: str, index: Any) -> None:
+    """One level, and of times equal steps forward; nothing is known of the spacing of other labels."""
+    if index.nlevels > 1:
+        raise ValueError(f"{name} must have one level of labels in time, got {index.nlevels}: unstack the others")
+    if not _is_regular(index):
+        raise ValueError(
+            f"{name} must be equally spaced and increasing in time, as a filter takes it to be, got an index of times "
+            "that is not: resample it, as by resample('5min').sum() or .mean(); where it is regular on a calendar, say "
+            "so by asfreq or to_period; or replace its times by numbers"
+        )
+
+
+def _is_regular(index: Any) -> bool:
+    """Equally spaced in time, or, where pandas knows the frequency, on its calendar; true of what are no times."""
+    is_time = any(_is(index, "pandas", kind) for kind in ("DatetimeIndex", "TimedeltaIndex"))
+    if is_time and index.freq is not None:
+        return bool(index.is_monotonic_increasing)
+    if is_time or _is(index, "pandas", "PeriodIndex"):
+        return not index.hasnans and _are_equal(np.diff(index.astype("int64").to_numpy()))
+    values = index.to_numpy() if index.dtype == object else []
+    if not any(hasattr(x, "timetuple") for x in values):  # dates of Python, and of other calendars
+        return True
+    try:
+        return _are_equal(np.diff(values))
+    except TypeError:  # something else among them
+        return False
+
+
+def _are_equal(steps: NDArray[Any]) -> bool:
+    """All forward and the same, but for rounding."""
+    if len(steps) == 0:
+        return True
+    least, most = steps.min(), steps.max()
+    return bool(least > 0 * least and most - least <= _JITTER * least)

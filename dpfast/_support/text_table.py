@@ -1,0 +1,56 @@
+"""Tables: for a terminal, Markdown, and comma-separated values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpfast._support.csv_cells import lines
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text and numbers under named columns; numbers are shown with five digits, None and NaN as a dash."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def first(self, n_rows: int) -> Table:
+        """The first rows."""
+        return Table(self.columns, self.rows[:n_rows])
+
+    def shown(self) -> list[list[str]]:
+        """Cells as they are read."""
+        return [[_cell(x) for x in row] for row in self.rows]
+
+    def numeric(self) -> list[bool]:
+        """Whether a column has numbers, which stand to the right."""
+        return [any(isinstance(row[i], (int, float)) for row in self.rows) for i in range(len(self.columns))]
+
+    def text(self) -> str:
+        """For a terminal: numbers to the right."""
+        cells = [list(self.columns), *self.shown()]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
+        right = self.numeric()
+        shown = [
+            "  ".join(x.rjust(w) if r else x.ljust(w) for x, w, r in zip(row, widths, right, strict=True)).rstrip()
+            for row in cells
+        ]
+        return "\n".join([shown[0], "  ".join("-" * w for w in widths), *shown[1:]])
+
+    def markdown(self) -> str:
+        """A Markdown table."""
+        head = [list(self.columns), ["---"] * len(self.columns)]
+        rows = [[cell.replace("|", "\\|") for cell in row] for row in [*head, *self.shown()]]
+        return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+    def csv(self, header: Sequence[str] = ()) -> str:
+        """Comma-separated values in full precision, after header lines that start with a hash."""
+        return "".join(f"# {line}\n" for line in header) + lines([self.columns, *self.rows])
+
+
+def _cell(x: Any) -> str:
+    if x is None or x != x:
+        return "–"
+    return f"{x:#.5g}".rstrip(".") if isinstance(x, float) else str(x)

@@ -1,1 +1,0 @@
-"""Attacks on what is published, by someone who knows the code and nearly all of the data."""

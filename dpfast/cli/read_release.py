@@ -1,0 +1,85 @@
+"""``dpfast release --read``: what a store has published, for people and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpfast._support.csv_cells import lines
+from dpfast._support.errors import DataError, ReleaseError
+from dpfast.releases.batch import Release
+from dpfast.releases.reading import edges, opened, read
+from dpfast.releases.store.private_files import make_folders, replace_file
+from dpfast.releases.store.release_store import Store
+from dpfast.releases.store.witness import Witness
+
+COLUMNS = ("release", "step", "time", "group", "privatized", "estimate", "predicted_rmse_if_model_holds")
+TABLE = "values.csv"
+
+
+def run(path: str, out: str | None = None, *, adopt: bool = False, given: Sequence[str] = ()) -> str:
+    """Say what all releases of a store promise, from which step on it has them, and their values.
+
+    Parameters
+    ----------
+    path : str
+        The private store.
+    out : str, optional
+        Folder for the table, which is printed otherwise; and that of what is public, if it has the witness.
+    adopt : bool
+        As for :func:`dpfast.releases.batch.release`.
+    given : sequence of str
+        Further options, which say nothing here.
+    """
+    if given:
+        raise ValueError(f"read must come with --out and --adopt alone, got --{given[0].replace('_', '-')} too")
+    published = out if out is not None and Witness(Path(out)).path.exists() else None
+    with opened(path, published, adopt=adopt) as store:
+        results = [read(store, entry) for entry in store.releases()]
+        if not results:
+            raise ReleaseError(f"nothing was released in the store {store.path} so far")
+        table = lines([COLUMNS, *(row for result in results for row in _rows(store, result))])
+    said = "\n\n".join(f"{_title(result)}\n\n{result.guarantee}" for result in results)
+    if out is None:
+        return f"{said}\n\n{table.rstrip()}"
+    file = Path(out) / TABLE
+    try:
+        make_folders(file.parent)
+        replace_file(file, table)
+    except OSError as error:
+        raise DataError(f"cannot write to {file}: {error.strerror}; choose another folder") from None
+    return f"{said}\n\nWritten: {file}"
+
+
+def _title(result: Release) -> str:
+    name = "" if result.name is None else f" ({result.name})"
+    last = result.first + result.privatized.shape[1] - 1
+    return f"Release {result.number}{name}: the store has its steps {result.first} to {last}"
+
+
+def _rows(store: Store, result: Release) -> Iterator[tuple[Any, ...]]:
+    """Step by step; the last ones of a release with a lag have no estimate."""
+    n_streams, n_steps = result.privatized.shape
+    groups = result.groups or tuple(map(str, range(n_streams)))
+    times = _times(store, result.first, n_steps)
+    error = "" if result.predicted_rmse_if_model_holds is None else f"{result.predicted_rmse_if_model_holds:.6g}"
+    v, estimate = result.privatized.T.tolist(), result.estimate.T.tolist()
+    for i in range(n_steps):
+        for k, group in enumerate(groups):
+            shown = (repr(estimate[i][k]), error) if i < len(estimate) else ("", "")
+            yield result.number, result.first + i, times[i], group, v[i][k], *shown
+
+
+def _times(store: Store, first: int, count: int) -> list[str]:
+    """Left edges of bins as texts, empty where the store declares none."""
+    declaration = store.declaration
+    times = edges(declaration, first, count)
+    if declaration is None or times is None:
+        return [""] * count
+    whole = not np.any(times.astype(np.int64) % 1_000_000)
+    zone: Any = "UTC" if declaration.fields.get("zone") == "UTC" else "naive"
+    texts: list[str] = np.datetime_as_string(times, unit="s" if whole else "us", timezone=zone).tolist()
+    return texts

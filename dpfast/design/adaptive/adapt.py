@@ -1,0 +1,347 @@
+"""Receivers fitted to what was published: the spectrum of the input is learnt from v alone, which costs no privacy."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from dpfast._support import html, validation
+from dpfast._support.dataframes import unwrap
+from dpfast._support.errors import DesignError, UnstableFilterError
+from dpfast._support.validation import Array
+from dpfast.design.adaptive.cross_validation import Channel, Gain, cross_validated
+from dpfast.design.wiener import wiener
+from dpfast.filters.filter import Filter
+from dpfast.mechanisms.checks import of_filters
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
+from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.signals.arma import ARMA, Model
+from dpfast.signals.whittle import Fit, Periodogram, joined
+
+M = TypeVar("M", Mechanism, ExactMechanism)
+
+HIGHEST = 6  # order that is looked at unasked
+MAX_ORDER = 20
+N_PARTS = 5  # of v in time, each held out once
+_SHORTEST = 50  # samples of a part
+_TRANSIENT = 0.01  # of G's impulse response: what is left of it when v counts as stationary
+_NEGLIGIBLE = 0.005  # of the MSE: a loss that does not count where the fit is in no doubt
+_SURE = 1.644854  # standard errors: 95 %, one-sided
+_CLEAR = 3.0  # standard errors that a gain must have where it is
+_SURPRISE = 3.0  # standard errors by which a gain is below what the fit promises
+_LINE = 5.0  # distance of a pole from the circle, in steps of an FFT, below which it is a line
+_CHANCE = 1e-3  # that a stationary input is taken for a changing one
+_CONFIDENCE = 1.959964  # of the interval: 95 %
+_PRIVACY = (
+    "Privacy: none was spent. Only v was read, which is private already, and what is computed from v alone is as "
+    "private as v. Prefilter and noise are as they were."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Adaptation(Generic[M]):
+    """What :func:`adapt` found. Print it for a summary.
+
+    Attributes
+    ----------
+    mechanism : Mechanism or ExactMechanism
+        With the adapted receiver, or the given one where that was not taken.
+    taken : bool
+        Whether the adapted receiver is the one in `mechanism`.
+    given : Mechanism or ExactMechanism
+        What was adapted.
+    model : ARMA
+        The input as fitted to v. Its source is "public", as v is.
+    order : int
+        Of the autoregression.
+    gain : float or None
+        Relative MSE that adapting saves, from parts of v that were held out; below 0 for a loss. None where it did not
+        come to that.
+    interval : (float, float) or None
+        95 % interval of `gain`: asymptotic, as if v were Gaussian.
+    reason : str
+        Why it was taken or not.
+
+    Notes
+    -----
+    *Privacy.* All of it is post-processing of v.
+    """
+
+    mechanism: M
+    taken: bool
+    given: M
+    model: ARMA
+    order: int
+    gain: float | None
+    interval: tuple[float, float] | None
+    reason: str
+
+    def estimate(self, v: ArrayLike) -> Any:
+        """Estimates from v of the *given* mechanism, such as the one that was adapted to.
+
+        Parameters
+        ----------
+        v : array_like, (..., time), or Series, DataFrame or DataArray
+            From the start of the streams on. Integers for an exact mechanism.
+
+        Returns
+        -------
+        array, (..., time), or of the kind of v
+            At t of the target's output at t - lag; at t for a smoother.
+
+        Notes
+        -----
+        *Privacy.* Post-processing of v.
+        """
+        values, wrap = unwrap("v", v)
+        streams, centred = _centred(self.given, values)
+        receiver = self.mechanism.receiver
+        rise = self.given.prefilter.filter(np.ones(centred.shape[1])).y
+        moved = centred - (receiver.mean - self.given.receiver.mean) * rise
+        return wrap(receiver.estimate(moved)[0].reshape(streams))
+
+    def __str__(self) -> str:
+        texts = [
+            self._head(),
+            *(f"  {name:<15} {value}" for name, value in self._facts().items()),
+            *(textwrap.fill(x, 110, initial_indent="  ", subsequent_indent="  ") for x in (self.reason, _PRIVACY)),
+        ]
+        return "\n".join(texts)
+
+    def _repr_html_(self) -> str:
+        said = map(html.paragraphs, (self.reason, _PRIVACY))
+        return html.notebook(html.facts(self._facts(), caption=self._head()), *said)
+
+    def _head(self) -> str:
+        return f"{_design(self.given).name!r}: the adapted receiver is {'taken' if self.taken else 'not taken'}"
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "order": f"{self.order} (autoregression)",
+            "fitted input": f"mean {self.model.mean:.6g}, variance {self.model.variance:.6g}",
+            "gain in MSE": self._shown_gain(),
+        }
+
+    def _shown_gain(self) -> str:
+        if self.gain is None or self.interval is None:
+            return "not estimated"
+        return "{:.2%}, 95 % interval {:.2%} to {:.2%} (on held-out v)".format(self.gain, *self.interval)
+
+    def __repr__(self) -> str:
+        return f"<Adaptation of {_design(self.given).name!r}: {'taken' if self.taken else 'not taken'}>"
+
+
+def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation[M]:
+    r"""Fit the input's spectrum to v, and redesign the receiver for it: no privacy is spent.
+
+    Model
+    -----
+    v = G (u - mean) + n with G and the variance σ² of n known, so P_v = P_u |G|² + σ² tells P_u. An autoregression
+    P_u = s²/|A|² maximises Whittle's likelihood of the periodogram of v; the mean of u follows from that of v where
+    G(0) is not zero. The new receiver is the Wiener filter of the same lag behind the same G and noise.
+
+    The MSE of both receivers is then estimated on v that was held out: v is cut in five in time, and the receiver
+    fitted to four parts is tried on the fifth, each part in turn. That needs no model, as the difference of two
+    receivers' errors is linear in P_v. The adapted receiver is taken if it is not worse by more than 0.5 % of the MSE,
+    as far as held-out v can tell (95 %, one-sided). Where the fit is in doubt, the gain must be three standard errors,
+    and a gain on every part: where a higher order fits far better, or the highest considered is the best; where the
+    input has a spectral line; where the spectrum or the mean changes between the parts; or where the gain is three
+    standard errors below what the fit promises.
+
+    The given receiver stays where the model that it was designed for explains v as well as the fit does (Bayesian
+    information criterion): what G hides of P_u is told by the model alone, and v cannot tell which of two is right.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or ExactMechanism
+        What v was made by, with a linear receiver of any lag.
+    v : array_like, (..., time), or Series, DataFrame or DataArray
+        The privatized signal, from its start on: of :meth:`Mechanism.simulate` for studies; of a release, the integers
+        that were published, for its ExactMechanism. All streams count as streams of one input.
+    order : int, optional
+        Of the autoregression, at most 20. By default that between 0 and 6 with the best Bayesian information criterion.
+
+    Returns
+    -------
+    Adaptation
+
+    Raises
+    ------
+    ValueError
+        For v that is too short, constant, not finite or of the wrong shape, and for a decision-feedback receiver.
+
+    Notes
+    -----
+    *Privacy.* The guarantee is that of v, and nothing is added to what it costs: the fit, the choice and the receiver
+    are functions of v and of the given design, and G and the noise stay as they are. v of :meth:`Mechanism.simulate` is
+    made with seeded noise and is not private; nor is what is computed from it.
+
+    What is exact is the privacy. Gain, interval and choice are statistics: for long v, and as if v were Gaussian.
+
+    Examples
+    --------
+    >>> import dpfast as dp
+    >>> privacy = dp.Privacy(math.log(3), 0.05)
+    >>> mechanism = dp.lmmse(dp.Filter([1, 0.9], [1, -0.9]), privacy, dp.ARMA([2.0]), lag=5)  # far too loud
+    >>> u = dp.ARMA([0.5], [1, -0.5]).sample(1, 10_000, seed=1)
+    >>> found = adapt(mechanism, mechanism.simulate(u, seed=2).privatized)
+    >>> found.taken, found.gain > 0.1, found.mechanism.name
+    (True, True, 'LMMSE lag 5, adapted')
+    """
+    why = "its v has no spectrum to fit; design it for the model, or adapt a design for a Filter"
+    if not isinstance(of_filters(mechanism, why), Mechanism | ExactMechanism):
+        raise validation.fail("mechanism", "a Mechanism or an ExactMechanism", mechanism)
+    order = None if order is None else validation.integer("order", order, 0, MAX_ORDER)
+    parts = _parts(mechanism, _centred(mechanism, unwrap("v", v)[0])[1])
+    channel = Channel(*_filters(mechanism), length=parts[0].length)
+    whole = joined(parts)
+    fit, best = _fitted(channel, whole, order)
+    model = channel.model(whole, fit)
+    refusal = _refusal(channel, whole, fit, best, _design(mechanism).model)
+    kept = Adaptation(mechanism, False, mechanism, model, fit.order, None, None, refusal)
+    if refusal:
+        return kept
+    try:
+        adapted: M = _adapted(mechanism, model, chosen=order is None)
+    except UnstableFilterError as error:
+        return replace(kept, reason=f"There is no stable receiver for the fitted input: {error}.")
+    gain, doubts = cross_validated(channel, parts, fit), _doubts(channel, parts, fit, best)
+    if gain.relative < gain.predicted - _SURPRISE * gain.standard_error:
+        doubts += (f"it promises a gain of {gain.predicted:.2%}",)
+    taken, reason = _decided(gain, doubts)
+    half = _CONFIDENCE * gain.standard_error
+    interval = (gain.relative - half, gain.relative + half)
+    return replace(
+        kept,
+        mechanism=adapted if taken else mechanism,
+        taken=taken,
+        gain=gain.relative,
+        interval=interval,
+        reason=reason,
+    )
+
+
+def _design(mechanism: Mechanism | ExactMechanism) -> Mechanism:
+    return mechanism.mechanism if isinstance(mechanism, ExactMechanism) else mechanism
+
+
+def _filters(mechanism: Mechanism | ExactMechanism) -> tuple[Filter, Filter, float, LinearReceiver | Smoother]:
+    """F, G, σ and H."""
+    receiver = mechanism.receiver
+    if isinstance(receiver, DecisionFeedback):
+        raise DesignError(
+            "mechanism must have a linear receiver, got decision feedback, which the spectrum of v does not determine: "
+            "adapt lmmse(target, privacy, model, lag=..., prefilter=mechanism.prefilter), which makes the same v"
+        )
+    noise_std = mechanism.sigma.std if isinstance(mechanism, ExactMechanism) else mechanism.noise_std
+    return _design(mechanism).target, mechanism.prefilter, noise_std, receiver
+
+
+def _centred(mechanism: Mechanism | ExactMechanism, v: ArrayLike) -> tuple[tuple[int, ...], Array]:
+    """The shape of v, and G (u - receiver.mean) + n of all streams (streams, time)."""
+    x = validation.samples("v", v)
+    streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    if not isinstance(mechanism, ExactMechanism):
+        return x.shape, streams
+    if np.asarray(v).dtype.kind not in "iu":
+        raise ValueError(f"v must hold the integers that were published, got dtype {np.asarray(v).dtype}")
+    return x.shape, mechanism.centred(streams.astype(np.int64))
+
+
+def _parts(mechanism: Mechanism | ExactMechanism, v: Array) -> tuple[Periodogram, ...]:
+    """Those of v behind the transient of G."""
+    transient = mechanism.prefilter.settling_time(_TRANSIENT)
+    shortest = max(_SHORTEST, 2 * (mechanism.lag or 0))
+    least = transient + N_PARTS * shortest
+    if v.shape[0] == 0 or v.shape[1] < least:
+        raise ValueError(
+            f"v must have at least {least} samples in time, got shape {v.shape} (streams, time): {transient} until the "
+            f"prefilter has settled, and {N_PARTS} parts of {shortest}"
+        )
+    if v.min() == v.max():
+        raise ValueError("v must not be constant, as its noise is not: give the privatized signal")
+    return Periodogram.of(v[:, transient:], N_PARTS)
+
+
+def _fitted(channel: Channel, whole: Periodogram, order: int | None) -> tuple[Fit, Fit]:
+    """The fit of the order, and that of the order which explains v best."""
+    whittle = channel.likelihood(whole)
+    fits = whittle.fits(max(HIGHEST, order or 0))
+    best = max(fits, key=whittle.score)
+    return (best if order is None else fits[order]), best
+
+
+def _refusal(channel: Channel, whole: Periodogram, fit: Fit, best: Fit, model: Model | None) -> str:
+    """Why there is nothing to adapt to; empty where there is."""
+    whittle = channel.likelihood(whole)
+    if channel.log_likelihood(whole, None) >= whittle.score(best):
+        return "Nothing can be learnt: v does not differ from its noise."
+    # the fit has the mean as one parameter more
+    if model is not None and channel.log_likelihood(whole, model) >= whittle.score(fit) - whittle.penalty(1):
+        return "The model that it was designed for explains v as well as the fit does, so the given receiver stays."
+    return ""
+
+
+def _doubts(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit, best: Fit) -> tuple[str, ...]:
+    """Why the fit may not be trusted."""
+    doubts = []
+    if best.order > fit.order:
+        doubts.append(f"order {best.order} fits v far better than {fit.order}")
+    elif best.order == fit.order == HIGHEST:
+        doubts.append(f"v may need an order above {HIGHEST}")
+    if np.abs(fit.shaping.poles).max(initial=0.0) > 1 - _LINE / parts[0].length:
+        doubts.append("v has a line narrower than its parts resolve")
+    if _chance_of_change(channel, parts, fit) < _CHANCE:
+        doubts.append("the spectrum or the mean changes in time")
+    return tuple(doubts)
+
+
+def _chance_of_change(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit) -> float:
+    """That parts of a stationary input differ as much as these: likelihood ratio, and the spread of the means."""
+    likelihoods = [channel.likelihood(x) for x in parts]
+    statistic = sum(2 * (x.maximum(fit.parameters).log_likelihood - x.at(fit.parameters)) for x in likelihoods)
+    spread = float(np.var([x.mean for x in parts])) / channel.power_at_zero(fit)
+    statistic += spread * sum(x.n_segments * x.length for x in parts)
+    freedom = (len(parts) - 1) * (len(fit.parameters) + 1)
+    return float(special.chdtrc(freedom, statistic))
+
+
+def _decided(gain: Gain, doubts: tuple[str, ...]) -> tuple[bool, str]:
+    """Whether to take the adapted receiver, and why."""
+    change = f"the adapted receiver's MSE is {abs(gain.relative):.2%} {'lower' if gain.relative > 0 else 'higher'}"
+    if not doubts:
+        least = gain.relative - _SURE * gain.standard_error
+        if least > -_NEGLIGIBLE:
+            return True, f"On held-out v {change}."
+        return False, f"On held-out v {change}, and may be {-least:.2%} higher, so the given one stays."
+    doubt = f"The fit is in doubt ({'; '.join(doubts)})"
+    if gain.relative < _CLEAR * gain.standard_error:
+        return False, f"{doubt}, and there is no clear gain: on held-out v {change}."
+    if min(gain.of_parts) < 0:
+        return False, f"{doubt}, and adapting loses on a part of v, though on all of held-out v {change}."
+    return True, f"{doubt}, but on held-out v {change}, and lower on every part."
+
+
+def _adapted(mechanism: Any, model: ARMA, *, chosen: bool) -> Any:
+    """The mechanism, of the same kind, with a receiver for the model: G and the noise stay."""
+    target, prefilter, noise_std, old = _filters(mechanism)
+    receiver = wiener(target, model, prefilter, noise_std, old.lag)
+    if isinstance(mechanism, ExactMechanism):
+        return replace(mechanism, mechanism=_adapted(mechanism.mechanism, model, chosen=chosen), receiver=receiver)
+    result = replace(
+        mechanism,
+        name=f"{mechanism.name}, adapted",
+        model=model,
+        receiver=receiver,
+        ideal_mse=None,
+        lower_bound_mse=None,
+        mean_square=None,
+    )
+    return result.with_sources(order="public") if chosen else result

@@ -1,0 +1,43 @@
+"""What every design function is given."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpfast._support import validation
+from dpfast._support.errors import DesignError
+from dpfast.filters.filter import A_FILTER, Filter
+from dpfast.filters.toeplitz import Toeplitz
+from dpfast.privacy.privacy import Privacy
+
+
+def check_filter(name: str, value: Filter) -> None:
+    """A filter that is not zero."""
+    if isinstance(value, Toeplitz):
+        raise ValueError(
+            f"{name} must be a Filter here, got a Toeplitz of {value.horizon} steps, for which there is "
+            "optimal_factorization (with a model, or without) and, faster, square_root or buffered_toeplitz"
+        )
+    validation.instance(name, value, Filter, A_FILTER)
+    if not np.abs(value.b).max() > validation.SMALLEST:
+        raise DesignError(f"{name} must not be zero, nor have all its coefficients below {validation.SMALLEST:g}")
+
+
+def check_inputs(target: Filter, privacy: Privacy) -> None:
+    """What every design takes."""
+    check_filter("target", target)
+    validation.instance("privacy", privacy, Privacy, "a Privacy")
+
+
+def check_tolerance(tolerance: float) -> float:
+    """A relative excess of an MSE."""
+    return validation.number("tolerance", tolerance, above=0, below=1)
+
+
+def check_one_event(privacy: Privacy) -> None:
+    """What a convex program in |G|² asks for."""
+    if privacy.max_events > 1:
+        raise DesignError(
+            f"max_events must be 1 in a convex program, got {privacy.max_events}: the sensitivity to several events "
+            "is not a multiple of the norm of G; use lmmse"
+        )

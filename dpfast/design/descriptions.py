@@ -1,0 +1,237 @@
+"""What the command line and its files say: targets, models, and files of words."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dpfast._support import validation
+from dpfast._support.errors import DataError
+from dpfast.filters.filter import Filter
+from dpfast.filters.toeplitz import Toeplitz, polynomial_decay, running_sum
+from dpfast.privacy.provenance import Source
+from dpfast.signals.arma import ARMA, IndependentLevels, MarkovChain, Model
+
+_T = TypeVar("_T")
+MAX_SAMPLES = 100_000
+TARGET = "moving-average:12, exponential:0.9, ba:1,0.995/1,-0.995, or a JSON file with b and a"
+TOEPLITZ = "running-sum:1024, polynomial-decay:1:1024, or a table with coefficients and perhaps a horizon"
+MODEL = "markov:0.75,0.25;0.25,0.75@-0.5,0.5, levels:0,1@0.9,0.1, or arma:0.4/1,-0.5@3"
+
+
+# --- targets and models ---------------------------------------------------------------------------
+
+
+def parse_target(spec: Any) -> Filter:
+    """A target filter from its description.
+
+    Parameters
+    ----------
+    spec : str or mapping
+        ``moving-average:N``; ``exponential:A`` for y = A y⁻ + (1 - A) u; ``ba:B0,B1,…/A0,A1,…`` as in
+        :func:`scipy.signal.lfilter`; a JSON file ``{"b": […], "a": […]}``; or a table with b and a.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+
+    Examples
+    --------
+    >>> parse_target("exponential:0.75")
+    Filter([0.25], [1.0, -0.75])
+    """
+    if isinstance(spec, Mapping):
+        return made("target", Filter, spec)
+    kind, colon, rest = check_text("target", spec).partition(":")
+    try:
+        if colon and kind == "moving-average":
+            n = int(rest)
+            if not 1 <= n <= MAX_SAMPLES:
+                raise ValueError(f"a moving average must be of 1 to {MAX_SAMPLES} samples, got {n}")
+            return Filter(np.full(n, 1 / n))
+        if colon and kind == "exponential":
+            return Filter([1 - float(rest)], [1, -float(rest)])
+        if colon and kind == "ba":
+            return Filter(*_ratio(rest))
+    except ValueError as error:
+        raise ValueError(f"target {spec!r} does not describe a filter: {error}") from None
+    return _target_file(Path(spec))
+
+
+def parse_toeplitz(spec: Any) -> Toeplitz:
+    """A target over a horizon from its description.
+
+    Parameters
+    ----------
+    spec : str or mapping
+        ``running-sum:N``; ``polynomial-decay:POWER:N`` for weights (k + 1)^-POWER; N the horizon; or a table with
+        coefficients and, where it is not their number, a horizon.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+
+    Examples
+    --------
+    >>> parse_toeplitz("polynomial-decay:1:3").coefficients.round(3)
+    array([1.   , 0.5  , 0.333])
+    """
+    if isinstance(spec, Mapping):
+        return made("target", Toeplitz, spec)
+    kind, *numbers = check_text("target", spec).split(":")
+    try:
+        if kind == "running-sum" and len(numbers) == 1:
+            return running_sum(int(numbers[0]))
+        if kind == "polynomial-decay" and len(numbers) == 2:
+            return polynomial_decay(float(numbers[0]), int(numbers[1]))
+    except ValueError as error:
+        raise ValueError(f"target {spec!r} does not describe one over a horizon: {error}") from None
+    raise ValueError(f"target must be {TOEPLITZ}, got {spec!r}{_meant(spec, _OVER_HORIZON)}")
+
+
+def parse_any_target(spec: Any) -> Filter | Toeplitz:
+    """A target of either kind: :func:`parse_toeplitz` where the description is of one, else :func:`parse_target`."""
+    if isinstance(spec, Mapping):
+        return parse_toeplitz(spec) if "coefficients" in spec else parse_target(spec)
+    return parse_toeplitz(spec) if str(spec).partition(":")[0] in _OVER_HORIZON else parse_target(spec)
+
+
+_FILTERS = ("moving-average", "exponential", "ba")
+_OVER_HORIZON = ("running-sum", "polynomial-decay")
+
+
+def _meant(spec: str, kinds: Iterable[str]) -> str:
+    return validation.did_you_mean(spec.partition(":")[0], kinds)
+
+
+def _target_file(path: Path) -> Filter:
+    if not path.is_file():
+        if str(path).partition(":")[0] in _OVER_HORIZON:
+            raise ValueError(f"target must be a filter here, without a horizon: {TARGET}; got {str(path)!r}")
+        raise ValueError(f"target must be {TARGET}, got {str(path)!r}{_meant(str(path), (*_FILTERS, *_OVER_HORIZON))}")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return Filter(content["b"], content.get("a", [1.0]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f'target file {path} must be JSON like {{"b": [1], "a": [1, -0.9]}}: {error}') from None
+
+
+def parse_model(spec: Any, source: Source = "assumed") -> Model:
+    """A model of the stream from its description.
+
+    Parameters
+    ----------
+    spec : str or mapping
+        ``markov:ROW;ROW;…@LEVELS``, rows of the transition matrix; ``levels:LEVELS@PROBABILITIES``;
+        ``arma:B0,B1,…/A0,A1,…@MEAN`` for u = mean + (b/a) w with w of standard deviation one, denominator and mean
+        optional; or a table with one of the kinds and the arguments of its constructor.
+    source : {"assumed", "public", "fitted-from-private"}
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+
+    Examples
+    --------
+    >>> parse_model("levels:0,1@0.75,0.25").mean
+    0.25
+    >>> parse_model("arma:1/1,-0.5@3").mean
+    3.0
+    """
+    if isinstance(spec, Mapping):
+        rest = dict(spec)
+        kind = validation.choice("model.kind", rest.pop("kind", None), _KINDS)
+        if source != "assumed" and "source" in rest:
+            raise ValueError("the source of model must be said once: in its table, or among the sources")
+        return made("model", _KINDS[kind], {"source": source, **rest})
+    kind, _, rest_of_text = check_text("model", spec).partition(":")
+    if kind not in _PARSERS:
+        raise ValueError(f"model must be {MODEL}, got {spec!r}{_meant(spec, _PARSERS)}")
+    try:
+        return _PARSERS[kind](rest_of_text, source)
+    except ValueError as error:
+        raise ValueError(f"model {spec!r} does not describe a {kind} model: {error}") from None
+
+
+def _markov(text: str, source: Source) -> MarkovChain:
+    rows, _, levels = text.partition("@")
+    return MarkovChain([_numbers(row) for row in rows.split(";")], _numbers(levels), source=source)
+
+
+def _levels(text: str, source: Source) -> IndependentLevels:
+    levels, _, probabilities = text.partition("@")
+    return IndependentLevels(_numbers(levels), _numbers(probabilities), source=source)
+
+
+def _arma(text: str, source: Source) -> ARMA:
+    polynomials, _, mean = text.partition("@")
+    return ARMA(*_ratio(polynomials), mean=float(mean or 0), source=source)
+
+
+_KINDS: dict[str, Callable[..., Model]] = {"markov": MarkovChain, "levels": IndependentLevels, "arma": ARMA}
+_PARSERS: dict[str, Callable[[str, Source], Model]] = {"markov": _markov, "levels": _levels, "arma": _arma}
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(x) for x in text.split(",")]
+
+
+def _ratio(text: str) -> tuple[list[float], list[float]]:
+    b, _, a = text.partition("/")
+    return _numbers(b), _numbers(a or "1")
+
+
+def check_text(name: str, value: Any) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise validation.fail(name, "text", value)
+    return value
+
+
+def made(name: str, make: Callable[..., _T], arguments: Mapping[str, Any]) -> _T:
+    """What a constructor makes of the words of a table."""
+    check_known(name, arguments, inspect.signature(make).parameters)
+    try:
+        return make(**arguments)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} cannot be used: {error}") from None
+
+
+def check_known(name: str, words: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse words that nobody knows."""
+    for word in words:
+        if word not in known:
+            meant = validation.did_you_mean(word, known)
+            raise ValueError(f"{name} must not have the word {word!r}: it knows {', '.join(known)}{meant}")
+
+
+# --- files of words -------------------------------------------------------------------------------
+
+
+def read_words(path: Path, known: Iterable[str]) -> dict[str, Any]:
+    """The words of a TOML file: each of the known ones at most once, with - or with _."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise DataError(f"{path} must be TOML: {error}") from None
+    settings = {underscored(name): value for name, value in content.items()}
+    if len(settings) < len(content):
+        raise DataError(f"{path} must have every word once, with - or with _")
+    check_known(str(path), settings, known)
+    return settings
+
+
+def underscored(word: str) -> str:
+    """``max-change`` and ``max_change`` are the same word."""
+    return word.replace("-", "_")

@@ -1,0 +1,187 @@
+"""Buffered linear Toeplitz strategies: few decaying exponentials, fitted to a target over a horizon."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpfast._support.validation import Array
+from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
+from dpfast.filters.toeplitz import check_horizon
+from dpfast.mechanisms.operators.operators import Convolution, check_shape
+
+MAX_BUFFERS = 12
+_LITTLE = 0.99  # of the mean squared error: what another buffer has to bring it to, at the most
+_PART = 4096  # steps
+_NEAREST = (0.0, 0.05)  # distances of the starts from the unit circle, and at least one over the horizon
+_BLOCK = 256
+
+
+class BufferedToeplitz(NamedTuple):
+    """C(z) = Π (1 - p_i z⁻¹)/(1 - q_i z⁻¹) over a horizon, p and q real and inside of the unit circle."""
+
+    zeros: Array
+    poles: Array
+    horizon: int
+
+    @property
+    def coefficients(self) -> Array:
+        """The impulse response."""
+        impulse = np.zeros(self.horizon)
+        impulse[0] = 1.0
+        return cascade(self.zeros, self.poles, impulse)
+
+    def filter(self) -> Filter:
+        """The same as a stable filter, which has one state for every pole and runs step by step.
+
+        Examples
+        --------
+        >>> BufferedToeplitz(np.array([0.5]), np.array([0.9]), 8).filter().impulse(3).round(3)
+        array([1.  , 0.4 , 0.36])
+        """
+        return Filter.from_zpk(self.zeros, self.poles, 1.0)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Square."""
+        return self.horizon, self.horizon
+
+    def apply(self, x: Array) -> Array:
+        """Pole by pole."""
+        return cascade(self.zeros, self.poles, x)
+
+    def products(self) -> Array:
+        """As those of a convolution."""
+        return Convolution(self.coefficients).products()
+
+    def largest_l1(self) -> float:
+        """Of the first column."""
+        return Convolution(self.coefficients).largest_l1()
+
+    def squared_rows(self) -> Array:
+        """As those of a convolution."""
+        return Convolution(self.coefficients).squared_rows()
+
+    def matrix(self) -> Array:
+        """For a short horizon."""
+        return Convolution(self.coefficients).matrix()
+
+    def check(self) -> None:
+        """A pole for every zero."""
+        check_shape("zeros", self.zeros, 1)
+        if self.poles.shape != self.zeros.shape:
+            raise ValueError(f"poles must be as many as zeros, got {len(self.poles)} and {len(self.zeros)}")
+        check_horizon(self.horizon)
+
+
+def cascade(zeros: Array, poles: Array, x: Array) -> Array:
+    """Sequences (..., n) through Π (1 - p_i z⁻¹)/(1 - q_i z⁻¹), pair after pair: clustered poles do no harm."""
+    from scipy.signal import lfilter  # late: it takes half as long to import as all of dpfast
+
+    for p, q in zip(zeros, poles, strict=True):
+        x = lfilter([1.0, -p], [1.0, -q], x)
+    return x
+
+
+class Problem(NamedTuple):
+    """A target, and how much each coefficient of the reconstruction counts."""
+
+    f: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, f: Array, error: str) -> Problem:
+        """The mean over the steps: b_k is in n - k of n rows. The largest is that of the last step, all of them."""
+        n = len(f)
+        return cls(f / np.abs(f).max(), np.ones(n) if error == "max" else np.arange(n, 0, -1) / n)
+
+    def loss(self, parameters: Array) -> tuple[float, Array]:
+        """Ln of ‖c‖² Σ w_k b_k², b = f/c, and its gradient.
+
+        ∂ ln c/∂p = -z/(1 - p z), and so Σ c ∂c/∂p = -Σ_{k ≥ 1} p^{k-1} r(k), r the autocorrelation; of a pole, and of
+        b, likewise with the other sign.
+        """
+        roots = _roots(parameters)
+        poles, zeros = roots[0::2], roots[1::2]
+        impulse = np.zeros(len(self.f))
+        impulse[0] = 1.0
+        c, b = cascade(zeros, poles, impulse), cascade(poles, zeros, self.f)
+        weighted = self.weights * b
+        energy, error = _dot(c, c), _dot(weighted, b)
+        if not 0 < error < math.inf:
+            return math.inf, np.zeros(len(roots))
+        r = _correlations((c / energy, c), (-weighted / error, b))
+        signs = np.tile([2.0, -2.0], len(poles))
+        inner = MAX_POLE_RADIUS * (1 - np.tanh(parameters) ** 2)
+        return math.log(energy) + math.log(error), signs * _power_sums(r[1:], roots) * inner
+
+
+def fit(f: Array, error: str, n_buffers: int | None) -> BufferedToeplitz:
+    """The best strategy of so many buffers; for None as many as gain 1 % of the mean squared error, one more or two."""
+    if n_buffers is not None:
+        return _strategy(_best(f, error, n_buffers), len(f))
+    best = _best(f, error, 1)
+    for more in range(2, MAX_BUFFERS + 1):
+        larger = _best(f, error, more)
+        if larger.fun <= best.fun + math.log(_LITTLE):
+            best = larger
+        elif more > len(best.x) // 2 + 1:  # a single one may gain nothing, where two do
+            break
+    return _strategy(best, len(f))
+
+
+def _strategy(best: Any, horizon: int) -> BufferedToeplitz:
+    roots = _roots(best.x)
+    return BufferedToeplitz(roots[1::2], roots[0::2], horizon)
+
+
+def _best(f: Array, error: str, n_buffers: int) -> Any:
+    """From several starts; which is best, a part of a long horizon tells."""
+    part = f[: int(np.argmax(f != 0)) + _PART]
+    starts = list(itertools.product(sorted({0, n_buffers // 2, n_buffers}), _NEAREST))
+    trials = [_descend(part, error, n_buffers, *start) for start in starts]
+    best = int(np.argmin([round(float(trial.fun), 6) for trial in trials]))  # of equals the first
+    return trials[best] if len(part) == len(f) else _descend(f, error, n_buffers, *starts[best])
+
+
+def _descend(f: Array, error: str, n_buffers: int, n_negative: int, nearest: float) -> Any:
+    """Poles and zeros in turn, so many pairs negative, at first at geometrically growing distances from 1 and -1."""
+    from scipy.optimize import minimize
+
+    nearest = max(nearest, 1 / (len(f) + 1))
+    sides = [1 - np.geomspace(nearest, 0.8, 2 * pairs) for pairs in (n_buffers - n_negative, n_negative)]
+    start = np.arctanh(np.concatenate([sides[0], -sides[1]]))
+    loss: Any = Problem.of(f, error).loss
+    return minimize(loss, start, jac=True, method="BFGS", options={"maxiter": 1000, "gtol": 1e-7})
+
+
+def _roots(parameters: Array) -> Array:
+    """Poles and zeros in turn, inside of what a Filter allows."""
+    return np.asarray(MAX_POLE_RADIUS * np.tanh(parameters))
+
+
+def _dot(x: Array, y: Array) -> float:
+    """By NumPy's own loop: threads of a BLAS cost ten times as much for vectors as short as these."""
+    return float(np.einsum("i,i->", x, y))
+
+
+def _correlations(*pairs: tuple[Array, Array]) -> Array:
+    """Sum over the pairs of Σ_t x_{t+k} y_t, k = 0, ..., n - 1."""
+    from scipy import fft
+
+    n = len(pairs[0][0])
+    size = fft.next_fast_len(2 * n, real=True)
+    spectrum: Any = sum(fft.rfft(x, size) * fft.rfft(y, size).conj() for x, y in pairs)
+    return np.asarray(fft.irfft(spectrum, size)[:n])
+
+
+def _power_sums(r: Array, roots: Array) -> Array:
+    """Σ_k r_k x^k for every root x: by blocks, so that few powers are needed."""
+    blocks = np.zeros((-(-len(r) // _BLOCK), _BLOCK))
+    blocks.reshape(-1)[: len(r)] = r
+    inside = roots ** np.arange(_BLOCK)[:, None]
+    between = roots ** (_BLOCK * np.arange(len(blocks))[:, None])
+    return np.asarray(np.einsum("ij,jk,ik->k", blocks, inside, between, optimize=False))

@@ -1,0 +1,139 @@
+"""Decayed sums from dyadic nodes with noise of their level's own."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dpfast._support.errors import DesignError
+from dpfast._support.validation import Array
+from dpfast.design.horizon.binary_tree import (
+    DecayedPrefixes,
+    Index,
+    level_sizes,
+    n_levels,
+    node_ages,
+    node_rows,
+    prefixes,
+    tree_strategy,
+)
+from dpfast.mechanisms.operators.operators import Operator, Sparse
+
+MOST_ENTRIES = 10**7  # of a reconstruction
+_SAME_RATIO = 1e-12  # relative to f_0: how far coefficients may be from a geometric sequence
+
+
+class Cover(NamedTuple):
+    """Steps as weighted sums of nodes, all in one list."""
+
+    steps: Index
+    levels: Index
+    nodes: Index
+    weights: Array
+
+
+def decayed_factors(f: Array, noise: str) -> tuple[Sparse, Operator]:
+    """Strategy and reconstruction of y_t = Σ f_k u_{t-k}, with the best noise for every level."""
+    n, ratio = len(f), geometric_ratio(f)
+    if ratio is not None:
+        shares = level_shares(geometric_energies(ratio, n, noise), noise)
+        return tree_strategy(n, shares, ratio), DecayedPrefixes(n, shares, ratio, float(f[0]))
+    cover = window_cover(f)
+    energies = np.bincount(cover.levels, (cover.weights / np.abs(f).max()) ** 2, n_levels(n)) / n
+    shares = level_shares(energies, noise)
+    return tree_strategy(n, shares), _reconstruction(cover, n, shares)
+
+
+def geometric_ratio(f: Array) -> float | None:
+    """ρ where f_k = f_0 ρ^k, 0 < |ρ| ≤ 1; None for other sequences."""
+    if len(f) == 1 or not 0 < abs(f[1]) <= abs(f[0]):
+        return None
+    ratio = float(f[1] / f[0])
+    apart = np.abs(f - f[0] * ratio ** np.arange(len(f), dtype=float)).max()
+    return ratio if apart <= _SAME_RATIO * abs(f[0]) else None
+
+
+# --- how the noise is shared out ------------------------------------------------------------------
+
+
+def level_shares(energies: Array, noise: str) -> Array:
+    """What the sums of a level are multiplied by, for the least mean error; zero where no step needs the level.
+
+    With E_l the squared weights of a level, as the mean over the steps, the error Σ a_l² · Σ E_l/a_l² of Gaussian noise
+    is least for a_l ∝ E_l^{1/4}; that of Laplace noise, (Σ a_l)² · Σ E_l/a_l², for a_l ∝ E_l^{1/3}.
+    """
+    if noise == "laplace":
+        shares = np.cbrt(energies)
+        return np.asarray(shares / shares.sum())
+    shares = energies**0.25
+    return np.asarray(shares / np.sqrt(shares @ shares))
+
+
+def least_error(energies: Array, noise: str) -> float:
+    """The error with those shares: (Σ √E_l)² or (Σ E_l^{1/3})³."""
+    return float(np.cbrt(energies).sum() ** 3 if noise == "laplace" else np.sqrt(energies).sum() ** 2)
+
+
+def geometric_energies(ratio: float, horizon: int, noise: str) -> Array:
+    """Of the levels up to the highest that is used, which is the one with the least error."""
+    lengths = np.arange(1, horizon + 1)
+    spent = np.cumsum(ratio ** (2.0 * (lengths - 1)))
+    digits: list[float] = []
+    found = []
+    for level, size in enumerate(level_sizes(horizon)):
+        # all the nodes of this level, each for the rest of the horizon
+        found.append(np.array([*digits, spent[horizon - (np.arange(1, size + 1) << level)].sum() / horizon]))
+        digits.append(float(((lengths >> level & 1) * ratio ** (2 * node_ages(lengths, level))).mean()))
+    return min(found, key=lambda energies: least_error(energies, noise))
+
+
+# --- windows --------------------------------------------------------------------------------------
+
+
+def window_cover(f: Array) -> Cover:
+    """Every window [s, t + 1) with the weight f_{t-s} - f_{t-s+1}, in its fewest dyadic nodes, all of a step together.
+
+    Such a window takes an odd node j of level l on its left if (j - 1) 2^l < s ≤ j 2^l: summed over s that is
+    f_x - f_{x + 2^l}, x = t - j 2^l. On its right it takes the node of a digit l of t + 1, if it begins at that node or
+    before: summed f_x, x = t - (the node's begin).
+    """
+    n = len(f)
+    found = prefixes(n)
+    right = Cover(*found, f[found.steps - (found.nodes << found.levels)])
+    parts = [right, *(_left_nodes(f, level) for level in range(n_levels(n) - 1))]
+    _check_entries(sum(len(part.steps) for part in parts), n)
+    steps, levels, nodes, weights = zip(*parts, strict=True)
+    return Cover(np.concatenate(steps), np.concatenate(levels), np.concatenate(nodes), np.concatenate(weights))
+
+
+def _left_nodes(f: Array, level: int) -> Cover:
+    n, length = len(f), 1 << level
+    ages = np.arange(length - 1, n - length)
+    weights = f[ages] - f[ages + length]
+    ages, weights = ages[weights != 0], weights[weights != 0]
+    # odd nodes j for which t = x + j 2^l is inside the horizon
+    counts = ((n - 1 - ages) // length + 1) // 2
+    _check_entries(int(counts.sum()), n)
+    nodes = 2 * (np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)) + 1
+    steps = np.repeat(ages, counts) + nodes * length
+    return Cover(steps, np.full(len(steps), level), nodes, np.repeat(weights, counts))
+
+
+def _check_entries(count: int, horizon: int) -> None:
+    if count > MOST_ENTRIES:
+        raise DesignError(
+            f"horizon must be shorter for this target, got {horizon}: the reconstruction has more than "
+            f"{MOST_ENTRIES} entries; use square_root or buffered_toeplitz"
+        )
+
+
+def _reconstruction(cover: Cover, horizon: int, shares: Array) -> Sparse:
+    """The cover of every step, over the shares."""
+    from scipy.sparse import coo_array
+
+    kept = shares[cover.levels] > 0
+    levels = cover.levels[kept]
+    columns = node_rows(horizon, shares, levels, cover.nodes[kept])
+    shape = horizon, int(level_sizes(horizon)[shares > 0].sum())
+    return Sparse.of(coo_array((cover.weights[kept] / shares[levels], (cover.steps[kept], columns)), shape=shape))

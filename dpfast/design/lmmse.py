@@ -1,0 +1,360 @@
+"""Linear mechanisms: zero forcing, LMMSE, and the two extremes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import get_args, overload
+
+import numpy as np
+
+from dpfast._support import validation
+from dpfast._support.validation import Array
+from dpfast.design.arguments import check_filter, check_inputs, check_tolerance
+from dpfast.design.prefilter.ideal import Ideal
+from dpfast.design.prefilter.objectives import (
+    WaterFilling,
+    on_circle,
+    shape_objective,
+    smoother_objective,
+    smoother_water_filling,
+    wiener_loss,
+    wiener_objective,
+    zero_forcing_mse,
+    zero_forcing_objective,
+)
+from dpfast.design.prefilter.problem import Problem, noise_cost
+from dpfast.design.prefilter.realization import Objective
+from dpfast.design.prefilter.realized import realize_family
+from dpfast.design.wiener import wiener
+from dpfast.filters.filter import Filter
+from dpfast.filters.spectral_factor import MAX_FFT
+from dpfast.filters.toeplitz import Toeplitz
+from dpfast.filters.warped_circle import Circle, make_circle
+from dpfast.mechanisms.lags import Lag, check_lag
+from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.operators.operators import Convolution
+from dpfast.mechanisms.receivers import LinearReceiver
+from dpfast.privacy.privacy import Privacy
+from dpfast.signals.arma import Model, check_model
+
+_CONVERGED = 1e-6  # relative change of an MSE when the steps of the circle are doubled
+_SEARCH_SIZE = 2**14  # steps at the least: x has kinks
+
+
+def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, name: str = "LZF") -> Mechanism:
+    r"""Linear zero-forcing mechanism: no distortion, the least noise. It needs no model of the signal.
+
+    Model
+    -----
+    H = F/G, MSE = c²‖G‖₂²‖F/G‖₂² ≥ c²<|F|>², reached by |G|² ∝ |F| (Le Ny 2013, Theorem 5). F may have zeros on and
+    outside of the circle: 1/G stays stable.
+
+    Parameters
+    ----------
+    target : Filter
+        F.
+    privacy : Privacy
+    tolerance : float
+        Relative excess of the MSE that the realisation of G may cost; the order is found from it.
+    name : str
+
+    Returns
+    -------
+    Mechanism
+        ``ideal_mse`` is c²<|F|>².
+
+    Warns
+    -----
+    ToleranceWarning
+        Where the tolerance is not reached.
+
+    Notes
+    -----
+    *Privacy.* The noise is that of the sensitivity of the realised G.
+
+    Examples
+    --------
+    >>> privacy = Privacy(math.log(3), 0.05, calibration="paper")
+    >>> mechanism = zero_forcing(Filter([1, 0.995], [1, -0.995]), privacy)
+    >>> round(mechanism.ideal_rmse, 4), mechanism.prefilter.order
+    (7.4715, 4)
+    """
+    check_inputs(target, privacy)
+    tolerance = check_tolerance(tolerance)
+    problem = Problem(target, None, noise_cost(privacy, None))
+    prefilter, ideal, bound = realize_family(problem, privacy, zero_forcing_ideal, tolerance)
+    receiver = LinearReceiver(target * prefilter.inverse(), target, 0.0, 0)
+    options = (("tolerance", tolerance),)
+    return Mechanism(name, target, privacy, None, prefilter, receiver, ideal, bound, options=options)
+
+
+def zero_forcing_ideal(problem: Problem) -> Ideal:
+    """K = F. The fit does not depend on the noise, not even by rounding."""
+    mse = zero_forcing_mse(problem)
+
+    def shape(p: Problem) -> Objective:
+        return zero_forcing_objective(replace(p, cost=1.0))
+
+    return Ideal(mse, mse, problem.gain, 0.0, shape, zero_forcing_objective)
+
+
+@overload
+def input_perturbation(target: Filter, privacy: Privacy, *, name: str = ...) -> Mechanism: ...
+
+
+@overload
+def input_perturbation(
+    target: Toeplitz, privacy: Privacy, *, noise: Noise = ..., name: str = ...
+) -> MatrixMechanism: ...
+
+
+def input_perturbation(
+    target: Filter | Toeplitz, privacy: Privacy, *, noise: Noise = "gaussian", name: str = "input perturbation"
+) -> Mechanism | MatrixMechanism:
+    """Noise on the input: G = 1, H = F, MSE c²‖F‖₂² (Le Ny 2013, Section III).
+
+    Over a horizon: C = 1, B = A.
+
+    Parameters
+    ----------
+    target : Filter or Toeplitz
+        F, or A.
+    privacy : Privacy
+    noise : {"gaussian", "laplace"}
+        Laplace for a Toeplitz target alone: pure ε, δ is not used. On the input it is the lesser where δ is small.
+    name : str
+
+    Returns
+    -------
+    Mechanism or MatrixMechanism
+        The latter for a Toeplitz target.
+
+    Notes
+    -----
+    *Privacy.* The noise is that of the sensitivity of G, by which all that follows is private.
+
+    Examples
+    --------
+    >>> round(input_perturbation(Filter([1, 1]), Privacy.from_gdp(1, 1e-6)).predicted_mse, 6)
+    2.0
+    """
+    if isinstance(target, Toeplitz):
+        return _extreme_over_horizon(name, target, privacy, _identity(target), Convolution(target.coefficients), noise)
+    check_inputs(target, privacy)
+    _check_gaussian(noise)
+    return _extreme(name, target, privacy, Filter([1.0]), target)
+
+
+@overload
+def output_perturbation(target: Filter, privacy: Privacy, *, name: str = ...) -> Mechanism: ...
+
+
+@overload
+def output_perturbation(
+    target: Toeplitz, privacy: Privacy, *, noise: Noise = ..., name: str = ...
+) -> MatrixMechanism: ...
+
+
+def output_perturbation(
+    target: Filter | Toeplitz, privacy: Privacy, *, noise: Noise = "gaussian", name: str = "output perturbation"
+) -> Mechanism | MatrixMechanism:
+    """Noise on the output: G = F, H = 1, MSE c²‖F‖₂² (Le Ny 2013, Section III).
+
+    Over a horizon: C = A, B = 1.
+
+    Parameters
+    ----------
+    target : Filter or Toeplitz
+        F, or A.
+    privacy : Privacy
+    noise : {"gaussian", "laplace"}
+        Laplace for a Toeplitz target alone: pure ε, δ is not used.
+    name : str
+
+    Returns
+    -------
+    Mechanism or MatrixMechanism
+        The latter for a Toeplitz target.
+
+    Notes
+    -----
+    *Privacy.* The noise is that of the sensitivity of G, by which all that follows is private.
+
+    Examples
+    --------
+    >>> round(output_perturbation(Filter([1, 1]), Privacy.from_gdp(1, 1e-6)).noise_std ** 2, 6)
+    2.0
+    """
+    if isinstance(target, Toeplitz):
+        return _extreme_over_horizon(name, target, privacy, Convolution(target.coefficients), _identity(target), noise)
+    check_inputs(target, privacy)
+    _check_gaussian(noise)
+    return _extreme(name, target, privacy, target, Filter([1.0]))
+
+
+def _extreme(name: str, target: Filter, privacy: Privacy, prefilter: Filter, post: Filter) -> Mechanism:
+    receiver = LinearReceiver(post, target, 0.0, 0)
+    ideal = (privacy.noise_std(prefilter) * post.h2_norm()) ** 2
+    return Mechanism(name, target, privacy, None, prefilter, receiver, ideal)
+
+
+def _extreme_over_horizon(
+    name: str, target: Toeplitz, privacy: Privacy, strategy: Convolution, reconstruction: Convolution, noise: Noise
+) -> MatrixMechanism:
+    validation.instance("privacy", privacy, Privacy, "a Privacy")
+    mechanism = MatrixMechanism(name, target, privacy, strategy, reconstruction, noise=noise)
+    return replace(mechanism, ideal_mse=mechanism.predicted_mse)
+
+
+def _check_gaussian(noise: Noise) -> None:
+    if validation.choice("noise", noise, get_args(Noise)) != "gaussian":
+        raise ValueError(
+            f"noise must be 'gaussian' for a Filter, got {noise!r}: give a horizon, by target=Toeplitz.of(target, n)"
+        )
+
+
+def _identity(target: Toeplitz) -> Convolution:
+    return Convolution(np.eye(1, target.horizon)[0])
+
+
+def lmmse(
+    target: Filter,
+    privacy: Privacy,
+    model: Model,
+    *,
+    lag: Lag = None,
+    prefilter: Filter | None = None,
+    tolerance: float = 1e-3,
+    name: str | None = None,
+) -> Mechanism:
+    r"""Linear minimum mean square error mechanism: a Wiener receiver.
+
+    Model
+    -----
+    Smoother: H = P_u F G* / (P_u|G|² + σ²) (Le Ny 2013, equation (4), with the d² that its display drops) behind the G
+    that is optimal for it. Finite lag D: H = [z^{-D} P_u F G* / Q*]₊ / Q with P_v = |Q|², behind the G of the smoother
+    with its zero band filled: |G|² ∝ x + θ, θ ≥ 0 the one with the least MSE at this lag. (Where x is zero G would be
+    a brick wall, which no causal receiver can use.)
+
+    Parameters
+    ----------
+    target : Filter
+        F.
+    privacy : Privacy
+    model : Model
+        Mean and spectrum of u; the guarantee does not depend on their being right, the error does.
+    lag : int or "smoother"
+        Delay of the estimate in samples. None is the smoother too.
+    prefilter : Filter, optional
+        A G to use instead; ``ideal_mse`` is then that of the ideal Wiener receiver behind it.
+    tolerance : float
+        Relative excess of the MSE that the realisation of G may cost.
+    name : str, optional
+
+    Returns
+    -------
+    Mechanism
+        Of the smoother ``ideal_mse`` is the least that any G and H reach, and the lower bound too. At a finite lag it
+        is that of one rule, of the ideal G with its zero band filled: the realised G, which is fitted to the error
+        itself, may come below it, and :func:`optimal` tells how far one can get.
+
+    Raises
+    ------
+    ValueError
+        For lag < 0.
+    DesignError
+        Where the target or the prefilter is zero.
+
+    Warns
+    -----
+    ToleranceWarning
+        Where the tolerance is not reached.
+
+    Notes
+    -----
+    *Privacy.* The noise is that of the sensitivity of the realised G. The model must not be fitted to the data that
+    are to be released.
+
+    Examples
+    --------
+    >>> from dpfast.models import MarkovChain
+    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> privacy = Privacy(math.log(3), 0.05, calibration="paper")
+    >>> round(lmmse(Filter([1, 0.995], [1, -0.995]), privacy, chain).ideal_rmse, 4)
+    4.6704
+    """
+    check_inputs(target, privacy)
+    check_model(model)
+    delay = check_lag(lag)
+    name = name or ("LMMSE smoother" if delay is None else f"LMMSE lag {delay}")
+    tolerance = check_tolerance(tolerance)
+    if prefilter is not None:
+        check_filter("prefilter", prefilter)
+        mechanism = with_wiener(name, target, privacy, model, prefilter, delay)
+        return replace(mechanism, ideal_mse=mechanism.predicted_mse, options=(("lag", delay), ("prefilter", "given")))
+    problem = Problem(target, model, noise_cost(privacy, None))
+    if delay is None:
+        best = realize_family(problem, privacy, smoother_ideal, tolerance)
+    else:
+        best = realize_family(problem, privacy, lambda p: _two_step_ideal(p, delay), tolerance, smoother_ideal)
+    mechanism = with_wiener(name, target, privacy, model, best.prefilter, delay)
+    bound = best.lower_bound_mse if delay is None else None
+    options = (("lag", delay), ("tolerance", tolerance))
+    return replace(mechanism, ideal_mse=best.ideal_mse, lower_bound_mse=bound, options=options)
+
+
+def with_wiener(
+    name: str, target: Filter, privacy: Privacy, model: Model, prefilter: Filter, lag: int | None
+) -> Mechanism:
+    """The mechanism of a given prefilter and the Wiener receiver behind it."""
+    receiver = wiener(target, model, prefilter, privacy.noise_std(prefilter), lag)
+    return Mechanism(name, target, privacy, model, prefilter, receiver)
+
+
+def smoother_ideal(problem: Problem) -> Ideal:
+    """Water-filling."""
+    water = smoother_water_filling(problem)
+    distortion = water.mse - problem.cost * water.level**2
+
+    def product(omega: Array) -> Array:
+        return water.level * problem.weight(omega) * water.x(omega)
+
+    def objective(p: Problem) -> Objective:
+        return smoother_objective(p, water)
+
+    return Ideal(water.mse, water.mse, product, distortion, objective, objective)
+
+
+def _two_step_ideal(problem: Problem, lag: int) -> Ideal:
+    """The smoother's prefilter with its zero band filled: fitted to that shape, measured by the error at the lag."""
+    water = smoother_water_filling(problem)
+    fill, mse = best_filling(problem, water, lag)
+
+    def shape(p: Problem) -> Objective:
+        return shape_objective(p, lambda omega: water.x(omega) + fill, p.detail(water.cutoffs), water.cutoffs)
+
+    def loss(p: Problem) -> Objective:
+        return wiener_objective(p, lag, shape(p), water.cutoffs)
+
+    return smoother_ideal(problem)._replace(mse=mse, shape=shape, loss=loss)
+
+
+def best_filling(problem: Problem, water: WaterFilling, lag: int) -> tuple[float, float]:
+    """The θ with the least MSE of the ideal Wiener receiver behind |G|² = x + θ, and that MSE."""
+    from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
+
+    held, circle = on_circle(problem, lag, water.cutoffs, size=_SEARCH_SIZE)
+    x = water.x if held is problem else smoother_water_filling(held).x
+
+    def mse(log_fill: float, circle: Circle) -> float:
+        return wiener_loss(held, lag, circle)(x(circle.grid.omega) + math.exp(log_fill))[0]
+
+    best, value, *_ = optimize.fminbound(mse, -25.0, 8.0, args=(circle,), xtol=1e-3, full_output=True)
+    while circle.size < MAX_FFT // 2:
+        circle, before = make_circle(circle.warp, 2 * circle.size), value
+        value = mse(best, circle)
+        if abs(value / before - 1) < _CONVERGED:
+            break
+    return math.exp(best), value

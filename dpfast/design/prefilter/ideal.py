@@ -1,0 +1,44 @@
+"""What a family of mechanisms comes to with filters of any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.realization import Objective
+from dpfast.filters.filter import Filter
+from dpfast.filters.spectral_factor import Spectrum
+
+
+class Ideal(NamedTuple):
+    """The best K = HG of a family, for one event a person or for a given mixture of the times of several.
+
+    Attributes
+    ----------
+    mse : float
+    lower_bound : float
+        No mechanism of the family has a smaller MSE.
+    product : callable
+        ω → |K|.
+    distortion : float
+        The part of the MSE that is not noise.
+    shape : callable
+        Problem → what a realised |G|² is fitted by.
+    loss : callable
+        Problem → what it is measured by there: the MSE of G.
+    """
+
+    mse: float
+    lower_bound: float
+    product: Spectrum
+    distortion: float
+    shape: Callable[[Problem], Objective]
+    loss: Callable[[Problem], Objective]
+
+    def excess(self, problem: Problem, g: Filter) -> float:
+        """Relative excess of the MSE of G on a problem."""
+        return self.loss(problem)._replace(ideal=self.mse).excess(g)
+
+
+Family = Callable[[Problem], Ideal]

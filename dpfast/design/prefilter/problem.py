@@ -1,0 +1,159 @@
+"""What is asked of a linear design, and where its numbers change fast."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._support.validation import Array
+from dpfast.design.prefilter.several_events import ONE_EVENT, Contributions
+from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
+from dpfast.filters.quadrature import ON_CIRCLE, Grid, graded_grid
+from dpfast.filters.roots import polynomial_with
+from dpfast.privacy.privacy import Privacy
+from dpfast.signals.arma import ARMA, Model
+
+Complex = NDArray[np.complex128]
+_KINK = 1e-3  # distance of a zero of the target from the circle below which it is taken for a kink on it
+_NONE = 1e-300  # stands for the modulus of a root at zero
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A target, a signal (None where the design needs none), the noise, and how a person's events count in it.
+
+    The variance of the noise is c²<ψ²|G|²>.
+    """
+
+    target: Filter
+    model: Model | None
+    cost: float  # c²
+    contributions: Contributions = ONE_EVENT
+
+    def gain(self, omega: Array) -> Array:
+        """|F|."""
+        return np.asarray(np.abs(self.target.response(omega)))
+
+    def psd(self, omega: Array) -> Array:
+        """P_u."""
+        assert self.model is not None
+        return self.model.psd(omega)
+
+    def weight(self, omega: Array) -> Array:
+        """ψ, one where a person contributes one event."""
+        return self.contributions.weight(omega)
+
+    @functools.cached_property
+    def log_mean_output(self) -> float:
+        """γ_u² γ_F² = exp <ln P_u|F|²>."""
+        assert self.model is not None
+        return canonical_factor(self.model.shaping)[0] * canonical_factor(self.target)[0]
+
+    @property
+    def degree(self) -> int:
+        """Taps in the target and the spectrum, or the longest lag in ψ."""
+        taps = self.target.order + (0 if self.model is None else self.model.shaping.order)
+        return max(taps, self.contributions.longest)
+
+    @functools.cached_property
+    def poles(self) -> Complex:
+        """Poles of the target and of the spectrum inside the circle."""
+        shaping = Filter([1.0]) if self.model is None else self.model.shaping
+        return np.concatenate([self.target.poles, shaping.poles])
+
+    @property
+    def slowest(self) -> float:
+        """Largest modulus of a pole."""
+        return float(np.abs(self.poles).max(initial=0.0))
+
+    @functools.cached_property
+    def _zeros(self) -> Complex:
+        """Of the spectrum, inside the circle or on it."""
+        zeros = _inside(Filter([1.0]).zeros if self.model is None else self.model.shaping.zeros)
+        return np.asarray(zeros[zeros != 0])
+
+    def spectrum_zeros(self, cutoffs: tuple[float, ...] = ()) -> Complex:
+        """Zeros of the spectrum inside the circle, and at least as far from it as from the nearest cutoff.
+
+        Between the cutoffs beside a zero P_u is so small that nothing passes: there is no finer detail than they are.
+        """
+        distance = -np.log(np.abs(self._zeros))
+        if cutoffs:
+            nearest = np.abs(np.abs(np.angle(self._zeros))[:, None] - np.array(cutoffs)).min(axis=1)
+            distance = np.maximum(distance, nearest)
+        return np.asarray(np.exp(1j * np.angle(self._zeros) - distance))
+
+    def details(self, cutoffs: tuple[float, ...]) -> Complex:
+        """What steps of the circle must resolve, inside of it: poles, zeros of the spectrum, and those of the target.
+
+        These not where they are too near to the circle: there they are kinks.
+        """
+        zeros = _inside(self.target.zeros)
+        return np.concatenate([self.poles, self.spectrum_zeros(cutoffs), zeros[np.abs(zeros) < 1 - _KINK]])
+
+    def detail(self, cutoffs: tuple[float, ...] = ()) -> complex:
+        """The pole, zero (not one on the circle) or cutoff that is nearest to the circle, inside of it.
+
+        Not nearer than the pole of a filter may be.
+        """
+        roots = np.concatenate([self.poles, _inside(self.target.zeros), self.spectrum_zeros(cutoffs)])
+        ends = [1 - x if x < np.pi / 2 else np.pi - x - 1 for x in cutoffs if min(x, np.pi - x) < 0.5]
+        near = np.concatenate([[0.5], roots[np.abs(roots) < 1 - ON_CIRCLE], ends])
+        finest = complex(near[np.argmax(np.abs(near))])
+        return finest * min(1.0, MAX_POLE_RADIUS / abs(finest))
+
+    def grid(self, roots: Any = (), degree: int = 0, breaks: tuple[float, ...] = ()) -> Grid:
+        """A grid that resolves the problem, further roots and so many taps; breaks are cutoffs."""
+        every = np.concatenate([self.poles, self.spectrum_zeros(breaks), np.asarray(roots, dtype=np.complex128)])
+        return graded_grid(every, kinks=self.target.zeros, breaks=breaks, degree=max(2 * degree, self.degree))
+
+    def off_circle(self, distance: float) -> Problem:
+        """With no zero of the spectrum nearer to the circle."""
+        assert self.model is not None
+        return replace(self, model=off_circle(self.model, distance))
+
+
+def noise_cost(privacy: Privacy, prefilter: Filter | None) -> float:
+    """c²: variance of the noise per unit of ‖G‖₂². Without a G yet, that of events too far apart to overlap."""
+    if prefilter is None:
+        return (privacy.noise_multiplier * privacy.max_change) ** 2 * privacy.max_events
+    return (privacy.noise_std(prefilter) / prefilter.h2_norm()) ** 2
+
+
+def canonical_factor(filter: Filter) -> tuple[float, Filter]:
+    r"""γ² and the monic, causal, minimum-phase Q with |H|² = γ²|Q|².
+
+    By Jensen's formula γ² = exp<ln|H|²> = (leading coefficient)² Π max(1, |zero|)².
+    """
+    lead = np.trim_zeros(filter.b, "f")[0]
+    modulus = np.abs(filter.zeros)
+    reflected = np.where(modulus > 1, filter.zeros / np.maximum(modulus, 1) ** 2, filter.zeros)
+    gain = float(lead * np.prod(np.maximum(1.0, modulus))) ** 2
+    _, sections, recursion = filter.factors
+    poles = sections.copy()
+    poles[:, :3] = [1.0, 0.0, 0.0]
+    return gain, Filter.from_factors(polynomial_with(reflected), poles, recursion)
+
+
+def off_circle(model: Model, distance: float) -> Model:
+    """The same spectrum but for zeros that are nearer to the circle, which are moved so far inside.
+
+    For a zero on the circle that adds (1 - r)²/r to the factor |1 - e^{-iω}|², r its new modulus, at all angles.
+    """
+    gain, monic = canonical_factor(model.shaping)
+    modulus = np.maximum(np.abs(monic.zeros), _NONE)
+    ratio = np.minimum(1, (1 - distance) / modulus)
+    _, sections, recursion = monic.factors
+    taps = math.sqrt(gain / np.prod(ratio)) * polynomial_with(monic.zeros * ratio)
+    return ARMA.from_shaping(Filter.from_factors(taps, sections, recursion), mean=model.mean)
+
+
+def _inside(roots: Complex) -> Complex:
+    """Those outside of the circle reflected."""
+    modulus = np.maximum(np.abs(roots), 1)
+    return roots / modulus / modulus

@@ -1,0 +1,315 @@
+"""The best prefilter and receiver of a lag as a cone program: the place for constraints on both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfast._support import validation
+from dpfast._support.validation import Array
+from dpfast.design.prefilter.objectives import WaterFilling, shape_objective, smoother_water_filling
+from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.rational_basis import Basis, basis_for
+from dpfast.design.programs.prefilter_program import floored, one_event, realize_both, solve
+from dpfast.filters.filter import Filter, ratio
+from dpfast.filters.quadrature import Grid
+from dpfast.mechanisms.lags import check_causal
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.receivers import LinearReceiver
+from dpfast.privacy.privacy import Privacy
+from dpfast.signals.arma import Model
+
+Complex = NDArray[np.complex128]
+_LEAST_GUESS = 1e-2  # of the mean of x, or of h
+_FINER = 2  # a constraint makes ripples of the finest function, with peaks between nodes
+_CLOSE = 2e-3  # to a break: an edge of the panel beside it, so that its first node is 1e-5 away
+
+
+@dataclass(frozen=True, eq=False)
+class JointVariables:
+    """The variables of :func:`optimal_program`, as cvxpy expressions at the angles `omega`, for ‖G‖₂ = 1.
+
+    Attributes
+    ----------
+    omega : array, (n,)
+        Angles in [0, π].
+    x : expression, (n,)
+        The squared gain of the prefilter, |G|². Convex and concave.
+    h : expression, (n,)
+        The squared gain of the receiver, |H|². Convex and concave.
+    real, imag : expression, (n,)
+        Of K = HG, the response from the signal to its part of the estimate. Convex and concave.
+    gain : expression, (n,)
+        |K|. Convex: it may be bounded from above.
+    noise_mse : expression
+        c²<h>, the noise in the estimate. Convex and concave.
+    distortion_mse : expression
+        <P_u |e^{-iωD}F - K|²>, the error without the noise. Convex.
+    """
+
+    omega: Array
+    x: Any
+    h: Any
+    real: Any
+    imag: Any
+    gain: Any
+    noise_mse: Any
+    distortion_mse: Any
+
+
+JointConstraints = Callable[[JointVariables], list[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class JointProgram:
+    """The solution of :func:`optimal_program`.
+
+    Attributes
+    ----------
+    grid : Grid
+        Angles ``grid.omega`` in [0, π]; ``grid.mean(values)`` is the mean over the circle.
+    product : Filter
+        The optimal K = HG.
+    x : array
+        The optimal |G|²/‖G‖₂² at these angles.
+    h : array
+        The optimal |H|²·‖G‖₂².
+    lag : int
+    distortion_mse : float
+        <P_u |e^{-iωD}F - K|²>.
+    noise_mse : float
+        c²<h>.
+    mse : float
+        Their sum, the value of the criterion.
+    """
+
+    grid: Grid
+    product: Filter
+    x: Array
+    h: Array
+    lag: int
+    distortion_mse: float
+    noise_mse: float
+    _problem: Problem
+    _privacy: Privacy
+
+    @property
+    def mse(self) -> float:
+        """Distortion and noise."""
+        return self.distortion_mse + self.noise_mse
+
+    def prefilter(self, *, tolerance: float = 1e-3) -> Filter:
+        """A filter of few states with |G|² near x, of unit H2 norm.
+
+        Both the MSE, with the receiver K/G behind it, is within a relative `tolerance` of `mse`, and a zero-forcing
+        loss <|G|²><x²/|G|²> within one of <x>²: |G|² follows x, and constraints on it hold, to about the root of the
+        tolerance.
+        """
+        problem, cost = self._problem, self._problem.cost
+
+        def excess(g: Filter) -> float:
+            grid = problem.grid(np.concatenate([self.product.poles, g.poles, g.zeros]), self.product.order)
+            power, passed = (np.abs(x.response(grid.omega)) ** 2 for x in (g, self.product))
+            noise = cost * grid.mean(power) * grid.mean(passed / power)
+            return (self.distortion_mse + noise) / self.mse - 1
+
+        return realize_both(shape_objective(problem, floored(self.grid, self.x), problem.detail()), excess, tolerance)
+
+    def mechanism(self, *, tolerance: float = 1e-3, name: str | None = None) -> Mechanism:
+        """The mechanism with a realised prefilter G and the receiver H = K/G.
+
+        Constraints on K = HG hold for it as in the program, to about 1e-8 of the largest gain. Those on G, on H alone
+        and on the noise hold to what `tolerance` leaves, see :meth:`prefilter`.
+
+        Parameters
+        ----------
+        tolerance : float
+            Relative excess of the MSE that the realisation of G may cost.
+        name : str, optional
+
+        Notes
+        -----
+        *Privacy.* The noise is that of the sensitivity of the realised G.
+        """
+        target, model = self._problem.target, self._problem.model
+        assert model is not None
+        prefilter = self.prefilter(tolerance=tolerance)
+        post = ratio((self.product.numerator, prefilter.denominator), (self.product.denominator, prefilter.numerator))
+        receiver = LinearReceiver(post, target, model.mean, self.lag)
+        name = name or f"optimal program lag {self.lag}"
+        options = (("lag", self.lag), ("constraints", "given"), ("tolerance", tolerance))
+        return Mechanism(name, target, self._privacy, model, prefilter, receiver, self.mse, options=options)
+
+
+def optimal_program(
+    target: Filter,
+    privacy: Privacy,
+    model: Model,
+    *,
+    lag: int = 0,
+    taps: int | None = None,
+    constraints: JointConstraints | None = None,
+    breaks: ArrayLike = (),
+    solver: str = "CLARABEL",
+) -> JointProgram:
+    r"""The jointly optimal prefilter and receiver of a lag, with further convex constraints.
+
+    Model
+    -----
+    Minimise <P_u |e^{-iωD}F - K|²> + c²<h> over causal K = HG, x = |G|² and h = |H|² with |K|² ≤ x h and <x> = 1. As
+    ‖G‖₂‖H‖₂ ≥ <|K|>, with equality for the square roots of the outer factor of K, the optimum without further
+    constraints is that of all linear mechanisms of this lag. K is in a rational orthonormal basis (Takenaka and
+    Malmquist), chosen for the target, the spectrum and the lag so that this costs about 1e-6 of the MSE, or an FIR.
+
+    Parameters
+    ----------
+    target : Filter
+        F.
+    privacy : Privacy
+        For one event: the sensitivity to several is not a multiple of the norm of G.
+    model : Model
+        Mean and spectrum of u.
+    lag : int
+        Delay of the estimate in samples. Time and memory grow with it: some seconds at a hundred.
+    taps : int, optional
+        K is an FIR of so many taps.
+    constraints : callable, optional
+        :class:`JointVariables` → list of cvxpy constraints. A causal K that is not zero is zero on no band: bound its
+        gain from above instead. They hold at the angles ``omega``; between these a gain may be larger by about 0.2 %.
+    breaks : array_like
+        Angles in [0, π] at which a constraint begins or ends: the grid is fine on both sides of them.
+    solver : str
+        A cvxpy solver for second-order cones.
+
+    Returns
+    -------
+    JointProgram
+
+    Raises
+    ------
+    ValueError
+        For lag < 0 or taps < 1.
+    DesignError
+        As for :func:`lmmse_program`.
+
+    Notes
+    -----
+    *Privacy.* Of the mechanism: :meth:`JointProgram.mechanism`.
+
+    Examples
+    --------
+    The power gain of the prefilter at most twice its mean, and what it costs:
+
+    >>> from dpfast import MarkovChain
+    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> target, privacy = Filter([1], [1, -0.9]), Privacy(epsilon=1, delta=1e-3)
+    >>> free = optimal_program(target, privacy, chain, lag=2)
+    >>> capped = optimal_program(target, privacy, chain, lag=2, constraints=lambda v: [v.x <= 2])
+    >>> bool(capped.x.max() < 2.0001), capped.mse > free.mse
+    (True, True)
+    """
+    problem = one_event(target, privacy, model)
+    angles = validation.array("breaks", breaks, ndim=1)
+    if ((angles < 0) | (angles > np.pi)).any():
+        raise validation.fail("breaks", "angles in [0, π]", breaks)
+    lag = check_causal(lag, "optimal(lag='smoother') is the smoother, which needs no cone program")
+    basis = basis_for(problem, lag) if taps is None else Basis(validation.integer("taps", taps, 1), np.empty((0, 2)))
+    degree = basis.taps // 2 if constraints is None else _FINER * basis.size
+    grid = problem.grid(basis.poles, degree, tuple(np.add.outer([-_CLOSE, 0, _CLOSE], angles).ravel()))
+    cone = _Cone(problem, grid, basis.response(grid.omega), lag, constraints, solver, smoother_water_filling(problem))
+    solution = cone.solve(*cone.guess(), roughly=True)
+    if not solution.exact:
+        solution = cone.solve(solution.x, solution.h, roughly=False)
+    error = cone.wanted() - cone.functions @ solution.coefficients
+    return JointProgram(
+        grid,
+        basis.filter(solution.coefficients),
+        solution.x,
+        solution.h,
+        lag,
+        grid.mean(problem.psd(grid.omega) * np.abs(error) ** 2),
+        grid.mean(solution.h) * problem.cost,
+        problem,
+        privacy,
+    )
+
+
+class _Solution(NamedTuple):
+    coefficients: Array
+    x: Array
+    h: Array
+    exact: bool
+
+
+class _Cone(NamedTuple):
+    """The program on a grid, K = functions · coefficients."""
+
+    problem: Problem
+    grid: Grid
+    functions: Complex
+    lag: int
+    constraints: JointConstraints | None
+    solver: str
+    water: WaterFilling
+
+    def wanted(self) -> Complex:
+        """e^{-iωD}F."""
+        omega = self.grid.omega
+        return np.asarray(self.problem.target.response(omega) * np.exp(-1j * self.lag * omega))
+
+    def guess(self) -> tuple[Array, Array]:
+        """X and h of a multiple of the smoother's or of zero forcing's, that which is larger."""
+        problem, grid = self.problem, self.grid
+        psd, flat = problem.psd(grid.omega), problem.gain(grid.omega)
+        x = np.maximum(self.water.x(grid.omega), flat / grid.mean(flat))
+        x = np.maximum(x, _LEAST_GUESS)
+        multiple = grid.mean(psd * flat * x) / (grid.mean(psd * x**2) + problem.cost)  # the best |K| = multiple · x
+        return x, multiple**2 * x
+
+    def solve(self, near_x: Array, near_h: Array, *, roughly: bool) -> _Solution:
+        """Solve for ratios to x and h nearby: solvers want numbers of like size."""
+        import cvxpy as cp
+
+        omega, weights = self.grid.omega, self.grid.weights
+        near_x, near_h = (np.maximum(near, _LEAST_GUESS * self.grid.mean(near)) for near in (near_x, near_h))
+        size = np.sqrt(near_x * near_h)
+        scale = self.grid.mean(size)
+        coefficients = cp.Variable(self.functions.shape[1])
+        x, h = cp.Variable(len(omega), nonneg=True), cp.Variable(len(omega), nonneg=True)
+        scaled = self.functions * (scale / size)[:, None]
+        real, imag = scaled.real @ coefficients, scaled.imag @ coefficients
+
+        unit = self.water.mse
+        noise = self.problem.cost / unit * (weights * near_h) @ h
+        distortion = self._distortion(cp, coefficients, scale, unit)
+        variables = JointVariables(
+            omega,
+            x=cp.multiply(near_x, x),
+            h=cp.multiply(near_h, h),
+            real=cp.multiply(size, real),
+            imag=cp.multiply(size, imag),
+            gain=cp.multiply(size, cp.norm(cp.vstack([real, imag]), 2, axis=0)),
+            noise_mse=unit * noise,
+            distortion_mse=unit * distortion,
+        )
+        product = cp.SOC(x + h, cp.vstack([2 * real, 2 * imag, x - h]), axis=0)
+        every = [product, (weights * near_x) @ x == 1, *(self.constraints(variables) if self.constraints else [])]
+        program = cp.Problem(cp.Minimize(distortion + noise), every)
+        solve(program, self.solver, roughly=roughly)
+        return _Solution(
+            np.asarray(coefficients.value) * scale,
+            np.maximum(np.asarray(variables.x.value), 0),
+            np.maximum(np.asarray(variables.h.value), 0),
+            program.status == cp.OPTIMAL,
+        )
+
+    def _distortion(self, cp: Any, coefficients: Any, scale: float, unit: float) -> Any:
+        """<P_u |wanted - K|²> as a sum of no more squares than there are coefficients, and one."""
+        root = np.sqrt(self.grid.weights * self.problem.psd(self.grid.omega) / unit)
+        rows = np.column_stack([self.functions * scale, self.wanted()]) * root[:, None]
+        triangle = np.asarray(np.linalg.qr(np.vstack([rows.real, rows.imag]), mode="r"))
+        return cp.sum_squares(triangle[:, :-1] @ coefficients - triangle[:, -1])

@@ -1,0 +1,246 @@
+r"""The paper's convex programs for x(ω) = |G(ω)|² / ‖G‖₂², by cvxpy: the place for further constraints."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpfast._support.errors import DesignError
+from dpfast._support.validation import Array
+from dpfast.design.arguments import check_inputs, check_one_event, check_tolerance
+from dpfast.design.prefilter.objectives import (
+    WaterFilling,
+    feedback_mse,
+    feedback_objective,
+    feedback_water_filling,
+    shape_objective,
+    smoother_objective,
+    smoother_water_filling,
+)
+from dpfast.design.prefilter.problem import Problem, noise_cost
+from dpfast.design.prefilter.realization import Excess, Objective, realize
+from dpfast.filters.filter import Filter
+from dpfast.filters.quadrature import Grid
+from dpfast.filters.spectral_factor import Spectrum
+from dpfast.privacy.privacy import Privacy
+from dpfast.signals.arma import Model, check_model
+
+Constraints = Callable[[Any, Array], list[Any]]
+_SMALLEST_GUESS = 1.0  # the mean of x
+# a band without gain leaves no interior, where a solver ends short of its goal: how short is near enough
+_NEAR_ENOUGH = {"CLARABEL": dict.fromkeys(["reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas"], 1e-7)}
+_FLOOR = 1e-6  # of the mean of x: no filter of finite order is zero on a band
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The solution of a convex program.
+
+    Attributes
+    ----------
+    grid : Grid
+        Angles ``grid.omega`` in [0, π]; ``grid.mean(values)`` is the mean over the circle.
+    x : array
+        The optimal |G|²/‖G‖₂² at these angles.
+    mse : float
+        The value of the criterion.
+    """
+
+    grid: Grid
+    x: Array
+    mse: float
+    _problem: Problem
+    _objective: Callable[[Problem, WaterFilling], Objective]
+    _unconstrained: WaterFilling
+
+    def prefilter(self, *, tolerance: float = 1e-3) -> Filter:
+        """A filter of few states with |G|² near x, for ``lmmse(..., prefilter=...)`` or ``decision_feedback``.
+
+        Both its criterion is within a relative `tolerance` of `mse`, and a zero-forcing loss <|G|²><x²/|G|²> within one
+        of <x>²: |G|² follows x, and constraints hold, to about the root of the tolerance.
+        """
+        shape = floored(self.grid, self.x)
+        criterion = self._objective(self._problem, self._unconstrained._replace(x=shape, mse=self.mse))
+        shaped = shape_objective(self._problem, shape, criterion.detail, self._unconstrained.cutoffs)
+        return realize_both(shaped, criterion.excess, tolerance)
+
+
+def lmmse_program(
+    target: Filter,
+    privacy: Privacy,
+    model: Model,
+    *,
+    constraints: Constraints | None = None,
+    solver: str = "CLARABEL",
+) -> Program:
+    """Minimise <P_u|F|² / (P_u x/c² + 1)> over x ≥ 0 with <x> = 1 (Le Ny 2013, equation (7)).
+
+    The paper's prefilter for the LMMSE mechanism, on the nodes of a graded grid instead of a uniform one; without
+    further constraints the optimum is the closed form behind :func:`dpfast.lmmse`.
+
+    Parameters
+    ----------
+    target : Filter
+        F.
+    privacy : Privacy
+        For one event: the sensitivity to several is not a multiple of the norm of G.
+    model : Model
+        Spectrum of u.
+    constraints : callable, optional
+        (x, omega) → list of cvxpy constraints on the variable x, which holds |G|²/‖G‖₂² at the angles omega.
+    solver : str
+        A cvxpy solver for second-order cones.
+
+    Returns
+    -------
+    Program
+
+    Raises
+    ------
+    DesignError
+        Where the solver finds no optimum (infeasible constraints, or too little precision), where constraints do not
+        follow cvxpy's rules, or for several events.
+
+    Examples
+    --------
+    A cap on the gain, and what it costs:
+
+    >>> from dpfast import MarkovChain
+    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> target, privacy = Filter([1], [1, -0.9]), Privacy(epsilon=1, delta=1e-3)
+    >>> free = lmmse_program(target, privacy, chain)
+    >>> capped = lmmse_program(target, privacy, chain, constraints=lambda x, omega: [x <= 3])
+    >>> capped.mse > free.mse
+    True
+    """
+    problem = one_event(target, privacy, model)
+    water = smoother_water_filling(problem)
+
+    def criterion(cp: Any, ratio: Any, guess: Array, grid: Grid) -> Any:
+        # with x = ratio · guess and s = P_u · guess/c² it is the mean of (P_u|F|²/s) / (ratio + 1/s)
+        snr = problem.psd(grid.omega) * guess / problem.cost
+        passed = snr > 0
+        error = grid.weights * problem.cost * problem.gain(grid.omega) ** 2 / guess / water.mse
+        return cp.Minimize(error[passed] @ cp.inv_pos(ratio[passed] + 1 / snr[passed]))
+
+    grid, x, value = _solve(problem, water, criterion, constraints, solver)
+    return Program(grid, x, value * water.mse, problem, smoother_objective, water)
+
+
+def feedback_program(
+    target: Filter,
+    privacy: Privacy,
+    model: Model,
+    *,
+    constraints: Constraints | None = None,
+    solver: str = "CLARABEL",
+) -> Program:
+    """Maximise <ln(P_u x/c² + 1)> over x ≥ 0 with <x> = 1 (Le Ny 2013, equation (11)).
+
+    The paper's prefilter for ideal decision feedback; ``mse`` *assumes error-free decisions*.
+
+    Parameters
+    ----------
+    target : Filter
+        F, on which the value depends, but not x.
+    privacy : Privacy
+        For one event.
+    model : Model
+        Spectrum of u.
+    constraints : callable, optional
+        As for :func:`lmmse_program`.
+    solver : str
+        A cvxpy solver for exponential cones.
+
+    Returns
+    -------
+    Program
+
+    Raises
+    ------
+    DesignError
+        As for :func:`lmmse_program`.
+
+    Examples
+    --------
+    >>> from dpfast import MarkovChain
+    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> program = feedback_program(Filter([1], [1, -0.9]), Privacy(epsilon=10, delta=1e-3), chain)
+    >>> bool(program.x.max() < 2)  # nearly flat: there is little noise
+    True
+    """
+    problem = one_event(target, privacy, model)
+    water = feedback_water_filling(problem)
+
+    def criterion(cp: Any, ratio: Any, guess: Array, grid: Grid) -> Any:
+        return cp.Maximize(grid.weights @ cp.log1p(cp.multiply(problem.psd(grid.omega) * guess / problem.cost, ratio)))
+
+    grid, x, _ = _solve(problem, water, criterion, constraints, solver)
+    return Program(grid, x, feedback_mse(problem, grid, x), problem, feedback_objective, water)
+
+
+def floored(grid: Grid, x: Array) -> Spectrum:
+    """What a filter can follow: x between the nodes of a grid too, and nowhere zero."""
+    above = np.maximum(x, _FLOOR)
+    return lambda omega: np.interp(omega, grid.omega, above)
+
+
+def realize_both(shaped: Objective, excess: Excess, tolerance: float) -> Filter:
+    """A filter of few states with both the shape and another excess within the tolerance."""
+
+    def larger(g: Filter) -> float:
+        return max(excess(g), shaped.excess(g))
+
+    return realize(shaped, tolerance=check_tolerance(tolerance), excess=larger)
+
+
+def one_event(target: Filter, privacy: Privacy, model: Model) -> Problem:
+    """The problem of a convex program."""
+    check_inputs(target, privacy)
+    check_model(model)
+    check_one_event(privacy)
+    return Problem(target, model, noise_cost(privacy, None))
+
+
+def _solve(
+    problem: Problem,
+    water: WaterFilling,
+    criterion: Callable[[Any, Any, Array, Grid], Any],
+    constraints: Constraints | None,
+    solver: str,
+) -> tuple[Grid, Array, float]:
+    """Solve for ratio = x / guess, the guess near the unconstrained optimum: solvers want numbers of like size."""
+    import cvxpy as cp
+
+    grid = problem.grid(breaks=water.cutoffs)
+    guess = np.maximum(water.x(grid.omega), _SMALLEST_GUESS)
+    ratio = cp.Variable(len(grid.omega), nonneg=True)
+    goal = criterion(cp, ratio, guess, grid)
+    x = cp.multiply(guess, ratio)
+    total = (grid.weights * guess) @ ratio == 1
+    program = cp.Problem(goal, [total, *(constraints(x, grid.omega) if constraints else [])])
+    value = solve(program, solver)
+    return grid, np.maximum(np.asarray(x.value), 0), value
+
+
+def solve(program: Any, solver: str, *, roughly: bool = False) -> float:
+    """The optimum of a cvxpy problem (`roughly`: where its value is measured), or an error that says what to do."""
+    import cvxpy as cp
+
+    near_enough = _NEAR_ENOUGH.get(solver, {})
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of inaccuracy, which the status says too
+            program.solve(solver=solver, **({} if roughly else near_enough))
+    except cp.DCPError as error:
+        raise DesignError(f"constraints must follow cvxpy's rules for convex programs: {error}") from error
+    except cp.SolverError as error:
+        raise DesignError(f"the solver {solver} failed: {error}; try another solver") from error
+    inaccurate = program.status == cp.OPTIMAL_INACCURATE and (roughly or near_enough)
+    if program.status != cp.OPTIMAL and not inaccurate:
+        raise DesignError(f"the convex program is {program.status}: relax the constraints or try another solver")
+    return float(program.value)

@@ -1,0 +1,635 @@
+"""Causal stable linear filters."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.polynomial.polynomial import polyval
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from scipy import linalg
+
+from dpfast._kernels import simulation
+from dpfast._kernels.chain_builder import Chain
+from dpfast._kernels.filtering import Factors
+from dpfast._support import validation
+from dpfast._support.dataframes import unwrap
+from dpfast._support.errors import UnstableFilterError
+from dpfast._support.validation import Array
+from dpfast.filters.peak_gain import fft_points, largest_gain
+from dpfast.filters.quadrature import graded_grid
+from dpfast.filters.sections import cascade_response, factor_roots, make_sections, section_roots, trim
+
+A_FILTER = "a Filter, as Filter(b, a) or Filter.from_system(system of scipy or python-control) makes it"
+MAX_POLE_RADIUS = 1 - 2e-5
+MAX_SECTION_POLES = 32  # more poles than this run as one direct-form recursion
+_TINY = 1e-12  # beside a leading coefficient so small a companion matrix loses the other roots
+_SINGLE_ERROR = 1e-4  # relative, of an output in float32
+_SINGLE_SAMPLES = 2**20
+_RADIUS_SLACK = 1e-10  # a pole at the limit stays below it after rounding
+
+Complex = NDArray[np.complex128]
+
+
+class Filtered(NamedTuple):
+    """What a filter gives.
+
+    Attributes
+    ----------
+    y : array, (..., time), or of the kind of the input
+        Output.
+    zf : array, (..., n_states)
+        State behind the last sample, the `zi` of the next call.
+    """
+
+    y: Any
+    zf: NDArray[Any]
+
+
+class Filter:
+    r"""Causal stable linear time-invariant filter with real coefficients.
+
+    Model
+    -----
+    :math:`a_0 y_t = \sum_k b_k x_{t-k} - \sum_{k \ge 1} a_k y_{t-k}`, that is
+    :math:`H(z) = \sum_k b_k z^{-k} / \sum_k a_k z^{-k}`, as in :func:`scipy.signal.lfilter`.
+
+    A filter keeps its factors (numerator taps, second-order sections, a long recursion) rather than two
+    long polynomials, so that products and near-coincident poles cost no accuracy.
+
+    Parameters
+    ----------
+    b, a : array_like, 1-D
+        Numerator and denominator in powers of z⁻¹. ``a[0]`` must not be zero; both are divided by it.
+
+    Raises
+    ------
+    ValueError
+        Where a coefficient is not finite, an array is empty, or ``a[0]`` is zero.
+    UnstableFilterError
+        Where a pole has a modulus above 1 - 2e-5.
+
+    Examples
+    --------
+    >>> target = Filter([1, 0.995], [1, -0.995])
+    >>> round(target.h2_norm(), 6)
+    19.95
+    >>> target.impulse(3).round(5).tolist()
+    [1.0, 1.99, 1.98005]
+    """
+
+    _taps: Array
+    _sections: Array  # (n, 6), each with a leading denominator coefficient of one
+    _recursion: Array  # a monic denominator in powers of z^-1
+
+    def __init__(self, b: ArrayLike, a: ArrayLike = (1.0,)) -> None:
+        top = trim(validation.array("b", b, ndim=1, empty=False))
+        bottom = trim(validation.array("a", a, ndim=1, empty=False))
+        a_0 = float(bottom[0])
+        if a_0 == 0:
+            raise ValueError("a[0] must not be zero: the filter would not be causal")
+        with np.errstate(over="ignore"):
+            top, bottom = top / bottom[0], bottom / bottom[0]
+        if not (np.isfinite(top).all() and np.isfinite(bottom).all()):
+            raise ValueError(f"a[0] must not be tiny beside the other coefficients, got {a_0:g}: divide them by it")
+        if len(bottom) - 1 > MAX_SECTION_POLES:
+            self._set(top, np.empty((0, 6)), bottom)
+        elif abs(top[0]) > _TINY * np.abs(top).max() and len(top) <= 2 * (len(bottom) // 2) + 1:
+            self._set(np.ones(1), make_sections(np.roots(top), np.roots(bottom), top[0]), np.ones(1))
+        else:
+            self._set(top, make_sections([], np.roots(bottom), 1.0), np.ones(1))
+        self.__dict__["b"], self.__dict__["a"] = validation.frozen(top), validation.frozen(bottom)
+
+    def _set(self, taps: Array, sections: Array, recursion: Array) -> None:
+        """Keep the factors, the delays of sections moved to the taps, so that every section starts with b0 ≠ 0."""
+        taps, sections = np.array(taps, dtype=np.float64), np.array(sections, dtype=np.float64)
+        for row in sections:
+            delay = int(np.argmax(row[:3] != 0))
+            taps = np.concatenate([np.zeros(delay), taps]) if row[:3].any() else np.zeros(1)
+            row[:3] = [*row[delay:3], *[0.0] * delay] if row[:3].any() else [1.0, 0.0, 0.0]
+        parts = {"_taps": trim(taps), "_sections": sections, "_recursion": np.array(recursion, dtype=np.float64)}
+        for name, value in parts.items():
+            self.__dict__[name] = validation.frozen(value + 0.0)  # no negative zeros: equal filters hash alike
+        _check_stable(self.poles)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Filter is immutable")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a Filter is immutable")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Filter.from_factors, tuple(self.factors)
+
+    @classmethod
+    def from_factors(cls, taps: ArrayLike = (1.0,), sections: ArrayLike = (), recursion: ArrayLike = (1.0,)) -> Self:
+        """Filter taps(z) · Π sections(z) / recursion(z).
+
+        Parameters
+        ----------
+        taps : array_like
+            Numerator in powers of z⁻¹.
+        sections : array_like, (n, 6)
+            Second-order sections b0 b1 b2 a0 a1 a2, as in :func:`scipy.signal.sosfilt`.
+        recursion : array_like
+            A further denominator in powers of z⁻¹, run as one direct-form recursion.
+        """
+        taps = validation.array("taps", taps, ndim=1, empty=False)
+        recursion = trim(validation.array("recursion", recursion, ndim=1, empty=False))
+        sos = np.empty((0, 6)) if np.size(sections) == 0 else validation.array("sections", sections, ndim=2)
+        if sos.shape[1] != 6:
+            raise ValueError(f"sections must have 6 columns (b0 b1 b2 a0 a1 a2), got shape {sos.shape}")
+        if recursion[0] == 0 or (sos[:, 3] == 0).any():
+            raise ValueError("the leading denominator coefficient must not be zero in any factor")
+        self = cls.__new__(cls)
+        self._set(taps / recursion[0], sos / sos[:, 3:4], recursion / recursion[0])
+        return self
+
+    @classmethod
+    def from_sos(cls, sos: ArrayLike) -> Self:
+        """Filter from second-order sections (n, 6), as in :func:`scipy.signal.sosfilt`.
+
+        Examples
+        --------
+        >>> Filter.from_sos([[1, 0, 0, 1, -0.5, 0]]).impulse(3).tolist()
+        [1.0, 0.5, 0.25]
+        """
+        return cls.from_factors(sections=validation.array("sos", sos, ndim=2, empty=False))
+
+    @classmethod
+    def from_zpk(cls, zeros: ArrayLike, poles: ArrayLike, gain: float) -> Self:
+        """Filter gain · Π(z - zeros) / Π(z - poles); complex roots in conjugate pairs, no more zeros than poles.
+
+        Examples
+        --------
+        >>> Filter.from_zpk([], [0.5], 1.0).impulse(3).tolist()
+        [0.0, 1.0, 0.5]
+        """
+        z, p = _roots("zeros", zeros), _roots("poles", poles)
+        k = validation.number("gain", gain)
+        if len(z) > len(p):
+            raise ValueError(f"a causal filter has no more zeros than poles, got {len(z)} and {len(p)}")
+        delay = np.zeros(len(p) - len(z) + 1)
+        delay[-1] = k
+        try:
+            sections = make_sections(z, p, 1.0)
+        except ValueError:
+            raise ValueError("zeros and poles must come in conjugate pairs where they are complex") from None
+        return cls.from_factors(delay, sections)
+
+    @classmethod
+    def from_system(cls, system: Any) -> Self:
+        """Filter from a discrete-time single-input single-output system of scipy.signal or python-control.
+
+        Systems are recognised by their attributes (A B C D; num den; zeros poles gain). Polynomials are in
+        positive powers of z and may have unequal lengths. The step `dt` says no more than that time is discrete: a
+        filter knows samples. The way back is ``scipy.signal.dlti(*f.state_space())`` or
+        ``control.ss(*f.state_space(), True)``, which no delay gets lost on, as it may between `b` and `num`.
+
+        Parameters
+        ----------
+        system : dlti, or TransferFunction or StateSpace of python-control
+            With `dt` above 0, or True.
+
+        Raises
+        ------
+        ValueError
+            For continuous-time, non-causal or several-input systems, those of complex coefficients, and anything else.
+
+        Examples
+        --------
+        >>> from scipy import signal
+        >>> Filter.from_system(signal.dlti([1.0], [1.0, -0.5])).impulse(4).tolist()  # 1 / (z - 0.5)
+        [0.0, 1.0, 0.5, 0.25]
+        """
+        if not hasattr(system, "dt"):
+            raise validation.fail("system", "a system with A B C D, num den or zeros poles gain, and dt", system)
+        dt = system.dt
+        if not (isinstance(dt, (int, float, np.number)) and dt > 0):  # True: discrete, of no given step
+            raise ValueError(
+                f"system must be in discrete time (dt above 0, or True), got dt = {dt!r}: sample it, as by its "
+                "to_discrete or sample, or say what dt is"
+            )
+        if hasattr(system, "A"):
+            return cls._from_state_space(*(validation.array(x, np.atleast_2d(getattr(system, x))) for x in "ABCD"))
+        if hasattr(system, "num"):
+            return cls._from_powers_of_z(_polynomial_in_z("num", system.num), _polynomial_in_z("den", system.den))
+        if hasattr(system, "gain"):
+            return cls.from_zpk(system.zeros, system.poles, system.gain)
+        raise validation.fail("system", "a system with A B C D, num den or zeros poles gain", system)
+
+    @classmethod
+    def _from_powers_of_z(cls, num: Array, den: Array) -> Self:
+        if len(num) > len(den):
+            raise ValueError(f"system must be causal, got degrees {len(num) - 1} over {len(den) - 1}")
+        return cls(np.concatenate([np.zeros(len(den) - len(num)), num]), den)
+
+    @classmethod
+    def _from_state_space(cls, a: Array, b: Array, c: Array, d: Array) -> Self:
+        if b.shape[1] != 1 or c.shape[0] != 1:
+            raise ValueError(f"system must have one input and one output, got {b.shape[1]} and {c.shape[0]}")
+        poles, impulse, state = linalg.eigvals(a), [d.item()], b
+        for _ in range(len(a)):
+            impulse.append((c @ state).item())
+            state = a @ state
+        taps = np.convolve(impulse, np.atleast_1d(np.poly(poles)).real)[: len(impulse)]
+        return cls.from_factors(taps, make_sections([], poles, 1.0))
+
+    @functools.cached_property
+    def b(self) -> Array:
+        """Numerator in powers of z⁻¹."""
+        return validation.frozen(trim(functools.reduce(np.convolve, self._sections[:, :3], self._taps)))
+
+    @functools.cached_property
+    def a(self) -> Array:
+        """Denominator in powers of z⁻¹, with ``a[0] = 1``."""
+        return validation.frozen(trim(functools.reduce(np.convolve, self._sections[:, 3:], self._recursion)))
+
+    @property
+    def factors(self) -> Factors:
+        """Numerator taps, second-order sections (n, 6) and recursion: what runs, in this order."""
+        return Factors(self._taps, self._sections, self._recursion)
+
+    @property
+    def sos(self) -> Array:
+        """The whole filter as second-order sections (n, 6), as in :func:`scipy.signal.sosfilt`; a fresh array."""
+        delay = int(np.argmax(self._taps != 0)) if self._taps.any() else 0
+        gain = float(self._taps[delay])
+        whole = make_sections(np.roots(self._taps[delay:]), np.roots(self._recursion), gain)
+        shifts = [[0, 1, 0, 1, 0, 0]] * (delay % 2) + [[0, 0, 1, 1, 0, 0]] * (delay // 2)
+        every = np.concatenate([whole, np.reshape(shifts, (-1, 6)), self._sections])
+        return every if len(every) else np.array([[1.0, 0, 0, 1, 0, 0]])
+
+    @property
+    def order(self) -> int:
+        """Number of states of the filter in direct form."""
+        return max(len(trim(self.b)), len(self.a)) - 1
+
+    @property
+    def is_fir(self) -> bool:
+        """Whether the impulse response is finite."""
+        return len(self.a) == 1
+
+    @functools.cached_property
+    def poles(self) -> Complex:
+        """Poles in the z plane, those at zero left out."""
+        return validation.frozen(factor_roots(self._sections[:, 3:], self._recursion))
+
+    @functools.cached_property
+    def zeros(self) -> Complex:
+        """Zeros in the z plane, those at zero left out."""
+        return validation.frozen(factor_roots(self._sections[:, :3], np.trim_zeros(self._taps, "f")))
+
+    def response(self, omega: ArrayLike) -> Complex:
+        """Complex frequency response at the angles `omega` (radians per sample), any shape.
+
+        Examples
+        --------
+        >>> Filter([1, 1]).response(0.0).item()
+        (2+0j)
+        """
+        z = np.exp(-1j * validation.array("omega", omega))
+        ends = polyval(z, self._taps) / polyval(z, self._recursion)
+        return np.asarray(ends * cascade_response(self._sections, z))
+
+    @property
+    def n_states(self) -> int:
+        """Numbers that the running filter remembers; those of :meth:`state_space`."""
+        return self.factors.n_states
+
+    def filter(
+        self,
+        x: ArrayLike,
+        zi: ArrayLike | None = None,
+        *,
+        dtype: DTypeLike = np.float64,
+        out: NDArray[Any] | None = None,
+        n_threads: int | None = None,
+    ) -> Filtered:
+        """Filter signals, from a given state; as :func:`scipy.signal.sosfilt`, but by factors and along the last axis.
+
+        Parameters
+        ----------
+        x : array_like, (..., time), or Series, DataFrame or DataArray
+            Finite numbers, in any memory order; fastest where time is contiguous. Rows of a pandas DataFrame are times
+            and columns streams; an xarray DataArray has a dimension "time". Times must be equally spaced.
+        zi : array_like, (..., n_states), optional
+            State before the first sample, as a call before gave it; zero by default.
+        dtype : {numpy.float64, numpy.float32}
+            What is computed in, and the dtype of the result.
+        out : array, (..., time), optional
+            Where to put the output; it may be x itself. NaN where x turns out not to be finite. Only for x without
+            labels.
+        n_threads : int, optional
+            By default ``DPFAST_NUM_THREADS``, or all processors; it does not change the result.
+
+        Returns
+        -------
+        Filtered
+            Output y and state zf behind the last sample, always both. A signal in pieces, each with the zf of the one
+            before, gives the same bits as the whole; an empty piece changes nothing. y is of the kind of x, with its
+            labels; zf is an array (..., n_states), streams as in x.
+
+        Raises
+        ------
+        ValueError
+            For arguments of the wrong kind or shape, and for float32 where it would spoil this filter's output by
+            more than 1e-4 of its size.
+
+        Examples
+        --------
+        >>> f = Filter([1], [1, -0.5])
+        >>> y, zf = f.filter([1, 0, 0])
+        >>> y.tolist()
+        [1.0, 0.5, 0.25]
+        >>> f.filter([0, 0], zf).y.tolist()
+        [0.125, 0.0625]
+        """
+        precision = validation.precision(dtype)
+        values, wrap = unwrap("x", x)
+        if out is not None and values is not x:
+            raise ValueError(f"out must be None where x has labels, as a {type(x).__name__} has: give x as an array")
+        samples = validation.samples("x", values, precision, finite=False)  # that is seen on the way, which is faster
+        state_shape = (*samples.shape[:-1], self.n_states)
+        states = np.zeros(state_shape) if zi is None else validation.samples("zi", zi, axis="n_states")
+        if states.shape != state_shape:
+            raise ValueError(f"zi must have the shape {state_shape} (..., n_states), got {states.shape}")
+        if precision == np.float32:
+            check_single("the filter", self)
+        result = np.empty(samples.shape, precision) if out is None else _checked_out(out, samples)
+        if out is not None and np.may_share_memory(out, samples):
+            validation.check_size("x", samples)  # before it is written over
+        states = states.astype(precision, copy=out is not None)  # of which `out` may be a part
+        zf = self._run(samples, states, result, validation.n_threads(n_threads))
+        return Filtered(wrap(result), zf)
+
+    def _run(self, x: NDArray[Any], zi: NDArray[Any], out: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
+        """Filter x (..., time) into `out`, of one dtype; the states at the end. Fails where x is not finite."""
+        n_streams, n_samples = math.prod(x.shape[:-1]), x.shape[-1]
+        chains = self._chains  # once: another thread may put its own in the place of this one
+        if x.dtype not in chains:
+            chains[x.dtype] = simulation.filter_chain(self.factors, x.dtype)
+        streams, target = x.reshape(n_streams, n_samples), out.reshape(n_streams, n_samples)
+        states = zi.reshape(n_streams, zi.shape[-1])
+        zf, squares = simulation.filter_array(chains[x.dtype], streams, states, target, n_threads)
+        if not squares.max(initial=0.0) <= validation.largest(x.dtype) ** 2:  # nor where it is NaN
+            try:
+                validation.check_size("x", x)
+            except ValueError:
+                out.fill(np.nan)
+                raise
+        if target.base is not out and not np.may_share_memory(target, out):
+            out[...] = target.reshape(out.shape)
+        return zf.reshape(zi.shape)
+
+    @functools.cached_property
+    def _chains(self) -> dict[np.dtype[Any], Chain]:
+        """What runs, for each dtype."""
+        return {}
+
+    def impulse(self, n: int) -> Array:
+        """The first `n` samples of the impulse response."""
+        from scipy import signal  # late: it takes half as long to import as all of dpfast
+
+        x = np.zeros(validation.integer("n", n, 0))
+        if len(x) == 0:
+            return x
+        x[: len(self._taps)] = self._taps[: len(x)]
+        if len(self._sections):
+            x = signal.sosfilt(self._sections.copy(), x)
+        if len(self._recursion) > 1:
+            x = signal.lfilter([1.0], self._recursion, x)
+        return np.asarray(x)
+
+    def h2_norm(self) -> float:
+        r"""The :math:`\ell_2` norm of the impulse response, from the response on a grid graded around every pole.
+
+        To about 1e-12. (A dense Lyapunov equation loses all digits where poles cluster near the circle.)
+        """
+        if self.is_fir:
+            return float(linalg.norm(self.b))
+        grid = graded_grid(self.poles, degree=len(self._taps) + len(self._recursion))
+        return math.sqrt(grid.mean(np.abs(self.response(grid.omega)) ** 2))
+
+    def state_space(self) -> tuple[Array, Array, Array, Array]:
+        """Matrices A, B, C, D of the factors in cascade, with the states that the compiled filter carries.
+
+        A block for each factor, so that clustered poles stay well conditioned: past inputs of the taps, two states a
+        section (transposed direct form II), past outputs of the recursion.
+        """
+        n = len(self._taps) - 1
+        system = np.eye(n, k=-1), np.eye(n, 1), self._taps[None, 1:], self._taps[:1, None]
+        for b0, b1, b2, _, a1, a2 in self._sections:
+            a = np.array([[-a1, 1], [-a2, 0]])
+            section = a, np.array([[b1 - a1 * b0], [b2 - a2 * b0]]), np.eye(1, 2), np.array([[b0]])
+            system = _cascade(system, section)
+        n = len(self._recursion) - 1
+        if n:
+            feedback = -self._recursion[None, 1:]
+            a = np.eye(n, k=-1)
+            a[0] = feedback
+            system = _cascade(system, (a, np.eye(n, 1), feedback, np.ones((1, 1))))
+        return system
+
+    def hinf_norm(self) -> float:
+        """Largest gain over all frequencies.
+
+        From a grid that is dense around every pole, refined at every peak that may be the largest, rounded up by 1e-9.
+        """
+        n = fft_points(self.order)
+        z = np.exp(-1j * np.linspace(0, np.pi, n // 2 + 1))
+        ends = np.fft.rfft(self._taps, n) / np.fft.rfft(self._recursion, n)
+        uniform = np.abs(ends * cascade_response(self._sections, z))
+        return largest_gain(lambda omega: np.abs(self.response(omega)), self.poles, uniform)
+
+    def impulse_norm(self, p: float) -> float:
+        r"""The :math:`\ell_p` norm of the impulse response, `p` ≥ 1 or ``inf``.
+
+        Examples
+        --------
+        >>> round(Filter([1], [1, -0.5]).impulse_norm(1), 12)
+        2.0
+        """
+        if p != math.inf and validation.number("p", p) < 1:
+            raise validation.fail("p", "at least 1, or inf", p)
+        return float(linalg.norm(self.impulse(self.settling_time(1e-18)), p))
+
+    def settling_time(self, level: float) -> int:
+        """Samples after which the impulse response stays below `level` times its largest value.
+
+        Measured on twice the samples that the slowest pole alone would take, and twice that until it holds.
+        """
+        level = validation.number("level", level, above=0, below=1)
+        radius = float(np.abs(self.poles).max(initial=0.0))
+        n = len(self._taps) + 2 * len(self._sections) + len(self._recursion)
+        n += math.ceil(math.log(level) / math.log(radius)) if radius > 0 else 0
+        while True:
+            size = np.abs(self.impulse(2 * n))
+            last = int(np.flatnonzero(size > level * size.max()).max(initial=0))
+            if last < n:
+                return last + 1
+            n *= 2
+
+    def inverse(self) -> Filter:
+        """The filter 1/H of a minimum-phase filter.
+
+        Raises
+        ------
+        UnstableFilterError
+            Where a zero is outside of, or too near to, the unit circle.
+        """
+        return ratio((self.denominator,), (self.numerator,))
+
+    @property
+    def numerator(self) -> Filter:
+        """The numerator as an FIR filter, in factors."""
+        sections = self._sections.copy()
+        sections[:, 3:] = [1.0, 0.0, 0.0]
+        return Filter.from_factors(self._taps, sections)
+
+    @property
+    def denominator(self) -> Filter:
+        """The denominator as an FIR filter, in factors."""
+        sections = np.hstack([self._sections[:, 3:], np.tile([1.0, 0.0, 0.0], (len(self._sections), 1))])
+        return Filter.from_factors(self._recursion, sections)
+
+    def __mul__(self, other: object) -> Filter:
+        if isinstance(other, Filter):
+            return Filter.from_factors(
+                np.convolve(self._taps, other._taps),
+                np.concatenate([self._sections, other._sections]),
+                np.convolve(self._recursion, other._recursion),
+            )
+        if isinstance(other, (int, float, np.number)):
+            gain = validation.number("the factor of a filter", other)
+            return Filter.from_factors(self._taps * gain, self._sections, self._recursion)
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the factors are the same: F * G and the same filter multiplied out are not equal."""
+        if not isinstance(other, Filter):
+            return NotImplemented
+        return all(map(np.array_equal, self.factors, other.factors))
+
+    def __hash__(self) -> int:
+        return hash(tuple(x.tobytes() for x in self.factors))
+
+    def __repr__(self) -> str:
+        if max(len(self.b), len(self.a)) > 9:
+            return f"<Filter with {len(self.b)} numerator and {len(self.a)} denominator coefficients>"
+        return f"Filter({self.b.tolist()}, {self.a.tolist()})"
+
+
+def _polynomial_in_z(name: str, value: Any) -> Array:
+    """Coefficients, highest power first; python-control nests them by output and input."""
+    while (
+        isinstance(value, (list, tuple, np.ndarray)) and len(value) and isinstance(value[0], (list, tuple, np.ndarray))
+    ):
+        if len(value) != 1:
+            raise ValueError(f"system must have one input and one output, got {len(value)} polynomials in {name}")
+        value = value[0]
+    return np.trim_zeros(np.atleast_1d(validation.array(name, value)), "f")
+
+
+def check_single(name: str, filter: Filter) -> None:
+    """Refuse float32 where it spoils a filter's output."""
+    error = single_error(filter)
+    if not error <= _SINGLE_ERROR:
+        slowest = np.abs(filter.poles).max(initial=0.0)
+        raise ValueError(
+            f"dtype must be float64 here: in float32 the output of {name} would be off by {error:.1g} of its size, "
+            f"more than {_SINGLE_ERROR:g} (its slowest pole has the modulus {slowest:.9g})"
+        )
+
+
+@functools.lru_cache(maxsize=256)
+def single_error(filter: Filter) -> float:
+    """Relative root mean square error of the output in float32, measured on white noise."""
+    n = min(4 * filter.settling_time(1e-3), _SINGLE_SAMPLES)
+    x = np.random.default_rng(1).standard_normal((1, n)).astype(np.float32)
+    outputs = []
+    for dtype in (np.float64, np.float32):
+        y = np.empty((1, n), dtype)
+        filter._run(x.astype(dtype), np.zeros((1, filter.n_states), dtype), y)
+        outputs.append(y.astype(np.float64))
+    exact, rounded = outputs
+    size = float(linalg.norm(exact))
+    return float(linalg.norm(rounded - exact)) / size if size else 0.0
+
+
+def _checked_out(out: Any, x: NDArray[Any]) -> NDArray[Any]:
+    """An array for results, which may be x itself but must not overlap it otherwise."""
+    if not isinstance(out, np.ndarray) or out.shape != x.shape or out.dtype != x.dtype:
+        raise validation.fail("out", f"an array of shape {x.shape} and dtype {x.dtype}", out)
+    if not out.flags.writeable:
+        raise ValueError("out must be writeable, got a read-only array")
+    same = out.ctypes.data == x.ctypes.data and out.strides == x.strides
+    if not same and np.shares_memory(out, x):
+        raise ValueError("out must be x itself or share no memory with it: give another array")
+    return out
+
+
+def run(filter: Filter, x: Array) -> tuple[Array, Array]:
+    """The output for an input (time,) from zero state, and the state at its end, in terms of `Filter.state_space`."""
+    out = np.empty_like(x)
+    return out, filter._run(x, np.zeros(filter.n_states), out)
+
+
+def ratio(tops: tuple[Filter, ...], bottoms: tuple[Filter, ...]) -> Filter:
+    """Quotient of products of FIR filters, their sections' roots paired anew; `bottoms` minimum phase.
+
+    Raises
+    ------
+    UnstableFilterError
+        Where a bottom has a delay, or a zero outside of, or too near to, the circle.
+    """
+    zeros, top, taps = _gathered(tops)
+    poles, bottom, recursion = _gathered(bottoms)
+    if bottom * recursion[0] == 0:
+        raise UnstableFilterError("the inverse of a filter with a delay is not causal")
+    gain = top / bottom / recursion[0]
+    return Filter.from_factors(taps * gain, make_sections(zeros, poles, 1.0), recursion / recursion[0])
+
+
+def _gathered(filters: tuple[Filter, ...]) -> tuple[Complex, float, Array]:
+    """Roots of the numerators of all sections, their leading coefficients' product, and all taps."""
+    sections = np.concatenate([x.factors[1] for x in filters])
+    taps = functools.reduce(np.convolve, [x.factors[0] for x in filters])
+    return section_roots(sections[:, :3]), float(np.prod(sections[:, 0])), taps
+
+
+def _roots(name: str, value: ArrayLike) -> Complex:
+    try:
+        roots = np.atleast_1d(np.asarray(value, dtype=np.complex128)).ravel()
+    except (TypeError, ValueError):
+        raise validation.fail(name, "an array of complex numbers", value) from None
+    if not np.isfinite(roots).all():
+        count = np.count_nonzero(~np.isfinite(roots))
+        raise ValueError(f"{name} must be finite, got {count} NaN or infinite values")
+    return roots
+
+
+def _check_stable(poles: Complex) -> None:
+    if len(poles) == 0:
+        return
+    slowest = poles[np.argmax(np.abs(poles))]
+    if abs(slowest) > MAX_POLE_RADIUS + _RADIUS_SLACK:
+        shown = f"{slowest.real:.9g}" if slowest.imag == 0 else f"{slowest:.9g}"
+        raise UnstableFilterError(
+            f"the filter must be stable with every pole of modulus at most {MAX_POLE_RADIUS:g}, "
+            f"got a pole at {shown} (modulus {abs(slowest):.9g}): move it inwards, "
+            "or give clustered poles by from_sos or from_zpk; or say for how many steps n it runs: running_sum(n) is "
+            "the filter 1/(1 - z⁻¹), and Toeplitz(impulse_response, horizon=n) any other"
+        )
+
+
+def _cascade(
+    first: tuple[Array, Array, Array, Array], second: tuple[Array, Array, Array, Array]
+) -> tuple[Array, Array, Array, Array]:
+    (a1, b1, c1, d1), (a2, b2, c2, d2) = first, second
+    a = np.block([[a1, np.zeros((len(a1), len(a2)))], [b2 @ c1, a2]])
+    return a, np.vstack([b1, b2 @ d1]), np.hstack([d2 @ c1, c2]), d2 @ d1

@@ -1,0 +1,57 @@
+"""The largest value of a gain over all frequencies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._support.validation import Array
+
+Complex = NDArray[np.complex128]
+_MAY_BE = 0.99  # of the largest value on the grid: a peak that may be the largest
+_ROUNDED_UP = 1e-9
+
+
+def fft_points(order: int) -> int:
+    """Length of an FFT that sees every wave of a response with so many states."""
+    return 1 << (64 * (order + 1) - 1).bit_length()
+
+
+def largest_gain(gain: Callable[[Array], Array], poles: Complex, uniform: Array) -> float:
+    """From a grid that is dense around every pole, refined at every peak that may be the largest, rounded up by 1e-9.
+
+    Parameters
+    ----------
+    gain : callable
+        The gain at angles.
+    poles : array of complex
+        What makes it steep.
+    uniform : array
+        The gain at equidistant angles from 0 to π.
+    """
+    steps = np.geomspace(1e-3, 1e5, 160)
+    around = np.abs(np.log(np.abs(poles)))[:, None] * [*-steps, 0, *steps]
+    dense = (np.angle(poles)[:, None] + around).ravel()
+    dense = dense[(dense >= 0) & (dense <= np.pi)]
+    omega, first = np.unique(np.concatenate([np.linspace(0, np.pi, len(uniform)), dense]), return_index=True)
+    value = np.concatenate([uniform, gain(dense)])[first]
+    if not value.any():
+        return 0.0
+    top = (value >= np.append(value[1:], 0)) & (value >= np.append(0, value[:-1])) & (value >= _MAY_BE * value.max())
+    low, high = np.append(omega[0], omega[:-1])[top], np.append(omega[1:], omega[-1])[top]
+    return max(float(value.max()), _refined(gain, low, high)) * (1 + _ROUNDED_UP)
+
+
+def _refined(gain: Callable[[Array], Array], low: Array, high: Array) -> float:
+    """The largest value in any of the intervals, by golden sections in all of them at once."""
+    golden = (math.sqrt(5) - 1) / 2
+    peak = 0.0
+    for _ in range(50):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        at_left, at_right = gain(left), gain(right)
+        peak = max(peak, float(at_left.max()), float(at_right.max()))
+        low, high = np.where(at_left < at_right, left, low), np.where(at_left < at_right, high, right)
+    return peak

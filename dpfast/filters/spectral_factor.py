@@ -1,0 +1,189 @@
+"""Spectral factors and causal parts; all spectra are even."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfast._support.errors import PaleyWienerError
+from dpfast._support.validation import Array
+from dpfast.filters.roots import aberth, in_pairs
+
+Complex = NDArray[np.complex128]
+Spectrum = Callable[[Array], Array]
+
+MAX_FFT = 2**22
+_DECAYED = 1e-13  # the end of a cepstrum, relative
+_START = 0.3  # of its distance from the circle: where a zero starts beside a root
+_ROUNDING = 1e-15
+_TINY = 1e-60
+_AT_THE_ORIGIN = 1e-30
+_NOISE = 1e-9  # below it an end that does not shrink on a finer grid is rounding
+
+
+def fft_length(slowest: float, *, decay: float = 40.0) -> int:
+    """A power of two on whose grid a mode of radius `slowest` decays by exp(-decay)."""
+    length = decay / max(-math.log(slowest), 1e-12) if slowest > 0 else 1.0
+    return int(min(MAX_FFT, max(1024, 2 ** math.ceil(math.log2(length)))))
+
+
+def fft_angles(n: int) -> Array:
+    """The n/2 + 1 angles of :func:`numpy.fft.rfft` of length n."""
+    return np.linspace(0, np.pi, n // 2 + 1)
+
+
+def minimum_phase(spectrum: Array) -> Complex:
+    """Minimum-phase factor Q, |Q|² = spectrum, from and at the angles of :func:`fft_angles`.
+
+    The cepstrum is folded; its first and its Nyquist bin count half. A spectrum with a zero on the grid has none.
+
+    Raises
+    ------
+    PaleyWienerError
+        Where the spectrum is not positive.
+    """
+    if not (spectrum > 0).all():
+        raise PaleyWienerError(
+            "a spectrum must be positive to have a minimum-phase factor, "
+            f"got {np.count_nonzero(~(spectrum > 0))} of {len(spectrum)} values at or below zero"
+        )
+    n = 2 * (len(spectrum) - 1)
+    cepstrum = np.fft.irfft(np.log(spectrum), n)
+    folded = np.zeros(n)
+    folded[: n // 2 + 1] = cepstrum[: n // 2 + 1]
+    folded[0] /= 2
+    folded[n // 2] /= 2
+    return np.exp(np.fft.rfft(folded))
+
+
+def spectral_factor(spectrum: Spectrum, slowest: float) -> Complex:
+    """Minimum-phase factor on a grid that is doubled until the cepstrum has decayed, to rounding at the least.
+
+    Parameters
+    ----------
+    spectrum : callable
+        The spectrum at given angles.
+    slowest : float
+        Modulus of the pole of the spectrum that is nearest to the circle; the grid starts from it.
+    """
+    n, before = fft_length(slowest), math.inf
+    while True:
+        values = spectrum(fft_angles(n))
+        factor = minimum_phase(values)
+        cepstrum = np.abs(np.fft.irfft(np.log(values), n)[: n // 2 + 1])
+        tail = float(cepstrum[n // 4 :].max() / max(1.0, cepstrum.max()))
+        if tail <= _DECAYED or (tail < _NOISE and tail > before / 2) or n >= MAX_FFT:
+            return factor
+        n, before = 2 * n, tail
+
+
+def factor_polynomial(spectrum: Spectrum, poles: Complex, degree: int) -> Array:
+    """The minimum-phase polynomial q with |q|² = spectrum · Π|1 - pole z⁻¹|², in powers of z⁻¹.
+
+    Parameters
+    ----------
+    spectrum : callable
+        Positive and rational.
+    poles : array of complex
+        Poles of the spectrum inside the circle.
+    degree : int
+        Degree of q, at least the number of poles.
+    """
+    factor = spectral_factor(spectrum, float(np.abs(poles).max(initial=0.0)))
+    z = np.exp(-1j * fft_angles(2 * (len(factor) - 1)))
+    return np.fft.irfft(factor * np.polynomial.polynomial.polyval(z, np.poly(poles).real))[: degree + 1]
+
+
+def sum_zeros(a: ArrayLike, b: ArrayLike, weight: float) -> Complex:
+    r"""The zeros inside the circle of Π|1 - a z⁻¹|² + weight · Π|1 - b z⁻¹|², as many as the longer list.
+
+    By Aberth's simultaneous iteration on both products as they are given, never multiplied out: so the zeros are exact
+    to rounding wherever the roots cluster. (The same from coefficients, or from a Riccati equation, loses all digits.)
+
+    Parameters
+    ----------
+    a, b : array_like of complex
+        Roots in conjugate pairs: of `a` anywhere, of `b` inside the circle.
+    weight : float
+        Above 0.
+    """
+    a, modulus = np.asarray(a, dtype=np.complex128), np.maximum(np.abs(a), 1)
+    # reflected: beside 1/a* the factor 1 - a* z would lose all digits, and a root of both lists would not be seen
+    a, weight = a / modulus / modulus, weight / float(np.prod(modulus)) ** 2
+    degree = max(np.size(a), np.size(b))
+    common, first, second = _without_common(_padded(a, degree), _padded(b, degree))
+    n = len(first)
+    start = second + _START * (1 - np.abs(second)) * np.exp(1j * np.arange(n))
+
+    def newton(z: Complex) -> tuple[Complex, Complex, Array]:
+        (value, slope), (other, other_slope) = _product(first, z), _product(second, z)
+        error = _ROUNDING * n * (np.abs(value) + weight * np.abs(other))
+        return value + weight * other, slope + weight * other_slope, error
+
+    return in_pairs(np.concatenate([common, aberth(newton, start, mirrored=True)]))
+
+
+def _padded(roots: ArrayLike, degree: int) -> list[complex]:
+    """As many as the degree, at the origin where there are too few, or where they nearly are."""
+    every = np.append(roots, np.zeros(degree - np.size(roots))).astype(np.complex128)
+    every[np.abs(every) < _AT_THE_ORIGIN] = 0
+    return list(every)
+
+
+def _without_common(a: list[complex], b: list[complex]) -> tuple[Complex, Complex, Complex]:
+    """What is in both lists, and the rest of each: zeros of both are multiple ones of the sum, if several."""
+    common, rest, other = [], [], list(b)
+    for root in a:
+        if root in other:
+            other.remove(root)
+            common.append(root)
+        else:
+            rest.append(root)
+    both, first, second = (np.array(x, dtype=np.complex128) for x in (common, rest, other))
+    return both, first, second
+
+
+def _product(roots: Complex, z: Complex) -> tuple[Complex, Complex]:
+    """Π(z - root)(1 - root* z) and its derivative."""
+    inside, outside = z[:, None] - roots, 1 - roots.conj() * z[:, None]
+    inside[np.abs(inside) < _TINY] = outside[np.abs(outside) < _TINY] = _TINY
+    value = np.prod(inside * outside, axis=1)
+    return value, value * (1 / inside - roots.conj() / outside).sum(axis=1)
+
+
+def allpass(points: ArrayLike, warp: float) -> Complex:
+    """(z + warp)/(1 + warp z): maps the disk onto itself, and keeps orders, stability and minimum phase.
+
+    With warp > 0 it sends a neighbourhood of 1 of size near 1 to one of size (1 - warp)/(1 + warp); -warp inverts it.
+    """
+    z = np.asarray(points, dtype=np.complex128)
+    return (z + warp) / (1 + warp * z)
+
+
+def warped_angles(nu: Array, warp: float) -> Array:
+    """The angles in [0, π] to which :func:`allpass` sends the angles nu."""
+    return np.abs(np.angle(allpass(np.exp(1j * nu), warp)))
+
+
+def warp_for(distance: float) -> float:
+    """The warp that brings detail at a distance from z = 1 to the square root of that distance."""
+    root = math.sqrt(min(distance, 1.0))
+    return (1 - root) / (1 + root)
+
+
+def causal_energy(values: Complex, lag: int) -> tuple[float, float]:
+    """Energy of a two-sided impulse response at times ≥ -lag, and before.
+
+    Parameters
+    ----------
+    values : array of complex
+        Frequency response at the angles of :func:`fft_angles`.
+    """
+    x = np.fft.irfft(values)
+    n = len(x)
+    before = x[n // 2 : max(n // 2, n - lag)]
+    past = float(before @ before)
+    return float(x @ x) - past, past

@@ -1,0 +1,221 @@
+"""Targets over a horizon: lower-triangular Toeplitz matrices, and power series cut to so many terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfast._support import validation
+from dpfast._support.dataframes import unwrap
+from dpfast._support.validation import Array
+from dpfast.filters.filter import A_FILTER, Filter
+
+MAX_HORIZON = 2**22
+_DIRECT = 2048  # terms of a power series that are found one by one
+
+
+class Toeplitz:
+    r"""What should be published of n steps: y_t = Σ_{k ≤ t} f_k u_{t-k}, 0 ≤ t < n. Immutable.
+
+    A target that no stable filter can be, such as a running sum, needs a horizon; any other may have one.
+
+    Parameters
+    ----------
+    coefficients : array_like, 1-D
+        f_0, f_1, ...; finite, not all zero.
+    horizon : int, optional
+        n, by default as many as there are coefficients: they are padded with zeros, or cut.
+
+    Raises
+    ------
+    ValueError
+        For coefficients that are not finite or all zero within the horizon.
+
+    See Also
+    --------
+    running_sum, polynomial_decay
+
+    Examples
+    --------
+    >>> Toeplitz([1, 1], horizon=4).apply([1, 2, 3, 4])
+    array([1., 3., 5., 7.])
+    """
+
+    __slots__ = ("_coefficients",)
+    _coefficients: Array
+
+    def __init__(self, coefficients: ArrayLike, horizon: int | None = None) -> None:
+        given = validation.array("coefficients", coefficients, ndim=1, empty=False)
+        n = len(given) if horizon is None else check_horizon(horizon)
+        validation.check_size("coefficients", given)
+        f = np.zeros(n)
+        f[: min(n, len(given))] = given[:n] + 0.0  # no -0.0, which is equal to 0.0 and has another hash
+        if not np.abs(f).max() > validation.SMALLEST:
+            raise ValueError("coefficients must not all be zero within the horizon: give a longer one")
+        object.__setattr__(self, "_coefficients", validation.frozen(f))
+
+    @classmethod
+    def of(cls, target: Filter | Toeplitz | Sequence[float], horizon: int | None = None) -> Toeplitz:
+        """A filter, a sequence of coefficients, or another Toeplitz target, over a horizon.
+
+        Raises
+        ------
+        ValueError
+            For a filter without a horizon, and for a horizon longer than that of a Toeplitz target.
+
+        Examples
+        --------
+        >>> Toeplitz.of(Filter([1], [1, -0.5]), 3).coefficients
+        array([1.  , 0.5 , 0.25])
+        """
+        if isinstance(target, Filter):
+            if horizon is None:
+                raise ValueError("horizon must be given for a Filter: for how many steps the mechanism is made")
+            return cls(target.impulse(check_horizon(horizon)))
+        if not isinstance(target, Toeplitz):
+            return cls(_coefficients(target), horizon)
+        n = target.horizon if horizon is None else check_horizon(horizon)
+        if n > target.horizon:
+            raise ValueError(f"horizon must be at most that of the target, {target.horizon}, got {n}")
+        return target if n == target.horizon else cls(target.coefficients[:n])
+
+    @property
+    def coefficients(self) -> Array:
+        """f, as many as the horizon has steps; read-only."""
+        return self._coefficients
+
+    @property
+    def horizon(self) -> int:
+        """n, the number of steps."""
+        return len(self._coefficients)
+
+    def apply(self, u: ArrayLike) -> Any:
+        """The output (..., n) for an input (..., n) that begins at step 0; with its labels, where it has some."""
+        values, wrap = unwrap("u", u)
+        return wrap(convolved(self._coefficients, self.checked(values)))
+
+    def checked(self, u: ArrayLike) -> Array:
+        """An input with as many steps as the horizon has."""
+        x = np.asarray(validation.samples("u", u), float)
+        if x.shape[-1] != self.horizon:
+            raise ValueError(f"u must have the horizon's {self.horizon} steps along its last axis, got {x.shape[-1]}")
+        return x
+
+    def h2_norm(self) -> float:
+        """‖f‖₂ over the horizon."""
+        return float(np.linalg.norm(self._coefficients))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Toeplitz target is immutable")
+
+    def __reduce__(self) -> tuple[type[Toeplitz], tuple[Array]]:
+        return Toeplitz, (self._coefficients,)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Toeplitz):
+            return NotImplemented
+        return np.array_equal(self._coefficients, other._coefficients)
+
+    def __hash__(self) -> int:
+        return hash(self._coefficients.tobytes())
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{x:.6g}" for x in self._coefficients[:4])
+        return f"Toeplitz([{shown}{', ...' * (self.horizon > 4)}], horizon={self.horizon})"
+
+
+def _coefficients(target: Any) -> Array:
+    nested = isinstance(target, (list, tuple)) and any(hasattr(x, "__len__") for x in target)  # such as (b, a)
+    if nested or isinstance(target, str) or not hasattr(target, "__len__"):
+        raise validation.fail("target", f"{A_FILTER}, a Toeplitz, or a sequence of coefficients", target)
+    return validation.array("target", target, ndim=1, empty=False)
+
+
+def running_sum(horizon: int) -> Toeplitz:
+    """y_t = u_0 + ... + u_t: the counter of Dwork et al. 2010, a pole at 1.
+
+    Parameters
+    ----------
+    horizon : int
+        Steps, at least 1.
+
+    Examples
+    --------
+    >>> running_sum(3).apply([1, 2, 3])
+    array([1., 3., 6.])
+    """
+    return Toeplitz(np.ones(check_horizon(horizon)))
+
+
+def polynomial_decay(power: float, horizon: int) -> Toeplitz:
+    """y_t = Σ (k + 1)^-power u_{t-k}, a decaying sum of Bolot et al. 2011.
+
+    Parameters
+    ----------
+    power : float
+        Above 0.
+    horizon : int
+        Steps, at least 1.
+
+    Examples
+    --------
+    >>> polynomial_decay(1, 4).coefficients.round(3)
+    array([1.   , 0.5  , 0.333, 0.25 ])
+    """
+    power = validation.number("power", power, above=0)
+    return Toeplitz(np.arange(1.0, check_horizon(horizon) + 1) ** -power)
+
+
+def check_horizon(horizon: int) -> int:
+    """A number of steps."""
+    return validation.integer("horizon", horizon, 1, MAX_HORIZON)
+
+
+# --- power series, cut to the length of the first -------------------------------------------------
+
+
+def convolved(f: Array, x: Array) -> Array:
+    """The product of power series f and x (..., n), in FFTs: to rounding of the largest term."""
+    n = x.shape[-1]
+    size = 1 << (2 * n - 1).bit_length()
+    return np.asarray(np.fft.irfft(np.fft.rfft(f, size) * np.fft.rfft(x, size), size)[..., :n])
+
+
+def times_symmetric(x: Array, r: Array) -> Array:
+    """X R, R the symmetric Toeplitz matrix of r."""
+    backward = convolved(r, x[:, ::-1])[:, ::-1]
+    return np.asarray(convolved(r, x) + backward - r[0] * x)
+
+
+def square_root_series(f: Array) -> Array:
+    """The series c with c² = f, for f_0 > 0.
+
+    Of a running sum c_k = Π_{j ≤ k} (1 - 1/2j). Of others the first terms by 2 c_0 c_k = f_k - Σ_{0<j<k} c_j c_{k-j},
+    each to its own rounding; beyond by Newton's method, c + (f - c²) / 2c, which doubles their number with every step,
+    to rounding of the largest.
+    """
+    if (f == f[0]).all():  # a running sum
+        return np.asarray(np.sqrt(f[0]) * np.cumprod(np.append(1.0, 1 - 0.5 / np.arange(1, len(f)))))
+    c = np.zeros(min(len(f), _DIRECT))
+    c[0] = np.sqrt(f[0])
+    for k in range(1, len(c)):
+        c[k] = (f[k] - c[1:k] @ c[k - 1 : 0 : -1]) / (2 * c[0])
+    b = inverse_series(c) if len(c) < len(f) else c
+    while (m := len(c)) < len(f):
+        c = np.pad(c, (0, min(m, len(f) - m)))
+        b = np.pad(b, (0, len(c) - m))
+        c[m:] = convolved(b, f[: len(c)] - convolved(c, c))[m:] / 2
+        b = 2 * b - convolved(b, convolved(b, c))
+    return c
+
+
+def inverse_series(f: Array) -> Array:
+    """The series b with b f = 1, for f_0 ≠ 0."""
+    b = np.zeros(len(f))
+    b[0] = 1 / f[0]
+    for k in range(1, len(f)):
+        b[k] = -(f[1 : k + 1] @ b[k - 1 :: -1][:k]) / f[0]
+    return b

@@ -1,0 +1,145 @@
+"""What all mechanisms are: a name, a target, a guarantee, and inputs that came from somewhere."""
+
+from __future__ import annotations
+
+import abc
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, Self
+
+from dpfast._support import html, validation
+from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.provenance import FITTED, Source, check_declared, fitted, with_declared
+from dpfast.signals.arma import Model
+from dpfast.signals.output_variance import explained, output_variance
+
+Option = float | int | str | None
+
+
+class Designed(abc.ABC):
+    """What a design function has made; a frozen dataclass."""
+
+    name: str
+    target: Any
+    privacy: Privacy
+    model: Model | None
+    ideal_mse: float | None
+    options: tuple[tuple[str, Option], ...]
+    declared: tuple[tuple[str, Source], ...]
+
+    def __post_init__(self) -> None:
+        validation.instance("name", self.name, str, "text")
+        # kept when dataclasses.replace puts another model in the place of a fitted one
+        kept = dict(self.declared) | dict.fromkeys(fitted(self.sources), FITTED)
+        object.__setattr__(self, "declared", tuple(kept.items()))
+
+    @property
+    def sources(self) -> Mapping[str, Source]:
+        """Where every input of the design comes from: "public", "assumed" or "fitted-from-private"; read-only.
+
+        A choice made by looking at private data, such as a tolerance or the order of a fit, breaks the guarantee as
+        much as a fit does: say so by :meth:`with_sources`. What is not said is "assumed"; what a model brings has the
+        source of the model.
+        """
+        inputs = ["target", *(x.name for x in fields(self.privacy)), *(name for name, _ in self.options)]
+        implied: dict[str, Source] = dict.fromkeys(inputs, "assumed")
+        if self.model is not None:
+            implied |= dict.fromkeys(["model", "mean"], self.model.source)
+            if self.model.levels is not None:
+                implied["levels"] = self.model.source
+            if getattr(self.model, "fitted_order", None) is not None:
+                implied["order"] = "assumed"
+        return with_declared(implied, dict(self.declared))
+
+    def with_sources(self, **sources: Source) -> Self:
+        """The same mechanism, with what is known of where its inputs come from.
+
+        Parameters
+        ----------
+        **sources : {"public", "assumed", "fitted-from-private"}
+            By the names in `sources`.
+
+        Raises
+        ------
+        ValueError
+            For a name or a word that there is none of, and for an input that was fitted to private data and is now
+            said to be something else.
+
+        Examples
+        --------
+        >>> from dpfast import Filter, Privacy, input_perturbation
+        >>> mechanism = input_perturbation(Filter([1, 1]), Privacy(1, 1e-6)).with_sources(epsilon="public")
+        >>> mechanism.sources["epsilon"], mechanism.sources["target"]
+        ('public', 'assumed')
+        """
+        check_declared(self.sources, sources)
+        same: Any = self  # a dataclass, as all of these are
+        changed: Self = replace(same, declared=tuple((dict(self.declared) | sources).items()))
+        return changed
+
+    @property
+    @abc.abstractmethod
+    def predicted_mse(self) -> float | None:
+        """Of what runs, on the model of the design; None where only simulation tells."""
+
+    @property
+    def ideal_rmse(self) -> float | None:
+        """Root of `ideal_mse`."""
+        return _root(self.ideal_mse)
+
+    @property
+    def predicted_rmse(self) -> float | None:
+        """Root of `predicted_mse`."""
+        return _root(self.predicted_mse)
+
+    @functools.cached_property
+    def explained(self) -> float | None:
+        """1 - predicted MSE/variance of the true output, both under the model of the design; None without either.
+
+        1 is an estimate without error, 0 as good as publishing the mean (:func:`constant`), below 0 worse than that.
+        Over a horizon both are means over its steps.
+        """
+        if self.model is None or self.predicted_mse is None:
+            return None
+        return explained(self.predicted_mse, output_variance(self.target, self.model))
+
+    def summary(self) -> str:
+        """A few lines for people."""
+        return "\n".join([self._title, *(f"  {key:<15} {value}" for key, value in self._told().items())])
+
+    def _repr_html_(self) -> str:
+        return html.notebook(html.facts(self._told(), caption=self._title))
+
+    @abc.abstractmethod
+    def _facts(self) -> dict[str, str]:
+        """What a kind of mechanism says of itself, by name."""
+
+    def _told(self) -> dict[str, str]:
+        found = {"privacy": self._promised(), **self._facts()}
+        if self.explained is not None:
+            found["explained"] = f"{self.explained:.1%} of the variance of the true output"
+        if private := fitted(self.sources):
+            found["not for release"] = f"fitted from private data: {', '.join(private)}"
+        return found
+
+    def _promised(self) -> str:
+        """What the noise is calibrated to."""
+        privacy = self.privacy
+        how = f"{privacy.calibration} calibration, noise multiplier {privacy.noise_multiplier:.6g}"
+        return f"epsilon {privacy.epsilon:.6g}, delta {privacy.delta:.3g} ({how})"
+
+    @property
+    def _title(self) -> str:
+        """The name in one line, which forges no others."""
+        return "".join(x if x.isprintable() else repr(x)[1:-1] for x in self.name)
+
+
+def _root(mse: float | None) -> float | None:
+    return None if mse is None else math.sqrt(mse)
+
+
+def shown(value: float | None) -> str:
+    """A figure, or that there is none."""
+    return "-" if value is None else f"{value:.6g}"

@@ -1,0 +1,38 @@
+"""The kinds of mechanisms: of filters, without an end, and of matrices, over a horizon."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from dpfast._support.errors import ReleaseError
+from dpfast.mechanisms.constant import Constant
+from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
+from dpfast.mechanisms.mechanism import Mechanism
+
+T = TypeVar("T")
+AnyMechanism = Mechanism | MatrixMechanism
+
+
+def of_filters(mechanism: T | MatrixMechanism, why: str, error: type[ValueError] = ValueError) -> T:
+    """The mechanism, where it is none of matrices: those are refused, with a reason and what to do."""
+    if isinstance(mechanism, MatrixMechanism):
+        raise error(
+            f"mechanism must be a Mechanism, of filters, got the MatrixMechanism {mechanism.name!r} over a horizon of "
+            f"{mechanism.horizon} steps: {why}"
+        )
+    return mechanism
+
+
+def releasable(mechanism: T | MatrixMechanism) -> T:
+    """The mechanism, where the exact path can run it."""
+    if isinstance(mechanism, Constant):
+        raise ReleaseError(
+            f"mechanism must be one that sees the data, got the constant {mechanism.name!r}, which publishes nothing "
+            "of the data: its values are constant.expected(n), and there is nothing to release"
+        )
+    why = (
+        "exact integer arithmetic and noise are for a stationary prefilter with integer taps, and simulate() is for "
+        "studies and protects nobody. Release a design for a Filter, such as zero_forcing or optimal; a pole just "
+        "below 1 is near to a running sum"
+    )
+    return of_filters(mechanism, why, ReleaseError)

@@ -1,0 +1,191 @@
+"""The baseline of every table, the constant: what publishes the mean of the true output, and nothing of the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfast._kernels import simulation
+from dpfast._support import html, validation
+from dpfast._support.dataframes import unwrap
+from dpfast._support.validation import Array
+from dpfast.filters.filter import A_FILTER, Filter
+from dpfast.filters.toeplitz import MAX_HORIZON, Toeplitz
+from dpfast.mechanisms.matrix_mechanism import MatrixLink
+from dpfast.mechanisms.mechanism import Paths
+from dpfast.mechanisms.operators.operators import Convolution
+from dpfast.privacy.provenance import FITTED
+from dpfast.signals.arma import Model, check_model
+from dpfast.signals.output_variance import output_variance, step_variances
+
+NAME = "constant"
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """ŷ_t = E y_t under the model: no prefilter, no noise, nothing of u. Made by :func:`constant`.
+
+    It is simulated and predicted as mechanisms are, and is the row *constant* of every table of errors.
+
+    Attributes
+    ----------
+    name : str
+    target : Filter or Toeplitz
+    model : Model
+        Its mean is all that is used of it; its spectrum tells the error.
+    """
+
+    name: str
+    target: Filter | Toeplitz
+    model: Model
+
+    def __post_init__(self) -> None:
+        validation.instance("name", self.name, str, "text")
+        if not isinstance(self.target, (Filter, Toeplitz)):
+            raise validation.fail("target", f"{A_FILTER}, or a Toeplitz", self.target)
+        check_model(self.model)
+
+    @property
+    def lag(self) -> int:
+        """It waits for nothing."""
+        return 0
+
+    @property
+    def predicted_mse(self) -> float:
+        """Variance of the true output, settled; over a horizon its mean over the steps."""
+        return output_variance(self.target, self.model)
+
+    @property
+    def predicted_rmse(self) -> float:
+        """Standard deviation of the true output."""
+        return math.sqrt(self.predicted_mse)
+
+    @property
+    def explained(self) -> float:
+        """Of the variance of the true output: nothing."""
+        return 0.0
+
+    def predict(self, model: Model) -> float:
+        """MSE on another model: the variance of the output there, and the square of what the mean is off by."""
+        check_model(model)
+        if isinstance(self.target, Toeplitz):
+            return float(self.step_mse(model=model).mean())
+        bias = (model.mean - self.model.mean) * float(self.target.response(0.0).real)
+        return output_variance(self.target, model) + bias**2
+
+    def step_mse(self, n: int | None = None, model: Model | None = None) -> Array:
+        """E|ŷ_t - y_t|² for t = 0 ... n - 1, where the target starts at rest.
+
+        Parameters
+        ----------
+        n : int, optional
+            Steps; over a horizon all of them by default.
+        model : Model, optional
+            Of the input; by default its own.
+        """
+        n, model = self._steps(n), self.model if model is None else model
+        check_model(model)
+        bias = (model.mean - self.model.mean) * self._sums(n)
+        return step_variances(self.target, model, n) + bias**2
+
+    def expected(self, n: int | None = None) -> Array:
+        """What it publishes, (n,): the mean of the true output at each step from the start.
+
+        Parameters
+        ----------
+        n : int, optional
+            Steps; over a horizon all of them by default.
+        """
+        return self.model.mean * self._sums(self._steps(n))
+
+    def simulate(self, u: ArrayLike, *, seed: Any) -> Paths:
+        """Run on given inputs, as a mechanism.
+
+        Parameters
+        ----------
+        u : array_like, (..., time), or Series, DataFrame or DataArray
+            As for a mechanism; nothing of it but its shape and its labels is used.
+        seed : int or numpy.random.Generator
+            As for a mechanism; there is no noise that it could change.
+
+        Returns
+        -------
+        Paths
+            ``privatized`` is zero.
+        """
+        values, wrap = unwrap("u", u)
+        x = self.target.checked(values) if isinstance(self.target, Toeplitz) else validation.samples("u", values)
+        validation.seed(seed)
+        estimate = np.broadcast_to(self.model.mean * self._sums(x.shape[-1]), x.shape).copy()
+        return Paths(wrap(np.zeros(x.shape)), wrap(estimate), None, 0)
+
+    def link(self) -> simulation.Link | MatrixLink:
+        """What the simulation runs."""
+        mean = self.model.mean
+        if isinstance(self.target, Toeplitz):
+            nothing = Convolution(np.zeros(self.target.horizon))
+            return MatrixLink(self.target.coefficients, mean, nothing, "gaussian", 0.0, nothing)
+        zero = Filter([0.0]).factors
+        return simulation.Link(mean, zero, 0.0, simulation.LinearReceiver(zero, self.target.factors, mean, 0))
+
+    def _steps(self, n: int | None) -> int:
+        horizon = self.target.horizon if isinstance(self.target, Toeplitz) else None
+        return validation.integer("n", horizon if n is None else n, 1, horizon or MAX_HORIZON)
+
+    def _sums(self, n: int) -> Array:
+        """What the target makes of a constant input of 1."""
+        f = self.target.coefficients[:n] if isinstance(self.target, Toeplitz) else self.target.impulse(n)
+        return np.cumsum(f)
+
+    def summary(self) -> str:
+        """A few lines for people."""
+        return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in self._facts().items())])
+
+    def _repr_html_(self) -> str:
+        return html.notebook(html.facts(self._facts(), caption=self.name))
+
+    def _facts(self) -> dict[str, str]:
+        found = {"privacy": "nothing of the data is published", "predicted RMSE": f"{self.predicted_rmse:.6g}"}
+        if self.model.source == FITTED:
+            found["privacy"] = "none: the mean was fitted to private data"
+        return found
+
+    def __repr__(self) -> str:
+        return f"<Constant {self.name!r}: predicted RMSE {self.predicted_rmse:.6g}>"
+
+
+def constant(target: Filter | Toeplitz, model: Model, *, name: str = NAME) -> Constant:
+    """Publish the mean of the true output, whatever the data are: what every mechanism has to be better than.
+
+    Its MSE is the variance <P_u |F|²> of the true output, which is what `explained` of other mechanisms is relative to.
+
+    Parameters
+    ----------
+    target : Filter or Toeplitz
+        F, or A.
+    model : Model
+    name : str
+
+    Returns
+    -------
+    Constant
+        Goes into :func:`monte_carlo` beside mechanisms.
+
+    Notes
+    -----
+    *Privacy.* It costs none, if the model does not depend on the data: nothing of u is published, so there is nothing
+    to release, and :func:`release` refuses it. A mean that was fitted to private data is not private.
+
+    Examples
+    --------
+    >>> from dpfast.models import MarkovChain
+    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[0, 1])
+    >>> mechanism = constant(Filter([0.5, 0.5]), chain)
+    >>> mechanism.expected(3), round(mechanism.predicted_mse, 6)
+    (array([0.25, 0.5 , 0.5 ]), 0.1875)
+    """
+    return Constant(name, target, model)

@@ -1,0 +1,67 @@
+"""A mechanism in words: what it is, where its inputs came from, what it guarantees. ``dpfast show``."""
+
+from __future__ import annotations
+
+import textwrap
+
+from dpfast.mechanisms.checks import AnyMechanism
+from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
+from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.provenance import SOURCES, fitted
+
+_WIDTH = 110
+
+
+def describe(mechanism: AnyMechanism) -> str:
+    """Summary, sources and guarantee.
+
+    Examples
+    --------
+    >>> from dpfast import Filter, input_perturbation
+    >>> print(describe(input_perturbation(Filter([1, 1]), Privacy(1, 1e-6))).splitlines()[0])
+    input perturbation
+    """
+    return "\n".join(
+        [mechanism.summary(), "inputs of the design", *_sources(mechanism), "guarantee", guarantee(mechanism)]
+    )
+
+
+def _sources(mechanism: AnyMechanism) -> list[str]:
+    names = {word: [name for name, x in mechanism.sources.items() if x == word] for word in SOURCES}
+    return [_wrapped(f"{word:<19} {', '.join(found)}", 22) for word, found in names.items() if found]
+
+
+def guarantee(mechanism: AnyMechanism) -> str:
+    """What holds for whom, and on which condition."""
+    privacy = mechanism.privacy
+    noise, delta, streams = "noise", privacy.delta, "streams"
+    if isinstance(mechanism, MatrixMechanism):
+        streams = f"streams of {mechanism.horizon} steps"
+        if mechanism.noise == "laplace":
+            noise, delta = "Laplace noise", 0.0
+    text = (
+        f"Two {streams} that differ by {_events(privacy)} are told apart, from v and all that is computed from v, "
+        f"no better than ({privacy.epsilon:g}, {delta:g})-differential privacy allows: in exact arithmetic, "
+        f"with {noise} of standard deviation {mechanism.noise_std:.6g} that is drawn anew, once, and kept secret, "
+        "if the design does not depend on the data."
+    )
+    if isinstance(mechanism, MatrixMechanism):
+        text += (
+            " It ends with these steps: who is in a further run of it pays again. Its simulation is for studies; there "
+            "is no exact release of it."
+        )
+    if private := fitted(mechanism.sources):
+        text += f" It does depend on private data ({', '.join(private)}): for those data nothing is guaranteed."
+    return _wrapped(text, 2)
+
+
+def _wrapped(text: str, indent: int) -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent="  ", subsequent_indent=" " * indent)
+
+
+def _events(privacy: Privacy) -> str:
+    size = f"of size at most {privacy.max_change:g}"
+    if privacy.max_events == 1:
+        return f"one event {size}"
+    samples = "sample" if privacy.min_separation == 1 else "samples"
+    return f"at most {privacy.max_events} events {size}, at least {privacy.min_separation} {samples} apart,"

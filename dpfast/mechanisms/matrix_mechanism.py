@@ -1,0 +1,408 @@
+"""Matrix mechanisms: a strategy, noise and a reconstruction over a horizon, as the literature on counters has them."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfast._kernels import simulation, threads
+from dpfast._support import validation
+from dpfast._support.dataframes import unwrap
+from dpfast._support.errors import DesignError
+from dpfast._support.validation import Array
+from dpfast.filters.toeplitz import Toeplitz, convolved, times_symmetric
+from dpfast.mechanisms.base import Designed, Option, shown
+from dpfast.mechanisms.lags import Lag, check_lag
+from dpfast.mechanisms.least_squares import lmmse_receiver
+from dpfast.mechanisms.mechanism import Paths
+from dpfast.mechanisms.operators.operators import Convolution, Dense, NotLinearError, Operator, owned
+from dpfast.privacy.privacy import Privacy, several_events
+from dpfast.privacy.provenance import Source
+from dpfast.signals.arma import Model, autocovariance, check_model
+
+Noise = Literal["gaussian", "laplace"]
+_GROUP = 8  # streams that are computed at once, whatever the threads: how a product sums may depend on its size
+_SAME = 1e-9  # of what the entries could add up to
+LONGEST_DENSE = 4096  # steps
+_LEAST = 1e-100  # norms of columns, of which squares are not lost
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixMechanism(Designed):
+    r"""v = C (u - centre) + n; ŷ = B v + A centre; n independent, of one scale; from step 0 to the end of a horizon.
+
+    Made by the design functions for a horizon. A is the target's lower-triangular Toeplitz matrix, C the strategy, B
+    the reconstruction (the words of the literature on matrix factorisation; prefilter and receiver elsewhere here).
+
+    Attributes
+    ----------
+    name : str
+    target : Toeplitz
+        A.
+    privacy : Privacy
+    strategy : Operator
+        C, the only part that sees u; kept, as B is, with read-only arrays of its own.
+    reconstruction : Operator
+        B; computed from v alone.
+    noise : {"gaussian", "laplace"}
+        Laplace: pure ε; δ is not used.
+    model : Model or None
+        The signal that it was designed for; None where none is needed.
+    centre : float
+        Mean that the receiver assumes.
+    lag : int or None
+        The estimate of y_t uses v up to t + lag; None: all of it.
+    unbiased : bool
+        Whether B C = A, so that the error is noise alone, whatever the input. Tried on one input.
+    ideal_mse : float or None
+        Mean over the horizon by the closed formula of the source, where there is one.
+    lower_bound_mse : float or None
+        Certified, where the design gives one; of its kind of mechanisms.
+    options : tuple of (name, value)
+        What else the design was given.
+    declared : tuple of (name, source)
+        What a person said of the inputs, by :meth:`with_sources`.
+
+    Notes
+    -----
+    *Privacy.* Two streams that differ by at most max_events events of a person, at least min_separation steps apart,
+    each at most max_change, give v with (epsilon, delta)-indistinguishable distributions in exact arithmetic, and so
+    does everything that is computed from v; with Laplace noise δ = 0. The noise comes from the sensitivity of the
+    strategy, see :attr:`sensitivity`. Nothing holds beyond the horizon: a stream that is started anew is published by
+    another mechanism, and a person who is in both pays twice. :meth:`simulate` is for studies.
+
+    Examples
+    --------
+    >>> import dpfast as dp
+    >>> mechanism = dp.square_root(dp.running_sum(1024), dp.Privacy.from_gdp(1, 1e-6))
+    >>> round(mechanism.predicted_rmse, 4), round(math.sqrt(mechanism.max_mse), 4)
+    (3.1098, 3.2726)
+    """
+
+    name: str
+    target: Toeplitz
+    privacy: Privacy
+    strategy: Operator
+    reconstruction: Operator
+    noise: Noise = "gaussian"
+    model: Model | None = None
+    centre: float = 0.0
+    lag: int | None = 0
+    unbiased: bool = True
+    ideal_mse: float | None = None
+    lower_bound_mse: float | None = None
+    options: tuple[tuple[str, Option], ...] = ()
+    declared: tuple[tuple[str, Source], ...] = ()
+
+    def __post_init__(self) -> None:
+        validation.instance("target", self.target, Toeplitz, "a Toeplitz target")
+        validation.instance("privacy", self.privacy, Privacy, "a Privacy")
+        validation.choice("noise", self.noise, ("gaussian", "laplace"))
+        if self.model is not None:
+            check_model(self.model)
+        super().__post_init__()
+        object.__setattr__(self, "centre", validation.number("centre", self.centre))
+        object.__setattr__(self, "lag", check_lag(self.lag))
+        for part in ("strategy", "reconstruction"):
+            object.__setattr__(self, part, owned(part, getattr(self, part)))
+        self._check_shapes()
+        if self.unbiased:
+            self._check_unbiased()
+
+    def _check_shapes(self) -> None:
+        rows, columns = self.strategy.shape
+        if columns != self.horizon or self.reconstruction.shape != (columns, rows):
+            raise ValueError(
+                f"strategy and reconstruction must be (m, {self.horizon}) and ({self.horizon}, m), as the horizon is "
+                f"{self.horizon}, got {self.strategy.shape} and {self.reconstruction.shape}"
+            )
+        try:
+            size = self.strategy.largest_l1()
+        except NotLinearError:
+            raise validation.fail("strategy", "linear, as a Dense is", type(self.strategy)) from None
+        if not _LEAST < size < math.inf:
+            raise ValueError(f"strategy must have a column of an l1 norm above {_LEAST:g}, got {size:g}: scale it")
+
+    def __reduce__(self) -> tuple[type[MatrixMechanism], tuple[Any, ...]]:
+        # made anew: arrays that come out of a pickle can be written to, and a kept noise would not follow
+        return MatrixMechanism, tuple(getattr(self, x.name) for x in fields(self))
+
+    def _check_unbiased(self) -> None:
+        try:
+            rows = self.reconstruction.squared_rows()
+        except NotLinearError:
+            raise ValueError("unbiased must be False with a reconstruction that is not linear, got True") from None
+        probe = np.cos(np.arange(self.horizon) ** 2.0)
+        wanted = self.target.apply(probe)
+        missed = np.abs(self.reconstruction.apply(self.strategy.apply(probe)) - wanted)
+        entries = np.sqrt(rows * self.strategy.products()[0]) * np.linalg.norm(probe)
+        if not (missed <= _SAME * (entries + np.abs(wanted).max())).all():
+            raise ValueError("unbiased must be False here: the reconstruction of the strategy is not the target")
+
+    @property
+    def horizon(self) -> int:
+        """n, the number of steps."""
+        return self.target.horizon
+
+    @functools.cached_property
+    def sensitivity(self) -> float:
+        r"""Of the strategy: ℓ₂ for Gaussian noise, ℓ₁ for Laplace.
+
+        One event: d·(largest norm of a column). Several: with γ(τ) the largest \|⟨C_s, C_t⟩\| at distances ≥ τ,
+        Δ₂² ≤ d² min{m γ(0) + 2 Σ_{l<m} (m - l) γ(l b), m² γ(0)}, of as many events as fit into the horizon; exactly
+        d²‖C_0 + C_b + ... + C_{(m-1)b}‖² for a Toeplitz strategy of coefficients that are not negative and never grow
+        (Kalinin and Lampert 2024, Theorem 2). Δ₁ ≤ d m (largest ℓ₁ norm of a column).
+        """
+        privacy = self.privacy
+        fitting = min(privacy.max_events, 1 + (self.horizon - 1) // privacy.min_separation)
+        if self.noise == "laplace":
+            return privacy.max_change * fitting * self.strategy.largest_l1()
+        products = self.strategy.products()
+        squared = several_events(fitting, privacy.min_separation, products, 0.0, products[0], math.inf)
+        if (c := getattr(self.strategy, "coefficients", None)) is not None and (np.diff(c, append=0.0) <= 0).all():
+            squared = min(squared, _first_columns(c, fitting, privacy.min_separation))
+        return privacy.max_change * math.sqrt(squared)
+
+    @functools.cached_property
+    def noise_scale(self) -> float:
+        """What unit noise is multiplied by: σ = κ Δ₂, or Δ₁/ε."""
+        if self.noise == "laplace":
+            return self.sensitivity / self.privacy.epsilon * _ROUNDED_UP
+        return self.privacy.noise_multiplier * self.sensitivity
+
+    @property
+    def noise_std(self) -> float:
+        """Standard deviation of a component of n."""
+        return self.link().noise_std
+
+    def with_receiver(self, model: Model, *, lag: Lag = 0, name: str | None = None) -> MatrixMechanism:
+        r"""The same strategy and noise, behind them the linear receiver with the least mean square error.
+
+        Parameters
+        ----------
+        model : Model
+            Mean and spectrum of u; the guarantee does not depend on their being right, the error does.
+        lag : int or "smoother"
+            The estimate of y_t uses what is published up to t + lag; the smoother, which None is too, all of it.
+        name : str, optional
+
+        Notes
+        -----
+        *Privacy.* As before: the receiver sees v alone.
+
+        Raises
+        ------
+        DesignError
+            For a horizon of more than 4096 steps, as the matrices are dense.
+        """
+        check_model(model)
+        delay = check_lag(lag)
+        if (n := self.horizon) > LONGEST_DENSE:
+            raise DesignError(
+                f"horizon must be at most {LONGEST_DENSE} steps for a dense receiver, got {n}: shorten it"
+            )
+        receiver = lmmse_receiver(self.strategy.matrix(), self.target, model, self.noise_std, delay)
+        return replace(
+            self,
+            name=name or f"{self.name}, LMMSE {'smoother' if delay is None else f'lag {delay}'}",
+            reconstruction=Dense(validation.frozen(receiver)),
+            model=model,
+            centre=model.mean,
+            lag=delay,
+            unbiased=False,
+            ideal_mse=None,
+            lower_bound_mse=None,
+            options=tuple((dict(self.options) | {"lag": delay}).items()),
+        )
+
+    # --- errors -----------------------------------------------------------------------------------
+
+    def step_mse(self, model: Model | None = None) -> Array | None:
+        r"""E|ŷ_t - y_t|² for every step (n,); None where only a simulation tells.
+
+        noise_std²·‖B_t‖² + (E R Eᵀ)_tt + ((E 1)_t (mean - centre))², with E = B C - A.
+
+        Parameters
+        ----------
+        model : Model, optional
+            Of the input, stationary from step 0; by default the one of the design. It makes no difference where the
+            mechanism is unbiased.
+        """
+        try:
+            noise = self.noise_std**2 * self.reconstruction.squared_rows()
+        except NotLinearError:
+            return None
+        if self.unbiased:
+            return noise
+        model = self.model if model is None else model
+        if model is None:
+            return None
+        check_model(model)
+        residual = self._residual
+        spread = np.einsum("ij,ij->i", times_symmetric(residual, autocovariance(model, self.horizon)), residual)
+        return np.asarray(noise + spread + (residual.sum(axis=1) * (model.mean - self.centre)) ** 2)
+
+    @functools.cached_property
+    def _residual(self) -> Array:
+        made = self.reconstruction.matrix() @ self.strategy.matrix()
+        return validation.frozen(made - Convolution(self.target.coefficients).matrix())
+
+    @functools.cached_property
+    def predicted_mse(self) -> float | None:
+        """Mean of :meth:`step_mse` over the horizon, what a study simulates; None where only a simulation tells."""
+        steps = self.step_mse()
+        return None if steps is None else float(steps.mean())
+
+    @property
+    def max_mse(self) -> float | None:
+        """The largest of :meth:`step_mse`."""
+        steps = self.step_mse()
+        return None if steps is None else float(steps.max())
+
+    def predict(self, model: Model) -> float | None:
+        """Mean of :meth:`step_mse` on another model."""
+        steps = self.step_mse(model)
+        return None if steps is None else float(steps.mean())
+
+    # --- simulation -------------------------------------------------------------------------------
+
+    def simulate(self, u: ArrayLike, *, seed: Any) -> Paths:
+        """Run the mechanism on given inputs, with seeded noise: for studies, never for publication.
+
+        Parameters
+        ----------
+        u : array_like, (..., n), or Series, DataFrame or DataArray
+            Finite numbers, as many steps as the horizon has. Rows of a pandas DataFrame are times and columns streams;
+            an xarray DataArray has a dimension "time". Times must be equally spaced.
+        seed : int or numpy.random.Generator
+            Stream i (in C order) gets noise that depends on (seed, i) alone.
+
+        Returns
+        -------
+        Paths
+            ``privatized`` (..., rows of the strategy); ``estimate`` (..., n), of the target's output at the same step:
+            it can be published `lag` steps later. Of the kind of u, with its labels; ``privatized`` is an array.
+
+        Notes
+        -----
+        *Privacy.* None: the noise is reproducible and in floating point.
+        """
+        values, wrap = unwrap("u", u)
+        x = self.target.checked(values)
+        link, seed = self.link(), validation.seed(seed)
+        streams = x.reshape(math.prod(x.shape[:-1]), self.horizon)
+        v, estimate = np.empty((len(streams), self.strategy.shape[0])), np.empty(streams.shape)
+        for first in range(0, len(streams), _GROUP):
+            here = slice(first, min(first + _GROUP, len(streams)))
+            group = np.zeros((_GROUP, self.horizon))
+            group[: here.stop - first] = streams[here]
+            found = link.run(group, seed, first)
+            v[here], estimate[here] = (part[: here.stop - first] for part in found)
+        return Paths(v.reshape(*x.shape[:-1], v.shape[1]), wrap(estimate.reshape(x.shape)), None, 0)
+
+    def link(self) -> MatrixLink:
+        """What the simulation runs."""
+        coefficients = self.target.coefficients
+        return MatrixLink(coefficients, self.centre, self.strategy, self.noise, self.noise_scale, self.reconstruction)
+
+    def _promised(self) -> str:
+        gaussian = self.noise == "gaussian"
+        return super()._promised() if gaussian else f"epsilon {self.privacy.epsilon:.6g}, delta 0 (Laplace noise)"
+
+    def _facts(self) -> dict[str, str]:
+        rows, columns = self.strategy.shape
+        return {
+            "strategy": f"{rows} rows over a horizon of {columns} steps",
+            "noise": f"{self.noise}, standard deviation {self.noise_std:.6g}",
+            "lag": "all of the horizon is needed" if self.lag is None else str(self.lag),
+            "ideal RMSE": shown(self.ideal_rmse),
+            "predicted RMSE": f"{shown(self.predicted_rmse)} (mean over the horizon)",
+        }
+
+    def __repr__(self) -> str:
+        return f"<MatrixMechanism {self.name!r}: {self.horizon} steps, predicted RMSE {shown(self.predicted_rmse)}>"
+
+
+_ROUNDED_UP = 1 + 1e-9  # as κ is, so that rounding errs on the safe side
+
+
+def _first_columns(c: Array, m: int, b: int) -> float:
+    """Squared norm of the sum of m columns of a Toeplitz strategy, b apart, from the first on.
+
+    The sum is that of the last m of every b-th coefficient, as the end of one block of m and the beginning of the next:
+    no differences, and as many operations as coefficients.
+    """
+    n_rows = -(-len(c) // b)
+    m = min(m, n_rows)
+    blocks = np.zeros((-(-n_rows // m), m, b))
+    blocks.reshape(-1)[: len(c)] = c
+    sums = np.cumsum(blocks, axis=1)
+    ends = np.cumsum(blocks[:, ::-1], axis=1)[:, ::-1]
+    sums[1:, :-1] += ends[:-1, 1:]
+    column = sums.reshape(-1)[: len(c)]
+    return float(column @ column)
+
+
+class MatrixLink(NamedTuple):
+    """A matrix mechanism as a study runs it, beside the compiled links."""
+
+    target: Array
+    centre: float
+    strategy: Operator
+    noise: str
+    scale: float
+    reconstruction: Operator
+
+    @property
+    def noise_std(self) -> float:
+        """Standard deviation of a component of the noise."""
+        return self.scale * (math.sqrt(2) if self.noise == "laplace" else 1.0)
+
+    def run(self, u: Array, seed: int, first: int) -> tuple[Array, Array]:
+        """V and estimates of the streams first, first + 1, ... of a group."""
+        v = self.strategy.apply(u - self.centre) + self.scale * self._unit_noise(seed, first, len(u))
+        estimate = self.reconstruction.apply(v)
+        return v, estimate if self.centre == 0.0 else estimate + self.centre * np.cumsum(self.target)
+
+    def _unit_noise(self, seed: int, first: int, count: int) -> Array:
+        """Normals, those of all mechanisms; or Laplace of scale one: a normal times the length of two more."""
+        n = self.strategy.shape[0]
+        if self.noise == "gaussian":
+            return simulation.unit_noise(seed, first, count, n)
+        x, y, z = simulation.unit_noise(seed, first, count, 3 * n).reshape(count, n, 3).transpose(2, 0, 1)
+        return np.hypot(x, y) * z
+
+
+def squared_errors(
+    source: simulation.Source,
+    links: tuple[MatrixLink, ...],
+    n_streams: int,
+    seed: int,
+    n_threads: int,
+    advance: Callable[[int], None] | None = None,
+    first: int = 0,
+) -> Array:
+    """Mean squared errors (streams, links) over the horizon, of the streams first, first + 1, ... ."""
+    n = len(links[0].target)
+    n_groups = -(-n_streams // _GROUP)
+    errors = np.empty((n_groups * _GROUP, len(links)))
+
+    def some(start: int, count: int, check: Callable[[], None]) -> None:
+        for group in range(start, start + count):
+            check()
+            here, u = group * _GROUP, np.empty((_GROUP, n))
+            simulation.sample(source, seed, u, 1, first + here)
+            for i, link in enumerate(links):
+                error = link.run(u, seed, first + here)[1] - convolved(link.target, u)
+                errors[here : here + _GROUP, i] = np.einsum("ij,ij->i", error, error) / n
+            if advance is not None:
+                advance(min(_GROUP, n_streams - here) * n * len(links))
+
+    threads.for_ranges(some, n_groups, 1, n_threads)
+    return errors[:n_streams]

@@ -1,0 +1,325 @@
+"""A designed mechanism: prefilter, noise, receiver; how it runs, and the error that it is predicted to have."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfast._kernels import simulation
+from dpfast._support import validation
+from dpfast._support.dataframes import unwrap
+from dpfast._support.validation import Array
+from dpfast.filters.filter import Filter
+from dpfast.filters.peak_gain import fft_points, largest_gain
+from dpfast.filters.quadrature import Grid, graded_grid
+from dpfast.filters.toeplitz import MAX_HORIZON
+from dpfast.mechanisms.base import Designed, Option, shown
+from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
+from dpfast.mechanisms.transient_error import step_errors
+from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.provenance import Source
+from dpfast.signals.arma import Model, check_model
+
+_SAME = 1e-6  # of the largest gain: filters that are the same but for rounding
+
+
+class Paths(NamedTuple):
+    """What a simulation gives, each (..., time) like its input, and of its kind, with its labels.
+
+    Attributes
+    ----------
+    privatized : array
+        v = G (u - mean) + n. Private in the model of the simulation only: nothing here may be published.
+    estimate : array
+        ``estimate[..., t]`` estimates the target's output at t - lag.
+    decisions : array or None
+        The estimate of u at t - lag of a decision-feedback receiver.
+    lag : int
+        0 for a smoother.
+    """
+
+    privatized: Array
+    estimate: Array
+    decisions: Array | None
+    lag: int
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism(Designed):
+    r"""v = G (u - mean) + n, n white Gaussian of standard deviation κ·Δ₂(G); an estimate of F u from v alone.
+
+    Made by the design functions. Ideal, predicted and simulated errors are three different figures.
+
+    Attributes
+    ----------
+    name : str
+    target : Filter
+        F, whose output should be published.
+    privacy : Privacy
+    model : Model or None
+        The signal that it was designed for; None where none is needed.
+    prefilter : Filter
+        G as realised, the only part that sees u.
+    noise_std : float
+        Standard deviation of n, from the sensitivity of the realised G.
+    receiver : LinearReceiver, Smoother or DecisionFeedback
+    lag : int or None
+        The estimate at t is of the target's output at t - lag; None for a smoother.
+    ideal_mse : float or None
+        The formula of the family, for ideal filters of any order. For the two-step LMMSE of a finite lag it is that of
+        the rule which fills the zero band, and a realised G may do better. For decision feedback it assumes that all
+        decisions are free of errors, which at strong privacy no receiver comes near.
+    predicted_mse : float or None
+        The exact stationary error of the realised filters on `model`; None where only simulation tells.
+    lower_bound_mse : float or None
+        Certified, where the design gives one: for all linear mechanisms of this lag with Gaussian noise; for zero
+        forcing, for all of them that do not distort.
+    mean_square : float or None
+        Bound of the inputs' mean square for which a robust design is made; its ideal, predicted and lower bound MSE
+        are those of the worst such input.
+    options : tuple of (name, value)
+        What else the design was given, such as the lag and the tolerance; a value that is no number or word is "given".
+    declared : tuple of (name, source)
+        What a person said of the inputs, by :meth:`with_sources`.
+
+    Notes
+    -----
+    *Privacy.* v, and with it everything that is computed from v, is (epsilon, delta)-differentially private in exact
+    arithmetic when the design does not depend on the data: `sources` says where each input comes from.
+    :meth:`simulate` is for studies: its seeded floating-point noise keeps no such promise.
+    """
+
+    name: str
+    target: Filter
+    privacy: Privacy
+    model: Model | None
+    prefilter: Filter
+    receiver: LinearReceiver | Smoother | DecisionFeedback
+    ideal_mse: float | None = None
+    lower_bound_mse: float | None = None
+    mean_square: float | None = None
+    options: tuple[tuple[str, Option], ...] = ()
+    declared: tuple[tuple[str, Source], ...] = ()
+
+    @functools.cached_property
+    def noise_std(self) -> float:
+        """Standard deviation of the noise behind the realised prefilter."""
+        return self.privacy.noise_std(self.prefilter)
+
+    @property
+    def lag(self) -> int | None:
+        """Samples by which the estimate is late; None for a smoother."""
+        return self.receiver.lag
+
+    @property
+    def predicted_mse(self) -> float | None:
+        """Exact stationary error of the realised filters on the mechanism's own model, or on its worst input."""
+        return None if self._predicted is None else sum(self._predicted)
+
+    @property
+    def predicted_noise_mse(self) -> float | None:
+        """The part σ²<|H|²> of `predicted_mse`, of the noise."""
+        return None if self._predicted is None else self._predicted.noise
+
+    @property
+    def predicted_distortion_mse(self) -> float | None:
+        """The part <P_u |e^{-iωD} F - H G|²> + (bias of the mean)² of `predicted_mse`, which is there without noise."""
+        return None if self._predicted is None else self._predicted.distortion
+
+    @functools.cached_property
+    def _predicted(self) -> Errors | None:
+        if self.mean_square is not None:
+            return self._worst_errors(self.mean_square)
+        if self.model is not None:
+            return self._errors(self.model)
+        # without a model the error is known where H G = F: no distortion, whatever the input
+        grid = _grid(self.target, self.prefilter, *self.receiver.filters())
+        h, wanted = self.receiver.response(grid.omega), self.target.response(grid.omega)
+        if h is None or np.abs(wanted - h * self.prefilter.response(grid.omega)).max() > _SAME * np.abs(wanted).max():
+            return None
+        return Errors(self.noise_std**2 * grid.mean(np.abs(h) ** 2), 0.0)
+
+    def predict(self, model: Model) -> float | None:
+        r"""MSE of this mechanism on another model; None where only simulation tells.
+
+        <P_u |e^{-iωD} F - H G|²> + σ² <|H|²> + (bias of the mean)².
+        """
+        check_model(model)
+        errors = self._errors(model)
+        return None if errors is None else sum(errors)
+
+    def _errors(self, model: Model) -> Errors | None:
+        if isinstance(self.receiver, DecisionFeedback):
+            return None
+        gain = self.target.response(0.0) - self.receiver.response(0.0) * self.prefilter.response(0.0)
+        bias = (model.mean - self.receiver.mean) * float(gain.real)
+        errors = linear_errors(self.target, model, self.prefilter, self.noise_std, self.receiver)
+        return errors._replace(distortion=errors.distortion + bias**2)
+
+    def step_mse(self, n: int, model: Model | None = None) -> Array | None:
+        r"""E|ŷ_t - y_t|² for t = 0 ... n - 1 where all begins at step 0; None where only simulation tells.
+
+        The filters start at rest, and the input is stationary from the first step on: what a study without a burn-in
+        simulates. ŷ_t is the estimate that comes at t + lag. It tends to :meth:`predict`.
+
+        Parameters
+        ----------
+        n : int
+            Steps, at least 1.
+        model : Model, optional
+            Of the input; by default the one of the design. Without one the error is known where there is no distortion.
+
+        Returns
+        -------
+        array, (n,), or None
+
+        Examples
+        --------
+        >>> from dpfast import input_perturbation
+        >>> input_perturbation(Filter([1, 2]), Privacy.from_gdp(1, 1e-6)).step_mse(3).round(6)
+        array([1., 5., 5.])
+        """
+        n = validation.integer("n", n, 1, MAX_HORIZON)
+        model = self.model if model is None else model
+        if model is not None:
+            check_model(model)
+        if isinstance(self.receiver, DecisionFeedback) or (model is None and self.predicted_distortion_mse != 0.0):
+            return None
+        return step_errors(self.target, self.prefilter, self.noise_std, self.receiver, model, n)
+
+    def worst_case_mse(self, mean_square: float) -> float | None:
+        r"""The largest MSE over all inputs of a mean square; None where only simulation tells.
+
+        mean_square · ‖e^{-iωD} F - H G‖∞² + σ² <|H|²>, rounded up. A sinusoid at the worst frequency comes to it, with
+        its power counted about the mean that the receiver assumes.
+
+        Parameters
+        ----------
+        mean_square : float
+            Above 0: the power of u - mean, averaged over time.
+        """
+        errors = self._worst_errors(validation.number("mean_square", mean_square, above=0))
+        return None if errors is None else sum(errors)
+
+    def _worst_errors(self, mean_square: float) -> Errors | None:
+        if isinstance(self.receiver, DecisionFeedback):
+            return None
+        return worst_errors(self.target, mean_square, self.prefilter, self.noise_std, self.receiver)
+
+    def simulate(self, u: ArrayLike, *, seed: Any, n_threads: int | None = None) -> Paths:
+        """Run the mechanism on given inputs, with seeded noise: for studies, never for publication.
+
+        Parameters
+        ----------
+        u : array_like, (..., time), or Series, DataFrame or DataArray
+            Finite numbers; one stream may be 1-D. Rows of a pandas DataFrame are times and columns streams; an xarray
+            DataArray has a dimension "time". Times must be equally spaced.
+        seed : int or numpy.random.Generator
+            Stream i (in C order) gets noise that depends on (seed, i) alone.
+        n_threads : int, optional
+            At most so many, the caller's included; they do not change the result. By default as many as the environment
+            variable ``DPFAST_NUM_THREADS`` says, or else one for every processor that the process may use.
+
+        Returns
+        -------
+        Paths
+            Of the shape of u, and of its kind, with its labels: the estimate at the label of t is of t - lag.
+
+        Notes
+        -----
+        *Privacy.* None: the noise is reproducible and in floating point.
+        """
+        values, wrap = unwrap("u", u)
+        x = validation.samples("u", values)
+        seed, n_threads = validation.seed(seed), validation.n_threads(n_threads)
+        streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+        parts = [wrap(part.reshape(x.shape)) for part in simulation.simulate(self.link(), streams, seed, n_threads)]
+        return Paths(parts[0], parts[1], parts[2] if len(parts) > 2 else None, self.lag or 0)
+
+    def link(self) -> simulation.Link:
+        """What the compiled simulation runs."""
+        return simulation.Link(self.receiver.mean, self.prefilter.factors, self.noise_std, self.receiver.compiled())
+
+    def _facts(self) -> dict[str, str]:
+        found = {
+            "prefilter": size(self.prefilter),
+            "noise std": f"{self.noise_std:.6g}",
+            "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
+            "ideal RMSE": shown(self.ideal_rmse) + self._assumption() + self._worst(),
+            "predicted RMSE": shown(self.predicted_rmse) + self._loss() + self._worst(),
+        }
+        if self.lower_bound_mse and self.ideal_mse:
+            gap = self.ideal_mse / self.lower_bound_mse - 1
+            found["lower bound"] = f"{math.sqrt(self.lower_bound_mse):.6g} (the ideal MSE is {gap:.1g} above)"
+        return found
+
+    def _loss(self) -> str:
+        """What the realisation of the filters costs."""
+        if self.predicted_mse is None or not self.ideal_mse:
+            return ""
+        return f" (MSE {self.predicted_mse / self.ideal_mse - 1:+.2%} from the ideal)"
+
+    def _assumption(self) -> str:
+        return " (assumes error-free decisions)" if isinstance(self.receiver, DecisionFeedback) else ""
+
+    def _worst(self) -> str:
+        return "" if self.mean_square is None else f" (worst input of mean square {self.mean_square:g})"
+
+    def __repr__(self) -> str:
+        return f"<Mechanism {self.name!r}: predicted RMSE {shown(self.predicted_rmse)}>"
+
+
+class Errors(NamedTuple):
+    """The two parts of a stationary MSE."""
+
+    noise: float
+    distortion: float
+
+
+def linear_errors(
+    target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
+) -> Errors:
+    """σ² <|H|²> and <P_u |e^{-iωD} F - H G|²>, the stationary errors where the mean is known."""
+    grid = _grid(target, prefilter, *receiver.filters(), model.shaping)
+    omega, h = grid.omega, receiver.response(grid.omega)
+    wanted = target.response(omega) * np.exp(-1j * (receiver.lag or 0) * omega)
+    distortion = model.psd(omega) * np.abs(wanted - h * prefilter.response(omega)) ** 2
+    return Errors(noise_std**2 * grid.mean(np.abs(h) ** 2), grid.mean(distortion))
+
+
+def linear_mse(
+    target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
+) -> float:
+    """The sum of both."""
+    return sum(linear_errors(target, model, prefilter, noise_std, receiver))
+
+
+def size(filter: Filter) -> str:
+    """How large a filter is, in words."""
+    kind, count, unit = ("FIR of ", len(filter.b), "tap") if filter.is_fir else ("", filter.order, "state")
+    return f"{kind}{count} {unit}{'s' * (count != 1)}"
+
+
+def worst_errors(
+    target: Filter, mean_square: float, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
+) -> Errors:
+    """σ² <|H|²> and mean_square · ‖e^{-iωD} F - H G‖∞², rounded up."""
+    filters, lag = (target, prefilter, *receiver.filters()), receiver.lag or 0
+
+    def distortion(omega: Array) -> Array:
+        wanted = target.response(omega) * np.exp(-1j * lag * omega)
+        return np.asarray(np.abs(wanted - receiver.response(omega) * prefilter.response(omega)))
+
+    uniform = distortion(np.linspace(0, np.pi, fft_points(lag + sum(x.order for x in filters)) // 2 + 1))
+    worst = largest_gain(distortion, np.concatenate([x.poles for x in filters]), uniform)
+    grid = _grid(*filters)
+    return Errors(noise_std**2 * grid.mean(np.abs(receiver.response(grid.omega)) ** 2), mean_square * worst**2)
+
+
+def _grid(*filters: Filter) -> Grid:
+    return graded_grid(np.concatenate([x.poles for x in filters]), degree=sum(len(x.b) for x in filters))

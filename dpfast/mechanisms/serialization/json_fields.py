@@ -1,0 +1,149 @@
+"""Strict JSON: every field once, of the right type, and none left over; errors name the field."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._support import validation
+from dpfast._support.validation import Array
+from dpfast.filters.filter import Filter
+from dpfast.filters.toeplitz import Toeplitz
+
+
+def parsed(text: str) -> Any:
+    """Strict JSON: finite numbers, every field once."""
+
+    def finite(digits: str) -> float:
+        value = float(digits)
+        if not math.isfinite(value):
+            raise ValueError(f"numbers must be finite, got {digits[:20]}")
+        return value
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(x for x in names if names.count(x) > 1)
+            raise ValueError(f"field {twice!r} must be there once, got it {names.count(twice)} times")
+        return result
+
+    try:
+        return json.loads(text, parse_float=finite, parse_constant=finite, object_pairs_hook=once)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it must be JSON: {error}; is it a file that dpfast.save wrote, and whole?") from None
+
+
+class Fields:
+    """The fields of a JSON object, each to be taken once."""
+
+    def __init__(self, value: Any, name: str = "") -> None:
+        if not isinstance(value, dict):
+            raise validation.fail(f"field {name}", "an object", value)
+        self._left, self.name = dict(value), name
+
+    def path(self, name: str) -> str:
+        """How an error calls a field."""
+        return f"field {self._under(name)}"
+
+    def _under(self, name: str) -> str:
+        return f"{self.name}.{name}" if self.name else name
+
+    def take(self, name: str) -> Any:
+        """The value of a field."""
+        if name not in self._left:
+            raise ValueError(f"{self.path(name)} must be there: design and save anew")
+        return self._left.pop(name)
+
+    def end(self) -> None:
+        """Refuse fields that were not taken."""
+        if self._left:
+            raise ValueError(f"{self.path(next(iter(self._left)))} must not be there: this version does not know it")
+
+    def inner(self, name: str) -> Fields:
+        """A field that is an object."""
+        return Fields(self.take(name), self._under(name))
+
+    def rest(self) -> dict[str, Any]:
+        """All fields that were not taken."""
+        left, self._left = self._left, {}
+        return left
+
+    def text(self, name: str) -> str:
+        """A text."""
+        value = self.take(name)
+        if not isinstance(value, str):
+            raise validation.fail(self.path(name), "text", value)
+        return value
+
+    def choice(self, name: str, options: Iterable[str]) -> str:
+        """One of a few words."""
+        return validation.choice(self.path(name), self.take(name), options)
+
+    def number(self, name: str, *, above: float = -math.inf) -> float:
+        """A finite number above a bound."""
+        return validation.number(self.path(name), self.take(name), above=above)
+
+    def optional(self, name: str) -> float | None:
+        """A mean square, or None."""
+        value = self.take(name)
+        if value is not None and validation.number(self.path(name), value) < 0:
+            raise validation.fail(self.path(name), "null or at least 0", value)
+        return None if value is None else float(value)
+
+    def lag(self) -> int:
+        """A lag in samples."""
+        return validation.integer(self.path("lag"), self.take("lag"), 0, validation.MAX_LAG)
+
+    def array(self, name: str, ndim: int | None = 1, *, empty: bool = False) -> Array:
+        """An array of finite numbers; ndim None: of rows, or of numbers."""
+        value = self.take(name)
+        if not isinstance(value, list) or _has_booleans(value):
+            raise validation.fail(self.path(name), "an array of numbers", value)
+        if ndim is None:
+            ndim = 2 if value and isinstance(value[0], list) else 1
+        rows = value or np.empty((0,) * ndim)
+        return validation.frozen(validation.array(self.path(name), rows, ndim=ndim, empty=empty))
+
+    def integers(self, name: str) -> NDArray[np.int64]:
+        """An array of integers."""
+        values = self.array(name, empty=True)
+        if not (np.abs(values) < 2.0**53).all() or (values != np.rint(values)).any():
+            raise validation.fail(self.path(name), "an array of integers", values)
+        return values.astype(np.int64)
+
+    def toeplitz(self, name: str) -> Toeplitz:
+        """A target over a horizon by its coefficients."""
+        inner = self.inner(name)
+        coefficients = inner.array("coefficients")
+        inner.end()
+        with naming(self.path(name)):
+            return Toeplitz(coefficients)
+
+    def filter(self, name: str) -> Filter:
+        """A filter by its factors."""
+        inner = self.inner(name)
+        taps, recursion = inner.array("taps"), inner.array("recursion")
+        sections = inner.array("sections", 2, empty=True)
+        inner.end()
+        with naming(self.path(name)):
+            return Filter.from_factors(taps, sections, recursion)
+
+
+def _has_booleans(value: Any) -> bool:
+    return isinstance(value, bool) or (isinstance(value, list) and any(map(_has_booleans, value)))
+
+
+@contextmanager
+def naming(field: str) -> Iterator[None]:
+    """Errors of what is made of a field name it."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{field} cannot be used: {error}") from None

@@ -1,0 +1,280 @@
+"""Mechanisms in files: versioned JSON, as docs/mechanism-file.md describes it. Nothing in a file is executed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from dataclasses import fields
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dpfast._support import validation
+from dpfast._support.errors import DataError
+from dpfast._support.output_folder import Folder
+from dpfast.mechanisms.checks import AnyMechanism
+from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.serialization.json_fields import Fields, naming, parsed
+from dpfast.mechanisms.serialization.parts import (
+    SAME_MSE,
+    SAME_NOISE,
+    filter_content,
+    model_content,
+    operator_content,
+    read_model,
+    read_operator,
+    read_receiver,
+    receiver_content,
+    toeplitz_content,
+)
+from dpfast.mechanisms.serialization.size_limits import MAX_BYTES, check_sizes
+from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.provenance import check_source
+
+FORMAT, VERSION, OVER_HORIZON = "dpfast-mechanism", 2, 2  # the last: from which on there are matrix mechanisms
+COMPUTED = ("noise_std", "predicted_mse")  # fields that are computed anew when a file is read
+
+
+def save(mechanism: AnyMechanism, path: str | os.PathLike[str]) -> None:
+    """Save a mechanism as JSON: all of it or, where that fails, nothing.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or MatrixMechanism
+        A model of a class of one's own is saved as the :class:`ARMA` of its shaping filter, mean and levels, which is
+        all that a design uses of it.
+    path : path-like
+        A file, replaced where it exists, in a folder that is there.
+
+    Raises
+    ------
+    ValueError
+        Where the model cannot be saved, or the file would be too large; the message says why.
+    DataError
+        Where the file cannot be written, as where its folder is missing.
+
+    Notes
+    -----
+    *Privacy.* A model that was fitted to private data is in the file, as numbers: such a file is as private as they.
+
+    Examples
+    --------
+    >>> import dpfast as dp, pathlib, tempfile
+    >>> mechanism = dp.input_perturbation(dp.Filter([1, 1]), dp.Privacy(1, 1e-6))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     dp.save(mechanism, pathlib.Path(folder) / "mechanism.json")
+    ...     loaded = dp.load(pathlib.Path(folder) / "mechanism.json")
+    >>> loaded.noise_std == mechanism.noise_std
+    True
+    """
+    if not isinstance(mechanism, AnyMechanism):
+        raise validation.fail("mechanism", "a Mechanism or a MatrixMechanism", mechanism)
+    file = validation.path("path", path)
+    if not file.name:
+        raise validation.fail("path", "a file", path)
+    if not file.parent.is_dir():
+        raise DataError(f"cannot write {file}: there is no folder {file.parent}; make it, or choose another one")
+    folder = Folder(file.parent)
+    folder.add(file.name, to_text(mechanism))
+    folder.write()
+
+
+def load(path: str | os.PathLike[str]) -> AnyMechanism:
+    """Load a mechanism that :func:`save` wrote: its simulations are the same to the bit.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Raises
+    ------
+    DataError
+        Where the file cannot be read, is of another format or a newer version, lacks a field or has one too many, was
+        changed since it was written, or promises another noise or error than its filters or matrices have; and, before
+        anything is made of it, where it or an array in it is larger than docs/mechanism-file.md allows.
+
+    Notes
+    -----
+    *Privacy.* The noise is computed anew from the prefilter, or the strategy, in the file. A checksum tells damage and
+    careless edits, not forgery: load files of people whom you trust with the design.
+    """
+    file = validation.path("path", path)
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise DataError(f"cannot read {file}: {error.strerror}") from None
+    try:
+        check_sizes(content)  # before it is decoded, and anything is made of it
+        return from_text(content.decode())
+    except UnicodeDecodeError:
+        raise DataError(f"{file} must be a text in UTF-8: is it a file that dpfast.save wrote?") from None
+    except (ValueError, ArithmeticError, RecursionError) as error:
+        raise DataError(f"{file} cannot be used: {error}") from None
+
+
+# --- from a mechanism to its text -----------------------------------------------------------------
+
+
+def to_text(mechanism: AnyMechanism) -> str:
+    """The content of a file; one that could not be read back is an error."""
+    from dpfast import __version__
+
+    if isinstance(mechanism, Mechanism) and mechanism.receiver.target != mechanism.target:
+        raise ValueError("mechanism cannot be saved: its receiver is for another target")
+    version = OVER_HORIZON if isinstance(mechanism, MatrixMechanism) else 1
+    document = {"format": FORMAT, "version": version, "dpfast": __version__, "mechanism": mechanism_content(mechanism)}
+    text = _layout({**document, "checksum": _checksum(document)}) + "\n"
+    try:
+        check_sizes(text.encode())
+        from_text(text)
+    except ValueError as error:
+        raise ValueError(f"mechanism {mechanism.name!r} cannot be saved: {error}") from None
+    return text
+
+
+def mechanism_content(m: AnyMechanism) -> dict[str, Any]:
+    """The field `mechanism` of a file."""
+    privacy = {x.name: getattr(m.privacy, x.name) for x in fields(m.privacy)}
+    model = None if m.model is None else model_content(m.model)
+    errors = {x: getattr(m, x) for x in ("noise_std", "ideal_mse", "lower_bound_mse")}
+    inputs = {"options": dict(m.options), "sources": dict(m.sources)}
+    if isinstance(m, MatrixMechanism):
+        return {
+            "name": m.name,
+            "target": toeplitz_content(m.target),
+            "privacy": privacy,
+            "model": model,
+            "strategy": operator_content(m.strategy),
+            "reconstruction": operator_content(m.reconstruction),
+            **{x: getattr(m, x) for x in _OF_MATRICES},
+            **errors,
+            "predicted_mse": m.predicted_mse,
+            **inputs,
+        }
+    return {
+        "name": m.name,
+        "target": filter_content(m.target),
+        "privacy": privacy,
+        "model": model,
+        "prefilter": filter_content(m.prefilter),
+        "receiver": receiver_content(m.receiver),
+        **errors,
+        "mean_square": m.mean_square,
+        "predicted_mse": m.predicted_mse,
+        **inputs,
+    }
+
+
+_OF_MATRICES = ("noise", "centre", "lag", "unbiased")
+
+
+def _layout(value: Any, depth: int = 0) -> str:
+    """JSON with a line for each field, and arrays on one line."""
+    if not isinstance(value, dict) or not value:
+        return json.dumps(value, allow_nan=False)
+    lines = (f"{'  ' * (depth + 1)}{json.dumps(key)}: {_layout(x, depth + 1)}" for key, x in value.items())
+    return "{\n" + ",\n".join(lines) + "\n" + "  " * depth + "}"
+
+
+def _checksum(document: dict[str, Any]) -> str:
+    """Of all fields but itself, whatever the spaces and the order."""
+    return f"sha256:{digest(canonical(document))}"
+
+
+def canonical(value: Any) -> str:
+    """JSON of one value in one way: what digests are of."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(text: str) -> str:
+    """SHA-256, in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# --- from a text to its mechanism -----------------------------------------------------------------
+
+
+def from_text(text: str) -> AnyMechanism:
+    """The mechanism in the content of a file."""
+    value = parsed(text)
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise ValueError(f"it must have the field format: {FORMAT!r}; is it a file that dpfast.save wrote?")
+    document = Fields(value)
+    document.take("format")
+    version = validation.integer("version", document.take("version"), 1)
+    if version > VERSION:
+        raise ValueError(f"version must be at most {VERSION}, got {version}: install a newer dpfast")
+    document.text("dpfast")
+    inside, checksum = document.take("mechanism"), document.text("checksum")
+    document.end()
+    if checksum != _checksum({key: x for key, x in value.items() if key != "checksum"}):
+        raise ValueError("it was damaged or changed since it was written (its checksum differs): design and save anew")
+    return from_content(inside)
+
+
+def from_content(value: Any) -> AnyMechanism:
+    """The mechanism in a field `mechanism`."""
+    content = Fields(value, "mechanism")
+    over_horizon = "strategy" in value or "reconstruction" in value
+    parts = _over_horizon(content) if over_horizon else _stationary(content)
+    privacy = content.inner("privacy")
+    with naming("field mechanism.privacy"):
+        guarantee = Privacy(**{x.name: privacy.take(x.name) for x in fields(Privacy)})
+    privacy.end()
+    given = content.take("model")
+    model = None if given is None else read_model(Fields(given, "mechanism.model"))
+    noise_std, predicted = content.number("noise_std", above=0), content.optional("predicted_mse")
+    options, sources = content.inner("options").rest(), content.inner("sources").rest()
+    common = {"name": content.text("name"), "privacy": guarantee, "model": model}
+    common |= {x: content.optional(x) for x in ("ideal_mse", "lower_bound_mse")}
+    content.end()
+    for key, value in options.items():
+        if isinstance(value, (bool, dict, list)):
+            raise validation.fail(f"field mechanism.options.{key}", "a number, a word or null", value)
+    words = tuple((key, check_source(f"field mechanism.sources.{key}", word)) for key, word in sources.items())
+    kind: Any = MatrixMechanism if over_horizon else Mechanism
+    mechanism: AnyMechanism = kind(**common, **parts, options=tuple(options.items()), declared=words)
+    if dict(mechanism.sources) != sources:
+        _refuse("sources", f"those of the inputs {', '.join(mechanism.sources)}", f"those of {', '.join(sources)}")
+    _check_figures(mechanism, noise_std, predicted)
+    return mechanism
+
+
+def _stationary(content: Fields) -> dict[str, Any]:
+    """What only a mechanism of filters has."""
+    target, prefilter = content.filter("target"), content.filter("prefilter")
+    receiver = read_receiver(content.inner("receiver"), target)
+    mean_square = content.optional("mean_square")
+    return {"target": target, "prefilter": prefilter, "receiver": receiver, "mean_square": mean_square}
+
+
+def _over_horizon(content: Fields) -> dict[str, Any]:
+    """What only a mechanism of matrices has."""
+    found: dict[str, Any] = {"target": content.toeplitz("target")}
+    found |= {name: read_operator(content.inner(name)) for name in ("strategy", "reconstruction")}
+    found |= {name: content.take(name) for name in ("noise", "lag", "unbiased")}
+    if found["lag"] is not None:
+        validation.integer(content.path("lag"), found["lag"], 0)
+    validation.instance(content.path("unbiased"), found["unbiased"], bool, "true or false")
+    return {**found, "centre": content.number("centre")}
+
+
+def _check_figures(mechanism: AnyMechanism, noise_std: float, predicted: float | None) -> None:
+    """The file's noise and prediction are those of its filters, or matrices."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        noise, mse = mechanism.noise_std, mechanism.predicted_mse
+    part, whole = ("strategy", "matrices") if isinstance(mechanism, MatrixMechanism) else ("prefilter", "filters")
+    if not math.isclose(noise_std, noise, rel_tol=SAME_NOISE):
+        why = ", below what the guarantee takes" if noise_std < noise else ""
+        _refuse("noise_std", f"{noise!r}, as the sensitivity of the {part} makes it", f"{noise_std!r}{why}")
+    same = predicted is mse if predicted is None or mse is None else math.isclose(predicted, mse, rel_tol=SAME_MSE)
+    if not same:
+        _refuse("predicted_mse", f"{mse!r}, the error of these {whole}", repr(predicted))
+
+
+def _refuse(name: str, must_be: str, got: str) -> NoReturn:
+    raise ValueError(f"field mechanism.{name} must be {must_be}, got {got}: the file was changed; design and save anew")

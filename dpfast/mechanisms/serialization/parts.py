@@ -1,0 +1,183 @@
+"""Parts of mechanisms as JSON: filters, models, receivers, operators; there and back."""
+
+from __future__ import annotations
+
+import math
+import re
+import typing
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._support import validation
+from dpfast._support.validation import Array
+from dpfast.design.horizon.binary_tree import DecayedPrefixes, TreeEstimator
+from dpfast.design.horizon.buffered_toeplitz import BufferedToeplitz
+from dpfast.design.horizon.transforms import SparseDecoder
+from dpfast.filters.filter import Filter
+from dpfast.filters.toeplitz import Toeplitz
+from dpfast.mechanisms.operators.operators import Convolution, Dense, Operator, Sparse
+from dpfast.mechanisms.receivers import DECISIONS, Decision, DecisionFeedback, LinearReceiver, Smoother
+from dpfast.mechanisms.serialization.json_fields import Fields, naming
+from dpfast.privacy.provenance import check_source
+from dpfast.signals.arma import ARMA, IndependentLevels, MarkovChain, Model
+
+SAME_NOISE = 1e-9  # relative; another machine may round otherwise
+SAME_MSE = 1e-6
+
+# what strategies and reconstructions there are, with those that live with their designs
+OPERATORS: dict[str, Any] = {
+    x.__name__: x for x in (Convolution, Dense, Sparse, BufferedToeplitz, DecayedPrefixes, TreeEstimator, SparseDecoder)
+}
+
+
+def filter_content(filter: Filter) -> dict[str, Any]:
+    """A field with a filter."""
+    return {
+        name: factor.tolist() for name, factor in zip(("taps", "sections", "recursion"), filter.factors, strict=True)
+    }
+
+
+def toeplitz_content(target: Toeplitz) -> dict[str, Any]:
+    """A field with a target over a horizon."""
+    return {"coefficients": target.coefficients.tolist()}
+
+
+def target_content(target: Filter | Toeplitz) -> dict[str, Any]:
+    """A field with a target of either kind."""
+    return toeplitz_content(target) if isinstance(target, Toeplitz) else filter_content(target)
+
+
+def model_content(model: Model) -> dict[str, Any]:
+    """A field `model`."""
+    if type(model) is MarkovChain:
+        content = {"kind": "markov-chain", "transition": model.transition.tolist(), "levels": model.states.tolist()}
+    elif type(model) is IndependentLevels:
+        probabilities = model.probabilities.tolist()
+        content = {"kind": "independent-levels", "levels": model.levels.tolist(), "probabilities": probabilities}
+    else:
+        arma = model if type(model) is ARMA else _as_arma(model)
+        levels = None if arma.levels is None else arma.levels.tolist()
+        content = {"kind": "arma", "shaping": filter_content(arma.shaping), "mean": arma.mean, "levels": levels}
+        content["fitted_order"] = arma.fitted_order
+    return {**content, "source": model.source}
+
+
+def _as_arma(model: Model) -> ARMA:
+    """What a design uses of a model of somebody's own class."""
+    kind = type(model).__name__
+    try:
+        arma = ARMA.from_shaping(model.shaping, mean=model.mean, levels=model.levels, source=model.source)
+    except ValueError as error:
+        raise ValueError(f"a model of class {kind} cannot be saved: {error}") from None
+    if not math.isclose(arma.variance, model.variance, rel_tol=SAME_MSE):
+        raise ValueError(
+            f"a model of class {kind} cannot be saved: its shaping filter must have its variance {model.variance:g}, "
+            f"got {arma.variance:g}"
+        )
+    return arma
+
+
+def receiver_content(receiver: LinearReceiver | Smoother | DecisionFeedback) -> dict[str, Any]:
+    """A field `receiver`."""
+    content: dict[str, Any] = {"mean": receiver.mean}
+    if isinstance(receiver, LinearReceiver):
+        return {"kind": "linear", "filter": filter_content(receiver.filter), "lag": receiver.lag, **content}
+    if isinstance(receiver, Smoother):
+        filters = {"forward": filter_content(receiver.forward), "backward": filter_content(receiver.backward)}
+        return {"kind": "smoother", **filters, **content}
+    arrays = {x: getattr(receiver, x).tolist() for x in ("forward", "feedback", "levels", "probabilities")}
+    content |= {x: getattr(receiver, x) for x in ("shrinkage", "error_variance", "decision", "lag")}
+    return {"kind": "decision-feedback", **arrays, **content}
+
+
+def operator_content(operator: Operator) -> dict[str, Any]:
+    """A field `strategy` or `reconstruction`: the kind, and the fields of the tuple."""
+    values: Any = operator
+    fields = {name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in values._asdict().items()}
+    return {"kind": _kind(type(operator).__name__), **fields}
+
+
+def _kind(name: str) -> str:
+    """Words with hyphens."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+
+
+def read_model(content: Fields) -> Model:
+    """The model in a field `model`."""
+    kind = content.choice("kind", ("markov-chain", "independent-levels", "arma"))
+    source = check_source(content.path("source"), content.take("source"))
+    if kind == "markov-chain":
+        transition, levels = content.array("transition", 2), content.array("levels")
+        content.end()
+        with naming("field mechanism.model"):
+            return MarkovChain(transition, levels, source=source)
+    if kind == "independent-levels":
+        levels, probabilities = content.array("levels"), content.array("probabilities")
+        content.end()
+        with naming("field mechanism.model"):
+            return IndependentLevels(levels, probabilities, source=source)
+    shaping, mean, order = content.filter("shaping"), content.number("mean"), content.take("fitted_order")
+    given = content.take("levels")
+    content.end()
+    alphabet = None if given is None else Fields({"levels": given}, "mechanism.model").array("levels")
+    with naming("field mechanism.model"):
+        return ARMA.from_shaping(shaping, mean=mean, levels=alphabet, source=source, fitted_order=order)
+
+
+def read_receiver(content: Fields, target: Filter) -> LinearReceiver | Smoother | DecisionFeedback:
+    """The receiver in a field `receiver`."""
+    kind = content.choice("kind", ("linear", "smoother", "decision-feedback"))
+    mean = content.number("mean")
+    receiver: LinearReceiver | Smoother | DecisionFeedback
+    if kind == "linear":
+        receiver = LinearReceiver(content.filter("filter"), target, mean, content.lag())
+    elif kind == "smoother":
+        receiver = Smoother(content.filter("forward"), content.filter("backward"), target, mean)
+    else:
+        receiver = _read_feedback(content, target, mean)
+    content.end()
+    return receiver
+
+
+def _read_feedback(content: Fields, target: Filter, mean: float) -> DecisionFeedback:
+    levels, probabilities = content.array("levels"), content.array("probabilities")
+    if len(levels) != len(probabilities) or (np.diff(levels) <= 0).any():
+        raise ValueError(f"{content.path('levels')} must grow, with a probability each")
+    if (probabilities < 0).any() or abs(probabilities.sum() - 1) > SAME_NOISE:
+        raise ValueError(f"{content.path('probabilities')} must be non-negative and sum to one")
+    return DecisionFeedback(
+        forward=content.array("forward"),
+        feedback=content.array("feedback", empty=True),
+        levels=levels,
+        probabilities=probabilities,
+        shrinkage=content.number("shrinkage"),
+        error_variance=content.number("error_variance", above=0),
+        decision=cast("Decision", content.choice("decision", DECISIONS)),
+        target=target,
+        mean=mean,
+        lag=content.lag(),
+    )
+
+
+def read_operator(content: Fields) -> Operator:
+    """The operator in a field `strategy` or `reconstruction`; one that would lie about its norms is refused."""
+    kinds = {_kind(name): x for name, x in OPERATORS.items()}
+    made = kinds[content.choice("kind", kinds)]
+    read = {name: _OF_TYPES[hint](content, name) for name, hint in typing.get_type_hints(made).items()}
+    content.end()
+    operator: Operator = made(**read)
+    with naming(f"field {content.name}"):
+        operator.check()
+    return operator
+
+
+_OF_TYPES: dict[Any, Callable[[Fields, str], Any]] = {
+    Array: lambda content, name: content.array(name, None, empty=True),
+    NDArray[np.int64]: lambda content, name: content.integers(name),
+    int: lambda content, name: validation.integer(content.path(name), content.take(name), 0),
+    float: lambda content, name: content.number(name),
+    str: lambda content, name: content.text(name),
+}

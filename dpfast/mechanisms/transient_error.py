@@ -1,0 +1,62 @@
+"""The error of a stationary mechanism while it starts: exact, step by step."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dpfast._support.validation import Array
+from dpfast.filters.filter import Filter
+from dpfast.filters.toeplitz import convolved
+from dpfast.mechanisms.receivers import LinearReceiver, Smoother
+from dpfast.signals.arma import Model, autocovariance
+from dpfast.signals.output_variance import variances
+
+
+class _Responses(NamedTuple):
+    """Impulse responses on n + D samples: of the receiver, and of the target D samples late less all that runs."""
+
+    receiver: Array
+    residual: Array
+
+
+def step_errors(
+    target: Filter,
+    prefilter: Filter,
+    noise_std: float,
+    receiver: LinearReceiver | Smoother,
+    model: Model | None,
+    n: int,
+) -> Array:
+    r"""E|ŷ_t - y_t|² for t = 0 ... n - 1, the noise's part alone without a model.
+
+    With q = z^{-D} f - h∗g, ŷ_t the estimate that comes at t + D, and T = t + D:
+
+        σ² Σ_{k ≤ T} h_k² + V_T + ((mean - assumed mean) Σ_{k ≤ T} q_k)²,
+        V_T - V_{T-1} = q_T² R_0 + 2 q_T Σ_{k < T} q_k R_{T-k}.
+
+    Exact but for rounding; for a smoother, whose D is where its backward filter has decayed, to 1e-11 besides.
+    """
+    h, q = _responses(target, prefilter, receiver, n)
+    noise = noise_std**2 * np.cumsum(h**2)
+    if model is None:
+        return noise[-n:]
+    bias = (model.mean - receiver.mean) * np.cumsum(q)
+    return np.asarray(noise + variances(q, autocovariance(model, len(q))) + bias**2)[-n:]
+
+
+def _responses(target: Filter, prefilter: Filter, receiver: LinearReceiver | Smoother, n: int) -> _Responses:
+    """As if the receiver were causal: a smoother waits until its backward filter has decayed."""
+    if isinstance(receiver, LinearReceiver):
+        forward, ahead, late = receiver.filter, np.ones(1), receiver.lag
+    else:
+        late = receiver.compiled().lookahead
+        forward, ahead = receiver.forward, receiver.backward.impulse(late + 1)[::-1]
+    size = n + late
+    taps = np.zeros(size)
+    taps[: len(ahead)] = ahead
+    h, passed = (convolved(taps, x.impulse(size)) for x in (forward, forward * prefilter))
+    wanted = np.zeros(size)
+    wanted[late:] = target.impulse(n)
+    return _Responses(h, wanted - passed)

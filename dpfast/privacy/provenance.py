@@ -1,0 +1,45 @@
+"""Where the inputs of a design come from: the guarantee assumes that none of them depends on the private data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal, cast, get_args
+
+from dpfast._support import validation
+
+Source = Literal["public", "assumed", "fitted-from-private"]
+SOURCES: tuple[Source, ...] = get_args(Source)
+FITTED: Source = "fitted-from-private"
+
+
+def check_source(name: str, value: Any) -> Source:
+    """One of the three words."""
+    return cast("Source", validation.choice(name, value, SOURCES))
+
+
+def with_declared(implied: Mapping[str, Source], declared: Mapping[str, Source]) -> Mapping[str, Source]:
+    """What a person says of the inputs, over what is known of them; what was fitted to private data stays so.
+
+    Also where the input is gone: it has shaped what is left.
+    """
+    words = {name: word if word == FITTED else declared.get(name, word) for name, word in implied.items()}
+    return MappingProxyType(words | {name: word for name, word in declared.items() if word == FITTED})
+
+
+def check_declared(known: Mapping[str, Source], words: Mapping[str, Any]) -> None:
+    """Words about inputs that there are, none of which takes back that an input was fitted to private data."""
+    for name, word in words.items():
+        if name not in known:
+            meant = validation.did_you_mean(name, known)
+            raise ValueError(f"{name!r} must be an input of this design, one of {', '.join(known)}{meant}")
+        if check_source(name, word) != FITTED and known[name] == FITTED:
+            raise ValueError(
+                f"{name} must stay {FITTED!r}, got {word!r}: design again from a model of another source, "
+                "such as ARMA.fit(u, order, source='public') where u is public"
+            )
+
+
+def fitted(sources: Mapping[str, Source]) -> tuple[str, ...]:
+    """Names of the inputs that were fitted to, or chosen by looking at, private data."""
+    return tuple(name for name, word in sources.items() if word == FITTED)

@@ -1,0 +1,269 @@
+"""All attacks on a mechanism."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpfast._support import validation
+from dpfast._support.progress import bar
+from dpfast._support.validation import Array
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.privacy.discrete_gaussian import epsilon, gdp_mu
+from dpfast.releases.audit import noise_statistics as tests
+from dpfast.releases.audit.canary import Canary, statistics
+from dpfast.releases.audit.confidence_bounds import clopper_pearson, epsilon_at, judge, least_mu, reachable
+from dpfast.releases.audit.findings import N_TESTS, Audit, Finding
+from dpfast.releases.audit.floating_point_grid import evidence, possible
+from dpfast.releases.audit.known_zeros import Silence
+from dpfast.releases.batch import as_exact
+from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.noise import Noise
+
+_FEWEST, _MOST = 1000, 1_200_000
+_WORK = 14_000_000  # numbers that an attack draws, where the number of runs is not given
+_TAPS = 250  # take as long as drawing
+_GRID_RUNS = 20_000
+_BEFORE = 8  # steps of the stream before the event, in a simulation
+
+
+def audit(
+    mechanism: Mechanism | ExactMechanism,
+    inputs: Inputs | None = None,
+    *,
+    n_runs: int | None = None,
+    confidence: float = 0.99,
+    seed: Any = 0,
+    tolerance: float = 1e-3,
+    progress: bool = False,
+) -> Audit:
+    r"""Attack a mechanism, simulated and released, as someone would who knows all of it and nearly all of the data.
+
+    *Floating-point grid*: which of two inputs can one published number have come from (see :func:`evidence`)? It tells
+    simulated inputs apart in one step, and released ones no better than the guarantee allows.
+
+    *Canaries*: the events of one person, of the largest change, are put into signals at the ends of the range (and
+    beyond), in as many streams as one person may be in, by the functions that a release runs. The matched filter
+    Σ change·(v - expected) over all steps that matter is the likelihood ratio's statistic. Half of the runs choose the
+    best of all rules, the other half judges it: with p, q the rates with and without, ε ≥ ln((p - δ)/q) by bounds of
+    Clopper and Pearson (1934); so Jagielski, Ullman and Oprea (2020). By the same bounds the same runs test the stated
+    μ, μ ≥ Φ⁻¹(p) - Φ⁻¹(q), which sees much more (Nasr et al. 2023). Alone, and twice, with opposite events in two
+    pushes and in two releases, where noise that is used again would cancel.
+
+    *Known zeros*: what :func:`release` and :func:`open_stream` publish of the centre alone is noise. Its second moment
+    bounds σ; its values must be integers, of all residues, with no more zeros and no other shape than discrete Gaussian
+    noise has, and uncorrelated at all distances in time, between streams and between releases.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or ExactMechanism
+    inputs : Inputs
+        What is declared of the data; with an ExactMechanism its own.
+    n_runs : int, optional
+        Runs of every attack on a release with the events, and as many without; at least 1000. By default as many as
+        take a few seconds, at most 1,200,000.
+    confidence : float
+        All tests share 1 - confidence: a sound mechanism is found violated with a probability of at most that.
+    seed : int or numpy.random.Generator
+        Of the place of the events and of the other values, and of what is simulated. The noise of releases is the
+        operating system's, and differs from call to call.
+    tolerance : float
+        As in :func:`exact`.
+    progress : bool
+        Show a bar (tqdm, extra ``progress``).
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    ReleaseError
+        Where the design depends on private data.
+    ValueError
+        For arguments out of range.
+
+    Notes
+    -----
+    *Privacy.* No data are needed: the signals are made here. That a claim is not contradicted proves nothing.
+
+    The releases of known zeros are made in a temporary folder, and deleted.
+
+    Examples
+    --------
+    >>> import dpfast as dp
+    >>> mechanism = dp.input_perturbation(dp.Filter([1]), dp.Privacy(1, 1e-6))
+    >>> result = dp.audit(mechanism, dp.Inputs(0, 20), n_runs=2000, confidence=1 - 1e-9)
+    >>> result.violated, result.findings[0].verdict
+    (False, 'broken, as expected')
+    """
+    plan = as_exact(mechanism, inputs, tolerance)
+    runs = None if n_runs is None else validation.integer("n_runs", n_runs, _FEWEST)
+    confidence = validation.number("confidence", confidence, above=0, below=1)
+    rng = np.random.default_rng(validation.seed(seed))
+    stage = _Stage(plan, rng, (1 - confidence) / N_TESTS)
+    attacks = _canaries(stage, runs)
+    with bar(progress, 2 * sum(x.runs for x in attacks), "auditing", unit="run") as advance:
+        findings = [stage.on_simulation(), *stage.on_value()]
+        for attack in attacks:
+            findings += stage.on_release(attack, advance)
+        if not any(x.quantity == "share" and x.violated for x in findings):  # what is no integer is not released
+            findings += stage.on_noise()
+    return Audit(plan.mechanism.name, plan.mechanism.privacy.delta, confidence, tuple(findings))
+
+
+class _Canaries(NamedTuple):
+    name: str
+    canaries: tuple[Canary, ...]
+    apart: bool
+    runs: int
+
+
+def _canaries(stage: _Stage, runs: int | None) -> list[_Canaries]:
+    """Alone, and twice with opposite events."""
+    up, down = (Canary.of(stage.plan, stage.rng, sign) for sign in (1, -1))
+    result = []
+    for name, canaries, apart in (
+        ("canary, all steps", (up,), False),
+        ("opposite canaries, two pushes", (up, down), False),
+        ("opposite canaries, two releases", (up, down), True),
+    ):
+        work = 2 * sum(x.size for x in canaries) * (1 + len(stage.plan.taps) / _TAPS)
+        result.append(_Canaries(name, canaries, apart, runs or min(_MOST, max(_FEWEST, int(_WORK / work)))))
+    return result
+
+
+class _Stage(NamedTuple):
+    """What all attacks share."""
+
+    plan: ExactMechanism
+    rng: np.random.Generator
+    miss: float  # probability that the bound of one attack fails
+
+    def on_simulation(self) -> Finding:
+        """The grid attack: the stream without the events is impossible, or it is not."""
+        mechanism, canary = self.plan.mechanism, Canary.of(self.plan, self.rng)
+        memory = self.plan.memory
+        step = _loudest(canary)
+        streams = np.stack([u[0, max(0, memory - _BEFORE) : memory + step + 1] for u in canary.u]).astype(np.float64)
+        seen = []
+        for u in streams:
+            paths = mechanism.simulate(np.tile(u, (_GRID_RUNS, 1)), seed=self.rng)
+            seen.append(evidence(mechanism, paths.privatized, streams)[:, :, -1])
+        hits = int(np.count_nonzero(~seen[1][0] & seen[1][1]))
+        false_alarms = int(np.count_nonzero(~seen[0][0]))  # never, as a true input is possible
+        delta = float(clopper_pearson(hits, _GRID_RUNS, self.miss).low) if hits > 0 and false_alarms == 0 else 0.0
+        return Finding(
+            target="simulate",
+            attack="floating-point grid, one value",
+            trials=_GRID_RUNS,
+            quantity="δ at least",
+            found=delta if delta > mechanism.privacy.delta else 0.0,
+            hits=hits,
+            false_alarms=false_alarms,
+        )
+
+    def on_value(self) -> list[Finding]:
+        """The same on one value of a release, where integers may be rounded values; and whether it is an integer."""
+        canary = Canary.of(self.plan, self.rng)
+        step, noise, values, broken = _loudest(canary), Noise(self.plan.sigma), [], 0
+        responses = canary.expected[0, step], canary.expected[0, step] + canary.change[0, step]
+        for x in canary.x:
+            before = np.tile(x[:1, step : self.plan.memory + step], (_GRID_RUNS, 1))
+            now = np.full((_GRID_RUNS, 1), x[0, self.plan.memory + step])
+            noise.ready(_GRID_RUNS)
+            published = self.plan.privatize(before, now, noise.take(_GRID_RUNS)[:, None]).ravel()
+            v = published.astype(np.float64)
+            whole = v == np.rint(v)
+            broken += len(v) if published.dtype.kind != "i" else int(np.count_nonzero(~whole))
+            slack = np.where(whole, 0.5, 0.0)
+            seen = [possible(v, float(r), self.plan.sigma.std, slack).astype(np.float64) for r in responses]
+            values.append(seen[1] - seen[0])
+        trials = 2 * _GRID_RUNS
+        integers = Finding(
+            target="release", attack="no integers", trials=trials, quantity="share", found=broken / trials, claim=0.0
+        )
+        return [integers, self._of_epsilon("floating-point grid, one value", values, 1, None)]
+
+    def on_release(self, attack: _Canaries, advance: Callable[[int], object]) -> list[Finding]:
+        """Canaries, by ε and by μ."""
+        values = [
+            statistics(self.plan, attack.canaries, attack.runs, present=present, apart=attack.apart, advance=advance)
+            for present in (False, True)
+        ]
+        mu = math.sqrt(sum(x.squared_change for x in attack.canaries)) / self.plan.sigma.std
+        n_releases = len(attack.canaries)
+        found = judge(values[0], values[1], least_mu, self.miss)
+        of_mu = Finding(
+            target="release",
+            attack=attack.name,
+            trials=found.trials,
+            quantity="μ at least",
+            found=found.bound,
+            hits=found.hits,
+            false_alarms=found.false_alarms,
+            reachable=reachable(mu, attack.runs, least_mu, self.miss),
+            claim=gdp_mu([self.plan.shift] * n_releases),
+        )
+        could = reachable(mu, attack.runs, epsilon_at(self.plan.mechanism.privacy.delta), self.miss)
+        return [self._of_epsilon(attack.name, values, n_releases, could), of_mu]
+
+    def on_noise(self) -> list[Finding]:
+        """What is published of known zeros."""
+        silence, sigma, std = Silence.of(self.plan), self.plan.sigma, self.plan.sigma.std
+        noise = silence.noise
+        of_sigma = Finding(
+            target="release",
+            attack="known zeros, second moment",
+            trials=noise.size,
+            quantity="σ at most",
+            found=tests.std_bound(noise, self.miss),
+            reachable=std / (1 - tests.largest_lack(noise.size, self.miss, 0.5)),
+            claim=std,
+        )
+        looked_at = {
+            "residues": tests.residues(noise, sigma),
+            "published without noise": tests.zeros(noise, sigma),
+            "shape": tests.law(noise, sigma),
+            "correlation between steps": tests.between_steps(silence.series, sigma),
+            "correlation between streams": tests.between_streams(silence.series, sigma),
+            "correlation between releases": tests.between_releases(*silence.batches, sigma),
+        }
+        return [
+            of_sigma,
+            *(
+                Finding(
+                    target="release",
+                    attack=f"known zeros, {name}",
+                    trials=noise.size,
+                    quantity="p-value",
+                    found=p_value,
+                    claim=self.miss,
+                )
+                for name, p_value in looked_at.items()
+            ),
+        ]
+
+    def _of_epsilon(self, name: str, values: Sequence[Array], n_releases: int, reachable: float | None) -> Finding:
+        delta = self.plan.mechanism.privacy.delta
+        found = judge(values[0], values[1], epsilon_at(delta), self.miss)
+        return Finding(
+            target="release",
+            attack=name,
+            trials=found.trials,
+            quantity="ε at least",
+            found=found.bound,
+            hits=found.hits,
+            false_alarms=found.false_alarms,
+            reachable=reachable,
+            claim=epsilon([self.plan.shift] * n_releases, delta),
+        )
+
+
+def _loudest(canary: Canary) -> int:
+    """The step at which the events change most in the first stream."""
+    return int(np.abs(canary.change[0]).argmax())

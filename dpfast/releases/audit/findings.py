@@ -1,0 +1,182 @@
+"""What an audit found."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from dataclasses import dataclass
+from typing import Literal
+
+from dpfast._support import html
+from dpfast._support.text_table import Table
+from dpfast.releases.audit.noise_statistics import largest_lack
+
+_WIDTH = 110
+N_TESTS = 15  # that share the probability of a false alarm
+_SURELY = 0.99
+COLUMNS = ("target", "attack", "trials", "hits", "false alarms", "tested", "found", "could show", "claimed", "verdict")
+Quantity = Literal["ε at least", "μ at least", "δ at least", "σ at most", "p-value", "share"]
+_HIGH = "ε at least", "μ at least", "share"  # that contradict a claim where they are above it; the others below
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One attack, and what it says of a claim.
+
+    Attributes
+    ----------
+    target : {"simulate", "release"}
+        What was attacked.
+    attack : str
+        What was tried.
+    trials : int
+        Judged runs with the events, and as many without; or published values that were looked at.
+    hits, false_alarms : int or None
+        How often the chosen rule spoke: of the runs for which it should, and of those for which it should not. None
+        where no rule is chosen.
+    quantity : {"ε at least", "μ at least", "δ at least", "σ at most", "p-value", "share"}
+        What `found` and `claim` are: bounds of ε at the claimed δ, of μ of Gaussian differential privacy, of δ whatever
+        ε, and of the standard deviation of the noise, each at the audit's confidence; the probability that noise as
+        stated would look so, or worse; or a share of the values.
+    found : float
+    reachable : float or None
+        What so many trials would show on average, with noise of the stated size; None where that says nothing.
+    claim : float or None
+        What a sound release is not above, or for σ and p-values not below; None where nothing is claimed.
+    """
+
+    target: str
+    attack: str
+    trials: int
+    quantity: Quantity
+    found: float
+    hits: int | None = None
+    false_alarms: int | None = None
+    reachable: float | None = None
+    claim: float | None = None
+
+    @property
+    def violated(self) -> bool:
+        """Whether what was found contradicts what is claimed."""
+        if self.claim is None:
+            return False
+        return self.found > self.claim if self.quantity in _HIGH else self.found < self.claim
+
+    @property
+    def verdict(self) -> str:
+        """In a word or two."""
+        if self.claim is not None:
+            return "VIOLATED" if self.violated else "no contradiction"
+        return "broken, as expected" if self.found > 0 else "not broken"
+
+    @property
+    def row(self) -> tuple[str | int | float | None, ...]:
+        """As in a table."""
+        rates = (None if x is None else x / self.trials for x in (self.hits, self.false_alarms))
+        shown = self.quantity, self.found, self.reachable, self.claim, self.verdict
+        return (self.target, self.attack, self.trials, *rates, *shown)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Findings, printable: a line for each attack, and sentences.
+
+    Attributes
+    ----------
+    name : str
+        Of the mechanism.
+    delta : float
+        As claimed.
+    confidence : float
+        That a sound mechanism is not found violated, by all attacks together.
+    findings : tuple of Finding
+    """
+
+    name: str
+    delta: float
+    confidence: float
+    findings: tuple[Finding, ...]
+
+    @property
+    def violated(self) -> bool:
+        """Whether any claim is contradicted."""
+        return any(x.violated for x in self.findings)
+
+    @property
+    def table(self) -> Table:
+        """A line for each attack."""
+        return Table(COLUMNS, tuple(x.row for x in self.findings))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What it means."""
+        said = [_broken(x, self.confidence) for x in self.findings if x.claim is None]
+        said += [self._contradicted(x) for x in self.findings if x.violated]
+        if not self.violated:
+            said.append(
+                "Nothing that was tried contradicts what a release claims. An audit finds faults; it proves nothing: "
+                "bounds of ε and μ below the claim are what few runs can show: the column “could show” is what they "
+                f"show on average where the noise is as stated.{self._seen()}"
+            )
+        return tuple(said)
+
+    def _contradicted(self, x: Finding) -> str:
+        """What a finding says that contradicts a claim."""
+        rest = f"with confidence {_digits(self.confidence)}. Do not publish with this version."
+        if x.quantity == "ε at least":
+            return (
+                f"The claim ε = {x.claim:.6g} is VIOLATED: {x.attack}: ε ≥ {x.found:.4g} at δ = {self.delta:g}, {rest}"
+            )
+        if x.quantity == "μ at least":
+            return f"The claim μ = {x.claim:.6g} is VIOLATED: {x.attack}: μ ≥ {x.found:.4g}, {rest}"
+        if x.quantity == "σ at most":
+            return f"The claim σ = {x.claim:.6g} is VIOLATED: {x.attack}: σ ≤ {x.found:.6g}, {rest}"
+        if x.quantity == "share":
+            return f"The claim of integers is VIOLATED: {x.found:.2%} of the values are none, {rest}"
+        chance = f"{x.found:.2g}" if x.found else "less than 1e-300"
+        return (
+            f"The claim of independent discrete Gaussian noise is VIOLATED: {x.attack}: such noise, or worse, comes by "
+            f"chance with a probability of {chance}, {rest}"
+        )
+
+    def _seen(self) -> str:
+        """How small a fault of σ would have been found."""
+        tested = next((x for x in self.findings if x.quantity == "σ at most"), None)
+        if tested is None:
+            return ""
+        lack = largest_lack(tested.trials, (1 - self.confidence) / N_TESTS, _SURELY)
+        return f" A σ that is {lack:.2%} too small is found with a probability of {_SURELY:.0%}."
+
+    def __str__(self) -> str:
+        said = (textwrap.fill(x, _WIDTH) for x in self.sentences)
+        return "\n\n".join([f"{self._head()}\n\n{self.table.text()}", *said])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        table = self.table
+        shown = html.table(table.columns, table.shown(), table.numeric(), n_headers=2, caption=self._head())
+        return html.notebook(shown, *map(html.paragraphs, self.sentences))
+
+    def _head(self) -> str:
+        how = f"all attacks together with confidence {_digits(self.confidence)}"
+        return f"audit of {self.name!r}: δ = {self.delta:g}, {how}"
+
+
+def _broken(x: Finding, confidence: float) -> str:
+    if x.found == 0:
+        return f"{x.target}: {x.attack} did not tell two inputs apart here; {x.target} claims nothing even so."
+    return (
+        f"{x.target} claims nothing, and keeps nothing: in {x.hits:,} of {x.trials:,} runs one published number "
+        f"could not have come from the other input, whatever the noise. No (ε, δ) with δ below {_down(x.found)} holds "
+        f"(confidence {_digits(confidence)}). It is for studies: publish by a release."
+    )
+
+
+def _digits(confidence: float) -> str:
+    """All of them: 1 - 1e-9 is not 1."""
+    return f"{confidence:.15g}"
+
+
+def _down(delta: float) -> str:
+    return f"{math.floor(delta * 1e5) / 1e5:g}"

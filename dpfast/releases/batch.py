@@ -1,0 +1,217 @@
+"""A whole signal released at once."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._support import html, validation
+from dpfast._support.dataframes import unwrap
+from dpfast._support.errors import ReleaseError
+from dpfast._support.validation import Array
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.releases.composition import bounds, composed
+from dpfast.releases.guarantee import Guarantee, rounded_up
+from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, exact
+from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.noise import Noise
+from dpfast.releases.store.release_store import Store, check_steps
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What was published; all of it is public, the labels of `estimate` too.
+
+    Attributes
+    ----------
+    first : int
+        Number of its first step; of a release that was read, the first step that the store still has.
+    privatized : array of int64, (streams, time + lag)
+        v, exact integers; of a stream that goes on the last `lag` steps have no estimate yet.
+    estimate : array, (streams, time), or of the kind of the input, with its labels
+        At t of the target's output at step first + t.
+    predicted_rmse_if_model_holds : float or None
+        Root mean square error that is predicted for the estimates if the data follow the model of the design, its mean
+        and spectrum; None where only simulation tells. It is not measured on the data, and where they do not follow the
+        model the true error may be several times as large, or less.
+    guarantee : Guarantee
+    number : int
+        Of the release in its store, counted from 1.
+    name : str or None
+        That the command gave it.
+    times : array of datetime64, (time,), or None
+        Left edges of the bins of `estimate`, where the store declares bins, in UTC or the declared local clock.
+    groups : tuple of str, or None
+        Names of the streams, where the store declares them.
+    """
+
+    first: int
+    privatized: Integers
+    estimate: Any
+    predicted_rmse_if_model_holds: float | None
+    guarantee: Guarantee
+    number: int = 1
+    name: str | None = None
+    times: NDArray[np.datetime64] | None = None
+    groups: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self._size()}: epsilon {rounded_up(self.guarantee.epsilon, 6)}>"
+
+    def _repr_html_(self) -> str:
+        error = "-" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
+        shown = html.facts({"predicted RMSE if the model holds": error}, caption=self._size())
+        return html.notebook(shown, *self.guarantee.shown())
+
+    def _size(self) -> str:
+        streams = len(self.privatized)
+        return f"Release of {self.estimate.size // streams} steps from {self.first}, {streams} streams"
+
+
+def release(
+    mechanism: Mechanism | ExactMechanism,
+    u: Any,
+    path: Path,
+    inputs: Inputs | None = None,
+    *,
+    first: int = 0,
+    compose: bool = False,
+    published: Path | None = None,
+    tolerance: float = 1e-3,
+    adopt: bool = False,
+) -> Release:
+    r"""Release a whole signal under a guarantee that holds to the last bit, and enter it in a store.
+
+    v = g ∗ x + n with integers x of u, integer taps g and exact discrete Gaussian noise n (Canonne, Kamath and Steinke
+    2020; Karney 2016); everything else is computed from v. A mechanism of lag D runs D steps beyond the end, on
+    declared zeros: x = 0, the centre.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or ExactMechanism
+        None of its inputs fitted to private data.
+    u : array (streams, time), or Series, DataFrame or DataArray
+        Private, of an integer dtype; floats where `inputs` declares what a NaN counts as. One stream may be (time,).
+        Rows of a pandas DataFrame are times and columns streams; an xarray DataArray has a dimension "time".
+    path : path-like
+        Folder of the private store, made where there is none.
+    inputs : Inputs
+        What is declared of the data; with an ExactMechanism its own.
+    first : int
+        Number of the first step: 0, or where this continues what was released before.
+    compose : bool
+        Release steps that this store has released already, and state the guarantee of all these releases together.
+        Otherwise a second release of the same steps is refused. Where releases of the store declare different
+        persons (`n_streams`, `streams_per_person`, `max_change`, `max_events`, `min_separation`), the guarantee is
+        that of all of them together anyway, for a person of the largest of these bounds.
+    published : path-like, optional
+        Folder of what is public: the guarantee and the witness of the store. By default beside `path`, its name with
+        "-published".
+    tolerance : float
+        As in :func:`exact`.
+    adopt : bool
+        Take over a store that was copied, moved or written over by a copy, on purpose.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    ReleaseError
+        Where the store refuses, or the design depends on private data.
+    ValueError
+        For another type or shape, and for labels of time that are not equally spaced. Nothing is refused for a value:
+        values outside of the range are clamped.
+
+    Warns
+    -----
+    AccuracyWarning
+        Where a Mechanism explains less than half of the variance of the true output, both under the model of its
+        design; of an ExactMechanism :func:`exact` has warned. Nothing is measured on the data.
+
+    Notes
+    -----
+    *Privacy.* As `guarantee` says, which is also saved among the published files. Every call draws new noise: two
+    releases of the same data are two releases. A release is entered in the store in one transaction, before anything
+    is returned: after a crash either all of it is there, and :func:`read_release` gives it, or nothing was spent.
+
+    The labels of a Series, DataFrame or DataArray (index, columns, names, coordinates; not `attrs`, which are dropped)
+    are declared to be public: they come with the estimates as they are, and what is refused may depend on them. They
+    must not depend on anybody's events, as times from the first event to the last, or a column for every place with an
+    event, would.
+
+    Examples
+    --------
+    >>> import dpfast as dp, tempfile
+    >>> mechanism = dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6))
+    >>> counts = np.array([0, 2, 1, 0, 3])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = dp.release(mechanism, counts, folder + "/store", dp.Inputs(0, 20))
+    >>> result.estimate.shape
+    (1, 5)
+    """
+    batch = Batch(as_exact(mechanism, inputs, tolerance), u, first, compose=compose)
+    with Store.open(path, published, adopt=adopt) as store:
+        return batch.enter(store)
+
+
+class Batch:
+    """A whole signal to be released: all is checked but the store. Parameters of :func:`release`, and its name."""
+
+    def __init__(self, plan: ExactMechanism, u: Any, first: int, *, compose: bool, name: str | None = None) -> None:
+        values, wrap = unwrap("u", u)
+        streams = plan.inputs.check("u", values)
+        validation.instance("compose", compose, bool, "True or False")
+        self._plan, self._compose, self._name, self._lag = plan, compose, name, plan.lag or 0
+        self._first = check_steps(first, len(streams), streams.shape[1] + self._lag)
+        self._x = plan.inputs.integers(streams)
+        self._shape, self._wrap = values.shape, None if values is u else wrap
+
+    def enter(self, store: Store) -> Release:
+        """Publish it in a store."""
+        plan, first, n = self._plan, self._first, self._x.shape[1]
+        store.hold(bounds(plan))
+        earlier = store.overlapping(first, n)
+        if earlier and not self._compose:
+            raise ReleaseError(
+                f"steps {first} … of this data were released already (release {earlier[0].id} of the store): "
+                "dp.read_release gives what was published; or pass compose=True for a guarantee that covers both"
+            )
+        guarantee = composed(plan, store.releases(), earlier, store.unchecked)
+        v, estimate = _run(plan, self._x, self._lag)
+        labelled: Any = estimate
+        if self._wrap is not None:
+            labelled = self._wrap(estimate.reshape(self._shape))
+            labelled.attrs = {}  # they may tell of the data, as the attribute "actual_range" of a file does
+        compose, name = self._compose, self._name
+        number = store.enter_batch(plan.configuration, guarantee, first, v, estimate, compose=compose, name=name)
+        return Release(first, v, labelled, plan.predicted_rmse_if_model_holds, guarantee, number, name)
+
+
+def as_exact(mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, tolerance: float) -> ExactMechanism:
+    """The exact mechanism of a design and declared inputs."""
+    if not isinstance(mechanism, ExactMechanism):
+        return exact(mechanism, inputs, tolerance=tolerance)  # type: ignore[arg-type]  # refuses None
+    if inputs is not None and inputs != mechanism.inputs:
+        raise ValueError("inputs must be those of the ExactMechanism, got others: leave them out")
+    check_mechanism(mechanism.mechanism)
+    return mechanism
+
+
+def _run(plan: ExactMechanism, x: Integers, lag: int) -> tuple[Integers, Array]:
+    streams, n = x.shape
+    noise = Noise(plan.sigma)
+    noise.ready(streams * (n + lag))
+    zeros = np.zeros((streams, lag), np.int64)
+    history = np.zeros((streams, plan.memory), np.int64)
+    v = plan.privatize(
+        history, np.concatenate([x, zeros], axis=1), noise.take(streams * (n + lag)).reshape(streams, -1)
+    )
+    return v, plan.estimate(v)[:, lag:]

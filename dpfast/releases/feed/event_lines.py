@@ -1,0 +1,123 @@
+"""Events that come as lines: each line is an event or nothing, whatever the lines around it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from dpfast._support.errors import DataError
+from dpfast.signals.events.csv_columns import find
+from dpfast.signals.events.declared import Rows, Span, group_indices, whole_numbers
+from dpfast.signals.events.timestamps import parse_each
+
+_BLOCK = 1 << 16
+_LONGEST = 1 << 16  # bytes of a line
+
+
+class Source(Protocol):
+    """An unbuffered binary file, as a pipe is."""
+
+    def read(self, size: int, /) -> bytes | None:
+        """What is there, as soon as there is something; nothing at the end."""
+
+
+class Event(NamedTuple):
+    """How much is added to one count.
+
+    Attributes
+    ----------
+    bin, group, weight : int
+    """
+
+    bin: int
+    group: int
+    weight: int
+
+
+@dataclass(frozen=True)
+class Lines:
+    """How lines of CSV become events: one line, one event; a quoted field does not go on in the next line.
+
+    A line is left out, without a word, where it is no CSV in UTF-8, has another number of fields than the header, is
+    longer than 64 KiB, or holds a count that is no whole number from 0 to 2**53, a time without a UTC offset that is no
+    Unix time, or a time or a group that is not declared.
+
+    Attributes
+    ----------
+    span : Span
+        In UTC.
+    groups : tuple of str
+    time, by, count, time_format
+        As for :func:`dpfast.signals.events.declared.count_events`.
+
+    Notes
+    -----
+    *Privacy.* An error, a warning or a count of what was left out would tell of a single event. And no line can spoil
+    another: an open quote ends with its line, and a time is read from its text alone.
+    """
+
+    span: Span
+    groups: tuple[str, ...]
+    time: str
+    by: str | None
+    count: str | None
+    time_format: str | None
+
+    def header(self, line: bytes) -> tuple[str, ...]:
+        """The names of all columns, from the first line.
+
+        Raises
+        ------
+        DataError
+            If one that is needed is missing, or there twice.
+        """
+        row = _fields(line.removeprefix(b"\xef\xbb\xbf"))
+        if row is None:
+            raise DataError("standard input must begin with a line of column names, as CSV in UTF-8")
+        find("standard input", row, [name for name in (self.time, self.by, self.count) if name is not None])
+        return tuple(row)
+
+    def events(
+        self, header: Sequence[str], lines: Sequence[bytes], seen: Callable[[Rows], None] | None = None
+    ) -> list[Event]:
+        """The events that lines below a header hold; `seen` is called with where the lines fall, which is private."""
+        written = [line for line in lines if line.strip()]
+        rows = [row for row in map(_fields, written) if row is not None and len(row) == len(header)]
+
+        def column(name: str) -> list[str]:
+            return [row[header.index(name)] for row in rows]
+
+        moments = parse_each(column(self.time), self.time_format)
+        weights = np.ones(len(rows)) if self.count is None else whole_numbers(column(self.count))
+        usable = moments.utc & ~np.isnat(moments.times) & ~np.isnan(weights)
+        bins = self.span.bins(moments.times.astype(np.int64))
+        groups = np.zeros_like(bins) if self.by is None else group_indices(column(self.by), self.groups)
+        if seen is not None:
+            none = Rows(len(written) - len(rows), 0, 0, (0,) * len(self.groups))
+            seen(none + Rows.of(usable, bins, groups, len(self.groups)))
+        inside = usable & (bins >= 0) & (groups >= 0)
+        parts = (part[inside].astype(np.int64).tolist() for part in (bins, groups, weights))
+        return [Event(*parts) for parts in zip(*parts, strict=True)]
+
+
+def _fields(line: bytes) -> list[str] | None:
+    if len(line) > _LONGEST:
+        return None
+    try:
+        return next(csv.reader([line.decode()], strict=True), None)
+    except (UnicodeDecodeError, csv.Error):
+        return None
+
+
+def blocks(source: Source) -> Iterator[list[bytes]]:
+    """Whole lines, as soon as they are there; of those that are too long, a part that is."""
+    rest = b""
+    while block := source.read(_BLOCK):
+        *lines, rest = (rest + block).split(b"\n")
+        rest = rest[: _LONGEST + 1]  # all that it takes to know that it is too long
+        yield lines
+    yield [rest] if rest else []

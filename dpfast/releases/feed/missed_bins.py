@@ -1,0 +1,55 @@
+"""Which bins ended while the process was not running; that depends on the clock and on when it ran, on no event."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from pathlib import Path
+
+from dpfast._support.csv_cells import lines
+from dpfast._support.errors import DataError
+from dpfast.releases.feed.estimates_file import Layout
+from dpfast.releases.store.private_files import replace_file
+
+NAME = "missed.csv"
+COLUMNS = ("from", "until")
+
+
+def mark(path: Path, layout: Layout, missed: range) -> None:
+    """Write intervals of bins, those of earlier runs too; on the disk when this returns.
+
+    To be called before the first of the missed bins is published. What an earlier run marked from there on, it did not
+    come to publish.
+
+    Raises
+    ------
+    DataError
+        For a file that holds something else than intervals of bins of this layout.
+    """
+    edges = layout.edges(0, layout.span.n_bins + 1)
+    intervals = [(first, min(end, missed.start)) for first, end in _read(path, edges) if first < missed.start]
+    if missed and intervals and intervals[-1][1] == missed.start:
+        missed = range(intervals.pop()[0], missed.stop)
+    if missed:
+        intervals.append((missed.start, missed.stop))
+    replace_file(path, lines([COLUMNS, *((edges[first], edges[end]) for first, end in intervals)]))
+
+
+def _read(path: Path, edges: list[str]) -> list[tuple[int, int]]:
+    """Intervals of bins, in their order; none where there is no file."""
+    try:
+        header, *rows = csv.reader(path.read_text(encoding="utf-8").splitlines())
+        number = {edge: i for i, edge in enumerate(edges)}
+        intervals = [(number[first], number[end]) for first, end in rows]
+    except FileNotFoundError:
+        return []
+    except (ValueError, KeyError):
+        raise _other(path) from None
+    bins = list(itertools.chain.from_iterable(intervals))
+    if tuple(header) != COLUMNS or any(x >= y for x, y in itertools.pairwise(bins)):
+        raise _other(path)
+    return intervals
+
+
+def _other(path: Path) -> DataError:
+    return DataError(f"{path} must hold intervals of bins of this release, got something else: move it away")

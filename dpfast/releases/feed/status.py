@@ -1,0 +1,103 @@
+"""How far a release is, on standard error: it depends on the clock and on what is declared, and on no event."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import TracebackType
+
+from dpfast.releases.feed.clock import Clock
+from dpfast.releases.feed.estimates_file import Layout
+from dpfast.releases.feed.missed_bins import NAME
+from dpfast.releases.private_counts import PrivateCounts
+
+_MINUTE = 60_000_000  # between two messages at ends of bins, at least
+_HOUR = 60 * _MINUTE  # while the end of a bin is waited for
+_BEAT = 10.0  # seconds between two messages of a file
+
+
+def say(text: str) -> None:
+    """A line on standard error, if it can be written: what is published does not depend on it."""
+    with contextlib.suppress(OSError):
+        print(f"dpfast: {text}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def heartbeat(shown: bool, doing: str, *, seconds: float = _BEAT) -> Iterator[None]:
+    """Say every few seconds what is being done, and for how long, and nothing that tells how much of it there is."""
+    if not shown:
+        yield
+        return
+    over, began = threading.Event(), time.monotonic()
+
+    def beat() -> None:
+        while not over.wait(seconds):
+            say(f"{doing}, for {time.monotonic() - began:.0f} s now")
+
+    thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+class Watch:
+    """Messages while bins are followed: where it resumed, then how far it is, by the clock.
+
+    Parameters
+    ----------
+    layout : Layout
+    clock : Clock
+    private : PrivateCounts or None
+        Are shown with every message, and at the end.
+    quiet : bool
+        Say nothing.
+    """
+
+    def __init__(self, layout: Layout, clock: Clock, *, private: PrivateCounts | None, quiet: bool) -> None:
+        self._layout, self._clock, self._private, self._quiet = layout, clock, private, quiet
+        self._published, self._said = 0, clock.now()
+
+    def begin(self, position: int, missed: range) -> None:
+        """The first bin that is not published, and those that are over."""
+        n, self._published = self._layout.span.n_bins, position
+        if position and not self._quiet:
+            say(f"resumed at step {position:,} of {n:,}, which begins at {self._edge(position)}")
+        if missed and not self._quiet:
+            steps = f"step {missed.start:,}" if len(missed) == 1 else f"steps {missed.start:,} to {missed.stop - 1:,}"
+            times = f"{self._edge(missed.start)} until {self._edge(missed.stop)}"
+            say(f"{steps}, from {times}, ended while this was not running; they count as zeros and are in {NAME}")
+
+    def published(self, position: int) -> None:
+        """All bins before this one are published."""
+        self._published = position
+        self._beat(_MINUTE)
+
+    def wait(self) -> None:
+        """The end of a bin is waited for."""
+        self._beat(_HOUR)
+
+    def _beat(self, least: int) -> None:
+        now = self._clock.now()
+        if self._quiet or now - self._said < least:
+            return
+        self._said = now
+        n, position = self._layout.span.n_bins, self._published
+        say(f"{position:,} of {n:,} steps are published, those before {self._edge(position)}")
+        if self._private is not None:
+            self._private.show()
+
+    def _edge(self, bin: int) -> str:
+        return self._layout.edges(bin, 1)[0]
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._private is not None:
+            self._private.show()

@@ -1,0 +1,266 @@
+"""What a release promises, in words and in numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numba
+import numpy as np
+
+from dpfast._support import html
+from dpfast.privacy.discrete_gaussian import Shift, Sigma, epsilon, gdp_mu, group, zcdp_rho
+from dpfast.privacy.privacy import Privacy
+from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.store.declaration import not_checked
+
+GROUPS = (2, 5, 10)
+ADJACENCY = (
+    "two data sets are neighbours when one has those events and the other has not; moving an event to another time is "
+    "two changes"
+)
+OTHER_STEPS = (
+    "events at other steps than those of this release: each release of a store has a guarantee of its own, and an "
+    "event whose time was corrected between two of them may be in both, and counts as two"
+)
+NOT_COVERED = (
+    "other releases of the same data, also by others, but for earlier ones of the same store, which are added up here",
+    OTHER_STEPS,
+    "the time at which something is published, whether it is published at all, and which events came in time to count",
+    "the host: its memory, its disk, its other users, what the operating system's random numbers are worth",
+    "a store that was restored from a backup or copied, where its witness was restored or copied with it",
+    "choices made by looking at the data: of the target, the model, the range, the span, the groups, the tolerance",
+    "people who contribute more than is declared here",
+)
+_OF_STORE = (
+    "of the store, at any steps, as its releases declare different persons: this is for one with the largest of all "
+    "these bounds in each"
+)
+_LARGEST_EXPONENT = 100
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The promise of a release; `print` gives it in full.
+
+    Attributes
+    ----------
+    privacy : Privacy
+        What was demanded, and who counts as one person: `max_change`, `max_events`, `min_separation`.
+    inputs : Inputs
+        What is declared of the data.
+    shifts : tuple of Shift
+        Squared sensitivity (an integer) and noise of the release, and of those that it is composed with.
+    prefilter : str
+        SHA-256 of the integer taps, as 64-bit little-endian numbers.
+    n_taps : int
+    epsilon : float
+        Of all of it at the demanded delta, computed from the noise that runs, rounded up.
+    whole : bool
+        It is that of all releases of its store together, at all their steps, for a person of the largest bounds of all:
+        they declare different persons.
+    unchecked : tuple of str
+        What is declared of earlier releases by the operator's word alone.
+    """
+
+    privacy: Privacy
+    inputs: Inputs
+    shifts: tuple[Shift, ...]
+    prefilter: str
+    n_taps: int
+    epsilon: float
+    whole: bool = False
+    unchecked: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        privacy: Privacy,
+        inputs: Inputs,
+        taps: Integers,
+        shifts: Sequence[Shift],
+        *,
+        whole: bool = False,
+        unchecked: Sequence[str] = (),
+    ) -> Guarantee:
+        """The guarantee of a release, the first of the shifts, composed with what the others moved."""
+        digest = hashlib.sha256(taps.astype("<i8").tobytes()).hexdigest()
+        proven = epsilon(shifts, privacy.delta)
+        return cls(privacy, inputs, tuple(shifts), digest, len(taps), proven, whole, tuple(unchecked))
+
+    @property
+    def squared_sensitivity(self) -> int:
+        """Δ², of the integers that the prefilter gives, over all streams that one person may be in."""
+        return self.shifts[0].squared_sensitivity
+
+    @property
+    def sigma(self) -> Sigma:
+        """σ = a/2^j of the discrete Gaussian noise."""
+        return self.shifts[0].sigma
+
+    @property
+    def delta(self) -> float:
+        """As demanded."""
+        return self.privacy.delta
+
+    @property
+    def zcdp_rho(self) -> Fraction:
+        """ρ of zero-concentrated differential privacy, Δ²/2σ², exactly."""
+        return zcdp_rho(self.shifts)
+
+    @property
+    def gdp_mu(self) -> float:
+        """μ of the continuous Gaussian mechanism that the release follows from, but for 1e-30 of the probabilities."""
+        return gdp_mu(self.shifts)
+
+    @property
+    def groups(self) -> dict[int, float]:
+        """Epsilon, at the same delta, for groups of several people."""
+        return {size: epsilon(group(self.shifts, size), self.delta) for size in GROUPS}
+
+    @property
+    def sentence(self) -> str:
+        """For a reader without mathematics, and no more than (ε, δ) says.
+
+        Not that odds change by more than e^ε with a probability of at most δ: that one is larger, with Gaussian noise.
+        """
+        return (
+            f"Whether {self._contribution} in the data or not: anyone who sees all published values, whatever else "
+            f"they know, comes to any conclusion with a probability that is at most e^ε = {self._factor} times what it "
+            f"is in the other case, plus δ = {_written(self.delta)}."
+        )
+
+    @property
+    def _factor(self) -> str:
+        """e^ε, where a reader can make something of it."""
+        if self.epsilon > _LARGEST_EXPONENT:
+            return f"e^{rounded_up(self.epsilon, 3)}"
+        context = Context(prec=30, traps=[])
+        factor = context.exp(Decimal(self.epsilon))
+        return rounded_up(context.next_plus(factor) if self.epsilon else factor, 3)
+
+    @property
+    def _contribution(self) -> str:
+        privacy = self.privacy
+        size = f"of size at most {_written(privacy.max_change)}"
+        if privacy.max_events == 1:
+            return f"one event {size} was"
+        return f"the at most {privacy.max_events} events of one person, each {size}, were"
+
+    def items(self) -> dict[str, str]:
+        """All that is said, by name."""
+        privacy, inputs = self.privacy, self.inputs
+        low, high = inputs.range
+        lattice = "values are multiples of it, others are rounded" if inputs.multiples else "values are rounded to it"
+        missing = "" if inputs.missing is None else f"; what is no number counts as {inputs.missing}"
+        lines = {
+            "protected": self._contribution.rpartition(" ")[0],
+            "adjacency": ADJACENCY,
+            "max change": f"{_written(privacy.max_change)}, {inputs.change(privacy.max_change)} on the lattice",
+            "events": f"{privacy.max_events}"
+            + (f", at least {privacy.min_separation} steps apart" if privacy.max_events > 1 else ""),
+            "streams per person": f"{inputs.streams_per_person} of {inputs.n_streams}",
+            "lattice": f"unit {inputs.unit}: {lattice}",
+            "range": f"{inputs.low} to {inputs.high}; values outside are always clamped, never refused{missing}",
+            "centre": f"{inputs.centre}, public; integers from {low} to {high} are behind it",
+            "squared sensitivity": f"Δ² = {self.squared_sensitivity}",
+            "noise": f"discrete Gaussian, σ = {_fraction(self.sigma)}, drawn exactly, once for every step",
+            "(ε, δ)": f"({rounded_up(self.epsilon, 9)}, {_written(self.delta)}), computed from this σ and rounded up; "
+            f"demanded: ({_written(privacy.epsilon)}, {_written(privacy.delta)})",
+            "zCDP": f"ρ = {self.zcdp_rho} (at most {rounded_up(self.zcdp_rho, 6)})",
+            "Gaussian DP": f"μ = {rounded_up(self.gdp_mu, 6)}",
+            "groups": "; ".join(f"{n} people: ε = {rounded_up(value, 4)}" for n, value in self.groups.items()),
+            "prefilter": f"{self.n_taps} integer taps, SHA-256 {self.prefilter}",
+        }
+        if len(self.shifts) > 1:
+            others = ", ".join(f"Δ² = {x.squared_sensitivity} and σ = {_fraction(x.sigma)}" for x in self.shifts[1:])
+            n = f"{len(self.shifts) - 1} other release{'s' * (len(self.shifts) > 2)}"
+            which = _OF_STORE if self.whole else "of the same data"
+            lines["composed"] = (
+                f"with {n} {which} ({others}): (ε, δ), ρ, μ and groups are those of all of them together"
+            )
+        if self.unchecked:
+            lines["not checked"] = not_checked(self.unchecked)
+        return lines
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """What is not promised."""
+        return tuple(x for x in NOT_COVERED if not (self.whole and x == OTHER_STEPS))
+
+    def __str__(self) -> str:
+        lines = [self.sentence, "", *(f"  {name:<20} {value}" for name, value in self.items().items()), ""]
+        lines += ["Not covered:", *(f"  - {x}" for x in self.not_covered), "", f"Versions: {_versions()}"]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return html.notebook(*self.shown())
+
+    def shown(self) -> tuple[html.Html, ...]:
+        """The same as HTML."""
+        return (
+            html.paragraphs(self.sentence),
+            html.facts(self.items(), caption="Guarantee"),
+            html.paragraphs("Not covered:"),
+            html.items(self.not_covered),
+            html.paragraphs(f"Versions: {_versions()}"),
+        )
+
+    def to_json(self) -> str:
+        """The same for machines: exact numbers as texts."""
+        content: dict[str, Any] = {
+            "format": "dpfast-guarantee",
+            "version": 1,
+            "sentence": self.sentence,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "demanded": {"epsilon": self.privacy.epsilon, "delta": self.privacy.delta},
+            "zcdp_rho": str(self.zcdp_rho),
+            "gdp_mu": self.gdp_mu,
+            "groups": {str(n): value for n, value in self.groups.items()},
+            "adjacency": ADJACENCY,
+            "max_change": self.privacy.max_change,
+            "max_events": self.privacy.max_events,
+            "min_separation": self.privacy.min_separation,
+            "inputs": self.inputs.public(),
+            "change_on_lattice": self.inputs.change(self.privacy.max_change),
+            "releases": [
+                {"squared_sensitivity": str(x.squared_sensitivity), "sigma": list(x.sigma), "numbers": x.n_coordinates}
+                for x in self.shifts
+            ],
+            "prefilter": {"taps": self.n_taps, "sha256": self.prefilter},
+            "covers_store": self.whole,
+            "not_checked": list(self.unchecked),
+            "not_covered": list(self.not_covered),
+            "versions": _versions(),
+        }
+        return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def rounded_up(value: float | Fraction | Decimal, digits: int) -> str:
+    """A number of so many digits, never below: what is computed is a bound."""
+    exact, context = Fraction(value), Context(prec=digits, rounding=ROUND_CEILING, traps=[])
+    return f"{float(context.divide(Decimal(exact.numerator), Decimal(exact.denominator))):.{digits}g}"
+
+
+def _written(declared: float) -> str:
+    """A number as it was declared, in full."""
+    return str(declared).removesuffix(".0")
+
+
+def _fraction(sigma: Sigma) -> str:
+    return f"{sigma.a}/2^{sigma.j}"
+
+
+def _versions() -> str:
+    from dpfast import __version__
+
+    return (
+        f"dpfast {__version__}, Python {platform.python_version()}, numpy {np.__version__}, numba {numba.__version__}"
+    )

@@ -1,0 +1,302 @@
+"""A mechanism in integers: all that a release does, decided and known before any data are seen."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from dpfast._kernels.integer_fir import add_filtered
+from dpfast._support import html, validation
+from dpfast._support.errors import DesignError, ReleaseError
+from dpfast.design.advice import warn_of_little
+from dpfast.design.arguments import check_tolerance
+from dpfast.filters.filter import Filter
+from dpfast.mechanisms.checks import releasable
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
+from dpfast.mechanisms.serialization.json_fields import Fields
+from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, from_content, mechanism_content
+from dpfast.mechanisms.serialization.parts import read_receiver, receiver_content
+from dpfast.privacy.discrete_gaussian import Shift, Sigma
+from dpfast.privacy.provenance import fitted
+from dpfast.releases.guarantee import Guarantee
+from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.integer.live_receiver import LiveReceiver, centred, estimate
+from dpfast.releases.integer.receiver_redesign import predicted_mse
+from dpfast.releases.integer.rounding import on_signal, rounded, shift_of
+from dpfast.releases.integer.taps import MAX_TAPS
+
+_LARGEST_SUM = 2**62
+_LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
+
+
+@dataclass(frozen=True, eq=False)
+class ExactMechanism:
+    r"""v_t = Σ_k g_k x_{t-k} + n_t: integers x of `inputs`, integer taps g, and discrete Gaussian n; then a receiver.
+
+    Made by :func:`exact`. Everything in it is public. Whatever makes it, it keeps what its mechanism demands.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        The design.
+    inputs : Inputs
+        What is declared of the data.
+    tolerance : float
+        Relative excess of the MSE that the integers may cost.
+    taps : array of int64
+        g, of at most 65,536 integers whose squares sum to less than 2^62; a copy, which nobody can write to.
+    sigma : Sigma
+        P(n) ∝ exp(-n²/2σ²), σ = a/2^j.
+    receiver : LinearReceiver, Smoother or DecisionFeedback
+        Designed for g and this noise, in the units of the signal.
+
+    Raises
+    ------
+    ReleaseError
+        For a design with fitted-from-private inputs.
+    DesignError
+        Where sums would not fit into 64 bits, and for noise that is less than the mechanism's privacy takes.
+
+    Notes
+    -----
+    *Privacy.* `guarantee` says what a release of it promises. :meth:`privatize` is the only function that sees inputs.
+    """
+
+    mechanism: Mechanism
+    inputs: Inputs
+    tolerance: float
+    taps: Integers
+    sigma: Sigma
+    receiver: LinearReceiver | Smoother | DecisionFeedback
+
+    def __post_init__(self) -> None:
+        check_mechanism(self.mechanism)
+        object.__setattr__(self, "taps", _own_taps(self.taps))
+        exact = self.taps.astype(object)  # Python's integers: no sum overflows
+        largest = max(map(abs, self.inputs.range)) * int(np.abs(exact).sum())
+        if largest + math.ceil(_LARGEST_NOISE * self.sigma.std) > _LARGEST_SUM:
+            raise DesignError(
+                "inputs must have a smaller range or a larger unit: sums of this prefilter must stay below 2**62"
+            )
+        if not 0 < int(exact @ exact) < _LARGEST_SUM:  # beyond it autocorrelations of 64 bits would overflow
+            raise DesignError(
+                "taps must have squares that sum to 1 at least, and to less than 2**62: make them by exact"
+            )
+        if self.guarantee.epsilon > self.mechanism.privacy.epsilon:
+            raise DesignError(
+                f"sigma must be so large that epsilon is at most {self.mechanism.privacy.epsilon:g}, got "
+                f"{self.sigma.std:g}, with which it is {self.guarantee.epsilon:g}"
+            )
+
+    def __reduce__(self) -> tuple[type[ExactMechanism], tuple[Any, ...]]:
+        # made and checked anew: taps that come out of a pickle can be written to, and a kept guarantee would not follow
+        return ExactMechanism, tuple(getattr(self, x.name) for x in fields(self))
+
+    @property
+    def lag(self) -> int | None:
+        """Samples by which the estimate is late; None for a smoother."""
+        return self.receiver.lag
+
+    @property
+    def memory(self) -> int:
+        """How many past inputs the prefilter needs."""
+        return len(self.taps) - 1
+
+    @property
+    def prefilter(self) -> Filter:
+        """G on the signal in its own units: the integer taps over the unit."""
+        return on_signal(self.taps, self.inputs)
+
+    @functools.cached_property
+    def shift(self) -> Shift:
+        """What one person moves, for the accountant."""
+        return shift_of(self.mechanism.privacy, self.inputs, self.taps, self.sigma)
+
+    @functools.cached_property
+    def predicted_mse(self) -> float | None:
+        """Exact stationary error, as that of the mechanism; None where only simulation tells."""
+        return predicted_mse(self.mechanism, self.prefilter, self.sigma.std, self.receiver)
+
+    @property
+    def predicted_rmse_if_model_holds(self) -> float | None:
+        """Root of `predicted_mse`: what the estimates err by if the data follow the model of the design."""
+        return None if self.predicted_mse is None else math.sqrt(self.predicted_mse)
+
+    @functools.cached_property
+    def guarantee(self) -> Guarantee:
+        """What a release of this mechanism promises, alone."""
+        return Guarantee.of(self.mechanism.privacy, self.inputs, self.taps, (self.shift,))
+
+    def privatize(self, history: Integers, x: Integers, noise: Integers) -> Integers:
+        """V (streams, n) of the integers x (streams, n), behind `memory` earlier ones, oldest first.
+
+        No sum overflows: the range of x, the taps and the largest noise were checked at design.
+        """
+        v = noise.copy()
+        add_filtered(self.taps, np.ascontiguousarray(np.concatenate([history, x], axis=1)), v)
+        return v
+
+    def live(self) -> LiveReceiver:
+        """The receiver, from the beginning of a stream.
+
+        Raises
+        ------
+        ReleaseError
+            For a smoother.
+        """
+        if isinstance(self.receiver, Smoother):
+            raise ReleaseError(
+                f"mechanism must be causal to run as a stream, got the smoother {self.mechanism.name!r}: give it a lag"
+            )
+        return LiveReceiver(self.receiver, self.taps, self._shift_of_mean, self.inputs.n_streams)
+
+    def estimate(self, privatized: Integers) -> validation.Array:
+        """All estimates from all of v (streams, time)."""
+        return estimate(self.receiver, self.taps, self._shift_of_mean, privatized)
+
+    def centred(self, privatized: Integers) -> validation.Array:
+        """G (u - mean) + n from all of v (streams, time), in the units of v; the mean is that of the receiver."""
+        return centred(self.taps, self._shift_of_mean, privatized)
+
+    @property
+    def _shift_of_mean(self) -> float:
+        """What the receiver takes for the mean of x."""
+        return (self.receiver.mean - float(self.inputs.centre)) / float(self.inputs.unit)
+
+    @property
+    def demand(self) -> dict[str, Any]:
+        """What was asked for, as JSON holds it: all that decides the rest, but for the rounding of a machine."""
+        return demand(self.mechanism, self.inputs, self.tolerance)
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """All of it, as JSON holds it."""
+        return {
+            "mechanism": mechanism_content(self.mechanism),
+            "inputs": self.inputs.public(),
+            "tolerance": self.tolerance,
+            "taps": self.taps.tolist(),
+            "sigma": list(self.sigma),
+            "receiver": receiver_content(self.receiver),
+        }
+
+    @classmethod
+    def from_configuration(cls, given: Mapping[str, Any]) -> ExactMechanism:
+        """The same mechanism to the last bit, though another machine would have designed another."""
+        mechanism = releasable(from_content(given["mechanism"]))
+        return cls(
+            mechanism=mechanism,
+            inputs=Inputs.from_public(given["inputs"]),
+            tolerance=given["tolerance"],
+            taps=np.array(given["taps"], dtype=np.int64),
+            sigma=Sigma(*given["sigma"]),
+            receiver=read_receiver(Fields(given["receiver"], "receiver"), mechanism.target),
+        )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the configuration."""
+        text = json.dumps(self.configuration, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        return f"<ExactMechanism {self.mechanism.name!r}: {len(self.taps)} taps, predicted RMSE {self._shown_error}>"
+
+    def _repr_html_(self) -> str:
+        shown = {
+            "integer taps": str(len(self.taps)),
+            "noise": f"discrete Gaussian, σ = {self.sigma.std:.6g}",
+            "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
+            "predicted RMSE": self._shown_error,
+        }
+        return html.notebook(html.facts(shown, caption=self.mechanism.name), *self.guarantee.shown())
+
+    @property
+    def _shown_error(self) -> str:
+        return "-" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
+
+
+def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> ExactMechanism:
+    """The exact form of a mechanism, which a release runs.
+
+    g = round(2^m · G/‖G‖₂), with the fewest taps and bits m whose error, with a receiver designed for g and for exact
+    noise, is within the tolerance of the mechanism's; σ² ≥ κ²Δ² + 4, Δ² the integer squared sensitivity of g.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        None of its inputs fitted to private data.
+    inputs : Inputs
+        What is declared of the data.
+    tolerance : float
+        Relative excess of the MSE that the integers may cost.
+
+    Returns
+    -------
+    ExactMechanism
+
+    Raises
+    ------
+    ReleaseError
+        For a design with fitted-from-private inputs, and for a MatrixMechanism, which has no integer taps.
+    DesignError
+        Where more than 65,536 taps would be needed, or sums would not fit into 64 bits.
+
+    Warns
+    -----
+    AccuracyWarning
+        Where it explains less than half of the variance of the true output, both under the model of the design.
+
+    Notes
+    -----
+    *Privacy.* Nothing here depends on data.
+
+    Examples
+    --------
+    >>> import dpfast as dp
+    >>> mechanism = dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6))
+    >>> result = dp.exact(mechanism, dp.Inputs(0, 20))
+    >>> len(result.taps) < 64, result.predicted_mse < 1.001 * mechanism.predicted_mse
+    (True, True)
+    """
+    check_mechanism(mechanism)
+    validation.instance("inputs", inputs, Inputs, "an Inputs, which says what the data are")
+    tolerance = check_tolerance(tolerance)
+    taps, sigma, receiver = rounded(mechanism, inputs, tolerance)
+    plan, model = ExactMechanism(mechanism, inputs, tolerance, taps, sigma, receiver), mechanism.model
+    warn_of_little(mechanism.name, mechanism.target, mechanism.privacy, model, plan.lag, plan.predicted_mse)
+    return plan
+
+
+def demand(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> dict[str, Any]:
+    """See :attr:`ExactMechanism.demand`."""
+    design = {name: value for name, value in mechanism_content(mechanism).items() if name not in COMPUTED}
+    return {"mechanism": design, "inputs": inputs.public(), "tolerance": tolerance}
+
+
+def _own_taps(taps: Any) -> Integers:
+    """A copy that nobody can write to, as the guarantee is computed from it once."""
+    given = np.asarray(taps)
+    if given.dtype.kind not in "iu" or given.ndim != 1 or not 1 <= len(given) <= MAX_TAPS:
+        must_be = f"an array of 1 to {MAX_TAPS:,} integers"
+        raise ValueError(f"taps must be {must_be}, got dtype {given.dtype} and shape {given.shape}: make it by exact")
+    return validation.frozen(np.array(given, dtype=np.int64))
+
+
+def check_mechanism(mechanism: Any) -> None:
+    """Refuse designs that depend on private data, and matrix mechanisms."""
+    validation.instance("mechanism", releasable(mechanism), Mechanism, "a Mechanism")
+    if private := fitted(mechanism.sources):
+        raise ReleaseError(
+            f"mechanism must not depend on private data, got a design whose {', '.join(private)} "
+            f"{'is' if len(private) == 1 else 'are'} fitted from private data: the guarantee would not hold; design "
+            "from public data or assumptions"
+        )

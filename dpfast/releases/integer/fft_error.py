@@ -1,0 +1,61 @@
+"""Errors behind long integer prefilters, on as many angles as an FFT gives at once."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._support.validation import Array
+from dpfast.design.wiener import cut_off
+from dpfast.filters.filter import Filter
+from dpfast.filters.spectral_factor import fft_angles, fft_length
+from dpfast.mechanisms.receivers import LinearReceiver, Smoother
+from dpfast.signals.arma import Model
+
+Complex = NDArray[np.complex128]
+_DECAY = 24.0  # of the slowest mode over the period, in nepers: errors are right to about 1e-10
+_ANGLES_PER_TAP = 8
+
+
+class Circle(NamedTuple):
+    """A target and a signal at the angles of an FFT of length n."""
+
+    n: int
+    omega: Array
+    target: Complex
+    psd: Array | None
+
+    @classmethod
+    def of(cls, target: Filter, model: Model | None = None, n_taps: int = 1) -> Circle:
+        """Fine enough for the slowest poles, and for so many taps."""
+        poles = target.poles if model is None else np.concatenate([target.poles, model.shaping.poles])
+        n = fft_length(float(np.abs(poles).max(initial=0.0)), decay=_DECAY)
+        n = max(n, 1 << (_ANGLES_PER_TAP * max(n_taps, len(target.b)) - 1).bit_length())
+        omega = fft_angles(n)
+        return cls(n, omega, target.response(omega), None if model is None else model.psd(omega))
+
+    def mean(self, values: Array) -> float:
+        """Over all frequencies."""
+        return float(2 * values.sum() - values[0] - values[-1]) / self.n
+
+    def mse(self, taps: Array, noise_std: float, receiver: LinearReceiver | Smoother, worst: float | None) -> float:
+        """Of a linear receiver behind these taps; on the worst input of a mean square, where one is given."""
+        h = receiver.response(self.omega)
+        wanted = self.target * np.exp(-1j * (receiver.lag or 0) * self.omega)
+        distortion = np.abs(wanted - h * np.fft.rfft(taps, self.n)) ** 2
+        noise = noise_std**2 * self.mean(np.abs(h) ** 2)
+        if worst is not None:
+            return noise + worst * float(distortion.max())
+        assert self.psd is not None
+        return noise + self.mean(self.psd * distortion)
+
+    def best_mse(self, taps: Array, noise_std: float, lag: int | None) -> float:
+        """Of the best linear receiver of a lag behind these taps; without a model, of zero forcing."""
+        g, noise = np.fft.rfft(taps, self.n), noise_std**2
+        if self.psd is None:
+            with np.errstate(divide="ignore", invalid="ignore"):  # zeros on the circle: not good enough
+                return noise * self.mean(np.abs(self.target) ** 2 / np.abs(g) ** 2)
+        smoother = self.mean(self.psd * np.abs(self.target) ** 2 * noise / (self.psd * np.abs(g) ** 2 + noise))
+        return smoother if lag is None else smoother + cut_off(self.psd, self.target, g, noise, lag)

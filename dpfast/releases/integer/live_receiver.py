@@ -1,0 +1,183 @@
+"""Receivers behind integers: all at once, or piece by piece with a state that can be stored."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._support import validation
+from dpfast._support.validation import Array
+from dpfast.mechanisms.receivers import CausalReceiver, Smoother
+
+Integers = NDArray[np.int64]
+
+_MAGIC, _VERSION = b"dplr", 1
+_HEADER = struct.Struct("<4sI3Q")  # magic, version, streams, states of a stream, position; then the states
+_NUMBER = np.dtype("<f8")
+_LARGEST = 2**62  # what v may come to for inputs of one unit
+
+
+class LiveReceiver:
+    r"""Estimates from published integers, piece by piece.
+
+    Model: :math:`v_t = \sum_k g_k x_{t-k} + n_t` of integers x = u / unit - centre. The receiver expects
+    :math:`v'_t = \sum_k g_k (u_{t-k} - mean) / unit + n_t`, and gets it as
+    :math:`v_t - shift \cdot \sum_{k \le t} g_k` with shift = mean / unit - centre.
+
+    Parameters
+    ----------
+    receiver : LinearReceiver or DecisionFeedback
+        Designed for the prefilter g / unit, in the unit of the signal.
+    taps : array of int64, (n_taps,)
+        g.
+    shift : float
+        What the receiver takes for the mean of the integers x.
+    n_streams : int
+        At least 1.
+
+    Raises
+    ------
+    ValueError
+        For a smoother, which needs the whole, and for arguments of the wrong kind, shape or size.
+
+    Notes
+    -----
+    *Privacy.* All that is seen here is public: the estimates are post-processing of v.
+
+    Examples
+    --------
+    >>> from dpfast.filters import Filter
+    >>> from dpfast.receivers import LinearReceiver
+    >>> receiver = LinearReceiver(Filter([0.5]), Filter([1]), mean=3.0, lag=0)
+    >>> live = LiveReceiver(receiver, np.array([2]), shift=3.0, n_streams=1)
+    >>> live.push(np.array([[8, 6]])).tolist()
+    [[4.0, 3.0]]
+    >>> again = LiveReceiver(receiver, np.array([2]), shift=3.0, n_streams=1)
+    >>> again.restore(live.state())
+    >>> again.position
+    2
+    """
+
+    def __init__(self, receiver: CausalReceiver, taps: Integers, shift: float, n_streams: int) -> None:
+        validation.instance(
+            "receiver", receiver, CausalReceiver, "a linear receiver or a decision feedback (no smoother)"
+        )
+        self._receiver, self._mean = receiver, _known_mean(taps, shift)
+        self._position = 0
+        self._state = np.zeros((validation.integer("n_streams", n_streams, 1), receiver.n_states))
+
+    @property
+    def position(self) -> int:
+        """Steps of each stream that were pushed."""
+        return self._position
+
+    def push(self, v: Integers) -> Array:
+        """Estimates, with the bits of :func:`estimate` on the whole, however it is cut.
+
+        Parameters
+        ----------
+        v : array of int64, (n_streams, n)
+            The next steps of all streams; n may be 0.
+
+        Returns
+        -------
+        array, (n_streams, n)
+            At step t of y at t - lag.
+        """
+        _check_integers(v)
+        if len(v) != len(self._state):
+            raise ValueError(f"v must have {len(self._state)} streams in rows, got shape {v.shape}")
+        centred = _without_mean(v, self._mean, self._position)
+        result, _, self._state = self._receiver.continued(centred, self._state)
+        self._position += v.shape[1]
+        return result
+
+    def state(self) -> bytes:
+        """All that the next push depends on, for :meth:`restore`."""
+        header = _HEADER.pack(_MAGIC, _VERSION, *self._state.shape, self._position)
+        return header + self._state.astype(_NUMBER).tobytes()
+
+    def restore(self, state: bytes) -> None:
+        """Go on from a state that a receiver of the same make gave, in any process.
+
+        Raises
+        ------
+        ValueError
+            For what is no such state; the receiver is then as it was.
+        """
+        validation.instance("state", state, bytes, "bytes that .state() gave")
+        *header, position = _HEADER.unpack(state[: _HEADER.size].ljust(_HEADER.size, b"\0"))
+        expected = [_MAGIC, _VERSION, *self._state.shape]
+        if header != expected:
+            raise _no_state("format, version, streams, numbers of each", expected, header)
+        numbers = state[_HEADER.size :]
+        if len(numbers) != self._state.nbytes:
+            raise _no_state("bytes of the numbers", self._state.nbytes, len(numbers))
+        values = np.frombuffer(numbers, _NUMBER).reshape(self._state.shape).astype(np.float64)
+        seen = min(position, self._receiver.lag)
+        if not (np.isfinite(values).all() and (values[:, -1] == seen).all()):
+            raise _no_state("finite numbers, and samples seen", seen, "others")
+        self._state, self._position = values, position
+
+
+def estimate(receiver: CausalReceiver | Smoother, taps: Integers, shift: float, v: Integers) -> Array:
+    """Estimates from whole streams v; `receiver`, `taps` and `shift` as of :class:`LiveReceiver`, or a smoother.
+
+    Parameters
+    ----------
+    receiver : LinearReceiver, DecisionFeedback or Smoother
+    taps : array of int64, (n_taps,)
+    shift : float
+    v : array of int64, (n_streams, n)
+
+    Returns
+    -------
+    array, (n_streams, n)
+        At step t of y at t - lag, or at t for a smoother.
+
+    Examples
+    --------
+    >>> from dpfast.filters import Filter
+    >>> from dpfast.receivers import LinearReceiver
+    >>> estimate(LinearReceiver(Filter([0.5]), Filter([1]), 3.0, 0), np.array([2]), 3.0, np.array([[8, 6]])).tolist()
+    [[4.0, 3.0]]
+    """
+    return receiver.estimate(centred(taps, shift, v))[0]
+
+
+def centred(taps: Integers, shift: float, v: Integers) -> Array:
+    """What the receiver gets for whole streams v (n_streams, n): v', as of :class:`LiveReceiver`."""
+    _check_integers(v)
+    return _without_mean(v, _known_mean(taps, shift), 0)
+
+
+def _known_mean(taps: Integers, shift: float) -> Array:
+    """What the mean comes to in v, from its first step until it stays."""
+    if not (_is_integers(taps, 1) and len(taps) and sum(map(abs, taps.tolist())) <= _LARGEST):
+        raise validation.fail("taps", "an array of int64 (n_taps,), of sum at most 2**62 in magnitude, not empty", taps)
+    bound = validation.LARGEST
+    return validation.number("shift", shift, above=-bound, below=bound) * np.cumsum(taps).astype(np.float64)
+
+
+def _without_mean(v: Integers, mean: Array, position: int) -> Array:
+    """Of steps from a position on."""
+    last = len(mean) - 1
+    return v - mean[np.minimum(min(position, last) + np.arange(v.shape[1]), last)]
+
+
+def _check_integers(v: Integers) -> None:
+    if not _is_integers(v, 2):
+        raise validation.fail("v", "an array of int64 (n_streams, n)", v)
+
+
+def _is_integers(x: Any, ndim: int) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype == np.int64 and x.ndim == ndim
+
+
+def _no_state(what: str, expected: object, got: object) -> ValueError:
+    return ValueError(
+        f"state must be one of this receiver ({what}: {expected}), got {got}: was it of another mechanism?"
+    )

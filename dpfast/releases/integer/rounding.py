@@ -1,0 +1,163 @@
+"""From a prefilter and a receiver to integer taps: as few and as small as the error allows."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+from dpfast._support.errors import DesignError, ToleranceWarning, UnstableFilterError
+from dpfast.design.wiener import optimal_mse
+from dpfast.filters.filter import Filter
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.receivers import DecisionFeedback
+from dpfast.privacy.discrete_gaussian import Shift, Sigma, epsilon, smallest_sigma
+from dpfast.privacy.privacy import Privacy
+from dpfast.releases.integer.fft_error import Circle
+from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.integer.receiver_redesign import LONG, Receiver, designed_for, predicted_mse, scaled
+from dpfast.releases.integer.taps import MAX_BITS, MAX_TAPS, integer_taps, squared_sensitivity
+
+_FEWEST_BITS = 2
+_FOR_TAPS = 0.7  # share of the tolerance that cutting the impulse response may take
+_SETTLED = 1e-12
+_LARGEST_STD = 39  # bits of the noise, below what the sampler can draw
+_CLOSE = 1.03  # a few taps more than needed do not matter
+
+
+class Rounded(NamedTuple):
+    """Integer taps, exact noise, and the receiver behind them."""
+
+    taps: Integers
+    sigma: Sigma
+    receiver: Receiver
+
+
+def rounded(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> Rounded:
+    """The fewest taps, and of these the fewest bits, whose error is within the tolerance of the mechanism's.
+
+    Both errors with the noise that the declared inputs take: a person may be in several streams.
+
+    Raises
+    ------
+    DesignError
+        Where 65,536 taps are not enough.
+    """
+    settled = mechanism.prefilter.settling_time(_SETTLED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ToleranceWarning)  # what a receiver loses is in the error that decides
+        for most_taps in (LONG, MAX_TAPS):
+            found = _Search(mechanism, inputs, min(most_taps, settled), tolerance).run()
+            if found is not None:
+                return found
+    raise DesignError(
+        f"tolerance must be larger for this mechanism, got {tolerance:g}: with {MAX_TAPS:,} integer taps of "
+        f"{MAX_BITS} bits its prefilter costs more; allow that, or design one with faster poles"
+    )
+
+
+class _Search:
+    """Among integer taps up to a number.
+
+    The receiver is designed for the integer taps; where they may be many it is that of the prefilter that they are
+    rounded from, as design takes long: then it takes more taps to come as close. That of zero forcing is always their
+    inverse.
+    """
+
+    def __init__(self, mechanism: Mechanism, inputs: Inputs, most_taps: int, tolerance: float) -> None:
+        noise = _float_noise(mechanism, inputs)
+        self.mechanism, self.inputs, self.most_taps = mechanism, inputs, most_taps
+        self.receiver = designed_for(mechanism, mechanism.prefilter, noise)
+        feedback, robust = isinstance(self.receiver, DecisionFeedback), mechanism.mean_square is not None
+        self.kept = robust or (most_taps > LONG and mechanism.model is not None and not feedback)
+        size = mechanism.prefilter.h2_norm() * float(inputs.unit)
+        self.most_bits = min(MAX_BITS, max(_FEWEST_BITS, math.floor(_LARGEST_STD - math.log2(noise / size))))
+        self.circle = Circle.of(mechanism.target, None if robust else mechanism.model, most_taps)
+        ideal = predicted_mse(mechanism, mechanism.prefilter, noise, self.receiver)
+        if ideal is None:
+            assert mechanism.model is not None
+            assert self.receiver.lag is not None
+            # decision feedback has no prediction: that of the linear receiver behind the same v stands for it
+            lag = self.receiver.lag
+            ideal = optimal_mse(mechanism.target, mechanism.model, mechanism.prefilter, noise, lag)
+        self.for_taps, self.allowed = (ideal * (1 + x * tolerance) for x in (_FOR_TAPS, 1.0))
+
+    def run(self) -> Rounded | None:
+        """None where no taps are good enough."""
+        if self.error(self.taps(self.most_taps, self.most_bits)) > self.allowed:
+            return None
+        n = _least(1, self.most_taps, _CLOSE, lambda n: self.error(self.taps(n, self.most_bits)) <= self.for_taps)
+        bits = _least(_FEWEST_BITS, self.most_bits, 1.0, lambda m: self.error(self.taps(n, m)) <= self.allowed)
+        for m in range(bits, self.most_bits + 1):
+            found = self.realized(self.taps(n, m))
+            if found is not None:
+                return found
+        return None
+
+    def taps(self, n: int, bits: int) -> Integers:
+        return integer_taps(self.mechanism.prefilter, n, bits)
+
+    def error(self, taps: Integers) -> float:
+        """Of the ideal receiver behind these taps, or of that which is kept."""
+        if len(taps) == 0:
+            return math.inf
+        sigma, on = self.sigma(taps), on_signal(taps, self.inputs)
+        if self.kept:
+            receiver = self.rescaled(on)
+            assert not isinstance(receiver, DecisionFeedback)
+            return self.circle.mse(on.b, sigma.std, receiver, self.mechanism.mean_square)
+        return self.circle.best_mse(on.b, sigma.std, self.receiver.lag)
+
+    def realized(self, taps: Integers) -> Rounded | None:
+        """With a receiver that runs; None where its error is not within the tolerance."""
+        sigma, on = self.sigma(taps), on_signal(taps, self.inputs)
+        try:
+            receiver = self.rescaled(on) if self.kept else designed_for(self.mechanism, on, sigma.std)
+        except UnstableFilterError:  # rounding has moved a zero out of the circle
+            return None
+        mse = predicted_mse(self.mechanism, on, sigma.std, receiver)
+        return None if mse is not None and mse > self.allowed else Rounded(taps, sigma, receiver)
+
+    def rescaled(self, on: Filter) -> Receiver:
+        return scaled(self.receiver, self.mechanism.prefilter.h2_norm() / on.h2_norm())
+
+    def sigma(self, taps: Integers) -> Sigma:
+        return _sigma(self.mechanism.privacy, self.inputs, taps)
+
+
+def _least(low: int, high: int, close: float, good: Callable[[int], bool]) -> int:
+    """The least number, up to a factor, that is good, as all above it are; the highest where none is."""
+    if good(low):
+        return low
+    while high - low > 1 and high > close * low:
+        middle = max(low + 1, min(high - 1, round(math.sqrt(low * high))))
+        low, high = (low, middle) if good(middle) else (middle, high)
+    return high
+
+
+def on_signal(taps: Integers, inputs: Inputs) -> Filter:
+    """The integer taps as a filter of the signal in its own units."""
+    return Filter(taps / float(inputs.unit))
+
+
+def shift_of(privacy: Privacy, inputs: Inputs, taps: Integers, sigma: Sigma) -> Shift:
+    """How far one person can move v in all streams, and in how many numbers."""
+    one = squared_sensitivity(taps, privacy.max_events, privacy.min_separation)
+    square = inputs.change(privacy.max_change) ** 2 * one * inputs.streams_per_person
+    return Shift(square, sigma, len(taps) * privacy.max_events * inputs.streams_per_person)
+
+
+def _float_noise(mechanism: Mechanism, inputs: Inputs) -> float:
+    """Standard deviation of the noise that the design takes for such inputs, without integers."""
+    change = inputs.change(mechanism.privacy.max_change) * float(inputs.unit) / mechanism.privacy.max_change
+    return mechanism.noise_std * change * math.sqrt(inputs.streams_per_person)
+
+
+def _sigma(privacy: Privacy, inputs: Inputs, taps: Integers) -> Sigma:
+    """The least noise whose guarantee, computed anew and rounded outward, is not above the demanded one."""
+    shift = shift_of(privacy, inputs, taps, Sigma(1, 0))
+    sigma = smallest_sigma(privacy.noise_multiplier, shift.squared_sensitivity)
+    while epsilon([shift._replace(sigma=sigma)], privacy.delta) > privacy.epsilon:
+        sigma = sigma._replace(a=sigma.a + 1)
+    return sigma

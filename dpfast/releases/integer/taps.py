@@ -1,0 +1,58 @@
+"""Integer taps for a prefilter, and how much one person can move what they give: integers, exactly."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast.filters.filter import Filter
+from dpfast.privacy.privacy import several_events
+
+Integers = NDArray[np.int64]
+MAX_TAPS = 65_536
+MAX_BITS = 22
+_ANGLES_PER_TAP = 32
+_FLOATS = 1 + 1e-9  # more than the rounding of a transform of so many integers
+
+
+def integer_taps(prefilter: Filter, n_taps: int, bits: int) -> Integers:
+    """round(2^bits · g) of the first samples of the impulse response, scaled to unit H2 norm, without zeros at the end.
+
+    The scale of a prefilter is that of its noise, and has no other meaning.
+    """
+    g = np.rint(2.0**bits / prefilter.h2_norm() * prefilter.impulse(n_taps)).astype(np.int64)
+    return np.trim_zeros(g, "b")
+
+
+def squared_sensitivity(taps: Integers, max_events: int, min_separation: int) -> int:
+    """Σ_t (Σ_k g_k e_{t-k})² at most, for the events e of one person, each a change by one unit.
+
+    `max_events` of them, at least `min_separation` samples apart: the bounds of :meth:`Privacy.sensitivity`, with
+    integer autocorrelations instead of those of the ideal filter.
+
+    Examples
+    --------
+    >>> squared_sensitivity(np.array([3, 4]), 1, 1), squared_sensitivity(np.array([3, 4]), 2, 1)
+    (25, 74)
+    """
+    exact = taps.astype(object)  # Python's integers: no sum overflows
+    energy = int(exact @ exact)
+    if max_events == 1:
+        return energy
+    r = np.abs(np.correlate(taps, taps, "full")[len(taps) - 1 :])  # at most the energy, which MAX_BITS keeps small
+    largest = np.maximum.accumulate(r[::-1])[::-1].astype(object)
+    peak = min(int(np.abs(exact).sum()) ** 2, math.ceil(_squared_peak(taps)))
+    return int(several_events(max_events, min_separation, largest, 0, energy, peak))
+
+
+def _squared_peak(taps: Integers) -> float:
+    r"""An upper bound of ‖G‖_∞², from a grid of N angles.
+
+    |G|² is a trigonometric polynomial of degree n = len(taps) - 1, and its largest value is at most that on the grid
+    over cos(πn/N) (Ehlich and Zeller 1964).
+    """
+    size = _ANGLES_PER_TAP * (1 << (len(taps) - 1).bit_length())
+    on_grid = float((np.abs(np.fft.rfft(taps.astype(np.float64), size)) ** 2).max())
+    return on_grid / math.cos(math.pi * (len(taps) - 1) / size) * _FLOATS

@@ -1,0 +1,167 @@
+"""Noise for a release: exact discrete Gaussians from the operating system's randomness."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import weakref
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._kernels.discrete_gaussian import DIGITS, WORDS, Law, Words, draw, table
+from dpfast._support import validation
+from dpfast._support.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from dpfast.privacy.discrete_gaussian import Sigma
+
+LARGEST = 2**40  # a of sigma
+_WORDS_PER_SAMPLE = 8  # that are drawn at a time; 7 are used on average
+_LIMBS, _MOST_LIMBS = 6, 24  # of the table, of 32 bits
+
+
+class Noise:
+    """Independent samples of the discrete Gaussian distribution, drawn in blocks before they are needed.
+
+    An integer z comes with probability proportional to ``exp(-z**2 / (2 * sigma**2))``: exactly, as every decision is
+    one of integers and looks at as many random bits as it needs (Karney 2016, algorithm D).
+
+    Parameters
+    ----------
+    sigma
+        Standard deviation ``a / 2**j``: 1 <= a <= 2**40, j >= 0, at least 1/16.
+    block
+        Samples drawn at a time.
+
+    Raises
+    ------
+    ReleaseError
+        By `ready`, if the operating system's random bits cannot be random.
+
+    Notes
+    -----
+    *Privacy.* Whoever knows the noise knows the data. Random words come from ``os.urandom``; they and the samples are
+    only ever in memory, are used once, and overwritten then. There is no seed. After a fork the child drops what it
+    inherited, so that it never draws what its parent draws; for the same reason there are no copies and no pickles.
+    Nothing is drawn by `take`, whose time tells nothing of a sample; `ready` is to be called before data are looked at.
+
+    Every sample is below 30 sigma in magnitude: ``z = (k + x) sigma`` with x < 1, and k >= 30 is refused. That has a
+    probability below 2**-640 a sample, so a refusal tells of a broken source of randomness, not of chance.
+
+    Examples
+    --------
+    >>> from dpfast.privacy.discrete_gaussian import Sigma
+    >>> noise = Noise(Sigma(a=645, j=1))
+    >>> noise.ready(3)
+    >>> noise.take(3).shape
+    (3,)
+    """
+
+    _words: Words
+    _samples: NDArray[np.int64]
+
+    def __init__(self, sigma: Sigma, block: int = 4096) -> None:
+        a = validation.integer("sigma.a", sigma.a, 1, LARGEST)
+        self._law = Law.of(a, validation.integer("sigma.j", sigma.j, 0, a.bit_length() + 3))
+        self._block = validation.integer("block", block, 1)
+        self._n_limbs = _LIMBS
+        self._forget()
+        _EVERY.add(self)
+
+    def ready(self, n: int) -> None:
+        """Draw whole blocks until `n` samples are there."""
+        n = validation.integer("n", n, 0)
+        with self._owned():
+            old = self._samples
+            n_blocks = -(-max(0, n - len(old)) // self._block)
+            if n_blocks:
+                samples = np.empty(len(old) + n_blocks * self._block, np.int64)
+                samples[: len(old)] = old
+                self._draw(samples[len(old) :])
+                self._samples = samples
+                old[:] = 0
+
+    def take(self, n: int) -> NDArray[np.int64]:
+        """The next `n` samples, which must be ready."""
+        n = validation.integer("n", n, 0)
+        with self._owned():
+            samples = self._samples
+            if n > len(samples):
+                raise RuntimeError(f"only {len(samples)} samples are ready, got n = {n}: call ready(n) before")
+            # first: an interrupted call loses samples, and none is ever handed out twice, or overwritten
+            self._samples = samples[n:]
+            taken = samples[:n].copy()
+            samples[:n] = 0
+            return taken
+
+    def __repr__(self) -> str:
+        return f"Noise(sigma={self._law.a}/2^{self._law.j}, block={self._block})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("noise must not be used twice, so it cannot be copied or pickled: make another Noise")
+
+    def _owned(self) -> threading.Lock:
+        """The lock, in the process that drew what is here."""
+        if self._process != os.getpid():  # a fork that Python was not told of
+            self._forget()
+        return self._lock
+
+    def _forget(self) -> None:
+        """Drop what is here, without overwriting it: it may be the memory of the process that drew it."""
+        self._process = os.getpid()
+        self._lock = threading.Lock()  # a child may have inherited a locked one
+        self._words = np.empty(0, np.uint32)
+        self._samples = np.empty(0, np.int64)
+
+    def _draw(self, out: NDArray[np.int64]) -> None:
+        """Samples into all of an array."""
+        while len(out):
+            n, n_words, missing = draw(self._words, table(self._n_limbs), self._law, out)
+            out, used = out[n:], self._words[:n_words]
+            self._words = self._words[n_words:]
+            used[:] = 0
+            if missing == WORDS:
+                self._add_words()
+            elif missing == DIGITS:
+                self._add_digits()
+
+    def _add_words(self) -> None:
+        """Behind those that an unfinished sample begins with."""
+        old = self._words
+        words = np.empty(len(old) + _WORDS_PER_SAMPLE * self._block, np.uint32)
+        words[: len(old)] = old
+        _fill(words[len(old) :])
+        self._words = words
+        old[:] = 0
+
+    def _add_digits(self) -> None:
+        if self._n_limbs == _MOST_LIMBS:
+            raise ReleaseError("the operating system's random bits are not random: use another machine")
+        self._n_limbs *= 2
+
+
+def _fill(words: Words) -> None:
+    """Random words of the operating system."""
+    random = os.urandom(words.nbytes)
+    if len(random) != words.nbytes:  # one word for all would be no error of NumPy's
+        raise ReleaseError(
+            f"the operating system must give the random bytes that it is asked for, {words.nbytes:,}, got "
+            f"{len(random):,}: use another machine"
+        )
+    words[:] = np.frombuffer(random, np.uint32)
+    ctypes.memset(ctypes.c_char_p(random), 0, len(random))  # nobody else has these bytes
+
+
+_EVERY: weakref.WeakSet[Noise] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for noise in _EVERY:
+        noise._forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)

@@ -1,0 +1,73 @@
+"""What the operator alone may see of the data: whether column, year, format and groups are the right ones."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast.releases.integer.inputs import Inputs
+from dpfast.signals.events.declared import Rows
+
+_FOR_WHAT = (
+    "for you alone: they show a wrong column, year, format or group; bounds, range, span and target must not be "
+    "changed after looking at them"
+)
+
+
+class PrivateCounts:
+    """Counts of rows and of clamped values; private, and shown on standard error alone.
+
+    Parameters
+    ----------
+    groups : tuple of str
+    inputs : Inputs
+    follow : bool
+        Whether rows may come too late.
+    """
+
+    def __init__(self, groups: tuple[str, ...], inputs: Inputs, *, follow: bool = False) -> None:
+        self._groups, self._inputs, self._follow = groups, inputs, follow
+        self._rows: Rows | None = None
+        self._values = self._above = self._below = 0
+        self._lock = threading.Lock()
+
+    def see(self, rows: Rows) -> None:
+        """Add rows; safe for several threads."""
+        with self._lock:
+            self._rows = rows if self._rows is None else self._rows + rows
+
+    def clamp(self, counts: NDArray[np.int64]) -> None:
+        """Add counts of bins."""
+        self._values += counts.size
+        self._above += int(np.count_nonzero(counts > math.floor(self._inputs.high)))
+        self._below += int(np.count_nonzero(counts < math.ceil(self._inputs.low)))
+
+    def show(self) -> None:
+        """Print them, each line marked; nothing where no rows were seen, as those of a file that is none."""
+        with self._lock:
+            rows = self._rows
+        if rows is None:
+            return
+        shown = [
+            f"counts, {_FOR_WHAT}",
+            f"rows: {rows.total:,}",
+            f"rows in the span: {rows.inside:,}",
+            *(f"rows in the span of group {name!r}: {n:,}" for name, n in zip(self._groups, rows.groups, strict=True)),
+            f"rows dropped, of a time outside of the span: {rows.outside:,}",
+            f"rows dropped, of a group that is not declared: {rows.undeclared:,}",
+            f"rows unparsed, without a time or a count that can be read: {rows.unreadable:,}",
+        ]
+        if self._follow:
+            shown.append(f"rows dropped, as they came after the end of their bin and the grace: {rows.late:,}")
+        if self._values:
+            high, low = f"--high {self._inputs.high}", f"--low {self._inputs.low}"
+            shown.append(
+                f"counts clamped: {self._above:,} above {high}, {self._below:,} below {low}, of {self._values:,}"
+            )
+        with contextlib.suppress(OSError):  # of a pipe that nobody reads: what is published does not depend on it
+            print("".join(f"PRIVATE {line}\n" for line in shown), end="", file=sys.stderr, flush=True)

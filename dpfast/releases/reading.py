@@ -1,0 +1,124 @@
+"""What a store has published, read back: nothing is computed from data, and nothing is spent."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._support import validation
+from dpfast._support.errors import ReleaseError
+from dpfast.releases.batch import Release
+from dpfast.releases.composition import composed, plans_of
+from dpfast.releases.store.declaration import Declaration
+from dpfast.releases.store.records import Earlier
+from dpfast.releases.store.release_store import NAME, Store
+
+Path = str | os.PathLike[str]
+
+
+def read_release(
+    path: Path, release: int | str | None = None, *, published: Path | None = None, adopt: bool = False
+) -> Release:
+    """Read back what a store has published: values, estimates and the guarantee.
+
+    It needs no data and no mechanism, publishes nothing and spends nothing, as often as you call it. Use it where a
+    program ended between the release and the use of its result, or to use a release again.
+
+    Parameters
+    ----------
+    path : path-like
+        The private store of :func:`release`, :func:`open_stream` or ``dpfast release``, which nobody else has open.
+    release : int or str, optional
+        Number of the release in the store, counted from 1, or its name; the last one by default.
+    published : path-like, optional
+        The folder of what is public, where it is not the default one.
+    adopt : bool
+        As for :func:`release`.
+
+    Returns
+    -------
+    Release
+        Of a stream too: ``first`` is its first step, and ``estimate[:, t]`` is of step ``first + t``. `times` and
+        `groups` are there where the store declares them, as every store of the command does.
+
+    Raises
+    ------
+    ReleaseError
+        Where there is no store, nothing was released in it, or it cannot be opened.
+    ValueError
+        For a release that the store does not have; the message lists those that it has.
+
+    Notes
+    -----
+    *Privacy.* All that is returned was published. The guarantee is that of the release together with all others of the
+    store that have inputs of the same steps, later ones too.
+
+    Examples
+    --------
+    >>> import dpfast as dp, tempfile
+    >>> mechanism = dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = dp.release(mechanism, np.array([0, 2, 1]), folder + "/store", dp.Inputs(0, 20))
+    ...     again = dp.read_release(folder + "/store")
+    >>> (again.privatized == result.privatized).all(), (again.estimate == result.estimate).all(), again.first
+    (np.True_, np.True_, 0)
+    """
+    if release is not None and (isinstance(release, bool) or not isinstance(release, int | str)):
+        raise validation.fail("release", "the number or the name of a release, or None for the last one", release)
+    with opened(path, published, adopt=adopt) as store:
+        return read(store, chosen(store, release))
+
+
+def opened(path: Path, published: Path | None = None, *, adopt: bool = False) -> Store:
+    """A store that is there; none is begun."""
+    if not os.path.lexists(validation.path("path", path) / NAME):
+        raise ReleaseError(f"there is no store in {path} to read from: give the private folder, which holds {NAME}")
+    return Store.open(path, published, adopt=adopt)
+
+
+def chosen(store: Store, release: int | str | None) -> Earlier:
+    """The release of a number or a name, or the last one."""
+    releases = store.releases()
+    if not releases:
+        raise ReleaseError(f"nothing was released in the store {store.path} so far")
+    for entry in releases[::-1]:
+        if release in (None, entry.name if isinstance(release, str) else entry.id):
+            return entry
+    there = "; ".join(f"{x.title}, {x.steps}" for x in releases)
+    raise ValueError(f"release must be one that the store {store.path} has, got {release!r}: {there}")
+
+
+def read(store: Store, entry: Earlier) -> Release:
+    """All of a release that a store has."""
+    plan, releases = plans_of([entry])[entry.id], store.releases()
+    lag = plan.lag or 0
+    live = entry.kind == "live"
+    others = [x for x in releases if x.id != entry.id]
+    shared = [x for x in others if entry.shares(x)]
+    v, estimate = store.read(entry.id, entry.first, store.length(entry.id))
+    aligned = estimate[:, lag:] if live else estimate  # the first columns of a stream are of times before it
+    groups = None if store.declaration is None else store.declaration.fields.get("groups")
+    return Release(
+        entry.first,
+        v,
+        aligned,
+        plan.predicted_rmse_if_model_holds,
+        composed(plan, others, shared, store.unchecked),
+        entry.id,
+        entry.name,
+        edges(store.declaration, entry.first, aligned.shape[1]),
+        None if groups is None else tuple(groups),
+    )
+
+
+def edges(declaration: Declaration | None, first: int, count: int) -> NDArray[np.datetime64] | None:
+    """Left edges of the bins of some steps, where they are declared."""
+    fields = {} if declaration is None else declaration.fields
+    if fields.get("period_us") is None or fields.get("origin") is None:
+        return None
+    origin = int(np.datetime64(fields["origin"], "us").astype(np.int64))
+    steps = np.arange(first, first + count, dtype=np.int64)
+    left: NDArray[np.int64] = origin + int(fields["period_us"]) * steps
+    return left.astype("datetime64[us]")

@@ -1,0 +1,70 @@
+"""The mark of a store: an empty file that every publication makes anew.
+
+An older copy that is written over the files of a store leaves them where they are, and brings back all that is in them,
+the witness too if it was copied with them. It does not bring back when the mark was made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from dpfast.releases.store import private_files, release_database
+
+NAME = "mark"
+_TABLE = "CREATE TABLE IF NOT EXISTS mark (id INTEGER PRIMARY KEY, born INTEGER, before INTEGER, seal INTEGER NOT NULL)"
+
+
+class Mark:
+    """The file, and what the database says of it.
+
+    Parameters
+    ----------
+    file : Path
+        The database, in whose folder the mark lies.
+    connection : Connection
+    """
+
+    def __init__(self, file: Path, connection: release_database.Connection) -> None:
+        self.path, self._new = file.with_name(NAME), file.with_name(f".{NAME}.new")
+        self._file, self._connection = file, connection
+
+    def known(self) -> bool:
+        """Whether the database has heard of any; one of a version before has not."""
+        return bool(self._connection.execute("SELECT name FROM sqlite_master WHERE name = 'mark'").fetchall())
+
+    def agrees(self) -> bool:
+        """Whether the file is the one of which the database speaks, or an older one, as a loss of power may leave."""
+        if not self.known():
+            return not os.path.lexists(self.path)
+        rows = self._connection.execute("SELECT * FROM mark").fetchall()
+        if len(rows) != 1 or release_database.sealed(*rows[0][:-1]) != rows[0]:
+            raise release_database.damaged(self._file)
+        _, born, before, _ = rows[0]
+        if born is None:
+            return True
+        found = self._born()
+        return found == before or (found is not None and found <= born)
+
+    def renew(self) -> None:
+        """Make the file that is to be the mark, before the transaction that speaks of it."""
+        with contextlib.suppress(FileNotFoundError):
+            self._new.unlink()
+        private_files.make_file(self._new)
+
+    def enter(self) -> None:
+        """Within the transaction."""
+        self._connection.execute(_TABLE)
+        row = release_database.sealed(1, private_files.born(self._new), self._born())
+        self._connection.execute("INSERT OR REPLACE INTO mark VALUES (?, ?, ?, ?)", row)
+
+    def put(self) -> None:
+        """In its place, behind the transaction; a crash before leaves the last one, which the database knows too."""
+        first = not self.path.exists()
+        self._new.replace(self.path)
+        if first:  # later ones may be lost with the power, the name may not
+            private_files.sync_folder(self.path.parent)
+
+    def _born(self) -> int | None:
+        return private_files.born(self.path) if os.path.lexists(self.path) else None

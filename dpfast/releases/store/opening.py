@@ -1,0 +1,89 @@
+"""What is checked when a store is opened: that it is whole, private, where it was, and as new as its witness."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from dpfast._support.errors import ReleaseError
+from dpfast.releases.store import private_files, release_database
+from dpfast.releases.store.mark import NAME as MARK
+from dpfast.releases.store.mark import Mark
+from dpfast.releases.store.records import Records
+from dpfast.releases.store.witness import Attestation, Witness
+
+_READABLE = (1, release_database.FORMAT)
+
+
+def ensure(file: Path, witness: Witness) -> None:
+    """The database is there, or is made where nothing was before; it is private."""
+    log = release_database.log(file)
+    if not os.path.lexists(file):
+        left = [path for path in (log, witness.path, file.with_name(MARK)) if os.path.lexists(path)]
+        if left:
+            raise ReleaseError(
+                f"{file} is missing, while {left[0]} is there: nobody can tell what was published. Put it back, or "
+                "begin in other folders, with data that were never published"
+            )
+        release_database.create(file)
+    for path in (file, log):
+        if os.path.lexists(path):
+            private_files.check(path)
+
+
+def check_place(path: Path, records: Records, here: tuple[str, str], *, adopt: bool) -> None:
+    """Refuse another format, and a store that was copied or moved, unless it is adopted."""
+    if records.version not in _READABLE:
+        raise ReleaseError(
+            f"the store {path} must have format {release_database.FORMAT}, or one before, got {records.version!r}: use the "
+            "version of dpfast that wrote it"
+        )
+    if records.place != here and not adopt:
+        raise ReleaseError(
+            f"the store {path} was copied or moved: it was at {records.place[1]}, or in another file there. If two "
+            "copies went on, they would publish the same steps twice with different noise. Use the original; only if "
+            "that is gone for good, go on here with adopt=True (--adopt)"
+        )
+
+
+def check_mark(path: Path, mark: Mark, *, adopt: bool) -> None:
+    """Refuse an older copy that was written over the store and its witness, unless it is adopted."""
+    if not (adopt or mark.agrees()):
+        raise ReleaseError(
+            f"an older copy was written over the files of the store {path}, and over its witness: it has published "
+            "since, and going on would publish steps again with other noise. Put the newest files back; only if these "
+            "are the newest that there ever were, go on with adopt=True (--adopt)"
+        )
+
+
+def last_push(path: Path, records: Records, witness: Witness, seen: Attestation | None) -> Attestation:
+    """What a witness says behind the last push, if the store is as new as what its witness says.
+
+    The whole chain is followed, and held against the witness, which a crash may have left behind.
+    """
+    if seen is not None and seen.store != records.store_id:
+        raise ReleaseError(
+            f"the witness {witness.path} is of another store than {path} (ids {seen.store} and {records.store_id}): "
+            "give the published folder that this one always had"
+        )
+    agrees = seen is None
+    for last in records.chain():
+        agrees = agrees or last == seen
+    n = last.position
+    if seen is None and n > 0:
+        raise ReleaseError(
+            f"the witness {witness.path} is missing, and the store {path} has {n} pushes: give the published folder "
+            "that it always had, or put the file back"
+        )
+    if seen is not None and seen.position > n:
+        raise ReleaseError(
+            f"the store {path} is behind its witness ({n} < {seen.position} pushes): a backup was restored, or another "
+            "copy went on; going on would publish steps again with other noise. Put the newest store back; if it is "
+            "lost, begin a new one, with data that were never published"
+        )
+    if not agrees:
+        raise ReleaseError(
+            f"the store {path} and its witness {witness.path} disagree about what was published: one of them was "
+            "changed, or two copies went on. Put back the store that published"
+        )
+    return last

@@ -1,0 +1,153 @@
+"""Folders and files for their owner alone, and files that are replaced as a whole.
+
+Modes are those of POSIX. Windows has none: there a folder is as private as its access list makes it, unchecked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import os
+import stat
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dpfast._support.errors import ReleaseError
+
+_POSIX = os.name == "posix"
+_BLOCK = 4096
+_CHUNK = 2**20  # zeros written at a time
+_AT_FDCWD, _AT_SYMLINK_NOFOLLOW, _STATX_BTIME = -100, 0x100, 0x800  # of Linux
+
+
+def make_folder(path: Path) -> Path:
+    """A folder for its owner alone, made where there is none; its absolute path, without links."""
+    if not os.path.lexists(path):
+        make_folders(path, 0o700)
+        path.chmod(0o700)  # whatever the umask
+    check(path)
+    if not path.is_dir():
+        raise ReleaseError(f"{path} must be a folder, got a file: choose another path")
+    return path.resolve()
+
+
+def make_folders(path: Path, mode: int = 0o777) -> None:
+    """A folder, and those that it is to be in, where there are none; they last through a loss of power."""
+    missing = [x for x in (path, *path.parents) if not os.path.lexists(x)]
+    path.mkdir(mode=mode, parents=True, exist_ok=True)
+    for folder in missing:
+        sync_folder(folder.parent)
+
+
+def make_file(path: Path) -> None:
+    """A new, empty file for its owner alone."""
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        if _POSIX:
+            os.fchmod(descriptor, 0o600)  # whatever the umask
+    finally:
+        os.close(descriptor)
+
+
+def check(path: Path) -> None:
+    """Refuse a link and what others may open, without opening it.
+
+    To close a file drops all locks that the process has on it, those of a store that is in use too.
+    """
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        raise ReleaseError(f"{path} is a symbolic link, which may lead to where others read: give the place itself")
+    if _POSIX and mode & 0o077:
+        wanted = "700" if stat.S_ISDIR(mode) else "600"
+        raise ReleaseError(
+            f"{path} holds private data and is open to others (mode {stat.S_IMODE(mode):03o}): "
+            f"find out who has read it, then run: chmod {wanted} {path}"
+        )
+
+
+def hold(path: Path) -> Callable[[], None]:
+    """Have a folder to oneself, among all that ask for it so on this machine; what is returned lets it go.
+
+    Unlike the locks of SQLite this one stays when another descriptor of a file in the folder is closed, as by a copy
+    for a backup. Windows needs none: there SQLite's locks are not dropped so either.
+
+    Raises
+    ------
+    BlockingIOError
+        Where another has it.
+    """
+    if not _POSIX:
+        return lambda: None
+    import fcntl
+
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return functools.partial(_let_go, descriptor, os.getpid())
+
+
+def _let_go(descriptor: int, process: int) -> None:
+    import fcntl
+
+    with contextlib.suppress(OSError):
+        if process == os.getpid():  # a forked child shares the lock, and must not take it from its parent
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder last through a loss of power; Windows does that by itself."""
+    if not _POSIX:
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(path: Path, content: str | bytes) -> None:
+    """Write a file as a whole: at every moment the old content is there or the new one, on the disk too."""
+    new = path.with_name(f".{path.name}.new")
+    with new.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def overwrite(path: Path) -> None:
+    """Replace what is in a file by zeros, on the disk too; the first block before the others."""
+    with path.open("r+b") as file:
+        size = os.fstat(file.fileno()).st_size
+        for first, last in ((0, min(size, _BLOCK)), (_BLOCK, size)):
+            for at in range(first, last, _CHUNK):
+                file.write(bytes(min(_CHUNK, last - at)))
+            file.flush()
+            os.fsync(file.fileno())
+
+
+@functools.cache
+def _statx() -> Any:
+    return getattr(ctypes.CDLL(None), "statx", None) if _POSIX else None
+
+
+def born(path: Path) -> int | None:
+    """When a file was made, in nanoseconds since 1970; None where the system or the file system does not tell.
+
+    Unlike its other times nobody can set it, nor does writing into the file change it.
+    """
+    seconds = getattr(path.lstat(), "st_birthtime", None)
+    if seconds is not None:
+        return int(seconds * 1e9)
+    statx, result = _statx(), ctypes.create_string_buffer(256)
+    if statx is None or statx(_AT_FDCWD, os.fsencode(path), _AT_SYMLINK_NOFOLLOW, _STATX_BTIME, result):
+        return None
+    (mask,), (seconds, nanoseconds) = struct.unpack_from("I", result), struct.unpack_from("qI", result, 80)
+    return int(seconds * 10**9 + nanoseconds) if mask & _STATX_BTIME else None

@@ -1,0 +1,324 @@
+"""The records of a store: rows of its database, and the chain over all that was published."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._support.validation import Array
+from dpfast.releases.store import release_database
+from dpfast.releases.store.declaration import Declaration, not_checked
+from dpfast.releases.store.witness import Attestation
+
+Integers = NDArray[np.int64]
+_RELEASE = "id, kind, configuration, guarantee, guarantee_json, streams, first"
+_PROGRESS = "release, position, count, closed, receiver"
+
+
+class Promise(Protocol):
+    """A guarantee: its ``str()`` is for people."""
+
+    def to_json(self) -> str:
+        """The same for machines."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A release that a store has.
+
+    Attributes
+    ----------
+    id : int
+    kind : str
+        "live" or "batch".
+    configuration : dict
+        Of the mechanism.
+    guarantee, guarantee_json : str
+        In words, and for machines.
+    streams : int
+    first, count : int
+        The steps whose inputs are in it; those of declared zeros, which flush the filters, are not counted.
+    closed : bool
+        False for a stream that may go on.
+    name : str or None
+        Of the release and its files, where it has one.
+    """
+
+    id: int
+    kind: str
+    configuration: dict[str, Any]
+    guarantee: str
+    guarantee_json: str
+    streams: int
+    first: int
+    count: int
+    closed: bool
+    name: str | None = None
+
+    def overlaps(self, first: int, count: int) -> bool:
+        """Whether it has inputs of some of these steps; a stream that may go on has all from its first."""
+        begins, ends = self.first < first + count, self.first + self.count
+        return count > 0 and begins and (not self.closed or first < ends)
+
+    def shares(self, other: Earlier) -> bool:
+        """Whether both have inputs of some step."""
+        return self.overlaps(other.first, other.count) or other.overlaps(self.first, self.count)
+
+    @property
+    def whole(self) -> bool:
+        """Whether its guarantee is that of all releases up to it."""
+        return bool(json.loads(self.guarantee_json).get("covers_store"))
+
+    @property
+    def title(self) -> str:
+        """Its number, and its name where it has one."""
+        return f"Release {self.id}" if self.name is None else f"Release {self.id}, {self.name!r}"
+
+    @property
+    def steps(self) -> str:
+        """In words."""
+        return f"steps from {self.first} on" if self.kind == "live" else f"{self.count} steps from {self.first} on"
+
+
+def stated(releases: list[Earlier], declaration: Declaration | None = None) -> tuple[str, str]:
+    """What all releases of a store promise, for people and for machines.
+
+    Each for events at its own steps, up to the last one that covers the whole store: that one holds for those before.
+    Events at steps that a later one published too are for that one, which is composed with those before it.
+    """
+    texts: dict[str, list[Earlier]] = {}
+    covering = max((i for i, x in enumerate(releases) if x.whole), default=-1)
+    holds = [releases[max(i, covering)] for i in range(len(releases))]
+    for entry, promise in zip(releases, holds, strict=True):
+        texts.setdefault(promise.guarantee, []).append(entry)
+    again = {x.id: [y.id for y in releases[max(i, covering) + 1 :] if x.shares(y)] for i, x in enumerate(releases)}
+    parts = [
+        "\n".join([*(f"{x.title}, {x.steps}{_but(again[x.id])}:" for x in entries), "", text, ""])
+        for text, entries in texts.items()
+    ]
+    content = [
+        {"release": x.id, "kind": x.kind, "first": x.first, "steps": None if x.kind == "live" else x.count}
+        | ({} if x.name is None else {"name": x.name})
+        | ({"published_again_by": again[x.id]} if again[x.id] else {})
+        | {"guarantee": json.loads(promise.guarantee_json)}
+        for x, promise in zip(releases, holds, strict=True)
+    ]
+    document = {"format": "dpfast-guarantees", "version": 1, "releases": content}
+    if declaration is not None:
+        document["declaration"] = json.loads(declaration.to_json())
+        if names := (*declaration.unknown, *declaration.unchecked):
+            parts.append(f"Not checked: {not_checked(names)}.\n")
+    return "\n".join(parts), json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _but(again: list[int]) -> str:
+    """For which events a guarantee is not, where later releases have published some of its steps too."""
+    if not again:
+        return ""
+    which = f"release{'s' * (len(again) > 1)} {' and '.join(map(str, again))}"
+    return f", but for events at steps that {which} published too, whose guarantee is below"
+
+
+class Memory(NamedTuple):
+    """With what a stream goes on: its next step, the inputs (n_streams, n) just before it, the receiver's state."""
+
+    position: int
+    inputs: Integers
+    receiver: bytes
+
+    def __repr__(self) -> str:
+        """Without the inputs."""
+        return f"<Memory at step {self.position}, of {self.inputs.shape[1]} inputs>"
+
+
+class Records:
+    """The rows of a database. What is written is in a transaction of the caller's.
+
+    Parameters
+    ----------
+    file : Path
+    connection : Connection
+    """
+
+    def __init__(self, file: Path, connection: release_database.Connection) -> None:
+        self._file, self._connection = file, connection
+        self.store_id, self.version, inode, path = self._one(self._rows("SELECT id, format, inode, path FROM meta"))
+        self.place = inode, path
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        with release_database.refusing_damage(self._file):
+            return self._connection.execute(query, values).fetchall()
+
+    def _one(self, rows: list[Any]) -> Any:
+        if len(rows) != 1:
+            raise release_database.damaged(self._file)
+        return rows[0]
+
+    def _sealed(self, query: str, *values: Any) -> list[Any]:
+        """Rows without their seals, which are whole."""
+        return [self._unsealed(row) for row in self._rows(query, *values)]
+
+    def _unsealed(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        if release_database.sealed(*row[:-1]) != row:
+            raise release_database.damaged(self._file)
+        return row[:-1]
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing, on the disk at the end; what ends it early leaves it to be rolled back by closing."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        yield
+        self._connection.execute("COMMIT")
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def releases(self) -> list[Earlier]:
+        """All releases, in the order in which they began."""
+        names = {} if self.version == 1 else dict(self._sealed("SELECT release, name, seal FROM names"))
+        rows = self._sealed(f"SELECT {_RELEASE}, seal FROM releases ORDER BY id")
+        return [self._release(row, names.get(row[0])) for row in rows]
+
+    def _release(self, row: tuple[Any, ...], name: str | None) -> Earlier:
+        id, kind, configuration, guarantee, guarantee_json, streams, first = row
+        _, _, count, closed, _ = self._progress(id)
+        stated = guarantee, guarantee_json
+        return Earlier(id, kind, json.loads(configuration), *stated, streams, first, count, bool(closed), name)
+
+    def _progress(self, release: int) -> Any:
+        """Release, position, count, closed, receiver."""
+        return self._one(self._sealed(f"SELECT {_PROGRESS}, seal FROM progress WHERE release = ?", release))
+
+    def declaration(self) -> Declaration | None:
+        """What the store declares; None where nothing is declared."""
+        _, content = self._one(self._sealed("SELECT id, content, seal FROM declaration"))
+        return None if json.loads(content) is None else Declaration.from_json(content)
+
+    def memory(self, release: int) -> Memory:
+        """With what a stream goes on."""
+        _, position, _, _, receiver = self._progress(release)
+        rows = self._sealed("SELECT release, step, x, seal FROM inputs WHERE release = ? ORDER BY step", release)
+        steps, streams = list(range(position - len(rows), position)), self._streams(release)
+        if [step for _, step, _ in rows] != steps or any(len(x) != 8 * streams for *_, x in rows):
+            raise release_database.damaged(self._file)
+        x = np.frombuffer(b"".join(x for *_, x in rows), "<i8").reshape(len(rows), streams).T
+        return Memory(position, x.astype(np.int64), receiver)
+
+    def length(self, release: int) -> int:
+        """How many steps of a release are published."""
+        ((first,),) = self._rows("SELECT first FROM releases WHERE id = ?", release)
+        return int(self._progress(release)[1] - first)
+
+    def read(self, release: int, first: int, count: int) -> tuple[Integers, Array]:
+        """What was published of some steps: v (n_streams, count), and the estimate of those that have one."""
+        rows = self._rows(
+            "SELECT first, privatized, estimate FROM pushes WHERE release = ? AND first < ? AND first >= "
+            "(SELECT max(first) FROM pushes WHERE release = ? AND first <= ?) ORDER BY first",
+            *(release, first + count, release, first),
+        )
+        offset, streams = first - rows[0][0] if rows else 0, self._streams(release)
+
+        def joined(blobs: list[bytes], dtype: str) -> NDArray[Any]:
+            pieces = [np.frombuffer(blob, dtype).reshape(streams, -1) for blob in blobs]
+            return np.concatenate([np.empty((streams, 0), dtype), *pieces], axis=1)[:, offset : offset + count]
+
+        v, estimate = joined([row[1] for row in rows], "<i8"), joined([row[2] for row in rows], "<f8")
+        return v.astype(np.int64), estimate.astype(np.float64)
+
+    def _streams(self, release: int) -> int:
+        return int(self._one(self._rows("SELECT streams FROM releases WHERE id = ?", release))[0])
+
+    def chain(self) -> Iterator[Attestation]:
+        """What a witness says of the store before the first push, and behind each; a damaged one is refused."""
+        last = Attestation(self.store_id, 0, 0, hashlib.sha256(self.store_id.encode()).hexdigest())
+        yield last
+        releases = {entry.id: entry for entry in self.releases()}
+        ends = {id: entry.first for id, entry in releases.items()}
+        rows = self._connection.execute("SELECT * FROM pushes ORDER BY id")
+        for id, release, first, count, v, estimate, chain in map(self._unsealed, rows):
+            entry = releases.get(release)
+            if entry is None or first != ends[release]:
+                raise release_database.damaged(self._file)
+            columns = count if entry.kind == "live" else entry.count  # a batch is cut to its inputs
+            sizes = 8 * entry.streams * count, 8 * entry.streams * columns
+            last = _link(last, release, first, count, v)
+            if (len(v), len(estimate)) != sizes or (id, chain) != (last.position, bytes.fromhex(last.sha256)):
+                raise release_database.damaged(self._file)
+            ends[release] = first + count
+            yield last
+        for id, end in ends.items():
+            if self._progress(id)[1] != end:  # pages of two times, as a log of another one leaves them
+                raise release_database.damaged(self._file)
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def move(self, place: tuple[str, str]) -> None:
+        """Enter where the database is now."""
+        self._connection.execute("UPDATE meta SET inode = ?, path = ?", place)
+        self.place = place
+
+    def upgrade(self, declaration: Declaration | None, restated: Promise | None) -> None:
+        """From format 1: a declaration, and what the last release must promise for all."""
+        release_database.add_format_2(self._connection)
+        if declaration is not None:
+            self.declare(declaration)
+        if restated is not None:
+            *_, (*row, _, _, streams, first) = self._sealed(f"SELECT {_RELEASE}, seal FROM releases ORDER BY id")
+            self._insert("releases", *row, str(restated), restated.to_json(), streams, first)
+        self._connection.execute("UPDATE meta SET format = ?", (release_database.FORMAT,))
+        self.version = release_database.FORMAT
+
+    def declare(self, declaration: Declaration) -> None:
+        """Enter what the store declares."""
+        self._insert("declaration", 1, declaration.to_json())
+
+    def begin(
+        self, kind: str, configuration: Mapping[str, Any], guarantee: Promise, streams: int, first: int, receiver: bytes
+    ) -> int:
+        """Enter a release without pushes; its id."""
+        content = json.dumps(configuration, sort_keys=True, allow_nan=False)
+        release = len(self._rows("SELECT id FROM releases")) + 1
+        row = release, kind, content, str(guarantee), guarantee.to_json(), streams, first
+        self._insert("releases", *row)
+        self._insert("progress", release, first, 0, 0, receiver)
+        return release
+
+    def name(self, release: int, name: str) -> None:
+        """Give a release a name."""
+        self._insert("names", release, name)
+
+    def _insert(self, table: str, *row: Any) -> None:
+        values = release_database.sealed(*row)
+        self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(values))})", values)
+
+    def push(self, last: Attestation, release: int, first: int, v: Integers, estimate: Array) -> Attestation:
+        """Enter what is published behind the last push."""
+        content, count = v.astype("<i8").tobytes(), v.shape[1]
+        now = _link(last, release, first, count, content)
+        estimates, chain = estimate.astype("<f8").tobytes(), bytes.fromhex(now.sha256)
+        self._insert("pushes", now.position, release, first, count, content, estimates, chain)
+        return now
+
+    def remember(self, release: int, position: int, x: Integers, memory: int) -> None:
+        """Keep, of all inputs up to a position, the last ones; x are those just before it."""
+        oldest, n = position - memory, x.shape[1]
+        for step in range(max(position - n, oldest), position):
+            self._insert("inputs", release, step, x[:, step - position].astype("<i8").tobytes())
+        self._connection.execute("DELETE FROM inputs WHERE release = ? AND step < ?", (release, oldest))
+
+    def progress(self, release: int, position: int, count: int, *, closed: bool, receiver: bytes) -> None:
+        """Enter how far a release has come: the next step, the steps with inputs, the receiver's state."""
+        self._insert("progress", release, position, count, int(closed), receiver)
+
+
+def _link(last: Attestation, release: int, first: int, count: int, v: bytes) -> Attestation:
+    digest = hashlib.sha256(bytes.fromhex(last.sha256) + struct.pack("<qqq", release, first, count) + v)
+    return Attestation(last.store, last.position + 1, last.steps + count, digest.hexdigest())

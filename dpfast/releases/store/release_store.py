@@ -1,0 +1,396 @@
+"""A store: what was published, kept so that no step is ever published twice. It knows nothing of mechanisms."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from dpfast._support import validation
+from dpfast._support.errors import ReleaseError
+from dpfast._support.validation import Array
+from dpfast.releases.store import opening, private_files, release_database, takeover
+from dpfast.releases.store.declaration import Declaration
+from dpfast.releases.store.mark import Mark
+from dpfast.releases.store.records import Earlier, Integers, Memory, Promise, Records, stated
+from dpfast.releases.store.witness import Attestation, Witness, beside
+
+NAME = "store.sqlite"
+__all__ = ["Earlier", "Store"]
+MAX_STEP = 2**62
+PUSHES_OF_LOG = 64  # after which SQLite's log, where deleted inputs stay, is emptied
+MAX_SAMPLES = 5 * 10**7  # a row of SQLite holds 10⁹ bytes: v and the estimate take 16 a sample
+
+
+class Store:
+    """A private folder with an SQLite database, and the witness of it in a public one.
+
+    Opened by :meth:`open`; a context manager that closes. Whatever interrupts a method that writes, Ctrl-C too, leaves
+    the store closed, as what is in memory and what is on the disk may then differ: open it again. Of one process: a
+    forked child is refused. It is for one thread at a time.
+
+    Notes
+    -----
+    *Privacy.* The database holds inputs, in clear, as long as a filter needs them: folder 0700, file 0600, on a disk
+    that deserves it. They are deleted with the push after which they are not needed, and overwritten with zeros; older
+    pages stay in SQLite's log (``store.sqlite-wal``) until that is overwritten with zeros too and emptied: every 64
+    pushes, and at every opening and closing. This holds for the blocks of the file, and no further: a solid-state disk,
+    a file system that copies on write or journals data, and snapshots may keep what was there before.
+    """
+
+    def __init__(self, file: Path, connection: release_database.Connection, witness: Witness) -> None:
+        self.path, self.published = file.parent, witness.path.parent
+        self._file, self._connection, self._witness = file, connection, witness
+        self._records, self._mark = Records(file, connection), Mark(file, connection)
+        self._process, self._usable = os.getpid(), True
+        self._new: Declaration | None = None
+        self._attestation: Attestation
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], published: str | os.PathLike[str] | None = None, *, adopt: bool = False
+    ) -> Store:
+        """Open a store, or begin one where there is none.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder for its owner alone, made with mode 0700 where it is missing.
+        published : path-like, optional
+            The folder of what is public, with the witness; where none is given, beside the store, its name with
+            "-published" ("published" in `path`, where a version before put the witness there). Keep it out of the
+            backups of the store: only a witness that is newer tells for sure that a store is an old copy.
+        adopt : bool
+            Go on with a copy, or with a store that was moved or written over, after the original is gone for good.
+
+        Raises
+        ------
+        ReleaseError
+            Where the store is in use, open to others, damaged, copied, written over or behind its witness; the message
+            says what to do.
+        """
+        validation.instance("adopt", adopt, bool, "True or False")
+        folder = validation.path("path", path)
+        public = None if published is None else validation.path("published", published)
+        try:
+            file = private_files.make_folder(folder) / NAME
+            witness = Witness(beside(file.parent) if public is None else public.absolute())
+            opening.ensure(file, witness)
+            connection = release_database.connect(file)
+            try:
+                with release_database.refusing_damage(file):
+                    store = cls(file, connection, witness)
+                    store._check(adopt)
+                    return store
+            except BaseException:
+                connection.close()
+                raise
+        except (OSError, sqlite3.Error) as error:  # of SQLite where a file is made on a full disk
+            raise ReleaseError(f"cannot open the store {path}: {error}") from None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.path)!r}, {self._attestation.position} pushes, {'open' if self._usable else 'closed'})"
+
+    def close(self) -> None:
+        """Let the file go, without a log; nothing in a forked child, which has no part in it, nor a second time."""
+        log = release_database.log(self._file)
+        try:
+            if self._usable and self.owned:
+                self._connection.empty_log()
+        except (sqlite3.Error, OSError) as error:
+            raise ReleaseError(
+                f"{log} holds inputs, and could not be folded into the store and overwritten ({error}): is the disk "
+                "full? Put that right, then open and close the store"
+            ) from None
+        finally:
+            self.abandon()
+
+    def abandon(self) -> bool:
+        """Let the file go as it is, so that it can be opened again; False where that was done before."""
+        usable, self._usable = self._usable and self.owned, False
+        if self.owned:
+            self._connection.close()
+        return usable
+
+    # --- opening ----------------------------------------------------------------------------------
+
+    def _check(self, adopt: bool) -> None:
+        here = release_database.place(self._file)
+        opening.check_place(self.path, self._records, here, adopt=adopt)
+        self._attestation = opening.last_push(self.path, self._records, self._witness, seen := self._witness.read())
+        opening.check_mark(self.path, self._mark, adopt=adopt)
+        if adopt or self._records.version != release_database.FORMAT or not self._mark.known():
+            with self._marked():
+                if self._records.version != release_database.FORMAT:
+                    releases = self._records.releases()
+                    declaration = takeover.taken_over(self.published, releases)
+                    self._records.upgrade(declaration, takeover.restated(releases))
+                self._records.move(here)
+        if seen != self._attestation:
+            self._witness.write(self._attestation)
+        self._state()
+        self._connection.empty_log()
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    @property
+    def owned(self) -> bool:
+        """Whether it is of this process, and not of one that was forked into this."""
+        return self._process == os.getpid()
+
+    def check_process(self) -> None:
+        """Refuse a forked child."""
+        if not self.owned:
+            raise ReleaseError(
+                f"the store {self.path} is of process {self._process}, and this one is a fork of it: open stores in "
+                "the process that publishes"
+            )
+
+    def check_usable(self) -> None:
+        """Refuse a forked child, and a store that is closed."""
+        self.check_process()
+        if not self._usable:
+            raise ReleaseError(f"the store {self.path} was closed, or interrupted while it was written: open it again")
+
+    def releases(self) -> list[Earlier]:
+        """All releases, in the order in which they began."""
+        self.check_usable()
+        return self._records.releases()
+
+    @property
+    def declaration(self) -> Declaration | None:
+        """What the store declares, or will with the next steps; None where nothing is declared, as in Python."""
+        self.check_usable()
+        return self._new or self._records.declaration()
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """Declared fields that are the operator's word, or of which nobody knows anything."""
+        declaration = self.declaration
+        return () if declaration is None else (*declaration.unknown, *declaration.unchecked)
+
+    def overlapping(self, first: int, count: int) -> list[Earlier]:
+        """The releases with inputs of some of these steps; of a stream that may go on, all steps from its first."""
+        return [entry for entry in self.releases() if entry.overlaps(first, count)]
+
+    def memory(self, release: int) -> Memory:
+        """With what a stream goes on."""
+        self.check_usable()
+        return self._records.memory(release)
+
+    def length(self, release: int) -> int:
+        """How many steps of a release are published, with those of declared zeros that flush the filters."""
+        self.check_usable()
+        return self._records.length(release)
+
+    def read(self, release: int, first: int, count: int) -> tuple[Integers, Array]:
+        """What was published of some steps: v (n_streams, count), and the estimate of those that have one."""
+        self.check_usable()
+        return self._records.read(release, first, count)
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def declare(self, given: Mapping[str, Any], *, adopt: bool = False) -> None:
+        """Hold all that is published from now on to a declaration.
+
+        That of an empty store is entered in the transaction of the first steps, or never; and so is, with the next
+        steps, what the operator says of releases that nobody declared.
+
+        Parameters
+        ----------
+        given : mapping
+            All fields of it.
+        adopt : bool
+            Take the operator's word for what nobody knows of the releases that there are.
+
+        Raises
+        ------
+        ReleaseError
+            Where the store has another declaration, naming what differs; and for releases that nobody declared.
+        """
+        self.check_usable()
+        self._new = takeover.agreed(self.path, self._records.declaration(), self.releases(), given, adopt=adopt)
+
+    def hold(self, bounds: Mapping[str, Any]) -> None:
+        """Refuse bounds that differ from what is declared, where something is."""
+        if (declaration := self.declaration) is not None:
+            declaration.hold(bounds, self.path, whole=False)
+
+    def begin_live(self, configuration: Mapping[str, Any], guarantee: Promise, n_streams: int, receiver: bytes) -> int:
+        """Begin a stream at step 0, in a store without other releases; its id."""
+        others = self.releases()
+        if others:
+            raise ReleaseError(
+                f"the store {self.path} has {_named(others)} already, and a stream would publish the same steps again: "
+                "give it a store of its own, with data that were never published"
+            )
+        with self._publication(new=True):
+            return self._records.begin("live", configuration, guarantee, n_streams, 0, receiver)
+
+    def append(
+        self,
+        release: int,
+        first: int,
+        v: Integers,
+        estimate: Array,
+        *,
+        x: Integers,
+        memory: int,
+        receiver: bytes,
+        last: bool = False,
+    ) -> None:
+        """Publish the next steps of a stream: all of them are in the store when this returns, and the witness knows.
+
+        Parameters
+        ----------
+        release, first : int
+        v, estimate : array (n_streams, n)
+        x : int64 array (n_streams, n)
+            Their inputs.
+        memory : int
+            So many inputs are kept for the next steps, older ones deleted.
+        receiver : bytes
+            The receiver's state behind these steps.
+        last : bool
+            The stream is over: the steps only flush it, their inputs are declared zeros, and none are kept.
+        """
+        position = first + v.shape[1]
+        with self._publication(new=False):
+            if position > first:
+                self._attestation = self._records.push(self._attestation, release, first, v, estimate)
+            self._records.remember(release, position, x, 0 if last else memory)
+            self._records.progress(release, position, first if last else position, closed=last, receiver=receiver)
+        if self._attestation.position % PUSHES_OF_LOG == 0:
+            self.empty_log()
+
+    def enter_batch(
+        self,
+        configuration: Mapping[str, Any],
+        guarantee: Promise,
+        first: int,
+        privatized: Integers,
+        estimate: Array,
+        *,
+        compose: bool,
+        name: str | None = None,
+    ) -> int:
+        """Publish a release that is made at once, in one transaction: no release is spent in part.
+
+        Parameters
+        ----------
+        configuration : mapping
+            Of the mechanism: public, and of what JSON can hold.
+        guarantee : Guarantee
+        first : int
+            The step of the first input.
+        privatized : int64 array (n_streams, n + lag)
+        estimate : array (n_streams, n)
+            n is the number of steps whose inputs are published.
+        compose : bool
+            Publish steps that an earlier release of the store published: the guarantees then compose.
+        name : str, optional
+            Of the release.
+
+        Returns
+        -------
+        int
+            The id of the release.
+
+        Raises
+        ------
+        ReleaseError
+            For steps of an earlier release without `compose`.
+        """
+        n_streams, count = estimate.shape
+        first = check_steps(first, *privatized.shape)
+        earlier = self.overlapping(first, count)
+        if earlier and not compose:
+            raise ReleaseError(
+                f"steps {first} to {first + count - 1} are in {_named(earlier)} of the store {self.path} already: to "
+                "publish them again costs privacy again. Take new data, or say compose=True (--compose) and state "
+                "the sum"
+            )
+        with self._publication(new=True):
+            release = self._records.begin("batch", configuration, guarantee, n_streams, first, b"")
+            if name is not None:
+                self._records.name(release, name)
+            self._attestation = self._records.push(self._attestation, release, first, privatized, estimate)
+            self._records.progress(release, first + privatized.shape[1], count, closed=True, receiver=b"")
+        return release
+
+    def empty_log(self) -> None:
+        """Fold SQLite's log into the database: what was deleted is gone from the log too."""
+        with self._undivided():
+            self._connection.empty_log()
+
+    @contextlib.contextmanager
+    def _publication(self, *, new: bool) -> Iterator[None]:
+        """A transaction, then what a new release promises and the witness: a crash between them loses nothing."""
+        with self._undivided():
+            declaration = self._new
+            with self._marked():
+                yield
+                if declaration is not None:
+                    self._records.declare(declaration)
+            if new or declaration is not None:
+                self._state()
+            self._new = None
+            self._witness.write(self._attestation)
+
+    @contextlib.contextmanager
+    def _marked(self) -> Iterator[None]:
+        """A transaction, and the mark that is of it."""
+        self._mark.renew()
+        with self._records.transaction():
+            yield
+            self._mark.enter()
+        self._mark.put()
+
+    def _state(self) -> None:
+        """Publish what is promised."""
+        if releases := self._records.releases():
+            texts = stated(releases, self._records.declaration())
+            for name, text in zip(("guarantee.txt", "guarantee.json"), texts, strict=True):
+                private_files.replace_file(self.published / name, text)
+
+    @contextlib.contextmanager
+    def _undivided(self) -> Iterator[None]:
+        """What is not done to its end leaves the store closed."""
+        self.check_usable()
+        self._usable = False
+        try:
+            yield
+        except BaseException as error:
+            self.abandon()
+            if isinstance(error, (sqlite3.Error, OSError)):
+                raise ReleaseError(
+                    f"the store {self.path} could not be written ({error}), and the call returned nothing: put that "
+                    "right and open it again, which tells how far it came"
+                ) from None
+            raise
+        self._usable = True
+
+
+def check_steps(first: Any, n_streams: int, n_steps: int) -> int:
+    """The number of the first of some steps, as many as fit behind it and into one push."""
+    if n_streams * n_steps > MAX_SAMPLES:
+        raise ValueError(
+            f"at most {MAX_SAMPLES:,} samples can be published at once, got {n_streams} × {n_steps}: cut them in chunks"
+        )
+    return validation.integer("first", first, 0, MAX_STEP - n_steps)
+
+
+def _named(entries: list[Earlier]) -> str:
+    text = ", ".join(f"{entry.id} ({entry.kind}, from step {entry.first})" for entry in entries[:3])
+    more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
+    return f"release{'s' * (len(entries) > 1)} {text}{more}"

@@ -1,0 +1,95 @@
+"""The witness: a public file that knows how far a store has come, so that an older store is recognised."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from dpfast._support.errors import ReleaseError
+from dpfast.releases.store.private_files import make_folders, replace_file, sync_folder
+
+FORMAT = 1
+_KINDS = {"format": int, "store": str, "position": int, "steps": int, "sha256": str}
+
+
+class Attestation(NamedTuple):
+    """What a witness says of a store.
+
+    Attributes
+    ----------
+    store : str
+        The id of the store.
+    position : int
+        The pushes in it.
+    steps : int
+        The time steps of all of them together.
+    sha256 : str
+        The last link of the chain over what was published.
+    """
+
+    store: str
+    position: int
+    steps: int
+    sha256: str
+
+
+class Witness:
+    """One JSON file beside what is published; nothing in it is private.
+
+    Parameters
+    ----------
+    folder : Path
+        Made when something is written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "witness.json"
+
+    def read(self) -> Attestation | None:
+        """What it says; None where there is no file."""
+        try:
+            content = json.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ReleaseError(f"cannot read the witness {self.path}: {error.strerror}") from None
+        except (ValueError, RecursionError):
+            content = None
+        if not isinstance(content, dict) or content.keys() != _KINDS.keys() or not _sound(content):
+            raise ReleaseError(
+                f"the witness {self.path} is damaged, or no file of this format. Put a copy of it back that is as new "
+                "as what was published last; without one nobody can tell whether the store is complete: begin anew"
+            )
+        return Attestation(*(content[name] for name in Attestation._fields))
+
+    def write(self, attestation: Attestation) -> None:
+        """Replace what it says. The rename is not synced: a loss of power may leave it behind, as a crash may.
+
+        It is for the first time: a witness that is missing is not one that is behind.
+        """
+        make_folders(self.path.parent)
+        new = not self.path.exists()
+        replace_file(self.path, json.dumps({"format": FORMAT, **attestation._asdict()}, indent=2) + "\n")
+        if new:
+            sync_folder(self.path.parent)
+
+
+def beside(store: Path) -> Path:
+    """Where the witness of a store is, if nobody says.
+
+    Beside it; or where the command keeps it, in OUT for a store OUT-private; or in the store, where a version before
+    has put it.
+    """
+    folders = [store.with_name(f"{store.name}-published"), store / "published"]
+    if out := store.name.removesuffix("-private"):
+        folders.insert(1, store.with_name(out))
+    return next((x for x in folders if os.path.lexists(Witness(x).path)), folders[0])
+
+
+def _sound(content: dict[str, object]) -> bool:
+    if content["format"] != FORMAT or any(type(content[name]) is not kind for name, kind in _KINDS.items()):
+        return False
+    digest = str(content["sha256"])
+    return len(digest) == 64 and set(digest) <= set("0123456789abcdef")

@@ -1,0 +1,423 @@
+"""A durable stream: what is pushed is published once, whatever happens in between."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from dpfast._support import validation
+from dpfast._support.errors import ReleaseError
+from dpfast._support.validation import Array
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.releases.batch import as_exact
+from dpfast.releases.composition import bounds, composed
+from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, demand
+from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.noise import Noise
+from dpfast.releases.store.records import Earlier
+from dpfast.releases.store.release_store import Store, check_steps
+
+if TYPE_CHECKING:
+    from dpfast.releases.guarantee import Guarantee
+
+
+class Published(NamedTuple):
+    """What was published of some steps.
+
+    Attributes
+    ----------
+    first : int
+        Number of the first step.
+    privatized : array of int64, (streams, n)
+        v, exact integers.
+    estimate : array, (streams, n)
+        ``estimate[:, i]`` is of the target's output at step first + i - lag.
+    lag : int
+    """
+
+    first: int
+    privatized: Integers
+    estimate: Array
+    lag: int
+
+
+class Stream:
+    """A mechanism that runs on live data, with a store that remembers. Opened by :func:`open_stream`.
+
+    Steps are numbered from 0. A context manager, which leaves by :meth:`suspend`. Threads may share it: calls take
+    turns, in no order but that of their `first`. A forked child may not use it, and it cannot be copied or pickled.
+
+    Whatever interrupts a call that publishes, Ctrl-C too, makes the object refuse all further ones, as what it has in
+    memory and what is in the store may then differ. Opened again the stream goes on exactly: steps that were stored
+    are published and can be read, or pushed again with `first`, and the others never happened. Without `first` values
+    that are pushed again are new steps: a person's events would count twice.
+
+    Parameters
+    ----------
+    store, plan, noise
+        As :func:`open_stream` finds or makes them.
+    """
+
+    def __init__(self, store: Store, plan: ExactMechanism, noise: Noise) -> None:
+        self._store, self._plan, self._noise = store, plan, noise
+        self._lock, self._running = threading.RLock(), False
+        live = plan.live()
+        n_streams, entry = plan.inputs.n_streams, _live(store)
+        if entry is None:
+            self._release = store.begin_live(plan.configuration, plan.guarantee, n_streams, live.state())
+        else:
+            self._release = entry.id
+        # while it is open nothing else can be released
+        others = [x for x in store.releases() if x.id != self._release]
+        self._guarantee = composed(plan, others, [] if entry is None else _beside(entry, others), store.unchecked)
+        self._position, inputs, state = store.memory(self._release)
+        try:
+            live.restore(state)
+        except ValueError:
+            raise ReleaseError(f"the store {store.path} is damaged: its receiver has no state to go on from") from None
+        self._receiver, self._history = live, np.zeros((n_streams, plan.memory), np.int64)
+        self._state = "closed" if entry is not None and entry.closed else "open"
+        known = 0 if self._state == "closed" else min(self._position, plan.memory)
+        if inputs.shape[1] != known:
+            raise ReleaseError(f"the store {store.path} is damaged: inputs that the filter still needs are missing")
+        self._history[:, plan.memory - known :] = inputs
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.suspend()
+
+    def __repr__(self) -> str:
+        return f"<Stream in {str(self._store.path)!r}: next step {self._position}, {self._state}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a stream publishes each step once, so it cannot be copied or pickled: open its store there")
+
+    @property
+    def position(self) -> int:
+        """Number of the next step."""
+        return self._position
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What all that is published promises, together with batches of the same steps."""
+        return self._guarantee
+
+    def prepare(self, n: int = 1) -> None:
+        """Draw the noise of the next steps now, in whole blocks: between pushes, so that none has to.
+
+        A push that finds too little draws whole blocks too, before it looks at its chunk. Opening draws the first.
+
+        Parameters
+        ----------
+        n : int
+            Steps.
+        """
+        with self._turn():
+            n, n_streams = validation.integer("n", n, 0), len(self._history)
+            check_steps(self._position, n_streams, n)
+            self._noise.ready(n_streams * n)
+
+    def push(self, chunk: Any, *, first: int | None = None) -> Published:
+        """Publish the next steps; when this returns they are on the disk.
+
+        Parameters
+        ----------
+        chunk : array, (streams, n) or (n,) for one stream, or Series, DataFrame or DataArray
+            Private values, of a type that the declared inputs allow; n may be 0. Labels say which axis is time, and are
+            not kept.
+        first : int, optional
+            Number of the chunk's first step; the next one by default. Steps that were published, with inputs that the
+            filter still needs, may be pushed again, as after a crash: what was published is returned.
+
+        Returns
+        -------
+        Published
+            Of the steps of the chunk.
+
+        Raises
+        ------
+        ValueError
+            For another type or shape. No value is refused: values outside of the range are clamped.
+        ReleaseError
+            Where steps would be left out, or published with other inputs; where the stream is over; where the store
+            cannot be written.
+
+        Notes
+        -----
+        *Privacy.* Nothing depends on values but what is published, with one exception: whether steps that are pushed
+        again have the inputs that they had is told, to whoever pushes them.
+        """
+        published = False
+        try:
+            with self._turn():
+                if self._state == "closed":
+                    raise ReleaseError(
+                        f"the stream in {self._store.path} is over at step {self._position}: read it only"
+                    )
+                u = self._plan.inputs.check("chunk", chunk)
+                first = check_steps(self._position if first is None else first, *u.shape)
+                if first > self._position:
+                    raise ReleaseError(
+                        f"first must be at most the next step, {self._position}, got {first}: a gap would be filled "
+                        "by guesses; push what lies between"
+                    )
+                n = u.shape[1]
+                check_steps(self._position, len(u), n)
+                known = min(self._position - first, n)
+                self._noise.ready(len(u) * (n - known))
+                x = self._plan.inputs.integers(u)
+                self._check_known(first, x[:, :known])
+                if known < n:
+                    published = True
+                    self._publish(x[:, known:])
+                return self._read(first, n)
+        except BaseException:
+            if published:  # and not returned: whoever tries again would publish the same values as further steps
+                self._interrupted()
+            raise
+
+    def read(self, first: int, count: int) -> Published:
+        """What was published of steps `first` to ``first + count - 1``.
+
+        Raises
+        ------
+        ReleaseError
+            Where some of them were not published.
+        """
+        with self._turn():
+            first, count = validation.integer("first", first, 0), validation.integer("count", count, 0)
+            if first + count > self._position:
+                raise ReleaseError(
+                    f"first + count must be at most the next step, {self._position}, got {first} + {count}: what lies "
+                    "behind is not published"
+                )
+            return self._read(first, count)
+
+    def close(self) -> Published:
+        """End the stream: publish the `lag` further steps that the last estimates wait for; their inputs are zeros.
+
+        Declared ones, not data: the integer 0, which is the centre. Reading goes on, pushing does not; the store then
+        holds no inputs any more. Of a stream that is over it gives these steps again.
+        """
+        with self._turn():
+            lag = self._lag
+            if self._state == "open":
+                self._noise.ready(len(self._history) * lag)
+                self._publish(np.zeros((len(self._history), lag), np.int64), last=True)
+                self._store.empty_log()
+            return self._read(self._position - lag, lag)
+
+    def suspend(self) -> None:
+        """Leave without publishing anything; the stream can be opened again. In a forked child it does nothing."""
+        if self._store.owned:
+            with self._lock:
+                self._store.close()
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """A call of its own, on a stream of this process that nothing interrupted."""
+        self._store.check_process()
+        with self._lock:
+            if self._running:
+                raise ReleaseError(
+                    f"the stream in {self._store.path} is in the middle of another call of this thread, as where a "
+                    "handler of a signal calls it: call it when that one has returned"
+                )
+            if self._state == "interrupted":
+                raise ReleaseError(
+                    f"the stream in {self._store.path} was interrupted while it published: open it again, which tells "
+                    "by its position how far it came"
+                )
+            self._store.check_usable()
+            self._running = True
+            try:
+                yield
+            finally:
+                self._running = False
+
+    def _interrupted(self) -> None:
+        self._state = "interrupted"
+        self._store.abandon()
+
+    @property
+    def _lag(self) -> int:
+        return self._plan.lag or 0
+
+    def _check_known(self, first: int, x: Integers) -> None:
+        """Steps that were published must come with the inputs that they had."""
+        if not x.shape[1]:
+            return
+        oldest, last = self._position - self._plan.memory, first + x.shape[1] - 1
+        if first < oldest:
+            raise ReleaseError(
+                f"first must be at least {max(oldest, 0)}, as older inputs are forgotten, got {first}: "
+                f"read({first}, {last - first + 1}) gives what was published"
+            )
+        if not np.array_equal(self._history[:, first - oldest : last + 1 - oldest], x):
+            raise ReleaseError(
+                f"steps {first} to {last} are published, with other inputs than these: no step is published twice; "
+                f"read({first}, {last - first + 1}) gives what was published"
+            )
+
+    def _publish(self, x: Integers, *, last: bool = False) -> None:
+        """The only way to new steps: noise that is drawn, taken once; memory changes behind the disk."""
+        self._state = "interrupted"  # until the end
+        try:
+            noise = self._noise.take(x.size).reshape(x.shape)
+            v = self._plan.privatize(self._history, x, noise)
+            estimate = self._receiver.push(v)
+            self._store.append(
+                self._release,
+                self._position,
+                v,
+                estimate,
+                x=x,
+                memory=self._plan.memory,
+                receiver=self._receiver.state(),
+                last=last,
+            )
+        except BaseException:
+            self._interrupted()
+            raise
+        n = x.shape[1]
+        self._history = np.concatenate([self._history, x], axis=1)[:, n:]
+        self._position += n
+        self._state = "closed" if last else "open"
+
+    def _read(self, first: int, count: int) -> Published:
+        return Published(first, *self._store.read(self._release, first, count), self._lag)
+
+
+def open_stream(
+    mechanism: Mechanism | ExactMechanism,
+    path: str | os.PathLike[str],
+    inputs: Inputs | None = None,
+    *,
+    published: str | os.PathLike[str] | None = None,
+    tolerance: float = 1e-3,
+    adopt: bool = False,
+) -> Stream:
+    r"""Open a stream: begin it at step 0, or go on where it was left or interrupted.
+
+    :math:`v_t = \sum_k g_k x_{t-k} + n_t` with integers x of the values, integer taps g and exact discrete Gaussian
+    noise n, one draw a step, ever; estimates from v alone. Every step is on the disk before it is returned.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or ExactMechanism
+        None of its inputs fitted to private data, with a causal receiver: no smoother.
+    path : path-like
+        A private folder, made with mode 0700: it holds the last inputs.
+    inputs : Inputs, optional
+        What is declared of the data; an ExactMechanism has its own.
+    published : path-like, optional
+        The folder of what is public: the guarantee and a witness, which tells if the store is an old copy. By
+        default beside the store, its name with "-published".
+    tolerance : float
+        As in :func:`exact`.
+    adopt : bool
+        Go on with a store that was copied, moved or written over by a copy, after the original is gone for good.
+
+    Returns
+    -------
+    Stream
+
+    Raises
+    ------
+    ReleaseError
+        Where the store is in use, open to others, damaged, copied, behind its witness, or of another mechanism; for a
+        smoother, and for a design that depends on private data.
+    ValueError
+        For arguments of another kind.
+
+    Notes
+    -----
+    *Privacy.* As `guarantee` of the stream says, for all that it ever publishes, across crashes and restarts. A store
+    and a witness that are set back together, say by the snapshot of a whole machine, cannot be told from new ones:
+    keep `published` out of it.
+
+    Examples
+    --------
+    >>> import dpfast as dp, tempfile
+    >>> mechanism = dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with dp.open_stream(mechanism, folder + "/store", dp.Inputs(0, 20)) as stream:
+    ...         v = stream.push(np.array([3, 1, 2])).privatized
+    ...     with dp.open_stream(mechanism, folder + "/store", dp.Inputs(0, 20)) as stream:
+    ...         stream.position, (stream.read(0, 3).privatized == v).all()
+    (3, np.True_)
+    """
+    check_mechanism(mechanism.mechanism if isinstance(mechanism, ExactMechanism) else mechanism)
+    return stream_in(Store.open(path, published, adopt=adopt), mechanism, inputs, tolerance)
+
+
+def stream_in(
+    store: Store,
+    mechanism: Mechanism | ExactMechanism,
+    inputs: Inputs | None,
+    tolerance: float,
+    declared: Mapping[str, Any] | None = None,
+    *,
+    adopt: bool = False,
+) -> Stream:
+    """The stream of an open store, closed with it, or by an error; `declared`, `adopt` as for :meth:`Store.declare`."""
+    try:
+        if declared is not None:
+            store.declare(declared, adopt=adopt)
+        entry = _live(store)
+        plan = (
+            as_exact(mechanism, inputs, tolerance) if entry is None else _resumed(entry, mechanism, inputs, tolerance)
+        )
+        store.hold(bounds(plan))
+        stream = Stream(store, plan, Noise(plan.sigma))
+        stream.prepare()
+        return stream
+    except BaseException:
+        store.abandon()
+        raise
+
+
+def _live(store: Store) -> Earlier | None:
+    return next((entry for entry in store.releases() if entry.kind == "live"), None)
+
+
+def _beside(entry: Earlier, others: list[Earlier]) -> list[Earlier]:
+    """Those of the same steps."""
+    return [x for x in others if entry.overlaps(x.first, x.count)]
+
+
+def _resumed(
+    entry: Earlier, mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, tolerance: float
+) -> ExactMechanism:
+    """The mechanism that the stream has run so far, to the last bit, where it is the one that is asked for."""
+    plan = ExactMechanism.from_configuration(entry.configuration)
+    if isinstance(mechanism, ExactMechanism):
+        wanted, found = as_exact(mechanism, inputs, tolerance).configuration, plan.configuration
+    else:
+        # not its taps: another machine rounds a design otherwise
+        if not isinstance(inputs, Inputs):
+            raise validation.fail("inputs", "an Inputs, which says what the data are", inputs)
+        wanted, found = demand(mechanism, inputs, tolerance), plan.demand
+    if fields := differences(json.loads(json.dumps(wanted)), json.loads(json.dumps(found))):
+        raise ReleaseError(
+            f"mechanism must be that of the stream, got one that differs in {', '.join(fields)}: open it with what it "
+            "was begun with, or begin a new one in a store of its own, with data that were never published"
+        )
+    return plan
+
+
+def differences(a: Any, b: Any, name: str = "") -> list[str]:
+    """The names of fields in which two JSON documents differ."""
+    if not (isinstance(a, Mapping) and isinstance(b, Mapping)):
+        return [] if a == b else [name]
+    inner = ((x, f"{name}.{x}".removeprefix(".")) for x in sorted(a.keys() | b.keys()))
+    return [found for x, path in inner for found in differences(a.get(x), b.get(x), path)]

@@ -1,1 +1,0 @@
-"""What a study looks like: tables, pictures and pages, and how they reach a folder."""

@@ -1,0 +1,55 @@
+"""What pages say in words: of a task, and of the figures that all of them show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+from dpfast.filters.filter import Filter
+from dpfast.privacy.privacy import Privacy
+from dpfast.signals.arma import Model
+
+FIGURES = {
+    "Ideal": "What the formula of the family gives for filters without limits of size. That of decision feedback "
+    "assumes decisions without errors, which at strong privacy is far from true.",
+    "Predicted": "What the realised filters, the small ones that run, or the matrices, give on a stream of the model: "
+    "computed from them, not sampled; where errors count from the first step on, their mean over the steps. There is "
+    "none where a receiver makes decisions: only simulation tells its error.",
+    "Explained": "1 − MSE/variance of the true output, the latter under the model: 1 is an estimate without error; 0 "
+    "is as good as the constant, which publishes the mean of the true output and nothing of the data; less is worse.",
+    "Lower bound": "No linear mechanism that is as private, and whose estimates come no later, can err less on this "
+    "stream. That of zero forcing, and of a factorization without a model, is for mechanisms that do not distort; what "
+    "decides, such as decision feedback, is not linear and may err less.",
+}
+_FEW = 16  # numbers that are all shown
+
+
+def of_task(target: Filter, privacy: Privacy) -> dict[str, str]:
+    """What is to be published, and how privately.
+
+    Examples
+    --------
+    >>> of_task(Filter([1], [1, -0.9]), Privacy(1, 1e-6))["target"]
+    'b = 1; a = 1, -0.9'
+    """
+    told = {x.name.replace("_", " "): getattr(privacy, x.name) for x in fields(privacy)}
+    return {"target": _filter(target), **{name: x if isinstance(x, str) else f"{x:g}" for name, x in told.items()}}
+
+
+def of_model(model: Model) -> str:
+    """Its moments, levels and source; its numbers are in the files of mechanisms."""
+    parts = [type(model).__name__, f"mean {model.mean:.6g}", f"variance {model.variance:.6g}"]
+    parts += [] if model.levels is None else [f"levels {_numbers(model.levels.tolist())}"]
+    return "; ".join([*parts, f"spectrum shaped by {_filter(model.shaping)}", model.source])
+
+
+def _filter(x: Filter) -> str:
+    """Its coefficients, in powers of 1/z."""
+    return f"b = {_numbers(x.b.tolist())}; a = {_numbers(x.a.tolist())}"
+
+
+def _numbers(values: Sequence[float]) -> str:
+    shown = [f"{x:.6g}" for x in values]
+    if len(shown) > _FEW:
+        shown = [*shown[: _FEW // 2], "…", f"{shown[-1]} ({len(values)} numbers)"]
+    return ", ".join(shown)

@@ -1,0 +1,83 @@
+"""The public way to the pictures of a sweep, and of a study."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpfast._support import validation
+from dpfast.reports.study_plot import draw_study
+from dpfast.reports.sweep import panels
+from dpfast.reports.sweep.curves import over
+from dpfast.reports.sweep.pictures import convergence, paths
+from dpfast.reports.sweep.winner_map import winners
+from dpfast.simulation.monte_carlo import Study
+from dpfast.simulation.sweep.result import Sweep
+
+
+def plot(x: Sweep | Study, kind: str | None = None, **options: Any) -> Any:
+    """Draw a sweep, or a study, in the sizes of a paper, with one style for each family of mechanisms.
+
+    Parameters
+    ----------
+    x : Sweep or Study
+    kind : str, optional
+        Of a sweep: an axis of numbers, such as "epsilon" or "lag", over which the RMSE is drawn: a line for each
+        mechanism, with the band of its intervals, rings where its error was predicted, and the lower bound for linear
+        mechanisms (thick and pale), above which errors are shown once more, in percent; "winners", a map of which
+        mechanism errs least; "paths", sample paths on one stream; "convergence", estimates over the number of streams.
+        Of a study: "study", a dot with its interval for each mechanism. By default the first axis
+        of numbers, or else "paths"; "study".
+    **options
+        Of "winners": rows and columns, the axes of the map. Of "paths": rows, a sequence of Row of one stream and
+        target, and n_samples.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        To be saved by its `savefig`, or shown by a notebook; pyplot knows nothing of it.
+
+    Raises
+    ------
+    ValueError
+        For a kind that there is none of, or options that it does not take.
+    MissingExtraError
+        Without matplotlib (extra ``plot``).
+
+    Notes
+    -----
+    *Privacy.* Models that were fitted to private data are in all pictures of their errors.
+
+    Examples
+    --------
+    >>> from dpfast import Filter, MarkovChain, Privacy, monte_carlo, zero_forcing
+    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> mechanism = zero_forcing(Filter([1], [1, -0.9]), Privacy(epsilon=1, delta=1e-3))
+    >>> figure = plot(monte_carlo(mechanism, chain, n_streams=16, n_samples=100, seed=1))
+    >>> figure.axes[0].get_xlabel()
+    'RMSE'
+    """
+    if isinstance(x, Study):
+        validation.choice("kind", kind or "study", ["study"])
+        _check_options("study", options, ())
+        return draw_study(x)
+    validation.instance("x", x, Sweep, "a Sweep or a Study")
+    numeric = [axis for axis in x.axes if panels.is_numeric(x, axis)]
+    kind = (numeric or ["paths"])[0] if kind is None else kind
+    validation.choice("kind", kind, [*numeric, *_KINDS])
+    draw, taken = _KINDS.get(kind, (None, ()))
+    _check_options(kind, options, taken)
+    return over(x, kind) if draw is None else draw(x, **options)
+
+
+_KINDS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "winners": (winners, ("rows", "columns")),
+    "paths": (paths, ("rows", "n_samples")),
+    "convergence": (convergence, ()),
+}
+
+
+def _check_options(kind: str, options: dict[str, Any], taken: tuple[str, ...]) -> None:
+    for name in options:
+        if name not in taken:
+            meant = validation.did_you_mean(name, taken)
+            raise ValueError(f"options of {kind!r} must be {' or '.join(taken) or 'none'}, got {name!r}{meant}")

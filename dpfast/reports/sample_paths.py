@@ -1,0 +1,80 @@
+"""Sample paths of mechanisms on one and the same stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpfast._support.validation import Array
+from dpfast.filters.filter import Filter
+from dpfast.mechanisms.checks import AnyMechanism
+from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
+from dpfast.reports.figures import PAGE, SMALL, figure, plot_path, words
+from dpfast.reports.styles import Style
+from dpfast.signals.arma import Model
+
+_ROOM = 1.0  # beyond the true output, in units of its range: an estimate that is far off does not flatten the others
+
+
+class SamplePaths(NamedTuple):
+    """True output, and every mechanism's estimate of it, whenever that was known; each (time,)."""
+
+    truth: Array
+    estimates: dict[str, Array]
+
+
+def sample_paths(
+    mechanisms: Mapping[str, AnyMechanism], model: Model, *, seed: Any, before: int, n_samples: int, after: int
+) -> SamplePaths:
+    """Simulate on one stream, without the samples before, when filters start, and after, which a smoother needs.
+
+    A matrix mechanism runs over its horizon from the first sample on: then there are none before.
+    """
+    u = model.sample(1, before + n_samples + after, seed=seed)[0]
+    shown = slice(before, before + n_samples)
+    target = next(iter(mechanisms.values())).target
+    truth = target.filter(u).y if isinstance(target, Filter) else target.apply(u[: target.horizon])
+    found = {}
+    for name, x in mechanisms.items():
+        made = x.simulate(u[: x.horizon] if isinstance(x, MatrixMechanism) else u, seed=seed)
+        found[name] = made.estimate[made.lag :][shown]
+    return SamplePaths(truth[shown], found)
+
+
+def draw_paths(paths: SamplePaths, title: str, *, looks: Mapping[str, Style] | None = None, columns: int = 2) -> Any:
+    """A panel for each mechanism, all on the same axes; an estimate that leaves them is said to."""
+    rows = -(-len(paths.estimates) // columns)
+    drawn, axes = figure(rows, columns, width=PAGE * columns / 2, height=1.5, sharex=True, sharey=True)
+    low, high = _limits(paths)
+    for ax in axes.ravel()[len(paths.estimates) :]:
+        ax.remove()
+    for ax, (name, estimate) in zip(axes.ravel(), paths.estimates.items(), strict=False):
+        plot_path(ax, range(len(paths.truth)), paths.truth, {name: estimate}, name, looks)
+        if extremes := _beyond(estimate, low, high):
+            place = {"transform": ax.transAxes, "ha": "right", "va": "bottom"}
+            ax.text(0.99, 0.02, extremes, fontsize=SMALL, **place)
+    axes[0, 0].set_ylim(low, high)
+    for ax in axes.ravel()[: len(paths.estimates)][-columns:]:
+        ax.tick_params(labelbottom=True)
+        words(ax, x="time (samples)")
+    drawn.suptitle(title, fontsize=9, parse_math=False)
+    return drawn
+
+
+def _limits(paths: SamplePaths) -> tuple[float, float]:
+    """All that is near the true output, and a little room."""
+    low, high = paths.truth.min(), paths.truth.max()
+    room, y = _ROOM * (high - low), np.array([paths.truth, *paths.estimates.values()])
+    near = y[(low - room <= y) & (y <= high + room)]
+    margin = 0.05 * np.ptp(near) or 0.5
+    return float(near.min() - margin), float(near.max() + margin)
+
+
+def _beyond(estimate: Array, low: float, high: float) -> str:
+    """Where an estimate goes, if out of sight."""
+    least, most = estimate.min(), estimate.max()
+    if low <= least and most <= high:
+        return ""
+    return f"leaves the axis: {least:.3g} to {most:.3g}".replace("-", "−")

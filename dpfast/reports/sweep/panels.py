@@ -1,0 +1,174 @@
+"""What a sweep's pictures show: the mechanisms, a line each, and the tasks, a panel each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, TypeGuard, TypeVar
+
+import numpy as np
+
+from dpfast.mechanisms.lags import SMOOTHER
+from dpfast.reports import styles
+from dpfast.reports.styles import Style
+from dpfast.simulation.sweep.parameters import GIVEN, OF_PRIVACY, Label
+from dpfast.simulation.sweep.result import Sweep
+from dpfast.simulation.sweep.rows import Row
+
+# All other parameters tell apart mechanisms of one task.
+TASK = frozenset({*OF_PRIVACY, "privacy", "target", "model", "stream", "lag", "mean_square"})
+T = TypeVar("T")
+SIGNS = {"epsilon": "ε", "delta": "δ"}
+MAX_PANELS = 12
+_MOST_VARIANTS = 6  # of a mechanism, as lines of one panel; more are panels
+
+
+class Panel(NamedTuple):
+    """A task, by its labels, and the rows that are of it."""
+
+    labels: dict[str, Label]
+    rows: tuple[Row, ...]
+
+    def title(self) -> str:
+        """Its labels, in words, of axes that some of its rows depend on."""
+        own = {axis: x for axis, x in self.labels.items() if any(axis in row.settings for row in self.rows)}
+        return ", ".join(said(axis, x) for axis, x in own.items())
+
+
+def variants(sweep: Sweep) -> tuple[str, ...]:
+    """Axes that tell mechanisms of one task apart."""
+    return tuple(x for x in sweep.axes if x not in TASK)
+
+
+def lines_by(sweep: Sweep, *without: str) -> tuple[str, ...]:
+    """Those of them that are shown as lines of one panel."""
+    few = [x for x in variants(sweep) if x == "mechanism" or len(sweep.axes[x]) <= _MOST_VARIANTS]
+    return tuple(x for x in few if x not in without)
+
+
+def said(axis: str, label: Label) -> str:
+    """A label, in words."""
+    if axis == "lag" and label == SMOOTHER:
+        return SMOOTHER
+    if axis == "model" and label is None:
+        return "no model"
+    text = f"{label:.4g}" if isinstance(label, float) else str(label)
+    named = axis == "lag" or axis in SIGNS or isinstance(label, (int, float)) or label is None
+    return f"{sign(axis)} {text}" if named else text
+
+
+def sign(axis: str) -> str:
+    """How an axis is called."""
+    return SIGNS.get(axis, axis.replace("_", " "))
+
+
+def titled(axis: str, *, has_smoother: bool = False) -> str:
+    """What is written along an axis."""
+    if axis == "lag":
+        return "lag (∞: smoother)" if has_smoother else "lag (samples)"
+    return sign(axis)
+
+
+def name(row: Row, axes: Sequence[str]) -> str:
+    """How a mechanism is called beside others that differ from it by the values of some axes."""
+    given = str(row.settings["mechanism"])
+    title = styles.label(row.family) if given == row.family else given
+    others = [x for x in axes if x != "mechanism" and x in row.settings]
+    kind = [said(x, row.settings[x]) for x in others if x not in TASK]
+    return ", ".join([" ".join([title, *kind]), *(said(x, row.settings[x]) for x in others if x in TASK)])
+
+
+def looks(sweep: Sweep, axes: Sequence[str]) -> dict[str, Style]:
+    """The style of each mechanism, the same in all pictures of a sweep."""
+    return styles.styles({name(x, axes): family(x) for x in sweep.rows})
+
+
+def family(row: Row) -> str | None:
+    """That of its design; of a mechanism that was there already, as its name says."""
+    return styles.family(row.mechanism_name) if row.family == GIVEN else row.family
+
+
+def values(rows: Sequence[Row], axis: str) -> list[Label]:
+    """Of an axis, in rows that depend on it: numbers in order, behind them the smoother or None; words as they come."""
+    found = dict.fromkeys(x.settings[axis] for x in rows if axis in x.settings)
+    if all(is_number(x) or is_last(axis, x) for x in found):
+        return sorted(found, key=lambda x: float(x) if is_number(x) else math.inf)
+    return list(found)
+
+
+def is_last(axis: str, label: Label) -> bool:
+    """Whether a label is behind all numbers: the smoother waits longest."""
+    return label is None or (axis == "lag" and label == SMOOTHER)
+
+
+def is_number(label: Label) -> TypeGuard[int | float]:
+    """Whether it has a place on an axis of numbers."""
+    return isinstance(label, (int, float)) and not isinstance(label, bool)
+
+
+def is_numeric(sweep: Sweep, axis: str) -> bool:
+    """Whether an axis has several places, all of them numbers; the lag has one for the smoother."""
+    found = values(sweep.rows, axis)
+    return len(found) > 1 and all(is_number(x) or (axis == "lag" and x == SMOOTHER) for x in found)
+
+
+def of_task(row: Row, labels: dict[str, Label]) -> bool:
+    """Whether a row has these labels, as far as it depends on them."""
+    return all(row.settings.get(axis, label) == label for axis, label in labels.items())
+
+
+def panels(sweep: Sweep, axes: Sequence[str]) -> list[Panel]:
+    """A panel for each combination of labels that rows have; a row that does not depend on an axis is in all of it."""
+    order = {axis: {x: i for i, x in enumerate(values(sweep.rows, axis))} for axis in axes}
+    taken = [tuple(x for x in axes if x in row.settings) for row in sweep.rows]
+    found: dict[tuple[Label, ...], None] = {}
+    seen: set[tuple[tuple[str, Label], ...]] = set()
+    # rows that depend on most first: the others are in their panels
+    for row, own in sorted(zip(sweep.rows, taken, strict=True), key=lambda x: -len(x[1])):
+        if tuple((x, row.settings[x]) for x in own) not in seen:
+            labels = tuple(row.settings.get(x) for x in axes)
+            found[labels] = None
+            seen |= {_only(axes, labels, some) for some in set(taken)}
+    places = {labels: tuple(order[x].get(y, -1) for x, y in zip(axes, labels, strict=True)) for labels in found}
+    several = [dict(zip(axes, labels, strict=True)) for labels in sorted(found, key=lambda x: places[x])]
+    return [Panel(x, tuple(row for row in sweep.rows if of_task(row, x))) for x in several]
+
+
+def _only(axes: Sequence[str], labels: Sequence[Label], some: Sequence[str]) -> tuple[tuple[str, Label], ...]:
+    return tuple((axis, label) for axis, label in zip(axes, labels, strict=True) if axis in some)
+
+
+def lower_bound(sweep: Sweep, row: Row) -> float | None:
+    """Of the RMSE of all linear mechanisms of the lag; None where there is none.
+
+    Those of zero forcing, and of factorisations without a model, are for their kind: mechanisms that do not distort.
+    """
+    grid = sweep.configuration["grid"]
+    _, given, _ = grid["cases"][row.number]
+    content = grid["contents"][given["mechanism"]] if row.family == GIVEN else given
+    return row.lower_bound_rmse if content.get("model") is not None else None
+
+
+# --- what is shown of many ------------------------------------------------------------------------
+
+
+def spread(found: Sequence[T], most: int = MAX_PANELS) -> list[T]:
+    """Not more than so many, from all over a sequence."""
+    return [found[i] for i in np.unique(np.linspace(0, len(found) - 1, min(most, len(found))).round().astype(int))]
+
+
+def left_out(total: int, shown: int, what: str = "panels") -> str:
+    """What is said of those that are not shown."""
+    return f"{shown} of {total} {what} are shown, from all over the grid" if shown < total else ""
+
+
+def failed(sweep: Sweep) -> str:
+    """What is said of cases that are not shown."""
+    n = sum(x.failed for x in sweep.rows)
+    return f"{n} case{'s have' if n > 1 else ' has'} no design" if n else ""
+
+
+def rare(sweep: Sweep) -> str:
+    """What is said of cases whose intervals are not drawn."""
+    n = sum(x.is_rare for x in sweep.rows)
+    return f"without a band: {n} case{'s' if n > 1 else ''} in which errors are too rare for one" if n else ""

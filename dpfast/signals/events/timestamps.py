@@ -1,0 +1,193 @@
+"""Points in time and lengths of time, from their texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._support import validation
+from dpfast._support.errors import DataError
+from dpfast.signals.events.csv_columns import NUMBER, Column, numbers
+from dpfast.signals.events.dates import DAY, parse_date
+from dpfast.signals.events.time_formats import check_format, has_offset, parse_formatted
+
+_MICROSECONDS = {
+    "us": 1,
+    "ms": 1000,
+    "s": 1_000_000,
+    "min": 60_000_000,
+    "h": 3_600_000_000,
+    "d": DAY,
+    "w": 7 * DAY,
+}
+# Those of pandas that are one length: not M, which is a month there.
+_CAPITALS = {"U": "us", "L": "ms", "S": "s", "T": "min", "H": "h", "D": "d", "W": "w"}
+_PERIOD = re.compile(rf"(\d{{1,18}}(?:\.\d{{1,18}})?)({'|'.join([*_MICROSECONDS, *_CAPITALS])})", re.ASCII)
+_AMBIGUOUS = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{2,4}(?!\d).*", re.ASCII)
+_NONE = np.iinfo(np.int64).min  # of a numpy.datetime64: NaT
+
+
+class Moments(NamedTuple):
+    """Points in time, each read from its text alone.
+
+    Attributes
+    ----------
+    times : array of numpy.datetime64
+        In microseconds, UTC or local; NaT where there is none.
+    kinds : array of str
+        Of each text: "local" or "offset" (a date and time), "seconds" or "milliseconds" (since 1970), "number" (another
+        one), "other".
+    """
+
+    times: NDArray[np.datetime64]
+    kinds: NDArray[np.str_]
+
+    @property
+    def utc(self) -> NDArray[np.bool_]:
+        """Whether each is a point in UTC, rather than of a local clock."""
+        return np.isin(self.kinds, ("offset", "seconds", "milliseconds"))
+
+
+def parse_period(text: str) -> np.timedelta64:
+    """Length of a period such as ``"5min"``.
+
+    Parameters
+    ----------
+    text : str
+        A positive number, then us, ms, s, min, h, d (24 hours) or w (7 days), or the U, L, S, T, H, D or W of pandas.
+        Units of the calendar, as months, have no fixed length and are refused.
+
+    Returns
+    -------
+    numpy.timedelta64
+        A whole number of microseconds.
+
+    Raises
+    ------
+    ValueError
+        If the text is no such length.
+
+    Examples
+    --------
+    >>> parse_period("1.5h"), parse_period("1D")
+    (np.timedelta64(5400000000,'us'), np.timedelta64(86400000000,'us'))
+    """
+    match = _PERIOD.fullmatch(str(text))
+    length = Decimal(match[1]) * _MICROSECONDS[_CAPITALS.get(match[2], match[2])] if match else Decimal(0)
+    if not 0 < length < 2**63 or length != int(length):
+        must_be = "a positive number of us, ms, s, min, h, d or w, whole in microseconds, such as '5min'"
+        raise validation.fail("period", must_be, text)
+    return np.timedelta64(int(length), "us")
+
+
+def period_text(period: np.timedelta64) -> str:
+    """A period as `parse_period` reads it, in the largest unit of which it is a whole number, but for weeks.
+
+    Examples
+    --------
+    >>> period_text(np.timedelta64(1, "D")), period_text(np.timedelta64(90, "m"))
+    ('1d', '90min')
+    """
+    length = int(period.astype("timedelta64[us]").astype(np.int64))
+    unit = next(x for x in ("d", "h", "min", "s", "ms", "us") if length % _MICROSECONDS[x] == 0)
+    return f"{length // _MICROSECONDS[unit]}{unit}"
+
+
+def parse_each(texts: Sequence[str], time_format: str | None = None) -> Moments:
+    """Points in time of texts; what one of them is does not depend on the others."""
+    stripped = [text.strip() for text in texts]
+    if time_format is not None:
+        check_format(time_format)
+        kind = "offset" if has_offset(time_format) else "local"
+        return Moments(parse_formatted(stripped, time_format), np.full(len(texts), kind))
+    read = [_parse(text) for text in stripped]
+    times = np.array([_NONE if time is None else time for _, time in read], np.int64)
+    return Moments(times.view("datetime64[us]"), np.array([kind for kind, _ in read], np.str_))
+
+
+def _parse(text: str) -> tuple[str, int | None]:
+    """Kind and microseconds since 1970, None where there are none."""
+    if NUMBER.fullmatch(text) is None:
+        date = parse_date(text)
+        return ("other", None) if date is None else ("offset" if date[0] else "local", date[1])
+    (value,) = numbers([text])
+    if 1e8 <= value < 1e11:
+        return "seconds", int(Decimal(text).scaleb(6))
+    return ("milliseconds", int(Decimal(text).scaleb(3))) if 1e11 <= value < 1e14 else ("number", None)
+
+
+def parse_moment(name: str, text: str) -> tuple[int, bool]:
+    """Microseconds since 1970 of an argument, and whether they are UTC, rather than of a local clock.
+
+    Examples
+    --------
+    >>> parse_moment("start", "1970-01-02T00:00Z"), parse_moment("start", "1970-01-02")
+    ((86400000000, True), (86400000000, False))
+    """
+    (time,), (utc,) = (moment := parse_each([str(text)])).times, moment.utc
+    if np.isnat(time):
+        raise validation.fail(name, "a point in time such as '2013-01-01T05:15' or '2013-01-01T05:15Z'", text)
+    return int(time.astype(np.int64)), bool(utc)
+
+
+def parse_times(stamps: Column, time_format: str | None) -> NDArray[np.int64]:
+    """Microseconds since 1970 of a file's distinct timestamps.
+
+    Raises
+    ------
+    DataError
+        Where one is unusable, or they are of several kinds.
+    """
+    moments = parse_each(stamps.texts, time_format)
+    check_times(stamps, moments, time_format)
+    return moments.times.astype(np.int64)
+
+
+def check_times(stamps: Column, moments: Moments, time_format: str | None) -> None:
+    """Refuse a file in which a timestamp is unusable, or which has several kinds of them.
+
+    Raises
+    ------
+    DataError
+    """
+    if time_format is not None:
+        bad = np.isnat(moments.times)
+        if bad.any():
+            raise stamps.bad_time(bad, f"timestamps of the format {time_format!r}")
+    elif np.count_nonzero(_numeric(moments)) > np.count_nonzero(np.isin(moments.kinds, ("local", "offset"))):
+        _check_unix(stamps, moments)
+    else:
+        _check_dates(stamps, moments)
+
+
+def _numeric(moments: Moments) -> NDArray[np.bool_]:
+    return np.isin(moments.kinds, ("number", "seconds", "milliseconds"))
+
+
+def _check_unix(stamps: Column, moments: Moments) -> None:
+    seconds, milliseconds = (moments.kinds == kind for kind in ("seconds", "milliseconds"))
+    bad = ~(seconds | milliseconds)
+    if bad.any():
+        must_hold = "Unix seconds (1e8 to 1e11) or milliseconds (1e11 to 1e14), or else give time_format"
+        raise stamps.bad_time(bad, must_hold)
+    if seconds.any() and milliseconds.any():
+        raise stamps.bad_time(seconds != seconds[0], "either Unix seconds or Unix milliseconds alone")
+
+
+def _check_dates(stamps: Column, moments: Moments) -> None:
+    bad = np.isnat(moments.times) | _numeric(moments)
+    if bad.any():
+        if _AMBIGUOUS.fullmatch(stamps.texts[int(np.argmax(bad))].strip()):
+            raise DataError(
+                f"{stamps.label}, {stamps.place(bad)}: a date such as 01/02/2013 could be day/month or month/day; pass "
+                "--time-format '%d/%m/%Y %H:%M:%S' or the like (in Python, time_format)"
+            )
+        raise stamps.bad_time(bad, "timestamps such as '2013-01-01T05:15', or else give time_format")
+    offset = moments.kinds == "offset"
+    if offset.any() and not offset.all():
+        raise stamps.bad_time(offset != offset[0], "timestamps all with or all without a UTC offset")

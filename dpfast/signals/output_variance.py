@@ -1,0 +1,59 @@
+"""How much of the true output an estimate explains: its error against the variance of what it estimates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpfast._support.validation import Array
+from dpfast.filters.filter import Filter
+from dpfast.filters.quadrature import graded_grid
+from dpfast.filters.toeplitz import Toeplitz, convolved
+from dpfast.signals.arma import Model, autocovariance
+
+
+def explained(mse: float | None, variance: float | None) -> float | None:
+    """1 - MSE/variance: 1 for an estimate without error, 0 for the mean, below 0 for what is worse than that.
+
+    None where one of them is not known, and where the true output does not vary.
+
+    Examples
+    --------
+    >>> explained(1.0, 4.0)
+    0.75
+    """
+    return 1 - mse / variance if mse is not None and variance else None
+
+
+def output_variance(target: Filter | Toeplitz, model: Model, n_first: int | None = None) -> float:
+    r"""Variance <P_u \|F\|²> of the target's output under a model; over a horizon the mean of those of its steps.
+
+    Parameters
+    ----------
+    target : Filter or Toeplitz
+    model : Model
+    n_first : int, optional
+        Of a filter that starts from rest, the mean over so many first steps.
+
+    Examples
+    --------
+    >>> from dpfast.models import IndependentLevels
+    >>> output_variance(Filter([1, 1]), IndependentLevels([0, 1], [0.5, 0.5]))
+    0.5
+    """
+    if isinstance(target, Toeplitz) or n_first is not None:
+        return float(step_variances(target, model, n_first).mean())
+    poles = np.concatenate([target.poles, model.shaping.poles])
+    grid = graded_grid(poles, degree=len(target.b) + len(model.shaping.b))
+    return grid.mean(model.psd(grid.omega) * np.abs(target.response(grid.omega)) ** 2)
+
+
+def step_variances(target: Filter | Toeplitz, model: Model, n: int | None = None) -> Array:
+    """Of the target's output at each of n steps from the start, or of its horizon."""
+    f = target.coefficients[:n] if isinstance(target, Toeplitz) else target.impulse(n or 0)
+    return variances(f, autocovariance(model, len(f)))
+
+
+def variances(q: Array, r: Array) -> Array:
+    """Of Σ_{k ≤ t} q_k u_{t-k} for t = 0, 1, ..., where u has the autocovariance r."""
+    past = convolved(q, r) - r[0] * q
+    return np.cumsum(q * (r[0] * q + 2 * past))

@@ -1,0 +1,105 @@
+"""What a study simulates side by side: compiled chains and matrix mechanisms, on the same inputs and unit noise."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from dpfast._kernels import simulation as kernels
+from dpfast._support.validation import Array
+from dpfast.filters.filter import Filter
+from dpfast.mechanisms import matrix_mechanism
+from dpfast.mechanisms.matrix_mechanism import MatrixLink
+from dpfast.simulation.intervals import ErrorSizes
+
+Link = kernels.Link | MatrixLink
+
+
+class Study(NamedTuple):
+    """A source, mechanisms, and the window of the target's output in which errors count."""
+
+    source: kernels.Source
+    links: tuple[Link, ...]
+    burn_in: int
+    n_samples: int
+    dtype: DTypeLike = np.float64
+
+    @property
+    def length(self) -> int:
+        """Samples of a stream that are simulated, of all links."""
+        compiled, over_horizon = self._sorted()
+        length = self._chain(compiled).length if compiled else 0
+        return length + self.n_samples * len(over_horizon)
+
+    def squared_errors(
+        self, n_streams: int, seed: int, n_threads: int, advance: Callable[[int], None] | None = None, first: int = 0
+    ) -> Array:
+        """Mean squared errors (streams, links) of the streams first, first + 1, ... .
+
+        `advance` hears of the samples that are done. Matrix mechanisms are computed in float64.
+        """
+        errors = np.empty((n_streams, len(self.links)))
+        run = n_streams, seed, n_threads, advance, first
+        compiled, over_horizon = self._sorted()
+        if compiled:
+            errors[:, compiled] = kernels.squared_errors(self._chain(compiled), *run)
+        if over_horizon:
+            links = tuple(x for x in self.links if isinstance(x, MatrixLink))
+            errors[:, over_horizon] = matrix_mechanism.squared_errors(self.source, links, *run)
+        return errors
+
+    def _sorted(self) -> tuple[list[int], list[int]]:
+        """Places of the compiled links, and of the others."""
+        over_horizon = [i for i, x in enumerate(self.links) if isinstance(x, MatrixLink)]
+        return [i for i in range(len(self.links)) if i not in over_horizon], over_horizon
+
+    def _chain(self, compiled: Sequence[int]) -> kernels.Study:
+        links = tuple(x for i in compiled if isinstance(x := self.links[i], kernels.Link))
+        return kernels.Study(self.source, links, self.burn_in, self.n_samples, self.dtype)
+
+
+# --- decisions ------------------------------------------------------------------------------------
+
+
+def input_range(source: kernels.Source) -> tuple[float, float]:
+    """Least and largest input that a source can give."""
+    if source.levels is None:
+        return -np.inf, np.inf
+    return float(source.levels.min()), float(source.levels.max())
+
+
+def error_sizes(link: Link, inputs: tuple[float, float], n_samples: int, n_streams: int = 1) -> ErrorSizes | None:
+    """What decisions make of the mean squared error of so many streams together; None for a receiver without any.
+
+    Parameters
+    ----------
+    link : Link
+    inputs : tuple of float
+        The least and the largest input.
+    n_samples : int
+        Counted of each stream.
+    n_streams : int
+        Over which the mean is taken.
+    """
+    if isinstance(link, MatrixLink) or not isinstance(link.receiver, kernels.FeedbackReceiver):
+        return None
+    levels = np.sort(link.receiver.equalizer.levels)
+    if len(levels) < 2:
+        return None
+    energy, gain = _responses(*(x.tobytes() for x in link.receiver.target), n_samples)
+    # before the first input there is none: zero, when centred
+    farthest = max(abs(x - level) for x in (*inputs, link.centre) for level in link.centre + levels[[0, -1]])
+    smallest = float(np.diff(levels).min() / 2) ** 2 * energy / (n_streams * n_samples)
+    return ErrorSizes(smallest, float(farthest * gain) ** 2)
+
+
+@functools.lru_cache(maxsize=256)
+def _responses(taps: bytes, sections: bytes, recursion: bytes, n_samples: int) -> tuple[float, float]:
+    """Of a filter: energy of the first samples of its impulse response; sum of the sizes of all."""
+    taps_, sections_, recursion_ = (np.frombuffer(x) for x in (taps, sections, recursion))
+    target = Filter.from_factors(taps_, sections_.reshape(-1, 6), recursion_)
+    return float(np.sum(target.impulse(n_samples) ** 2)), target.impulse_norm(1)

@@ -1,0 +1,252 @@
+"""Blocks of streams: what is simulated at once, anywhere, and always with the same bits.
+
+    case ──► link ──┐
+    case ──► link ──┼─► block: 128 streams of up to 16 cases of a group ──► 16 batch means for each case
+    case ──► link ──┘
+    block, block, ... ──► task: about a second, for one worker
+
+Stream i of a case depends on (seed, i) alone, and block k holds the streams 128 k ... 128 k + 127. So the numbers of a
+case depend neither on the cases beside it nor on where blocks run, in which order or how many at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from dpfast._kernels import simulation as kernels
+from dpfast._kernels import threads
+from dpfast._kernels.equalizer import Equalizer
+from dpfast._kernels.filtering import Factors
+from dpfast._support.errors import EngineError
+from dpfast._support.validation import Array
+from dpfast.mechanisms.matrix_mechanism import MatrixLink
+from dpfast.mechanisms.operators.operators import NotLinearError, Operator
+from dpfast.simulation.mixed_study import Link, Study
+
+STREAMS = 128  # of a block
+BATCHES = 16  # of a block; the mean of the streams of each is what is kept
+
+_LINKS = 16  # of a block, at most: beyond, the source and noise that they share are no cost any more
+_SECONDS = 1.0  # of a task
+_STAGE = 4  # multiply-adds that a pass over a signal costs beside its own
+_TRANSFORM = 60  # of an operator, as with FFTs
+_ITERATIONS = 500  # of a decoder, about
+
+
+class Block(NamedTuple):
+    """128 streams of some cases of one group: the streams 128 · number and those that follow."""
+
+    source: kernels.Source
+    links: tuple[Link, ...]
+    burn_in: int
+    n_samples: int  # counted of each stream
+    seed: int
+    number: int
+    dtype: DTypeLike = np.float64
+
+
+def simulate(block: Block, n_threads: int = 1, advance: Callable[[int], None] | None = None) -> Array:
+    """Mean squared errors (links, batches), each of 8 streams. `advance` hears of the samples that are done."""
+    study = Study(block.source, block.links, block.burn_in, block.n_samples, block.dtype)
+    first = STREAMS * block.number
+    errors = study.squared_errors(STREAMS, block.seed, n_threads, advance, first)
+    # one stream after the other: how NumPy sums depends on the shape, and so on how many links there are
+    batches = np.moveaxis(errors.reshape(BATCHES, -1, len(block.links)), 1, 0)
+    return np.ascontiguousarray(np.asarray(sum(batches) / len(batches)).T)
+
+
+# --- tasks ----------------------------------------------------------------------------------------
+
+
+class Task(NamedTuple):
+    """Some blocks for one worker."""
+
+    version: str  # of dpfast, which all workers must have
+    blocks: tuple[Block, ...]
+    cases: tuple[tuple[int, ...], ...]  # of each block, as its links
+    work: float  # multiply-adds, about
+
+
+class Answer(NamedTuple):
+    """What a worker makes of a task."""
+
+    means: list[Array]  # (links, batches) of each block
+    seconds: float
+    version: str
+
+
+def run(task: Task, n_threads: int = 1) -> Answer:
+    """Simulate the blocks of a task, as many at once as there are threads; these do not change the result.
+
+    Raises
+    ------
+    EngineError
+        Where this is another version of dpfast.
+    """
+    if task.version != _version():
+        raise EngineError(
+            f"a worker has dpfast {_version()}, the sweep was started by {task.version}: install the same version "
+            "everywhere and start again; what is finished is kept"
+        )
+    began, n_blocks = time.perf_counter(), len(task.blocks)
+    means = [np.empty(0)] * n_blocks
+
+    def some(first: int, count: int, check: Callable[[], None]) -> None:
+        for i in range(first, first + count):
+            means[i] = simulate(task.blocks[i], max(1, n_threads // n_blocks), lambda _: check())
+
+    threads.for_ranges(some, n_blocks, 1, n_threads)
+    return Answer(means, time.perf_counter() - began, task.version)
+
+
+def rows(task: Task, answer: Answer) -> Iterator[tuple[int, int, Array]]:
+    """(case, number of the block, batch means) of all that a task has given."""
+    for block, cases, means in zip(task.blocks, task.cases, answer.means, strict=True):
+        for case, row in zip(cases, means, strict=True):
+            yield case, block.number, row
+
+
+def counted(task: Task) -> int:
+    """Samples that count, of all cases."""
+    return sum(STREAMS * block.n_samples * len(block.links) for block in task.blocks)
+
+
+# --- planning -------------------------------------------------------------------------------------
+
+
+class Group(NamedTuple):
+    """What cases of a group share, and the numbers of the blocks that each of them lacks."""
+
+    source: kernels.Source
+    burn_in: int
+    lacking: Mapping[int, Sequence[int]]
+
+
+class Pace:
+    """Seconds for a multiply-add, learnt from answers; unknown at first."""
+
+    def __init__(self) -> None:
+        self.rate: float | None = None
+
+    def learn(self, task: Task, answer: Answer) -> None:
+        """Go half the way: a first answer is slow, as kernels are loaded, and workers differ."""
+        rate = answer.seconds / task.work
+        self.rate = rate if self.rate is None else (self.rate + rate) / 2
+
+    def fits(self, work: float) -> bool:
+        """Whether it takes no more than a task should."""
+        return self.rate is not None and self.rate * work <= _SECONDS
+
+
+def plan(
+    groups: Sequence[Group],
+    link: Callable[[int], Link],
+    *,
+    n_samples: int,
+    seed: int,
+    dtype: DTypeLike = np.float64,
+    pace: Pace,
+    in_flight: int = 1,
+) -> Iterator[Task]:
+    """Tasks of about a second for all blocks that are lacking; nothing is made before it is asked for.
+
+    Shorter ones towards the end, none more than its share of what is left, so that all of so many in flight end
+    together. Until the pace is known a task is one block. What goes into which task does not change any number.
+    """
+    n_left = sum(len(numbers) for group in groups for numbers in group.lacking.values())
+    pieces: list[_Piece] = []
+    work, n_cases = 0.0, 0
+    for piece in _pieces(groups, link, (n_samples, seed, dtype), pace):
+        work, n_cases = work + piece.work, n_cases + len(piece.cases)
+        if pieces and not (pace.fits(work) and n_cases * in_flight <= n_left):
+            yield _task(pieces)
+            n_left -= n_cases - len(piece.cases)
+            pieces, work, n_cases = [], piece.work, len(piece.cases)
+        pieces.append(piece)
+    if pieces:
+        yield _task(pieces)
+
+
+class _Piece(NamedTuple):
+    """A block of a task."""
+
+    block: Block
+    cases: tuple[int, ...]
+    work: float
+
+
+def _task(pieces: list[_Piece]) -> Task:
+    blocks, cases, works = zip(*pieces, strict=True)
+    return Task(_version(), blocks, cases, sum(works))
+
+
+def _pieces(
+    groups: Sequence[Group], link: Callable[[int], Link], frame: tuple[int, int, Any], pace: Pace
+) -> Iterator[_Piece]:
+    """All blocks; the links of cases that share blocks are made once."""
+    n_samples, seed, dtype = frame
+    for group in groups:
+        n_times = STREAMS * (group.burn_in + n_samples)
+        for links, works in _parts(group.lacking, link, n_times, pace):
+            for number, cases in _by_number(group.lacking, tuple(links)):
+                here = tuple(links[case] for case in cases)
+                block = Block(group.source, here, group.burn_in, n_samples, seed, number, dtype)
+                yield _Piece(block, cases, sum(works[case] for case in cases))
+
+
+def _parts(
+    lacking: Mapping[int, Sequence[int]], link: Callable[[int], Link], n_times: int, pace: Pace
+) -> Iterator[tuple[dict[int, Link], dict[int, float]]]:
+    """Links and work of cases that fit into one block, those that lack equally much side by side."""
+    links: dict[int, Link] = {}
+    works: dict[int, float] = {}
+    for case in sorted((x for x in lacking if len(lacking[x])), key=lambda x: (len(lacking[x]), x)):
+        new = link(case)
+        work = n_times * cost(new)
+        too_long = pace.rate is not None and not pace.fits(sum(works.values()) + work)
+        if links and (len(links) == _LINKS or too_long):
+            yield links, works
+            links, works = {}, {}
+        links[case], works[case] = new, work
+    if links:
+        yield links, works
+
+
+def _by_number(lacking: Mapping[int, Sequence[int]], cases: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """The cases that lack a block, for each block in turn."""
+    found: dict[int, list[int]] = {}
+    for case in cases:
+        for number in lacking[case]:
+            found.setdefault(int(number), []).append(case)
+    for number in sorted(found):
+        yield number, tuple(found[number])
+
+
+def cost(link: Link) -> int:
+    """Multiply-adds for a sample, about: as many as its filters have coefficients, and what their passes take."""
+    if isinstance(link, MatrixLink):
+        return _passes(link.strategy, len(link.target)) + _passes(link.reconstruction, len(link.target))
+    filters = [x for x in (link.prefilter, *link.receiver) if isinstance(x, Factors | Equalizer)]
+    return sum(_STAGE + sum(x.size for x in part if isinstance(x, np.ndarray)) for part in filters)
+
+
+def _passes(operator: Operator, horizon: int) -> int:
+    """Of a matrix; of a decoder, which multiplies by one over and over."""
+    values: Any = operator
+    n_entries = sum(x.size for x in values if isinstance(x, np.ndarray)) // horizon
+    try:
+        operator.squared_rows()
+    except NotLinearError:
+        n_entries *= _ITERATIONS
+    return _TRANSFORM + n_entries
+
+
+def _version() -> str:
+    from dpfast import __version__
+
+    return __version__

@@ -1,0 +1,383 @@
+"""Grids: from lists of values to points, and to the cases that are designed and simulated."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from dpfast._support import validation
+from dpfast.mechanisms.checks import AnyMechanism
+from dpfast.mechanisms.serialization.mechanism_file import canonical, digest
+from dpfast.privacy.privacy import Privacy
+from dpfast.simulation.sweep import labels
+from dpfast.simulation.sweep import parameters as values
+from dpfast.simulation.sweep.parameters import GIVEN, OF_PRIVACY, Family, Label, Value
+
+MAX_POINTS = 10**6
+
+
+class Point(NamedTuple):
+    """One value for every parameter.
+
+    Attributes
+    ----------
+    labels : mapping
+        Of every axis: what was given, the default of a parameter that only another part of the grid gives, and None
+        for one that the mechanism does not take there. The smoother is the lag "smoother".
+    case : int
+        Index into the cases.
+    """
+
+    labels: dict[str, Label]
+    case: int
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A mechanism on a stream.
+
+    Attributes
+    ----------
+    number : int
+    settings : mapping
+        Labels of all parameters of the grid that it depends on.
+    family : str
+        Name of the design function; "given" for a mechanism that is there already.
+    key : str
+        SHA-256 of the arguments of the design, and of the version of dpfast.
+    stream, target : str
+        Digests of their content.
+    group : int
+        Cases of one group have the same stream and the same target.
+    horizon : int or None
+        Steps that a matrix mechanism is made for; None for a mechanism of filters.
+    """
+
+    number: int
+    settings: dict[str, Label]
+    family: str
+    key: str
+    stream: str
+    target: str
+    group: int
+    horizon: int | None
+    _given: tuple[tuple[str, Value], ...] = field(repr=False)
+
+    @property
+    def arguments(self) -> str:
+        """The design as canonical JSON: family and arguments, filters and models as in the file of a mechanism."""
+        inside = ",".join(f"{canonical(name)}:{x.json}" for name, x in self._given)
+        return f'{{"arguments":{{{inside}}},"family":{canonical(self.family)}}}'
+
+    def content(self) -> list[Any]:
+        """The same with digests, and the stream."""
+        return [self.family, {name: x.given if x.is_simple else x.digest for name, x in self._given}, self.stream]
+
+
+class Grid:
+    """The points of a grid, and its cases: points that differ in what a mechanism does not take share one.
+
+    Parameters
+    ----------
+    definition : mapping, or sequence of mappings
+        Of parameters; several are put together. A list, tuple, range or 1-D array is an axis; so is a mapping from
+        labels to values, and one with start, stop, number and spacing ("linear" or "log"), which is an axis of numbers.
+        All else is one value.
+
+        mechanism : names of families ("optimal", "lmmse", "zero_forcing", "decision_feedback", "input_perturbation",
+        "output_perturbation", "robust"; of those over a horizon "optimal_factorization", "square_root",
+        "buffered_toeplitz", "binary_tree", "decayed_sum", "fourier_perturbation", "compressive"), their
+        design functions, or mechanisms that are there already, to which of all others only `stream` applies (and
+        `model` in its place).
+
+        target, prefilter : Filter, or its description: text, or a table with b and a. A target may be a Toeplitz too,
+        or text such as "running-sum:1024", or a table with coefficients and a horizon.
+
+        privacy : Privacy; or its fields epsilon, delta, max_change, max_events, min_separation, calibration.
+
+        model : of the design; stream : what is simulated, by default the model. A Model, or its description: text, or a
+        table with a kind.
+
+        lag, and whatever else the design functions take. A lag "smoother", or None, is the smoother.
+
+    Attributes
+    ----------
+    parameters : tuple of str
+    axes : mapping
+        Parameters that were given as axes, or have several values for some mechanism, and their labels in order.
+    points : tuple of Point
+    cases : tuple of Case
+    groups : tuple of tuple of int
+        Numbers of the cases with the same stream and the same target.
+    models, targets : mapping
+        Content by digest, as in the file of a mechanism.
+
+    Raises
+    ------
+    ValueError
+        For a parameter that no mechanism of its part takes, a value that none can have, one that is given twice or is
+        out of range, an empty axis, two values with one label, a needed parameter that is missing.
+
+    Notes
+    -----
+    Points that a family cannot have (a lag None for decision feedback, which is no smoother; a target over a horizon
+    for a design of filters) are left out.
+
+    *Privacy.* Models are kept as numbers: those fitted to private data are as private as they.
+
+    Examples
+    --------
+    >>> grid = Grid(
+    ...     {
+    ...         "mechanism": ["zero_forcing", "optimal"],
+    ...         "target": "exponential:0.9",
+    ...         "model": "arma:1/1,-0.5",
+    ...         "epsilon": [0.5, 1, 2],
+    ...         "delta": 1e-6,
+    ...         "lag": [0, 5],
+    ...     }
+    ... )
+    >>> len(grid.points), len(grid.cases), len(grid.groups)
+    (12, 9, 1)
+    >>> grid.cases[0].settings == {
+    ...     "mechanism": "zero_forcing",
+    ...     "target": "exponential:0.9",
+    ...     "epsilon": 0.5,
+    ...     "delta": 1e-6,
+    ...     "model": "arma:1/1,-0.5",
+    ... }
+    True
+    """
+
+    def __init__(self, definition: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        told = _Labels()
+        parts = [told.part(x) for x in _parts(definition)]
+        total = sum(math.prod(map(len, x.values())) for x in parts)
+        if total > MAX_POINTS:
+            raise ValueError(f"a grid must have at most {MAX_POINTS:,} points, got {total:,}: give fewer values")
+        self.parameters = tuple(dict.fromkeys(name for part in parts for name in part))
+        expansion = _Expansion(self.parameters)
+        pairs = [pair for part in parts for pair in expansion.points(part)]
+        self.cases = tuple(expansion.cases.values())
+        self._contents = expansion.contents
+        self.models = {x: self._contents[x] for x in expansion.models}
+        self.targets = {x: self._contents[x] for x in expansion.targets}
+        self.groups = _grouped(self.cases)
+        varied = {name for name in self.parameters if _varies(name, self.cases)}
+        self.axes = {
+            name: x for name, x in _labels(self.parameters, pairs).items() if name in told.axes or name in varied
+        }
+        points = (Point({name: all_labels[name] for name in self.axes}, case) for all_labels, case in pairs)
+        self.points = tuple({tuple(x.labels.items()): x for x in points}.values())
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """All that tells what is computed, without labels: JSON-able, everything once."""
+        return {"cases": [x.content() for x in self.cases], "contents": self._contents}
+
+
+def _parts(definition: Any) -> list[Mapping[str, Any]]:
+    parts = [definition] if isinstance(definition, Mapping) else definition
+    if not isinstance(parts, (list, tuple)) or not parts or not all(isinstance(x, Mapping) for x in parts):
+        raise validation.fail("grid", "a mapping of parameters, or several", definition)
+    return list(parts)
+
+
+def _labels(parameters: Sequence[str], pairs: Sequence[tuple[dict[str, Label], int]]) -> dict[str, tuple[Label, ...]]:
+    """The labels of all parameters, in order."""
+    return {name: tuple(dict.fromkeys(labels[name] for labels, _ in pairs)) for name in parameters}
+
+
+def _varies(name: str, cases: Sequence[Case]) -> bool:
+    """Whether there are several mechanisms, or one of them has several values of a parameter."""
+    if name == "mechanism":
+        return len({x.settings[name] for x in cases}) > 1
+    pairs = {(x.settings["mechanism"], x.settings[name]) for x in cases if name in x.settings}
+    return len(pairs) > len({mechanism for mechanism, _ in pairs})
+
+
+def _grouped(cases: Sequence[Case]) -> tuple[tuple[int, ...], ...]:
+    groups: dict[int, list[int]] = {}
+    for case in cases:
+        groups.setdefault(case.group, []).append(case.number)
+    return tuple(map(tuple, groups.values()))
+
+
+class _Labels:
+    """Values with labels that tell them apart over all parts of a grid."""
+
+    def __init__(self) -> None:
+        self.axes: set[str] = set()
+        self._by_digest: dict[tuple[str, str], Label] = {}
+        self._by_label: dict[tuple[str, Label], str] = {}
+        self._counts: Counter[str] = Counter()
+
+    def part(self, given: Mapping[str, Any]) -> dict[str, tuple[Value, ...]]:
+        """The values of all parameters of a part."""
+        for name in given:
+            validation.choice("a parameter of the grid", name, values.known())
+        both = [x for x in OF_PRIVACY if x in given and "privacy" in given]
+        if both:
+            raise ValueError(f"privacy must be given whole or by its fields, got both privacy and {both[0]}")
+        if "mechanism" not in given:
+            raise ValueError("mechanism must be given: names of families, or mechanisms")
+        return {name: self._values(name, x) for name, x in given.items()}
+
+    def _values(self, name: str, given: Any) -> tuple[Value, ...]:
+        several = values.axis(name, given)
+        if several is None:
+            return (self._labelled(name, values.value(name, given), None),)
+        self.axes.add(name)
+        said = several.items() if isinstance(several, dict) else ((None, x) for x in several)
+        found = [self._labelled(name, values.value(name, x), label) for label, x in said]
+        if not found:
+            raise ValueError(f"{name} must not be an empty axis: give values, or leave it out")
+        seen: set[str] = set()
+        for x in found:
+            if x.digest in seen:
+                raise ValueError(f"{name} must have every value once, got {x.label!r} several times")
+            seen.add(x.digest)
+        return tuple(found)
+
+    def _labelled(self, name: str, value: Value, said: Label) -> Value:
+        """With the label that is said, its own, the one that it has already, or a number."""
+        known = self._by_digest.get((name, value.digest))
+        self._counts[name] += (name, value.digest) not in self._by_digest
+        label = value.label if said is None else said
+        if label is None and not value.is_simple:
+            label = known or self._own(name, value)
+        same = self._by_label.setdefault((name, label), value.digest) == value.digest
+        if not same or self._by_digest.setdefault((name, value.digest), label) != label:
+            raise ValueError(
+                f"{name} must have one label for each value, and another for every other, got {label!r} twice"
+            )
+        return value._replace(label=label)
+
+    def _own(self, name: str, value: Value) -> str:
+        """A label for a value that has none: what it is, where that is short and no other's."""
+        text = labels.described(value.given)
+        free = text is not None and self._by_label.get((name, text), value.digest) == value.digest
+        return text if text is not None and free else labels.numbered(name, self._counts[name], value.given)
+
+
+class _Expansion:
+    """Points to cases: everything that several of them share is made once."""
+
+    def __init__(self, parameters: Sequence[str]) -> None:
+        from dpfast import __version__
+
+        self.cases: dict[tuple[str, ...], Case] = {}
+        self.contents: dict[str, Any] = {}
+        self.models: dict[str, None] = {}
+        self.targets: dict[str, None] = {}
+        self._version, self._parameters = __version__, parameters
+        self._groups: dict[tuple[str, str], int] = {}
+        self._privacies: dict[tuple[str, ...], Value] = {}
+        self._used: set[tuple[str, str]] = set()
+
+    def points(self, part: Mapping[str, Sequence[Value]]) -> list[tuple[dict[str, Label], int]]:
+        """Labels of all parameters, and the case, of all points of a part that there can be."""
+        for mechanism in part["mechanism"]:
+            _check_needed(_family(mechanism), part)
+        self._used.clear()
+        points = (dict(zip(part, combination, strict=True)) for combination in itertools.product(*part.values()))
+        found = [x for point in points if (x := self._point(point)) is not None]
+        self._check_used(part)
+        return found
+
+    def _point(self, point: dict[str, Value]) -> tuple[dict[str, Label], int] | None:
+        family = _family(point["mechanism"])
+        taken = {name: x for name, x in point.items() if name in family.takes}
+        if not all(values.possible(family.takes[name], x.given) for name, x in taken.items()):
+            return None
+        simulated = "stream" if "stream" in point else "model"
+        values.check_stream(point[simulated])
+        has = {**family.defaults, **taken, **{name: point[name] for name in ("mechanism", simulated)}}
+        if "privacy" in taken:
+            has = {name: x for name, x in has.items() if name not in OF_PRIVACY}
+        values.check_horizon(family.name, has)
+        self._used.update((name, x.digest) for name, x in has.items() if name in point)
+        case = self._case(point["mechanism"], family, has, point[simulated])
+        return {name: (point.get(name) or has.get(name, _NOTHING)).label for name in self._parameters}, case.number
+
+    def _case(self, mechanism: Value, family: Family, has: dict[str, Value], stream: Value) -> Case:
+        if family is values.READY:
+            given: tuple[tuple[str, Value], ...] = (("mechanism", mechanism),)
+        else:
+            given = self._given({name: x for name, x in has.items() if name in family.takes})
+        identity = (family.name, stream.digest, *(x.digest for _, x in given))
+        if identity not in self.cases:
+            settings = {name: has[name].label for name in self._parameters if name in has}
+            self.cases[identity] = self._made(settings, family.name, given, stream)
+        return self.cases[identity]
+
+    def _given(self, has: dict[str, Value]) -> tuple[tuple[str, Value], ...]:
+        """Arguments of a design function, in order of their names."""
+        whole = {name: x for name, x in has.items() if name not in OF_PRIVACY}
+        if "privacy" not in whole:
+            fields = {name: has[name] for name in OF_PRIVACY}
+            told = tuple(x.digest for x in fields.values())
+            if told not in self._privacies:
+                self._privacies[told] = values.privacy_value(Privacy(**{name: x.given for name, x in fields.items()}))
+            whole["privacy"] = self._privacies[told]
+        return tuple(sorted(whole.items()))
+
+    def _made(
+        self, settings: dict[str, Label], family: str, given: tuple[tuple[str, Value], ...], stream: Value
+    ) -> Case:
+        arguments = dict(given)
+        target = arguments["target"] if family != GIVEN else values.target_of(arguments["mechanism"])
+        models = (stream, arguments.get("model", stream))
+        self.models |= dict.fromkeys(x.digest for x in models if x.given is not None)
+        self.targets[target.digest] = None
+        for x in (stream, target, *arguments.values()):
+            if not x.is_simple and x.digest not in self.contents:
+                self.contents[x.digest] = json.loads(x.json)
+        key = digest(canonical([self._version, family, {name: x.digest for name, x in given}]))
+        group = self._groups.setdefault((stream.digest, target.digest), len(self._groups))
+        horizon = values.horizon_of(arguments)
+        return Case(len(self.cases), settings, family, key, stream.digest, target.digest, group, horizon, given)
+
+    def _check_used(self, part: Mapping[str, Sequence[Value]]) -> None:
+        """Every parameter, and every value, is one of some point."""
+        mechanisms = ", ".join(str(x.label) for x in part["mechanism"])
+        for mechanism in part["mechanism"]:
+            if ("mechanism", mechanism.digest) not in self._used:
+                names = _impossible(_family(mechanism), part)
+                raise ValueError(
+                    f"mechanism {mechanism.label} must have a point, got no {names} that it can have: give another, or "
+                    "leave it out"
+                )
+        for name, several in part.items():
+            left = [x.label for x in several if (name, x.digest) not in self._used]
+            if len(left) == len(several):
+                raise ValueError(f"{name} must be left out: it is nothing that {mechanisms} would depend on")
+            if left:
+                raise ValueError(f"{name} must have values that one of {mechanisms} can have, got {left[0]!r}")
+
+
+_NOTHING = Value.of(None, None, None)
+
+
+def _family(mechanism: Value) -> Family:
+    return values.READY if isinstance(mechanism.given, AnyMechanism) else values.family(mechanism.given)
+
+
+def _impossible(family: Family, part: Mapping[str, Sequence[Value]]) -> str:
+    """Parameters of which a family can have no value that is given."""
+    taken = {name: x for name, x in part.items() if name in family.takes}
+    return " and no ".join(n for n, x in taken.items() if not any(values.possible(family.takes[n], v.given) for v in x))
+
+
+def _check_needed(family: Family, part: Mapping[str, Any]) -> None:
+    other_way = set(OF_PRIVACY) if "privacy" in part else {"privacy"}
+    for name in family.takes:
+        if name not in part and name not in family.defaults and name not in other_way:
+            raise ValueError(f"{name} must be given in the grid: {family.name} needs it")
+    if "model" not in part and "stream" not in part:
+        raise ValueError("a model or a stream must be given in the grid: what is simulated")

@@ -1,0 +1,96 @@
+"""What targets, models and privacies are called where nobody named them: as on the command line, if short."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from dpfast.filters.filter import Filter
+from dpfast.filters.toeplitz import Toeplitz, polynomial_decay
+from dpfast.mechanisms.mechanism import size
+from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.provenance import FITTED
+from dpfast.signals.arma import ARMA, IndependentLevels, MarkovChain
+
+_LONGEST = 40  # characters
+
+
+def described(value: Any) -> str | None:
+    """The text that makes a value on the command line, or for a privacy its fields; None where that is not short.
+
+    Examples
+    --------
+    >>> described(Filter([1, 0.995], [1, -0.995])), described(Filter(np.ones(12) / 12))
+    ('ba:1,0.995/1,-0.995', 'moving-average:12')
+    >>> described(Privacy(1, 1e-6, max_events=2))
+    'epsilon 1, delta 1e-06, max_events 2'
+    """
+    kinds: dict[type, Callable[[Any], str | None]] = {Filter: _filter, Toeplitz: _toeplitz, Privacy: _privacy}
+    text = kinds.get(type(value), _model)(value)
+    return text if text is not None and len(text) <= _LONGEST else None
+
+
+def numbered(name: str, number: int, value: Any) -> str:
+    """What a value is called otherwise: "target 2, FIR of 30 taps"."""
+    what = ""
+    if isinstance(value, Filter):
+        what = f", {size(value)}"
+    elif isinstance(value, Toeplitz):
+        what = f", {value.horizon} steps"
+    elif getattr(value, "source", None) == FITTED:
+        what = ", fitted"
+    return f"{name} {number}{what}"
+
+
+def _filter(x: Filter) -> str:
+    n = len(x.b)
+    if x.is_fir and n > 1 and np.array_equal(x.b, np.full(n, 1 / n)):
+        return f"moving-average:{n}"
+    if n == 1 and len(x.a) == 2 and x.b[0] == 1 + x.a[1]:
+        return f"exponential:{_number(-x.a[1])}"
+    return _ratio(x.b, x.a)
+
+
+def _toeplitz(x: Toeplitz) -> str | None:
+    f, n = x.coefficients, x.horizon
+    if (f == 1).all():
+        return f"running-sum:{n}"
+    if n > 1 and f[0] == 1 and 0 < f[1] < 1:
+        power = float(f"{-math.log2(f[1]):.12g}")
+        if np.array_equal(polynomial_decay(power, n).coefficients, f):
+            return f"polynomial-decay:{_number(power)}:{n}"
+    return None
+
+
+def _privacy(x: Privacy) -> str:
+    said = {each.name: getattr(x, each.name) for each in fields(Privacy) if getattr(x, each.name) != each.default}
+    return ", ".join(f"{name} {value if isinstance(value, str) else _number(value)}" for name, value in said.items())
+
+
+def _model(x: Any) -> str | None:
+    if getattr(x, "source", FITTED) == FITTED:  # its numbers are as private as the data
+        return None
+    if isinstance(x, MarkovChain):
+        return f"markov:{';'.join(map(_numbers, x.transition))}@{_numbers(x.states)}"
+    if isinstance(x, IndependentLevels):
+        return f"levels:{_numbers(x.levels)}@{_numbers(x.probabilities)}"
+    if isinstance(x, ARMA) and x.levels is None:
+        return f"arma:{_ratio(x.shaping.b, x.shaping.a)[3:]}" + (f"@{_number(x.mean)}" if x.mean else "")
+    return None
+
+
+def _ratio(b: Iterable[float], a: Iterable[float]) -> str:
+    return f"ba:{_numbers(b)}" + ("" if list(a) == [1.0] else f"/{_numbers(a)}")
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return ",".join(map(_number, values))
+
+
+def _number(x: float) -> str:
+    """As short as it can be without a loss."""
+    return short if float(short := f"{x:g}") == x else repr(float(x))

@@ -1,0 +1,321 @@
+"""What a grid is made of: families of mechanisms, and values of parameters with their labels, content and digests."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import Any, Literal, NamedTuple, Union
+
+import numpy as np
+
+from dpfast._support import validation
+from dpfast.design.arguments import check_filter, check_tolerance
+from dpfast.design.decision_feedback import PREFILTERS, decision_feedback
+from dpfast.design.descriptions import check_known, parse_any_target, parse_model, underscored
+from dpfast.design.horizon.optimal_factorization import optimal_factorization
+from dpfast.design.horizon.square_root import (
+    binary_tree,
+    buffered_toeplitz,
+    compressive,
+    decayed_sum,
+    fourier_perturbation,
+    square_root,
+)
+from dpfast.design.lmmse import input_perturbation, lmmse, output_perturbation, zero_forcing
+from dpfast.design.optimal import optimal
+from dpfast.design.robust import robust
+from dpfast.filters.filter import Filter
+from dpfast.filters.toeplitz import Toeplitz
+from dpfast.mechanisms.checks import AnyMechanism
+from dpfast.mechanisms.lags import SMOOTHER
+from dpfast.mechanisms.serialization.mechanism_file import canonical, digest, mechanism_content
+from dpfast.mechanisms.serialization.parts import model_content, target_content
+from dpfast.privacy.privacy import Privacy
+from dpfast.signals.arma import ARMA, IndependentLevels, MarkovChain, check_model
+
+Label = float | int | str | None
+DESIGNS: dict[str, Callable[..., AnyMechanism]] = {
+    x.__name__: x
+    for x in (
+        *(optimal, lmmse, zero_forcing, decision_feedback, input_perturbation, output_perturbation, robust),
+        *(square_root, buffered_toeplitz, binary_tree, decayed_sum, fourier_perturbation, compressive),
+        optimal_factorization,
+    )
+}
+GIVEN = "given"  # the family of a mechanism that is there already
+OF_PRIVACY = tuple(x.name for x in fields(Privacy))
+OF_NUMBERS = ("start", "stop", "number", "spacing")
+_OF_RANGE = {"start", "stop"}  # which no labels are, together
+_SIMULATED = (MarkovChain, IndependentLevels, ARMA)  # which a file holds as they are
+_CHECKS: dict[str, Callable[[Any], Any]] = {"lag": validation.lag, "tolerance": check_tolerance}
+
+
+class Value(NamedTuple):
+    """A value of a parameter.
+
+    label : how tables call it.
+    given : what a design function gets.
+    json : its content, in one way.
+    digest : of the content; of numbers and words the JSON itself.
+    """
+
+    label: Label
+    given: Any
+    json: str
+    digest: str
+
+    @property
+    def is_simple(self) -> bool:
+        """A number, a word or None."""
+        return not self.json.startswith("{")
+
+    @classmethod
+    def of(cls, label: Label, given: Any, content: Any) -> Value:
+        """With JSON and digest of the content."""
+        text = canonical(content)
+        return cls(label, given, text, digest(text) if isinstance(content, dict) else text)
+
+
+_SMOOTHER = Value.of(SMOOTHER, None, None)  # a lag
+
+
+class Family(NamedTuple):
+    """A kind of mechanism: annotations of the parameters that it takes, and values of those it need not be given."""
+
+    name: str
+    takes: Mapping[str, Any]
+    defaults: Mapping[str, Value]
+
+
+READY = Family(GIVEN, {}, {})
+
+
+@functools.cache
+def family(name: str) -> Family:
+    """As the signature of a design function says; the fields of a privacy are parameters too."""
+    takes, defaults = _signature(DESIGNS[name])
+    if "privacy" in takes:
+        of_privacy = _signature(Privacy)
+        takes, defaults = takes | of_privacy[0], defaults | of_privacy[1]
+    return Family(name, takes, defaults)
+
+
+def _signature(function: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, Value]]:
+    parameters = {x.name: x for x in inspect.signature(function).parameters.values() if x.name != "name"}
+    hints = typing.get_type_hints(function)
+    given = {name: x.default for name, x in parameters.items() if x.default is not inspect.Parameter.empty}
+    defaults = {name: _SMOOTHER if name == "lag" and x is None else Value.of(x, x, x) for name, x in given.items()}
+    return {name: hints[name] for name in parameters}, defaults
+
+
+@functools.cache
+def known() -> tuple[str, ...]:
+    """All parameters of a grid."""
+    return tuple(dict.fromkeys(["mechanism", "stream", *(name for x in DESIGNS for name in family(x).takes)]))
+
+
+@functools.cache
+def _types(name: str) -> frozenset[Any]:
+    """What a parameter may be, for any family."""
+    return frozenset(
+        x for each in DESIGNS if name in family(each).takes for x in alternatives(family(each).takes[name])
+    )
+
+
+@functools.cache
+def alternatives(hint: Any) -> tuple[Any, ...]:
+    """Types, and words, of an annotation."""
+    origin = typing.get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return tuple(x for part in typing.get_args(hint) for x in alternatives(part))
+    return typing.get_args(hint) if origin is Literal else (hint,)
+
+
+def possible(hint: Any, given: Any) -> bool:
+    """Whether a parameter with this annotation can have a value: None, a word, a number, a target, a model."""
+    options = alternatives(hint)
+    if given is None:
+        return type(None) in options
+    if isinstance(given, str):
+        return given in options or str in options
+    if isinstance(given, (int, float)):
+        return float in options or int in options
+    return any(isinstance(x, type) and isinstance(given, x) for x in options)
+
+
+# --- from what somebody gives to values -----------------------------------------------------------
+
+
+def axis(name: str, given: Any) -> dict[Any, Any] | list[Any] | None:
+    """The values of an axis, by their labels where there are some; None for a parameter with one value."""
+    if isinstance(given, Mapping):
+        if _described(name, given):
+            return None
+        if _OF_RANGE <= set(given) or (given and set(given) <= set(OF_NUMBERS)):
+            return _numbers(name, given)
+        return {_label(name, label): value for label, value in given.items()}
+    if isinstance(given, np.ndarray):
+        if given.ndim != 1:
+            raise validation.fail(name, "an axis of one dimension", given)
+        return list(given.tolist())
+    return list(given) if isinstance(given, (list, tuple, range)) else None
+
+
+def _described(name: str, table: Mapping[str, Any]) -> bool:
+    """Whether a table is a value, and not an axis with labels, which may be "a" and "b" too."""
+    if name in ("model", "stream"):
+        return "kind" in table
+    numbers = table.get("b", table.get("coefficients"))
+    return name in ("target", "prefilter") and isinstance(numbers, (list, tuple, np.ndarray))
+
+
+def _label(name: str, label: Any) -> Label:
+    if isinstance(label, bool) or not isinstance(label, (str, int, float)):
+        raise validation.fail(f"a label of {name}", "a word or a number", label)
+    return label
+
+
+def _numbers(name: str, table: Mapping[str, Any]) -> list[Any]:
+    """From start to stop, in equal steps or equal ratios."""
+    check_known(f"the table of numbers of {name}", table, OF_NUMBERS)
+    missing = [x for x in OF_NUMBERS[:3] if x not in table]
+    if missing:
+        raise ValueError(
+            f"{name} must have the words start, stop and number, as a table of numbers; {missing[0]} is not there"
+        )
+    spacing = validation.choice(f"{name}.spacing", table.get("spacing", "linear"), ("linear", "log"))
+    n = validation.integer(f"{name}.number", table["number"], 2, 10**6)
+    above = 0.0 if spacing == "log" else -np.inf
+    start, stop = (validation.number(f"{name}.{x}", table[x], above=above) for x in ("start", "stop"))
+    values = (np.geomspace if spacing == "log" else np.linspace)(start, stop, n)
+    whole = np.rint(values)
+    if all(isinstance(table[x], int) for x in ("start", "stop")) and np.allclose(values, whole, rtol=1e-9, atol=0):
+        return [int(x) for x in whole]
+    return list(values.tolist())
+
+
+def value(name: str, given: Any) -> Value:
+    """A value with the label that it has by itself; None for the label of one that has none."""
+    if name in _OBJECTS:
+        return _OBJECTS[name](name, given)
+    plain = given.item() if isinstance(given, np.generic) else given
+    if name == "lag" and (plain is None or plain == SMOOTHER):
+        return _SMOOTHER
+    if plain is None or isinstance(plain, str):
+        if not any(possible(x, plain) for x in _types(name)):
+            raise _unknown(name, plain, _wanted(name), [x for x in _types(name) if isinstance(x, str)])
+    elif name in _CHECKS:
+        plain = _CHECKS[name](plain)
+    elif float in _types(name):
+        plain = validation.number(name, plain)
+    elif int in _types(name):
+        plain = validation.integer(name, plain, 0)
+    else:
+        raise validation.fail(name, _wanted(name), plain)
+    return Value.of(plain, plain, plain)
+
+
+def _wanted(name: str) -> str:
+    """What a parameter may be, in words."""
+    words = [repr(x) for x in _types(name) if isinstance(x, str)]
+    kinds = {float: "a number", int: "an integer", type(None): "None", Filter: "a Filter"}
+    return " or ".join(sorted([*words, *(kinds[x] for x in _types(name) if x in kinds)]))
+
+
+def _mechanism(name: str, given: Any) -> Value:
+    if isinstance(given, AnyMechanism):
+        return Value.of(given.name, given, mechanism_content(given))
+    word = underscored(given) if isinstance(given, str) else None
+    for each, function in DESIGNS.items():
+        if given is function or word == each:
+            return Value.of(each, each, each)
+    raise _unknown(name, given, f"a mechanism or one of {', '.join(DESIGNS)}", DESIGNS)
+
+
+def _unknown(name: str, given: Any, must_be: str, words: Iterable[str]) -> ValueError:
+    return ValueError(f"{validation.fail(name, must_be, given)}{validation.did_you_mean(given, words)}")
+
+
+def _target(name: str, given: Any) -> Value:
+    target = given if isinstance(given, Filter | Toeplitz) else parse_any_target(given)
+    if isinstance(target, Filter):
+        check_filter(name, target)
+    return Value.of(given if isinstance(given, str) else None, target, target_content(target))
+
+
+def target_of(mechanism: Value) -> Value:
+    """What a mechanism that is there already is for."""
+    target = mechanism.given.target
+    return Value.of(None, target, target_content(target))
+
+
+def check_horizon(family: str, has: Mapping[str, Value]) -> None:
+    """Refuse a matrix mechanism for a filter that nothing is said of how many steps it is made for."""
+    if "horizon" in has and has["horizon"].given is None and isinstance(has["target"].given, Filter):
+        raise ValueError(f"horizon must be given in the grid: {family} needs it for a target that is a filter")
+
+
+def horizon_of(arguments: Mapping[str, Value]) -> int | None:
+    """Steps that a mechanism is made for; None without an end."""
+    if "mechanism" in arguments:
+        found: int | None = getattr(arguments["mechanism"].given, "horizon", None)
+        return found
+    horizon, target = arguments.get("horizon"), arguments["target"].given
+    if horizon is not None and horizon.given is not None:
+        return int(horizon.given)
+    return target.horizon if isinstance(target, Toeplitz) else None
+
+
+def _prefilter(name: str, given: Any) -> Value:
+    if given is None or given in PREFILTERS:
+        return Value.of(given, given, given)
+    if validation.did_you_mean(given, PREFILTERS):
+        raise _unknown(name, given, f"a filter or one of {', '.join(PREFILTERS)}", PREFILTERS)
+    found = _target(name, given)
+    validation.instance(name, found.given, Filter, "a filter, without a horizon")
+    return found
+
+
+def _model(name: str, given: Any) -> Value:
+    model = parse_model(given) if isinstance(given, (str, Mapping)) else given
+    check_model(model)
+    return Value.of(given if isinstance(given, str) else None, model, model_content(model))
+
+
+def _stream(name: str, given: Any) -> Value:
+    found = _model(name, given)
+    check_stream(found)
+    return found
+
+
+def check_stream(model: Value) -> None:
+    """Refuse a model of somebody's own class: what is kept of it is what a design uses, not how it is sampled."""
+    if type(model.given) not in _SIMULATED:
+        raise ValueError(
+            "stream must be a MarkovChain, IndependentLevels or ARMA, which workers can sample, got a "
+            f"{type(model.given).__name__}: give stream="
+        )
+
+
+def _privacy(name: str, given: Any) -> Value:
+    validation.instance(name, given, Privacy, "a Privacy")
+    return privacy_value(given)
+
+
+def privacy_value(privacy: Privacy) -> Value:
+    """A privacy; without a label of its own."""
+    return Value.of(None, privacy, {x: getattr(privacy, x) for x in OF_PRIVACY})
+
+
+_OBJECTS: dict[str, Callable[[str, Any], Value]] = {
+    "mechanism": _mechanism,
+    "target": _target,
+    "prefilter": _prefilter,
+    "model": _model,
+    "stream": _stream,
+    "privacy": _privacy,
+}

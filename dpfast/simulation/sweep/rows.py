@@ -1,0 +1,267 @@
+"""Rows of a sweep, the simulated errors of its cases, and cells, in which some of them are compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from dpfast._support.validation import Array
+from dpfast.mechanisms.constant import NAME
+from dpfast.reports.styles import label
+from dpfast.signals.output_variance import explained
+from dpfast.simulation.intervals import ErrorSizes, is_rare, n_events, rmse_interval
+from dpfast.simulation.monte_carlo import interval_by
+from dpfast.simulation.sweep.blocks import BATCHES, STREAMS
+from dpfast.simulation.sweep.grid import Point
+from dpfast.simulation.sweep.parameters import Label
+
+Stopped = Literal["width", "decided", "budget", "failed"]
+State = Literal["decided", "tie", "undecided"]
+FIGURES = (
+    "rmse",
+    "low",
+    "high",
+    "relative_width",
+    "predicted_rmse",
+    "ideal_rmse",
+    "lower_bound_rmse",
+    "explained",
+    "noise_std",
+    "n_streams",
+    "n_samples",
+    "error_events",
+    "interval_by",
+    "stopped",
+    "note",
+)
+
+OF_DECISIONS = ("error_events", "interval_by")  # of FIGURES, those that are for receivers that decide
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """The simulated error of one case, with an interval, beside what was predicted of it.
+
+    Attributes
+    ----------
+    number : int
+        Of the case, in the order of the grid.
+    group : int
+        Cases of one group ran on the same inputs and unit noise: any two may be compared.
+    settings : mapping
+        The parameters of the grid that this case depends on, by their labels.
+    family : str
+    mechanism_name : str
+    lag : int or None
+        Samples by which the estimate is late; None for a smoother, and for a design that failed.
+    predicted_mse, ideal_mse, lower_bound_mse : float or None
+        Of the realised filters on the simulated stream; by the formula of the family; for all linear mechanisms of
+        the lag. The second is for the model of the design, whatever the stream; the last is None for another stream.
+    noise_std : float
+        NaN where the design failed.
+    n_samples : int
+        Counted samples of each stream.
+    confidence : float
+    batch_means : array, (batches,)
+        Mean squared errors of batches of 8 streams: independent, identically distributed.
+    stopped : {"width", "decided", "budget", "failed"}
+        Why no more streams were simulated.
+    sizes : ErrorSizes or None
+        What decisions between levels make of a batch mean; None for a receiver without decisions.
+    error : str or None
+        Why there is no design.
+    notes : tuple of str
+        Warnings of the design.
+    packed : bytes
+        The content of the mechanism's file, compressed; empty where the design failed.
+    variance : float or None
+        Of the true output on the simulated stream, under its model, over the samples that count.
+    """
+
+    number: int
+    group: int
+    settings: Mapping[str, Label]
+    family: str
+    mechanism_name: str
+    lag: int | None
+    predicted_mse: float | None
+    ideal_mse: float | None
+    lower_bound_mse: float | None
+    noise_std: float
+    n_samples: int
+    confidence: float
+    batch_means: Array
+    stopped: Stopped
+    sizes: ErrorSizes | None = None
+    error: str | None = None
+    notes: tuple[str, ...] = ()
+    packed: bytes = field(default=b"", repr=False)
+    variance: float | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no design, and so nothing was simulated."""
+        return len(self.batch_means) == 0
+
+    @property
+    def n_streams(self) -> int:
+        """Streams that were simulated."""
+        return len(self.batch_means) * (STREAMS // BATCHES)
+
+    @property
+    def mse(self) -> float:
+        """Simulated mean squared error; NaN where the design failed."""
+        return math.nan if self.failed else float(self.batch_means.mean())
+
+    @property
+    def rmse(self) -> float:
+        """Root of the simulated mean squared error."""
+        return math.sqrt(self.mse)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Confidence interval (low, high) of the RMSE, from the spread of the batches: Student's t, or wider if skewed.
+
+        Where errors are rare, a bound that holds whatever they are.
+        """
+        return (math.nan, math.nan) if self.failed else rmse_interval(self.batch_means, self.confidence, self.sizes)
+
+    @property
+    def error_events(self) -> int | None:
+        """Batches with a wrong decision, by the size of their errors; None for a receiver without decisions."""
+        return None if self.sizes is None or self.failed else n_events(self.batch_means, self.sizes)
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether errors are too rare for the spread of the batches to tell: fewer than 16 with one, and not all."""
+        return not self.failed and is_rare(self.batch_means, self.sizes)
+
+    @property
+    def drawn_interval(self) -> tuple[float, float]:
+        """As pictures show it: none (NaN) where it is a bound for rare errors, far above them."""
+        return (math.nan, math.nan) if self.is_rare else self.interval
+
+    @property
+    def relative_width(self) -> float:
+        """Width of the interval in units of the RMSE; infinite where no error was seen, but there may be some."""
+        low, high = self.interval
+        if self.rmse == 0:
+            return math.inf if high > low else 0.0
+        return (high - low) / self.rmse
+
+    @property
+    def predicted_rmse(self) -> float | None:
+        """Root of `predicted_mse`."""
+        return _root(self.predicted_mse)
+
+    @property
+    def ideal_rmse(self) -> float | None:
+        """Root of `ideal_mse`."""
+        return _root(self.ideal_mse)
+
+    @property
+    def lower_bound_rmse(self) -> float | None:
+        """Root of `lower_bound_mse`."""
+        return _root(self.lower_bound_mse)
+
+    @property
+    def explained(self) -> float | None:
+        """1 - simulated MSE/variance of the true output; None where the design failed."""
+        return None if self.failed else explained(self.mse, self.variance)
+
+    def figures(self) -> dict[str, Any]:
+        """What tables show of it."""
+        note = self.error or "; ".join(self.notes)
+        values = (
+            *(self.rmse, *self.interval, self.relative_width),
+            *(self.predicted_rmse, self.ideal_rmse, self.lower_bound_rmse, self.explained, self.noise_std),
+            *(self.n_streams, self.n_samples, self.error_events),
+            *(None if self.failed else interval_by(self.is_rare), self.stopped, note),
+        )
+        return dict(zip(FIGURES, values, strict=True))
+
+
+def constants(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """What tables show of publishing the mean, which needs no simulation: labels and figures, for each group of cases.
+
+    The labels are those of what it depends on, target and stream.
+    """
+    found: dict[tuple[int, float], dict[str, Any]] = {}
+    for row in rows:
+        if row.variance is None or (row.group, row.variance) in found:
+            continue
+        labels = {x: row.settings[x] for x in _OF_CONSTANT if x in row.settings}
+        if "stream" in labels:
+            labels.pop("model", None)  # that of the design
+        figures = dict.fromkeys(FIGURES) | dict.fromkeys(FIGURES[:4], math.nan)
+        figures |= {"predicted_rmse": math.sqrt(row.variance), "explained": 0.0, "noise_std": 0.0}
+        figures |= {"n_streams": 0, "n_samples": row.n_samples, "note": ""}
+        found[row.group, row.variance] = {"mechanism": NAME, **labels, **figures}
+    return list(found.values())
+
+
+_OF_CONSTANT = ("target", "stream", "model")
+
+
+class Cell(NamedTuple):
+    """Cases that differ in some axes only, and which of them errs least.
+
+    Attributes
+    ----------
+    contest : tuple of str
+        These axes.
+    labels : mapping
+        Of the others.
+    rows : tuple of Row
+        Without failed designs: the one that errs least and the one nearest to it, on the streams that they share; the
+        others from the least simulated RMSE up.
+    state : {"decided", "tie", "undecided"}
+        Whether the best is separated from all others, or equal to the bit to some and separated from the rest.
+    """
+
+    contest: tuple[str, ...]
+    labels: Mapping[str, Label]
+    rows: tuple[Row, ...]
+    state: State
+
+    @property
+    def best(self) -> Row:
+        """The row that errs least."""
+        return self.rows[0]
+
+    @property
+    def second(self) -> Row | None:
+        """The one nearest to it."""
+        return self.rows[1] if len(self.rows) > 1 else None
+
+    def name(self, row: Row) -> str:
+        """How a row is called among those of the cell."""
+        told = (row.settings[axis] for axis in self.contest if row.settings.get(axis) is not None)
+        return ", ".join(label(str(x)) for x in told)
+
+
+def check_comparable(first: Row, second: Row) -> None:
+    """Refuse rows that were not simulated on the same streams."""
+    if first.failed or second.failed:
+        raise ValueError("rows that are compared must be of designs that did not fail")
+    if first.group != second.group:
+        raise ValueError(
+            "rows that are compared must be of one stream and one target, which ran on the same inputs, "
+            f"got cases {first.number} and {second.number}"
+        )
+
+
+def cells(points: Sequence[Point], contest: Sequence[str]) -> Iterator[tuple[dict[str, Label], tuple[int, ...]]]:
+    """Cases of the points that agree in all axes but some, each case once."""
+    found: dict[tuple[Any, ...], tuple[dict[str, Label], dict[int, None]]] = {}
+    for point in points:
+        others = {name: label for name, label in point.labels.items() if name not in contest}
+        found.setdefault(tuple(others.items()), (others, {}))[1][point.case] = None
+    for labels, cases in found.values():
+        yield labels, tuple(cases)
+
+
+def _root(mse: float | None) -> float | None:
+    return None if mse is None else math.sqrt(mse)

@@ -1,0 +1,222 @@
+"""The stages of a sweep: designs that are not there, blocks that are lacking, and a look at what they say."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._kernels.simulation import Source
+from dpfast._support.errors import DesignError
+from dpfast._support.validation import Array
+from dpfast.mechanisms.matrix_mechanism import MatrixLink
+from dpfast.simulation.intervals import ErrorSizes
+from dpfast.simulation.mixed_study import Link, error_sizes, input_range
+from dpfast.simulation.monte_carlo import check_single, single_error
+from dpfast.simulation.sweep import blocks
+from dpfast.simulation.sweep.batch_means import Means
+from dpfast.simulation.sweep.design_cache import Design, Designs, make, model_of
+from dpfast.simulation.sweep.executors import Engine
+from dpfast.simulation.sweep.grid import Grid
+from dpfast.simulation.sweep.progress import Progress
+from dpfast.simulation.sweep.stopping_rule import Look, Rule
+from dpfast.simulation.sweep.sweep_store import Store
+
+_FORMAT = 1  # of what blocks hold
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What all blocks share."""
+
+    seed: int
+    n_samples: int
+    burn_in: int | None
+    dtype: np.dtype[Any]
+
+    @property
+    def per_block(self) -> int:
+        """Counted samples of a block of one case."""
+        return blocks.STREAMS * self.n_samples
+
+
+@dataclass
+class _State:
+    """How far it is: counted samples, now and in the end as far as can be seen, and cases."""
+
+    samples_done: int = 0
+    samples_expected: int = 0
+    cases_done: int = 0
+    widest: float | None = None
+
+
+class Run:
+    """A sweep under way."""
+
+    def __init__(self, grid: Grid, frame: Frame, rule: Rule, store: Store, engine: Engine, bar: Progress) -> None:
+        self.grid, self.frame, self.rule = grid, frame, rule
+        self.store, self.engine, self.bar = store, engine, bar
+        self.n_first = [frame.n_samples if self._burn_in(x.group) == 0 else None for x in grid.cases]
+        self.designs = Designs(store, grid, self.n_first)
+        self.means = [Means() for _ in grid.cases]
+        self.state = _State()
+        self.n_stages = 0
+        self._known: dict[int, tuple[Source, int]] = {}
+
+    # --- designs ----------------------------------------------------------------------------------
+
+    def design(self) -> None:
+        """Make the designs that the store has not, and see which there are."""
+        jobs = self.designs.missing()
+        self.bar.designed(0, len(jobs))
+        with contextlib.closing(self.engine.run(make, jobs)) as answers:
+            for done, (job, answer) in enumerate(answers, 1):
+                self.designs.add(job, answer)
+                self.bar.designed(done, len(jobs))
+        self.made = self.designs.load()
+        self.live = np.array([x.error is None for x in self.made])
+        for case, design in zip(self.grid.cases, self.made, strict=True):
+            if design.error is not None:
+                self.bar.failed(", ".join(f"{name} {x}" for name, x in case.settings.items()), design.error)
+        if not self.live.any():
+            raise DesignError(f"no case of the grid has a design; the first: {self.made[0].error}")
+        self.configuration = _configuration(self.grid, self.frame, self.made)
+        self.entry = self.store.enter(self.configuration)
+        if self.frame.dtype == np.float32:
+            self._check_single()
+
+    def _check_single(self) -> None:
+        for group in self._groups([[0] if x else [] for x in self.live]):
+            for number in group.lacking:
+                design, link = self.made[number], self._link(number)
+                if not isinstance(link, MatrixLink):  # computed in float64
+                    check_single(design.name, single_error(group.source, link, design.settling))
+
+    def _link(self, case: int) -> Link:
+        link = self.made[case].link
+        assert link is not None, "of a live case"
+        return link
+
+    # --- blocks -----------------------------------------------------------------------------------
+
+    def simulate(self) -> tuple[NDArray[np.int64], Look]:
+        """Stages, until the rule wants no more: blocks of each case that count, and what they say."""
+        self._keep(self.store.all_means(self.entry))
+        sizes = {x.number: size for x in self.grid.cases if (size := self.error_sizes(x.number)) is not None}
+        rule = replace(self.rule, sizes=sizes)
+        n, pace = self.live.astype(np.int64), blocks.Pace()
+        while True:
+            self._stage(n, pace)
+            look = rule.look(functools.partial(self._first, n), n)
+            self._see(look)
+            if (look.wanted == n).all():
+                return n, look
+            n = look.wanted
+
+    def error_sizes(self, case: int) -> ErrorSizes | None:
+        """What decisions make of a batch mean of a case; None without any."""
+        if not self.live[case]:
+            return None
+        source, _ = self._shared(self.grid.cases[case].group)
+        n_streams = blocks.STREAMS // blocks.BATCHES
+        return error_sizes(self._link(case), input_range(source), self.frame.n_samples, n_streams)
+
+    def _first(self, n: NDArray[np.int64], case: int) -> Array:
+        """Batch means of the blocks of a case that count."""
+        return self.means[case].first(int(n[case]))
+
+    def _keep(self, rows: Iterable[tuple[int, int, Array]]) -> None:
+        for case, number, means in rows:
+            self.means[case].put(number, means)
+
+    def _stage(self, wanted: NDArray[np.int64], pace: blocks.Pace) -> None:
+        lacking = [means.lacking(n) for n, means in zip(wanted, self.means, strict=True)]
+        self._begin(int(wanted.sum()), lacking)
+        run = functools.partial(blocks.run, n_threads=self.engine.n_threads)
+        tasks = blocks.plan(
+            list(self._groups(lacking)),
+            self._link,
+            n_samples=self.frame.n_samples,
+            seed=self.frame.seed,
+            dtype=self.frame.dtype,
+            pace=pace,
+            in_flight=self.engine.in_flight,
+        )
+        with contextlib.closing(self.engine.run(run, tasks)) as answers:
+            for task, answer in answers:
+                rows = list(blocks.rows(task, answer))
+                self.store.add(self.entry, rows)
+                self._keep(rows)
+                pace.learn(task, answer)
+                self.state.samples_done += blocks.counted(task)
+                self._show()
+
+    def _begin(self, wanted: int, lacking: Sequence[Sequence[int]]) -> None:
+        """Say what a stage is to do; what the store has already counts as done."""
+        n_lacking = sum(map(len, lacking))
+        if n_lacking:
+            self.n_stages += 1
+            self.bar.stage(self.n_stages, sum(map(bool, lacking)), n_lacking * self.frame.per_block)
+        self.state.samples_done = (wanted - n_lacking) * self.frame.per_block
+        self.state.samples_expected = max(self.state.samples_expected, wanted * self.frame.per_block)
+        self._show()
+
+    def _groups(self, lacking: Sequence[Sequence[int]]) -> Iterator[blocks.Group]:
+        """Blocks that cases lack, group after group."""
+        for number, members in enumerate(self.grid.groups):
+            here = {case: lacking[case] for case in members if lacking[case]}
+            if here:
+                yield blocks.Group(*self._shared(number), here)
+
+    def _shared(self, group: int) -> tuple[Source, int]:
+        """Source and burn-in of a group."""
+        if group not in self._known:
+            members = [x for x in self.grid.groups[group] if self.live[x]]
+            burn_in = self._burn_in(group)
+            if burn_in is None:
+                burn_in = max(self.made[x].settling for x in members)
+            model = model_of(self.grid.models[self.grid.cases[members[0]].stream])
+            self._known[group] = model.compiled(), burn_in
+        return self._known[group]
+
+    def _burn_in(self, group: int) -> int | None:
+        """That of the frame; 0 where a matrix mechanism starts at the first step; None: when filters have settled."""
+        over_horizon = any(self.grid.cases[x].horizon is not None for x in self.grid.groups[group])
+        return 0 if self.frame.burn_in is None and over_horizon else self.frame.burn_in
+
+    def _see(self, look: Look) -> None:
+        """What is known after a stage."""
+        self.state.samples_expected = int(look.expected.sum()) * self.frame.per_block
+        self.state.cases_done = sum(x is not None for x in look.reasons)
+        self.state.widest = float(np.nanmax(look.widths))
+        self._show()
+
+    def _show(self) -> None:
+        self.bar.update(*astuple(self.state))
+
+    def told(self) -> str:
+        """How far it is."""
+        return f"{self.state.cases_done} of {len(self.grid.cases)} cases were finished"
+
+
+def _configuration(grid: Grid, frame: Frame, made: Sequence[Design]) -> dict[str, Any]:
+    """All that decides what blocks hold; also the designs, as two machines may round them differently."""
+    from dpfast import __version__
+
+    return {
+        "format": _FORMAT,
+        "dpfast": __version__,
+        "seed": frame.seed,
+        "n_samples": frame.n_samples,
+        "burn_in": frame.burn_in,
+        "dtype": frame.dtype.name,
+        "streams": blocks.STREAMS,
+        "batches": blocks.BATCHES,
+        "grid": grid.content,
+        "designs": [x.digest for x in made],
+    }

@@ -1,0 +1,274 @@
+"""Sweeps: designs made once, blocks simulated wherever there is room, until a rule says that it is enough."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from dpfast._support import validation
+from dpfast.mechanisms.serialization.mechanism_file import canonical, digest
+from dpfast.simulation.monte_carlo import check_window
+from dpfast.simulation.sweep import blocks as block
+from dpfast.simulation.sweep.design_cache import prediction, variance_of
+from dpfast.simulation.sweep.executors import Engine, Here, Pool, Remote
+from dpfast.simulation.sweep.grid import Case, Grid
+from dpfast.simulation.sweep.progress import Progress
+from dpfast.simulation.sweep.result import Sweep
+from dpfast.simulation.sweep.rows import Row, Stopped, cells
+from dpfast.simulation.sweep.scheduler import Frame, Run
+from dpfast.simulation.sweep.stopping_rule import Look, Rule
+from dpfast.simulation.sweep.sweep_store import Store
+
+_N_SAMPLES = 10_000  # counted of each stream, if nothing is said
+_MOST = 1e15  # samples of a case, weeks of a processor: numbers of blocks, also of all cases, are integers of 64 bits
+
+
+def sweep(
+    grid: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Grid,
+    *,
+    seed: Any,
+    store: str | os.PathLike[str] | None = None,
+    n_samples: int | None = None,
+    burn_in: int | None = None,
+    width: float | None = 0.01,
+    decide: str | Sequence[str] | None = None,
+    budget: float = 1e8,
+    confidence: float = 0.95,
+    dtype: DTypeLike = np.float64,
+    workers: int | None = None,
+    executor: Executor | Engine | None = None,
+    in_flight: int | None = None,
+    n_threads: int | None = None,
+    progress: bool = False,
+) -> Sweep:
+    r"""Design and simulate all mechanisms of a grid, each until its error is known well enough.
+
+    All cases with one stream and one target see the same inputs and the same unit noise (common random numbers), over
+    the same window of time. Streams are simulated in blocks of 128; a finished block is kept in the store, and a sweep
+    that was stopped, however, goes on from there and ends with the same bits. They are the same for any engine.
+
+    Parameters
+    ----------
+    grid : mapping, sequence of mappings, or Grid
+        Parameters and their values. A list, tuple, range or 1-D array is an axis, and so is a mapping from labels to
+        values; all else is one value. Several mappings are put together.
+
+        - ``mechanism``: "optimal", "lmmse", "zero_forcing", "decision_feedback", "input_perturbation",
+          "output_perturbation", "robust", and for so many steps "optimal_factorization", "square_root",
+          "buffered_toeplitz", "binary_tree", "decayed_sum", "fourier_perturbation", "compressive" (or
+          these functions), or mechanisms that are there already.
+        - ``target``, and ``model``, of the design; ``stream``, what is simulated (by default the model). Objects, or
+          descriptions such as "moving-average:12", "levels:0,1@0.9,0.1".
+        - ``privacy``, or its fields: ``epsilon``, ``delta``, ``max_change``, …
+        - ``lag`` (None, or "smoother", is the smoother), and what else the design functions take.
+
+        A mechanism drops what it does not take, and has no point where it cannot take a value.
+    seed : int or numpy.random.Generator
+        Stream i depends on (seed, i) alone. A Generator gives another seed each time, which is another sweep: to go on
+        with one, give its number.
+    store : path-like, optional
+        An SQLite file, begun where there is none, on a disk of this machine; in memory by default. It keeps the designs
+        of all its sweeps, and their blocks. Another grid, seed, n_samples, burn_in, dtype, or version of dpfast is
+        another sweep. Several processes may use it at once.
+    n_samples : int, optional
+        Counted samples of each stream; by default 10,000, or the horizon of the matrix mechanisms.
+    burn_in : int, optional
+        Samples before errors count; by default the slowest pole of the cases of a stream and target has decayed to
+        1e-3. With a matrix mechanism among these cases it is 0. Where it is 0 errors are predicted for the first
+        n_samples steps, and there is no lower bound for filters, which begin with less error.
+    width : float, optional
+        Simulate a case until its interval for the RMSE, high - low, is at most `width` times the RMSE. None: not asked.
+        A receiver that decides between levels, and has a wrong decision in fewer than 16 batches of 8 streams, goes on
+        whatever the width is: its interval is a bound for rare errors then, and its row says so.
+    decide : str or sequence of str, optional
+        An axis, such as "mechanism", or several together: until it is decided which of their values errs least, for
+        all values of the others, by paired comparisons on the same streams; or they are the same to the bit. The
+        probability that the decision for one such cell is wrong is at most 1 - confidence, however often it was
+        looked at. Where errors are too rare, only their bounds decide.
+    budget : float
+        Counted samples of a case, at most, below 1e15 (in whole blocks, at least one). All of it where neither width
+        nor decide is given.
+    confidence : float
+        Of intervals and decisions, strictly between 0 and 1.
+    dtype : {numpy.float64, numpy.float32}
+        As in :func:`monte_carlo`.
+    workers : int, optional
+        Processes of one thread each; one that dies is replaced and its task repeated.
+    executor : concurrent.futures.Executor, optional
+        Anything with `submit`, such as that of a Dask client, or of mpi4py. By default all runs in this process.
+    in_flight : int, optional
+        Tasks, of about a second each, that an executor holds at once, at most; by default two for each worker.
+    n_threads : int, optional
+        Of this process, where neither workers nor executor are given.
+    progress : bool
+        Show a bar (tqdm, extra ``progress``). Details go to the logger "dpfast.studies".
+
+    Returns
+    -------
+    Sweep
+
+    Raises
+    ------
+    ValueError
+        For arguments out of range, for n_samples that are not the horizon of a matrix mechanism, and where float32
+        would change a mean squared error by more than 1e-3 of it.
+    DesignError
+        Where no case has a design. One that fails beside others is a row with the error.
+    DataError
+        Where the store cannot be used.
+    EngineError
+        Where workers are lost for good, or have another version of dpfast.
+
+    Notes
+    -----
+    *Privacy.* None: simulations are reproducible. The store keeps models as numbers: those fitted to private data are
+    as private as they.
+
+    Examples
+    --------
+    >>> found = sweep(
+    ...     {
+    ...         "mechanism": ["zero_forcing", "lmmse"],
+    ...         "target": "exponential:0.9",
+    ...         "model": "levels:0,1@0.75,0.25",
+    ...         "epsilon": [0.5, 2],
+    ...         "delta": 1e-6,
+    ...         "lag": 5,
+    ...     },
+    ...     seed=1,
+    ...     n_samples=1000,
+    ...     width=0.05,
+    ... )
+    >>> [(x.labels["epsilon"], x.best.family) for x in found.winners()]
+    [(0.5, 'lmmse'), (2.0, 'lmmse')]
+    """
+    definition = grid if isinstance(grid, Grid) else Grid(grid)
+    over_horizon = [(str(x.settings["mechanism"]), x.horizon) for x in definition.cases if x.horizon is not None]
+    if n_samples is None:
+        n_samples = next((horizon for _, horizon in over_horizon), _N_SAMPLES)
+    frame = Frame(
+        seed=validation.seed(seed),
+        n_samples=validation.integer("n_samples", n_samples, 1),
+        burn_in=None if burn_in is None else validation.integer("burn_in", burn_in, 0),
+        dtype=validation.precision(dtype),
+    )
+    check_window(over_horizon, frame.n_samples, frame.burn_in)
+    contest = [decide] if isinstance(decide, str) else decide
+    contests = None if contest is None else _contests(definition, contest)
+    budget = validation.number("budget", budget, above=0, below=_MOST)
+    blocks = budget // (frame.n_samples * block.STREAMS)
+    rule = Rule(width, contests, int(max(1, blocks)), confidence)
+    file = None if store is None else validation.path("store", store)
+    engine = _engine(workers, executor, in_flight, n_threads)
+    ours = contextlib.nullcontext() if engine is executor else engine
+    with ours, Store(file) as kept, Progress(progress, len(definition.cases)) as bar:
+        run = Run(definition, frame, rule, kept, engine, bar)
+        try:
+            run.design()
+            n, look = run.simulate()
+            return _sweep(run, n, look, tuple(contest or ()), _in_words(width, contest, budget))
+        except KeyboardInterrupt:
+            go_on = (
+                f"the same call with seed={frame.seed} goes on" if store is not None else "without a store, all is lost"
+            )
+            raise KeyboardInterrupt(f"{run.told()}; {go_on}") from None
+
+
+def _contests(grid: Grid, axes: Any) -> tuple[tuple[int, ...], ...]:
+    """The cells of a contest between the values of some axes, each within one group."""
+    if not isinstance(axes, (list, tuple)) or not axes:
+        raise validation.fail("decide", "an axis of the grid, or several", axes)
+    for axis in axes:
+        validation.choice("decide", axis, grid.axes)
+    found = tuple(cases for _, cases in cells(grid.points, axes))
+    if any(len({grid.cases[x].group for x in cases}) > 1 for cases in found):
+        raise ValueError(
+            f"decide must be of axes along which stream and target stay the same, got {', '.join(axes)}: only on the "
+            "same inputs can cases be compared"
+        )
+    return found
+
+
+def _in_words(width: float | None, contest: Sequence[str] | None, budget: float) -> str:
+    """The rule, for people."""
+    asked = [f"interval of at most {100 * width:g}% of the RMSE"] if width is not None else []
+    asked += [f"best {' and '.join(contest)} decided"] if contest is not None else []
+    return f"until {' and '.join(asked)}, or {budget:g} samples" if asked else f"{budget:g} samples a case"
+
+
+def _engine(
+    workers: int | None, executor: Executor | Engine | None, in_flight: int | None, n_threads: int | None
+) -> Engine:
+    if workers is not None and executor is not None:
+        raise ValueError("workers and executor must not both be given: choose where to run")
+    if in_flight is not None and executor is None:
+        raise ValueError("in_flight must be left out without an executor")
+    if n_threads is not None and (workers is not None or executor is not None):
+        raise ValueError("n_threads must be left out with workers or an executor: a worker uses one thread")
+    if workers is not None:
+        return Pool(validation.integer("workers", workers, 1))
+    if executor is None:
+        return Here(validation.n_threads(n_threads))
+    if isinstance(executor, Engine):
+        if in_flight is not None:
+            raise ValueError("in_flight must be left out with an engine of this package, which has its own")
+        return executor
+    if not callable(getattr(executor, "submit", None)):
+        raise validation.fail("executor", "a concurrent.futures.Executor", executor)
+    return Remote(executor, None if in_flight is None else validation.integer("in_flight", in_flight, 1))
+
+
+def _sweep(run: Run, n: NDArray[np.int64], look: Look, contest: tuple[str, ...], rule: str) -> Sweep:
+    """All rows."""
+    variance = functools.cache(
+        lambda target, stream, n_first: variance_of(run.grid.targets[target], run.grid.models[stream], n_first)
+    )
+    rows = tuple(
+        _row(run, x, int(n[x.number]), look.reasons[x.number], variance(x.target, x.stream, run.n_first[x.number]))
+        for x in run.grid.cases
+    )
+    return Sweep(
+        rows=rows,
+        points=run.grid.points,
+        axes=run.grid.axes,
+        configuration=run.configuration,
+        digest=digest(canonical(run.configuration)),
+        seed=run.frame.seed,
+        n_samples=run.frame.n_samples,
+        confidence=run.rule.confidence,
+        contest=contest,
+        rule=rule,
+        budget_blocks=run.rule.budget_blocks,
+    )
+
+
+def _row(run: Run, case: Case, n_blocks: int, stopped: str | None, variance: float) -> Row:
+    design = run.made[case.number]
+    return Row(
+        number=case.number,
+        group=case.group,
+        settings=case.settings,
+        family=case.family,
+        mechanism_name=design.name or case.family,
+        lag=design.lag,
+        predicted_mse=design.predicted.get(prediction(case.stream, run.n_first[case.number])),
+        ideal_mse=design.ideal_mse,
+        lower_bound_mse=design.lower_bound(case.stream, run.n_first[case.number]),
+        noise_std=design.noise_std,
+        n_samples=run.frame.n_samples,
+        confidence=run.rule.confidence,
+        batch_means=validation.frozen(run.means[case.number].first(n_blocks).copy()),
+        stopped=cast("Stopped", stopped or "failed"),
+        sizes=run.error_sizes(case.number),
+        error=design.error,
+        notes=design.notes,
+        packed=design.packed,
+        variance=variance,
+    )

@@ -1,1 +1,0 @@
-"""Sweeps: tables of studies over grids of designs, that outgrow a laptop."""

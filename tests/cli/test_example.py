@@ -1,0 +1,129 @@
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from helpers import pages
+
+from dpfast._support.output_folder import Folder
+from dpfast.cli import example
+
+pytestmark = pytest.mark.slow_nojit
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    folder = Folder(tmp_path_factory.mktemp("example"))
+    text = example.run(folder, n_streams=64, n_samples=4000, seed=1, command="dpfast example --seed 1", progress=False)
+    folder.write()
+    return folder.path, text
+
+
+@pytest.fixture(scope="module")
+def rows(outputs):
+    with (outputs[0] / "example.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def find(rows, **wanted):
+    (row,) = (x for x in rows if all(x[key.replace("_", " ")] == value for key, value in wanted.items()))
+    return row
+
+
+def test_files(outputs):
+    names = sorted(x.name for x in outputs[0].iterdir())
+    assert names == ["example.csv", "example.md", "paths.csv", "paths.png", "prefilters.png", "report.html"]
+    for name in ("paths.png", "prefilters.png"):
+        assert (outputs[0] / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_mechanism_spectrum_and_calibration_has_a_row(rows):
+    assert len(rows) == len({tuple(list(x.values())[:6]) for x in rows}) == 51
+    assert {x["decision"] for x in rows if x["mechanism"] == "DFE"} == {"sign", "soft"}
+
+
+@pytest.mark.parametrize(
+    ("calibration", "lzf", "printed", "chain"),
+    [("paper", 7.471450807824, 5.6178415849929, 4.6703947), ("exact", 1.25592366548677 * 4.2539891749846, None, None)],
+)
+def test_ideal_errors(rows, calibration, lzf, printed, chain):
+    ideal = {"κ": calibration}
+    assert float(find(rows, **ideal, mechanism="LZF")["ideal RMSE"]) == pytest.approx(lzf, rel=1e-5)
+    smoothers = {s: find(rows, **ideal, designed_for=s, lag="smoother") for s in ("printed", "chain")}
+    if printed:
+        assert float(smoothers["chain"]["ideal RMSE"]) == pytest.approx(chain, rel=1e-7)
+        assert float(smoothers["printed"]["ideal RMSE"]) == pytest.approx(printed, rel=1e-9)
+
+
+def test_the_readme_has_the_ideal_and_predicted_errors(rows):
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    table = readme.split("<!-- example -->\n", 1)[1].split("\n\n", 1)[0]
+    lines = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    shown = [x for x in rows if x["κ"] == "paper" and x["designed for"] != "printed" and x["mechanism"] != "constant"]
+    mean = lines.pop()
+    assert (mean[0], figures(mean[4])) == ("constant", [pytest.approx(example.CONSTANT.predicted_rmse, rel=1e-4)])
+    assert len(lines) == len(shown) == 18
+    for line, row in zip(lines, shown, strict=True):
+        name = f"{row['mechanism']}, {row['decision']}" if row["decision"] else row["mechanism"]
+        assert line[:3] == [name, row["prefilter"], row["lag"]]
+        expected = [float(row[x]) for x in ("ideal RMSE", "predicted") if row[x]]
+        assert figures(line[3] + " " + line[4]) == pytest.approx(expected, rel=1e-4)
+
+
+def figures(text):
+    return [float(x) for x in re.findall(r"(?<![\w.])\d+\.?\d*", text)]
+
+
+@pytest.mark.parametrize(
+    ("calibration", "optima"), [("paper", (5.6236, 5.0866, 4.7016)), ("exact", (4.3734, 3.8723, 3.6911))]
+)
+def test_the_optimum_and_its_bound(rows, calibration, optima):
+    for lag, optimum in zip((0, 5, 20), optima, strict=True):
+        row = find(rows, κ=calibration, mechanism="optimal", designed_for="chain", lag=str(lag))
+        assert float(row["ideal RMSE"]) == pytest.approx(optimum, abs=6e-5)
+        assert float(row["lower bound"]) == pytest.approx(float(row["ideal RMSE"]), rel=1e-7)
+        two_step = find(rows, κ=calibration, mechanism="LMMSE", designed_for="chain", lag=str(lag))
+        assert float(row["predicted"]) < float(two_step["predicted"])
+
+
+def test_predictions_on_the_chain_are_within_wide_intervals_of_the_simulation(rows):
+    # 35 rows; 3.3 half-widths are 6.6 standard errors, for Student's t of 63 degrees 1e-8 a row
+    for row in rows:
+        if row["on the chain"]:
+            half = (float(row["high"]) - float(row["low"])) / 2
+            assert abs(float(row["simulated"]) - float(row["on the chain"])) < 3.3 * half
+
+
+def test_what_is_explained_is_the_simulated_error_over_the_variance_of_the_chain_s_output(rows):
+    b, tail = 0.995, 4 * 0.995**2 / (1 - 0.995**2)  # taps 1, 2b, 2b², ...; the chain's covariance is 2^-|k| / 4
+    variance = (1 + tail + 2 * (2 + tail) * (b / 2) / (1 - b / 2)) / 4
+    mean = find(rows, mechanism="constant")
+    assert float(mean["predicted"]) == float(mean["on the chain"]) == pytest.approx(variance**0.5, rel=1e-9)
+    for row in rows:
+        assert float(row["explained"]) == pytest.approx(1 - float(row["simulated"]) ** 2 / variance, rel=1e-9, abs=1e-9)
+
+
+def test_errata_stand_beside_the_printed_numbers(outputs):
+    text = outputs[1]
+    assert "7.471451   (κ <|F|>, printed 8.82)" in text
+    assert "5.617842   (printed 7.43)" in text
+    assert "4.670395" in text
+    for line in ("drops d²", "variance 1/4, hence numerator 3/16", "error-free decisions"):
+        assert line in text
+    assert text.split("\n\n")[-1] in (outputs[0] / "example.md").read_text()
+
+
+def test_hard_decisions_are_shown_to_be_worse_than_every_linear_mechanism_with_a_receiver(rows):
+    lzf = float(find(rows, κ="paper", mechanism="LZF")["high"])
+    for row in rows:
+        if row["κ"] == "paper" and row["decision"] == "sign":
+            assert float(row["low"]) > lzf
+
+
+def test_the_page_has_all_rows_pictures_errata_and_the_command(outputs):
+    page = pages.checked((outputs[0] / "report.html").read_text(encoding="utf-8"))
+    assert len(page.all("tr")) == 52
+    assert len(page.all("img")) == 2
+    text = " ".join(page.text)
+    for part in ("7.471451   (κ <|F|>, printed 8.82)", "dpfast example --seed 1", "Lower bound", "numba"):
+        assert part in text

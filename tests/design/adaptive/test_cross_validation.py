@@ -1,0 +1,101 @@
+"""Held-out errors against exact ones: predictions, rational Wiener filters, simulation."""
+
+import math
+
+import numpy as np
+import pytest
+
+import dpfast as dp
+from dpfast.design.adaptive.cross_validation import Channel, _Trial, cross_validated
+from dpfast.design.wiener import wiener
+from dpfast.signals.whittle import Periodogram, joined
+
+LENGTH = 1000
+TARGET = dp.Filter([1, 0.9], [1, -0.9])
+PRIVACY = dp.Privacy(math.log(3), 0.05)
+LAGS = pytest.mark.parametrize("lag", [0, 5, None])
+
+
+def mechanism(lag, scale=4.0, mean=0.0):
+    model = dp.ARMA([scale], [1, -0.2], mean=mean)
+    return dp.lmmse(TARGET, PRIVACY, model, lag=lag, prefilter=dp.Filter([1, 0.3], [1, -0.6]))
+
+
+def channel(m, length=LENGTH):
+    return Channel(m.target, m.prefilter, m.noise_std, m.receiver, length)
+
+
+def truth(mean=0.0):
+    return dp.ARMA([2.0], [1, -0.7], mean=mean, source="public")
+
+
+def foreseen(m, model):
+    """The periodogram of v that is expected, the mean of u in front."""
+    through = channel(m)
+    spectrum = model.psd(through.circle.grid.omega) * np.abs(through.gain) ** 2 + through.noise
+    ordinates = through.seen(spectrum)
+    shift = (model.mean - m.receiver.mean) * through.steady
+    ordinates[0] += LENGTH * shift**2
+    return Periodogram(ordinates, shift, LENGTH, 1)
+
+
+@LAGS
+def test_the_best_response_is_the_wiener_filter(lag):
+    m = mechanism(lag)
+    through = channel(m)
+    rational = wiener(m.target, truth(), m.prefilter, m.noise_std, lag)
+    np.testing.assert_allclose(through.best(truth()).h, rational.response(through.circle.grid.omega), atol=1e-9)
+
+
+@LAGS
+@pytest.mark.parametrize("mean", [0.0, 0.6])
+def test_on_the_spectrum_of_the_model_the_error_is_the_predicted_one(lag, mean):
+    m, model = mechanism(lag, mean=0.2), truth(mean)
+    through = channel(m)
+    trial = _Trial(through, foreseen(m, model), model)
+    assert trial.mse(through.given) == pytest.approx(m.predict(model), rel=1e-9)
+    receiver = wiener(m.target, model, m.prefilter, m.noise_std, lag)
+    adapted = dp.lmmse(TARGET, PRIVACY, model, lag=lag, prefilter=m.prefilter)
+    assert trial.mse(through.best(model)) == pytest.approx(adapted.predict(model), rel=1e-7)
+    assert receiver.mean == mean
+
+
+@LAGS
+def test_the_error_is_right_though_the_model_is_wrong(lag):
+    """Where v shows the signal: the difference of two receivers needs no model."""
+    m, wrong = mechanism(lag), dp.ARMA([1.0], [1, 0.3], mean=0.4, source="public")
+    through = channel(m)
+    trial = _Trial(through, foreseen(m, truth(0.3)), wrong)
+    other = through.best(wrong)
+    adapted = dp.lmmse(TARGET, PRIVACY, wrong, lag=lag, prefilter=m.prefilter)
+    exact = m.predict(truth(0.3)) - adapted.predict(truth(0.3))
+    on_model = through.given, other
+    assert trial.mse(through.given) - trial.mse(other) == pytest.approx(exact, rel=0.02)
+    assert abs(trial.on_model(on_model[0]) - trial.on_model(on_model[1]) - exact) > 0.2 * abs(exact)
+
+
+@pytest.mark.parametrize(
+    ("lag", "mean"),
+    [
+        *((0, 2.0), (5, 0.1), (None, 0.1)),
+        *(pytest.param(lag, mean, marks=pytest.mark.long) for lag in (0, 5, None) for mean in (0.1, 2.0)),
+    ],
+)
+def test_gain_and_standard_error_are_those_of_many_runs(lag, mean):
+    m, model, n_runs = mechanism(lag), truth(mean), 60
+    u = model.sample(n_runs, 5100, seed=11)
+    v = m.simulate(u, seed=12).privatized[:, 100:]
+    through, scores = channel(m), []
+    on_truth = _Trial(through, foreseen(m, model), model)
+    for one in v:
+        parts = Periodogram.of(one[None], 5)
+        whole = joined(parts)
+        fit = through.likelihood(whole).fits(1)[1]
+        fitted = through.model(whole, fit)
+        exact = 1 - on_truth.on_model(through.best(fitted)) / m.predict(model)
+        gain = cross_validated(through, parts, fit)
+        assert np.mean(gain.of_parts) == pytest.approx(gain.relative)
+        scores.append((gain.relative - exact) / gain.standard_error)
+    # 60 standard normal scores, but for a bias of fits to four fifths: 5 standard errors either way
+    assert abs(np.mean(scores)) < 5 / math.sqrt(n_runs)
+    assert np.std(scores) == pytest.approx(1, abs=5 / math.sqrt(2 * n_runs))

@@ -1,0 +1,123 @@
+"""Few exponentials: gradients against differences, sums against themselves written out, published errors."""
+
+import math
+
+import numpy as np
+import pytest
+from helpers.reference import direct_form
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpfast.design.horizon.buffered_toeplitz import BufferedToeplitz, Problem, cascade, fit
+
+SEEDS = st.integers(0, 10**6)
+
+
+def exponentials(seed, largest=0.99):
+    rng = np.random.default_rng(seed)
+    m = rng.integers(1, 5)
+    return BufferedToeplitz(*rng.uniform(-largest, largest, (2, m)), int(rng.integers(1, 40)))
+
+
+def errors(strategy, f):
+    """Largest and mean error of unit noise over the steps, root mean square."""
+    c = direct_form(np.poly(strategy.zeros), np.poly(strategy.poles), np.eye(1, len(f))[0])
+    b = direct_form(np.poly(strategy.poles), np.poly(strategy.zeros), f)
+    steps = (c @ c) * np.cumsum(b**2)
+    return math.sqrt(steps[-1]), math.sqrt(steps.mean())
+
+
+@given(SEEDS)
+def test_the_strategy_is_its_matrix(seed):
+    C = exponentials(seed)
+    c = direct_form(np.poly(C.zeros), np.poly(C.poles), np.eye(1, C.horizon)[0])
+    matrix = np.array([[c[t - k] if k <= t else 0.0 for k in range(C.horizon)] for t in range(C.horizon)])
+    np.testing.assert_allclose(C.matrix(), matrix, atol=1e-10)
+    x = np.random.default_rng(seed).normal(size=(2, 3, C.horizon))
+    np.testing.assert_allclose(C.apply(x), x @ matrix.T, atol=1e-10)
+    np.testing.assert_allclose(C.squared_rows(), (matrix**2).sum(axis=1), rtol=1e-10)
+    assert C.largest_l1() == pytest.approx(np.abs(matrix).sum(axis=0).max())
+    gram = np.abs(matrix.T @ matrix)
+    rows, columns = np.indices(gram.shape)
+    assert C.products()[0] == pytest.approx(gram.max())
+    assert all(
+        bound >= gram[np.abs(rows - columns) >= lag].max() * (1 - 1e-12) for lag, bound in enumerate(C.products())
+    )
+
+
+@given(SEEDS)
+def test_the_filter_is_the_strategy_with_a_state_for_every_buffer(seed):
+    C = exponentials(seed)
+    np.testing.assert_allclose(C.filter().impulse(C.horizon), C.coefficients, atol=1e-10)
+    assert C.filter().order == len(C.poles)
+
+
+@given(SEEDS, st.sampled_from(["mean", "max"]))
+def test_the_loss_is_the_error_and_its_gradient_the_limit_of_differences(seed, error):
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(1, 700)), int(rng.integers(1, 4))
+    f = rng.normal(size=n)
+    x = rng.normal(size=2 * m)
+    problem = Problem.of(f, error)
+    loss, gradient = problem.loss(x)
+    roots = np.tanh(x) * (1 - 2e-5)
+    largest, mean = errors(BufferedToeplitz(roots[1::2], roots[0::2], n), f)
+    assert math.exp(loss / 2) * np.abs(f).max() == pytest.approx(largest if error == "max" else mean, rel=1e-8)
+    for i, direction in enumerate(np.eye(2 * m)):
+        step = 1e-5 * direction
+        difference = (problem.loss(x + step)[0] - problem.loss(x - step)[0]) / 2e-5
+        assert gradient[i] == pytest.approx(difference, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_buffers", "published"),
+    [
+        (2**8, 3, 2.8318),
+        (2**10, 3, 3.2776),
+        (2**12, 3, 3.7324),
+        pytest.param(2**14, 4, 4.1629, marks=pytest.mark.long),
+        pytest.param(2**16, 4, 4.6171, marks=pytest.mark.long),
+    ],
+)
+def test_the_largest_error_of_a_running_sum_is_the_published_one(n, n_buffers, published):
+    f = np.ones(n)
+    C = fit(f, "max", n_buffers)
+    c, b = C.coefficients, cascade(C.poles, C.zeros, f)
+    assert math.sqrt(c @ c * (b @ b)) <= published + 1e-4
+    assert len(C.poles) == n_buffers
+    assert (c >= 0).all()
+    assert (np.diff(c) <= 0).all()
+
+
+def test_buffers_are_added_while_they_gain_one_percent():
+    f = np.ones(2**8)
+    squares = [errors(fit(f, "max", m), f)[0] ** 2 for m in (1, 2, 3, 4)]
+    assert len(fit(f, "max", None).poles) == 3
+    assert squares[2] < 0.99 * squares[1] < 0.99**2 * squares[0]
+    assert squares[3] > 0.99 * squares[2]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        np.array([1.0, *(1.99 * 0.995 ** np.arange(511))]),
+        (-0.995) ** np.arange(512),
+        np.where(np.arange(512) % 2, 0, 0.98 ** (np.arange(512) / 2)),
+        1 / np.arange(1, 513.0),
+    ],
+)
+def test_other_targets_come_near_to_their_square_root(f):
+    """Slow poles at either end of the axis, at both, and at none."""
+    c = np.zeros(len(f))
+    for k in range(len(f)):
+        c[k] = (f[k] - c[1:k] @ c[k - 1 : 0 : -1]) / (2 * c[0]) if k else math.sqrt(f[0])
+    assert errors(fit(f, "mean", 4), f)[1] < 1.002 * math.sqrt((c @ c) * np.cumsum(c**2).mean())
+
+
+@pytest.mark.parametrize("f", [[1.0, -2.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0], [0.0, -3.0], [1e-40, 0.0]])
+def test_targets_that_are_short_delayed_or_not_of_minimum_phase(f):
+    f = np.array(f)
+    for error, which in (("max", 0), ("mean", 1)):
+        C = fit(f, error, 2)
+        assert np.abs([*C.poles, *C.zeros]).max() < 1
+        assert errors(C, f)[which] <= np.linalg.norm(f) * (1 + 1e-9)

@@ -1,0 +1,261 @@
+"""The least error over a horizon: against closed forms, a general solver, its own dual, and stationary mechanisms."""
+
+import math
+
+import cvxpy
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import linalg, optimize
+
+import dpfast as dp
+from dpfast.design.horizon.optimal_factorization import Joint, joint_optimum, lower_bound, unbiased_optimum
+from dpfast.mechanisms.least_squares import in_time
+
+PRIVACY = dp.Privacy(math.log(3), 0.05)
+SCALE = PRIVACY.noise_multiplier
+CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+BIASED = dp.ARMA([1, 0.5], [1, -0.7], mean=2.0)
+LAGS = pytest.mark.parametrize("lag", [0, 3, None])
+
+
+def joint(n, lag, noise=1.5, f=None, correlation=0.5):
+    a = linalg.toeplitz(np.ones(n) if f is None else f, np.zeros(n))
+    return Joint(a, linalg.toeplitz(0.25 * correlation ** np.arange(n)), noise, in_time(np.arange(n), n, lag))
+
+
+# --- unbiased -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("f", "delay"),
+    [([1.0] * 60, 0), ([1, -2], 0), ([0, 0, 0, 2, 1], 3), ([1e-9, 1], 0), ([1, 0.9, 0.5, 0.2], 0), ([-3, 1], 0)],
+)
+def test_unbiased_optima_publish_the_target_and_are_certified(f, delay):
+    target = dp.Toeplitz(f, 60)
+    found = dp.optimal_factorization(target, PRIVACY)
+    c, b = found.strategy.matrix(), found.reconstruction.matrix()
+    a = linalg.toeplitz(target.coefficients, np.zeros(60))
+    assert np.abs(b @ c - a).max() < 1e-9 * np.abs(a).max()
+    assert c.shape == b.T.shape == (60 - delay, 60)
+    assert not np.triu(c, 1).any()
+    assert not np.triu(b[delay:], 1).any()
+    np.testing.assert_allclose((c[:, : 60 - delay] ** 2).sum(axis=0), 1, rtol=1e-12)
+    assert found.lower_bound_mse <= found.predicted_mse <= found.lower_bound_mse * (1 + 1e-6)
+    assert found.predicted_mse == pytest.approx(SCALE**2 * (b**2).sum() / 60)
+
+
+def test_the_unbiased_optimum_is_that_of_a_general_solver():
+    n = 12
+    a = np.tril(np.ones((n, n)))
+    x, s = cvxpy.Variable((n, n), symmetric=True), cvxpy.Variable((n, n), symmetric=True)
+    program = cvxpy.Problem(cvxpy.Minimize(cvxpy.trace(s)), [cvxpy.bmat([[x, a.T], [a, s]]) >> 0, cvxpy.diag(x) <= 1])
+    program.solve(solver=cvxpy.CLARABEL)
+    best = unbiased_optimum(a)
+    assert (best.receiver**2).sum() == pytest.approx(program.value, rel=1e-5)
+    np.testing.assert_allclose(best.strategy.T @ best.strategy, x.value, atol=1e-3)
+
+
+def test_running_sums_are_better_than_by_the_square_root():
+    # 2.6688 is the closed form of the square root at 256 steps
+    target = dp.running_sum(256)
+    found = dp.optimal_factorization(target, PRIVACY)
+    assert dp.square_root(target, PRIVACY).predicted_rmse / SCALE == pytest.approx(2.6688, abs=1e-4)
+    assert found.predicted_rmse / SCALE == pytest.approx(2.5244, abs=1e-4)
+
+
+def test_a_target_whose_inverse_explodes():
+    # over all time the least is <|F|> per unit of noise; the ends of a horizon cost less
+    target = dp.Toeplitz([1, -2], 512)
+    found = dp.optimal_factorization(target, PRIVACY)
+    gain = np.abs(1 - 2 * np.exp(1j * np.linspace(0, 2 * np.pi, 4096, endpoint=False))).mean()
+    assert 0.99 * gain < found.predicted_rmse / SCALE < gain
+    u = np.random.default_rng(1).normal(size=512)
+    through = found.reconstruction.apply(found.strategy.apply(u))
+    np.testing.assert_allclose(through, target.apply(u), atol=1e-11)
+
+
+# --- with a receiver ------------------------------------------------------------------------------
+
+
+@LAGS
+def test_the_gradient_is_that_of_differences(lag):
+    problem = joint(9, lag)
+    rng = np.random.default_rng(0)
+    x, step = rng.normal(size=45), 1e-6
+    slope = problem.error(x)[1]
+    for direction in rng.normal(size=(5, 45)):
+        ahead, behind = (problem.error(x + sign * step * direction)[0] for sign in (1, -1))
+        assert slope @ direction == pytest.approx((ahead - behind) / (2 * step), rel=1e-6)
+
+
+@LAGS
+def test_the_error_is_that_of_conditional_means(lag):
+    """Of Gaussians, by the covariance of each output with what is there in time."""
+    n, problem = 8, joint(8, lag)
+    c, _ = problem.strategy(np.random.default_rng(3).normal(size=36))
+    r, a, noise = problem.covariance, problem.a, problem.noise_variance
+    total = 0.0
+    for t in range(n):
+        seen = c[: n if lag is None else min(n, t + lag + 1)]
+        cross = a[t] @ r @ seen.T
+        total += a[t] @ r @ a[t] - cross @ np.linalg.solve(seen @ r @ seen.T + noise * np.eye(len(seen)), cross)
+    assert problem.error(c[problem.places])[0] == pytest.approx(total)
+
+
+@LAGS
+@pytest.mark.parametrize("noise", [0.01, 1.5])
+def test_joint_optima_are_certified(lag, noise):
+    problem = joint(64, lag, noise)
+    best = joint_optimum(problem)
+    error = problem.error(best.strategy[problem.places])[0]
+    # about 1e-6 here; how near the bound comes depends on directions that hardly matter, and so on rounding
+    assert best.lower_bound <= error <= best.lower_bound * (1 + 3e-3)
+    # from elsewhere it comes to the same
+    other = joint_optimum(problem, np.eye(64))
+    assert problem.error(other.strategy[problem.places])[0] == pytest.approx(error, rel=1e-5)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0, 1, 4, None]), st.floats(0.01, 50), st.floats(-0.9, 0.95))
+@settings(deadline=None)
+def test_the_bound_is_below_every_strategy(seed, lag, noise, correlation):
+    n, rng = 7, np.random.default_rng(seed)
+    problem = joint(n, lag, noise, rng.normal(size=n), correlation)
+    c, _ = problem.strategy(rng.normal(size=28))
+    bound = lower_bound(problem, c, problem.innovations(c).receiver(problem.kept))
+    tries = [problem.error(rng.normal(size=28))[0] for _ in range(3)]
+    best = optimize.minimize(problem.error, c[problem.places], jac=True).fun
+    assert 0 <= bound <= min(best, *tries) * (1 + 1e-9)
+
+
+@LAGS
+def test_the_joint_optimum_is_that_of_a_general_solver(lag):
+    """Of the convex problem in K = B C, which reaches as far as the lag, and X = CᵀC."""
+    n, noise = 8, 0.7
+    problem = joint(n, lag, noise)
+    root = np.linalg.cholesky(problem.covariance)
+    k, x, s = cvxpy.Variable((n, n)), cvxpy.Variable((n, n), symmetric=True), cvxpy.Variable((n, n), symmetric=True)
+    error = cvxpy.sum_squares((problem.a - k) @ root) + noise * cvxpy.trace(s)
+    constraints = [cvxpy.bmat([[x, k.T], [k, s]]) >> 0, cvxpy.diag(x) <= 1]
+    constraints += [] if lag is None else [cvxpy.multiply(k, np.triu(np.ones((n, n)), lag + 1)) == 0]
+    program = cvxpy.Problem(cvxpy.Minimize(error), constraints)
+    program.solve(solver=cvxpy.CLARABEL)
+    best = joint_optimum(problem)
+    assert problem.error(best.strategy[problem.places])[0] == pytest.approx(program.value, rel=1e-5)
+    assert best.lower_bound == pytest.approx(program.value, rel=1e-3)
+
+
+@LAGS
+def test_mechanisms_err_as_the_search_says_and_less_than_others(lag):
+    target = dp.running_sum(48)
+    found = dp.optimal_factorization(target, PRIVACY, BIASED, lag=lag)
+    assert (found.lag, found.centre, found.noise_std) == (lag, BIASED.mean, pytest.approx(SCALE))
+    # by the residual B C - A, which the search never sees
+    assert found.lower_bound_mse <= found.predicted_mse <= found.lower_bound_mse * (1 + 3e-3)
+    roots = dp.square_root(target, PRIVACY).with_receiver(BIASED, lag=lag)
+    unbiased = dp.optimal_factorization(target, PRIVACY)
+    assert found.predicted_mse < roots.predicted_mse < dp.square_root(target, PRIVACY).predicted_mse
+    assert found.predicted_mse < unbiased.with_receiver(BIASED, lag=lag).predicted_mse < unbiased.predicted_mse
+
+
+def test_without_knowledge_it_is_the_unbiased_optimum():
+    target = dp.running_sum(32)
+    unbiased = dp.optimal_factorization(target, PRIVACY).predicted_mse
+    loud = dp.optimal_factorization(target, PRIVACY, dp.ARMA([1e4]))
+    assert loud.predicted_mse == pytest.approx(unbiased, rel=1e-5)
+
+
+def test_it_gains_by_waiting():
+    errors = [dp.optimal_factorization(dp.running_sum(40), PRIVACY, CHAIN, lag=x).predicted_mse for x in (0, 2, 8, 39)]
+    assert errors == sorted(errors, reverse=True)
+    smoother = dp.optimal_factorization(dp.running_sum(40), PRIVACY, CHAIN, lag=None)
+    assert errors[-1] == pytest.approx(smoother.predicted_mse, rel=1e-9)
+
+
+@LAGS
+def test_it_is_at_least_as_good_as_the_stationary_optimum(lag):
+    n, target = 150, dp.Filter([1, 0.9], [1, -0.9])
+    stationary = dp.optimal(target, PRIVACY, CHAIN, lag=lag)
+    found = dp.optimal_factorization(target, PRIVACY, CHAIN, horizon=n, lag=lag)
+    # the ends of a horizon cost less; in its middle there is nothing to gain
+    assert found.predicted_mse < stationary.step_mse(n).mean()
+    assert found.predicted_mse < stationary.ideal_mse
+    assert found.step_mse()[60:90].mean() == pytest.approx(stationary.ideal_mse, rel=0.02)
+
+
+def test_a_delay_of_the_target_helps():
+    late = dp.optimal_factorization(dp.Toeplitz([0, 0, 1, 1], 40), PRIVACY, CHAIN)
+    early = dp.optimal_factorization(dp.Toeplitz([1, 1], 40), PRIVACY, CHAIN)
+    waiting = dp.optimal_factorization(dp.Toeplitz([1, 1], 38), PRIVACY, CHAIN, lag=2)
+    assert late.predicted_mse < early.predicted_mse
+    assert late.predicted_mse * 40 == pytest.approx(waiting.predicted_mse * 38, rel=0.02)
+
+
+def test_several_events_make_more_noise():
+    several = dp.Privacy(math.log(3), 0.05, max_events=3, min_separation=5)
+    target = dp.running_sum(30)
+    for model in (None, CHAIN):
+        one, found = (dp.optimal_factorization(target, x, model) for x in (PRIVACY, several))
+        np.testing.assert_array_equal(found.strategy.matrix(), one.strategy.matrix())
+        assert found.noise_std > one.noise_std
+        assert found.lower_bound_mse == one.lower_bound_mse < one.predicted_mse < found.predicted_mse
+        if model is not None:  # the receiver knows of the noise
+            best = found.with_receiver(CHAIN).predicted_mse
+            assert found.predicted_mse == pytest.approx(best)
+
+
+def test_simulations_have_the_predicted_error():
+    found = dp.optimal_factorization(dp.running_sum(20), PRIVACY, CHAIN, lag=2)
+    u = CHAIN.sample(20_000, 20, seed=5)
+    error = found.simulate(u, seed=6).estimate - np.cumsum(u, axis=1)
+    mse = (error**2).mean(axis=1)
+    assert abs(mse.mean() - found.predicted_mse) < 5.5 * mse.std() / math.sqrt(len(mse))
+
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+def test_arguments_are_checked():
+    short, filter_ = dp.running_sum(4), dp.Filter([1], [1, -0.5])
+    for message, arguments, options in [
+        ("lag must be 0 without a model, got 3", (short, PRIVACY), {"lag": 3}),
+        ("lag must be 0 without a model, got None", (short, PRIVACY), {"lag": None}),
+        ("lag must be an integer", (short, PRIVACY, CHAIN), {"lag": -1}),
+        ("horizon must be given for a Filter", (filter_, PRIVACY), {}),
+        ("privacy must be a Privacy", (short, 1.0), {}),
+        ("model must be", (short, PRIVACY, "white"), {}),
+        ("horizon must be at most 2048", (dp.running_sum(2049), PRIVACY), {}),
+        ("target must be", ("running sum", PRIVACY), {}),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            dp.optimal_factorization(*arguments, **options)
+
+
+def test_names_and_one_step():
+    assert dp.optimal_factorization([2.0], PRIVACY, name="mine").name == "mine"
+    assert dp.optimal_factorization([2.0], PRIVACY).predicted_rmse == pytest.approx(2 * SCALE)
+    one = dp.optimal_factorization([2.0], PRIVACY, CHAIN, lag=None)
+    assert one.predicted_mse == pytest.approx(4 * 0.25 * SCALE**2 / (0.25 + SCALE**2))
+    assert (one.name, one.options) == ("optimal factorization smoother", (("lag", None),))
+
+
+def test_a_bound_that_is_far_below_is_said_to_be():
+    nearly_nothing = dp.ARMA.from_shaping(dp.Filter(np.poly(np.ones(4))) * 0.02)
+    with pytest.warns(dp.ConvergenceWarning, match="certified to a relative gap of"):
+        found = dp.optimal_factorization(dp.running_sum(64), dp.Privacy.from_gdp(1, 1e-6), nearly_nothing, lag=4)
+    assert 0 < found.lower_bound_mse < found.predicted_mse
+    others = [dp.square_root(found.target, found.privacy), dp.optimal_factorization(found.target, found.privacy)]
+    assert all(found.predicted_mse < x.with_receiver(nearly_nothing, lag=4).predicted_mse for x in others)
+
+
+def test_larger_changes_are_louder_noise():
+    large = dp.Privacy(math.log(3), 0.05, max_change=3.0)
+    target = dp.running_sum(20)
+    unbiased, other = (dp.optimal_factorization(target, x) for x in (PRIVACY, large))
+    assert other.predicted_mse == pytest.approx(9 * unbiased.predicted_mse)
+    assert other.lower_bound_mse == pytest.approx(9 * unbiased.lower_bound_mse)
+    found = dp.optimal_factorization(target, large, dp.ARMA([3.0]))
+    same = dp.optimal_factorization(target, PRIVACY, dp.ARMA([1.0]))
+    assert found.predicted_mse == pytest.approx(9 * same.predicted_mse, rel=1e-6)
+    assert found.lower_bound_mse == pytest.approx(9 * same.lower_bound_mse, rel=1e-3)

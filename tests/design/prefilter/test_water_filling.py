@@ -1,0 +1,400 @@
+"""Water-filling against convex programs, random feasible points, closed forms and direct integrals."""
+
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import integrate, optimize
+
+from dpfast import ARMA, DesignError, Filter, MarkovChain, Privacy, feedback_program, lmmse, lmmse_program
+from dpfast.design.prefilter.objectives import (
+    feedback_mse,
+    feedback_objective,
+    feedback_water_filling,
+    smoother_objective,
+    smoother_water_filling,
+    zero_forcing_mse,
+    zero_forcing_objective,
+)
+from dpfast.design.prefilter.problem import Problem, canonical_factor
+
+CHAIN = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+NARROW = ARMA([0.4], [1, -1.2, 0.72])
+NOTCHED = ARMA([1, 0.3, 0.99**2], [1, -0.4])  # zeros at modulus .99
+COST = 1.75633987311476**2
+
+PROBLEMS = {
+    "example": Problem(Filter([1, 0.995], [1, -0.995]), CHAIN, COST),
+    "pole .9": Problem(Filter([1], [1, -0.9]), CHAIN, COST),
+    "resonator": Problem(Filter([1, 0.2], [1, -1.140303389447398, 0.9409]), NARROW, COST),
+    "difference": Problem(Filter([1, -1]), CHAIN, COST),
+    "moving average": Problem(Filter(np.full(10, 0.1)), NARROW, COST),
+    "outside zero, notched signal": Problem(Filter([1, -2]), NOTCHED, 0.3),
+    "weak privacy": Problem(Filter([1], [1, -0.9]), NARROW, 1e-3),
+    "strong privacy": Problem(Filter([1], [1, -0.9]), NARROW, 1e2),
+}
+
+each_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+
+
+def arguments(problem):
+    """Target, a privacy with the cost c² of the problem, and model."""
+    privacy = Privacy(1, 1e-3)
+    privacy = Privacy(1, 1e-3, max_change=math.sqrt(problem.cost) / privacy.noise_multiplier)
+    return problem.target, privacy, problem.model
+
+
+def smoother_value(problem, grid, x):
+    """<P|F|²/(P x/c² + 1)>, as the paper writes it."""
+    psd = problem.model.psd(grid.omega)
+    gain = np.abs(problem.target.response(grid.omega))
+    return grid.weights @ (psd * gain**2 / (psd * x / problem.cost + 1))
+
+
+def feedback_value(problem, grid, x):
+    """<ln(P x/c² + 1)>."""
+    return grid.weights @ np.log1p(problem.model.psd(grid.omega) * x / problem.cost)
+
+
+# --- the convex programs --------------------------------------------------------------------------
+
+
+@each_problem
+def test_smoother_water_filling_solves_the_convex_program(problem):
+    water = smoother_water_filling(problem)
+    program = lmmse_program(*arguments(problem))
+    assert program.mse == pytest.approx(water.mse, rel=1e-6)
+    assert smoother_value(problem, program.grid, program.x) == pytest.approx(water.mse, rel=1e-6)
+    assert program.grid.mean(program.x) == pytest.approx(1, rel=1e-6)
+
+
+@each_problem
+def test_feedback_water_filling_solves_the_convex_program(problem):
+    water = feedback_water_filling(problem)
+    program = feedback_program(*arguments(problem))
+    assert program.mse == pytest.approx(water.mse, rel=1e-6)
+    assert program.grid.mean(program.x) == pytest.approx(1, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("program", "closed_form"),
+    [(lmmse_program, smoother_water_filling), (feedback_program, feedback_water_filling)],
+    ids=["lmmse", "feedback"],
+)
+@pytest.mark.parametrize("problem", [PROBLEMS["example"], PROBLEMS["resonator"]], ids=["example", "resonator"])
+class TestConstraints:
+    def test_a_cap_is_kept_and_costs_something(self, problem, program, closed_form):
+        solution = program(*arguments(problem), constraints=lambda x, omega: [x <= 1.2])
+        assert solution.x.max() <= 1.2 * (1 + 1e-6)
+        assert solution.mse > closed_form(problem).mse * (1 + 1e-6)
+
+    def test_a_band_without_gain_is_kept_and_costs_something(self, problem, program, closed_form):
+        def silent(x, omega):
+            return [x[(omega > 0.1) & (omega < 0.6)] == 0]
+
+        solution = program(*arguments(problem), constraints=silent)
+        omega = solution.grid.omega
+        assert solution.x[(omega > 0.1) & (omega < 0.6)].max() <= 1e-6
+        assert solution.mse > closed_form(problem).mse * (1 + 1e-6)
+
+    def test_a_constraint_that_does_not_bind_costs_nothing(self, problem, program, closed_form):
+        solution = program(*arguments(problem), constraints=lambda x, omega: [x <= 1e4])
+        assert solution.mse == pytest.approx(closed_form(problem).mse, rel=1e-6)
+
+    def test_infeasible_constraints_are_an_error(self, problem, program, closed_form):
+        with pytest.raises(DesignError, match="infeasible"):
+            program(*arguments(problem), constraints=lambda x, omega: [x <= 0.5])
+
+
+def test_the_realised_prefilter_of_a_program_keeps_its_value_and_its_cap():
+    target, privacy, model = arguments(PROBLEMS["pole .9"])
+    program = lmmse_program(target, privacy, model, constraints=lambda x, omega: [x <= 3])
+    prefilter = program.prefilter(tolerance=1e-3)
+    mechanism = lmmse(target, privacy, model, prefilter=prefilter)
+    assert mechanism.predicted_mse <= program.mse * (1 + 1.01e-3)
+    assert prefilter.hinf_norm() ** 2 / prefilter.h2_norm() ** 2 <= 3 * 1.2
+
+
+@pytest.mark.parametrize("solve", [lmmse_program, feedback_program])
+def test_a_bad_target_is_named(solve):
+    _, privacy, model = arguments(PROBLEMS["pole .9"])
+    with pytest.raises(ValueError, match="target must be a Filter"):
+        solve([1.0], privacy, model)
+    with pytest.raises(DesignError, match="target must not be zero"):
+        solve(Filter([0.0]), privacy, model)
+
+
+def test_a_solver_that_does_not_fit_is_an_error():
+    with pytest.raises(DesignError, match="SCIPY"):
+        lmmse_program(*arguments(PROBLEMS["pole .9"]), solver="SCIPY")
+
+
+@pytest.mark.parametrize("problem", [PROBLEMS["pole .9"], PROBLEMS["difference"]], ids=["pole .9", "difference"])
+@pytest.mark.parametrize("criterion", ["lmmse", "feedback"])
+def test_the_papers_uniform_trapezoid_grid_converges_to_the_closed_form(problem, criterion):
+    """Equations (9) and (16) as printed; the difference decays like 1/N²."""
+    ideal = smoother_water_filling(problem).mse
+    if criterion == "feedback":
+        water = feedback_water_filling(problem)
+        grid = problem.grid(breaks=water.cutoffs)
+        ideal = feedback_value(problem, grid, water.x(grid.omega))
+    errors = []
+    for n in (100, 400):
+        omega = np.pi * np.arange(n + 1) / n
+        alpha = problem.psd(omega) * problem.gain(omega) ** 2
+        beta = problem.psd(omega) / problem.cost
+        x = cp.Variable(n + 1, nonneg=True)
+        if criterion == "lmmse":
+            f = cp.multiply(alpha, cp.inv_pos(cp.multiply(beta, x) + 1))
+            goal = cp.Minimize(cp.sum(f[:-1] + f[1:]) / (2 * n))
+        else:
+            f = cp.log1p(cp.multiply(beta, x))
+            goal = cp.Maximize(cp.sum(f[:-1] + f[1:]) / (2 * n))
+        value = cp.Problem(goal, [cp.sum(x[:-1] + x[1:]) / (2 * n) == 1]).solve(solver="CLARABEL")
+        errors.append(abs(value / ideal - 1))
+    assert errors[0] < 5e-3
+    assert errors[1] < max(errors[0] / 8, 1e-6)
+
+
+# --- optimality -----------------------------------------------------------------------------------
+
+
+@each_problem
+def test_water_filling_is_a_shape(problem):
+    for water in (smoother_water_filling(problem), feedback_water_filling(problem)):
+        grid = problem.grid(breaks=water.cutoffs)
+        x = water.x(grid.omega)
+        assert (x >= 0).all()
+        assert grid.mean(x) == pytest.approx(1, rel=1e-10)
+
+
+@each_problem
+def test_smoother_water_filling_meets_the_optimality_conditions(problem):
+    """The slope -∂MSE/∂x is one number where x > 0, and no larger where x = 0."""
+    water = smoother_water_filling(problem)
+    omega = np.linspace(0, np.pi, 2001)
+    x, psd = water.x(omega), problem.psd(omega)
+    slope = psd**2 * problem.gain(omega) ** 2 / problem.cost / (psd * x / problem.cost + 1) ** 2
+    active = x > 1e-6 * x.max()
+    np.testing.assert_allclose(slope[active], slope[active].mean(), rtol=1e-8)
+    assert slope[~active].max(initial=0) <= slope[active].mean() * (1 + 1e-5)
+
+
+@each_problem
+def test_feedback_water_filling_meets_the_optimality_conditions(problem):
+    water = feedback_water_filling(problem)
+    omega = np.linspace(0, np.pi, 2001)
+    x, beta = water.x(omega), problem.psd(omega) / problem.cost
+    slope = beta / (beta * x + 1)
+    active = x > 1e-6 * x.max()
+    np.testing.assert_allclose(slope[active], slope[active].mean(), rtol=1e-8)
+    assert slope[~active].max(initial=0) <= slope[active].mean() * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("problem", [PROBLEMS["pole .9"], PROBLEMS["resonator"]], ids=["pole .9", "resonator"])
+@given(data=st.data())
+def test_no_feasible_point_beats_the_closed_forms(problem, data):
+    grid = problem.grid()
+    waters = smoother_water_filling(problem), feedback_water_filling(problem)
+    bumps = data.draw(hnp.arrays(float, 6, elements=st.floats(-8, 4)))
+    mixture = data.draw(st.floats(0, 1))
+    shape = np.exp(np.cos(np.outer(grid.omega, np.arange(6))) @ bumps)
+    for water, value, sign in ((waters[0], smoother_value, 1), (waters[1], feedback_value, -1)):
+        best = water.x(grid.omega)
+        x = mixture * best / grid.mean(best) + (1 - mixture) * shape / grid.mean(shape)
+        least = value(problem, problem.grid(breaks=water.cutoffs), water.x(problem.grid(breaks=water.cutoffs).omega))
+        # `grid` has no node at the cutoffs: its quadrature of the kink is good to about 1e-6
+        assert sign * value(problem, grid, x) >= sign * least - 1e-5 * abs(least)
+
+
+@pytest.mark.parametrize("name", ["pole .9", "resonator", "difference"])
+def test_more_noise_is_never_better(name):
+    problem = PROBLEMS[name]
+    costs = np.geomspace(1e-4, 1e4, 17)
+    for water_filling in (smoother_water_filling, feedback_water_filling):
+        errors = [water_filling(Problem(problem.target, problem.model, cost)).mse for cost in costs]
+        assert (np.diff(errors) >= -1e-9 * errors[-1]).all()
+
+
+# --- closed forms ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cost", [1e-3, 1.0, 30.0])
+def test_identity_of_white_input_is_a_scalar_wiener_filter(cost):
+    variance = 0.25
+    problem = Problem(Filter([1]), ARMA([0.5]), cost)
+    water = smoother_water_filling(problem)
+    assert water.mse == pytest.approx(variance / (variance / cost + 1), rel=1e-12)
+    np.testing.assert_allclose(water.x(np.linspace(0, np.pi, 9)), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("cost", [1e-3, 0.1, 1.0, 30.0])
+def test_difference_of_white_input_has_a_closed_form(cost):
+    """|F| = 2 sin(ω/2) is cut at τ = 2 sin(ω₀/2); m = <(|F| - τ)₊> = (4 cos(ω₀/2) - τ(π - ω₀))/π = τ·variance/c²."""
+    variance = 0.25
+    water = smoother_water_filling(Problem(Filter([1, -1]), ARMA([0.5]), cost))
+
+    def level(cut):
+        return (4 * np.cos(cut / 2) - 2 * np.sin(cut / 2) * (np.pi - cut)) / np.pi
+
+    def balance(cut):
+        return level(cut) - 2 * np.sin(cut / 2) * variance / cost
+
+    cut = optimize.brentq(balance, 0, np.pi, xtol=1e-15)
+    tau = 2 * np.sin(cut / 2)
+    distortion = variance * (2 * cut - 2 * np.sin(cut) + tau**2 * (np.pi - cut)) / np.pi
+    assert water.cutoffs == pytest.approx([cut], rel=1e-10)
+    assert water.mse == pytest.approx(distortion + cost * level(cut) ** 2, rel=1e-10)
+
+
+@pytest.mark.parametrize("cost", [1e-3, 1.0, 30.0])
+@pytest.mark.parametrize("target", [Filter([1]), Filter([1, -2], [1, -0.9]), Filter(np.full(4, 0.25))])
+def test_feedback_prefilter_of_white_input_is_flat(target, cost):
+    problem = Problem(target, ARMA([0.5]), cost)
+    water = feedback_water_filling(problem)
+    np.testing.assert_allclose(water.x(np.linspace(0, np.pi, 9)), 1, rtol=1e-10)
+    lead = (2 / 1 if len(target.b) == 2 else target.b[0]) ** 2  # the zero at 2 is reflected
+    assert water.mse == pytest.approx(lead * 0.25 / (0.25 / cost + 1), rel=1e-10)
+
+
+def test_feedback_prefilter_of_an_autoregression_at_weak_privacy_has_a_closed_form():
+    """x = μ - c²/P > 0 everywhere: μ = 1 + c²<1/P>, MSE = γ_F² c²/μ."""
+    a, b, cost = 0.5, 0.7, 1e-2
+    water = feedback_water_filling(Problem(Filter([3], [1, -0.9]), ARMA([b], [1, -a]), cost))
+    assert water.cutoffs == ()
+    assert water.mse == pytest.approx(9 * cost / (1 + cost * (1 + a * a) / b**2), rel=1e-10)
+
+
+def test_feedback_prefilter_does_not_depend_on_the_target():
+    omega = np.linspace(0, np.pi, 101)
+    one, other = (feedback_water_filling(Problem(f, NARROW, COST)) for f in (Filter([1]), Filter([1, 1], [1, -0.99])))
+    np.testing.assert_allclose(one.x(omega), other.x(omega), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("target", "mean_gain"),
+    [
+        (Filter([1, -1]), 4 / np.pi),
+        (Filter([1, 1]), 4 / np.pi),
+        (Filter([0, 0, 3]), 3.0),
+        (Filter([-0.5, 1], [1, -0.5]), 1.0),  # all-pass
+        (Filter([1, 0, -1]), 4 / np.pi),
+        (Filter([1, -2, 1]), 2.0),
+    ],
+    ids=["difference", "sum", "delay", "all-pass", "comb", "second difference"],
+)
+def test_zero_forcing_has_closed_forms(target, mean_gain):
+    assert zero_forcing_mse(Problem(target, None, 2.0)) == pytest.approx(2 * mean_gain**2, rel=1e-12)
+
+
+# --- Jensen's formula -----------------------------------------------------------------------------
+
+
+def log_integral(zeros, poles, gain):
+    """<ln|H|²> by adaptive quadrature between the angles of the roots."""
+
+    def integrand(omega):
+        z = np.exp(1j * omega)
+        return 2 * (np.log(abs(gain)) + np.log(abs(z - zeros)).sum() - np.log(abs(z - poles)).sum())
+
+    ends = np.unique(np.concatenate([[0, np.pi], np.abs(np.angle(zeros)), np.abs(np.angle(poles))]))
+    pieces = [integrate.quad(integrand, *ends[i : i + 2], epsabs=1e-10, limit=200)[0] for i in range(len(ends) - 1)]
+    return sum(pieces) / np.pi
+
+
+ROOTS = {
+    "inside": ([0.5, -0.3], [0.9]),
+    "outside": ([2.0, -1.5], [0.9, 0.1]),
+    "on the circle": ([1.0, -1.0], [0.7]),
+    "pair on the circle": ([np.exp(1j), np.exp(-1j)], [0.5, 0.2]),
+    "pair outside": ([1.2 + 1j, 1.2 - 1j, 0.4], [0.5, 0.8, -0.2]),
+    "mixed": ([1.0, 3.0, 0.2], [0.95, 0.3, 0]),
+    "double on the circle": ([1.0, 1.0], [0.3]),
+}
+
+
+@pytest.mark.parametrize(("zeros", "poles"), ROOTS.values(), ids=ROOTS)
+def test_canonical_factor_against_the_log_integral(zeros, poles):
+    h = Filter(-1.7 * np.poly(zeros).real, np.poly(poles).real)
+    square, factor = canonical_factor(h)
+    assert np.log(square) == pytest.approx(log_integral(np.array(zeros), np.array(poles), -1.7), rel=1e-8, abs=1e-8)
+    assert factor.impulse(1) == pytest.approx([1], rel=1e-12)
+    assert np.abs(factor.zeros).max() <= 1 + 1e-7
+    omega = np.linspace(0.01, 3.1, 50)
+    np.testing.assert_allclose(square * np.abs(factor.response(omega)) ** 2, np.abs(h.response(omega)) ** 2, rtol=1e-9)
+
+
+def test_canonical_factor_of_a_delay_is_one():
+    square, factor = canonical_factor(Filter([0, 0, -3]))
+    assert square == pytest.approx(9, rel=1e-12)
+    assert factor.b.tolist() == [1.0]
+
+
+def test_canonical_factor_of_a_long_moving_average():
+    square, factor = canonical_factor(Filter(np.full(288, 1 / 288)))
+    assert square == pytest.approx(288**-2, rel=1e-9)
+    assert np.isfinite(factor.b).all()
+
+
+@given(
+    zeros=hnp.arrays(float, st.integers(1, 5), elements=st.floats(-3, 3)),
+    pole=st.floats(-0.95, 0.95),
+    gain=st.floats(0.1, 10),
+)
+def test_canonical_factor_of_real_zeros_is_jensens_product(zeros, pole, gain):
+    square, factor = canonical_factor(Filter(gain * np.poly(zeros), [1, -pole]))
+    assert square == pytest.approx(gain**2 * np.prod(np.maximum(1, np.abs(zeros))) ** 2, rel=1e-6)
+    assert factor.impulse(1) == pytest.approx([1], rel=1e-12)
+
+
+# --- objectives of the realisation ----------------------------------------------------------------
+
+
+def objectives(problem):
+    return {
+        "zero forcing": zero_forcing_objective(problem),
+        "smoother": smoother_objective(problem, smoother_water_filling(problem)),
+        "feedback": feedback_objective(problem, feedback_water_filling(problem)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["zero forcing", "smoother", "feedback"])
+@each_problem
+class TestObjectives:
+    def test_the_slope_is_that_of_finite_differences(self, problem, kind):
+        objective = objectives(problem)[kind]
+        grid, loss = objective.resolve(np.array([0.5 + 0j]), 1)
+        power = np.exp(np.cos(grid.omega))
+        _, slope = loss(power)
+        for direction in (np.cos(grid.omega), np.sin(grid.omega) ** 2, np.cos(3 * grid.omega) + 0.3):
+            h = 1e-5
+            up, down = (loss(power * np.exp(s * h * direction))[0] for s in (1, -1))
+            scale = grid.mean(np.abs(slope * direction))
+            assert (up - down) / (2 * h) == pytest.approx(grid.mean(slope * direction), abs=1e-6 * scale + 1e-12 * up)
+
+    def test_the_gain_does_not_matter(self, problem, kind):
+        objective = objectives(problem)[kind]
+        grid, loss = objective.resolve(np.empty(0), 0)
+        power = 2 + np.cos(grid.omega)
+        assert loss(1e6 * power)[0] == pytest.approx(loss(power)[0], rel=1e-12)
+        assert grid.mean(loss(power)[1]) == pytest.approx(0, abs=1e-10 * loss(power)[0])
+
+    def test_the_ideal_is_a_lower_bound_that_the_shape_reaches(self, problem, kind):
+        objective = objectives(problem)[kind]
+        grid, loss = objective.resolve(np.empty(0), 0)
+        shape = objective.shape(grid.omega)
+        assert loss(np.maximum(shape, 1e-14 * shape.max()))[0] == pytest.approx(objective.ideal, rel=1e-6)
+        for power in (np.ones_like(shape), shape + 0.1, 1 + shape):
+            assert loss(power)[0] >= objective.ideal * (1 - 1e-9)
+
+
+def test_feedback_mse_is_the_exponential_of_the_criterion():
+    problem = PROBLEMS["outside zero, notched signal"]
+    grid = problem.grid()
+    x = np.ones_like(grid.omega)
+    expected = 4 * np.exp(-feedback_value(problem, grid, x))  # γ_F² = 4: the zero at 2; γ_u² = 1
+    assert feedback_mse(problem, grid, x) == pytest.approx(expected, rel=1e-12)

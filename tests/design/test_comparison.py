@@ -1,0 +1,297 @@
+import csv
+import dataclasses
+import io
+import math
+import warnings
+
+import numpy as np
+import pytest
+from helpers import pages
+
+import dpfast as dp
+from dpfast._support.output_folder import Folder
+from dpfast.design import comparison
+from dpfast.design.comparison import Task
+
+CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
+TASK = Task(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.01)
+LABELS = ["optimal", "LZF", "LMMSE", "LMMSE smoother", "input perturbation", "output perturbation", "DFE"]
+FILES = ["curves.csv", "curves.png", "design.csv", "design.md", "magnitudes.png", "mechanism.json", "report.html"]
+
+
+def shortened(patch):
+    """Curves of few points."""
+    patch.setattr(comparison, "lags_around", lambda lag: [0, lag])
+    patch.setattr(comparison, "epsilons_around", lambda epsilon: [epsilon, 10 * epsilon])
+
+
+G = dp.Filter([1], [1, -0.5])
+QUICK = {
+    "optimal": lambda x: dp.lmmse(x.target, x.privacy, x.model, lag=x.lag, prefilter=G, name=f"optimal lag {x.lag}"),
+    "LMMSE": lambda x: dp.lmmse(x.target, x.privacy, x.model, lag=x.lag, prefilter=G),
+    "LMMSE smoother": lambda x: dp.lmmse(x.target, x.privacy, x.model, prefilter=G),
+    "DFE": lambda x: dp.decision_feedback(x.target, x.privacy, x.model, lag=x.lag, prefilter=G),
+}
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Curves of few points, designs that take no time, and pictures that are not drawn."""
+    shortened(monkeypatch)
+    monkeypatch.setattr(comparison, "png", lambda figure: b"")
+    quick = tuple(x._replace(design=QUICK.get(x.label, x.design)) for x in comparison.FAMILIES)
+    monkeypatch.setattr(comparison, "FAMILIES", quick)
+
+
+def report(folder, task=TASK, *, sources=None, choose=None):
+    files = Folder(folder)
+    text = comparison.run(task, files, sources=sources or {}, choose=choose, command="dpfast", progress=False)
+    files.write()
+    return text
+
+
+def rows(path):
+    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+
+
+def numbers(row):
+    return {name: float(value) if value else None for name, value in row.items() if "RMSE" in name or "%" in name}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """One report, read by several tests."""
+    folder = tmp_path_factory.mktemp("design")
+    with pytest.MonkeyPatch.context() as patch:
+        shortened(patch)
+        text = report(folder, sources={"target": "public", "tolerance": "public"})
+    return folder, text
+
+
+def test_the_table_has_the_figures_of_the_designs(written):
+    table = {row["mechanism"]: row for row in rows(written[0] / "design.csv")}
+    assert list(table) == [*LABELS, "constant"]
+    spread = dp.constant(TASK.target, CHAIN).predicted_mse
+    expected = {
+        "optimal": dp.optimal(TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01),
+        "LZF": dp.zero_forcing(TASK.target, TASK.privacy, tolerance=0.01),
+        "LMMSE": dp.lmmse(TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01),
+        "LMMSE smoother": dp.lmmse(TASK.target, TASK.privacy, CHAIN, tolerance=0.01),
+        "output perturbation": dp.output_perturbation(TASK.target, TASK.privacy),
+    }
+    for label, mechanism in expected.items():
+        found = numbers(table[label])
+        assert found["predicted RMSE"] == pytest.approx(mechanism.predicted_rmse, rel=1e-9)
+        assert found["ideal RMSE"] == pytest.approx(mechanism.ideal_rmse, rel=1e-9)
+        noise = 100 * mechanism.predicted_noise_mse / mechanism.predicted_mse
+        assert found["noise %"] == pytest.approx(noise, rel=1e-9)
+        assert found["noise %"] + found["distortion %"] == pytest.approx(100)
+        assert float(table[label]["explained"]) == pytest.approx(1 - mechanism.predicted_mse / spread, rel=1e-9)
+        assert table[label]["lag"] == ("smoother" if mechanism.lag is None else str(mechanism.lag))
+    assert table["input perturbation"]["prefilter"] == "FIR of 1 tap"
+    assert table["input perturbation"]["receiver"] == "1 state"
+    assert table["DFE"]["receiver"] == "64 + 16 taps"
+    feedback = numbers(table["DFE"])
+    assert [feedback[x] for x in ("predicted RMSE", "noise %", "distortion %")] == [None] * 3
+    assert table["DFE"]["lower bound"] == table["DFE"]["explained"] == ""
+    mean = table["constant"]
+    assert (float(mean["predicted RMSE"]), mean["explained"]) == (pytest.approx(math.sqrt(spread)), "0.0")
+
+
+def test_the_lower_bound_is_that_of_the_lag_and_below_all_that_is_linear(written):
+    smoother = dp.lmmse(TASK.target, TASK.privacy, CHAIN, tolerance=0.01).lower_bound_mse
+    optimal = dp.optimal(TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01).lower_bound_mse
+    for row in rows(written[0] / "design.csv")[:-2]:
+        bound = smoother if row["lag"] == "smoother" else optimal
+        assert float(row["lower bound"]) == pytest.approx(math.sqrt(bound), rel=1e-12)
+        assert float(row["lower bound"]) <= float(row["predicted RMSE"])
+
+
+def test_a_certificate_bounds_all_that_are_no_later():
+    mechanism = dp.input_perturbation(TASK.target, TASK.privacy)
+    late = dp.lmmse(TASK.target, TASK.privacy, CHAIN, lag=3, prefilter=dp.Filter([1]))
+    later = dataclasses.replace(late, lower_bound_mse=4.0)
+    assert comparison._bound(mechanism, {"a": mechanism, "b": later}) == 2
+    early = dataclasses.replace(late, receiver=dataclasses.replace(late.receiver, lag=0), lower_bound_mse=9.0)
+    assert comparison._bound(later, {"a": early, "b": later}) == 2
+    assert comparison._bound(early, {"a": early, "b": later}) == 3
+    assert comparison._bound(mechanism, {"a": mechanism, "b": late}) is None
+    forced = dp.zero_forcing(TASK.target, TASK.privacy)  # its bound is for mechanisms without distortion
+    assert forced.lower_bound_mse is not None
+    assert comparison._bound(mechanism, {"a": mechanism, "b": forced}) is None
+
+
+def test_curves_are_those_of_designs_at_each_point(written):
+    found = {
+        (x["over"], float(x["value"]), x["mechanism"]): numbers(x)["predicted RMSE"]
+        for x in rows(written[0] / "curves.csv")
+    }
+    linear = [*LABELS[:-1], "constant", comparison.BOUND]
+    assert list(found) == [
+        *[("lag", x, label) for label in sorted(linear, key=lambda x: x != comparison.BOUND) for x in (0, 2)],
+        *[("epsilon", x, label) for label in sorted(linear, key=lambda x: x != comparison.BOUND) for x in (1, 10)],
+    ]
+    strong, weak = TASK.privacy, dp.Privacy(10, 1e-3)
+    lzf = dp.zero_forcing(TASK.target, strong, tolerance=0.01).predicted_rmse
+    ratio = weak.noise_multiplier / strong.noise_multiplier
+    assert found["epsilon", 10, "LZF"] == pytest.approx(ratio * lzf, rel=1e-9)
+    assert found["lag", 0, "LZF"] == found["lag", 2, "LZF"] == pytest.approx(lzf, rel=1e-9)
+    for key, privacy, lag in ((("lag", 0), strong, 0), (("lag", 2), strong, 2), (("epsilon", 10), weak, 2)):
+        expected = dp.lmmse(TASK.target, privacy, CHAIN, lag=lag, tolerance=0.01).predicted_rmse
+        assert found[*key, "LMMSE"] == pytest.approx(expected, rel=1e-9)
+    optimal = dp.optimal(TASK.target, weak, CHAIN, lag=2, tolerance=0.01)
+    assert found["epsilon", 10, comparison.BOUND] == pytest.approx(math.sqrt(optimal.lower_bound_mse), rel=1e-9)
+
+
+def test_all_files_are_written_and_pictures_are_pictures(written):
+    folder, text = written
+    assert sorted(x.name for x in folder.iterdir()) == FILES
+    for name in ("curves.png", "magnitudes.png"):
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
+    page = (folder / "design.md").read_text(encoding="utf-8")
+    assert all(f"| {label} |" in page for label in LABELS)
+    assert "error-free decisions" in text
+
+
+def test_the_page_has_the_table_the_pictures_and_the_saved_mechanism(written):
+    page = pages.checked((written[0] / "report.html").read_text(encoding="utf-8"))
+    assert len(page.all("tr")) == 1 + len(LABELS) + 1
+    assert [x["alt"] for x in page.all("img")] == list(comparison.SHOWN.values())
+    assert "Designs that failed" not in page.headings
+    assert dp.load(written[0] / "mechanism.json").summary().splitlines()[0] in " ".join(page.text)
+    assert "banner" not in [x.get("class") for x in page.all("div")]
+
+
+def test_the_saved_mechanism_is_the_best_that_runs_as_a_stream_with_its_sources(written):
+    folder, text = written
+    saved = dp.load(folder / "mechanism.json")
+    assert saved.name == "optimal lag 2"
+    assert saved.prefilter == dp.optimal(TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01).prefilter
+    assert [name for name, word in saved.sources.items() if word == "public"] == ["target", "tolerance"]
+    assert saved.summary() in text
+
+
+@pytest.mark.parametrize("label", ["DFE", "LMMSE smoother", "input perturbation"])
+def test_another_family_is_saved_on_demand(few, tmp_path, label):
+    report(tmp_path, choose=label)
+    saved = dp.load(tmp_path / "mechanism.json")
+    assert saved.name.startswith(label)
+
+
+def test_without_levels_there_is_no_decision_feedback(few, tmp_path):
+    task = dataclasses.replace(TASK, model=dp.ARMA([1], [1, -0.5]))
+    report(tmp_path, task)
+    assert [row["mechanism"] for row in rows(tmp_path / "design.csv")] == [*LABELS[:-1], "constant"]
+    with pytest.raises(ValueError, match=r"^choose must be one of 'optimal', .*'output perturbation', got 'DFE'"):
+        report(tmp_path, task, choose="DFE")
+
+
+def test_a_fit_to_private_data_is_said(few, tmp_path):
+    model = dp.ARMA.fit(np.random.default_rng(1).normal(size=200), 1)
+    text = report(tmp_path, dataclasses.replace(TASK, model=model))
+    assert "It does depend on private data (model, mean)" in " ".join(text.split())
+    page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert " ".join(comparison.PRIVATE.split()) in "".join(page.text)
+
+
+def test_a_choice_that_explains_little_warns_once(few, tmp_path):
+    well = dataclasses.replace(TASK, privacy=dp.Privacy(5, 1e-3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report(tmp_path / "well", well)
+    with pytest.warns(dp.AccuracyWarning, match=r"^'LMMSE lag 2' explains .* half of it takes an epsilon of") as caught:
+        report(tmp_path / "poor")
+    assert len(caught) == 1
+
+
+def test_progress_counts_every_point(few, tmp_path, capsys):
+    comparison.run(TASK, Folder(tmp_path), sources={}, choose=None, command="dpfast", progress=True)
+    shown = capsys.readouterr().err
+    assert "designing: 100%" in shown
+    assert "31/31" in shown  # seven families, and six of them at two lags and two epsilons
+
+
+def test_an_unknown_input_is_refused_before_the_curves(few, monkeypatch, tmp_path):
+    monkeypatch.setattr(comparison, "_lines", lambda *_: pytest.fail("too late"))
+    with pytest.raises(ValueError, match=r"a source must be that of one of target, .*n_feedback, got 'wind'"):
+        report(tmp_path, sources={"wind": "public"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_designed_is_noted_and_left_out(few, monkeypatch, tmp_path):
+    def refused(task):
+        raise dp.DesignError("there is none")
+
+    kept = [x if x.label != "optimal" else x._replace(design=refused) for x in comparison.FAMILIES]
+    monkeypatch.setattr(comparison, "FAMILIES", tuple(kept))
+    text = report(tmp_path)
+    assert "No optimal at lag 2, epsilon 1: there is none." in text
+    page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "No optimal at lag 2, epsilon 1: there is none." in page.text
+    assert "optimal" not in [row["mechanism"] for row in rows(tmp_path / "design.csv")]
+    assert dp.load(tmp_path / "mechanism.json").name == "LMMSE lag 2"
+    with pytest.raises(
+        dp.DesignError, match=r"choose must be one of LZF, .*got 'optimal', of which there is no design"
+    ):
+        report(tmp_path, choose="optimal")
+
+
+def test_a_gap_in_a_curve_is_an_empty_cell():
+    row = {"a": dp.input_perturbation(TASK.target, TASK.privacy)}
+    lines = comparison._lines([row, {}], TASK)
+    assert math.isnan(lines["a"][1])
+    spread = dp.constant(TASK.target, CHAIN).predicted_rmse
+    found = [x[3] for x in comparison._long({"lag": ([0, 1], lines)}).rows]
+    assert found == [None, None, row["a"].predicted_rmse, None, spread, spread]
+
+
+def test_each_design_is_made_once(few, monkeypatch, tmp_path):
+    made = []
+
+    def counting(family):
+        def design(task):
+            made.append((family.label, task.lag, task.privacy.epsilon))
+            return family.design(task)
+
+        return family._replace(design=design)
+
+    monkeypatch.setattr(comparison, "FAMILIES", tuple(map(counting, comparison.FAMILIES)))
+    report(tmp_path)
+    assert sorted(made) == sorted(
+        [
+            *[(label, 2, 1) for label in LABELS],
+            *[(label, lag, epsilon) for label in ("optimal", "LMMSE") for lag, epsilon in ((0, 1), (2, 10))],
+            ("LMMSE smoother", 2, 10),
+        ]
+    )
+
+
+@pytest.mark.parametrize("lag", [0, 1, 5, 13, 300, 10_000])
+def test_lags_are_about_ten_from_0_on_with_the_given_one(lag):
+    found = comparison.lags_around(lag)
+    assert found == sorted(set(found))
+    assert found[0] == 0
+    assert found[-1] == min(max(20, 4 * lag), 10_000)
+    assert lag in found
+    assert 8 <= len(found) <= 10
+
+
+def test_epsilons_are_two_decades_around_the_given_one():
+    found = comparison.epsilons_around(0.7)
+    assert len(found) == 9
+    assert found[4] == 0.7
+    np.testing.assert_allclose([found[0], found[-1]], [0.07, 7])
+    assert all(dp.Privacy(x, 1e-6) for x in comparison.epsilons_around(9e8))
+
+
+def test_the_smoother_is_designed_once_and_chosen(few, tmp_path):
+    text = report(tmp_path, dataclasses.replace(TASK, lag=None))
+    lags = {x["mechanism"]: x["lag"] for x in rows(tmp_path / "design.csv")}
+    assert (lags["optimal"], lags["LMMSE"], lags["LZF"]) == ("smoother", "smoother", "0")
+    assert "LMMSE smoother" not in lags
+    assert (
+        "No DFE at lag smoother, epsilon 1: lag must be a number of samples, got None: decisions are fed back" in text
+    )
+    assert dp.load(tmp_path / "mechanism.json").lag is None
+    over = {(x["over"], x["mechanism"]) for x in rows(tmp_path / "curves.csv")}
+    assert ("lag", "LMMSE smoother") in over

@@ -1,0 +1,58 @@
+"""Digests of a fixed set of results: to compare processes, compilers and processors by their bits.
+
+`python digests.py` prints them. Small: without the compiler it takes seconds.
+"""
+
+import hashlib
+import json
+
+import numpy as np
+from helpers.chains import FACTORS, noise, unit_normals
+from helpers.equalizers import CASES, equalizer
+
+from dpfast import ARMA, Filter, IndependentLevels, MarkovChain
+from dpfast._kernels import simulation
+from dpfast._kernels.simulation import FeedbackReceiver, LinearReceiver, Link, SmootherReceiver, Study
+
+MODELS = {
+    "two states": MarkovChain([[0.8, 0.2], [0.4, 0.6]], [0.0, 1.0]),
+    "three states": MarkovChain([[0.7, 0.3, 0], [0.1, 0.6, 0.3], [0.25, 0.25, 0.5]], [2.0, -1.0, 0.5]),
+    "independent": IndependentLevels([1.0, 0.0, 5.0], [0.2, 0.7, 0.1]),
+    "rounded ARMA": ARMA([0.3, 0.1], [1.0, -0.5], levels=[-1.0, 0.0, 1.0]),
+}
+TARGET, LEVEL = FACTORS["section"], 0.25
+RECEIVERS = {
+    "linear": LinearReceiver(FACTORS["Wiener"], TARGET, LEVEL, 5),
+    "recursion": LinearReceiver(FACTORS["all"], TARGET, LEVEL, 0),
+    "smoother": SmootherReceiver(FACTORS["section"], FACTORS["Wiener"], TARGET, LEVEL, 100),
+    **{" ".join(x): FeedbackReceiver(equalizer(*x, 3), TARGET, LEVEL) for x in CASES},
+}
+LINKS = {name: Link(LEVEL, FACTORS["section"], 0.7, receiver) for name, receiver in RECEIVERS.items()}
+DTYPES = (np.float64, np.float32)
+THREADS = 2
+
+
+def results():
+    n = 33  # streams: no whole number of bundles
+    for name, model in MODELS.items():
+        yield f"samples of {name}", model.sample(n, 500, seed=1)
+        for dtype in DTYPES:
+            mechanisms = tuple(LINKS.values()) if name == "two states" else (LINKS["linear"], LINKS["two soft"])
+            run = Study(model.compiled(), mechanisms, 50, 130, dtype)
+            yield f"study of {name}, {np.dtype(dtype)}", simulation.squared_errors(run, 3, 1, THREADS)
+    for dtype in DTYPES:
+        yield f"normals, {np.dtype(dtype)}", unit_normals(2, n, 100, dtype=dtype)
+        for name, factors in FACTORS.items():
+            y, zf = Filter.from_factors(*factors).filter(noise(3, 100), dtype=dtype)
+            yield f"{name}, {np.dtype(dtype)}", np.concatenate([y, zf], axis=1)
+    for name, link in LINKS.items():
+        yield f"paths of {name}", simulation.simulate(link, MODELS["two states"].sample(2, 100, seed=3), 4, THREADS)
+
+
+def digests():
+    """By name; results of the same bits have the same."""
+    return {name: hashlib.sha256(np.ascontiguousarray(x)).hexdigest() for name, x in results()}
+
+
+if __name__ == "__main__":
+    print(json.dumps(digests()))

@@ -1,0 +1,180 @@
+"""Noise with a fault, planted where all releases draw it: what finds it, and how small a one."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+import dpfast as dp
+from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.noise import Noise
+
+COUNTS, WIDE = dp.Inputs(0, 20), dp.Inputs(0, 2**26)
+PRIVACY, LARGE = dp.Privacy(1, 1e-6), dp.Privacy(1, 1e-6, max_change=2.0**24)
+TARGET = dp.Filter([1], [1, -0.7])
+ALONE, PUSHES, RELEASES = "canary, all steps", "opposite canaries, two pushes", "opposite canaries, two releases"
+SIGMA, RESIDUES, SILENT, SHAPE, STEPS, STREAMS, TWICE = (
+    f"known zeros, {x}"
+    for x in (
+        *("second moment", "residues", "published without noise", "shape"),
+        *(f"correlation between {x}" for x in ("steps", "streams", "releases")),
+    )
+)
+ZEROS = {SIGMA, RESIDUES, SILENT, SHAPE, STEPS, STREAMS, TWICE}
+GRID, INTEGERS = "floating-point grid, one value", "no integers"
+
+
+def found(monkeypatch, fault, *, privacy=PRIVACY, inputs=COUNTS, n_runs=1000, target=TARGET):
+    """What is VIOLATED where every sampler has this fault, at a false-alarm rate below 1e-9."""
+    for name in ("audit.canary", "audit.run", "release.batch", "release.stream"):
+        monkeypatch.setattr(importlib.import_module(f"dpfast.{name}"), "Noise", fault)
+    result = dp.audit(dp.zero_forcing(target, privacy), inputs, n_runs=n_runs, confidence=1 - 1e-9, seed=5)
+    assert result.violated
+    text = " ".join(str(result).split())
+    assert "Do not publish with this version" in text
+    assert "Nothing that was tried" not in text
+    return {x.attack for x in result.findings if x.violated}
+
+
+def made(change):
+    """A sampler whose samples are changed."""
+
+    class Changed(Noise):
+        def __init__(self, sigma, *rest):
+            super().__init__(sigma, *rest)
+            self.rng, self.std, self.n_taken = np.random.default_rng(1), sigma.std, 0
+
+        def take(self, n):
+            self.n_taken += 1
+            return change(self, super().take(n))
+
+    return Changed
+
+
+def scaled(factor):
+    return made(lambda self, z: np.rint(factor * z).astype(np.int64))
+
+
+def repeated(distance):
+    """Every value comes again so many steps later."""
+
+    def change(self, z):
+        blocks = np.arange(len(z)) // (2 * distance) * 2 * distance
+        return z[np.minimum(blocks + np.arange(len(z)) % distance, len(z) - 1)]
+
+    return made(change)
+
+
+def halves(self, z):
+    """The second of two streams gets what the first one got."""
+    n = len(z) // 2
+    return np.concatenate([z[:n], z[: len(z) - n]])
+
+
+def some_zeros(self, z):
+    return np.where(self.rng.random(len(z)) < 0.01, 0, z)
+
+
+class Stuck(Noise):
+    """Pushes of the same length get the same samples."""
+
+    kept = None
+
+    def take(self, n):
+        fresh = super().take(n)
+        if self.kept is None or len(self.kept) != n:
+            self.kept = fresh
+        return self.kept.copy()
+
+
+class Seeded(Noise):
+    """Two releases draw the same."""
+
+    def __init__(self, sigma):
+        super().__init__(sigma)
+        self.rng, self.std = np.random.default_rng(1), sigma.std
+
+    def take(self, n):
+        super().take(n)
+        return np.rint(self.rng.normal(size=n) * self.std).astype(np.int64)
+
+
+FAULTS = {
+    "sigma times .9": (scaled(0.9), {SIGMA, SHAPE}),
+    "sigma times .98": (scaled(0.98), {SIGMA}),
+    "half of it": (made(lambda self, z: z // 2), {SIGMA, SHAPE}),
+    "every sample twice": (repeated(1), {STEPS}),
+    "again after 700 steps": (repeated(700), {STEPS}),
+    "the same in every push": (Stuck, {STEPS}),
+    "the same in two streams": (made(halves), {STREAMS}),
+    "the same in two releases": (Seeded, {TWICE}),
+    "even values only": (made(lambda self, z: 2 * (z // 2)), {RESIDUES}),
+    "no multiples of 7": (made(lambda self, z: z + (z % 7 == 0)), {RESIDUES}),
+    "1 % zeros": (made(some_zeros), {SILENT}),
+    "no sign": (made(lambda self, z: np.abs(z)), {SHAPE}),
+    "no tails": (made(lambda self, z: np.clip(z, -round(2.5 * self.std), round(2.5 * self.std))), {SIGMA}),
+    "a mean": (made(lambda self, z: z + round(self.std / 30)), {SHAPE}),
+}
+
+
+@pytest.mark.parametrize(("fault", "by"), FAULTS.values(), ids=FAULTS)
+def test_faults_of_the_noise_are_found_with_few_runs(monkeypatch, fault, by):
+    seen = found(monkeypatch, fault)
+    assert by <= seen
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_noise_in_floating_point_is_found(monkeypatch, kind):
+    """No integers; and of float32 numbers a single value tells the input."""
+    fault = made(lambda self, z: self.std * self.rng.normal(size=len(z)).astype(kind).astype(float))
+    seen = found(monkeypatch, fault)
+    assert INTEGERS in seen
+    assert (GRID in seen) == (kind is np.float32)
+
+
+def test_noise_of_float32_numbers_that_is_rounded_is_found_where_it_is_coarse(monkeypatch):
+    fault = made(
+        lambda self, z: np.rint(self.std * self.rng.normal(size=len(z)).astype(np.float32).astype(float)).astype(int)
+    )
+    assert GRID in found(monkeypatch, fault, privacy=LARGE, inputs=WIDE)
+
+
+def test_a_prefilter_that_takes_its_noise_twice_is_found(monkeypatch):
+    """The fault may be anywhere in what a release runs."""
+    honest = ExactMechanism.privatize
+
+    def privatize(self, history, x, noise):
+        noise[:, 1::2] = noise[:, : 2 * (noise.shape[1] // 2) : 2]
+        return honest(self, history, x, noise)
+
+    monkeypatch.setattr(ExactMechanism, "privatize", privatize)
+    assert STEPS in found(monkeypatch, Noise)
+
+
+def test_faults_of_the_noise_are_found_by_canaries_too(monkeypatch):
+    privacy = dp.Privacy(1, 5e-2)
+    assert {ALONE, PUSHES, RELEASES} <= found(monkeypatch, FAULTS["half of it"][0], privacy=privacy, n_runs=20_000)
+    assert RELEASES in found(monkeypatch, Seeded, privacy=privacy, n_runs=20_000)
+    assert PUSHES in found(monkeypatch, Stuck, privacy=privacy, n_runs=20_000)
+
+
+def test_a_tenth_of_sigma_is_found_by_canaries_alone(monkeypatch):
+    """By μ, with fewer runs than the default has; ε at the claimed δ shows nothing."""
+    for name in ("audit.canary", "audit.run"):
+        monkeypatch.setattr(importlib.import_module(f"dpfast.{name}"), "Noise", scaled(0.9))
+    mechanism = dp.input_perturbation(dp.Filter([1]), dp.Privacy(1, 1e-6))
+    result = dp.audit(mechanism, COUNTS, n_runs=600_000, confidence=1 - 1e-6, seed=5)
+    by = {x.quantity for x in result.findings if x.violated}
+    assert by == {"μ at least"}
+
+
+def test_one_value_that_is_no_integer_is_found(monkeypatch):
+    honest = ExactMechanism.privatize
+
+    def privatize(self, history, x, noise):
+        v = honest(self, history, x, noise).astype(float)
+        v[0, 0] += 0.5
+        return v
+
+    monkeypatch.setattr(ExactMechanism, "privatize", privatize)
+    assert INTEGERS in found(monkeypatch, Noise)

@@ -1,0 +1,193 @@
+import csv
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpfast._support.errors import DataError, MissingExtraError
+from dpfast.releases.feed.estimates_file import COLUMNS, HEADER, Journal, Layout
+from dpfast.signals.events.declared import Span
+
+HOURS = Span.declared("2013-01-01", "2013-01-01T03:00", "1h")
+LAYOUT = Layout(HOURS, ("b", "a, c"), 0.5)
+ESTIMATE = np.array([[0.1, -2.0, 1e-17], [3.0, np.pi, 1e300]])
+TEXT = (
+    "time,group,estimate,predicted_rmse_if_model_holds\n"
+    '2013-01-01T00:00:00,b,0.1,0.5\n2013-01-01T00:00:00,"a, c",3.0,0.5\n'
+    '2013-01-01T01:00:00,b,-2.0,0.5\n2013-01-01T01:00:00,"a, c",3.142,0.5\n'
+    '2013-01-01T02:00:00,b,0.0,0.5\n2013-01-01T02:00:00,"a, c",1e+300,0.5\n'
+)
+
+
+def test_lines_are_bin_by_bin_in_the_declared_order():
+    assert HEADER + LAYOUT.csv(0, ESTIMATE) == TEXT
+    assert LAYOUT.csv(1, ESTIMATE[:, 1:2]) == "".join(TEXT.splitlines(keepends=True)[3:5])
+
+
+@pytest.mark.parametrize(
+    ("span", "time"),
+    [
+        (("2013-01-01T00:00Z", "2013-01-01T01:00Z", "1h"), "2013-01-01T00:00:00Z"),
+        (("2013-01-01T00:00+01:00", "2013-01-01T01:00+01:00", "1h"), "2012-12-31T23:00:00Z"),
+        (("2013-01-01", "2013-01-01T01:00", "0.5h"), "2013-01-01T00:00:00"),
+        (("2013-01-01T00:00:00.5", "2013-01-01T00:00:01.5", "1s"), "2013-01-01T00:00:00.500000"),
+        (("2013-01-01", "2013-01-01T00:00:01", "1ms"), "2013-01-01T00:00:00.000000"),
+    ],
+)
+def test_times_are_as_exact_as_the_declared_bins(span, time):
+    layout = Layout(Span.declared(*span), ("all",), None)
+    assert layout.csv(0, np.zeros((1, 1))) == f"{time},all,0.0,\n"
+
+
+def test_numbers_come_back_to_the_last_bit_where_no_error_is_known():
+    estimate = np.random.default_rng(1).standard_normal((2, 3)) * 1e-5
+    layout = Layout(HOURS, LAYOUT.groups, None)
+    rows = list(csv.DictReader((HEADER + layout.csv(0, estimate)).splitlines()))
+    np.testing.assert_array_equal([float(row["estimate"]) for row in rows], estimate.T.ravel())
+
+
+@pytest.mark.parametrize("utc", [True, False])
+@pytest.mark.parametrize("error", [0.25, None])
+def test_parquet_holds_the_same(tmp_path, utc, error):
+    from pyarrow import parquet
+
+    layout = Layout(Span(HOURS.start, HOURS.period, 3, utc), LAYOUT.groups, error)
+    (tmp_path / "estimates.parquet").write_bytes(layout.parquet(ESTIMATE))
+    table = parquet.read_table(tmp_path / "estimates.parquet")
+    assert tuple(table.column_names) == COLUMNS
+    assert table.schema.field("time").type.tz == ("UTC" if utc else None)
+    columns = table.to_pydict()
+    assert columns["group"] == ["b", "a, c"] * 3
+    assert columns["estimate"] == ESTIMATE.T.ravel().tolist()
+    assert columns["predicted_rmse_if_model_holds"] == [error] * 6
+    assert [time.hour for time in columns["time"]] == [0, 0, 1, 1, 2, 2]
+
+
+def test_pyarrow_is_optional(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'dpfast\[parquet\]'"):
+        LAYOUT.parquet(ESTIMATE)
+    subprocess.run(
+        [sys.executable, "-c", "import sys, dpfast.releases.feed.estimates_file; sys.exit('pyarrow' in sys.modules)"], check=True
+    )
+
+
+# --- a file that grows
+
+
+FORMULAS = Layout(HOURS, ("=1+1", "'=1+1", "-x", "+x", "@x", " =x", "-1", "'-1", "'s"), 0.5)
+
+
+def test_groups_that_a_spreadsheet_would_compute_have_an_apostrophe(tmp_path):
+    estimate = -np.arange(27.0).reshape(9, 3)
+    rows = list(csv.reader((HEADER + FORMULAS.csv(0, estimate)).splitlines()))
+    written = ["'=1+1", "''=1+1", "'-x", "'+x", "'@x", "' =x", "-1", "''-1", "'s"]
+    assert [row[1] for row in rows[1:]] == written * 3
+    assert [float(row[2]) for row in rows[1:]] == estimate.T.ravel().tolist()
+    with Journal(tmp_path / "x.csv", FORMULAS) as journal:
+        journal.append(0, estimate[:, :2])
+    with Journal(tmp_path / "x.csv", FORMULAS) as journal:
+        assert journal.position == 2
+        journal.append(2, estimate[:, 2:])
+    assert (tmp_path / "x.csv").read_text() == HEADER + FORMULAS.csv(0, estimate)
+
+
+def test_a_file_that_began_without_apostrophes_goes_on(tmp_path):
+    layout = Layout(HOURS, ("=x", "b"), 0.5)
+    begun = HEADER + "2013-01-01T00:00:00,=x,0.1,0.5\n2013-01-01T00:00:00,b,3.0,0.5\n"
+    (tmp_path / "x.csv").write_text(begun)
+    with Journal(tmp_path / "x.csv", layout) as journal:
+        assert journal.position == 1
+        journal.append(1, ESTIMATE[:, 1:])
+    assert (tmp_path / "x.csv").read_text() == begun + layout.csv(1, ESTIMATE[:, 1:])
+
+
+def test_a_journal_is_the_file_of_a_batch(tmp_path):
+    path = tmp_path / "estimates.csv"
+    with Journal(path, LAYOUT) as journal:
+        assert (journal.position, path.read_text()) == (0, HEADER)
+        for first, last in ((-2, 0), (-1, 1), (0, 2), (2, 2), (2, 5)):
+            columns = np.arange(first, last) % 3
+            journal.append(first, ESTIMATE[:, columns])
+            assert journal.position == max(0, min(last, 3))
+            assert path.read_text() == HEADER + LAYOUT.csv(0, ESTIMATE[:, : journal.position])
+    assert path.read_text() == TEXT
+
+
+def test_every_bin_is_on_the_disk_when_append_returns(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
+    with Journal(tmp_path / "x.csv", LAYOUT) as journal:
+        journal.append(0, ESTIMATE[:, :1])
+        journal.append(1, ESTIMATE[:, 1:])
+    assert synced == [len(HEADER), len(HEADER + LAYOUT.csv(0, ESTIMATE[:, :1])), len(TEXT)]
+
+
+@given(st.integers(0, len(TEXT)))
+def test_wherever_a_file_was_cut_off_it_goes_on(tmp_path_factory, length):
+    path = tmp_path_factory.mktemp("journal") / "estimates.csv"
+    path.write_text(TEXT[:length])
+    with Journal(path, LAYOUT) as journal:
+        whole = HEADER + LAYOUT.csv(0, ESTIMATE[:, : journal.position])
+        assert path.read_text() == whole
+        following = LAYOUT.csv(journal.position, ESTIMATE[:, journal.position : journal.position + 1])
+        assert length < len(whole + following) or journal.position == 3
+        journal.append(0, ESTIMATE)
+    assert path.read_text() == TEXT
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a\n",
+        "time,group,estimate\n",
+        TEXT.replace("a, c", "d"),
+        TEXT.replace("T01", "T05"),
+        HEADER + LAYOUT.csv(1, ESTIMATE[:, 1:]),
+        "\0\n\xff\n\n",
+        "\n\n",
+    ],
+)
+def test_a_file_of_something_else_is_left_alone(tmp_path, content):
+    path = tmp_path / "estimates.csv"
+    path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(DataError, match="must hold the first bins of this release"):
+        Journal(path, LAYOUT)
+    assert path.read_bytes() == content.encode("latin-1")
+
+
+def test_a_file_that_an_earlier_version_began_goes_on_under_its_header(tmp_path):
+    path, earlier = tmp_path / "estimates.csv", TEXT.replace("predicted_rmse_if_model_holds", "standard_error")
+    path.write_text("".join(earlier.splitlines(keepends=True)[:4]))  # a bin, and half of another
+    with Journal(path, LAYOUT) as journal:
+        assert journal.position == 1
+        journal.append(1, ESTIMATE[:, 1:])
+    assert path.read_text() == earlier
+
+
+def test_a_gap_is_refused(tmp_path):
+    with Journal(tmp_path / "x.csv", LAYOUT) as journal, pytest.raises(ValueError, match="first must be at most"):
+        journal.append(1, ESTIMATE[:, 1:])
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"cannot write to .*: No such file or directory"):
+        Journal(tmp_path / "none" / "x.csv", LAYOUT)
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (None, [repr(1 / 3), ""]),
+        (1 / 3, ["0.333", "0.333333"]),
+        (4e-9, ["0.33333333333", "4e-09"]),
+        (2e3, ["0.0", "2000"]),
+    ],
+)
+def test_estimates_have_the_digits_that_matter_beside_their_error(error, shown):
+    row = Layout(HOURS, ("a",), error).csv(0, np.array([[1 / 3]])).rstrip("\n")
+    assert row.split(",")[2:] == shown

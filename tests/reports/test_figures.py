@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+
+from dpfast.reports.figures import COLUMN, PAGE, figure, legend, logarithmic, near, plot_lines, plot_path, png, words
+from dpfast.reports.styles import Style, styles
+
+
+def sizes(drawn):
+    """Of all text that is seen, in points."""
+    texts = drawn.findobj(lambda x: hasattr(x, "get_fontsize") and x.get_text())
+    return [x.get_fontsize() for x in texts]
+
+
+def test_figures_are_pictures_with_legible_text():
+    drawn, axes = figure(2)
+    t = np.arange(10.0)
+    plot_path(axes[0, 0], t, t, {"LZF": t + 1, "optimal lag 2": t + 2}, "title")
+    plot_lines(axes[1, 0], t, {"a": t}, {"a": Style("red")}, "title")
+    words(axes[1, 0], None, "$x_", "y")
+    legend(drawn, axes[1, 0])
+    assert [x.get_text() for x in axes[0, 0].get_legend().get_texts()] == ["true output", "LZF", "optimal lag 2"]
+    assert png(drawn).startswith(b"\x89PNG")
+    assert drawn.get_figwidth() == PAGE
+    assert min(sizes(drawn)) >= 7
+
+
+def test_estimates_have_the_colours_of_their_families():
+    _, axes = figure(1)
+    names = ["private: LZF", "private: optimal lag 5"]
+    plot_path(axes[0, 0], [0, 1], np.zeros(2), dict.fromkeys(names, np.ones(2)), "")
+    assert [x.get_color() for x in axes[0, 0].lines] == ["#000000", "#0072B2", "#009E73"]
+
+
+def test_heights_repeat_and_figures_fit_a_column():
+    drawn, axes = figure(4, 1, width=COLUMN, height=1.5, ratios=(2, 1))
+    assert axes[0, 0].get_gridspec().get_height_ratios() == [2, 1, 2, 1]
+    assert drawn.get_size_inches().tolist() == [3.5, 6.5]
+
+
+def test_a_legend_names_each_line_once():
+    drawn, axes = figure(2)
+    for ax in axes[:, 0]:
+        plot_lines(ax, [1, 2], {"LZF": [1, 2], "DFE": [2, 3]}, styles(["LZF", "DFE"]))
+    legend(drawn, *axes[:, 0])
+    assert [x.get_text() for x in drawn.legends[0].get_texts()] == ["LZF", "DFE"]
+
+
+def test_an_axis_near_the_reference_names_what_is_above():
+    _, axes = figure(1)
+    ax = axes[0, 0]
+    near(ax, {"a": [1.0, 1.1], "b": [np.nan, 1.9], "far": [3.0, 5.0], "none": [np.nan]}, 1.0)
+    low, high = ax.get_ylim()
+    assert low < 1 < 1.9 < high < 3
+    assert [x.get_text() for x in ax.texts] == ["above: far 3"]
+    near(ax, {"a": [1.0, 1.1], "far": [3.0, 5.0]}, np.inf)
+    assert ax.get_ylim()[1] > 5
+
+
+@pytest.mark.parametrize(
+    ("high", "labels"),
+    [
+        (4, ["1", "2", "3"]),
+        (60, ["1", "2", "5", "10", "20", "50"]),
+        (1e4, ["1", "10", "100", "1000", "10000"]),
+    ],
+)
+def test_logarithmic_axes_have_plain_numbers(high, labels):
+    drawn, axes = figure(1)
+    ax = axes[0, 0]
+    plot_lines(ax, [1, high], {"a": [1, high]}, {"a": Style("red")}, "$x_$ ^")
+    logarithmic(ax, "xy")
+    drawn.draw_without_rendering()
+    for axis in (ax.xaxis, ax.yaxis):
+        low, top = axis.get_view_interval()
+        ticks = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
+        assert [x.get_text() for at, x in ticks if low <= at <= top] == labels
+        assert all(x.get_text() == "" for x in axis.get_minorticklabels())
+    assert ax.lines[0].get_label() == "a"

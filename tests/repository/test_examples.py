@@ -1,0 +1,52 @@
+"""The studies of examples/: what the README calls exists, and makes what the documentation shows."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from dpfast.cli.options import parser
+from dpfast.cli.study_file import read
+
+ROOT = Path(__file__).parents[2]
+STUDIES = sorted((ROOT / "examples").glob("*.toml"))
+COMMANDS = re.search(r"<!-- studies -->\n```sh\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)[1]
+
+
+def test_the_readme_runs_all_studies():
+    lines = [line.split("#")[0].split() for line in COMMANDS.splitlines()]
+    assert {ROOT / line[2] for line in lines[:-1]} == set(STUDIES)
+    for program, *words in lines[:-1]:
+        assert program == ".venv/bin/dpfast"
+        parser().parse_args(words)
+    assert lines[-1][:2] == [".venv/bin/python", "examples/adapting.py"]
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda x: x.stem)
+def test_a_study_can_be_read(path):
+    found = read(str(path), {})
+    assert found.title
+    assert 10 < len(found.grid.cases) < 500
+    assert {name for name in found.grid.parameters if name in ("mechanism", "target", "epsilon", "delta", "model")}
+
+
+def test_pictures_of_the_documentation_are_there():
+    text = (ROOT / "docs/studies.md").read_text("utf-8")
+    shown = re.findall(r"\]\((studies/[^)]+)\)", text)
+    assert len(shown) >= 4
+    for name in shown:
+        assert (ROOT / "docs" / name).is_file()
+
+
+def test_adapting_learns(monkeypatch):
+    spec = importlib.util.spec_from_file_location("adapting", ROOT / "examples/adapting.py")
+    adapting = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(adapting)
+    for name, value in {"LENGTHS": (10_000,), "SEEDS": range(2), "N_UNFITTED": 1}.items():
+        monkeypatch.setattr(adapting, name, value)
+    fitted, others = adapting.learning(), adapting.unfitted()
+    right = next(row for row in fitted.rows if row[0] == "white, right variance")
+    assert right[4] < 0.5 < right[2]
+    assert max(row[3] for row in others.rows) < 1
+    assert adapting.picture(fitted).axes

@@ -1,0 +1,79 @@
+"""What the README shows is what this version gives."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpfast as dp
+from dpfast.cli import example
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def between(start, end):
+    return README.split(start, 1)[1].split(end, 1)[0]
+
+
+def figures(text):
+    return [float(x) for x in re.findall(r"(?<![\w.])\d+\.?\d*", text)]
+
+
+@pytest.mark.slow_nojit
+def test_the_first_example_prints_what_is_shown(capsys):
+    exec(between("```python\n", "```"), names := {})
+    printed = capsys.readouterr().out
+    shown = between("```text\n", "```")
+    assert [line.split("  ")[0] for line in printed.splitlines()] == [
+        line.split("  ")[0] for line in shown.splitlines()
+    ]
+    assert figures(printed) == pytest.approx(figures(shown), rel=2e-4)
+    summary = between(">>> print(mechanisms[0].summary())\n", "```")
+    gap = "(the ideal MSE is "
+    assert names["mechanisms"][0].summary().split(gap)[0] == summary.split(gap)[0]
+
+
+def test_the_example_of_constraints_runs():
+    page = (Path(__file__).parents[2] / "docs" / "optimal.md").read_text(encoding="utf-8")
+    exec(page.split("```python\n")[1].split("```")[0], names := {})
+    program, mechanism = names["program"], names["mechanism"]
+    assert program.x.max() <= 3 * (1 + 1e-6)
+    assert (
+        mechanism.predicted_mse
+        >= names["dp"].optimal(names["target"], names["privacy"], names["model"], lag=3).lower_bound_mse
+    )
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/release.md"])
+def test_releases_run_as_they_are_shown(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / page).read_text(encoding="utf-8")
+    (block,) = (x for x in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "dp.release(" in x)
+    names = {"np": np, "dp": dp}
+    exec(block, names)  # what is executed is in this repository
+    assert names["result"].estimate.shape == (3, 1000)
+    if "again" in names:
+        assert (names["again"].privatized == names["result"].privatized).all()
+    assert "anyone who sees all published values" in capsys.readouterr().out
+
+
+def test_the_sweep_runs_and_is_reported(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    target, model = dp.Filter([1, 0.995], [1, -0.995]), example.CHAIN
+    section = README.split("## Studies", 1)[1]
+    names = {"dp": dp, "target": target, "model": model}
+    exec(section.split("```python\n", 1)[1].split("```")[0], names)
+    assert len(names["found"].points) == 27
+    assert str(names["found"]) in capsys.readouterr().out
+    assert {x.name for x in tmp_path.iterdir()} == {"study.sqlite", "study.html"}
+
+
+def test_the_page_on_other_packages_runs(capsys):
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs/interoperability.md").read_text("utf-8"), re.DOTALL):
+        exec(block, names)  # what is executed is in this repository
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[0] == "Filter([0.0, 1.0, 0.5], [1.0, -1.2, 0.5])"
+    assert printed.count("2026-01-05 23:55:00") == 2

@@ -1,0 +1,265 @@
+"""The layers of the package, what an import loads, and the completeness of the public documentation."""
+
+import ast
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpfast
+
+PACKAGE = Path(dpfast.__file__).parent
+MODULES = {
+    ".".join(["dpfast", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+
+# From the top down; a module imports from lower rows, and from its own only inside its own folder.
+LAYERS = [
+    {"__main__"},
+    {"cli"},
+    {"arguments"},
+    {"options", "console"},
+    {"requests"},
+    {"example", "evaluate", "families", "audit", "studies"},
+    {"adapt"},
+    {"release"},
+    {"files", "show"},
+    {"contents"},
+    {"report", "holdout"},
+    {"montecarlo", "design"},
+    {"links", "kinds"},
+    {"baseline"},
+    {"matrix"},
+    {"mechanism"},
+    {"transient"},
+    {"receivers"},
+    {"realize"},
+    {"designed", "innovations"},
+    {"explained"},
+    {"specs"},
+    {"models", "privacy", "fields", "sizes"},
+    {"markov"},
+    {"circle"},
+    {"spectra"},
+    {"whittle"},
+    {"operators"},
+    {"toeplitz"},
+    {"filters"},
+    {"peaks", "quadrature", "sections", "states"},
+    {"bars", "intervals", "labelled", "lags", "markup", "roots", "sources"},
+    {"_validate", "errors"},
+]
+# Reading logs of events: from the top down likewise, apart from the rest.
+LOGS = ["counts", "events", "timestamps", "formats", "columns", "dates"]
+LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}
+KERNEL_IMPORTS = {"numpy", "numba", "llvmlite", "dpfast"} | set(sys.stdlib_module_names)
+COMPILED = {
+    "baseline",
+    "filters",
+    "links",
+    "matrix",
+    "mechanism",
+    "models",
+    "montecarlo",
+    "receivers",
+    "release",
+    "studies",
+}
+HEAVY = {"cvxpy", "distributed", "matplotlib", "pandas", "pyarrow", "scipy.optimize", "scipy.signal", "tqdm", "xarray"}
+
+
+def part(module):
+    """The second component of a dotted name: dpfast.design.linear → design."""
+    return [*module.split("."), ""][1]
+
+
+def imports(path):
+    """(dotted name, whether inside a function) of every import, `from dpfast import x` resolved to the module x."""
+    found = []
+
+    def visit(node, inside):
+        inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        if isinstance(node, ast.Import):
+            found.extend((alias.name, inside) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            whole = [f"{node.module}.{alias.name}" for alias in node.names]
+            found.extend((name if name in MODULES else node.module, inside) for name in whole)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("optional", "import_module")):
+            found.extend((x.value, inside) for x in node.args[:1] if isinstance(x, ast.Constant))
+        for child in ast.iter_child_nodes(node):
+            visit(child, inside)
+
+    visit(ast.parse(path.read_text(encoding="utf-8")), False)
+    return found
+
+
+EVERY_IMPORT = [(module, name, inside) for module, path in MODULES.items() for name, inside in imports(path)]
+EVERY_MODULE = pytest.mark.parametrize("module", [x for x in MODULES if x != "dpfast"])
+
+
+def test_the_parser_sees_the_imports():
+    assert ("dpfast.filters.filter", "dpfast._support.validation", False) in EVERY_IMPORT
+    assert ("dpfast.design.programs.prefilter_program", "cvxpy", True) in EVERY_IMPORT
+    assert ("dpfast.design.lmmse", "dpfast.design.prefilter.objectives", False) in EVERY_IMPORT
+
+
+@EVERY_MODULE
+def test_every_module_has_a_layer(module):
+    assert part(module) in LEVEL.keys() | {"_kernels", *LOGS}
+
+
+@EVERY_MODULE
+def test_imports_go_downward_only(module):
+    upward = []
+    for importer, name, _ in EVERY_IMPORT:
+        if importer != module or not name.startswith("dpfast"):
+            continue
+        above, below = part(module), part(name)
+        if below == "":
+            # the package itself: its version for those on top, nothing for the rest
+            allowed = LEVEL.get(above, 99) <= LEVEL["report"]
+        elif above == below:
+            allowed = True
+        elif above == "_kernels":
+            allowed = False
+        elif above in LOGS:
+            allowed = below in {"_validate", "errors", *LOGS[LOGS.index(above) + 1 :]}
+        elif below == "_kernels":
+            allowed = above in COMPILED
+        elif below in LOGS:
+            allowed = above in {"cli", "requests", "example", "evaluate", "report", "release"}
+        else:
+            same_row = above in {"_validate", "errors"} or above in {"example", "evaluate"}
+            allowed = LEVEL[above] < LEVEL[below] or (same_row and LEVEL[above] == LEVEL[below])
+        if not allowed:
+            upward.append(name)
+    assert upward == []
+
+
+def test_kernels_import_numpy_numba_and_llvmlite_alone():
+    used = {name.partition(".")[0] for module, name, _ in EVERY_IMPORT if module.startswith("dpfast._kernels")}
+    assert used <= KERNEL_IMPORTS
+    inner = {name for module, name, _ in EVERY_IMPORT if module.startswith("dpfast._kernels") and "dpfast" in name}
+    assert all(name.startswith("dpfast._kernels") for name in inner)
+
+
+def places(package):
+    return {(module, inside) for module, name, inside in EVERY_IMPORT if name.partition(".")[0] == package}
+
+
+def test_cvxpy_is_imported_inside_functions_of_the_designs():
+    assert places("cvxpy")
+    assert all(module.startswith("dpfast.design.") and inside for module, inside in places("cvxpy"))
+
+
+@pytest.mark.parametrize("package", ["distributed", "matplotlib", "pandas", "pyarrow", "tqdm"])
+def test_optional_packages_are_imported_inside_functions(package):
+    assert all(inside for _, inside in places(package))
+
+
+def test_matplotlib_is_for_the_report():
+    # the command line looks for it before it starts a long computation
+    assert {module for module, _ in places("matplotlib")} <= {"dpfast.reports.figures", "dpfast.cli.main"}
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    command = "import sys, dpfast; print(*sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", command], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
+    )
+    loaded = set(result.stdout.split())
+    assert "dpfast" in loaded
+    assert loaded & HEAVY == set()
+
+
+# --- public names ---------------------------------------------------------------------------------
+
+PUBLIC = [getattr(dpfast, name) for name in dpfast.__all__]
+CALLABLES = [x for x in PUBLIC if not issubclass(type(x), type) or not issubclass(x, BaseException)]
+
+
+def test_public_names_are_sorted_and_unique():
+    assert dpfast.__all__ == sorted(set(dpfast.__all__))
+
+
+def test_public_names_are_all_that_the_package_imports():
+    imported = {
+        name for name, value in vars(dpfast).items() if not name.startswith("_") and not inspect.ismodule(value)
+    }
+    assert imported == set(dpfast.__all__)
+
+
+@pytest.mark.parametrize("thing", PUBLIC, ids=dpfast.__all__)
+def test_public_names_have_a_docstring_of_their_own(thing):
+    text = vars(thing).get("__doc__") if inspect.isclass(thing) else thing.__doc__
+    assert text
+    assert not text.startswith(f"{thing.__name__}(")  # what dataclass and NamedTuple write by themselves
+
+
+@pytest.mark.parametrize("thing", CALLABLES, ids=lambda x: x.__name__)
+def test_public_docstrings_mention_every_parameter(thing):
+    """Of a class, its fields or its constructor's parameters."""
+    parameters = inspect.signature(thing).parameters
+    missing = [p for p in parameters if not p.startswith("_") and not re.search(rf"\b{p}\b", inspect.getdoc(thing))]
+    assert [p for p in missing if p not in {"self", "args", "kwargs"}] == []
+
+
+def methods(cls):
+    for name, value in vars(cls).items():
+        function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+        if not name.startswith("_") and inspect.isfunction(function):
+            yield pytest.param(function, id=f"{cls.__name__}.{name}")
+
+
+@pytest.mark.parametrize("method", [m for cls in CALLABLES if inspect.isclass(cls) for m in methods(cls)])
+def test_public_methods_have_docstrings(method):
+    assert method.__doc__
+
+
+@pytest.mark.parametrize("receiver", ["LinearReceiver", "Smoother", "DecisionFeedback"])
+def test_receivers_have_no_argument_through_which_the_input_could_reach_them(receiver):
+    cls = getattr(dpfast.receivers, receiver)
+    assert list(inspect.signature(cls.estimate).parameters) == ["self", "v"]
+    assert hasattr(cls, "continued") == (receiver != "Smoother")
+    if receiver != "Smoother":
+        assert list(inspect.signature(cls.continued).parameters) == ["self", "v", "state"]
+    for name in ("response", "filters", "compiled"):
+        assert set(inspect.signature(getattr(cls, name)).parameters) <= {"self", "omega"}
+
+
+def test_live_receivers_see_what_is_published_alone():
+    from dpfast.releases.integer import live_receiver as receiver
+
+    methods = {
+        name: list(inspect.signature(value).parameters)
+        for name, value in vars(receiver.LiveReceiver).items()
+        if inspect.isfunction(value)
+    }
+    assert methods == {
+        "__init__": ["self", "receiver", "taps", "shift", "n_streams"],
+        "push": ["self", "v"],
+        "state": ["self"],
+        "restore": ["self", "state"],
+    }
+    assert list(inspect.signature(receiver.estimate).parameters) == ["receiver", "taps", "shift", "v"]
+
+
+def test_the_package_shows_its_public_names_alone():
+    modules = (
+        "dpfast.releases.store.release_store",
+        "dpfast.releases.audit.attack",
+        "dpfast._support.text_table",
+        "dpfast.reports.plot",
+        "dpfast.design.adaptive.adapt",
+    )
+    for module in modules:  # whose packages are called as functions are
+        importlib.import_module(module)
+    assert dir(dpfast) == sorted([*dpfast.__all__, "__version__"])
+    assert not any(inspect.ismodule(getattr(dpfast, name)) for name in dir(dpfast))
+    assert all(callable(x) for x in (dpfast.release, dpfast.audit, dpfast.report, dpfast.plot, dpfast.adapt))

@@ -1,0 +1,207 @@
+import json
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import dpfast as dp
+from dpfast.simulation.monte_carlo import default_burn_in
+from dpfast.simulation.sweep import design_cache
+from dpfast.simulation.sweep.design_cache import Design, Designs, make
+from dpfast.simulation.sweep.grid import Grid
+from dpfast.simulation.sweep.sweep_store import Store
+
+CHAIN = "markov:0.7,0.3;0.2,0.8@-0.5,2"  # its mean is not zero
+THREE = dp.IndependentLevels([0, 1, 3], [0.5, 0.5, 0.0])  # one of them never: its log-probability is -inf
+PLAIN = {"target": "ba:1,0.9/1,-0.9", "model": CHAIN, "epsilon": 1, "delta": 1e-3}
+BASE = PLAIN | {"tolerance": 0.05}
+NO_MODEL = {name: x for name, x in BASE.items() if name != "model"} | {"mechanism": "zero_forcing"}
+GRIDS = {
+    "linear": {"mechanism": ["zero_forcing", "lmmse", "optimal", "robust"], "lag": 2, "mean_square": 3},
+    "smoother": {"mechanism": "lmmse", "lag": "smoother"},
+    "decisions": {"mechanism": "decision_feedback", "decision": ["sign", "quantizer", "soft"], "n_forward": 8},
+    "no feedback": {"mechanism": "decision_feedback", "n_feedback": 0, "prefilter": {"b": [1, 0.5]}},
+    "impossible level": {"mechanism": "decision_feedback", "model": THREE, "prefilter": "zero-forcing"},
+    "finite": {
+        "mechanism": ["output_perturbation", "lmmse"],
+        "target": "moving-average:40",
+        "model": "arma:1/1,-0.5@3",
+    },
+    "long recursion": {"mechanism": "input_perturbation", "target": dp.Filter([1], [1, *[0] * 39, -0.5])},
+}
+
+
+def made(grid, store=None):
+    """All designs of a grid, by a store."""
+    found = Designs(store or Store(None), grid)
+    for job in found.missing():
+        found.add(job, make(job))
+    return found.load()
+
+
+def direct(grid, case):
+    """The mechanism of a case by a call of its design function."""
+    given = {name: x.given for name, x in case._given}
+    return getattr(dp, case.family)(**given)
+
+
+def assert_same_bits(a, b):
+    assert type(a) is type(b)
+    if isinstance(a, tuple):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            assert_same_bits(x, y)
+    elif isinstance(a, np.ndarray):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        assert a.tobytes() == b.tobytes()
+    else:
+        assert a == b
+
+
+@pytest.fixture(params=GRIDS)
+def grid(request):
+    return Grid((PLAIN if request.param == "long recursion" else BASE) | GRIDS[request.param])
+
+
+def test_a_design_is_that_of_the_design_function_to_the_bit(grid):
+    for case, design in zip(grid.cases, made(grid), strict=True):
+        expected = direct(grid, case)
+        assert_same_bits(design.link, expected.link())
+        assert (design.error, design.notes) == (None, ())
+        assert (design.name, design.lag, design.noise_std) == (expected.name, expected.lag, expected.noise_std)
+        assert design.ideal_mse == expected.ideal_mse
+        # that of a robust design is for its worst input
+        bound = expected.lower_bound_mse if expected.mean_square is None else None
+        assert design.lower_bound(case.stream) == bound
+        assert design.lower_bound("another") == (bound if expected.model is None else None)
+        assert design.settling == default_burn_in([expected])
+        stream = design_cache.model_of(grid.models[case.stream])
+        assert design.predicted[case.stream] == expected.predict(stream)
+        assert_same_bits(design.mechanism().link(), expected.link())
+        assert design.mechanism().summary() == expected.summary()
+
+
+# --- what is kept ---------------------------------------------------------------------------------
+
+
+def test_a_design_is_made_once_for_all_sweeps_of_a_store(tmp_path):
+    definition = PLAIN | {"mechanism": "input_perturbation"}
+    with Store(tmp_path / "study.sqlite") as store:
+        made(Grid(definition), store)
+        assert Designs(store, Grid(definition)).missing() == []
+    with Store(tmp_path / "study.sqlite") as store:
+        more = Designs(store, Grid(definition | {"epsilon": [1, 2]}))
+        jobs = [json.loads(x) for x in more.missing()]
+        assert [x["arguments"]["arguments"]["privacy"]["epsilon"] for x in jobs] == [2.0]
+
+
+def test_a_design_that_is_known_gets_the_missing_predictions_only(monkeypatch):
+    store = Store(None)
+    (first,) = made(Grid(NO_MODEL | {"stream": "arma:1"}), store)
+    grid = Grid(NO_MODEL | {"stream": ["arma:1", "arma:2/1,-0.5"]})
+    (job,) = Designs(store, grid).missing()
+    asked = json.loads(job)
+    assert list(asked["streams"]) == [grid.cases[1].stream]
+
+    def designed_again(**_):
+        raise AssertionError
+
+    monkeypatch.setitem(design_cache.DESIGNS, "zero_forcing", designed_again)
+    one, two = made(grid, store)
+    assert_same_bits(one.link, two.link)
+    assert [one.predicted[x.stream] for x in grid.cases] == [
+        first.mechanism().predict(dp.ARMA([1])),
+        first.mechanism().predict(dp.ARMA([2], [1, -0.5])),
+    ]
+    assert_same_bits(one.link, first.link)
+
+
+def test_a_case_with_several_streams_is_one_job():
+    grid = Grid(NO_MODEL | {"stream": ["arma:1", "arma:2"]})
+    (job,) = Designs(Store(None), grid).missing()
+    assert list(json.loads(job)["streams"]) == [x.stream for x in grid.cases]
+
+
+def test_predictions_of_two_sweeps_at_once_are_not_lost():
+    store, grids = Store(None), [Grid(NO_MODEL | {"stream": x}) for x in ("arma:1", "arma:2")]
+    both = [(Designs(store, grid), Designs(store, grid).missing()[0]) for grid in grids]
+    answers = [make(job) for _, job in both]
+    both[0][0].add(both[0][1], answers[0])
+    store.add_designs({grids[0].cases[0].key: answers[1]})  # the other one did not see it
+    (found,) = both[0][0].load()
+    assert found.predicted[grids[0].cases[0].stream] == found.mechanism().predict(dp.ARMA([1]))
+    assert Designs(store, grids[1]).missing() == []
+
+
+def test_a_mechanism_that_is_there_already_is_kept_likewise():
+    mechanism = dp.lmmse(dp.Filter([1], [1, -0.5]), dp.Privacy(1, 1e-3), dp.ARMA([1]), lag=1, name="mine")
+    (design,) = made(Grid({"mechanism": mechanism, "stream": "arma:2"}))
+    assert_same_bits(design.link, mechanism.link())
+    assert (design.name, design.lag, design.settling) == ("mine", 1, default_burn_in([mechanism]))
+
+
+def test_a_design_that_was_not_made_is_a_key_error():
+    grid = Grid(BASE | {"mechanism": "zero_forcing"})
+    with pytest.raises(KeyError):
+        Designs(Store(None), grid).load()
+
+
+# --- what goes wrong ------------------------------------------------------------------------------
+
+
+def test_a_design_that_there_cannot_be_is_kept_as_its_message():
+    grid, store = Grid(BASE | {"mechanism": "decision_feedback", "model": "arma:1/1,-0.5"}), Store(None)
+    (design,) = made(grid, store)
+    assert design.error.startswith("decision feedback needs the values that the stream takes")
+    assert Designs(store, grid).missing() == []
+
+
+def test_warnings_of_a_design_are_its_notes_and_others_go_on(monkeypatch):
+    real = design_cache.DESIGNS["zero_forcing"]
+
+    def warned(**given):
+        warnings.warn("not reached", dp.ToleranceWarning, stacklevel=1)
+        warnings.warn("not certified", dp.ConvergenceWarning, stacklevel=1)
+        warnings.warn("something else", RuntimeWarning, stacklevel=1)
+        return real(**given)
+
+    monkeypatch.setitem(design_cache.DESIGNS, "zero_forcing", warned)
+    (job,) = Designs(Store(None), Grid(BASE | {"mechanism": "zero_forcing"})).missing()
+    with pytest.warns(RuntimeWarning, match="something else"):
+        answer = make(job)
+    assert Design.of(json.loads(answer)).notes == ("not reached", "not certified")
+
+
+def test_designs_of_several_threads_keep_their_own_notes(monkeypatch):
+    real = design_cache.DESIGNS["zero_forcing"]
+
+    def warned(**given):
+        for _ in range(5):
+            warnings.warn(f"epsilon {given['privacy'].epsilon:g}", dp.ToleranceWarning, stacklevel=1)
+            time.sleep(1e-3)
+        return real(**given)
+
+    monkeypatch.setitem(design_cache.DESIGNS, "zero_forcing", warned)
+    found = Designs(Store(None), Grid(BASE | {"mechanism": "zero_forcing", "epsilon": [1, 2, 3]}))
+    notes = {}
+    threads = [
+        threading.Thread(target=lambda x=x: notes.update({x: json.loads(make(x))["notes"]})) for x in found.missing()
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [notes[x] for x in found.missing()] == [["epsilon 1"], ["epsilon 2"], ["epsilon 3"]]
+
+
+def test_a_worker_of_another_version_says_so(monkeypatch):
+    found = Designs(Store(None), Grid(BASE | {"mechanism": "zero_forcing"}))
+    (job,) = found.missing()
+    answer = make(job)
+    with pytest.raises(dp.DataError, match=r"a design must be of dpfast .*, got one of 0\.0\.1"):
+        found.add(job, json.dumps(json.loads(answer) | {"dpfast": "0.0.1"}))
+    monkeypatch.setattr("dpfast.__version__", "0.0.1")
+    with pytest.raises(dp.DataError, match=r"workers must run dpfast .* got 0\.0\.1: install the same version"):
+        make(job)
