@@ -11,22 +11,23 @@ from dpfast._support.errors import (
     ToleranceWarning,
     UnstableFilterError,
 )
+from dpfast._support.version import __version__ as __version__
 from dpfast.design.adaptive.adapt import Adaptation, adapt
 from dpfast.design.decision_feedback import decision_feedback, ideal_feedback
+from dpfast.design.horizon.binary_tree import binary_tree
+from dpfast.design.horizon.buffered_toeplitz import buffered_toeplitz
+from dpfast.design.horizon.compressive import compressive
+from dpfast.design.horizon.decayed_sum import decayed_sum
+from dpfast.design.horizon.fourier import fourier_perturbation
 from dpfast.design.horizon.optimal_factorization import optimal_factorization
-from dpfast.design.horizon.square_root import (
-    binary_tree,
-    buffered_toeplitz,
-    compressive,
-    decayed_sum,
-    fourier_perturbation,
-    square_root,
-)
-from dpfast.design.lmmse import input_perturbation, lmmse, output_perturbation, zero_forcing
+from dpfast.design.horizon.square_root import square_root
+from dpfast.design.lmmse import lmmse
 from dpfast.design.optimal import optimal
+from dpfast.design.perturbation import input_perturbation, output_perturbation
 from dpfast.design.programs.joint_program import JointProgram, JointVariables, optimal_program
 from dpfast.design.programs.prefilter_program import Program, feedback_program, lmmse_program
 from dpfast.design.robust import robust
+from dpfast.design.zero_forcing import zero_forcing
 from dpfast.filters.filter import Filter, Filtered
 from dpfast.filters.toeplitz import Toeplitz, polynomial_decay, running_sum
 from dpfast.mechanisms.constant import Constant, constant
@@ -44,13 +45,15 @@ from dpfast.releases.reading import read_release
 from dpfast.releases.stream import Published, Stream, open_stream
 from dpfast.reports.plot import plot
 from dpfast.reports.sweep.page import report
-from dpfast.signals.arma import ARMA, IndependentLevels, MarkovChain, Model
-from dpfast.simulation.monte_carlo import Comparison, Result, Study, monte_carlo
+from dpfast.signals.arma import ARMA
+from dpfast.signals.independent_levels import IndependentLevels
+from dpfast.signals.markov_chain import MarkovChain
+from dpfast.signals.model import Model
+from dpfast.simulation.monte_carlo import monte_carlo
+from dpfast.simulation.study import Comparison, Result, Study
 from dpfast.simulation.sweep.result import Sweep
 from dpfast.simulation.sweep.rows import Cell, Row
 from dpfast.simulation.sweep.sweep import sweep
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ARMA",

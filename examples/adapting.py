@@ -99,7 +99,7 @@ def unfitted():
 def picture(table):
     """Excess over the length of v."""
     drawn, axes = figure(1, len(GUESSES), height=2.4, sharex=True, sharey=True)
-    style = FAMILIES["lmmse"].style
+    style = FAMILIES["lmmse"]
     for ax, name in zip(axes[0], GUESSES, strict=True):
         rows = np.array([row[1:5] for row in table.rows if row[0] == name], dtype=float)
         ax.plot(rows[:, 0], rows[:, 1], color=GREY, linestyle="--", label="as given")

@@ -20,7 +20,7 @@ from benchmarks.compare.ours import LAG, LATER, MODEL, MODELLED
 from benchmarks.compare.targets import Released, Row, Task, arrays_of, floats, timed, write
 from dpfast.filters.toeplitz import inverse_series
 from dpfast.mechanisms.least_squares import lmmse_receiver
-from dpfast.signals.arma import autocovariance
+from dpfast.signals.model import autocovariance
 
 SUFFIX = ", behind our receiver"
 LAGS = {0: MODELLED, LAG: f"{MODELLED}, {LATER}"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpfast.design.lmmse import input_perturbation
+from dpfast.design.perturbation import input_perturbation
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.checks import releasable
 from dpfast.mechanisms.mechanism import Mechanism

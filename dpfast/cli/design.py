@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from dpfast._support import validation
+from dpfast._support.settings_file import check_text, made, read_words, underscored
 from dpfast.design.arguments import check_filter, check_tolerance
 from dpfast.design.comparison import Task
-from dpfast.design.descriptions import MODEL, check_text, made, parse_model, parse_target, read_words, underscored
+from dpfast.design.descriptions import MODEL, parse_model, parse_target
 from dpfast.mechanisms.lags import check_lag
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import FITTED, Source, check_source
-from dpfast.signals.arma import ARMA, Model
+from dpfast.signals.arma import ARMA
 from dpfast.signals.events.historical import read_events
+from dpfast.signals.model import Model
 from dpfast.simulation.evaluation import has_levels
 
 OF_PRIVACY = tuple(x.name for x in fields(Privacy))

@@ -13,11 +13,14 @@ from dpfast._support.html import paragraphs
 from dpfast._support.output_folder import Folder
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
+from dpfast.design.catalogue import label
 from dpfast.design.decision_feedback import decision_feedback
-from dpfast.design.lmmse import input_perturbation, lmmse, output_perturbation, zero_forcing
+from dpfast.design.lmmse import lmmse
 from dpfast.design.optimal import optimal
-from dpfast.design.prefilter.objectives import feedback_water_filling, smoother_water_filling
+from dpfast.design.perturbation import input_perturbation, output_perturbation
 from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.water_filling import feedback_water_filling, smoother_water_filling
+from dpfast.design.zero_forcing import zero_forcing
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.constant import NAME, constant
@@ -29,9 +32,12 @@ from dpfast.reports.figures import SMALL, figure, logarithmic, plot_lines, png, 
 from dpfast.reports.glossary import FIGURES
 from dpfast.reports.html_page import code, facts, repeated
 from dpfast.reports.sample_paths import draw_paths, sample_paths
-from dpfast.reports.styles import TRUTH, Style, label, styles
-from dpfast.signals.arma import ARMA, MarkovChain, Model
-from dpfast.simulation.monte_carlo import Result, Study, monte_carlo, told_of_rare
+from dpfast.reports.styles import TRUTH, Style, styles
+from dpfast.signals.arma import ARMA
+from dpfast.signals.markov_chain import MarkovChain
+from dpfast.signals.model import Model
+from dpfast.simulation.monte_carlo import monte_carlo
+from dpfast.simulation.study import Result, Study, told_of_rare
 
 TARGET = Filter([1, 0.995], [1, -0.995])
 EPSILON, DELTA = math.log(3), 0.05

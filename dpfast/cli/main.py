@@ -39,8 +39,8 @@ def _example(options: argparse.Namespace) -> str:
 def _evaluate(options: argparse.Namespace) -> str:
     from dpfast._support.output_folder import Folder
     from dpfast.mechanisms.serialization.mechanism_file import load
+    from dpfast.reports import evaluation
     from dpfast.signals.events.historical import read_events
-    from dpfast.simulation import evaluation
 
     validation.optional("matplotlib.figure", "cli")
     target = descriptions.parse_target(options.target)
@@ -63,7 +63,7 @@ def _evaluate(options: argparse.Namespace) -> str:
 
 def _design(options: argparse.Namespace) -> str:
     from dpfast._support.output_folder import Folder
-    from dpfast.design import comparison
+    from dpfast.reports import comparison
 
     validation.optional("matplotlib.figure", "cli")
     words = {name: value for name, value in vars(options).items() if name in design.OF_DESIGN}
@@ -81,10 +81,11 @@ def _design(options: argparse.Namespace) -> str:
 
 
 def _study(options: argparse.Namespace) -> str:
+    from dpfast.cli import study
 
     validation.optional("matplotlib.figure", "cli")
-    request = audit.Request(**{x.name: getattr(options, x.name) for x in fields(audit.Request)})
-    return _finished(*audit.run(request, command=options.line, progress=sys.stderr.isatty()))
+    request = study.Request(**{x.name: getattr(options, x.name) for x in fields(study.Request)})
+    return _finished(*study.run(request, command=options.line, progress=sys.stderr.isatty()))
 
 
 def _show(options: argparse.Namespace) -> str:
@@ -95,15 +96,15 @@ def _show(options: argparse.Namespace) -> str:
 
 
 def _release(options: argparse.Namespace) -> str:
-    from dpfast.cli import read_release
+    from dpfast.cli import read_release, release
 
     if options.read is not None:
         shared, unset = {"out", "adopt"}, (None, False)
-        defaults = {x.name: x.default for x in fields(audit.Request)}
+        defaults = {x.name: x.default for x in fields(release.Request)}
         given = [x for x, default in defaults.items() if getattr(options, x) not in (*unset, default)]
         return read_release.run(options.read, options.out, adopt=options.adopt, given=sorted({*given} - shared))
-    request = audit.Request(**{x.name: getattr(options, x.name) for x in fields(audit.Request)})
-    return audit.run(request, progress=sys.stderr.isatty())
+    request = release.Request(**{x.name: getattr(options, x.name) for x in fields(release.Request)})
+    return release.run(request, progress=sys.stderr.isatty())
 
 
 def _audit(options: argparse.Namespace) -> str:

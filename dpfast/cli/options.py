@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from dpfast import __version__
+from dpfast._support.version import __version__
 from dpfast.cli.parser import Commands, at_least, fraction, lag, name_and_word, width, words
 from dpfast.design import descriptions
 from dpfast.privacy.provenance import SOURCES

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpfast._support.settings_file import underscored
 from dpfast._support.validation import did_you_mean
-from dpfast.design.descriptions import underscored
 from dpfast.mechanisms.lags import SMOOTHER
 
 

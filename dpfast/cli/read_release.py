@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from dpfast._support.atomic_files import replace_file
 from dpfast._support.csv_cells import lines
 from dpfast._support.errors import DataError, ReleaseError
 from dpfast.releases.batch import Release
 from dpfast.releases.reading import edges, opened, read
-from dpfast.releases.store.private_files import make_folders, replace_file
+from dpfast.releases.store.private_files import make_folders
 from dpfast.releases.store.release_store import Store
 from dpfast.releases.store.witness import Witness
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfast._support.errors import DataError
-from dpfast.design.descriptions import check_text, read_words, underscored
+from dpfast._support.settings_file import check_text, read_words, underscored
 from dpfast.simulation.sweep.grid import Grid
 
 OF_SWEEP = (*("seed", "store", "n_samples", "burn_in", "width", "decide", "budget", "confidence", "dtype", "workers"),)

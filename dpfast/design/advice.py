@@ -6,11 +6,11 @@ import math
 from dataclasses import replace
 
 from dpfast._support.errors import AccuracyWarning, warn
-from dpfast.design.prefilter.objectives import smoother_water_filling
 from dpfast.design.prefilter.problem import Problem, noise_cost
+from dpfast.design.prefilter.water_filling import smoother_water_filling
 from dpfast.filters.filter import Filter
 from dpfast.privacy.privacy import LARGEST_EPSILON, Privacy
-from dpfast.signals.arma import Model
+from dpfast.signals.model import Model
 from dpfast.signals.output_variance import explained, output_variance
 
 HALF = 0.5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dpfast._support import validation
@@ -41,3 +43,12 @@ def check_one_event(privacy: Privacy) -> None:
             f"max_events must be 1 in a convex program, got {privacy.max_events}: the sensitivity to several events "
             "is not a multiple of the norm of G; use lmmse"
         )
+
+
+Target = Filter | Toeplitz | Sequence[float]
+
+
+def over_horizon(target: Target, privacy: Privacy, horizon: int | None) -> Toeplitz:
+    """Check target, privacy and horizon of a design over a horizon, and return the target over it."""
+    validation.instance("privacy", privacy, Privacy, "a Privacy")
+    return Toeplitz.of(target, horizon)

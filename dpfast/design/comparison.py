@@ -3,73 +3,24 @@
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
-from dpfast._support.html import Html, items, paragraphs
-from dpfast._support.output_folder import Folder
-from dpfast._support.progress import bar
-from dpfast._support.text_table import Table
-from dpfast._support.validation import Array
-from dpfast.design.advice import warn_of_little
-from dpfast.design.decision_feedback import decision_feedback
-from dpfast.design.lmmse import input_perturbation, lmmse, output_perturbation, zero_forcing
-from dpfast.design.optimal import optimal
+from dpfast.design.catalogue import FAMILIES, Family
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms import lags
-from dpfast.mechanisms.constant import NAME, Constant, constant
-from dpfast.mechanisms.describe import describe
-from dpfast.mechanisms.mechanism import Mechanism, size
-from dpfast.mechanisms.receivers import DecisionFeedback, Smoother
-from dpfast.mechanisms.serialization.mechanism_file import to_text
+from dpfast.mechanisms.constant import Constant, constant
+from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.privacy.privacy import LARGEST_EPSILON, Privacy
-from dpfast.privacy.provenance import FITTED, Source
-from dpfast.reports import html_page, styles
-from dpfast.reports.figures import figure, legend, logarithmic, near, plot_lines, png, words
-from dpfast.reports.glossary import FIGURES, of_model, of_task
-from dpfast.reports.html_page import code, facts, repeated
-from dpfast.signals.arma import Model
-from dpfast.signals.output_variance import explained
+from dpfast.signals.model import Model
 
-COLUMNS = (
-    "mechanism",
-    "lag",
-    "predicted RMSE",
-    "ideal RMSE",
-    "lower bound",
-    "explained",
-    "noise %",
-    "distortion %",
-    "prefilter",
-    "receiver",
-)
-FOOTER = """\
-RMSE: predicted, of the realised filters on the model; ideal, by the formula of the family (that of DFE assumes
-error-free decisions, and only simulation tells its real error); lower bound, for all linear mechanisms that are no
-later. Explained: 1 - predicted MSE/variance of the true output, both under the model; the constant publishes the mean,
-at no cost of privacy. Noise and distortion are shares of the predicted mean square error."""
-PRIVATE = """\
-The model was fitted to private data: all figures here, the pictures, and a choice between mechanisms that is made by
-looking at them, depend on these data and protect nobody."""
-SHOWN = {
-    "curves.png": "Predicted RMSE of each family over the lag and over ε, with the lower bound for all linear "
-    "mechanisms of the lag, and the constant, which publishes the mean; what was asked for is marked by a thin line. "
-    "Over the lag those far above the bound are named instead.",
-    "magnitudes.png": "Magnitudes over frequency: the prefilter G scaled to unit norm, the receiver H of that G, and "
-    "HG of the mechanisms that distort beside the target.",
-}
-BOUND = "lower bound (linear, at the lag)"
-Lines = dict[str, tuple[Sequence[float], dict[str, list[float]]]]  # over what: values, and a curve for each label
 _SMALLEST_LAST_LAG = 20
 _N_LAGS, _N_EPSILONS = 8, 9
-_SMALLEST_SHOWN = 1e-5
-_LOWEST = 1e-5, 0.03  # of the frequencies shown
 
 
 @dataclass(frozen=True)
@@ -88,97 +39,33 @@ class Task:
         return constant(self.target, self.model)
 
 
-class Family(NamedTuple):
-    """A kind of mechanism, and on what its filters depend besides the target."""
+class Entry(NamedTuple):
+    """A line of the comparison: a family of the catalogue, at the lag of the task or as a smoother."""
 
     label: str
     design: Callable[[Task], Mechanism]
-    needs: frozenset[str] = frozenset()  # of "model" (with it the privacy), "lag", "levels"
+    needs: frozenset[str]
 
 
-_MODEL, _LAG = frozenset({"model"}), frozenset({"model", "lag"})
-
-FAMILIES = (
-    Family(
-        styles.label("optimal"),
-        lambda x: optimal(x.target, x.privacy, x.model, lag=x.lag, tolerance=x.tolerance),
-        _LAG,
-    ),
-    Family(styles.label("zero_forcing"), lambda x: zero_forcing(x.target, x.privacy, tolerance=x.tolerance)),
-    Family(
-        styles.label("lmmse"),
-        lambda x: lmmse(x.target, x.privacy, x.model, lag=x.lag, tolerance=x.tolerance),
-        _LAG,
-    ),
-    Family(
-        f"{styles.label('lmmse')} smoother",
-        lambda x: lmmse(x.target, x.privacy, x.model, tolerance=x.tolerance),
-        _MODEL,
-    ),
-    Family(styles.label("input_perturbation"), lambda x: input_perturbation(x.target, x.privacy)),
-    Family(styles.label("output_perturbation"), lambda x: output_perturbation(x.target, x.privacy)),
-    Family(
-        styles.label("decision_feedback"),
-        lambda x: decision_feedback(x.target, x.privacy, x.model, lag=cast("int", x.lag), tolerance=x.tolerance),
-        _LAG | {"levels"},
-    ),
-)
+def _entries() -> Iterator[Entry]:
+    """List the families of filters that need no more than a task has, those that may be smoothers as such too."""
+    for family in FAMILIES.values():
+        if "filter" not in family.serves or not family.needs <= {"model", "lag", "levels"}:
+            continue
+        yield Entry(family.label, functools.partial(_design, family, late=True), family.needs)
+        if family.is_smoother_by_default:
+            yield Entry(
+                f"{family.label} smoother", functools.partial(_design, family, late=False), family.needs - {"lag"}
+            )
 
 
-def run(
-    task: Task, folder: Folder, *, sources: Mapping[str, Source], choose: str | None, command: str, progress: bool
-) -> str:
-    """Design all families, add the files to the folder, and return what is printed; the page shows the command."""
-    possible = [x for x in FAMILIES if task.model.levels is not None or "levels" not in x.needs]
-    families = [x for x in possible if task.lag is not None or x.needs != _MODEL]  # LMMSE is its smoother then
-    linear = [x for x in possible if "levels" not in x.needs]  # the error of others only simulation tells
-    if choose is not None:
-        validation.choice("choose", choose, [x.label for x in families])
-    delays, epsilons = lags_around(task.lag or 0), epsilons_around(task.privacy.epsilon)
-    total = len(families) + len(linear) * (len(delays) + len(epsilons))
-    with bar(progress, total, "designing", unit="design") as advance:
-        designs = Designs(advance)
-        made = designs.side_by_side(families, task)
-        told = {label: _with_known(mechanism, sources) for label, mechanism in made.items()}
-        _check_sources(sources, told)
-        chosen = told[_choice(told, choose, task)]
-        lines: Lines = {
-            "lag": (delays, _lines([designs.side_by_side(linear, replace(task, lag=x)) for x in delays], task)),
-            "epsilon": (epsilons, _lines([designs.side_by_side(linear, at_epsilon(task, x)) for x in epsilons], task)),
-        }
-    warn_of_little(chosen.name, task.target, task.privacy, task.model, chosen.lag, chosen.predicted_mse)
-    rows = [_cells(label, mechanism, made, task.constant) for label, mechanism in made.items()]
-    table = Table(COLUMNS, (*rows, _constant_cells(task.constant)))
-    notes = "".join(f"\n{note}" for note in designs.notes)
-    if task.model.source == FITTED:
-        notes += f"\n{PRIVATE}"
-    text = f"{FOOTER}{notes}\n\nSaved as mechanism.json:\n{describe(chosen)}"
-    banner = PRIVATE.splitlines() if task.model.source == FITTED else []
-    folder.add("design.csv", table.csv(banner))
-    folder.add("design.md", f"# Mechanisms side by side\n\n{table.markdown()}\n\n```text\n{text}\n```\n")
-    folder.add("curves.csv", _long(lines).csv(banner))
-    pictures = {"curves.png": _draw_curves(lines, task), "magnitudes.png": _draw_magnitudes(told, task)}
-    for name, drawn in pictures.items():
-        folder.add(name, png(drawn))
-    folder.add("mechanism.json", to_text(chosen))
-    parts = {
-        "Results": [
-            html_page.table(table, "errors of the mechanisms", where="design.csv", n_headers=2),
-            paragraphs(FOOTER),
-        ],
-        "Designs that failed": [items(designs.notes)] if designs.notes else [],
-        "Saved as mechanism.json": [code(describe(chosen))],
-        "Pictures": [html_page.picture(drawn, SHOWN[name]) for name, drawn in pictures.items()],
-    }
-    folder.add("report.html", _page(task, parts, " ".join(banner), command))
-    return f"{table.text()}\n\n{text}"
+def _design(family: Family, task: Task, *, late: bool) -> Mechanism:
+    given = {"model": task.model, "tolerance": task.tolerance, "lag": task.lag}
+    made: Mechanism = family.make(task.target, task.privacy, **(given if late else given | {"lag": None}))
+    return made
 
 
-def _page(task: Task, parts: Mapping[str, list[Html]], banner: str, command: str) -> str:
-    asked = {"model": of_model(task.model), "lag": lags.shown(task.lag), "tolerance": f"{task.tolerance:g}"}
-    told = of_task(task.target, task.privacy) | asked
-    sections = {"Definition": [facts(told)], **parts, "What the figures mean": [facts(FIGURES)], **repeated(command)}
-    return html_page.page("Mechanisms side by side", sections, banner=banner)
+ENTRIES = tuple(_entries())
 
 
 def lags_around(lag: int) -> list[int]:
@@ -207,163 +94,23 @@ class Designs:
     notes: dict[str, None] = field(default_factory=dict)
     _made: dict[tuple[Any, ...], Mechanism | None] = field(default_factory=dict)
 
-    def side_by_side(self, families: list[Family], task: Task) -> dict[str, Mechanism]:
+    def side_by_side(self, entries: list[Entry], task: Task) -> dict[str, Mechanism]:
         """The mechanism of each family that has one."""
-        made = {x.label: self._design(x, task) for x in families}
+        made = {x.label: self._design(x, task) for x in entries}
         return {label: mechanism for label, mechanism in made.items() if mechanism is not None}
 
-    def _design(self, family: Family, task: Task) -> Mechanism | None:
+    def _design(self, entry: Entry, task: Task) -> Mechanism | None:
         epsilon, lag = task.privacy.epsilon, task.lag
-        key = family.label, lag if "lag" in family.needs else None, epsilon if "model" in family.needs else None
+        key = entry.label, lag if "lag" in entry.needs else None, epsilon if "model" in entry.needs else None
         if key not in self._made:
             try:
-                self._made[key] = family.design(task)
+                self._made[key] = entry.design(task)
             except DesignError as error:
                 self._made[key] = None
-                self.notes[f"No {family.label} at lag {lags.shown(lag)}, epsilon {epsilon:g}: {error}."] = None
+                self.notes[f"No {entry.label} at lag {lags.shown(lag)}, epsilon {epsilon:g}: {error}."] = None
         self.advance(1)
         mechanism = self._made[key]
         if mechanism is None or mechanism.privacy == task.privacy:
             return mechanism
         # without a model the filters are those of any epsilon, and the noise follows
         return replace(mechanism, privacy=task.privacy, ideal_mse=None)
-
-
-def _with_known(mechanism: Mechanism, sources: Mapping[str, Source]) -> Mechanism:
-    known = mechanism.sources
-    return mechanism.with_sources(**{name: word for name, word in sources.items() if name in known})
-
-
-def _check_sources(sources: Mapping[str, Source], made: Mapping[str, Mechanism]) -> None:
-    known = dict.fromkeys(name for mechanism in made.values() for name in mechanism.sources)
-    for name in sources:
-        if name not in known:
-            meant = validation.did_you_mean(name, known)
-            raise ValueError(f"a source must be that of one of {', '.join(known)}, got {name!r}{meant}")
-
-
-def _choice(made: Mapping[str, Mechanism], choose: str | None, task: Task) -> str:
-    """The family that is asked for, or the least predicted error; of those that run as a stream where one is wanted."""
-    if choose is not None:
-        if choose not in made:
-            raise DesignError(f"choose must be one of {', '.join(made)}, got {choose!r}, of which there is no design")
-        return choose
-    live = {label: x for label, x in made.items() if x.lag is not None or task.lag is None}
-    return min((x.predicted_rmse, label) for label, x in live.items() if x.predicted_rmse)[1]
-
-
-# --- the table and the curves ---------------------------------------------------------------------
-
-
-def _cells(label: str, m: Mechanism, made: Mapping[str, Mechanism], mean: Constant) -> tuple[Any, ...]:
-    part = explained(m.predicted_mse, mean.predicted_mse)  # also of those that need no model
-    shares = (_share(x, m.predicted_mse) for x in (m.predicted_noise_mse, m.predicted_distortion_mse))
-    sizes = size(m.prefilter), _receiver_size(m)
-    return label, lags.shown(m.lag), m.predicted_rmse, m.ideal_rmse, _bound(m, made), part, *shares, *sizes
-
-
-def _constant_cells(mean: Constant) -> tuple[Any, ...]:
-    return NAME, lags.shown(mean.lag), mean.predicted_rmse, None, None, mean.explained, None, None, None, None
-
-
-def _share(part: float | None, whole: float | None) -> float | None:
-    return 100 * part / whole if part is not None and whole else None
-
-
-def _receiver_size(m: Mechanism) -> str:
-    receiver = m.receiver
-    if isinstance(receiver, DecisionFeedback):
-        return f"{len(receiver.forward)} + {len(receiver.feedback)} taps"
-    if isinstance(receiver, Smoother):
-        return f"{size(receiver.forward)}, back {size(receiver.backward)}"
-    return size(receiver.filter)
-
-
-def _bound(m: Mechanism, made: Mapping[str, Mechanism]) -> float | None:
-    """The largest known lower bound of the RMSE for linear mechanisms of this lag: of one that is as late, or later."""
-    if isinstance(m.receiver, DecisionFeedback):
-        return None
-    later = [x for x in made.values() if x.lag is None or (m.lag is not None and x.lag >= m.lag)]
-    bounds = [x.lower_bound_mse for x in later if x.model is not None]  # that of zero forcing is for its kind
-    known = [math.sqrt(x) for x in bounds if x is not None]
-    return max(known, default=None)
-
-
-def _lines(rows: list[dict[str, Mechanism]], task: Task) -> dict[str, list[float]]:
-    """Predicted RMSE by family NaN where there is no design; the lower bound at the lag; the constant."""
-    labels = dict.fromkeys(label for row in rows for label in row)
-    lines = {label: [_or_nan(row[label].predicted_rmse if label in row else None) for row in rows] for label in labels}
-    constants = [task.constant.predicted_rmse] * len(rows)
-    return {BOUND: [_or_nan(_bound_at_lag(row)) for row in rows], **lines, NAME: constants}
-
-
-def _bound_at_lag(row: Mapping[str, Mechanism]) -> float | None:
-    """That of the design at the lag of the task: the latest that is no smoother."""
-    late = [x for x in row.values() if x.lag is not None]
-    return _bound(max(late, key=lambda x: x.lag or 0), row) if late else None
-
-
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
-def _long(lines: Lines) -> Table:
-    rows = [
-        (axis, x, label, None if math.isnan(y) else y)
-        for axis, (xs, curves) in lines.items()
-        for label, ys in curves.items()
-        for x, y in zip(xs, ys, strict=True)
-    ]
-    return Table(("over", "value", "mechanism", "predicted RMSE"), tuple(rows))
-
-
-# --- pictures -------------------------------------------------------------------------------------
-
-_STYLES = {name: style._replace(marker="") for name, style in styles.styles(x.label for x in FAMILIES).items()}
-_STYLES |= {BOUND: styles.BOUND, NAME: styles.CONSTANT, "target": styles.Style(styles.GREY, "-", 4.0, 0.35)}
-
-
-def _draw_curves(lines: Lines, task: Task) -> Any:
-    """Predicted RMSE over the lag, and over epsilon; what was asked for is marked."""
-    drawn, axes = figure(2, 1, height=2.6)
-    over_lag, over_epsilon = axes[:, 0]
-    plot_lines(over_lag, *lines["lag"], _STYLES, f"over the lag, ε = {task.privacy.epsilon:.4g}")
-    plot_lines(over_epsilon, *lines["epsilon"], _STYLES, f"over ε, lag {lags.shown(task.lag)}")
-    over_lag.locator_params(axis="x", integer=True)
-    curves = lines["lag"][1]
-    near(over_lag, curves, max((y for y in curves[BOUND] if not math.isnan(y)), default=math.inf))
-    logarithmic(over_epsilon, "xy")
-    for ax, given, axis in ((over_lag, task.lag, "lag (samples)"), (over_epsilon, task.privacy.epsilon, "ε")):
-        if given is not None:
-            ax.axvline(given, color=styles.GREY, linewidth=0.6, zorder=0)
-        words(ax, None, axis, "predicted RMSE")
-    legend(drawn, over_lag)
-    return drawn
-
-
-def _draw_magnitudes(made: Mapping[str, Mechanism], task: Task) -> Any:
-    """G of unit norm, H with the gain that this takes away, and HG where it is not the target."""
-    drawn, axes = figure(3, 1, height=2.2, sharex=True)
-    omega = _frequencies(task)
-    norms = {label: m.prefilter.h2_norm() for label, m in made.items()}
-    g = {label: np.abs(m.prefilter.response(omega)) / norms[label] for label, m in made.items()}
-    responses = {label: m.receiver.response(omega) for label, m in made.items()}
-    h = {label: np.abs(x) * norms[label] for label, x in responses.items() if x is not None}
-    distorting = [label for label in h if made[label].predicted_distortion_mse]
-    whole = {"target": np.abs(task.target.response(omega))} | {label: g[label] * h[label] for label in distorting}
-    panels = {"|G|, ‖G‖₂ = 1": g, "|H|, of that G": h, "|HG|, where it is not |F|": whole}
-    for ax, (title, curves) in zip(axes[:, 0], panels.items(), strict=True):
-        plot_lines(ax, omega, curves, _STYLES, title)
-        largest = max(y.max() for y in curves.values())
-        logarithmic(ax, "xy")
-        ax.set_ylim(_SMALLEST_SHOWN * largest, 2 * largest)
-    words(axes[-1, 0], x="ω (radians per sample)")
-    legend(drawn, *axes[:, 0])
-    return drawn
-
-
-def _frequencies(task: Task) -> Array:
-    """From a tenth of the finest detail of target and signal to π."""
-    poles = np.concatenate([task.target.poles, task.model.shaping.poles])
-    detail = min((1 - np.abs(poles)).min(initial=1), 1 / len(task.target.b))
-    return np.geomspace(np.clip(detail / 10, *_LOWEST), np.pi, 800)

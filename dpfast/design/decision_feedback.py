@@ -12,10 +12,12 @@ from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.design.arguments import check_filter, check_inputs, check_tolerance
-from dpfast.design.lmmse import lmmse, zero_forcing
-from dpfast.design.prefilter.objectives import feedback_mse, feedback_objective, feedback_water_filling
+from dpfast.design.lmmse import lmmse
+from dpfast.design.prefilter.objectives import feedback_objective
 from dpfast.design.prefilter.problem import Problem, canonical_factor, noise_cost
 from dpfast.design.prefilter.realization import realize
+from dpfast.design.prefilter.water_filling import feedback_mse, feedback_water_filling
+from dpfast.design.zero_forcing import zero_forcing
 from dpfast.filters.filter import Filter
 from dpfast.filters.spectral_factor import fft_angles, fft_length, minimum_phase
 from dpfast.mechanisms.base import Option
@@ -23,7 +25,7 @@ from dpfast.mechanisms.lags import check_causal
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers import DECISIONS, Decision, DecisionFeedback
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.arma import Model, check_model
+from dpfast.signals.model import Model, check_model
 
 Prefilter = Literal["lmmse", "decision-feedback", "zero-forcing"]
 PREFILTERS: tuple[Prefilter, ...] = ("lmmse", "decision-feedback", "zero-forcing")

@@ -4,219 +4,32 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import get_args, overload
 
-import numpy as np
-
-from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.design.arguments import check_filter, check_inputs, check_tolerance
 from dpfast.design.prefilter.ideal import Ideal
 from dpfast.design.prefilter.objectives import (
-    WaterFilling,
     on_circle,
     shape_objective,
     smoother_objective,
-    smoother_water_filling,
     wiener_loss,
     wiener_objective,
-    zero_forcing_mse,
-    zero_forcing_objective,
 )
 from dpfast.design.prefilter.problem import Problem, noise_cost
 from dpfast.design.prefilter.realization import Objective
 from dpfast.design.prefilter.realized import realize_family
+from dpfast.design.prefilter.water_filling import WaterFilling, smoother_water_filling
 from dpfast.design.wiener import wiener
 from dpfast.filters.filter import Filter
 from dpfast.filters.spectral_factor import MAX_FFT
-from dpfast.filters.toeplitz import Toeplitz
 from dpfast.filters.warped_circle import Circle, make_circle
 from dpfast.mechanisms.lags import Lag, check_lag
-from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.operators.operators import Convolution
-from dpfast.mechanisms.receivers import LinearReceiver
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.arma import Model, check_model
+from dpfast.signals.model import Model, check_model
 
 _CONVERGED = 1e-6  # relative change of an MSE when the steps of the circle are doubled
 _SEARCH_SIZE = 2**14  # steps at the least: x has kinks
-
-
-def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, name: str = "LZF") -> Mechanism:
-    r"""Linear zero-forcing mechanism: no distortion, the least noise. It needs no model of the signal.
-
-    Model
-    -----
-    H = F/G, MSE = c²‖G‖₂²‖F/G‖₂² ≥ c²<|F|>², reached by |G|² ∝ |F| (Le Ny 2013, Theorem 5). F may have zeros on and
-    outside of the circle: 1/G stays stable.
-
-    Parameters
-    ----------
-    target : Filter
-        F.
-    privacy : Privacy
-    tolerance : float
-        Relative excess of the MSE that the realisation of G may cost; the order is found from it.
-    name : str
-
-    Returns
-    -------
-    Mechanism
-        ``ideal_mse`` is c²<|F|>².
-
-    Warns
-    -----
-    ToleranceWarning
-        Where the tolerance is not reached.
-
-    Notes
-    -----
-    *Privacy.* The noise is that of the sensitivity of the realised G.
-
-    Examples
-    --------
-    >>> privacy = Privacy(math.log(3), 0.05, calibration="paper")
-    >>> mechanism = zero_forcing(Filter([1, 0.995], [1, -0.995]), privacy)
-    >>> round(mechanism.ideal_rmse, 4), mechanism.prefilter.order
-    (7.4715, 4)
-    """
-    check_inputs(target, privacy)
-    tolerance = check_tolerance(tolerance)
-    problem = Problem(target, None, noise_cost(privacy, None))
-    prefilter, ideal, bound = realize_family(problem, privacy, zero_forcing_ideal, tolerance)
-    receiver = LinearReceiver(target * prefilter.inverse(), target, 0.0, 0)
-    options = (("tolerance", tolerance),)
-    return Mechanism(name, target, privacy, None, prefilter, receiver, ideal, bound, options=options)
-
-
-def zero_forcing_ideal(problem: Problem) -> Ideal:
-    """K = F. The fit does not depend on the noise, not even by rounding."""
-    mse = zero_forcing_mse(problem)
-
-    def shape(p: Problem) -> Objective:
-        return zero_forcing_objective(replace(p, cost=1.0))
-
-    return Ideal(mse, mse, problem.gain, 0.0, shape, zero_forcing_objective)
-
-
-@overload
-def input_perturbation(target: Filter, privacy: Privacy, *, name: str = ...) -> Mechanism: ...
-
-
-@overload
-def input_perturbation(
-    target: Toeplitz, privacy: Privacy, *, noise: Noise = ..., name: str = ...
-) -> MatrixMechanism: ...
-
-
-def input_perturbation(
-    target: Filter | Toeplitz, privacy: Privacy, *, noise: Noise = "gaussian", name: str = "input perturbation"
-) -> Mechanism | MatrixMechanism:
-    """Noise on the input: G = 1, H = F, MSE c²‖F‖₂² (Le Ny 2013, Section III).
-
-    Over a horizon: C = 1, B = A.
-
-    Parameters
-    ----------
-    target : Filter or Toeplitz
-        F, or A.
-    privacy : Privacy
-    noise : {"gaussian", "laplace"}
-        Laplace for a Toeplitz target alone: pure ε, δ is not used. On the input it is the lesser where δ is small.
-    name : str
-
-    Returns
-    -------
-    Mechanism or MatrixMechanism
-        The latter for a Toeplitz target.
-
-    Notes
-    -----
-    *Privacy.* The noise is that of the sensitivity of G, by which all that follows is private.
-
-    Examples
-    --------
-    >>> round(input_perturbation(Filter([1, 1]), Privacy.from_gdp(1, 1e-6)).predicted_mse, 6)
-    2.0
-    """
-    if isinstance(target, Toeplitz):
-        return _extreme_over_horizon(name, target, privacy, _identity(target), Convolution(target.coefficients), noise)
-    check_inputs(target, privacy)
-    _check_gaussian(noise)
-    return _extreme(name, target, privacy, Filter([1.0]), target)
-
-
-@overload
-def output_perturbation(target: Filter, privacy: Privacy, *, name: str = ...) -> Mechanism: ...
-
-
-@overload
-def output_perturbation(
-    target: Toeplitz, privacy: Privacy, *, noise: Noise = ..., name: str = ...
-) -> MatrixMechanism: ...
-
-
-def output_perturbation(
-    target: Filter | Toeplitz, privacy: Privacy, *, noise: Noise = "gaussian", name: str = "output perturbation"
-) -> Mechanism | MatrixMechanism:
-    """Noise on the output: G = F, H = 1, MSE c²‖F‖₂² (Le Ny 2013, Section III).
-
-    Over a horizon: C = A, B = 1.
-
-    Parameters
-    ----------
-    target : Filter or Toeplitz
-        F, or A.
-    privacy : Privacy
-    noise : {"gaussian", "laplace"}
-        Laplace for a Toeplitz target alone: pure ε, δ is not used.
-    name : str
-
-    Returns
-    -------
-    Mechanism or MatrixMechanism
-        The latter for a Toeplitz target.
-
-    Notes
-    -----
-    *Privacy.* The noise is that of the sensitivity of G, by which all that follows is private.
-
-    Examples
-    --------
-    >>> round(output_perturbation(Filter([1, 1]), Privacy.from_gdp(1, 1e-6)).noise_std ** 2, 6)
-    2.0
-    """
-    if isinstance(target, Toeplitz):
-        return _extreme_over_horizon(name, target, privacy, Convolution(target.coefficients), _identity(target), noise)
-    check_inputs(target, privacy)
-    _check_gaussian(noise)
-    return _extreme(name, target, privacy, target, Filter([1.0]))
-
-
-def _extreme(name: str, target: Filter, privacy: Privacy, prefilter: Filter, post: Filter) -> Mechanism:
-    receiver = LinearReceiver(post, target, 0.0, 0)
-    ideal = (privacy.noise_std(prefilter) * post.h2_norm()) ** 2
-    return Mechanism(name, target, privacy, None, prefilter, receiver, ideal)
-
-
-def _extreme_over_horizon(
-    name: str, target: Toeplitz, privacy: Privacy, strategy: Convolution, reconstruction: Convolution, noise: Noise
-) -> MatrixMechanism:
-    validation.instance("privacy", privacy, Privacy, "a Privacy")
-    mechanism = MatrixMechanism(name, target, privacy, strategy, reconstruction, noise=noise)
-    return replace(mechanism, ideal_mse=mechanism.predicted_mse)
-
-
-def _check_gaussian(noise: Noise) -> None:
-    if validation.choice("noise", noise, get_args(Noise)) != "gaussian":
-        raise ValueError(
-            f"noise must be 'gaussian' for a Filter, got {noise!r}: give a horizon, by target=Toeplitz.of(target, n)"
-        )
-
-
-def _identity(target: Toeplitz) -> Convolution:
-    return Convolution(np.eye(1, target.horizon)[0])
 
 
 def lmmse(

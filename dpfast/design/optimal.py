@@ -13,16 +13,17 @@ from dpfast.design.lmmse import smoother_ideal, with_wiener
 from dpfast.design.prefilter.ideal import Ideal
 from dpfast.design.prefilter.least_favourable import GAP
 from dpfast.design.prefilter.majorization import joint_optimum
-from dpfast.design.prefilter.objectives import shape_objective, smoother_water_filling, wiener_objective
+from dpfast.design.prefilter.objectives import shape_objective, wiener_objective
 from dpfast.design.prefilter.problem import Problem, noise_cost
 from dpfast.design.prefilter.realization import Objective
 from dpfast.design.prefilter.realized import realize_family
 from dpfast.design.prefilter.several_events import ONE_EVENT
+from dpfast.design.prefilter.water_filling import smoother_water_filling
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.arma import Model, check_model
+from dpfast.signals.model import Model, check_model
 
 LONG_LAG = 50  # beyond it the iteration is slower
 GAPS = (1e-7, 1e-5)  # relative: up to a long lag, and beyond

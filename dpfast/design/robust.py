@@ -20,17 +20,19 @@ from dpfast._support.errors import DesignError, ToleranceWarning, warn
 from dpfast._support.validation import Array
 from dpfast.design.arguments import check_inputs, check_one_event, check_tolerance
 from dpfast.design.prefilter.certificate import lower_bound
-from dpfast.design.prefilter.objectives import RobustFilling, robust_filling, shape_objective, zero_forcing_mse
+from dpfast.design.prefilter.objectives import shape_objective
 from dpfast.design.prefilter.problem import Problem, noise_cost
 from dpfast.design.prefilter.rational_basis import Basis, basis_for
 from dpfast.design.prefilter.realization import realize
+from dpfast.design.prefilter.water_filling import RobustFilling, robust_filling, zero_forcing_mse
 from dpfast.design.programs.prefilter_program import solve
 from dpfast.filters.filter import Filter, ratio
 from dpfast.filters.peak_gain import fft_points, largest_gain
 from dpfast.filters.quadrature import Grid
 from dpfast.mechanisms.lags import Lag, check_lag
-from dpfast.mechanisms.mechanism import Mechanism, worst_errors
+from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers import LinearReceiver, Smoother
+from dpfast.mechanisms.steady_error import worst_errors
 from dpfast.privacy.privacy import Privacy
 
 Complex = NDArray[np.complex128]

@@ -25,9 +25,9 @@ from dpfast.filters.spectral_factor import (
     sum_zeros,
 )
 from dpfast.filters.state_space import balanced
-from dpfast.mechanisms.mechanism import linear_mse
 from dpfast.mechanisms.receivers import LinearReceiver, Smoother
-from dpfast.signals.arma import Model
+from dpfast.mechanisms.steady_error import linear_mse
+from dpfast.signals.model import Model
 
 Complex = NDArray[np.complex128]
 _ACCURACY = 1e-10  # of a receiver, relative to its largest gain

@@ -12,7 +12,7 @@ from typing import Any, Self
 from dpfast._support import html, validation
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import FITTED, Source, check_declared, fitted, with_declared
-from dpfast.signals.arma import Model
+from dpfast.signals.model import Model
 from dpfast.signals.output_variance import explained, output_variance
 
 Option = float | int | str | None

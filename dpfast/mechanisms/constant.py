@@ -15,11 +15,11 @@ from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.filters.filter import A_FILTER, Filter
 from dpfast.filters.toeplitz import MAX_HORIZON, Toeplitz
-from dpfast.mechanisms.matrix_mechanism import MatrixLink
+from dpfast.mechanisms.matrix_chain import MatrixLink
 from dpfast.mechanisms.mechanism import Paths
 from dpfast.mechanisms.operators.operators import Convolution
 from dpfast.privacy.provenance import FITTED
-from dpfast.signals.arma import Model, check_model
+from dpfast.signals.model import Model, check_model
 from dpfast.signals.output_variance import output_variance, step_variances
 
 NAME = "constant"

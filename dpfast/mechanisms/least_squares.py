@@ -11,7 +11,7 @@ from scipy import linalg
 from dpfast._support.validation import Array
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.operators.operators import Convolution
-from dpfast.signals.arma import Model, autocovariance
+from dpfast.signals.model import Model, autocovariance
 
 
 class Innovations(NamedTuple):

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,14 +20,15 @@ from dpfast.filters.toeplitz import Toeplitz, convolved, times_symmetric
 from dpfast.mechanisms.base import Designed, Option, shown
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.least_squares import lmmse_receiver
+from dpfast.mechanisms.matrix_chain import GROUP, MatrixLink
 from dpfast.mechanisms.mechanism import Paths
 from dpfast.mechanisms.operators.operators import Convolution, Dense, NotLinearError, Operator, owned
-from dpfast.privacy.privacy import Privacy, several_events
+from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import Source
-from dpfast.signals.arma import Model, autocovariance, check_model
+from dpfast.privacy.sensitivity import several_events
+from dpfast.signals.model import Model, autocovariance, check_model
 
 Noise = Literal["gaussian", "laplace"]
-_GROUP = 8  # streams that are computed at once, whatever the threads: how a product sums may depend on its size
 _SAME = 1e-9  # of what the entries could add up to
 LONGEST_DENSE = 4096  # steps
 _LEAST = 1e-100  # norms of columns, of which squares are not lost
@@ -298,9 +299,9 @@ class MatrixMechanism(Designed):
         link, seed = self.link(), validation.seed(seed)
         streams = x.reshape(math.prod(x.shape[:-1]), self.horizon)
         v, estimate = np.empty((len(streams), self.strategy.shape[0])), np.empty(streams.shape)
-        for first in range(0, len(streams), _GROUP):
-            here = slice(first, min(first + _GROUP, len(streams)))
-            group = np.zeros((_GROUP, self.horizon))
+        for first in range(0, len(streams), GROUP):
+            here = slice(first, min(first + GROUP, len(streams)))
+            group = np.zeros((GROUP, self.horizon))
             group[: here.stop - first] = streams[here]
             found = link.run(group, seed, first)
             v[here], estimate[here] = (part[: here.stop - first] for part in found)
@@ -349,36 +350,6 @@ def _first_columns(c: Array, m: int, b: int) -> float:
     return float(column @ column)
 
 
-class MatrixLink(NamedTuple):
-    """A matrix mechanism as a study runs it, beside the compiled links."""
-
-    target: Array
-    centre: float
-    strategy: Operator
-    noise: str
-    scale: float
-    reconstruction: Operator
-
-    @property
-    def noise_std(self) -> float:
-        """Standard deviation of a component of the noise."""
-        return self.scale * (math.sqrt(2) if self.noise == "laplace" else 1.0)
-
-    def run(self, u: Array, seed: int, first: int) -> tuple[Array, Array]:
-        """V and estimates of the streams first, first + 1, ... of a group."""
-        v = self.strategy.apply(u - self.centre) + self.scale * self._unit_noise(seed, first, len(u))
-        estimate = self.reconstruction.apply(v)
-        return v, estimate if self.centre == 0.0 else estimate + self.centre * np.cumsum(self.target)
-
-    def _unit_noise(self, seed: int, first: int, count: int) -> Array:
-        """Normals, those of all mechanisms; or Laplace of scale one: a normal times the length of two more."""
-        n = self.strategy.shape[0]
-        if self.noise == "gaussian":
-            return simulation.unit_noise(seed, first, count, n)
-        x, y, z = simulation.unit_noise(seed, first, count, 3 * n).reshape(count, n, 3).transpose(2, 0, 1)
-        return np.hypot(x, y) * z
-
-
 def squared_errors(
     source: simulation.Source,
     links: tuple[MatrixLink, ...],
@@ -390,19 +361,19 @@ def squared_errors(
 ) -> Array:
     """Mean squared errors (streams, links) over the horizon, of the streams first, first + 1, ... ."""
     n = len(links[0].target)
-    n_groups = -(-n_streams // _GROUP)
-    errors = np.empty((n_groups * _GROUP, len(links)))
+    n_groups = -(-n_streams // GROUP)
+    errors = np.empty((n_groups * GROUP, len(links)))
 
     def some(start: int, count: int, check: Callable[[], None]) -> None:
         for group in range(start, start + count):
             check()
-            here, u = group * _GROUP, np.empty((_GROUP, n))
+            here, u = group * GROUP, np.empty((GROUP, n))
             simulation.sample(source, seed, u, 1, first + here)
             for i, link in enumerate(links):
                 error = link.run(u, seed, first + here)[1] - convolved(link.target, u)
-                errors[here : here + _GROUP, i] = np.einsum("ij,ij->i", error, error) / n
+                errors[here : here + GROUP, i] = np.einsum("ij,ij->i", error, error) / n
             if advance is not None:
-                advance(min(_GROUP, n_streams - here) * n * len(links))
+                advance(min(GROUP, n_streams - here) * n * len(links))
 
     threads.for_ranges(some, n_groups, 1, n_threads)
     return errors[:n_streams]

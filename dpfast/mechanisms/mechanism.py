@@ -15,15 +15,14 @@ from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
-from dpfast.filters.peak_gain import fft_points, largest_gain
-from dpfast.filters.quadrature import Grid, graded_grid
 from dpfast.filters.toeplitz import MAX_HORIZON
 from dpfast.mechanisms.base import Designed, Option, shown
 from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
+from dpfast.mechanisms.steady_error import Errors, linear_errors, steady_grid, worst_errors
 from dpfast.mechanisms.transient_error import step_errors
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import Source
-from dpfast.signals.arma import Model, check_model
+from dpfast.signals.model import Model, check_model
 
 _SAME = 1e-6  # of the largest gain: filters that are the same but for rounding
 
@@ -138,7 +137,7 @@ class Mechanism(Designed):
         if self.model is not None:
             return self._errors(self.model)
         # without a model the error is known where H G = F: no distortion, whatever the input
-        grid = _grid(self.target, self.prefilter, *self.receiver.filters())
+        grid = steady_grid(self.target, self.prefilter, *self.receiver.filters())
         h, wanted = self.receiver.response(grid.omega), self.target.response(grid.omega)
         if h is None or np.abs(wanted - h * self.prefilter.response(grid.omega)).max() > _SAME * np.abs(wanted).max():
             return None
@@ -274,52 +273,7 @@ class Mechanism(Designed):
         return f"<Mechanism {self.name!r}: predicted RMSE {shown(self.predicted_rmse)}>"
 
 
-class Errors(NamedTuple):
-    """The two parts of a stationary MSE."""
-
-    noise: float
-    distortion: float
-
-
-def linear_errors(
-    target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
-) -> Errors:
-    """σ² <|H|²> and <P_u |e^{-iωD} F - H G|²>, the stationary errors where the mean is known."""
-    grid = _grid(target, prefilter, *receiver.filters(), model.shaping)
-    omega, h = grid.omega, receiver.response(grid.omega)
-    wanted = target.response(omega) * np.exp(-1j * (receiver.lag or 0) * omega)
-    distortion = model.psd(omega) * np.abs(wanted - h * prefilter.response(omega)) ** 2
-    return Errors(noise_std**2 * grid.mean(np.abs(h) ** 2), grid.mean(distortion))
-
-
-def linear_mse(
-    target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
-) -> float:
-    """The sum of both."""
-    return sum(linear_errors(target, model, prefilter, noise_std, receiver))
-
-
 def size(filter: Filter) -> str:
     """How large a filter is, in words."""
     kind, count, unit = ("FIR of ", len(filter.b), "tap") if filter.is_fir else ("", filter.order, "state")
     return f"{kind}{count} {unit}{'s' * (count != 1)}"
-
-
-def worst_errors(
-    target: Filter, mean_square: float, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
-) -> Errors:
-    """σ² <|H|²> and mean_square · ‖e^{-iωD} F - H G‖∞², rounded up."""
-    filters, lag = (target, prefilter, *receiver.filters()), receiver.lag or 0
-
-    def distortion(omega: Array) -> Array:
-        wanted = target.response(omega) * np.exp(-1j * lag * omega)
-        return np.asarray(np.abs(wanted - receiver.response(omega) * prefilter.response(omega)))
-
-    uniform = distortion(np.linspace(0, np.pi, fft_points(lag + sum(x.order for x in filters)) // 2 + 1))
-    worst = largest_gain(distortion, np.concatenate([x.poles for x in filters]), uniform)
-    grid = _grid(*filters)
-    return Errors(noise_std**2 * grid.mean(np.abs(receiver.response(grid.omega)) ** 2), mean_square * worst**2)
-
-
-def _grid(*filters: Filter) -> Grid:
-    return graded_grid(np.concatenate([x.poles for x in filters]), degree=sum(len(x.b) for x in filters))

@@ -10,7 +10,7 @@ from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import convolved
 from dpfast.mechanisms.receivers import LinearReceiver, Smoother
-from dpfast.signals.arma import Model, autocovariance
+from dpfast.signals.model import Model, autocovariance
 from dpfast.signals.output_variance import variances
 
 

@@ -26,7 +26,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dpfast._support import validation
-from dpfast.privacy.privacy import LOG_DELTA_MARGIN, log_delta_beyond, threshold_above
+from dpfast.privacy.gaussian import LOG_DELTA_MARGIN, log_delta_beyond, threshold_above
 
 _VARIANCE_OF_ROUNDING = 4  # s²
 _THREE_ETA = Fraction(309, 10**36)  # η = 1.0297e-34

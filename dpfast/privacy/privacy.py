@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from dpfast._support import validation
 from dpfast._support.html import facts, notebook
-from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
+from dpfast.privacy.gaussian import gaussian_epsilon, gaussian_noise_multiplier
+from dpfast.privacy.sensitivity import largest_autocorrelations, several_events
 
 Calibration = Literal["exact", "paper"]
-_SAFE = 1 + 1e-9  # a root is rounded up by this, so that rounding errs on the safe side
-LOG_DELTA_MARGIN = 1e-12  # relative, ten times what ln δ may be wrong by
 LARGEST_EPSILON = 1e9
 _LARGEST_MU = 4e4  # its epsilon is below that
 _MOST_EVENTS = 10**9
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-_NEGLIGIBLE = 1e-14  # where impulse responses are cut; what is cut is bounded and added
 
 
 @dataclass(frozen=True)
@@ -159,7 +153,7 @@ class Privacy:
         norm = prefilter.h2_norm()
         if self.max_events == 1:
             return self.max_change * norm
-        largest, beyond = _largest_autocorrelations(prefilter, norm)
+        largest, beyond = largest_autocorrelations(prefilter, norm)
         peak = prefilter.hinf_norm() ** 2
         bound = several_events(self.max_events, self.min_separation, largest, beyond, norm * norm, peak)
         return self.max_change * math.sqrt(bound)
@@ -167,121 +161,3 @@ class Privacy:
     def noise_std(self, prefilter: Filter) -> float:
         """Standard deviation κ · sensitivity of the noise behind a prefilter."""
         return self.noise_multiplier * self.sensitivity(prefilter)
-
-
-def several_events(
-    max_events: int, min_separation: int, largest: NDArray[Any], beyond: Any, energy: Any, peak: Any
-) -> Any:
-    """Squared sensitivity to several events of size one, exactly where all that is given are integers.
-
-    Parameters
-    ----------
-    largest : array
-        sup_{τ' ≥ τ} |r(τ')| for τ = 0, 1, ...
-    beyond : number
-        A bound of it for what comes after those.
-    energy, peak : number
-        ‖G‖₂² and ‖G‖_∞².
-    """
-    m = max_events
-    separation = min(min_separation, len(largest))
-    n_lags = min(m - 1, (len(largest) - 1) // separation)  # those that are not beyond
-    lags = np.arange(1, n_lags + 1)
-    near = (m - lags).astype(largest.dtype) @ largest[lags * separation] if n_lags else 0
-    far = (m - 1 - n_lags) * (m - n_lags) // 2 * beyond  # the sum of m - l over the other lags
-    return min(m * energy + 2 * (near + far), m * m * energy, m * peak)
-
-
-def _largest_autocorrelations(prefilter: Filter, norm: float) -> tuple[Array, float]:
-    """sup_{τ' ≥ τ} |r(τ')| for τ = 0, 1, ..., n - 1, and a bound on it for τ ≥ n.
-
-    What the n samples of the impulse response miss is at most ‖g‖·‖g from n on‖ (Cauchy-Schwarz).
-    """
-    settled = prefilter.settling_time(_NEGLIGIBLE)
-    g = prefilter.impulse(2 * settled)
-    missed = norm * float(np.linalg.norm(g[settled:]))  # more than what comes after 2 * settled
-    size = 1 << (2 * len(g) - 1).bit_length()
-    r = np.abs(np.fft.irfft(np.abs(np.fft.rfft(g, size)) ** 2)[: len(g)])
-    return np.maximum.accumulate(r[::-1])[::-1] + missed, missed
-
-
-def gaussian_log_delta(noise_multiplier: float, epsilon: float) -> float:
-    """Natural logarithm of the δ of a Gaussian mechanism."""
-    mu = 1 / noise_multiplier
-    return log_delta_beyond(epsilon * noise_multiplier - mu / 2, mu)
-
-
-def log_delta_beyond(threshold: float, mu: float) -> float:
-    r"""Natural logarithm of the δ of a μ-GDP mechanism whose privacy loss is above ε where X ~ N(0, 1) is above x.
-
-    Here x is the threshold, ε = μ(x + μ/2). δ = Φ(-x) - e^ε Φ(-x - μ) (Balle and Wang 2018, Theorem 8) is, as
-    φ(x) = e^ε φ(x + μ), Φ(-x) - φ(x) M(x + μ) = φ(x)·(M(x) - M(x + μ)) with Mills' ratio M(x) = Φ(-x)/φ(x): no
-    cancellation of exponentially small terms. The relative error is below 1e-13 for all μ > 0 and ε ≥ 0.
-    """
-    log_density = -threshold * threshold / 2 - math.log(2 * math.pi) / 2
-    if threshold < -1:  # then μ > 2
-        log_tail = float(special.log_ndtr(-threshold))
-        return log_tail + math.log1p(-math.exp(log_density - log_tail) * _mills(threshold + mu))
-    if mu > 1:
-        return log_density + math.log(_mills(threshold) - _mills(threshold + mu))
-    slopes = _mills_slope(threshold + mu / 2 * (1 + _NODES))
-    return log_density + math.log(mu / 2 * float(slopes @ _WEIGHTS))
-
-
-def _mills(x: Array | float) -> Any:
-    """M(x) = Φ(-x)/φ(x)."""
-    return math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2))
-
-
-def _mills_slope(x: Array) -> Array:
-    """-M'(x) = 1 - x M(x), by its asymptotic series 1/x² - 3/x⁴ + 15/x⁶ - ... where the difference would cancel."""
-    square = 1 / np.maximum(x * x, 400.0)
-    series = np.ones_like(x)
-    for odd in range(19, 1, -2):
-        series = 1 - odd * square * series
-    return np.where(x > 20, square * series, 1 - x * _mills(x))
-
-
-def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
-    """The smallest κ of a Gaussian mechanism that is (epsilon, delta)-DP, rounded up by 1e-9."""
-    log_delta = math.log(delta)
-
-    def gap(log_kappa: float) -> float:
-        return gaussian_log_delta(math.exp(log_kappa), epsilon) - log_delta
-
-    low = 0.0
-    while gap(low) < 0:
-        low -= 1
-    return math.exp(_root(gap, low)) * _SAFE
-
-
-def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
-    """The smallest epsilon of a Gaussian mechanism at this delta, rounded up."""
-    mu = 1 / noise_multiplier
-    epsilon = mu * (threshold_above(math.log(delta), mu) + mu / 2) * _SAFE
-    if epsilon <= 0:
-        raise ValueError(
-            f"delta must be smaller: with noise of {noise_multiplier:g} per unit of sensitivity "
-            f"every epsilon above 0 has a delta below {delta:g}"
-        )
-    return epsilon
-
-
-def threshold_above(log_delta: float, mu: float) -> float:
-    """The smallest x ≥ -μ/2 (ε ≥ 0) at which ln δ of a μ-GDP mechanism is at most `log_delta`, rounded up."""
-
-    def gap(threshold: float) -> float:
-        return log_delta_beyond(threshold, mu) * (1 - LOG_DELTA_MARGIN) - log_delta
-
-    low = max(-mu / 2, -10.0)  # a float δ below 1 has x > -9
-    return low if gap(low) <= 0 else _root(gap, low) + 1e-12
-
-
-def _root(gap: Callable[[float], float], low: float) -> float:
-    """The root above `low` of a decreasing function, to 1e-14."""
-    from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
-
-    high = low + 1
-    while gap(high) > 0:
-        high += 1
-    return float(optimize.brentq(gap, low, high, xtol=1e-14, rtol=1e-14))

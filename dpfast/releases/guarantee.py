@@ -259,7 +259,7 @@ def _fraction(sigma: Sigma) -> str:
 
 
 def _versions() -> str:
-    from dpfast import __version__
+    from dpfast._support.version import __version__
 
     return (
         f"dpfast {__version__}, Python {platform.python_version()}, numpy {np.__version__}, numba {numba.__version__}"

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from dpfast._support import validation
+from dpfast._support.atomic_files import replace_file
 from dpfast._support.errors import DataError, ReleaseError
 from dpfast.releases.composition import plans_of
 from dpfast.releases.feed.estimates_file import HEADER, Layout
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.reading import read
-from dpfast.releases.store.private_files import replace_file
 from dpfast.releases.store.records import Earlier
 from dpfast.releases.store.release_store import Store
 from dpfast.releases.stream import differences

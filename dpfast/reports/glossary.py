@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from dpfast.filters.filter import Filter
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.arma import Model
+from dpfast.signals.model import Model
 
 FIGURES = {
     "Ideal": "What the formula of the family gives for filters without limits of size. That of decision feedback "

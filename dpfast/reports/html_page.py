@@ -225,7 +225,7 @@ def repeated(command: str) -> dict[str, list[Html]]:
 
 def versions() -> dict[str, str]:
     """Of the package, and of what figures depend on."""
-    from dpfast import __version__
+    from dpfast._support.version import __version__
 
     packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
     python = f"{platform.python_version()} ({sys.implementation.name})"

@@ -10,7 +10,7 @@ from dpfast.reports.sweep import panels
 from dpfast.reports.sweep.curves import over
 from dpfast.reports.sweep.pictures import convergence, paths
 from dpfast.reports.sweep.winner_map import winners
-from dpfast.simulation.monte_carlo import Study
+from dpfast.simulation.study import Study
 from dpfast.simulation.sweep.result import Sweep
 
 

@@ -13,7 +13,7 @@ from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.reports.figures import PAGE, SMALL, figure, plot_path, words
 from dpfast.reports.styles import Style
-from dpfast.signals.arma import Model
+from dpfast.signals.model import Model
 
 _ROOM = 1.0  # beyond the true output, in units of its range: an estimate that is far off does not flatten the others
 

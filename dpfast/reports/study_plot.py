@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfast.reports.figures import PAGE, explain, figure, legend, logarithmic, rings, words
 from dpfast.reports.styles import GREY, Style, styles
-from dpfast.simulation.monte_carlo import Result, Study
+from dpfast.simulation.study import Result, Study
 
 _ROW, _FRAME = 0.2, 0.45  # inches
 _MUCH = 5  # ratio of the largest to the least error, from which on the axis is logarithmic

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import abc
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,213 +19,11 @@ from dpfast._support.validation import Array
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
 from dpfast.filters.state_space import stationary_root
 from dpfast.privacy.provenance import FITTED, Source, check_source
-from dpfast.signals.markov_spectrum import shaping_filter, stationary_distribution
-
-_SLACK = 1e-9
-_SETTLED = 1e-13  # where an impulse response is cut
-
-
-@runtime_checkable
-class Model(Protocol):
-    """What a design and a simulation need of a stationary stream."""
-
-    @property
-    def mean(self) -> float:
-        """E[u_t]."""
-
-    @property
-    def variance(self) -> float:
-        """Var(u_t)."""
-
-    @property
-    def levels(self) -> Array | None:
-        """The sorted values that u_t takes, None where they are not finitely many."""
-
-    @property
-    def probabilities(self) -> Array | None:
-        """Their stationary probabilities."""
-
-    @property
-    def shaping(self) -> Filter:
-        """A filter with |shaping|² the spectrum of the centred stream."""
-
-    @property
-    def source(self) -> Source:
-        """Where the model comes from: "public", "assumed" or "fitted-from-private"."""
-
-    def psd(self, omega: ArrayLike) -> Array:
-        """Power spectral density of the centred stream."""
-
-    def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
-        """Independent streams (n_streams, n_samples)."""
-
-    def compiled(self) -> simulation.Source:
-        """What the compiled simulation draws from."""
-
-
-def check_model(model: Any) -> None:
-    """A model of this package or of the user's own."""
-    if not isinstance(model, Model):
-        raise validation.fail("model", "a MarkovChain, IndependentLevels or ARMA", model)
-    check_source("model.source", model.source)
-
-
-def autocovariance(model: Model, n: int) -> Array:
-    """R_0 ... R_{n-1} of the centred signal, from its shaping filter's impulse response."""
-    response = model.shaping.impulse(model.shaping.settling_time(_SETTLED) + 1)
-    size = 1 << (len(response) + n).bit_length()
-    r = np.fft.irfft(np.abs(np.fft.rfft(response, size)) ** 2, size)[:n]
-    return np.where(np.arange(n) < len(response), r, 0.0)
-
-
-class _Shaped(validation.Frozen, abc.ABC):
-    """What follows from the shaping filter and the compiled source of samples."""
-
-    shaping: Filter
-
-    def psd(self, omega: ArrayLike) -> Array:
-        """Power spectral density of the centred stream at the angles `omega`; its mean is the variance."""
-        return np.asarray(np.abs(self.shaping.response(omega)) ** 2)
-
-    @abc.abstractmethod
-    def compiled(self) -> simulation.Source:
-        """What the compiled simulation draws from."""
-
-    def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
-        """Independent stationary streams (n_streams, n_samples); stream i depends on (seed, i) alone."""
-        shape = validation.integer("n_streams", n_streams, 0), validation.integer("n_samples", n_samples, 0)
-        out = np.empty(shape)
-        simulation.sample(self.compiled(), validation.seed(seed), out, validation.n_threads(None))
-        return out
+from dpfast.signals.model import SLACK, ShapedModel, set_fields
 
 
 @dataclass(frozen=True, eq=False)
-class MarkovChain(_Shaped):
-    r"""Stationary Markov chain over finitely many levels.
-
-    Parameters
-    ----------
-    transition : array_like, (k, k)
-        ``transition[i, j]`` is the probability of level j after level i. Rows sum to one; every level can be reached
-        from every other, without a period.
-    levels : array_like, (k,)
-        The values of the states, not all equal.
-    source : {"assumed", "public", "fitted-from-private"}
-        Where the chain comes from. Numbers that were found from private data make the design depend on them.
-
-    Examples
-    --------
-    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
-    >>> chain.variance
-    0.25
-    >>> chain.shaping.b.round(6).tolist(), chain.shaping.a.round(6).tolist()
-    ([0.433013], [1.0, -0.5])
-    """
-
-    transition: Array
-    states: Array
-    mean: float
-    variance: float
-    shaping: Filter
-    source: Source
-    _stationary: Array
-
-    def __init__(self, transition: ArrayLike, levels: ArrayLike, *, source: Source = "assumed") -> None:
-        p = validation.array("transition", transition, ndim=2, empty=False)
-        states = validation.array("levels", levels, ndim=1, empty=False)
-        if p.shape != (len(states), len(states)):
-            raise ValueError(
-                f"transition must have a row and a column for each of the {len(states)} levels, got shape {p.shape}"
-            )
-        if (p < 0).any() or np.abs(p.sum(axis=1) - 1).max() > 1e-9:
-            worst = int(np.argmax(np.abs(p.sum(axis=1) - 1)))
-            raise ValueError(
-                "transition must be stochastic (no negative entries, rows that sum to one), "
-                f"got row {worst} with sum {p[worst].sum():.9g} and smallest entry {p.min():.9g}"
-            )
-        p = _normalized(p)
-        pi = stationary_distribution(p)
-        _check_spread(states)
-        mean, centred = _centred(pi, states)
-        variance = float(pi @ centred**2)
-        _set(
-            self,
-            transition=validation.frozen(p),
-            states=validation.frozen(states),
-            mean=mean,
-            variance=variance,
-            source=check_source("source", source),
-        )
-        _set(self, shaping=shaping_filter(p, pi, centred), _stationary=validation.frozen(pi))
-
-    @functools.cached_property
-    def levels(self) -> Array:
-        """The distinct values, sorted."""
-        return validation.frozen(np.unique(self.states))
-
-    @functools.cached_property
-    def probabilities(self) -> Array:
-        """Stationary probabilities of the distinct values."""
-        index = np.searchsorted(self.levels, self.states)
-        return validation.frozen(np.bincount(index, self._stationary))
-
-    def compiled(self) -> simulation.Source:
-        """What the compiled simulation draws from."""
-        return simulation.LevelSource(np.cumsum(self._stationary), np.cumsum(self.transition, axis=1), self.states)
-
-
-@dataclass(frozen=True, eq=False)
-class IndependentLevels(_Shaped):
-    """Independent draws from finitely many levels.
-
-    Parameters
-    ----------
-    levels : array_like, (k,)
-        Distinct values.
-    probabilities : array_like, (k,)
-        Their probabilities, summing to one.
-    source : {"assumed", "public", "fitted-from-private"}
-        Where they come from. Numbers that were found from private data make the design depend on them.
-
-    Examples
-    --------
-    >>> coin = IndependentLevels([0, 1], [0.75, 0.25])
-    >>> coin.mean, coin.variance
-    (0.25, 0.1875)
-    """
-
-    levels: Array
-    probabilities: Array
-    mean: float
-    variance: float
-    shaping: Filter
-    source: Source
-
-    def __init__(self, levels: ArrayLike, probabilities: ArrayLike, *, source: Source = "assumed") -> None:
-        x = validation.array("levels", levels, ndim=1, empty=False)
-        p = validation.array("probabilities", probabilities, ndim=1, empty=False)
-        if len(x) != len(p) or len(np.unique(x)) != len(x):
-            raise ValueError(f"levels must be distinct, one for each of the {len(p)} probabilities, got {len(x)}")
-        if (p < 0).any() or abs(p.sum() - 1) > 1e-9:
-            raise ValueError(f"probabilities must be non-negative and sum to one, got a sum of {p.sum():.9g}")
-        order = np.argsort(x)
-        x, p = x[order], _normalized(p[order])
-        mean, centred = _centred(p, x)
-        variance = float(p @ centred**2)
-        if variance <= 0:
-            raise ValueError("probabilities must not all fall on one level: a constant stream needs no publication")
-        _set(self, levels=validation.frozen(x), probabilities=validation.frozen(p))
-        _set(self, mean=mean, variance=variance, shaping=Filter([math.sqrt(variance)]))
-        _set(self, source=check_source("source", source))
-
-    def compiled(self) -> simulation.Source:
-        """What the compiled simulation draws from."""
-        cumulative = np.cumsum(self.probabilities)
-        return simulation.LevelSource(cumulative, cumulative[None], self.levels)
-
-
-@dataclass(frozen=True, eq=False)
-class ARMA(_Shaped):
+class ARMA(ShapedModel):
     r"""Gaussian stream with a rational spectrum: u = mean + (b/a) w, w white of standard deviation `innovation_std`.
 
     Parameters
@@ -290,8 +87,8 @@ class ARMA(_Shaped):
         if alphabet is not None:
             _check_alphabet(alphabet, mean, variance)
             validation.frozen(alphabet)
-        _set(self, shaping=shaping, mean=mean, variance=variance, levels=alphabet)
-        _set(self, source=check_source("source", source), fitted_order=fitted_order)
+        set_fields(self, shaping=shaping, mean=mean, variance=variance, levels=alphabet)
+        set_fields(self, source=check_source("source", source), fitted_order=fitted_order)
 
     @classmethod
     def from_shaping(
@@ -373,7 +170,7 @@ class ARMA(_Shaped):
             a *= (MAX_POLE_RADIUS / slowest) ** np.arange(len(a))
         innovation_std = math.sqrt(float(r[0])) / Filter([1.0], a).h2_norm()
         model = cls([1.0], a, innovation_std=innovation_std, mean=mean, levels=levels, source=source)
-        _set(model, fitted_order=order)
+        set_fields(model, fitted_order=order)
         return model
 
     @functools.cached_property
@@ -392,37 +189,10 @@ class ARMA(_Shaped):
         return simulation.GaussianSource(self.shaping.factors, root, self.mean, self.levels)
 
 
-def _normalized(probabilities: Array) -> Array:
-    """Rows that sum to one; those that do, up to rounding, stay as they are, so that doing it twice changes nothing."""
-    total = probabilities.sum(axis=-1, keepdims=True)
-    rounding = probabilities.shape[-1] * np.finfo(float).eps
-    return np.where(np.abs(total - 1) <= rounding, probabilities, probabilities / total)
-
-
-def _check_spread(levels: Array) -> None:
-    if levels.min() == levels.max():
-        raise ValueError("levels must not all be equal: a constant stream needs no publication")
-    if np.ptp(levels) < validation.SMALLEST:
-        raise ValueError(f"levels must differ by more than {validation.SMALLEST:g}: scale them")
-
-
-def _centred(probabilities: Array, levels: Array) -> tuple[float, Array]:
-    """Mean, and levels about it: from differences, which are exact for levels far from zero."""
-    above = levels - levels[0]
-    step = float(probabilities @ above)
-    return float(levels[0]) + step, above - step
-
-
 def _check_alphabet(levels: Array, mean: float, variance: float) -> None:
     largest = (levels[-1] - mean) * (mean - levels[0])
-    if variance > largest * (1 + _SLACK):
+    if variance > largest * (1 + SLACK):
         raise DesignError(
             f"levels from {levels[0]:g} to {levels[-1]:g} with mean {mean:g} must have a variance of at most "
             f"{max(largest, 0):g}, got a spectrum with variance {variance:g}: scale the spectrum or widen the levels"
         )
-
-
-def _set(instance: object, **attributes: object) -> None:
-    """Set attributes of a frozen instance while it is made."""
-    for name, value in attributes.items():
-        object.__setattr__(instance, name, value)

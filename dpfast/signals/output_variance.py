@@ -8,7 +8,7 @@ from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.quadrature import graded_grid
 from dpfast.filters.toeplitz import Toeplitz, convolved
-from dpfast.signals.arma import Model, autocovariance
+from dpfast.signals.model import Model, autocovariance
 
 
 def explained(mse: float | None, variance: float | None) -> float | None:

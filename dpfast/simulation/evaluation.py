@@ -10,57 +10,27 @@ from typing import Any
 import numpy as np
 
 from dpfast._support import validation
-from dpfast._support.csv_cells import rounded
 from dpfast._support.errors import DataError
-from dpfast._support.html import paragraphs
-from dpfast._support.output_folder import Folder
-from dpfast._support.progress import bar
-from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
 from dpfast.design.decision_feedback import decision_feedback
-from dpfast.design.lmmse import input_perturbation, lmmse, output_perturbation, zero_forcing
+from dpfast.design.lmmse import lmmse
 from dpfast.design.optimal import optimal
+from dpfast.design.perturbation import input_perturbation, output_perturbation
+from dpfast.design.zero_forcing import zero_forcing
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.checks import AnyMechanism, of_filters
-from dpfast.mechanisms.constant import Constant, constant
+from dpfast.mechanisms.constant import Constant
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.privacy.privacy import Privacy
-from dpfast.reports import html_page
-from dpfast.reports.figures import figure, plot_path, png
-from dpfast.reports.glossary import FIGURES, of_task
-from dpfast.reports.html_page import facts, repeated
-from dpfast.signals.arma import ARMA, Model
+from dpfast.signals.arma import ARMA
 from dpfast.signals.events.historical import EventCounts
-from dpfast.signals.events.timestamps import period_text
+from dpfast.signals.model import Model
 from dpfast.simulation.mixed_study import error_sizes
-from dpfast.simulation.monte_carlo import Result, told_of_rare
+from dpfast.simulation.study import Result
 
-BANNER = (
-    "AN EVALUATION, NOT A RELEASE: these outputs contain the data, unprotected.",
-    "The models behind them were fitted to the data: nothing fitted here may be used to release private data.",
-)
-MEANING = {
-    "RMSE": "Root of the mean squared error over all bins of the series and all draws of the noise, in the units of "
-    "the target's output, with a confidence interval, low to high: Student's t over the draws, wider where errors are "
-    "skewed. The counts are what they are: of another log the interval says nothing.",
-    "Predicted": FIGURES["Predicted"] + " Here the model is the autoregression fitted to the series, so that a "
-    "difference shows how far the series is from it.",
-    "Spread of true output": "Standard deviation of the target's output: an estimate that says nothing but the mean "
-    "errs by this much.",
-    "Explained": "1 − MSE/variance of the true output, both measured on the data: 1 is an estimate without error, and "
-    "0 is as good as the constant, which publishes the mean that the target's output has by the fitted model.",
-    "outputs.csv": "The true output and one draw of every estimate of it, in steps of at most a hundredth of its RMSE.",
-}
-SHOWN = (
-    "True output (black) of the last days of each series, and one draw of two estimates of it: by zero forcing (LZF), "
-    "and by the mechanism of finite lag that errs least. Not for release."
-)
 LAG = 5
 CONFIDENCE = 0.95
-COLUMNS = ("series", "mechanism", "lag", "RMSE", "low", "high", "predicted", "spread of true output", "explained")
-SHOWN_DAYS = 7
-MAX_PANELS = 12
 MAX_LEVELS = 1000
 SAME_TARGET = 1e-9
 MAX_BINS = 100_000_000
@@ -81,67 +51,6 @@ class Outcome:
         m, result = self.mechanism, self.result
         figures = result.rmse, *result.interval, result.predicted_rmse, self.spread, result.explained
         return self.series, m.name, lags.shown(m.lag), *figures
-
-
-def run(
-    counts: EventCounts,
-    target: Filter,
-    privacy: Privacy,
-    folder: Folder,
-    *,
-    order: int,
-    draws: int,
-    seed: int,
-    command: str,
-    saved: Sequence[AnyMechanism] = (),
-    progress: bool = False,
-) -> str:
-    """Evaluate every mechanism on every series, add the files to the folder, and return what is printed.
-
-    The page shows the command; `progress` shows bars (tqdm, extra ``progress``).
-    """
-    check(counts, max([order, *(x.lag or 0 for x in saved)]), draws)
-    loaded = as_saved(saved, target, privacy)
-    outputs = target.filter(counts.counts).y
-    series = list(zip(counts.series, counts.counts, outputs, strict=True))
-    designs: list[tuple[ARMA, list[Mechanism | Constant]]] = []
-    with bar(progress, len(series), "designing", unit="series") as advance:
-        for _, u, _ in series:
-            model = ARMA.fit(u, order)
-            designs.append((model, [*mechanisms(u, target, privacy, model), *loaded, constant(target, model)]))
-            advance(1)
-    outcomes: list[Outcome] = []
-    with bar(progress, sum(len(x) for _, x in designs), "evaluating", unit="mechanism") as advance:
-        for i, ((name, u, y), (model, several)) in enumerate(zip(series, designs, strict=True)):
-            for mechanism in several:
-                outcomes += evaluate_series(name, u, y, model, [mechanism], draws, noise_seed(seed, i))
-                advance(1)
-    table = Table(COLUMNS, tuple(x.cells() for x in outcomes))
-    start = np.datetime_as_string(counts.start, "auto")
-    footer = (
-        f"{counts.counts.shape[1]} bins of {period_text(counts.period)} from {start}; "
-        f"RMSE over all bins and {draws} noise draws (seed {seed}), with {CONFIDENCE:.0%} intervals over the draws; "
-        f"models: AR({order}) fitted to each series; epsilon {privacy.epsilon:g}, delta {privacy.delta:g}; "
-        "explained: 1 - MSE/variance of the true output, both measured on these data."
-        f"{_left_out(counts)} {told_of_rare(x.result for x in outcomes)}".rstrip()
-    )
-    text = "\n".join(BANNER)
-    folder.add("evaluation.csv", table.csv(BANNER))
-    folder.add("evaluation.md", f"**{text}**\n\n{table.markdown()}\n\n{footer}\n")
-    private = [x for x in outcomes if isinstance(x.mechanism, Mechanism)]
-    folder.add("outputs.csv", _outputs(counts, outputs, private).csv(BANNER))
-    drawn = _picture(counts, outputs, private)
-    folder.add("outputs.png", png(drawn))
-    sections = {
-        "Definition": [facts(of_task(target, privacy)), paragraphs(footer)],
-        "Results": [html_page.table(table, "errors of the mechanisms", where="evaluation.csv", n_headers=3)],
-        "Least error": [html_page.table(_least(outcomes), "least error of each series", where="evaluation.csv")],
-        "Pictures": [html_page.picture(drawn, SHOWN)],
-        "What the figures mean": [facts(MEANING)],
-        **repeated(command),
-    }
-    folder.add("report.html", html_page.page("Mechanisms on a log of events", sections, banner=" ".join(BANNER)))
-    return f"{text}\n\n{table.text()}\n\n{footer}"
 
 
 def check(counts: EventCounts, order: int, draws: int) -> None:
@@ -185,13 +94,6 @@ def has_levels(u: Array) -> bool:
     return bool(np.array_equal(u, np.rint(u)) and u.max() < MAX_LEVELS)
 
 
-def _left_out(counts: EventCounts) -> str:
-    names = [name for name, u in zip(counts.series, counts.counts, strict=True) if not has_levels(u)]
-    if not names:
-        return ""
-    return f" No decision feedback, which needs whole counts below {MAX_LEVELS}, for {', '.join(names)}."
-
-
 def mechanisms(u: Array, target: Filter, privacy: Privacy, model: ARMA) -> list[Mechanism]:
     """Every mechanism, designed for the model fitted to one series."""
     two_step = lmmse(target, privacy, model, lag=LAG)
@@ -233,46 +135,3 @@ def evaluate_series(
         aligned = np.concatenate([estimate[0], np.full(lag, np.nan)])
         outcomes.append(Outcome(name, mechanism, result, float(y.std()), aligned))
     return outcomes
-
-
-def _least(outcomes: Sequence[Outcome]) -> Table:
-    """The mechanism that errs least on each series, among all and among those that can run as a stream."""
-    rows = []
-    for name in dict.fromkeys(x.series for x in outcomes):
-        every = sorted((x for x in outcomes if x.series == name), key=lambda x: x.result.rmse)
-        live = next(x for x in every if x.mechanism.lag is not None)
-        rows.append((name, *(y for x in (every[0], live) for y in (x.mechanism.name, x.result.rmse))))
-    return Table(("series", "of all", "RMSE of it", "as a stream", "RMSE of that"), tuple(rows))
-
-
-def _outputs(counts: EventCounts, outputs: Array, outcomes: list[Outcome]) -> Table:
-    """True output and one draw of every mechanism's estimate of it, by time and series."""
-    names = list(dict.fromkeys(x.mechanism.name for x in outcomes))
-    times = np.datetime_as_string(counts.times(), unit="s").tolist()
-    rows: list[tuple[Any, ...]] = []
-    for series, y in zip(counts.series, outputs, strict=True):
-        estimates = {
-            x.mechanism.name: rounded(x.estimate.tolist(), x.result.rmse) for x in outcomes if x.series == series
-        }
-        missing = [None] * len(y)
-        columns = [[f"{x:.6g}" for x in y.tolist()], *(estimates.get(x, missing) for x in names)]
-        rows += [(time, series, *row) for time, *row in zip(times, *columns, strict=True)]
-    return Table(("time", "series", "true output", *(f"private: {x}" for x in names)), tuple(rows))
-
-
-def _picture(counts: EventCounts, outputs: Array, outcomes: list[Outcome]) -> Any:
-    """The last days of every series: true output, zero forcing, and the best mechanism of finite lag."""
-    shown = int(min(outputs.shape[1], max(2, np.timedelta64(SHOWN_DAYS, "D") // counts.period)))
-    n_panels = min(len(counts.series), MAX_PANELS)
-    drawn, axes = figure(n_panels, 1, height=1.9)
-    times = counts.times()[-shown:]
-    for ax, series, y in zip(axes[:, 0], counts.series, outputs, strict=False):
-        causal = {x.mechanism.name: x for x in outcomes if x.series == series and x.mechanism.lag is not None}
-        best = min(causal.values(), key=lambda x: x.result.rmse)
-        names = dict.fromkeys(["LZF", best.mechanism.name])
-        estimates = {f"private: {name}": causal[name].estimate[-shown:] for name in names}
-        plot_path(ax, times, y[-shown:], estimates, series)
-        ax.tick_params(axis="x", rotation=20)
-    more = f"; the first {n_panels} of {len(counts.series)} series" if n_panels < len(counts.series) else ""
-    drawn.suptitle(f"Evaluation on the data themselves: not for release{more}", fontsize=9)
-    return drawn

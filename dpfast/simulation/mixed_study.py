@@ -13,7 +13,7 @@ from dpfast._kernels import simulation as kernels
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms import matrix_mechanism
-from dpfast.mechanisms.matrix_mechanism import MatrixLink
+from dpfast.mechanisms.matrix_chain import MatrixLink
 from dpfast.simulation.intervals import ErrorSizes
 
 Link = kernels.Link | MatrixLink

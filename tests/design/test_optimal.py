@@ -25,8 +25,8 @@ from dpfast import (
 )
 from dpfast.design.prefilter import majorization
 from dpfast.design.prefilter.majorization import joint_optimum
-from dpfast.design.prefilter.objectives import smoother_water_filling
 from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.water_filling import smoother_water_filling
 from dpfast.filters.warped_circle import make_circle
 
 CASES = json.loads((Path(__file__).parent.parent / "data" / "designs.json").read_text())["cases"]

@@ -8,9 +8,9 @@ import pytest
 import dpfast as dp
 from dpfast.design import robust
 from dpfast.design.prefilter import certificate
-from dpfast.design.prefilter.objectives import robust_filling
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.rational_basis import basis_for
+from dpfast.design.prefilter.water_filling import robust_filling
 
 EXAMPLE = dp.Filter([1, 0.995], [1, -0.995])
 TARGET = dp.Filter([1], [1, -0.9])

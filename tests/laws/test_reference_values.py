@@ -9,8 +9,9 @@ import pytest
 
 from dpfast import ARMA, Filter, MarkovChain, Privacy, input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.design.lmmse import best_filling
-from dpfast.design.prefilter.objectives import smoother_objective, smoother_water_filling, wiener_loss
+from dpfast.design.prefilter.objectives import smoother_objective, wiener_loss
 from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.water_filling import smoother_water_filling
 from dpfast.filters.warped_circle import make_circle
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "designs.json").read_text())["cases"]

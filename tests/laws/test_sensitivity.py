@@ -18,14 +18,12 @@ from dpfast import (
     polynomial_decay,
     running_sum,
 )
-from dpfast.design.horizon.square_root import (
-    binary_tree,
-    buffered_toeplitz,
-    compressive,
-    decayed_sum,
-    fourier_perturbation,
-    square_root,
-)
+from dpfast.design.horizon.binary_tree import binary_tree
+from dpfast.design.horizon.buffered_toeplitz import buffered_toeplitz
+from dpfast.design.horizon.compressive import compressive
+from dpfast.design.horizon.decayed_sum import decayed_sum
+from dpfast.design.horizon.fourier import fourier_perturbation
+from dpfast.design.horizon.square_root import square_root
 
 CHAIN = MarkovChain([[0.9, 0.1], [0.2, 0.8]], levels=[0, 1])
 SLOW_OR_GROWING = {"BLT", "square root", "optimal factorization", "optimal factorization, model"}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast import Filter, Privacy
-from dpfast.privacy import privacy
+from dpfast.privacy import gaussian
 
 EPSILONS = [1e-6, 1e-4, 0.01, 0.1, math.log(2), math.log(3), 1, 3, 10, 50, 100, 300, 700]
 DELTAS = [1e-300, 1e-200, 1e-100, 1e-50, 1e-20, 1e-12, 1e-6, 1e-3, 0.05, 0.2, 0.5, 0.9]
@@ -85,7 +85,7 @@ def test_log_delta_is_right_to_1e_13_on_both_sides_of_each_of_its_branches(mu):
             x, x_1 = mpmath.mpf(threshold) / mpmath.sqrt(2), (mpmath.mpf(threshold) + mpmath.mpf(mu)) / mpmath.sqrt(2)
             beyond = mpmath.erfc(x_1) * mpmath.exp(x_1**2 - x**2)
             truth = mpmath.log((mpmath.erfc(x) - beyond) / 2)
-            assert abs(privacy.log_delta_beyond(threshold, mu) / truth - 1) < 1e-13
+            assert abs(gaussian.log_delta_beyond(threshold, mu) / truth - 1) < 1e-13
 
 
 @pytest.mark.parametrize("kappa", [0.01, 0.3, 1, 10, 1e4])
@@ -94,9 +94,9 @@ def test_epsilon_is_never_below_the_truth_nor_far_above(kappa, delta):
     with mpmath.workdps(900):
         if true_delta(kappa, 0) <= delta:
             with pytest.raises(ValueError, match="delta must be smaller"):
-                privacy.gaussian_epsilon(kappa, delta)
+                gaussian.gaussian_epsilon(kappa, delta)
             return
-        epsilon = privacy.gaussian_epsilon(kappa, delta)
+        epsilon = gaussian.gaussian_epsilon(kappa, delta)
         assert true_delta(kappa, epsilon) <= mpmath.mpf(delta)
         assert true_delta(kappa, epsilon * (1 - 3e-9) - 1e-9 / kappa) >= mpmath.mpf(delta)
 
@@ -104,7 +104,7 @@ def test_epsilon_is_never_below_the_truth_nor_far_above(kappa, delta):
 def test_epsilon_next_to_0_is_not_below_the_truth():
     kappa, delta = 398942.20000000007, 1e-6  # δ(0) is 1e-6 but for a few parts in 1e7
     with mpmath.workdps(60):
-        assert true_delta(kappa, privacy.gaussian_epsilon(kappa, delta)) <= mpmath.mpf(delta)
+        assert true_delta(kappa, gaussian.gaussian_epsilon(kappa, delta)) <= mpmath.mpf(delta)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, math.log(3), 3, 10])

@@ -4,7 +4,7 @@ import pytest
 import dpfast as dp
 from dpfast.reports.study_plot import draw_study
 from dpfast.reports.styles import FAMILIES
-from dpfast.simulation.monte_carlo import Result, Study
+from dpfast.simulation.study import Result, Study
 
 
 def study(*predicted, scale=1.0):
@@ -24,7 +24,7 @@ def test_dots_are_errors_on_their_intervals_beside_what_was_predicted():
         assert [list(each.get_xdata()) for each in here[:2]] == [list(x.interval), [x.rmse]]
         predicted = [np.nan if x.predicted_rmse is None else x.predicted_rmse]
         assert np.array_equal(here[2].get_xdata(), predicted, equal_nan=True)
-        assert {each.get_color() for each in here} == {FAMILIES[family].style.colour}
+        assert {each.get_color() for each in here} == {FAMILIES[family].colour}
     dots = [each.get_xdata()[0] for each in right.lines if each.get_marker() in {"s", "^", "D"}]
     assert dots == pytest.approx([100 * (x.rmse / x.predicted_rmse - 1) for x in list(found)[:2]])
     assert [x.get_text() for x in figure.legends[0].get_texts()] == ["predicted", "90 % interval"]

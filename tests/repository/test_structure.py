@@ -1,6 +1,7 @@
 """The layers of the package, what an import loads, and the completeness of the public documentation."""
 
 import ast
+import graphlib
 import importlib
 import inspect
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import dpfast
+from dpfast.mechanisms import receivers
 
 PACKAGE = Path(dpfast.__file__).parent
 MODULES = {
@@ -18,63 +20,30 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 
-# From the top down; a module imports from lower rows, and from its own only inside its own folder.
-LAYERS = [
-    {"__main__"},
-    {"cli"},
-    {"arguments"},
-    {"options", "console"},
-    {"requests"},
-    {"example", "evaluate", "families", "audit", "studies"},
-    {"adapt"},
-    {"release"},
-    {"files", "show"},
-    {"contents"},
-    {"report", "holdout"},
-    {"montecarlo", "design"},
-    {"links", "kinds"},
-    {"baseline"},
-    {"matrix"},
-    {"mechanism"},
-    {"transient"},
-    {"receivers"},
-    {"realize"},
-    {"designed", "innovations"},
-    {"explained"},
-    {"specs"},
-    {"models", "privacy", "fields", "sizes"},
-    {"markov"},
-    {"circle"},
-    {"spectra"},
-    {"whittle"},
-    {"operators"},
-    {"toeplitz"},
-    {"filters"},
-    {"peaks", "quadrature", "sections", "states"},
-    {"bars", "intervals", "labelled", "lags", "markup", "roots", "sources"},
-    {"_validate", "errors"},
-]
-# Reading logs of events: from the top down likewise, apart from the rest.
-LOGS = ["counts", "events", "timestamps", "formats", "columns", "dates"]
-LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}
-KERNEL_IMPORTS = {"numpy", "numba", "llvmlite", "dpfast"} | set(sys.stdlib_module_names)
-COMPILED = {
-    "baseline",
-    "filters",
-    "links",
-    "matrix",
-    "mechanism",
-    "models",
-    "montecarlo",
-    "receivers",
-    "release",
-    "studies",
+# Each room may use those before it; simulation and releases, which are side by side, do not use one another.
+ROOMS = {
+    room: level
+    for level, rooms in enumerate(
+        [
+            ("_support", "_kernels"),
+            ("filters",),
+            ("privacy",),
+            ("signals",),
+            ("mechanisms",),
+            ("design",),
+            ("simulation", "releases"),
+            ("reports",),
+            ("cli",),
+        ]
+    )
+    for room in rooms
 }
+KERNEL_IMPORTS = {"numpy", "numba", "llvmlite", "dpfast"} | set(sys.stdlib_module_names)
 HEAVY = {"cvxpy", "distributed", "matplotlib", "pandas", "pyarrow", "scipy.optimize", "scipy.signal", "tqdm", "xarray"}
 
 
-def part(module):
-    """The second component of a dotted name: dpfast.design.linear → design."""
+def room(module):
+    """The room of a module: dpfast.design.lmmse → design."""
     return [*module.split("."), ""][1]
 
 
@@ -100,46 +69,42 @@ def imports(path):
 
 
 EVERY_IMPORT = [(module, name, inside) for module, path in MODULES.items() for name, inside in imports(path)]
-EVERY_MODULE = pytest.mark.parametrize("module", [x for x in MODULES if x != "dpfast"])
 
 
 def test_the_parser_sees_the_imports():
     assert ("dpfast.filters.filter", "dpfast._support.validation", False) in EVERY_IMPORT
     assert ("dpfast.design.programs.prefilter_program", "cvxpy", True) in EVERY_IMPORT
-    assert ("dpfast.design.lmmse", "dpfast.design.prefilter.objectives", False) in EVERY_IMPORT
+    assert ("dpfast.design.lmmse", "dpfast.design.prefilter.water_filling", False) in EVERY_IMPORT
 
 
-@EVERY_MODULE
-def test_every_module_has_a_layer(module):
-    assert part(module) in LEVEL.keys() | {"_kernels", *LOGS}
+def test_the_folders_are_the_rooms():
+    entries = {x.name for x in PACKAGE.iterdir()} - {"__pycache__"}
+    assert entries == {*ROOMS, "__init__.py", "__main__.py", "py.typed"}
 
 
-@EVERY_MODULE
-def test_imports_go_downward_only(module):
-    upward = []
-    for importer, name, _ in EVERY_IMPORT:
-        if importer != module or not name.startswith("dpfast"):
-            continue
-        above, below = part(module), part(name)
-        if below == "":
-            # the package itself: its version for those on top, nothing for the rest
-            allowed = LEVEL.get(above, 99) <= LEVEL["report"]
-        elif above == below:
-            allowed = True
-        elif above == "_kernels":
-            allowed = False
-        elif above in LOGS:
-            allowed = below in {"_validate", "errors", *LOGS[LOGS.index(above) + 1 :]}
-        elif below == "_kernels":
-            allowed = above in COMPILED
-        elif below in LOGS:
-            allowed = above in {"cli", "requests", "example", "evaluate", "report", "release"}
-        else:
-            same_row = above in {"_validate", "errors"} or above in {"example", "evaluate"}
-            allowed = LEVEL[above] < LEVEL[below] or (same_row and LEVEL[above] == LEVEL[below])
-        if not allowed:
-            upward.append(name)
-    assert upward == []
+def test_imports_between_rooms_go_one_way():
+    wrong = [
+        (module, name)
+        for module, name, _ in EVERY_IMPORT
+        if name.startswith("dpfast") and module != "dpfast.__main__" and room(module) != room(name)
+        if room(module) and ROOMS.get(room(name), 99) >= ROOMS[room(module)]
+    ]
+    assert wrong == []
+
+
+def test_imports_inside_rooms_have_no_cycles():
+    inside = {module: set() for module in MODULES}
+    for module, name, _ in EVERY_IMPORT:
+        if room(module) == room(name) != "":
+            inside[module].add(name if name in MODULES else name.rpartition(".")[0])
+    graphlib.TopologicalSorter(inside).prepare()  # an error has the cycle
+
+
+def test_files_are_short():
+    """The class Filter is one; so is what traces a tile."""
+    long = {module: path.read_text(encoding="utf-8").count("\n") for module, path in MODULES.items()}
+    allowed = {"dpfast.filters.filter", "dpfast._kernels.simd"}
+    assert {module: n for module, n in long.items() if n > 400 and module not in allowed} == {}
 
 
 def test_kernels_import_numpy_numba_and_llvmlite_alone():
@@ -224,7 +189,7 @@ def test_public_methods_have_docstrings(method):
 
 @pytest.mark.parametrize("receiver", ["LinearReceiver", "Smoother", "DecisionFeedback"])
 def test_receivers_have_no_argument_through_which_the_input_could_reach_them(receiver):
-    cls = getattr(dpfast.receivers, receiver)
+    cls = getattr(receivers, receiver)
     assert list(inspect.signature(cls.estimate).parameters) == ["self", "v"]
     assert hasattr(cls, "continued") == (receiver != "Smoother")
     if receiver != "Smoother":

@@ -22,7 +22,8 @@ from dpfast.mechanisms.checks import of_filters
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
-from dpfast.signals.arma import ARMA, Model
+from dpfast.signals.arma import ARMA
+from dpfast.signals.model import Model
 from dpfast.signals.whittle import Fit, Periodogram, joined
 
 M = TypeVar("M", Mechanism, ExactMechanism)

@@ -18,7 +18,8 @@ from dpfast.filters.filter import Filter
 from dpfast.filters.spectral_factor import fft_length
 from dpfast.filters.warped_circle import make_circle
 from dpfast.mechanisms.receivers import LinearReceiver, Smoother
-from dpfast.signals.arma import ARMA, Model
+from dpfast.signals.arma import ARMA
+from dpfast.signals.model import Model
 from dpfast.signals.whittle import Fit, Periodogram, Whittle, expected, joined
 
 Complex = NDArray[np.complex128]

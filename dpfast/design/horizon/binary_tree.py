@@ -1,49 +1,20 @@
-"""Binary trees over a horizon: sums of dyadic nodes, and prefixes from them."""
+"""Binary trees of partial sums."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfast._support import validation
+from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.filters.toeplitz import check_horizon
-from dpfast.mechanisms.operators.operators import Dense, Sparse
-
-Index = NDArray[np.int64]
-
-
-class Prefixes(NamedTuple):
-    """Which nodes make up [0, t + 1): one for every digit of t + 1 in base two; all steps in one list."""
-
-    steps: Index
-    levels: Index
-    nodes: Index
-
-
-def n_levels(horizon: int) -> int:
-    """⌊log₂ n⌋ + 1: the nodes [j 2^l, (j + 1) 2^l) lie inside [0, n)."""
-    return horizon.bit_length()
-
-
-def level_sizes(horizon: int) -> Index:
-    """The number of nodes of every level, leaves first."""
-    return horizon >> np.arange(n_levels(horizon))
-
-
-def node_rows(horizon: int, shares: Array, levels: Index, nodes: Index) -> Index:
-    """Rows of nodes in the strategy: level after level, the leaves first, levels without a share left out."""
-    sizes = level_sizes(horizon)[: len(shares)] * (shares > 0)
-    return np.asarray((np.cumsum(sizes) - sizes)[levels] + nodes)
-
-
-def prefixes(horizon: int) -> Prefixes:
-    """The nodes of all prefixes."""
-    lengths = np.arange(1, horizon + 1)
-    digits = (lengths[:, None] >> np.arange(n_levels(horizon))) & 1
-    steps, levels = np.nonzero(digits)
-    return Prefixes(steps, levels, (lengths[steps] >> levels) - 1)
+from dpfast.design.arguments import Target, over_horizon
+from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
+from dpfast.mechanisms.operators import trees
+from dpfast.mechanisms.operators.operators import Operator, Sparse
+from dpfast.mechanisms.operators.trees import level_sizes
+from dpfast.privacy.privacy import Privacy
 
 
 def tree_strategy(horizon: int, shares: Array, ratio: float = 1.0) -> Sparse:
@@ -61,19 +32,6 @@ def tree_strategy(horizon: int, shares: Array, ratio: float = 1.0) -> Sparse:
     return Sparse(data, columns, np.concatenate([[0], ends]), horizon)
 
 
-def honaker_variances(horizon: int) -> Array:
-    """Of nodes by their whole subtrees: v_l = 1/(1 + 1/(2 v_{l-1})), v_0 = 1."""
-    v = np.ones(n_levels(horizon))
-    for level in range(1, len(v)):
-        v[level] = 1 / (1 + 1 / (2 * v[level - 1]))
-    return v
-
-
-def node_ages(lengths: Index, level: int) -> Array:
-    """Steps since the end of the last node of a level in prefixes."""
-    return (lengths & ((1 << level) - 1)).astype(float)
-
-
 def mean_prefix_variance(variances: Array, horizon: int) -> float:
     """Mean of the variance of the prefixes 1, ..., n, in closed form.
 
@@ -88,111 +46,76 @@ def mean_prefix_variance(variances: Array, horizon: int) -> float:
     return total / horizon
 
 
-class DecayedPrefixes(NamedTuple):
-    """Sums of prefixes, decayed by ratio^k over k steps and times a gain, from the nodes of a tree of that ratio.
+def binary_tree(
+    target: Target,
+    privacy: Privacy,
+    *,
+    horizon: int | None = None,
+    estimator: str = "honaker",
+    noise: Noise = "gaussian",
+    name: str | None = None,
+) -> MatrixMechanism:
+    r"""Binary tree mechanism for running sums: noise on the sums of dyadic nodes.
 
-    For the sum of t + 1 steps: one node for each digit 1 of t + 1 below the highest level with a share, and all the
-    nodes of that level that end there or before, each decayed since its end and over its share.
+    Model
+    -----
+    v are the sums over the nodes [j 2^l, (j + 1) 2^l) inside of [0, n), each with noise; every step is in at most
+    L = ⌊log₂ n⌋ + 1 of them, so that Δ₂ = d√L and Δ₁ = d L (Dwork, Naor, Pitassi and Rothblum 2010; Chan, Shi and Song
+    2011). Plain: the sum of t + 1 steps is that of its nodes, one for each digit 1 of t + 1 in base two, with the
+    squared error σ² popcount(t + 1). Honaker (2015), bottom up: a node of level l is estimated from its whole subtree,
+    with the variance σ² v_l, v_l = 1/(1 + 1/(2 v_{l-1})), v_0 = 1, which tends to σ²/2; still causal.
+
+    Parameters
+    ----------
+    target : Toeplitz or sequence of float
+        A running sum, times a gain: all coefficients alike.
+    privacy : Privacy
+    horizon : int, optional
+        n, by default that of the target.
+    estimator : {"honaker", "plain"}
+    noise : {"gaussian", "laplace"}
+        Laplace noise of scale Δ₁/ε is private with δ = 0.
+    name : str, optional
+
+    Returns
+    -------
+    MatrixMechanism
+        ``ideal_mse`` is σ² times the mean of the sum of v_l (plain: 1) over the digits 1 of 1, ..., n, in closed form.
+
+    Raises
+    ------
+    DesignError
+        For other targets.
+
+    Notes
+    -----
+    *Privacy.* The noise is that of the largest column of the tree; see :class:`MatrixMechanism`.
+
+    Examples
+    --------
+    >>> from dpfast import running_sum
+    >>> mechanism = binary_tree(running_sum(1024), Privacy.from_gdp(1, 1e-6), estimator="plain")
+    >>> round(mechanism.predicted_rmse, 3), round(math.sqrt(mechanism.max_mse), 3)
+    (7.417, 10.488)
     """
-
-    horizon: int
-    shares: Array
-    ratio: float
-    gain: float
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Steps and nodes."""
-        return self.horizon, int(level_sizes(self.horizon)[np.flatnonzero(self.shares)].sum())
-
-    def apply(self, x: Array) -> Array:
-        """Level by level."""
-        from scipy.signal import lfilter
-
-        kept = [int(level) for level in np.flatnonzero(self.shares)]
-        nodes = np.split(x, np.cumsum(level_sizes(self.horizon)[kept])[:-1], axis=-1)
-        nodes[-1] = lfilter([1.0], [1.0, -(self.ratio ** float(1 << kept[-1]))], nodes[-1])
-        lengths = np.arange(1, self.horizon + 1)
-        total = np.zeros((*x.shape[:-1], self.horizon))
-        for level, values in zip(kept, nodes, strict=True):
-            steps = np.flatnonzero(lengths >> level if level == kept[-1] else (lengths >> level) & 1)
-            weights = self.gain / self.shares[level] * self.ratio ** node_ages(lengths[steps], level)
-            total[..., steps] += weights * values[..., (lengths[steps] >> level) - 1]
-        return total
-
-    def products(self) -> Array:
-        """For a short horizon."""
-        return Dense(self.matrix()).products()
-
-    def largest_l1(self) -> float:
-        """For a short horizon."""
-        return Dense(self.matrix()).largest_l1()
-
-    def squared_rows(self) -> Array:
-        """The same sums of ones, everything squared."""
-        squared = DecayedPrefixes(self.horizon, self.shares**2, self.ratio**2, self.gain**2)
-        return squared.apply(np.ones(self.shape[1]))
-
-    def matrix(self) -> Array:
-        """For a short horizon."""
-        return self.apply(np.eye(self.shape[1])).T
-
-    def check(self) -> None:
-        """Shares of levels that there are, the highest with one."""
-        check_horizon(self.horizon)
-        most = n_levels(self.horizon)
-        if self.shares.ndim != 1 or not 1 <= len(self.shares) <= most or not self.shares[-1] > 0:
-            raise ValueError(f"shares must be one for each of at most {most} levels, the last above 0")
-
-
-class TreeEstimator(NamedTuple):
-    """Prefixes, times a gain, from nodes that are estimated bottom up (Honaker 2015).
-
-    A node's own sum, of variance 1, and the sum of its children's estimates, of variance 2 v, weighted by the inverses
-    of their variances: the best linear unbiased estimate of a node from its subtree.
-    """
-
-    horizon: int
-    gain: float
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Steps and nodes."""
-        return self.horizon, int(level_sizes(self.horizon).sum())
-
-    def apply(self, x: Array) -> Array:
-        """Level by level."""
-        lengths = np.arange(1, self.horizon + 1)
-        own = np.split(x, np.cumsum(level_sizes(self.horizon))[:-1], axis=-1)
-        best, v = own[0], honaker_variances(self.horizon)
-        prefix = np.zeros((*x.shape[:-1], self.horizon))
-        for level, size in enumerate(level_sizes(self.horizon)):
-            if level > 0:
-                # of this node's own variance, 1, its estimate keeps v: so much weight has its own sum
-                children = best[..., 0 : 2 * size : 2] + best[..., 1 : 2 * size : 2]
-                best = v[level] * own[level] + (1 - v[level]) * children
-            steps = np.flatnonzero((lengths >> level) & 1)
-            prefix[..., steps] += best[..., (lengths[steps] >> level) - 1]
-        return self.gain * prefix
-
-    def products(self) -> Array:
-        """For a short horizon."""
-        return Dense(self.matrix()).products()
-
-    def largest_l1(self) -> float:
-        """For a short horizon."""
-        return Dense(self.matrix()).largest_l1()
-
-    def squared_rows(self) -> Array:
-        """The variances of the nodes of a prefix, which have no noise in common."""
-        found = prefixes(self.horizon)
-        v = honaker_variances(self.horizon)
-        return np.asarray(self.gain**2 * np.bincount(found.steps, v[found.levels], self.horizon), float)
-
-    def matrix(self) -> Array:
-        """For a short horizon."""
-        return self.apply(np.eye(self.shape[1])).T
-
-    def check(self) -> None:
-        """A horizon."""
-        check_horizon(self.horizon)
+    whole = over_horizon(target, privacy, horizon)
+    estimator = validation.choice("estimator", estimator, ("honaker", "plain"))
+    n, gain = whole.horizon, float(whole.coefficients[0])
+    if not (whole.coefficients == gain).all():
+        raise DesignError(
+            "target must be a running sum, all of its coefficients alike: use decayed_sum, which has trees for others, "
+            "or square_root"
+        )
+    alike = np.ones(trees.n_levels(n))
+    reconstruction: Operator
+    if estimator == "honaker":
+        reconstruction, variances = trees.TreeEstimator(n, gain), trees.honaker_variances(n)
+    else:
+        reconstruction, variances = trees.DecayedPrefixes(n, alike, 1.0, gain), alike
+    if name is None:
+        name = f"binary tree ({estimator}{', Laplace' * (noise == 'laplace')})"
+    options = (("estimator", estimator),)
+    strategy = tree_strategy(n, alike)
+    mechanism = MatrixMechanism(name, whole, privacy, strategy, reconstruction, noise=noise, options=options)
+    ideal = (mechanism.noise_std * gain) ** 2 * mean_prefix_variance(variances, n)
+    return replace(mechanism, ideal_mse=ideal)

@@ -1,4 +1,4 @@
-"""Buffered linear Toeplitz strategies: few decaying exponentials, fitted to a target over a horizon."""
+"""Buffered linear Toeplitz strategies, fitted to a target."""
 
 from __future__ import annotations
 
@@ -8,82 +8,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpfast._support import validation
 from dpfast._support.validation import Array
-from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
-from dpfast.filters.toeplitz import check_horizon
-from dpfast.mechanisms.operators.operators import Convolution, check_shape
+from dpfast.design.arguments import Target, over_horizon
+from dpfast.filters.filter import MAX_POLE_RADIUS
+from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
+from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz, cascade
+from dpfast.mechanisms.operators.operators import Convolution
+from dpfast.privacy.privacy import Privacy
 
 MAX_BUFFERS = 12
 _LITTLE = 0.99  # of the mean squared error: what another buffer has to bring it to, at the most
 _PART = 4096  # steps
 _NEAREST = (0.0, 0.05)  # distances of the starts from the unit circle, and at least one over the horizon
 _BLOCK = 256
-
-
-class BufferedToeplitz(NamedTuple):
-    """C(z) = Π (1 - p_i z⁻¹)/(1 - q_i z⁻¹) over a horizon, p and q real and inside of the unit circle."""
-
-    zeros: Array
-    poles: Array
-    horizon: int
-
-    @property
-    def coefficients(self) -> Array:
-        """The impulse response."""
-        impulse = np.zeros(self.horizon)
-        impulse[0] = 1.0
-        return cascade(self.zeros, self.poles, impulse)
-
-    def filter(self) -> Filter:
-        """The same as a stable filter, which has one state for every pole and runs step by step.
-
-        Examples
-        --------
-        >>> BufferedToeplitz(np.array([0.5]), np.array([0.9]), 8).filter().impulse(3).round(3)
-        array([1.  , 0.4 , 0.36])
-        """
-        return Filter.from_zpk(self.zeros, self.poles, 1.0)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Square."""
-        return self.horizon, self.horizon
-
-    def apply(self, x: Array) -> Array:
-        """Pole by pole."""
-        return cascade(self.zeros, self.poles, x)
-
-    def products(self) -> Array:
-        """As those of a convolution."""
-        return Convolution(self.coefficients).products()
-
-    def largest_l1(self) -> float:
-        """Of the first column."""
-        return Convolution(self.coefficients).largest_l1()
-
-    def squared_rows(self) -> Array:
-        """As those of a convolution."""
-        return Convolution(self.coefficients).squared_rows()
-
-    def matrix(self) -> Array:
-        """For a short horizon."""
-        return Convolution(self.coefficients).matrix()
-
-    def check(self) -> None:
-        """A pole for every zero."""
-        check_shape("zeros", self.zeros, 1)
-        if self.poles.shape != self.zeros.shape:
-            raise ValueError(f"poles must be as many as zeros, got {len(self.poles)} and {len(self.zeros)}")
-        check_horizon(self.horizon)
-
-
-def cascade(zeros: Array, poles: Array, x: Array) -> Array:
-    """Sequences (..., n) through Π (1 - p_i z⁻¹)/(1 - q_i z⁻¹), pair after pair: clustered poles do no harm."""
-    from scipy.signal import lfilter  # late: it takes half as long to import as all of dpfast
-
-    for p, q in zip(zeros, poles, strict=True):
-        x = lfilter([1.0, -p], [1.0, -q], x)
-    return x
 
 
 class Problem(NamedTuple):
@@ -185,3 +123,66 @@ def _power_sums(r: Array, roots: Array) -> Array:
     inside = roots ** np.arange(_BLOCK)[:, None]
     between = roots ** (_BLOCK * np.arange(len(blocks))[:, None])
     return np.asarray(np.einsum("ij,jk,ik->k", blocks, inside, between, optimize=False))
+
+
+def buffered_toeplitz(
+    target: Target,
+    privacy: Privacy,
+    *,
+    horizon: int | None = None,
+    n_buffers: int | None = None,
+    error: str = "mean",
+    name: str = "BLT",
+) -> MatrixMechanism:
+    r"""Buffered linear Toeplitz mechanism (BLT): a strategy of few decaying exponentials, fitted to the target.
+
+    Model
+    -----
+    C(z) = Π (1 - p_i z⁻¹)/(1 - q_i z⁻¹), p and q real and inside of the unit circle, B = F/C. With Gaussian noise of
+    standard deviation κ d‖c‖₂ the squared error of step t is κ² d² ‖c‖₂² Σ_{k ≤ t} b_k², b = f/c; its mean or its
+    largest over the horizon is minimised by BFGS from several starts (Dvijotham, McMahan, Pillutla, Steinke and
+    Thakurta 2024; McMahan, Xu and Zhang 2024, who fit the running sum). It is fitted for one event a person; the noise
+    is that of as many as `privacy` says. Targets with complex zeros or poles near the circle need more exponentials
+    than real ones can be; `square_root` is better there.
+
+    ``mechanism.strategy.filter()`` gives C as a stable :class:`Filter` with a state for every buffer, which runs step
+    by step.
+
+    Parameters
+    ----------
+    target : Filter, Toeplitz or sequence of float
+        f.
+    privacy : Privacy
+    horizon : int, optional
+        n; a Filter needs it.
+    n_buffers : int, optional
+        Exponentials, 1 to 12. By default as many as reduce the mean squared error by 1 % or more, one more or two.
+    error : {"mean", "max"}
+        Which error over the steps is minimised.
+    name : str
+
+    Returns
+    -------
+    MatrixMechanism
+        Its predicted error is exact; that its parameters are the best is not certified.
+
+    Notes
+    -----
+    *Privacy.* The noise is that of the largest column of C; see :class:`MatrixMechanism`. To several events it is exact
+    where c is non-negative and non-increasing, as for the running sum.
+
+    Examples
+    --------
+    >>> from dpfast import running_sum
+    >>> mechanism = buffered_toeplitz(running_sum(256), Privacy.from_gdp(1, 1e-6), error="max")
+    >>> round(math.sqrt(mechanism.max_mse), 4), len(mechanism.strategy.poles)
+    (2.8318, 3)
+    """
+    whole = over_horizon(target, privacy, horizon)
+    if n_buffers is not None:
+        n_buffers = validation.integer("n_buffers", n_buffers, 1, MAX_BUFFERS)
+    error = validation.choice("error", error, ("mean", "max"))
+    strategy = fit(whole.coefficients, error, n_buffers)
+    reconstruction = Convolution(cascade(strategy.poles, strategy.zeros, whole.coefficients))
+    options = (("n_buffers", n_buffers), ("error", error))
+    return MatrixMechanism(name, whole, privacy, strategy, reconstruction, options=options)

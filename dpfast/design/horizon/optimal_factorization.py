@@ -12,14 +12,14 @@ from scipy import linalg
 from dpfast._support import validation
 from dpfast._support.errors import ConvergenceWarning, DesignError, warn
 from dpfast._support.validation import Array
-from dpfast.design.horizon.square_root import Target
+from dpfast.design.arguments import Target
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.least_squares import Innovations, in_time, innovations
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.operators.operators import Convolution, Dense
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.arma import Model, autocovariance, check_model
+from dpfast.signals.model import Model, autocovariance, check_model
 
 LONGEST = 2048  # steps: all is dense
 _GAP = 1e-6  # relative, of the unbiased optimum

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._support.validation import Array
-from dpfast.design.prefilter.objectives import MOST_STEPS, on_circle, smoother_water_filling, zero_forcing_mse
+from dpfast.design.prefilter.objectives import MOST_STEPS, on_circle
 from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.water_filling import smoother_water_filling, zero_forcing_mse
 from dpfast.filters.warped_circle import SHORTEST, Circle, make_circle
 
 Complex = NDArray[np.complex128]

@@ -6,9 +6,7 @@ constraints. c² is the variance of the noise per unit of ‖G‖₂²: (κ d)²
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 from dpfast._support.validation import Array
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.realization import Loss, Objective
+from dpfast.design.prefilter.water_filling import WaterFilling, feedback_mse
 from dpfast.filters.quadrature import Grid
 from dpfast.filters.spectral_factor import Spectrum
 from dpfast.filters.warped_circle import SHORTEST, Circle, circle_for
@@ -23,178 +22,6 @@ from dpfast.filters.warped_circle import SHORTEST, Circle, circle_for
 Complex = NDArray[np.complex128]
 MOST_STEPS = 2**18  # of a circle; more where the poles alone need more
 _DISTANCES = (1e-5, 2.2e-4)  # from the circle, of zeros of a spectrum that steps resolve: near one end, or anywhere
-_LOWEST = 1e-12  # of its bounds: a τ that no search goes below
-_SMALLEST = 1e-200  # of the largest |F|: so that its logarithm is a number for every mean square
-_PASSES = 3  # solve, insert the cutoffs into the grid, solve again
-
-
-class WaterFilling(NamedTuple):
-    """The optimal x of a problem.
-
-    Attributes
-    ----------
-    x : callable
-        ω → x(ω).
-    mse : float
-        The value of the criterion.
-    cutoffs : tuple of float
-        Angles at which x starts or stops being zero.
-    level : float
-        The water level: m or μ.
-    """
-
-    x: Spectrum
-    mse: float
-    cutoffs: tuple[float, ...]
-    level: float
-
-
-class RobustFilling(NamedTuple):
-    """The best smoother against the worst input.
-
-    Attributes
-    ----------
-    threshold : float
-        τ, the largest |F - K|.
-    passed : float
-        <|K|>.
-    mse : float
-        The worst MSE.
-    cutoffs : tuple of float
-        Angles at which K starts or stops being zero.
-    """
-
-    threshold: float
-    passed: float
-    mse: float
-    cutoffs: tuple[float, ...]
-
-
-# --- closed forms ---------------------------------------------------------------------------------
-
-
-def zero_forcing_mse(problem: Problem) -> float:
-    """c² <ψ|F|>² (Le Ny 2013, Theorem 5, for ψ = 1), reached by |G|² ∝ |F|/ψ."""
-    grid = problem.grid()
-    return problem.cost * grid.mean(problem.weight(grid.omega) * problem.gain(grid.omega)) ** 2
-
-
-def smoother_water_filling(problem: Problem) -> WaterFilling:
-    """The prefilter that is best in front of a non-causal Wiener filter.
-
-    With K = HG: |K| = (|F| - c²mψ/P_u)₊, m = <ψ|K|>, x = |K|/mψ, MSE = <P_u (|F| - |K|)²> + c²m². With ψ = 1 it is the
-    solution of the program of Le Ny 2013, equation (7).
-    """
-
-    def margin(m: float, omega: Array) -> Array:
-        return problem.gain(omega) * problem.psd(omega) - problem.cost * m * problem.weight(omega)
-
-    def product(m: float, omega: Array) -> Array:
-        psd = problem.psd(omega)
-        return np.maximum(margin(m, omega), 0) / np.where(psd > 0, psd, 1)
-
-    def level(grid: Grid) -> float:
-        gain, psd, weight = (f(grid.omega) for f in (problem.gain, problem.psd, problem.weight))
-        safe = np.where(psd > 0, psd, 1)
-
-        def excess(m: float) -> float:
-            return grid.mean(weight * np.maximum(gain * psd - problem.cost * m * weight, 0) / safe) - m
-
-        return _root(excess, 0.0, grid.mean(weight * gain))
-
-    m, grid, cutoffs = _refine(problem, level, margin)
-    gain, psd = problem.gain(grid.omega), problem.psd(grid.omega)
-    mse = grid.mean(psd * (gain - product(m, grid.omega)) ** 2) + problem.cost * m * m
-    return WaterFilling(lambda omega: product(m, omega) / (m * problem.weight(omega)), mse, cutoffs, m)
-
-
-def feedback_water_filling(problem: Problem) -> WaterFilling:
-    """The prefilter that is best for the error-free approximation of decision feedback.
-
-    x = (μ - c²/P_u)₊ with <x> = 1 maximises <ln(P_u x/c² + 1)>: Le Ny 2013, equation (11). It does not depend on F.
-    """
-
-    def margin(mu: float, omega: Array) -> Array:
-        return mu * problem.psd(omega) - problem.cost
-
-    def x(mu: float, omega: Array) -> Array:
-        psd = problem.psd(omega)
-        return np.maximum(margin(mu, omega), 0) / np.where(psd > 0, psd, 1)
-
-    def level(grid: Grid) -> float:
-        high = 1.0
-        while grid.mean(x(high, grid.omega)) < 1:
-            high *= 2
-        return _root(lambda mu: grid.mean(x(mu, grid.omega)) - 1, 0.0, high)
-
-    mu, grid, cutoffs = _refine(problem, level, margin)
-    mse = feedback_mse(problem, grid, x(mu, grid.omega))
-    return WaterFilling(lambda omega: x(mu, omega), mse, cutoffs, mu)
-
-
-def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
-    """The smoother that is best for the worst input of a mean square V: |K| = (|F| - τ)₊, K along F.
-
-    Every |F - K| up to τ is free once one is τ, which is where V τ² + c² <(|F| - τ)₊>² is least.
-    """
-
-    def margin(tau: float, omega: Array) -> Array:
-        return problem.gain(omega) - tau
-
-    def worst(tau: float, grid: Grid) -> float:
-        return mean_square * tau**2 + problem.cost * grid.mean(np.maximum(margin(tau, grid.omega), 0)) ** 2
-
-    def level(grid: Grid) -> float:
-        # not by its slope, which on a grid jumps where τ is the gain at a node; by its logarithm, as with little noise
-        # it is tiny: about c²<|F|>/V, at the most
-        from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
-
-        gain = problem.gain(grid.omega)
-        top = float(gain.max())
-        low = max(_LOWEST * min(top, problem.cost * grid.mean(gain) / mean_square), _SMALLEST * top)
-        found = optimize.fminbound(lambda x: worst(math.exp(x), grid), math.log(low), math.log(top), xtol=1e-10)
-        return min(math.exp(float(found)), top, key=lambda tau: worst(tau, grid))
-
-    tau, grid, cutoffs = _refine(problem, level, margin)
-    return RobustFilling(tau, grid.mean(np.maximum(margin(tau, grid.omega), 0)), worst(tau, grid), cutoffs)
-
-
-def _root(function: Callable[[float], float], low: float, high: float, xtol: float = 1e-300) -> float:
-    from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
-
-    return float(optimize.brentq(function, low, high, xtol=xtol, rtol=4 * np.finfo(float).eps, maxiter=500))
-
-
-def _refine(
-    problem: Problem, solve: Callable[[Grid], float], margin: Callable[[float, Array], Array]
-) -> tuple[float, Grid, tuple[float, ...]]:
-    """Solve for the water level, with the angles where the margin changes sign as breakpoints of the grid."""
-    cutoffs: tuple[float, ...] = ()
-    for number in range(_PASSES):
-        # at first down to zeros of the target on the circle too, as there may be cutoffs beside them
-        grid = problem.grid(breaks=cutoffs) if number else problem.grid(problem.target.zeros)
-        level = solve(grid)
-        crossings = np.nonzero(np.diff(margin(level, grid.omega) > 0))[0]
-        cutoffs = tuple(_crossing(margin, level, *grid.omega[i : i + 2]) for i in crossings)
-    return level, grid, cutoffs
-
-
-def _crossing(margin: Callable[[float, Array], Array], level: float, low: float, high: float) -> float:
-    def at(omega: float) -> float:
-        return margin(level, np.array(omega)).item()
-
-    ends = at(low), at(high)
-    if (ends[0] > 0) == (ends[1] > 0):  # of one angle and of many at once it is rounded differently
-        return low if abs(ends[0]) < abs(ends[1]) else high
-    return _root(at, low, high, xtol=1e-15)
-
-
-def feedback_mse(problem: Problem, grid: Grid, x: Array) -> float:
-    """γ_u² γ_F² exp(-<ln(P_u x/c² + 1)>), the error of ideal decision feedback *assuming error-free decisions*.
-
-    Le Ny 2013, equation (10).
-    """
-    return problem.log_mean_output * math.exp(-grid.mean(np.log1p(problem.psd(grid.omega) * x / problem.cost)))
 
 
 # --- objectives for the realisation ---------------------------------------------------------------

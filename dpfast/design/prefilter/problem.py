@@ -16,7 +16,8 @@ from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
 from dpfast.filters.quadrature import ON_CIRCLE, Grid, graded_grid
 from dpfast.filters.roots import polynomial_with
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.arma import ARMA, Model
+from dpfast.signals.arma import ARMA
+from dpfast.signals.model import Model
 
 Complex = NDArray[np.complex128]
 _KINK = 1e-3  # distance of a zero of the target from the circle below which it is taken for a kink on it

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfast._support import validation
 from dpfast._support.validation import Array
-from dpfast.design.prefilter.objectives import WaterFilling, shape_objective, smoother_water_filling
+from dpfast.design.prefilter.objectives import shape_objective
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.rational_basis import Basis, basis_for
+from dpfast.design.prefilter.water_filling import WaterFilling, smoother_water_filling
 from dpfast.design.programs.prefilter_program import floored, one_event, realize_both, solve
 from dpfast.filters.filter import Filter, ratio
 from dpfast.filters.quadrature import Grid
@@ -21,7 +22,7 @@ from dpfast.mechanisms.lags import check_causal
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers import LinearReceiver
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.arma import Model
+from dpfast.signals.model import Model
 
 Complex = NDArray[np.complex128]
 _LEAST_GUESS = 1e-2  # of the mean of x, or of h

@@ -12,22 +12,20 @@ import numpy as np
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.design.arguments import check_inputs, check_one_event, check_tolerance
-from dpfast.design.prefilter.objectives import (
-    WaterFilling,
-    feedback_mse,
-    feedback_objective,
-    feedback_water_filling,
-    shape_objective,
-    smoother_objective,
-    smoother_water_filling,
-)
+from dpfast.design.prefilter.objectives import feedback_objective, shape_objective, smoother_objective
 from dpfast.design.prefilter.problem import Problem, noise_cost
 from dpfast.design.prefilter.realization import Excess, Objective, realize
+from dpfast.design.prefilter.water_filling import (
+    WaterFilling,
+    feedback_mse,
+    feedback_water_filling,
+    smoother_water_filling,
+)
 from dpfast.filters.filter import Filter
 from dpfast.filters.quadrature import Grid
 from dpfast.filters.spectral_factor import Spectrum
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.arma import Model, check_model
+from dpfast.signals.model import Model, check_model
 
 Constraints = Callable[[Any, Array], list[Any]]
 _SMALLEST_GUESS = 1.0  # the mean of x

@@ -62,7 +62,9 @@ def owned(name: str, operator: Any) -> Any:
         For what is no operator, and for arrays that are not finite or no such matrix.
     """
     if not (isinstance(operator, tuple) and hasattr(operator, "check")):
-        raise validation.fail(name, "an operator of dpfast.mechanisms.operators, such as Dense or Convolution", operator)
+        raise validation.fail(
+            name, "an operator of dpfast.mechanisms.operators, such as Dense or Convolution", operator
+        )
     kind: Any = type(operator)
     hints = typing.get_type_hints(kind)
     own = [_owned(f"{name}.{field}", x, hints[field]) for field, x in zip(kind._fields, operator, strict=True)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -12,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dpfast._support import validation
+from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import DataError
 from dpfast._support.output_folder import Folder
 from dpfast.mechanisms.checks import AnyMechanism
@@ -121,7 +121,7 @@ def load(path: str | os.PathLike[str]) -> AnyMechanism:
 
 def to_text(mechanism: AnyMechanism) -> str:
     """The content of a file; one that could not be read back is an error."""
-    from dpfast import __version__
+    from dpfast._support.version import __version__
 
     if isinstance(mechanism, Mechanism) and mechanism.receiver.target != mechanism.target:
         raise ValueError("mechanism cannot be saved: its receiver is for another target")
@@ -183,16 +183,6 @@ def _layout(value: Any, depth: int = 0) -> str:
 def _checksum(document: dict[str, Any]) -> str:
     """Of all fields but itself, whatever the spaces and the order."""
     return f"sha256:{digest(canonical(document))}"
-
-
-def canonical(value: Any) -> str:
-    """JSON of one value in one way: what digests are of."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def digest(text: str) -> str:
-    """SHA-256, in hexadecimal digits."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 # --- from a text to its mechanism -----------------------------------------------------------------

@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.validation import Array
-from dpfast.design.horizon.binary_tree import DecayedPrefixes, TreeEstimator
-from dpfast.design.horizon.buffered_toeplitz import BufferedToeplitz
-from dpfast.design.horizon.transforms import SparseDecoder
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
+from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz
 from dpfast.mechanisms.operators.operators import Convolution, Dense, Operator, Sparse
+from dpfast.mechanisms.operators.sparse_decoder import SparseDecoder
+from dpfast.mechanisms.operators.trees import DecayedPrefixes, TreeEstimator
 from dpfast.mechanisms.receivers import DECISIONS, Decision, DecisionFeedback, LinearReceiver, Smoother
 from dpfast.mechanisms.serialization.json_fields import Fields, naming
 from dpfast.privacy.provenance import check_source
-from dpfast.signals.arma import ARMA, IndependentLevels, MarkovChain, Model
+from dpfast.signals.arma import ARMA
+from dpfast.signals.independent_levels import IndependentLevels
+from dpfast.signals.markov_chain import MarkovChain
+from dpfast.signals.model import Model
 
 SAME_NOISE = 1e-9  # relative; another machine may round otherwise
 SAME_MSE = 1e-6

@@ -6,10 +6,10 @@ import csv
 import itertools
 from pathlib import Path
 
+from dpfast._support.atomic_files import replace_file
 from dpfast._support.csv_cells import lines
 from dpfast._support.errors import DataError
 from dpfast.releases.feed.estimates_file import Layout
-from dpfast.releases.store.private_files import replace_file
 
 NAME = "missed.csv"
 COLUMNS = ("from", "until")

@@ -12,7 +12,7 @@ from dpfast.design.wiener import cut_off
 from dpfast.filters.filter import Filter
 from dpfast.filters.spectral_factor import fft_angles, fft_length
 from dpfast.mechanisms.receivers import LinearReceiver, Smoother
-from dpfast.signals.arma import Model
+from dpfast.signals.model import Model
 
 Complex = NDArray[np.complex128]
 _DECAY = 24.0  # of the slowest mode over the period, in nepers: errors are right to about 1e-10

@@ -9,8 +9,9 @@ import numpy as np
 from dpfast.design.decision_feedback import equalizer
 from dpfast.design.wiener import wiener
 from dpfast.filters.filter import Filter, ratio
-from dpfast.mechanisms.mechanism import Mechanism, linear_mse, worst_errors
+from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
+from dpfast.mechanisms.steady_error import linear_mse, worst_errors
 from dpfast.releases.integer.fft_error import Circle
 
 Receiver = LinearReceiver | Smoother | DecisionFeedback

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast.filters.filter import Filter
-from dpfast.privacy.privacy import several_events
+from dpfast.privacy.sensitivity import several_events
 
 Integers = NDArray[np.int64]
 MAX_TAPS = 65_536

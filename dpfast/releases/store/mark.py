@@ -10,6 +10,7 @@ import contextlib
 import os
 from pathlib import Path
 
+from dpfast._support import atomic_files
 from dpfast.releases.store import private_files, release_database
 
 NAME = "mark"
@@ -64,7 +65,7 @@ class Mark:
         first = not self.path.exists()
         self._new.replace(self.path)
         if first:  # later ones may be lost with the power, the name may not
-            private_files.sync_folder(self.path.parent)
+            atomic_files.sync_folder(self.path.parent)
 
     def _born(self) -> int | None:
         return private_files.born(self.path) if os.path.lexists(self.path) else None

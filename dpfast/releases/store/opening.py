@@ -35,8 +35,8 @@ def check_place(path: Path, records: Records, here: tuple[str, str], *, adopt: b
     """Refuse another format, and a store that was copied or moved, unless it is adopted."""
     if records.version not in _READABLE:
         raise ReleaseError(
-            f"the store {path} must have format {release_database.FORMAT}, or one before, got {records.version!r}: use the "
-            "version of dpfast that wrote it"
+            f"the store {path} must have format {release_database.FORMAT}, or one before, got {records.version!r}: "
+            "use the version of dpfast that wrote it"
         )
     if records.place != here and not adopt:
         raise ReleaseError(

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dpfast._support.atomic_files import POSIX, sync_folder
 from dpfast._support.errors import ReleaseError
 
-_POSIX = os.name == "posix"
 _BLOCK = 4096
 _CHUNK = 2**20  # zeros written at a time
 _AT_FDCWD, _AT_SYMLINK_NOFOLLOW, _STATX_BTIME = -100, 0x100, 0x800  # of Linux
@@ -46,7 +46,7 @@ def make_file(path: Path) -> None:
     """A new, empty file for its owner alone."""
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
-        if _POSIX:
+        if POSIX:
             os.fchmod(descriptor, 0o600)  # whatever the umask
     finally:
         os.close(descriptor)
@@ -60,7 +60,7 @@ def check(path: Path) -> None:
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
         raise ReleaseError(f"{path} is a symbolic link, which may lead to where others read: give the place itself")
-    if _POSIX and mode & 0o077:
+    if POSIX and mode & 0o077:
         wanted = "700" if stat.S_ISDIR(mode) else "600"
         raise ReleaseError(
             f"{path} holds private data and is open to others (mode {stat.S_IMODE(mode):03o}): "
@@ -79,7 +79,7 @@ def hold(path: Path) -> Callable[[], None]:
     BlockingIOError
         Where another has it.
     """
-    if not _POSIX:
+    if not POSIX:
         return lambda: None
     import fcntl
 
@@ -101,27 +101,6 @@ def _let_go(descriptor: int, process: int) -> None:
         os.close(descriptor)
 
 
-def sync_folder(path: Path) -> None:
-    """Make the names in a folder last through a loss of power; Windows does that by itself."""
-    if not _POSIX:
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def replace_file(path: Path, content: str | bytes) -> None:
-    """Write a file as a whole: at every moment the old content is there or the new one, on the disk too."""
-    new = path.with_name(f".{path.name}.new")
-    with new.open("wb") as file:
-        file.write(content.encode() if isinstance(content, str) else content)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
-
-
 def overwrite(path: Path) -> None:
     """Replace what is in a file by zeros, on the disk too; the first block before the others."""
     with path.open("r+b") as file:
@@ -135,7 +114,7 @@ def overwrite(path: Path) -> None:
 
 @functools.cache
 def _statx() -> Any:
-    return getattr(ctypes.CDLL(None), "statx", None) if _POSIX else None
+    return getattr(ctypes.CDLL(None), "statx", None) if POSIX else None
 
 
 def born(path: Path) -> int | None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from dpfast._support import atomic_files
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.store import private_files
 
@@ -145,7 +146,7 @@ def create(file: Path) -> None:
             file.hardlink_to(new)
     finally:
         new.unlink()
-    private_files.sync_folder(file.parent)
+    atomic_files.sync_folder(file.parent)
 
 
 def add_format_2(connection: Connection) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from dpfast._support import validation
+from dpfast._support import atomic_files, validation
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
 from dpfast.releases.store import opening, private_files, release_database, takeover
@@ -361,7 +361,7 @@ class Store:
         if releases := self._records.releases():
             texts = stated(releases, self._records.declaration())
             for name, text in zip(("guarantee.txt", "guarantee.json"), texts, strict=True):
-                private_files.replace_file(self.published / name, text)
+                atomic_files.replace_file(self.published / name, text)
 
     @contextlib.contextmanager
     def _undivided(self) -> Iterator[None]:

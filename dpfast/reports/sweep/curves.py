@@ -29,7 +29,7 @@ from dpfast.reports.figures import (
 from dpfast.reports.styles import BOUND, Style
 from dpfast.reports.sweep import panels as lines
 from dpfast.reports.sweep.panels import Panel
-from dpfast.simulation.monte_carlo import paired
+from dpfast.simulation.study import paired
 from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.result import Sweep
 from dpfast.simulation.sweep.rows import Row

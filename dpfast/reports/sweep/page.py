@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dpfast._support import validation
+from dpfast._support.canonical_json import canonical
 from dpfast._support.html import Html, items, paragraphs
 from dpfast._support.output_folder import Folder
 from dpfast._support.text_table import Table
-from dpfast.mechanisms.serialization.mechanism_file import canonical
+from dpfast.design import catalogue
 from dpfast.privacy.provenance import FITTED
-from dpfast.reports import styles
 from dpfast.reports.glossary import FIGURES
 from dpfast.reports.html_page import facts, page, picture, repeated, table
 from dpfast.reports.sweep import panels as lines
@@ -191,8 +191,8 @@ def _in_words(name: str, given: Label) -> str:
     """A label as pictures have it, and as it was given."""
     if given is None:
         return "not taken"
-    if name == "mechanism" and given in styles.FAMILIES:
-        title = styles.label(str(given))
+    if name == "mechanism" and given in catalogue.FAMILIES:
+        title = catalogue.label(str(given))
         return title if title == str(given).replace("_", " ") else f"{title} ({given})"
     return f"{given:g}" if isinstance(given, float) else str(given)
 
@@ -256,7 +256,7 @@ def _varied(sweep: Sweep, axes: Iterable[str]) -> list[str]:
 
 def _cell(axis: str, given: Label) -> Label:
     """A label as pictures have it."""
-    return styles.label(str(given)) if axis == "mechanism" else given
+    return catalogue.label(str(given)) if axis == "mechanism" else given
 
 
 def _winners(sweep: Sweep, where: str) -> list[Html]:

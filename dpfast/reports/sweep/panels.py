@@ -8,10 +8,12 @@ from typing import NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 
+from dpfast.design import catalogue
+from dpfast.design.catalogue import GIVEN
 from dpfast.mechanisms.lags import SMOOTHER
 from dpfast.reports import styles
 from dpfast.reports.styles import Style
-from dpfast.simulation.sweep.parameters import GIVEN, OF_PRIVACY, Label
+from dpfast.simulation.sweep.parameters import OF_PRIVACY, Label
 from dpfast.simulation.sweep.result import Sweep
 from dpfast.simulation.sweep.rows import Row
 
@@ -72,7 +74,7 @@ def titled(axis: str, *, has_smoother: bool = False) -> str:
 def name(row: Row, axes: Sequence[str]) -> str:
     """How a mechanism is called beside others that differ from it by the values of some axes."""
     given = str(row.settings["mechanism"])
-    title = styles.label(row.family) if given == row.family else given
+    title = catalogue.label(row.family) if given == row.family else given
     others = [x for x in axes if x != "mechanism" and x in row.settings]
     kind = [said(x, row.settings[x]) for x in others if x not in TASK]
     return ", ".join([" ".join([title, *kind]), *(said(x, row.settings[x]) for x in others if x in TASK)])
@@ -85,7 +87,7 @@ def looks(sweep: Sweep, axes: Sequence[str]) -> dict[str, Style]:
 
 def family(row: Row) -> str | None:
     """That of its design; of a mechanism that was there already, as its name says."""
-    return styles.family(row.mechanism_name) if row.family == GIVEN else row.family
+    return catalogue.family_of(row.mechanism_name) if row.family == GIVEN else row.family
 
 
 def values(rows: Sequence[Row], axis: str) -> list[Label]:

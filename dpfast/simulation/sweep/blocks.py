@@ -24,7 +24,7 @@ from dpfast._kernels.equalizer import Equalizer
 from dpfast._kernels.filtering import Factors
 from dpfast._support.errors import EngineError
 from dpfast._support.validation import Array
-from dpfast.mechanisms.matrix_mechanism import MatrixLink
+from dpfast.mechanisms.matrix_chain import MatrixLink
 from dpfast.mechanisms.operators.operators import NotLinearError, Operator
 from dpfast.simulation.mixed_study import Link, Study
 
@@ -247,6 +247,6 @@ def _passes(operator: Operator, horizon: int) -> int:
 
 
 def _version() -> str:
-    from dpfast import __version__
+    from dpfast._support.version import __version__
 
     return __version__

@@ -16,20 +16,21 @@ import numpy as np
 from dpfast._kernels import simulation
 from dpfast._kernels.equalizer import Equalizer
 from dpfast._kernels.filtering import Factors
+from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import ConvergenceWarning, DataError, ToleranceWarning
+from dpfast.design.catalogue import FAMILIES, GIVEN
 from dpfast.mechanisms.checks import AnyMechanism
-from dpfast.mechanisms.matrix_mechanism import MatrixLink
+from dpfast.mechanisms.matrix_chain import MatrixLink
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.serialization.json_fields import Fields
-from dpfast.mechanisms.serialization.mechanism_file import canonical, digest, from_content, from_text, to_text
+from dpfast.mechanisms.serialization.mechanism_file import from_content, from_text, to_text
 from dpfast.mechanisms.serialization.parts import OPERATORS, model_content, read_model
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.arma import Model
+from dpfast.signals.model import Model
 from dpfast.signals.output_variance import output_variance
 from dpfast.simulation.mixed_study import Link
 from dpfast.simulation.monte_carlo import predicted_mse, settling_time
 from dpfast.simulation.sweep.grid import Grid
-from dpfast.simulation.sweep.parameters import DESIGNS, GIVEN
 
 _NOTED = (ToleranceWarning, ConvergenceWarning)
 _ONE_AT_A_TIME = threading.Lock()  # what catches warnings is of the process, and workers may be its threads
@@ -71,7 +72,7 @@ def make(job: str) -> str:
     DataError
         Where the job is of another version.
     """
-    from dpfast import __version__
+    from dpfast._support.version import __version__
 
     asked = json.loads(job)
     if asked["dpfast"] != __version__:
@@ -96,7 +97,8 @@ def _mechanism(arguments: Mapping[str, Any]) -> AnyMechanism:
     given = arguments["arguments"]
     if arguments["family"] == GIVEN:
         return from_content(given["mechanism"])
-    return DESIGNS[arguments["family"]](**{name: _argument(name, x) for name, x in given.items()})
+    design: Callable[..., AnyMechanism] = FAMILIES[arguments["family"]].design
+    return design(**{name: _argument(name, x) for name, x in given.items()})
 
 
 def _argument(name: str, content: Any) -> Any:
@@ -345,7 +347,7 @@ class Designs:
         return {key: Design.of(json.loads(text)) for key, text in self._store.designs(keys)}
 
     def _job(self, key: str, arguments: str, wanted: Iterable[_Asked]) -> str:
-        from dpfast import __version__
+        from dpfast._support.version import __version__
 
         streams = {prediction(stream, n): (self._grid.models[stream], n) for stream, n in wanted}
         asked = {"dpfast": __version__, "key": key, "streams": streams}

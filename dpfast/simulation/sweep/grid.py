@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from dpfast._support import validation
+from dpfast._support.canonical_json import canonical, digest
+from dpfast.design.catalogue import GIVEN
 from dpfast.mechanisms.checks import AnyMechanism
-from dpfast.mechanisms.serialization.mechanism_file import canonical, digest
 from dpfast.privacy.privacy import Privacy
 from dpfast.simulation.sweep import labels
 from dpfast.simulation.sweep import parameters as values
-from dpfast.simulation.sweep.parameters import GIVEN, OF_PRIVACY, Family, Label, Value
+from dpfast.simulation.sweep.parameters import OF_PRIVACY, Family, Label, Value
 
 MAX_POINTS = 10**6
 
@@ -269,7 +270,7 @@ class _Expansion:
     """Points to cases: everything that several of them share is made once."""
 
     def __init__(self, parameters: Sequence[str]) -> None:
-        from dpfast import __version__
+        from dpfast._support.version import __version__
 
         self.cases: dict[tuple[str, ...], Case] = {}
         self.contents: dict[str, Any] = {}

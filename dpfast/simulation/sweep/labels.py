@@ -14,7 +14,9 @@ from dpfast.filters.toeplitz import Toeplitz, polynomial_decay
 from dpfast.mechanisms.mechanism import size
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import FITTED
-from dpfast.signals.arma import ARMA, IndependentLevels, MarkovChain
+from dpfast.signals.arma import ARMA
+from dpfast.signals.independent_levels import IndependentLevels
+from dpfast.signals.markov_chain import MarkovChain
 
 _LONGEST = 40  # characters
 

@@ -13,40 +13,25 @@ from typing import Any, Literal, NamedTuple, Union
 import numpy as np
 
 from dpfast._support import validation
+from dpfast._support.canonical_json import canonical, digest
+from dpfast._support.settings_file import check_known, underscored
 from dpfast.design.arguments import check_filter, check_tolerance
-from dpfast.design.decision_feedback import PREFILTERS, decision_feedback
-from dpfast.design.descriptions import check_known, parse_any_target, parse_model, underscored
-from dpfast.design.horizon.optimal_factorization import optimal_factorization
-from dpfast.design.horizon.square_root import (
-    binary_tree,
-    buffered_toeplitz,
-    compressive,
-    decayed_sum,
-    fourier_perturbation,
-    square_root,
-)
-from dpfast.design.lmmse import input_perturbation, lmmse, output_perturbation, zero_forcing
-from dpfast.design.optimal import optimal
-from dpfast.design.robust import robust
+from dpfast.design.catalogue import FAMILIES, GIVEN
+from dpfast.design.decision_feedback import PREFILTERS
+from dpfast.design.descriptions import parse_any_target, parse_model
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.lags import SMOOTHER
-from dpfast.mechanisms.serialization.mechanism_file import canonical, digest, mechanism_content
+from dpfast.mechanisms.serialization.mechanism_file import mechanism_content
 from dpfast.mechanisms.serialization.parts import model_content, target_content
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.arma import ARMA, IndependentLevels, MarkovChain, check_model
+from dpfast.signals.arma import ARMA
+from dpfast.signals.independent_levels import IndependentLevels
+from dpfast.signals.markov_chain import MarkovChain
+from dpfast.signals.model import check_model
 
 Label = float | int | str | None
-DESIGNS: dict[str, Callable[..., AnyMechanism]] = {
-    x.__name__: x
-    for x in (
-        *(optimal, lmmse, zero_forcing, decision_feedback, input_perturbation, output_perturbation, robust),
-        *(square_root, buffered_toeplitz, binary_tree, decayed_sum, fourier_perturbation, compressive),
-        optimal_factorization,
-    )
-}
-GIVEN = "given"  # the family of a mechanism that is there already
 OF_PRIVACY = tuple(x.name for x in fields(Privacy))
 OF_NUMBERS = ("start", "stop", "number", "spacing")
 _OF_RANGE = {"start", "stop"}  # which no labels are, together
@@ -97,7 +82,7 @@ READY = Family(GIVEN, {}, {})
 @functools.cache
 def family(name: str) -> Family:
     """As the signature of a design function says; the fields of a privacy are parameters too."""
-    takes, defaults = _signature(DESIGNS[name])
+    takes, defaults = _signature(FAMILIES[name].design)
     if "privacy" in takes:
         of_privacy = _signature(Privacy)
         takes, defaults = takes | of_privacy[0], defaults | of_privacy[1]
@@ -115,14 +100,14 @@ def _signature(function: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, 
 @functools.cache
 def known() -> tuple[str, ...]:
     """All parameters of a grid."""
-    return tuple(dict.fromkeys(["mechanism", "stream", *(name for x in DESIGNS for name in family(x).takes)]))
+    return tuple(dict.fromkeys(["mechanism", "stream", *(name for x in FAMILIES for name in family(x).takes)]))
 
 
 @functools.cache
 def _types(name: str) -> frozenset[Any]:
     """What a parameter may be, for any family."""
     return frozenset(
-        x for each in DESIGNS if name in family(each).takes for x in alternatives(family(each).takes[name])
+        x for each in FAMILIES if name in family(each).takes for x in alternatives(family(each).takes[name])
     )
 
 
@@ -230,10 +215,10 @@ def _mechanism(name: str, given: Any) -> Value:
     if isinstance(given, AnyMechanism):
         return Value.of(given.name, given, mechanism_content(given))
     word = underscored(given) if isinstance(given, str) else None
-    for each, function in DESIGNS.items():
-        if given is function or word == each:
+    for each, known_family in FAMILIES.items():
+        if given is known_family.design or word == each:
             return Value.of(each, each, each)
-    raise _unknown(name, given, f"a mechanism or one of {', '.join(DESIGNS)}", DESIGNS)
+    raise _unknown(name, given, f"a mechanism or one of {', '.join(FAMILIES)}", FAMILIES)
 
 
 def _unknown(name: str, given: Any, must_be: str, words: Iterable[str]) -> ValueError:

@@ -12,7 +12,7 @@ from dpfast._support.output_folder import Folder
 from dpfast._support.text_table import Table
 from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.lags import SMOOTHER
-from dpfast.simulation.monte_carlo import Comparison, paired
+from dpfast.simulation.study import Comparison, paired
 from dpfast.simulation.sweep import tables
 from dpfast.simulation.sweep.blocks import BATCHES
 from dpfast.simulation.sweep.design_cache import unpacked

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from dpfast._support.validation import Array
+from dpfast.design.catalogue import label
 from dpfast.mechanisms.constant import NAME
-from dpfast.reports.styles import label
 from dpfast.signals.output_variance import explained
 from dpfast.simulation.intervals import ErrorSizes, is_rare, n_events, rmse_interval
-from dpfast.simulation.monte_carlo import interval_by
+from dpfast.simulation.study import interval_by
 from dpfast.simulation.sweep.blocks import BATCHES, STREAMS
 from dpfast.simulation.sweep.grid import Point
 from dpfast.simulation.sweep.parameters import Label

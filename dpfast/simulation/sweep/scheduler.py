@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpfast._kernels.simulation import Source
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.mechanisms.matrix_mechanism import MatrixLink
+from dpfast.mechanisms.matrix_chain import MatrixLink
 from dpfast.simulation.intervals import ErrorSizes
 from dpfast.simulation.mixed_study import Link, error_sizes, input_range
 from dpfast.simulation.monte_carlo import check_single, single_error
@@ -206,7 +206,7 @@ class Run:
 
 def _configuration(grid: Grid, frame: Frame, made: Sequence[Design]) -> dict[str, Any]:
     """All that decides what blocks hold; also the designs, as two machines may round them differently."""
-    from dpfast import __version__
+    from dpfast._support.version import __version__
 
     return {
         "format": _FORMAT,

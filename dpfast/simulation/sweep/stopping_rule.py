@@ -4,11 +4,11 @@ A rule sees stages. At each it looks at the blocks that count so far, and says h
 numbers again: finished. It is a function of the data of exactly those blocks, and keeps nothing: a sweep that goes on
 from a store is replayed from one block on, and comes to the same end.
 
-*Width.* Intervals are those of :mod:`dpfast.simulation.intervals` over batch means: Student's t, wider where they are skewed. They
-are looked at repeatedly, and a spread that is small by chance ends a case early, so that they cover a little less often
-than they say. Measured with normal batch means at the worst length, where 1 to 2 blocks are needed: 94.3 % where 95 %
-is asked, 98.8 % where 99 % is, 89.2 % where 90 % is (± 0.2); from 5 blocks on 94.7 % or more. With gamma batch means
-of relative spread 0.3 it is 94.6 %, with exponential ones 94.2 %.
+*Width.* Intervals are those of :mod:`dpfast.simulation.intervals` over batch means: Student's t, wider where they are
+skewed. They are looked at repeatedly, and a spread that is small by chance ends a case early, so that they cover a
+little less often than they say. Measured with normal batch means at the worst length, where 1 to 2 blocks are needed:
+94.3 % where 95 % is asked, 98.8 % where 99 % is, 89.2 % where 90 % is (± 0.2); from 5 blocks on 94.7 % or more. With
+gamma batch means of relative spread 0.3 it is 94.6 %, with exponential ones 94.2 %.
 
 *Rare errors.* A receiver that decides between levels errs in events. A batch has an error event where its mean squared
 error is more than one wrong decision makes. While fewer than 16 batches have one, their spread does not tell what has

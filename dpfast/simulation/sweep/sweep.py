@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from dpfast._support import validation
-from dpfast.mechanisms.serialization.mechanism_file import canonical, digest
+from dpfast._support.canonical_json import canonical, digest
 from dpfast.simulation.monte_carlo import check_window
 from dpfast.simulation.sweep import blocks as block
 from dpfast.simulation.sweep.design_cache import prediction, variance_of

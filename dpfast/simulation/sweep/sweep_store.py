@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._support import validation
+from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import DataError
 from dpfast._support.validation import Array
-from dpfast.mechanisms.serialization.mechanism_file import canonical, digest
 from dpfast.simulation.sweep import sweep_database
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from typing import Any
 from dpfast._support import validation
 from dpfast._support.text_table import Table
 from dpfast.mechanisms.lags import SMOOTHER
-from dpfast.simulation.monte_carlo import rmse_ratio
+from dpfast.simulation.study import rmse_ratio
 from dpfast.simulation.sweep.grid import Point
 from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.rows import FIGURES, OF_DECISIONS, Cell, Row, constants

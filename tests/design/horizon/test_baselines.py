@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpfast as dp
-from dpfast.design.horizon.buffered_toeplitz import BufferedToeplitz
-from dpfast.design.horizon.square_root import binary_tree, buffered_toeplitz, decayed_sum, square_root
+from dpfast.design.horizon.binary_tree import binary_tree
+from dpfast.design.horizon.buffered_toeplitz import buffered_toeplitz
+from dpfast.design.horizon.decayed_sum import decayed_sum
+from dpfast.design.horizon.square_root import square_root
+from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz
 
 UNIT = dp.Privacy.from_gdp(1, 1e-6)
 EXAMPLE = dp.Filter([1, 0.995], [1, -0.995])

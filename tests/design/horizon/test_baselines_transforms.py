@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from dpfast import DesignError, Filter, MarkovChain, Privacy
-from dpfast.design.horizon.square_root import compressive, fourier_perturbation
-from dpfast.design.horizon.transforms import fourier_basis, random_signs, synthesis
+from dpfast.design.horizon.compressive import compressive
+from dpfast.design.horizon.fourier import fourier_perturbation
+from dpfast.design.horizon.transforms import fourier_basis, random_signs
 from dpfast.filters.toeplitz import Toeplitz, polynomial_decay, running_sum
+from dpfast.mechanisms.operators.sparse_decoder import synthesis
 
 PRIVACY = Privacy(1.0, 1e-5)
 CHAIN = MarkovChain([[0.9, 0.1], [0.1, 0.9]], levels=[-0.5, 0.5])

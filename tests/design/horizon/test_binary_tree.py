@@ -7,14 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpfast.design.horizon.binary_tree import (
-    DecayedPrefixes,
-    TreeEstimator,
-    honaker_variances,
-    mean_prefix_variance,
-    n_levels,
-    tree_strategy,
-)
+from dpfast.design.horizon.binary_tree import mean_prefix_variance, tree_strategy
+from dpfast.mechanisms.operators.trees import DecayedPrefixes, TreeEstimator, honaker_variances, n_levels
 
 HORIZONS = st.integers(1, 70)
 RATIOS = st.sampled_from([1.0, 0.9, 0.3, -0.5, -1.0])

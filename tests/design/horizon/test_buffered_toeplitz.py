@@ -8,7 +8,8 @@ from helpers.reference import direct_form
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpfast.design.horizon.buffered_toeplitz import BufferedToeplitz, Problem, cascade, fit
+from dpfast.design.horizon.buffered_toeplitz import Problem, fit
+from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz, cascade
 
 SEEDS = st.integers(0, 10**6)
 

@@ -9,18 +9,10 @@ from hypothesis import strategies as st
 from scipy import fft
 
 from dpfast import ConvergenceWarning, DesignError
-from dpfast.design.horizon.transforms import (
-    SparseDecoder,
-    analysis,
-    check_basis,
-    check_steps,
-    fourier_basis,
-    random_signs,
-    rows_of_product,
-    synthesis,
-)
+from dpfast.design.horizon.transforms import check_steps, fourier_basis, random_signs, rows_of_product
 from dpfast.filters.toeplitz import Toeplitz, running_sum
 from dpfast.mechanisms.operators.operators import NotLinearError
+from dpfast.mechanisms.operators.sparse_decoder import SparseDecoder, analysis, check_basis, synthesis
 
 # --- oracles --------------------------------------------------------------------------------------
 

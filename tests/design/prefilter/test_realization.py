@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize, signal
 
 from dpfast import ARMA, Filter, MarkovChain, Privacy, ToleranceWarning, UnstableFilterError
-from dpfast.design.prefilter import objectives, realization
+from dpfast.design.prefilter import objectives, realization, water_filling
 from dpfast.design.prefilter.realization import MAX_POLE_RADIUS, _impulse_response, _truncated
 
 
@@ -56,12 +56,12 @@ def zero_forcing(target):
 
 def smoother(target, model=MODEL):
     p = problem(target, model)
-    return objectives.smoother_objective(p, objectives.smoother_water_filling(p))
+    return objectives.smoother_objective(p, water_filling.smoother_water_filling(p))
 
 
 def feedback(target, model=MODEL):
     p = problem(target, model)
-    return objectives.feedback_objective(p, objectives.feedback_water_filling(p))
+    return objectives.feedback_objective(p, water_filling.feedback_water_filling(p))
 
 
 @functools.cache

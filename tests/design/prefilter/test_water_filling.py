@@ -11,16 +11,14 @@ from hypothesis.extra import numpy as hnp
 from scipy import integrate, optimize
 
 from dpfast import ARMA, DesignError, Filter, MarkovChain, Privacy, feedback_program, lmmse, lmmse_program
-from dpfast.design.prefilter.objectives import (
+from dpfast.design.prefilter.objectives import feedback_objective, smoother_objective, zero_forcing_objective
+from dpfast.design.prefilter.problem import Problem, canonical_factor
+from dpfast.design.prefilter.water_filling import (
     feedback_mse,
-    feedback_objective,
     feedback_water_filling,
-    smoother_objective,
     smoother_water_filling,
     zero_forcing_mse,
-    zero_forcing_objective,
 )
-from dpfast.design.prefilter.problem import Problem, canonical_factor
 
 CHAIN = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
 NARROW = ARMA([0.4], [1, -1.2, 0.72])

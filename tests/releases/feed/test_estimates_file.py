@@ -72,7 +72,8 @@ def test_pyarrow_is_optional(monkeypatch):
     with pytest.raises(MissingExtraError, match=r"pip install 'dpfast\[parquet\]'"):
         LAYOUT.parquet(ESTIMATE)
     subprocess.run(
-        [sys.executable, "-c", "import sys, dpfast.releases.feed.estimates_file; sys.exit('pyarrow' in sys.modules)"], check=True
+        [sys.executable, "-c", "import sys, dpfast.releases.feed.estimates_file; sys.exit('pyarrow' in sys.modules)"],
+        check=True,
     )
 
 

@@ -321,7 +321,7 @@ def test_convergence_needs_blocks():
 def test_all_pictures_of_a_sweep_are_legible_and_of_one_style():
     found = pictures.all(sweep())
     assert list(found) == ["rmse-over-epsilon.png", "rmse-over-lag.png", "winners.png", "paths.png", "convergence.png"]
-    colours = {styles.FAMILIES[x].style.colour for x in ("lmmse", "zero_forcing", "decision_feedback")}
+    colours = {styles.FAMILIES[x].colour for x in ("lmmse", "zero_forcing", "decision_feedback")}
     known = colours | {styles.TRUTH, styles.GREY, "white"}
     for name, figure in found.items():
         assert overlaps(figure) == [], name

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpfast as dp
+from dpfast.design import catalogue
 from dpfast.simulation.sweep import parameters
 from dpfast.simulation.sweep.grid import Grid
 
@@ -285,7 +286,7 @@ def test_parameters_are_those_of_the_design_functions():
     assert {
         name: set(parameters.family(name).takes) - {"target", "privacy", *parameters.OF_PRIVACY} for name in TAKES
     } == TAKES
-    assert set(parameters.DESIGNS) == set(TAKES)
+    assert set(catalogue.DESIGNS) == set(TAKES)
 
 
 class Own(dp.ARMA):

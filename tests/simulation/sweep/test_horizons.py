@@ -11,7 +11,7 @@ from helpers import sweeps
 import dpfast as dp
 from dpfast.cli.study import Request
 from dpfast.cli.study import run as command
-from dpfast.mechanisms.matrix_mechanism import MatrixLink
+from dpfast.mechanisms.matrix_chain import MatrixLink
 from dpfast.mechanisms.operators.operators import Dense
 from dpfast.reports.sweep import panels, pictures
 from dpfast.reports.sweep.page import of_sweep

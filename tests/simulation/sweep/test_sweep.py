@@ -16,8 +16,8 @@ from helpers.clusters import cluster, eventually
 from helpers.sweeps import COIN, GRID, OPTIONS, blocks, rows, run
 
 import dpfast as dp
+from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import DataError, DesignError, EngineError
-from dpfast.mechanisms.serialization.mechanism_file import canonical, digest
 from dpfast.simulation.sweep import blocks as block
 from dpfast.simulation.sweep import executors
 from dpfast.simulation.sweep import sweep as module

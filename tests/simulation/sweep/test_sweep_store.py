@@ -25,7 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast import DataError
-from dpfast.mechanisms.serialization.mechanism_file import canonical, digest
+from dpfast._support.canonical_json import canonical, digest
 from dpfast.simulation.sweep import sweep_database
 from dpfast.simulation.sweep.sweep_store import Store
 

@@ -10,9 +10,9 @@ from scipy import signal
 
 import dpfast as dp
 from dpfast._support.output_folder import Folder
+from dpfast.reports import evaluation
 from dpfast.signals.events.historical import EventCounts, read_events
 from dpfast.signals.events.timestamps import parse_period
-from dpfast.simulation import evaluation
 
 FLIGHTS = Path(__file__).parents[2] / "examples" / "nyc_departures_2013.csv.gz"
 PRIVACY = dp.Privacy(1, 1e-6)

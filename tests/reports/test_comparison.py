@@ -10,8 +10,8 @@ from helpers import pages
 
 import dpfast as dp
 from dpfast._support.output_folder import Folder
-from dpfast.design import comparison
 from dpfast.design.comparison import Task
+from dpfast.reports import comparison
 
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
 TASK = Task(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.01)
@@ -39,8 +39,8 @@ def few(monkeypatch):
     """Curves of few points, designs that take no time, and pictures that are not drawn."""
     shortened(monkeypatch)
     monkeypatch.setattr(comparison, "png", lambda figure: b"")
-    quick = tuple(x._replace(design=QUICK.get(x.label, x.design)) for x in comparison.FAMILIES)
-    monkeypatch.setattr(comparison, "FAMILIES", quick)
+    quick = tuple(x._replace(design=QUICK.get(x.label, x.design)) for x in comparison.ENTRIES)
+    monkeypatch.setattr(comparison, "ENTRIES", quick)
 
 
 def report(folder, task=TASK, *, sources=None, choose=None):
@@ -222,8 +222,8 @@ def test_what_cannot_be_designed_is_noted_and_left_out(few, monkeypatch, tmp_pat
     def refused(task):
         raise dp.DesignError("there is none")
 
-    kept = [x if x.label != "optimal" else x._replace(design=refused) for x in comparison.FAMILIES]
-    monkeypatch.setattr(comparison, "FAMILIES", tuple(kept))
+    kept = [x if x.label != "optimal" else x._replace(design=refused) for x in comparison.ENTRIES]
+    monkeypatch.setattr(comparison, "ENTRIES", tuple(kept))
     text = report(tmp_path)
     assert "No optimal at lag 2, epsilon 1: there is none." in text
     page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
@@ -255,7 +255,7 @@ def test_each_design_is_made_once(few, monkeypatch, tmp_path):
 
         return family._replace(design=design)
 
-    monkeypatch.setattr(comparison, "FAMILIES", tuple(map(counting, comparison.FAMILIES)))
+    monkeypatch.setattr(comparison, "ENTRIES", tuple(map(counting, comparison.ENTRIES)))
     report(tmp_path)
     assert sorted(made) == sorted(
         [

@@ -1,0 +1,132 @@
+"""The one list of the families of mechanisms: what each is called, how it is designed, what for, and its colour."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from dpfast.design.decision_feedback import decision_feedback
+from dpfast.design.horizon.binary_tree import binary_tree
+from dpfast.design.horizon.buffered_toeplitz import buffered_toeplitz
+from dpfast.design.horizon.compressive import compressive
+from dpfast.design.horizon.decayed_sum import decayed_sum
+from dpfast.design.horizon.fourier import fourier_perturbation
+from dpfast.design.horizon.optimal_factorization import optimal_factorization
+from dpfast.design.horizon.square_root import square_root
+from dpfast.design.lmmse import lmmse
+from dpfast.design.optimal import optimal
+from dpfast.design.perturbation import input_perturbation, output_perturbation
+from dpfast.design.robust import robust
+from dpfast.design.zero_forcing import zero_forcing
+
+Dashes = str | tuple[float, tuple[float, ...]]  # as matplotlib has them: a word, or lengths of dashes and gaps
+
+GIVEN = "given"  # the family of a mechanism that is there already
+GREY = "#777777"
+_DASHED, _DASH_DOT, _DOTTED = (0, (5, 2)), (0, (6, 1.5, 1.2, 1.5)), (0, (1.2, 1.5))
+_THREE_DOTS, _TWO_DASHES, _FAR = (0, (6, *(1.5, 1.2) * 3, 1.5)), (0, (6, 1.5, 6, 1.5, 1.2, 1.5)), (0, (1.2, 4))
+_GAPS, _LONG_DOT, _EVEN, _LONG_SHORT = (0, (5, 5)), (0, (12, 2, 1.2, 2)), (0, (3, 3)), (0, (9, 2, 3, 2))
+_LONG, _TWO_DOTS, _SHORT = (0, (9, 2.5)), (0, (6, 1.5, 1.2, 1.5, 1.2, 1.5)), (0, (2.5, 1.5))
+
+
+class Family(NamedTuple):
+    """A family of mechanisms, as every table, picture, grid and file has it.
+
+    Attributes
+    ----------
+    name : str
+        Its name in grids, files and stores: that of the design function.
+    label : str
+        Its name in tables and pictures.
+    design : callable
+        The public design function.
+    needs : frozenset of str
+        What a design depends on besides target and privacy: "model", "lag", "levels" (of the model), "mean_square".
+    serves : frozenset of str
+        What it is for: targets that are a "filter", targets over a "horizon", "pure" guarantees without a δ,
+        "several_events" of one person.
+    color, line, marker : str, Dashes, str
+        How it is drawn. Colours are those of Okabe and Ito (2008), which colour-blind readers tell apart; lines and
+        markers tell families apart in grey too. Families of filters have each a colour of their own, and so have those
+        over a horizon: there are not enough for both.
+    """
+
+    name: str
+    label: str
+    design: Callable[..., Any]
+    needs: frozenset[str]
+    serves: frozenset[str]
+    color: str
+    line: Dashes
+    marker: str
+
+    @property
+    def is_smoother_by_default(self) -> bool:
+        """Whether the design function makes a smoother where no lag is given."""
+        lag = inspect.signature(self.design).parameters.get("lag")
+        return lag is not None and lag.default is None
+
+    def make(self, target: Any, privacy: Any, **given: Any) -> Any:
+        """Design a mechanism of the family, with those of the given arguments that its design function takes."""
+        taken = inspect.signature(self.design).parameters
+        return self.design(target, privacy, **{name: x for name, x in given.items() if name in taken})
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_FILTER, _HORIZON = _words("filter several_events"), _words("horizon several_events")
+_PURE, _ANY = _HORIZON | {"pure"}, _FILTER | _HORIZON | {"pure"}
+_NONE, _LAG, _LEVELS = _words(""), _words("model lag"), _words("model lag levels")
+
+FAMILIES: dict[str, Family] = {
+    x.name: x
+    for x in (
+        Family("optimal", "optimal", optimal, _LAG, _FILTER, "#009E73", "-", "o"),
+        Family("zero_forcing", "LZF", zero_forcing, _NONE, _FILTER, "#0072B2", _DASH_DOT, "s"),
+        Family("lmmse", "LMMSE", lmmse, _LAG, _FILTER, "#D55E00", _DASHED, "^"),
+        Family("input_perturbation", "input perturbation", input_perturbation, _NONE, _ANY, "#56B4E9", _SHORT, "P"),
+        Family("output_perturbation", "output perturbation", output_perturbation, _NONE, _ANY, "#E69F00", _DOTTED, "X"),
+        Family("decision_feedback", "DFE", decision_feedback, _LEVELS, _FILTER, "#CC79A7", _TWO_DOTS, "D"),
+        Family("robust", "robust", robust, _words("lag mean_square"), _FILTER, GREY, _LONG, "v"),
+        Family(
+            "optimal_factorization",
+            "optimal factorization",
+            optimal_factorization,
+            _NONE,
+            _HORIZON,
+            "#009E73",
+            _LONG_DOT,
+            "p",
+        ),
+        Family("square_root", "square root", square_root, _NONE, _HORIZON, "#0072B2", _TWO_DASHES, "*"),
+        Family("buffered_toeplitz", "BLT", buffered_toeplitz, _NONE, _HORIZON, "#D55E00", _GAPS, "h"),
+        Family("binary_tree", "binary tree", binary_tree, _NONE, _PURE, "#CC79A7", _THREE_DOTS, "<"),
+        Family("decayed_sum", "decayed sum", decayed_sum, _NONE, _PURE, "#56B4E9", _EVEN, ">"),
+        Family("fourier_perturbation", "FPA", fourier_perturbation, _NONE, _PURE, "#E69F00", _FAR, "d"),
+        Family("compressive", "compressive", compressive, _NONE, _HORIZON | _PURE, GREY, _LONG_SHORT, "8"),
+    )
+}
+
+
+def label(name: str) -> str:
+    """Give the label of a family by its name; a name that is none stays."""
+    return FAMILIES[name].label if name in FAMILIES else name
+
+
+def family_of(mechanism: str) -> str | None:
+    """Tell the family from the name of a mechanism, such as "LMMSE lag 5", or of the family; None where it tells none.
+
+    Examples
+    --------
+    >>> family_of("saved: LMMSE smoother"), family_of("DFE, soft"), family_of("zero_forcing"), family_of("mine")
+    ('lmmse', 'decision_feedback', 'zero_forcing', None)
+    """
+    word = mechanism.rpartition(": ")[2]
+    if word in FAMILIES:
+        return word
+    longest = sorted(FAMILIES, key=lambda x: -len(FAMILIES[x].label))  # "optimal factorization" is not "optimal"
+    return next((x for x in longest if re.match(rf"{FAMILIES[x].label}\b", word)), None)

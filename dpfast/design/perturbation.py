@@ -1,0 +1,137 @@
+"""Noise on the input or on the output: the two mechanisms that need no design."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args, overload
+
+import numpy as np
+
+from dpfast._support import validation
+from dpfast.design.arguments import check_inputs
+from dpfast.filters.filter import Filter
+from dpfast.filters.toeplitz import Toeplitz
+from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.operators.operators import Convolution
+from dpfast.mechanisms.receivers import LinearReceiver
+from dpfast.privacy.privacy import Privacy
+
+
+@overload
+def input_perturbation(target: Filter, privacy: Privacy, *, name: str = ...) -> Mechanism: ...
+
+
+@overload
+def input_perturbation(
+    target: Toeplitz, privacy: Privacy, *, noise: Noise = ..., name: str = ...
+) -> MatrixMechanism: ...
+
+
+def input_perturbation(
+    target: Filter | Toeplitz, privacy: Privacy, *, noise: Noise = "gaussian", name: str = "input perturbation"
+) -> Mechanism | MatrixMechanism:
+    """Noise on the input: G = 1, H = F, MSE c²‖F‖₂² (Le Ny 2013, Section III).
+
+    Over a horizon: C = 1, B = A.
+
+    Parameters
+    ----------
+    target : Filter or Toeplitz
+        F, or A.
+    privacy : Privacy
+    noise : {"gaussian", "laplace"}
+        Laplace for a Toeplitz target alone: pure ε, δ is not used. On the input it is the lesser where δ is small.
+    name : str
+
+    Returns
+    -------
+    Mechanism or MatrixMechanism
+        The latter for a Toeplitz target.
+
+    Notes
+    -----
+    *Privacy.* The noise is that of the sensitivity of G, by which all that follows is private.
+
+    Examples
+    --------
+    >>> round(input_perturbation(Filter([1, 1]), Privacy.from_gdp(1, 1e-6)).predicted_mse, 6)
+    2.0
+    """
+    if isinstance(target, Toeplitz):
+        return _extreme_over_horizon(name, target, privacy, _identity(target), Convolution(target.coefficients), noise)
+    check_inputs(target, privacy)
+    _check_gaussian(noise)
+    return _extreme(name, target, privacy, Filter([1.0]), target)
+
+
+@overload
+def output_perturbation(target: Filter, privacy: Privacy, *, name: str = ...) -> Mechanism: ...
+
+
+@overload
+def output_perturbation(
+    target: Toeplitz, privacy: Privacy, *, noise: Noise = ..., name: str = ...
+) -> MatrixMechanism: ...
+
+
+def output_perturbation(
+    target: Filter | Toeplitz, privacy: Privacy, *, noise: Noise = "gaussian", name: str = "output perturbation"
+) -> Mechanism | MatrixMechanism:
+    """Noise on the output: G = F, H = 1, MSE c²‖F‖₂² (Le Ny 2013, Section III).
+
+    Over a horizon: C = A, B = 1.
+
+    Parameters
+    ----------
+    target : Filter or Toeplitz
+        F, or A.
+    privacy : Privacy
+    noise : {"gaussian", "laplace"}
+        Laplace for a Toeplitz target alone: pure ε, δ is not used.
+    name : str
+
+    Returns
+    -------
+    Mechanism or MatrixMechanism
+        The latter for a Toeplitz target.
+
+    Notes
+    -----
+    *Privacy.* The noise is that of the sensitivity of G, by which all that follows is private.
+
+    Examples
+    --------
+    >>> round(output_perturbation(Filter([1, 1]), Privacy.from_gdp(1, 1e-6)).noise_std ** 2, 6)
+    2.0
+    """
+    if isinstance(target, Toeplitz):
+        return _extreme_over_horizon(name, target, privacy, Convolution(target.coefficients), _identity(target), noise)
+    check_inputs(target, privacy)
+    _check_gaussian(noise)
+    return _extreme(name, target, privacy, target, Filter([1.0]))
+
+
+def _extreme(name: str, target: Filter, privacy: Privacy, prefilter: Filter, post: Filter) -> Mechanism:
+    receiver = LinearReceiver(post, target, 0.0, 0)
+    ideal = (privacy.noise_std(prefilter) * post.h2_norm()) ** 2
+    return Mechanism(name, target, privacy, None, prefilter, receiver, ideal)
+
+
+def _extreme_over_horizon(
+    name: str, target: Toeplitz, privacy: Privacy, strategy: Convolution, reconstruction: Convolution, noise: Noise
+) -> MatrixMechanism:
+    validation.instance("privacy", privacy, Privacy, "a Privacy")
+    mechanism = MatrixMechanism(name, target, privacy, strategy, reconstruction, noise=noise)
+    return replace(mechanism, ideal_mse=mechanism.predicted_mse)
+
+
+def _check_gaussian(noise: Noise) -> None:
+    if validation.choice("noise", noise, get_args(Noise)) != "gaussian":
+        raise ValueError(
+            f"noise must be 'gaussian' for a Filter, got {noise!r}: give a horizon, by target=Toeplitz.of(target, n)"
+        )
+
+
+def _identity(target: Toeplitz) -> Convolution:
+    return Convolution(np.eye(1, target.horizon)[0])

@@ -1,0 +1,74 @@
+"""Zero forcing: the prefilter that errs least when the receiver inverts it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpfast.design.arguments import check_inputs, check_tolerance
+from dpfast.design.prefilter.ideal import Ideal
+from dpfast.design.prefilter.objectives import zero_forcing_objective
+from dpfast.design.prefilter.problem import Problem, noise_cost
+from dpfast.design.prefilter.realization import Objective
+from dpfast.design.prefilter.realized import realize_family
+from dpfast.design.prefilter.water_filling import zero_forcing_mse
+from dpfast.filters.filter import Filter
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.receivers import LinearReceiver
+from dpfast.privacy.privacy import Privacy
+
+
+def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, name: str = "LZF") -> Mechanism:
+    r"""Linear zero-forcing mechanism: no distortion, the least noise. It needs no model of the signal.
+
+    Model
+    -----
+    H = F/G, MSE = c²‖G‖₂²‖F/G‖₂² ≥ c²<|F|>², reached by |G|² ∝ |F| (Le Ny 2013, Theorem 5). F may have zeros on and
+    outside of the circle: 1/G stays stable.
+
+    Parameters
+    ----------
+    target : Filter
+        F.
+    privacy : Privacy
+    tolerance : float
+        Relative excess of the MSE that the realisation of G may cost; the order is found from it.
+    name : str
+
+    Returns
+    -------
+    Mechanism
+        ``ideal_mse`` is c²<|F|>².
+
+    Warns
+    -----
+    ToleranceWarning
+        Where the tolerance is not reached.
+
+    Notes
+    -----
+    *Privacy.* The noise is that of the sensitivity of the realised G.
+
+    Examples
+    --------
+    >>> privacy = Privacy(math.log(3), 0.05, calibration="paper")
+    >>> mechanism = zero_forcing(Filter([1, 0.995], [1, -0.995]), privacy)
+    >>> round(mechanism.ideal_rmse, 4), mechanism.prefilter.order
+    (7.4715, 4)
+    """
+    check_inputs(target, privacy)
+    tolerance = check_tolerance(tolerance)
+    problem = Problem(target, None, noise_cost(privacy, None))
+    prefilter, ideal, bound = realize_family(problem, privacy, zero_forcing_ideal, tolerance)
+    receiver = LinearReceiver(target * prefilter.inverse(), target, 0.0, 0)
+    options = (("tolerance", tolerance),)
+    return Mechanism(name, target, privacy, None, prefilter, receiver, ideal, bound, options=options)
+
+
+def zero_forcing_ideal(problem: Problem) -> Ideal:
+    """K = F. The fit does not depend on the noise, not even by rounding."""
+    mse = zero_forcing_mse(problem)
+
+    def shape(p: Problem) -> Objective:
+        return zero_forcing_objective(replace(p, cost=1.0))
+
+    return Ideal(mse, mse, problem.gain, 0.0, shape, zero_forcing_objective)

@@ -1,0 +1,44 @@
+"""What the simulation runs of a matrix mechanism."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpfast._kernels import simulation
+from dpfast._support.validation import Array
+from dpfast.mechanisms.operators.operators import Operator
+
+GROUP = 8  # streams that are computed at once, whatever the threads: how a product sums may depend on its size
+
+
+class MatrixLink(NamedTuple):
+    """A matrix mechanism as a study runs it, beside the compiled links."""
+
+    target: Array
+    centre: float
+    strategy: Operator
+    noise: str
+    scale: float
+    reconstruction: Operator
+
+    @property
+    def noise_std(self) -> float:
+        """Standard deviation of a component of the noise."""
+        return self.scale * (math.sqrt(2) if self.noise == "laplace" else 1.0)
+
+    def run(self, u: Array, seed: int, first: int) -> tuple[Array, Array]:
+        """V and estimates of the streams first, first + 1, ... of a group."""
+        v = self.strategy.apply(u - self.centre) + self.scale * self._unit_noise(seed, first, len(u))
+        estimate = self.reconstruction.apply(v)
+        return v, estimate if self.centre == 0.0 else estimate + self.centre * np.cumsum(self.target)
+
+    def _unit_noise(self, seed: int, first: int, count: int) -> Array:
+        """Normals, those of all mechanisms; or Laplace of scale one: a normal times the length of two more."""
+        n = self.strategy.shape[0]
+        if self.noise == "gaussian":
+            return simulation.unit_noise(seed, first, count, n)
+        x, y, z = simulation.unit_noise(seed, first, count, 3 * n).reshape(count, n, 3).transpose(2, 0, 1)
+        return np.hypot(x, y) * z

@@ -1,0 +1,60 @@
+"""The mean squared error of a linear receiver, once everything has settled."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dpfast._support.validation import Array
+from dpfast.filters.filter import Filter
+from dpfast.filters.peak_gain import fft_points, largest_gain
+from dpfast.filters.quadrature import Grid, graded_grid
+from dpfast.mechanisms.receivers import LinearReceiver, Smoother
+from dpfast.signals.model import Model
+
+
+class Errors(NamedTuple):
+    """The two parts of a stationary MSE."""
+
+    noise: float
+    distortion: float
+
+
+def linear_errors(
+    target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
+) -> Errors:
+    """σ² <|H|²> and <P_u |e^{-iωD} F - H G|²>, the stationary errors where the mean is known."""
+    grid = steady_grid(target, prefilter, *receiver.filters(), model.shaping)
+    omega, h = grid.omega, receiver.response(grid.omega)
+    wanted = target.response(omega) * np.exp(-1j * (receiver.lag or 0) * omega)
+    distortion = model.psd(omega) * np.abs(wanted - h * prefilter.response(omega)) ** 2
+    return Errors(noise_std**2 * grid.mean(np.abs(h) ** 2), grid.mean(distortion))
+
+
+def linear_mse(
+    target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
+) -> float:
+    """The sum of both."""
+    return sum(linear_errors(target, model, prefilter, noise_std, receiver))
+
+
+def worst_errors(
+    target: Filter, mean_square: float, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
+) -> Errors:
+    """σ² <|H|²> and mean_square · ‖e^{-iωD} F - H G‖∞², rounded up."""
+    filters, lag = (target, prefilter, *receiver.filters()), receiver.lag or 0
+
+    def distortion(omega: Array) -> Array:
+        wanted = target.response(omega) * np.exp(-1j * lag * omega)
+        return np.asarray(np.abs(wanted - receiver.response(omega) * prefilter.response(omega)))
+
+    uniform = distortion(np.linspace(0, np.pi, fft_points(lag + sum(x.order for x in filters)) // 2 + 1))
+    worst = largest_gain(distortion, np.concatenate([x.poles for x in filters]), uniform)
+    grid = steady_grid(*filters)
+    return Errors(noise_std**2 * grid.mean(np.abs(receiver.response(grid.omega)) ** 2), mean_square * worst**2)
+
+
+def steady_grid(*filters: Filter) -> Grid:
+    """Return a quadrature grid that resolves the poles and taps of all filters together."""
+    return graded_grid(np.concatenate([x.poles for x in filters]), degree=sum(len(x.b) for x in filters))

@@ -1,0 +1,92 @@
+"""A stream that is a stationary Markov chain on levels."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfast._kernels import simulation
+from dpfast._support import validation
+from dpfast._support.validation import Array
+from dpfast.filters.filter import Filter
+from dpfast.privacy.provenance import Source, check_source
+from dpfast.signals.markov_spectrum import shaping_filter, stationary_distribution
+from dpfast.signals.model import ShapedModel, center_levels, check_spread, normalized, set_fields
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovChain(ShapedModel):
+    r"""Stationary Markov chain over finitely many levels.
+
+    Parameters
+    ----------
+    transition : array_like, (k, k)
+        ``transition[i, j]`` is the probability of level j after level i. Rows sum to one; every level can be reached
+        from every other, without a period.
+    levels : array_like, (k,)
+        The values of the states, not all equal.
+    source : {"assumed", "public", "fitted-from-private"}
+        Where the chain comes from. Numbers that were found from private data make the design depend on them.
+
+    Examples
+    --------
+    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> chain.variance
+    0.25
+    >>> chain.shaping.b.round(6).tolist(), chain.shaping.a.round(6).tolist()
+    ([0.433013], [1.0, -0.5])
+    """
+
+    transition: Array
+    states: Array
+    mean: float
+    variance: float
+    shaping: Filter
+    source: Source
+    _stationary: Array
+
+    def __init__(self, transition: ArrayLike, levels: ArrayLike, *, source: Source = "assumed") -> None:
+        p = validation.array("transition", transition, ndim=2, empty=False)
+        states = validation.array("levels", levels, ndim=1, empty=False)
+        if p.shape != (len(states), len(states)):
+            raise ValueError(
+                f"transition must have a row and a column for each of the {len(states)} levels, got shape {p.shape}"
+            )
+        if (p < 0).any() or np.abs(p.sum(axis=1) - 1).max() > 1e-9:
+            worst = int(np.argmax(np.abs(p.sum(axis=1) - 1)))
+            raise ValueError(
+                "transition must be stochastic (no negative entries, rows that sum to one), "
+                f"got row {worst} with sum {p[worst].sum():.9g} and smallest entry {p.min():.9g}"
+            )
+        p = normalized(p)
+        pi = stationary_distribution(p)
+        check_spread(states)
+        mean, centred = center_levels(pi, states)
+        variance = float(pi @ centred**2)
+        set_fields(
+            self,
+            transition=validation.frozen(p),
+            states=validation.frozen(states),
+            mean=mean,
+            variance=variance,
+            source=check_source("source", source),
+        )
+        set_fields(self, shaping=shaping_filter(p, pi, centred), _stationary=validation.frozen(pi))
+
+    @functools.cached_property
+    def levels(self) -> Array:
+        """The distinct values, sorted."""
+        return validation.frozen(np.unique(self.states))
+
+    @functools.cached_property
+    def probabilities(self) -> Array:
+        """Stationary probabilities of the distinct values."""
+        index = np.searchsorted(self.levels, self.states)
+        return validation.frozen(np.bincount(index, self._stationary))
+
+    def compiled(self) -> simulation.Source:
+        """What the compiled simulation draws from."""
+        return simulation.LevelSource(np.cumsum(self._stationary), np.cumsum(self.transition, axis=1), self.states)

@@ -1,0 +1,120 @@
+"""What a model of the private stream is, and its autocovariance."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfast._kernels import simulation
+from dpfast._support import validation
+from dpfast._support.validation import Array
+from dpfast.filters.filter import Filter
+from dpfast.privacy.provenance import Source, check_source
+
+SLACK = 1e-9
+_SETTLED = 1e-13  # where an impulse response is cut
+
+
+@runtime_checkable
+class Model(Protocol):
+    """What a design and a simulation need of a stationary stream."""
+
+    @property
+    def mean(self) -> float:
+        """E[u_t]."""
+
+    @property
+    def variance(self) -> float:
+        """Var(u_t)."""
+
+    @property
+    def levels(self) -> Array | None:
+        """The sorted values that u_t takes, None where they are not finitely many."""
+
+    @property
+    def probabilities(self) -> Array | None:
+        """Their stationary probabilities."""
+
+    @property
+    def shaping(self) -> Filter:
+        """A filter with |shaping|² the spectrum of the centred stream."""
+
+    @property
+    def source(self) -> Source:
+        """Where the model comes from: "public", "assumed" or "fitted-from-private"."""
+
+    def psd(self, omega: ArrayLike) -> Array:
+        """Power spectral density of the centred stream."""
+
+    def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
+        """Independent streams (n_streams, n_samples)."""
+
+    def compiled(self) -> simulation.Source:
+        """What the compiled simulation draws from."""
+
+
+def check_model(model: Any) -> None:
+    """A model of this package or of the user's own."""
+    if not isinstance(model, Model):
+        raise validation.fail("model", "a MarkovChain, IndependentLevels or ARMA", model)
+    check_source("model.source", model.source)
+
+
+def autocovariance(model: Model, n: int) -> Array:
+    """R_0 ... R_{n-1} of the centred signal, from its shaping filter's impulse response."""
+    response = model.shaping.impulse(model.shaping.settling_time(_SETTLED) + 1)
+    size = 1 << (len(response) + n).bit_length()
+    r = np.fft.irfft(np.abs(np.fft.rfft(response, size)) ** 2, size)[:n]
+    return np.where(np.arange(n) < len(response), r, 0.0)
+
+
+class ShapedModel(validation.Frozen, abc.ABC):
+    """What follows from the shaping filter and the compiled source of samples."""
+
+    shaping: Filter
+
+    def psd(self, omega: ArrayLike) -> Array:
+        """Power spectral density of the centred stream at the angles `omega`; its mean is the variance."""
+        return np.asarray(np.abs(self.shaping.response(omega)) ** 2)
+
+    @abc.abstractmethod
+    def compiled(self) -> simulation.Source:
+        """What the compiled simulation draws from."""
+
+    def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
+        """Independent stationary streams (n_streams, n_samples); stream i depends on (seed, i) alone."""
+        shape = validation.integer("n_streams", n_streams, 0), validation.integer("n_samples", n_samples, 0)
+        out = np.empty(shape)
+        simulation.sample(self.compiled(), validation.seed(seed), out, validation.n_threads(None))
+        return out
+
+
+def normalized(probabilities: Array) -> Array:
+    """Rows that sum to one; those that do, up to rounding, stay as they are, so that doing it twice changes nothing."""
+    total = probabilities.sum(axis=-1, keepdims=True)
+    rounding = probabilities.shape[-1] * np.finfo(float).eps
+    return np.where(np.abs(total - 1) <= rounding, probabilities, probabilities / total)
+
+
+def check_spread(levels: Array) -> None:
+    """Refuse levels that are equal, or too near to one another for their squares."""
+    if levels.min() == levels.max():
+        raise ValueError("levels must not all be equal: a constant stream needs no publication")
+    if np.ptp(levels) < validation.SMALLEST:
+        raise ValueError(f"levels must differ by more than {validation.SMALLEST:g}: scale them")
+
+
+def center_levels(probabilities: Array, levels: Array) -> tuple[float, Array]:
+    """Return the mean, and the levels about it: from differences, which are exact for levels far from zero."""
+    above = levels - levels[0]
+    step = float(probabilities @ above)
+    return float(levels[0]) + step, above - step
+
+
+def set_fields(instance: object, **attributes: object) -> None:
+    """Set attributes of a frozen instance while it is made."""
+    for name, value in attributes.items():
+        object.__setattr__(instance, name, value)
