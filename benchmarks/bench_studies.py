@@ -13,6 +13,7 @@ import dpfast as dp
 from benchmarks.bench_process import python
 from benchmarks.race import Contestant, one_core, race
 from dpfast._kernels import simulation as kernels
+from dpfast.simulation.monte_carlo import settling_time
 from dpfast.simulation.sweep.blocks import STREAMS
 from dpfast.simulation.sweep.grid import Grid
 
@@ -65,7 +66,7 @@ def options(store, seed, budget=1):
 def bare(items):
     """The same samples by the kernels alone."""
     source = CHAIN.compiled()
-    burn_in = max(dp.montecarlo.settling_time(x) for x in items)
+    burn_in = max(settling_time(x) for x in items)
     studies = [
         kernels.Study(source, tuple(x.link() for x in some), burn_in, N_SAMPLES)
         for some in (items[i : i + LINKS] for i in range(0, len(items), LINKS))

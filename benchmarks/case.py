@@ -10,6 +10,7 @@ import numpy as np
 from scipy import signal
 
 import dpfast as dp
+from dpfast.mechanisms.receivers import DecisionFeedback
 
 LEVEL = 0.5
 LAG = 10
@@ -29,7 +30,7 @@ MECHANISM = dp.Mechanism(
     privacy=dp.Privacy(epsilon=1.5, delta=0.05),
     model=MODEL,
     prefilter=dp.Filter.from_sos(SOS),
-    receiver=dp.receivers.DecisionFeedback(
+    receiver=DecisionFeedback(
         forward=FORWARD,
         feedback=FEEDBACK,
         levels=np.array([-LEVEL, LEVEL]),

@@ -22,6 +22,7 @@ from benchmarks.compare import cases
 from benchmarks.compare.targets import LEVELS, LEVELS_OF_PRIVACY, TRANSITION, versions
 from benchmarks.compare.turns import Elsewhere, Here, Job, race
 from benchmarks.race import one_core
+from dpfast.mechanisms.receivers import LinearReceiver
 from dpfast.privacy.discrete_gaussian import Sigma
 from dpfast.releases.noise import Noise
 
@@ -87,7 +88,7 @@ def simulated(n_streams, n_samples):
     """Input, noise, mechanism, target and error: more than the noise that the other draws and shapes."""
     model = dp.MarkovChain(TRANSITION, LEVELS)
     target, strategy, noising = dp.Filter([0.1], [1, -0.9]), cases.strategy(), cases.noising()
-    receiver = dp.receivers.LinearReceiver(target * dp.Filter(*noising), target, 0.0, 0)
+    receiver = LinearReceiver(target * dp.Filter(*noising), target, 0.0, 0)
     mechanism = dp.Mechanism("BLT", target, PRIVACY, model, dp.Filter(*strategy), receiver)
     seeds = count(1)
 

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.compare import targets
 from benchmarks.compare.cases import CHUNK, EXACT_STD
 from benchmarks.table import ROOT, conditions, markdown, write_blocks
-from dpfast.simulation.monte_carlo import rmse_interval
+from dpfast.simulation.intervals import rmse_interval
 
 COMMAND = "nox -s compare"
 OURS = "dpfast", "literature, in dpfast"

@@ -47,6 +47,6 @@ class AccuracyWarning(UserWarning):
 def warn(message: str, category: type[Warning]) -> None:
     """Warn, at the line of the caller's that called the package."""
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "dpfast":
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)

@@ -91,7 +91,7 @@ def decision_feedback(
 
     Examples
     --------
-    >>> from dpfast.models import MarkovChain
+    >>> from dpfast.signals.markov_chain import MarkovChain
     >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
     >>> mechanism = decision_feedback(Filter([1], [1, -0.9]), Privacy(5, 1e-3), chain, lag=2, prefilter="zero-forcing")
     >>> mechanism.predicted_mse is None, mechanism.receiver.forward.shape, mechanism.receiver.feedback.shape
@@ -221,7 +221,7 @@ def ideal_feedback(target: Filter, privacy: Privacy, model: Model, prefilter: Fi
 
     Examples
     --------
-    >>> from dpfast.models import IndependentLevels
+    >>> from dpfast.signals.independent_levels import IndependentLevels
     >>> coin = IndependentLevels([-0.5, 0.5], [0.5, 0.5])
     >>> ideal = ideal_feedback(Filter([1]), Privacy.from_gdp(2, 1e-3), coin, Filter([1]))  # σ² = 1/4, as the signal
     >>> round(ideal.mse, 6)

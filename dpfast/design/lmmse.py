@@ -92,7 +92,7 @@ def lmmse(
 
     Examples
     --------
-    >>> from dpfast.models import MarkovChain
+    >>> from dpfast.signals.markov_chain import MarkovChain
     >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
     >>> privacy = Privacy(math.log(3), 0.05, calibration="paper")
     >>> round(lmmse(Filter([1, 0.995], [1, -0.995]), privacy, chain).ideal_rmse, 4)

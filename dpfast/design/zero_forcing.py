@@ -50,6 +50,7 @@ def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, n
 
     Examples
     --------
+    >>> import math
     >>> privacy = Privacy(math.log(3), 0.05, calibration="paper")
     >>> mechanism = zero_forcing(Filter([1, 0.995], [1, -0.995]), privacy)
     >>> round(mechanism.ideal_rmse, 4), mechanism.prefilter.order

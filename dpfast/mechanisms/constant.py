@@ -182,7 +182,7 @@ def constant(target: Filter | Toeplitz, model: Model, *, name: str = NAME) -> Co
 
     Examples
     --------
-    >>> from dpfast.models import MarkovChain
+    >>> from dpfast.signals.markov_chain import MarkovChain
     >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[0, 1])
     >>> mechanism = constant(Filter([0.5, 0.5]), chain)
     >>> mechanism.expected(3), round(mechanism.predicted_mse, 6)

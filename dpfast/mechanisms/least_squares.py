@@ -72,7 +72,7 @@ def lmmse_receiver(strategy: Array, target: Toeplitz, model: Model, noise_std: f
 
     Examples
     --------
-    >>> from dpfast.models import ARMA
+    >>> from dpfast.signals.arma import ARMA
     >>> lmmse_receiver(np.eye(2), Toeplitz([1.0, 1.0]), ARMA([1.0]), 1.0, 0)
     array([[0.5, 0. ],
            [0.5, 0.5]])

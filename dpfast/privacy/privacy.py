@@ -57,6 +57,7 @@ class Privacy:
 
     Examples
     --------
+    >>> import numpy as np
     >>> privacy = Privacy(epsilon=np.log(3), delta=0.05)
     >>> round(privacy.noise_multiplier, 4)
     1.2559

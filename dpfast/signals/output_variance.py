@@ -36,7 +36,7 @@ def output_variance(target: Filter | Toeplitz, model: Model, n_first: int | None
 
     Examples
     --------
-    >>> from dpfast.models import IndependentLevels
+    >>> from dpfast.signals.independent_levels import IndependentLevels
     >>> output_variance(Filter([1, 1]), IndependentLevels([0, 1], [0.5, 0.5]))
     0.5
     """

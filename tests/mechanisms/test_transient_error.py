@@ -7,6 +7,7 @@ import pytest
 from scipy import linalg, signal, stats
 
 import dpfast as dp
+from dpfast.mechanisms.receivers import Smoother
 
 ALARM = 1e-7  # of one of the statistical tests
 FILTER = dp.Filter([1, 0.9], [1, -0.9])
@@ -37,7 +38,7 @@ def covariance(model, n):
 def naive(mechanism, model, n, beyond=300):
     """All of it as matrices on more steps than are asked for, on which a smoother can look ahead."""
     size, receiver = n + beyond, mechanism.receiver
-    if isinstance(receiver, dp.receivers.Smoother):
+    if isinstance(receiver, Smoother):
         h = lower(receiver.backward, size).T @ lower(receiver.forward, size)
     else:
         h = np.roll(lower(receiver.filter, size), -receiver.lag, axis=0)

@@ -93,6 +93,7 @@ def binary_tree(
 
     Examples
     --------
+    >>> import math
     >>> from dpfast import running_sum
     >>> mechanism = binary_tree(running_sum(1024), Privacy.from_gdp(1, 1e-6), estimator="plain")
     >>> round(mechanism.predicted_rmse, 3), round(math.sqrt(mechanism.max_mse), 3)

@@ -201,6 +201,7 @@ def decayed_sum(
 
     Examples
     --------
+    >>> from dpfast import Filter
     >>> privacy = Privacy.from_gdp(1, 1e-6)
     >>> [round(decayed_sum(Filter([1], [1, -0.9]), privacy, horizon=n).predicted_rmse, 3) for n in (1024, 4096)]
     [2.289, 2.293]

@@ -66,8 +66,8 @@ def fourier_perturbation(
 
     Examples
     --------
-    >>> from dpfast import MarkovChain
-    >>> from dpfast.toeplitz import running_sum
+    >>> import math
+    >>> from dpfast import MarkovChain, running_sum
     >>> mechanism = fourier_perturbation(running_sum(256), Privacy(1, 1e-6), n_coefficients=5)
     >>> round(mechanism.sensitivity, 3), round(math.sqrt(5 * 256), 3)  # exact, and the bound of the source
     (23.634, 35.777)

@@ -49,8 +49,8 @@ class LiveReceiver:
 
     Examples
     --------
-    >>> from dpfast.filters import Filter
-    >>> from dpfast.receivers import LinearReceiver
+    >>> from dpfast.filters.filter import Filter
+    >>> from dpfast.mechanisms.receivers import LinearReceiver
     >>> receiver = LinearReceiver(Filter([0.5]), Filter([1]), mean=3.0, lag=0)
     >>> live = LiveReceiver(receiver, np.array([2]), shift=3.0, n_streams=1)
     >>> live.push(np.array([[8, 6]])).tolist()
@@ -140,8 +140,8 @@ def estimate(receiver: CausalReceiver | Smoother, taps: Integers, shift: float, 
 
     Examples
     --------
-    >>> from dpfast.filters import Filter
-    >>> from dpfast.receivers import LinearReceiver
+    >>> from dpfast.filters.filter import Filter
+    >>> from dpfast.mechanisms.receivers import LinearReceiver
     >>> estimate(LinearReceiver(Filter([0.5]), Filter([1]), 3.0, 0), np.array([2]), 3.0, np.array([[8, 6]])).tolist()
     [[4.0, 3.0]]
     """

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import dpfast as dp
 import dpfast.design
+from dpfast.mechanisms import operators
 from dpfast.mechanisms.operators.operators import Dense
 from dpfast.mechanisms.serialization.parts import OPERATORS
 
@@ -164,8 +165,10 @@ def test_examples_come_back_with_their_model_and_sources(mechanism, tmp_path):
 
 
 def test_every_operator_of_the_package_is_known_by_name():
-    modules = [importlib.import_module(f"dpfast.design.{x.name}") for x in pkgutil.iter_modules(dpfast.design.__path__)]
-    found = {x for m in [*modules, dpfast.operators] for x in vars(m).values() if hasattr(x, "squared_rows")}
+    modules = [
+        importlib.import_module(f"{operators.__name__}.{x.name}") for x in pkgutil.iter_modules(operators.__path__)
+    ]
+    found = {x for m in modules for x in vars(m).values() if hasattr(x, "squared_rows")}
     assert {x for x in found if hasattr(x, "_fields")} == set(OPERATORS.values())
 
 
