@@ -81,8 +81,8 @@ DESIGN = ["--target", "ba:1/1,-0.5", "--epsilon", "1", "--delta", "1e-5", "--tol
 
 
 def test_design_writes_its_files_and_show_reads_the_mechanism(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr("dpfast.design.comparison.lags_around", lambda lag: [lag])
-    monkeypatch.setattr("dpfast.design.comparison.epsilons_around", lambda epsilon: [epsilon])
+    monkeypatch.setattr("dpfast.reports.comparison.lags_around", lambda lag: [lag])
+    monkeypatch.setattr("dpfast.reports.comparison.epsilons_around", lambda epsilon: [epsilon])
     settings, out = tmp_path / "settings.toml", tmp_path / "out"
     settings.write_text('model = "levels:0,1@0.5,0.5"\nepsilon = 9\nmax-change = 2\nchoose = "DFE"\n')
     told = ["--source", "max-change=public", "--source", "epsilon=public", "--choose", "LZF"]
@@ -118,7 +118,7 @@ def test_an_interrupted_design_writes_nothing(monkeypatch, tmp_path, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpfast.design.comparison.zero_forcing", interrupted)
+    monkeypatch.setattr("dpfast.design.comparison.Designs._design", interrupted)
     assert main(["design", *DESIGN, "--model", "arma:1", "--out", str(tmp_path / "out")]) == 130
     assert capsys.readouterr().err == "dpfast: interrupted\n"
     assert not (tmp_path / "out").exists()

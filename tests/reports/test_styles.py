@@ -3,7 +3,8 @@ import inspect
 import pytest
 
 import dpfast as dp
-from dpfast.reports.styles import BOUND, FAMILIES, family, label, styles
+from dpfast.design.catalogue import family_of, label
+from dpfast.reports.styles import BOUND, FAMILIES, styles
 
 PUBLIC = {name: getattr(dp, name) for name in dp.__all__}
 DESIGNS = {
@@ -20,7 +21,7 @@ def test_every_design_function_has_a_label_and_a_style():
 
 
 def test_families_are_told_apart_with_and_without_colours():
-    looks = [x.style for x in FAMILIES.values()]
+    looks = [x for x in FAMILIES.values()]
     for kind in ("line", "marker"):
         assert len({str(getattr(x, kind)) for x in looks}) == len(FAMILIES)
     for kind in (looks[:7], looks[7:]):  # of filters, and over a horizon
@@ -45,20 +46,20 @@ def test_families_are_told_apart_with_and_without_colours():
     ],
 )
 def test_names_tell_families(name, expected):
-    assert family(name) == expected
+    assert family_of(name) == expected
 
 
 def test_the_same_family_has_the_same_colour_and_other_lines_and_markers():
     looks = styles(["LMMSE", "LMMSE smoother", "LZF", "LMMSE lag 5"])
-    assert looks["LZF"] == FAMILIES["zero_forcing"].style
+    assert looks["LZF"] == FAMILIES["zero_forcing"]
     several = [looks[x] for x in ("LMMSE", "LMMSE smoother", "LMMSE lag 5")]
-    assert several[0] == FAMILIES["lmmse"].style
-    assert {x.colour for x in several} == {FAMILIES["lmmse"].style.colour}
+    assert several[0] == FAMILIES["lmmse"]
+    assert {x.colour for x in several} == {FAMILIES["lmmse"].colour}
     assert len({str(x.line) for x in several}) == len({x.marker for x in several}) == 3
 
 
 def test_mechanisms_of_no_family_get_colours_that_are_free():
     looks = styles(["mine", "optimal lag 2", "yours"])
     assert len({x.colour for x in looks.values()}) == 3
-    assert looks["optimal lag 2"] == FAMILIES["optimal"].style
+    assert looks["optimal lag 2"] == FAMILIES["optimal"]
     assert len(styles([*FAMILIES, *(f"mine {i}" for i in range(20))])) == 34

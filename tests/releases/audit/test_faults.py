@@ -26,7 +26,7 @@ GRID, INTEGERS = "floating-point grid, one value", "no integers"
 
 def found(monkeypatch, fault, *, privacy=PRIVACY, inputs=COUNTS, n_runs=1000, target=TARGET):
     """What is VIOLATED where every sampler has this fault, at a false-alarm rate below 1e-9."""
-    for name in ("audit.canary", "audit.run", "release.batch", "release.stream"):
+    for name in ("releases.audit.canary", "releases.audit.attack", "releases.batch", "releases.stream"):
         monkeypatch.setattr(importlib.import_module(f"dpfast.{name}"), "Noise", fault)
     result = dp.audit(dp.zero_forcing(target, privacy), inputs, n_runs=n_runs, confidence=1 - 1e-9, seed=5)
     assert result.violated
@@ -160,7 +160,7 @@ def test_faults_of_the_noise_are_found_by_canaries_too(monkeypatch):
 
 def test_a_tenth_of_sigma_is_found_by_canaries_alone(monkeypatch):
     """By μ, with fewer runs than the default has; ε at the claimed δ shows nothing."""
-    for name in ("audit.canary", "audit.run"):
+    for name in ("releases.audit.canary", "releases.audit.attack"):
         monkeypatch.setattr(importlib.import_module(f"dpfast.{name}"), "Noise", scaled(0.9))
     mechanism = dp.input_perturbation(dp.Filter([1]), dp.Privacy(1, 1e-6))
     result = dp.audit(mechanism, COUNTS, n_runs=600_000, confidence=1 - 1e-6, seed=5)

@@ -117,7 +117,7 @@ def test_a_state_is_that_of_the_same_steps_however_they_came(receiver):
 GO_ON = """
 import sys, numpy as np
 sys.path.insert(0, sys.argv[1])
-from test_receiver import LINEAR, FEEDBACK, integers, live
+from test_live_receiver import LINEAR, FEEDBACK, integers, live
 running = live({"linear": LINEAR, "feedback": FEEDBACK}[sys.argv[2]])
 running.restore(bytes.fromhex(sys.argv[3]))
 print(running.push(integers(2, 30)[:, 11:]).tobytes().hex())

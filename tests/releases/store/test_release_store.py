@@ -179,7 +179,7 @@ def test_a_child_that_outlives_its_parent_does_not_keep_the_store(folder):
 # The child ends as a Python process does, closing all that it has.
 FORK = """
 import os, sys
-from dpfast.errors import ReleaseError
+from dpfast._support.errors import ReleaseError
 from helpers import fakes
 with fakes.stream_in(sys.argv[1]) as stream:
     for first in (12, 14):

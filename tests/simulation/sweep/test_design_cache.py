@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dpfast as dp
+from dpfast.design.catalogue import FAMILIES
 from dpfast.simulation.monte_carlo import default_burn_in
 from dpfast.simulation.sweep import design_cache
 from dpfast.simulation.sweep.design_cache import Design, Designs, make
@@ -108,7 +109,7 @@ def test_a_design_that_is_known_gets_the_missing_predictions_only(monkeypatch):
     def designed_again(**_):
         raise AssertionError
 
-    monkeypatch.setitem(design_cache.DESIGNS, "zero_forcing", designed_again)
+    monkeypatch.setitem(FAMILIES, "zero_forcing", FAMILIES["zero_forcing"]._replace(design=designed_again))
     one, two = made(grid, store)
     assert_same_bits(one.link, two.link)
     assert [one.predicted[x.stream] for x in grid.cases] == [
@@ -159,7 +160,7 @@ def test_a_design_that_there_cannot_be_is_kept_as_its_message():
 
 
 def test_warnings_of_a_design_are_its_notes_and_others_go_on(monkeypatch):
-    real = design_cache.DESIGNS["zero_forcing"]
+    real = FAMILIES["zero_forcing"].design
 
     def warned(**given):
         warnings.warn("not reached", dp.ToleranceWarning, stacklevel=1)
@@ -167,7 +168,7 @@ def test_warnings_of_a_design_are_its_notes_and_others_go_on(monkeypatch):
         warnings.warn("something else", RuntimeWarning, stacklevel=1)
         return real(**given)
 
-    monkeypatch.setitem(design_cache.DESIGNS, "zero_forcing", warned)
+    monkeypatch.setitem(FAMILIES, "zero_forcing", FAMILIES["zero_forcing"]._replace(design=warned))
     (job,) = Designs(Store(None), Grid(BASE | {"mechanism": "zero_forcing"})).missing()
     with pytest.warns(RuntimeWarning, match="something else"):
         answer = make(job)
@@ -175,7 +176,7 @@ def test_warnings_of_a_design_are_its_notes_and_others_go_on(monkeypatch):
 
 
 def test_designs_of_several_threads_keep_their_own_notes(monkeypatch):
-    real = design_cache.DESIGNS["zero_forcing"]
+    real = FAMILIES["zero_forcing"].design
 
     def warned(**given):
         for _ in range(5):
@@ -183,7 +184,7 @@ def test_designs_of_several_threads_keep_their_own_notes(monkeypatch):
             time.sleep(1e-3)
         return real(**given)
 
-    monkeypatch.setitem(design_cache.DESIGNS, "zero_forcing", warned)
+    monkeypatch.setitem(FAMILIES, "zero_forcing", FAMILIES["zero_forcing"]._replace(design=warned))
     found = Designs(Store(None), Grid(BASE | {"mechanism": "zero_forcing", "epsilon": [1, 2, 3]}))
     notes = {}
     threads = [
@@ -202,6 +203,6 @@ def test_a_worker_of_another_version_says_so(monkeypatch):
     answer = make(job)
     with pytest.raises(dp.DataError, match=r"a design must be of dpfast .*, got one of 0\.0\.1"):
         found.add(job, json.dumps(json.loads(answer) | {"dpfast": "0.0.1"}))
-    monkeypatch.setattr("dpfast.__version__", "0.0.1")
+    monkeypatch.setattr("dpfast._support.version.__version__", "0.0.1")
     with pytest.raises(dp.DataError, match=r"workers must run dpfast .* got 0\.0\.1: install the same version"):
         make(job)

@@ -222,7 +222,7 @@ def test_what_decides_the_numbers_makes_another_sweep(change, path):
 
 def test_another_version_is_another_sweep_with_designs_of_its_own(path, monkeypatch):
     before = run(store=path)
-    monkeypatch.setattr(dp, "__version__", "99.0")
+    monkeypatch.setattr("dpfast._support.version.__version__", "99.0")
     after = run(store=path)
     assert after.digest != before.digest
     with Store(path) as store:
