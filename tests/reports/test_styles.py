@@ -21,7 +21,7 @@ def test_every_design_function_has_a_label_and_a_style():
 
 
 def test_families_are_told_apart_with_and_without_colours():
-    looks = [x for x in FAMILIES.values()]
+    looks = list(FAMILIES.values())
     for kind in ("line", "marker"):
         assert len({str(getattr(x, kind)) for x in looks}) == len(FAMILIES)
     for kind in (looks[:7], looks[7:]):  # of filters, and over a horizon
