@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import typing
 from collections.abc import Callable
 from typing import Any, cast
@@ -30,10 +29,17 @@ from dpfast.signals.model import Model
 SAME_NOISE = 1e-9  # relative; another machine may round otherwise
 SAME_MSE = 1e-6
 
-# what strategies and reconstructions there are, with those that live with their designs
+# The strategies and reconstructions that there are, by the kinds that files have; a class may be renamed, its kind not.
 OPERATORS: dict[str, Any] = {
-    x.__name__: x for x in (Convolution, Dense, Sparse, BufferedToeplitz, DecayedPrefixes, TreeEstimator, SparseDecoder)
+    "convolution": Convolution,
+    "dense": Dense,
+    "sparse": Sparse,
+    "buffered-toeplitz": BufferedToeplitz,
+    "decayed-prefixes": DecayedPrefixes,
+    "tree-estimator": TreeEstimator,
+    "sparse-decoder": SparseDecoder,
 }
+_KIND_OF = {x: kind for kind, x in OPERATORS.items()}
 
 
 def filter_content(filter: Filter) -> dict[str, Any]:
@@ -100,12 +106,7 @@ def operator_content(operator: Operator) -> dict[str, Any]:
     """A field `strategy` or `reconstruction`: the kind, and the fields of the tuple."""
     values: Any = operator
     fields = {name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in values._asdict().items()}
-    return {"kind": _kind(type(operator).__name__), **fields}
-
-
-def _kind(name: str) -> str:
-    """Words with hyphens."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+    return {"kind": _KIND_OF.get(type(operator), type(operator).__name__), **fields}
 
 
 def read_model(content: Fields) -> Model:
@@ -167,8 +168,7 @@ def _read_feedback(content: Fields, target: Filter, mean: float) -> DecisionFeed
 
 def read_operator(content: Fields) -> Operator:
     """The operator in a field `strategy` or `reconstruction`; one that would lie about its norms is refused."""
-    kinds = {_kind(name): x for name, x in OPERATORS.items()}
-    made = kinds[content.choice("kind", kinds)]
+    made = OPERATORS[content.choice("kind", OPERATORS)]
     read = {name: _OF_TYPES[hint](content, name) for name, hint in typing.get_type_hints(made).items()}
     content.end()
     operator: Operator = made(**read)

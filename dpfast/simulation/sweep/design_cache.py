@@ -22,9 +22,13 @@ from dpfast.design.catalogue import FAMILIES, GIVEN
 from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.matrix_chain import MatrixLink
 from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz
+from dpfast.mechanisms.operators.operators import Convolution, Dense, Sparse
+from dpfast.mechanisms.operators.sparse_decoder import SparseDecoder
+from dpfast.mechanisms.operators.trees import DecayedPrefixes, TreeEstimator
 from dpfast.mechanisms.serialization.json_fields import Fields
 from dpfast.mechanisms.serialization.mechanism_file import from_content, from_text, to_text
-from dpfast.mechanisms.serialization.parts import OPERATORS, model_content, read_model
+from dpfast.mechanisms.serialization.parts import model_content, read_model
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model
 from dpfast.signals.output_variance import output_variance
@@ -149,7 +153,7 @@ def plain(x: Any) -> Any:
     """A link as JSON: tuples as lists that begin with their names."""
     if isinstance(x, np.ndarray):
         return x.tolist()
-    return [type(x).__name__, *map(plain, x)] if isinstance(x, tuple) else x
+    return [_NAME_OF[type(x)], *map(plain, x)] if isinstance(x, tuple) else x
 
 
 def link_of(x: Any) -> Any:
@@ -157,7 +161,7 @@ def link_of(x: Any) -> Any:
     if not isinstance(x, list):
         return x
     if x and isinstance(x[0], str):
-        return _KINDS[x[0]](*map(link_of, x[1:]))
+        return _READ[x[0]](*map(link_of, x[1:]))
     return np.array(x, dtype=np.float64)
 
 
@@ -165,19 +169,25 @@ def _factors(taps: Any, sections: Any, recursion: Any) -> Factors:
     return Factors(taps, sections.reshape(-1, 6), recursion)  # also where there are none
 
 
-_KINDS: dict[str, Callable[..., Any]] = {
-    x.__name__: x
-    for x in (
-        *(
-            simulation.Link,
-            simulation.LinearReceiver,
-            simulation.SmootherReceiver,
-            simulation.FeedbackReceiver,
-            Equalizer,
-        ),
-        *(MatrixLink, *OPERATORS.values()),
-    )
-} | {Factors.__name__: _factors}
+# What links are made of, by the names that stores have; a class may be renamed, its name in stores not.
+_KINDS: dict[str, type[Any]] = {
+    "Link": simulation.Link,
+    "LinearReceiver": simulation.LinearReceiver,
+    "SmootherReceiver": simulation.SmootherReceiver,
+    "FeedbackReceiver": simulation.FeedbackReceiver,
+    "Equalizer": Equalizer,
+    "Factors": Factors,
+    "MatrixLink": MatrixLink,
+    "Convolution": Convolution,
+    "Dense": Dense,
+    "Sparse": Sparse,
+    "BufferedToeplitz": BufferedToeplitz,
+    "DecayedPrefixes": DecayedPrefixes,
+    "TreeEstimator": TreeEstimator,
+    "SparseDecoder": SparseDecoder,
+}
+_NAME_OF = {x: name for name, x in _KINDS.items()}
+_READ: dict[str, Callable[..., Any]] = {**_KINDS, "Factors": _factors}
 
 
 @dataclass(frozen=True, eq=False)

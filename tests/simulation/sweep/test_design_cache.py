@@ -8,6 +8,7 @@ import pytest
 
 import dpfast as dp
 from dpfast.design.catalogue import FAMILIES
+from dpfast.mechanisms.serialization.parts import OPERATORS
 from dpfast.simulation.monte_carlo import default_burn_in
 from dpfast.simulation.sweep import design_cache
 from dpfast.simulation.sweep.design_cache import Design, Designs, make
@@ -206,3 +207,13 @@ def test_a_worker_of_another_version_says_so(monkeypatch):
     monkeypatch.setattr("dpfast._support.version.__version__", "0.0.1")
     with pytest.raises(dp.DataError, match=r"workers must run dpfast .* got 0\.0\.1: install the same version"):
         make(job)
+
+
+def test_the_names_in_stores_are_those_of_all_stores_before():
+    """A class may be renamed; what a store has written stays readable."""
+    names = (
+        "Link LinearReceiver SmootherReceiver FeedbackReceiver Equalizer Factors MatrixLink Convolution Dense"
+    )
+    names = [*names.split(), "Sparse", "BufferedToeplitz", "DecayedPrefixes", "TreeEstimator", "SparseDecoder"]
+    assert list(design_cache._KINDS) == names
+    assert set(OPERATORS.values()) < set(design_cache._KINDS.values())
