@@ -211,9 +211,7 @@ def test_a_worker_of_another_version_says_so(monkeypatch):
 
 def test_the_names_in_stores_are_those_of_all_stores_before():
     """A class may be renamed; what a store has written stays readable."""
-    names = (
-        "Link LinearReceiver SmootherReceiver FeedbackReceiver Equalizer Factors MatrixLink Convolution Dense"
-    )
+    names = "Link LinearReceiver SmootherReceiver FeedbackReceiver Equalizer Factors MatrixLink Convolution Dense"
     names = [*names.split(), "Sparse", "BufferedToeplitz", "DecayedPrefixes", "TreeEstimator", "SparseDecoder"]
     assert list(design_cache._KINDS) == names
     assert set(OPERATORS.values()) < set(design_cache._KINDS.values())
