@@ -147,10 +147,10 @@ def bench(session: nox.Session) -> None:
     session.install("-e", ".[test]", "jax")
     results = f"{session.create_tmp()}/benchmarks.json"
     # the designs have no goals, and take longer than the rest
-    chosen = session.posargs or ["--ignore=benchmarks/bench_design.py"]
+    chosen = session.posargs or ["--ignore=benchmarks/designs/bench_design.py"]
     options = ["--benchmark-only", f"--benchmark-json={results}", "--benchmark-columns=median,iqr,rounds"]
     session.run("pytest", "benchmarks", *options, *chosen)
-    session.run("python", "-m", "benchmarks.table", results, *["--partial"] * bool(session.posargs))
+    session.run("python", "-m", "benchmarks.harness.results_table", results, *["--partial"] * bool(session.posargs))
 
 
 @nox.session
@@ -160,18 +160,18 @@ def compare(session: nox.Session) -> None:
     made = Path(session.create_tmp())
     peers = {name: environment(session, made / name, pinned) for name, pinned in PEERS.items()}
     task, speed = made / "task.json", made / "speed.json"
-    session.run("python", "-m", "benchmarks.compare.targets", str(task))
+    session.run("python", "-m", "benchmarks.peers.targets", str(task))
     runs = {"ours": "python", "peer_jax_privacy": peers["jax"], "peer_opendp": peers["opendp"]}
     for module, python in runs.items():
         out = str(made / f"{module}.json")
-        session.run(python, "-m", f"benchmarks.compare.{module}", str(task), out, external=True, env=ONE_THREAD)
+        session.run(python, "-m", f"benchmarks.peers.{module}", str(task), out, external=True, env=ONE_THREAD)
     rows, behind = [str(made / f"{x}.json") for x in runs], str(made / "behind.json")
-    session.run("python", "-m", "benchmarks.compare.behind", str(task), behind, *rows[1:], env=ONE_THREAD)
+    session.run("python", "-m", "benchmarks.peers.behind", str(task), behind, *rows[1:], env=ONE_THREAD)
     rows.append(behind)
-    session.run("python", "-m", "benchmarks.compare.oracles", *rows)
-    session.run("python", "-m", "benchmarks.compare.speed", peers["jax"], peers["opendp"], str(speed), env=ONE_THREAD)
-    session.run("python", "-m", "benchmarks.compare.table", str(speed), *rows)
-    session.run("python", "-m", "benchmarks.compare.pictures", "docs/compare/compare.json", "docs/compare")
+    session.run("python", "-m", "benchmarks.peers.oracles", *rows)
+    session.run("python", "-m", "benchmarks.peers.speed", peers["jax"], peers["opendp"], str(speed), env=ONE_THREAD)
+    session.run("python", "-m", "benchmarks.peers.comparison_table", str(speed), *rows)
+    session.run("python", "-m", "benchmarks.peers.pictures", "docs/compare/compare.json", "docs/compare")
 
 
 def environment(session: nox.Session, folder: Path, pinned: tuple[str, ...]) -> str:
@@ -192,6 +192,6 @@ def readme(session: nox.Session) -> None:
     session.run("dpfast", "example", "--out", example)
     log = "examples/nyc_departures_2013.csv.gz"
     session.run("dpfast", "evaluate", log, *EVALUATED, "--out", evaluation)
-    session.run("python", "-m", "benchmarks.readme", example, evaluation)
+    session.run("python", "-m", "benchmarks.harness.readme_tables", example, evaluation)
     session.notify("bench")
     session.notify("compare")

@@ -3,13 +3,13 @@ import shutil
 import subprocess
 from importlib import metadata
 
-from benchmarks import peers
+from benchmarks.native import other_chains
 from dpfast._kernels import simd
 
 # JAX reads it when it is imported.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
-collect_ignore = ["compare"]  # in environments of their own, by `nox -s compare`
+collect_ignore = ["native", "peers"]  # in environments of their own, by `nox -s compare`
 
 
 def pytest_benchmark_update_machine_info(config, machine_info):
@@ -27,7 +27,7 @@ def version(package):
 
 
 def compiler():
-    if shutil.which(peers.COMPILE[0]) is None:
+    if shutil.which(other_chains.COMPILE[0]) is None:
         return None
-    result = subprocess.run([peers.COMPILE[0], "--version"], capture_output=True, text=True, check=True)
+    result = subprocess.run([other_chains.COMPILE[0], "--version"], capture_output=True, text=True, check=True)
     return result.stdout.splitlines()[0].removeprefix("c++ ")

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from benchmarks import race, table
+from benchmarks.harness import race, results_table
 
 BARS = """
 [[rows]]
@@ -72,7 +72,7 @@ def run(tmp_path):
     def run(figures, *options, missing=()):
         path = tmp_path / "results.json"
         path.write_text(json.dumps(results(figures, missing)), encoding="utf-8")
-        return table.main([str(path), *options], bars=tmp_path / "bars.toml", root=tmp_path)
+        return results_table.main([str(path), *options], bars=tmp_path / "bars.toml", root=tmp_path)
 
     return run
 
@@ -140,11 +140,11 @@ def test_a_part_of_a_run_is_shown_and_not_written(run, tmp_path, capsys):
 
 def test_a_readme_without_markers_is_an_error():
     with pytest.raises(ValueError, match="one block"):
-        table.replace_block("nothing", "bench", "table")
+        results_table.replace_block("nothing", "bench", "table")
 
 
 def test_the_bars_are_no_stricter_than_the_goals():
-    for row in table.rows(tomllib.loads(table.BARS.read_text(encoding="utf-8")), results({})):
+    for row in results_table.rows(tomllib.loads(results_table.BARS.read_text(encoding="utf-8")), results({})):
         assert not any(row.misses(x.goal, x.bar) for x in row.figures), row.what
 
 
@@ -152,7 +152,7 @@ def test_figures_must_have_different_names():
     twice = results(GOOD)
     twice["benchmarks"] *= 2
     with pytest.raises(ValueError, match="two benchmarks give"):
-        table.read(twice)
+        results_table.read(twice)
 
 
 class Benchmark:
@@ -191,14 +191,14 @@ def test_repeated_calls_are_one_run():
 
 
 def test_the_readme_shows_the_table_of_the_last_run_with_the_present_goals_and_bars():
-    data = json.loads((table.ROOT / "docs" / "performance.json").read_text(encoding="utf-8"))
-    bars = table.rows(tomllib.loads(table.BARS.read_text(encoding="utf-8")), results({}))
+    data = json.loads((results_table.ROOT / "docs" / "performance.json").read_text(encoding="utf-8"))
+    bars = results_table.rows(tomllib.loads(results_table.BARS.read_text(encoding="utf-8")), results({}))
     assert [(row["what"], row["sign"]) for row in data["rows"]] == [(row.what, row.sign) for row in bars]
     lines = []
     for row, wanted in zip(data["rows"], bars, strict=True):
-        figures = tuple(table.Figure(**x) for x in row["figures"])
+        figures = tuple(results_table.Figure(**x) for x in row["figures"])
         assert [(x.name, x.goal, x.bar) for x in figures] == [(x.name, x.goal, x.bar) for x in wanted.figures]
         lines.append(wanted._replace(figures=figures))
-    text = table.goals_table(lines)
-    assert text in (table.ROOT / "README.md").read_text(encoding="utf-8")
-    assert text in (table.ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    text = results_table.goals_table(lines)
+    assert text in (results_table.ROOT / "README.md").read_text(encoding="utf-8")
+    assert text in (results_table.ROOT / "docs" / "performance.md").read_text(encoding="utf-8")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from benchmarks import readme
-from benchmarks.compare import behind, cases, oracles, pictures, table, targets, turns
+from benchmarks.harness import readme_tables
+from benchmarks.peers import behind, cases, comparison_table, oracles, pictures, targets, turns
 
 N = targets.HORIZON
 LEVEL = {"level": "little"}
@@ -48,14 +48,14 @@ ROWS = {
         row("dpfast", "plain", 2.0, "other"),
         row("dpfast", "plain", 2.0, "third"),
         row("dpfast", "constant", 1.0, "third", needs="model"),
-        row("dpfast", "optimal factorization", 1.0, table.CURVES_OF),
+        row("dpfast", "optimal factorization", 1.0, comparison_table.CURVES_OF),
     ],
     "jax-privacy": [
         row("jax-privacy", "BLT", 2.5),
         row("jax-privacy", "dense", 0.1, steps=256),
         row("jax-privacy", "BLT", 1.995, "other"),
         row("jax-privacy", "BLT", 9.0, "third"),
-        row("jax-privacy", "BLT, mean", 1.0, table.CURVES_OF),
+        row("jax-privacy", "BLT, mean", 1.0, comparison_table.CURVES_OF),
     ],
     "behind": [
         row("jax-privacy, behind our receiver", "BLT", 1.75, needs="model"),
@@ -78,7 +78,7 @@ def facts(name):
 @pytest.fixture
 def data():
     parts = [{"rows": rows, "facts": facts(name)} for name, rows in ROWS.items()]
-    return table.data(parts, SPEED, "Some CPU; dpfast 0.1.0")
+    return comparison_table.data(parts, SPEED, "Some CPU; dpfast 0.1.0")
 
 
 def lines(text):
@@ -86,7 +86,7 @@ def lines(text):
 
 
 def test_the_lesser_error_wins_whoever_has_it(data):
-    found = {line[0]: line[1:] for line in lines(table.summary(data))}
+    found = {line[0]: line[1:] for line in lines(comparison_table.summary(data))}
     assert found["sum"] == [
         "4.000",
         "2.500 (0.61), jax-privacy: BLT",
@@ -102,24 +102,24 @@ def test_the_lesser_error_wins_whoever_has_it(data):
 
 
 def test_the_constant_is_shown_and_is_nobody_s_best(data):
-    rows = lines(table.target_table(table.by_target(data["rows"])["third"]))
+    rows = lines(comparison_table.target_table(comparison_table.by_target(data["rows"])["third"]))
     assert rows[0][1] == "constant"
     assert {x[1]: x[7] for x in rows} == {"constant": "0.00", "noise": "-2.10", "plain": "-3.00", "BLT": "-80"}
-    assert "constant:" not in table.summary(data)
+    assert "constant:" not in comparison_table.summary(data)
 
 
 def test_whether_the_dense_optimiser_ran_is_said(data):
-    assert "1024 steps: it is left out;" in table.dense(data)
-    ran = dict(data, rows=[*data["rows"], table.figures(row("jax-privacy", table.DENSE, 2.0))])
-    assert "it had ten on the sum, and is left out on the others" in table.dense(ran)
-    assert table.dense(ran) in table.blocks(ran)["compare"]
+    assert "1024 steps: it is left out;" in comparison_table.dense(data)
+    ran = dict(data, rows=[*data["rows"], comparison_table.figures(row("jax-privacy", comparison_table.DENSE, 2.0))])
+    assert "it had ten on the sum, and is left out on the others" in comparison_table.dense(ran)
+    assert comparison_table.dense(ran) in comparison_table.blocks(ran)["compare"]
 
 
 def test_every_level_of_privacy_has_its_winners():
     rows = [row("dpfast", "ours", 2.0), row("opendp", "theirs", 4.0)]
     rows += [row("dpfast", "ours", 3.0, level="more"), row("opendp", "theirs", 1.5, level="more")]
-    data = {"rows": [table.figures(x) for x in rows]}
-    little, more = table.summary(data).split("\n\n")
+    data = {"rows": [comparison_table.figures(x) for x in rows]}
+    little, more = comparison_table.summary(data).split("\n\n")
     assert little.startswith("| little |")
     assert lines(little)[0][3] == "2.000, ours: **dpfast** by 50 %"
     assert more.startswith("| more |")
@@ -127,33 +127,33 @@ def test_every_level_of_privacy_has_its_winners():
 
 
 def test_every_row_is_shown_and_a_peer_that_cannot_says_why(data):
-    rows = lines(table.target_table(table.by_target(data["rows"])["other"]))
+    rows = lines(comparison_table.target_table(comparison_table.by_target(data["rows"])["other"]))
     assert [x[:2] for x in rows] == [["jax-privacy", "BLT"], ["dpfast", "plain"], ["opendp", "tree"]]
     assert rows[-1][-1] == "only prefix sums"
-    shown = table.target_table(table.by_target(data["rows"])["sum"])
+    shown = comparison_table.target_table(comparison_table.by_target(data["rows"])["sum"])
     for x in (x for part in ROWS.values() for x in part if x["target"] == "sum"):
         assert f"| {x['by']} | {x['mechanism']} | {x['needs']} |" in shown
 
 
 def test_what_ran_over_another_horizon_is_shown_and_wins_nothing(data):
-    rows = lines(table.target_table(table.by_target(data["rows"])["sum"]))
+    rows = lines(comparison_table.target_table(comparison_table.by_target(data["rows"])["sum"]))
     (dense,) = (x for x in rows if x[1] == "dense")
     assert dense[3] == "0.1000"
     assert dense[6] == "–"
-    assert "dense" not in table.summary(data)
+    assert "dense" not in comparison_table.summary(data)
 
 
 def test_the_fastest_is_marked_whoever_it_is(data):
-    text = table.race_tables(data, spread=False)
+    text = comparison_table.race_tables(data, spread=False)
     assert "| batch | **2** | 6 | dpfast 3 × as fast |" in text
     assert "| steps | 9 | **3** | scipy 3 × as fast |" in text
     assert "| exact | **100** | 1e+04 | dpfast 100 × as fast |" in text
     assert "| banded | 2.5 | – | dpfast has none |" in text
-    assert "| batch | **2** (1 … 3) | 6 (5 … 7) |" in table.race_tables(data, spread=True)
+    assert "| batch | **2** (1 … 3) | 6 (5 … 7) |" in comparison_table.race_tables(data, spread=True)
 
 
 def test_designs_are_told_apart_by_their_errors_too(data):
-    assert lines(table.design_errors(data["races"]["designs"])) == [
+    assert lines(comparison_table.design_errors(data["races"]["designs"])) == [
         ["banded", "3.000 / 4.000", "–"],
         ["root", "–", "1.000 / 2.000"],
     ]
@@ -175,7 +175,7 @@ def written(tmp_path, monkeypatch):
     for name, part in parts.items():
         paths.append(tmp_path / f"{name}.json")
         paths[-1].write_text(json.dumps(part), encoding="utf-8")
-    table.main(*paths, root=tmp_path)
+    comparison_table.main(*paths, root=tmp_path)
     return tmp_path
 
 
@@ -185,9 +185,9 @@ def test_all_of_it_is_written(written):
     assert "old" not in text
     assert text.startswith("Before\n<!-- compare -->\n| ")
     assert text.endswith("<!-- end compare-speed -->\nAfter\n")
-    for block in table.blocks(found).values():
+    for block in comparison_table.blocks(found).values():
         assert block in text
-    assert page == table.page(found)
+    assert page == comparison_table.page(found)
     assert "opendp 1.2.3" in page
     assert "`nox -s compare`" in page
 
@@ -202,16 +202,16 @@ def test_pictures_have_a_place_for_every_mechanism(written, data):
 
 
 def test_the_readme_and_the_page_show_the_last_run():
-    path = table.ROOT / "docs/compare/compare.json"
+    path = comparison_table.ROOT / "docs/compare/compare.json"
     found = json.loads(path.read_text(encoding="utf-8"))
-    text = (table.ROOT / "README.md").read_text(encoding="utf-8")
-    for name, block in table.blocks(found).items():
+    text = (comparison_table.ROOT / "README.md").read_text(encoding="utf-8")
+    for name, block in comparison_table.blocks(found).items():
         assert f"<!-- {name} -->\n{block}\n<!-- end {name} -->" in text
-    assert (table.ROOT / "docs/compare.md").read_text(encoding="utf-8") == table.page(found)
-    everybody = {*table.OURS, *table.PEERS}
-    assert everybody <= {x["by"] for x in found["rows"]} <= everybody | {*table.BEHIND}
-    assert list(table.by_target(found["rows"])) == [x.name for x in targets.TARGETS]
-    assert list(table.by_level(found)) == [x.name for x in targets.LEVELS_OF_PRIVACY]
+    assert (comparison_table.ROOT / "docs/compare.md").read_text(encoding="utf-8") == comparison_table.page(found)
+    everybody = {*comparison_table.OURS, *comparison_table.PEERS}
+    assert everybody <= {x["by"] for x in found["rows"]} <= everybody | {*comparison_table.BEHIND}
+    assert list(comparison_table.by_target(found["rows"])) == [x.name for x in targets.TARGETS]
+    assert list(comparison_table.by_level(found)) == [x.name for x in targets.LEVELS_OF_PRIVACY]
 
 
 # --- what must agree ------------------------------------------------------------------------------
@@ -356,7 +356,7 @@ def test_the_noise_is_shaped_by_the_inverse_of_the_strategy():
 
 @pytest.mark.parametrize("module", ["targets", "cases", "turns"])
 def test_what_peers_import_is_the_standard_library_and_numpy(module):
-    path = table.ROOT / f"benchmarks/compare/{module}.py"
+    path = comparison_table.ROOT / f"benchmarks/peers/{module}.py"
     allowed = {*sys.stdlib_module_names, "numpy", "benchmarks"}
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
@@ -364,7 +364,7 @@ def test_what_peers_import_is_the_standard_library_and_numpy(module):
             assert {x.name.split(".")[0] for x in node.names} <= allowed
         elif isinstance(node, ast.ImportFrom):
             assert node.module.split(".")[0] in allowed
-            assert not node.module.startswith("benchmarks") or node.module == "benchmarks.compare.targets"
+            assert not node.module.startswith("benchmarks") or node.module == "benchmarks.peers.targets"
 
 
 def job(check):
@@ -382,14 +382,14 @@ def test_nobody_races_who_computes_something_else():
 
 def test_contestants_elsewhere_answer_until_they_are_dismissed(tmp_path, monkeypatch):
     text = """
-from benchmarks.compare import turns
+from benchmarks.peers import turns
 def prepare(x):
     print("not an answer")
     return turns.Job(lambda: None, 10, [2 * x])
 turns.serve(prepare, "numpy")
 """
     (tmp_path / "doubling.py").write_text(text, encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{table.ROOT}")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{comparison_table.ROOT}")
     other = turns.Elsewhere(sys.executable, "doubling")
     assert other.versions["numpy"] == np.__version__
     assert other.begin({"x": 21}) == [42]
@@ -420,7 +420,7 @@ def test_the_example_stands_with_both_calibrations_side_by_side():
             "explained": "-1e-4",
         },
     ]
-    line, constant = lines(readme.example_block(rows).split("\n\n")[0])
+    line, constant = lines(readme_tables.example_block(rows).split("\n\n")[0])
     simulated = "6.6511 (6.6258 … 6.6764)", "5.2734 (6.6258 … 6.6764)"
     assert line == ["DFE, soft", "LZF", "5", "0.41115 ᵃ", "–", *simulated, "0.851, 0.906"]
     assert constant == ["constant", "LZF", "5", "–", "–", simulated[0], simulated[0], "0.000, 0.000"]
@@ -431,7 +431,7 @@ def test_the_log_stands_with_a_column_a_series():
         {"series": s, "mechanism": m, "RMSE": x, "spread of true output": y, "explained": "0.69136"}
         for s, m, x, y in [("A", "LZF", "0.5", "0.9"), ("B", "LZF", "0.25", "0.8")]
     ]
-    assert lines(readme.evaluate_block(rows)) == [
+    assert lines(readme_tables.evaluate_block(rows)) == [
         ["LZF", "0.50000 (0.691)", "0.25000 (0.691)"],
         ["*spread of the true output*", "*0.90000*", "*0.80000*"],
     ]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks import peak
+from benchmarks.harness import peak
 
 ROUNDS = 15
 

@@ -7,9 +7,10 @@ import pytest
 from scipy import signal
 
 import dpfast as dp
-from benchmarks import case, peers
-from benchmarks.bench_chain import DTYPES
-from benchmarks.race import Contestant, race_on_one_core
+from benchmarks.harness import case
+from benchmarks.harness.race import Contestant, race_on_one_core
+from benchmarks.kernels.bench_chain import DTYPES
+from benchmarks.native import other_chains
 from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.chain_execute import execute
 from dpfast._kernels.simd import lanes
@@ -71,7 +72,7 @@ def bench_decision_feedback(benchmark, decision, dtype):
     receiver, references = case.MECHANISM.receiver, {}
     if decision == "sign":
         arrays = case.FORWARD.astype(dtype), case.FEEDBACK.astype(dtype), dtype(case.LEVEL)
-        references["scalar numba"] = on_array(lambda x: peers.feed_back(*arrays, x), dtype)
+        references["scalar numba"] = on_array(lambda x: other_chains.feed_back(*arrays, x), dtype)
     elif decision == "soft":
         receiver = dataclasses.replace(receiver, decision="soft")
     else:

@@ -1,6 +1,6 @@
 """Ours on the targets: the mechanisms of this package, and those of the literature as it has them.
 
-    python -m benchmarks.compare.ours TASK.json ROWS.json
+    python -m benchmarks.peers.ours TASK.json ROWS.json
 
 Predicted are the errors of every step from t = 0 on; simulated, `monte_carlo` over the horizon on streams of the model.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import dpfast as dp
-from benchmarks.compare.targets import HORIZON, LEVELS, TRANSITION, Row, Task, floats, timed, write
+from benchmarks.peers.targets import HORIZON, LEVELS, TRANSITION, Row, Task, floats, timed, write
 
 OURS, LITERATURE = "dpfast", "literature, in dpfast"
 MODEL = dp.MarkovChain(TRANSITION, LEVELS)

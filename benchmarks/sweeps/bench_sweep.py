@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from benchmarks.bench_process import python
-from benchmarks.race import Contestant, one_core, race
+from benchmarks.harness.race import Contestant, one_core, race
+from benchmarks.processes.bench_process import python
 from dpfast._kernels import simulation as kernels
 from dpfast.simulation.monte_carlo import settling_time
 from dpfast.simulation.sweep.blocks import STREAMS
@@ -25,7 +25,7 @@ CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
 # the largest resident set: with the designs, with a million samples of each case, with four
 MEMORY = """
 import sys, dpfast
-from benchmarks.bench_studies import grid, options
+from benchmarks.sweeps.bench_sweep import grid, options
 def largest():
     return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
 figures = []

@@ -1,6 +1,6 @@
 """The table of the benchmarks: what was measured beside the goals and bars of bars.toml.
 
-    python -m benchmarks.table RESULTS.json [--partial]
+    python -m benchmarks.harness.results_table RESULTS.json [--partial]
 
 prints it and exits with 1 where a figure is worse than its bar, or was not measured without a reason given. Of a whole
 run it also writes docs/performance.json, docs/performance.md and the README's table; `--partial` is for a part of it.
@@ -14,7 +14,7 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 BARS = Path(__file__).with_name("bars.toml")
 COMMAND = "nox -s bench"
 
@@ -209,7 +209,9 @@ def write(table, results, root):
 
 
 def main(arguments=None, bars=BARS, root=ROOT):
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.table", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.harness.results_table", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("results", type=Path, help="JSON of pytest-benchmark")
     parser.add_argument("--partial", action="store_true", help="not all benchmarks were run: write nothing")
     options = parser.parse_args(arguments)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from benchmarks.race import race, repeated
+from benchmarks.harness.race import race, repeated
 
 STREAMS, PAGE = 3, 4096
 CALLS = 20  # pushes, or writes, of one turn

@@ -1,6 +1,6 @@
 """The peers' noise behind our receiver: what a mechanism gains, apart from what the receiver does.
 
-    python -m benchmarks.compare.behind TASK.json ROWS.json PEER.json ...
+    python -m benchmarks.peers.behind TASK.json ROWS.json PEER.json ...
 
 Post-processing is free: whoever knows the model of u may put the linear receiver with the least mean square error
 behind any v = C u + n. It sees v alone, and needs of the noise its variance and of C the matrix. Predicted are the
@@ -16,8 +16,8 @@ import numpy as np
 from scipy import linalg
 
 import dpfast as dp
-from benchmarks.compare.ours import LAG, LATER, MODEL, MODELLED
-from benchmarks.compare.targets import Released, Row, Task, arrays_of, floats, timed, write
+from benchmarks.peers.ours import LAG, LATER, MODEL, MODELLED
+from benchmarks.peers.targets import Released, Row, Task, arrays_of, floats, timed, write
 from dpfast.filters.toeplitz import inverse_series
 from dpfast.mechanisms.least_squares import lmmse_receiver
 from dpfast.signals.model import autocovariance

@@ -1,6 +1,6 @@
 """Races against the peers, each in its own environment: everybody on one processor, taking turns round by round.
 
-    python -m benchmarks.compare.speed JAX_PYTHON OPENDP_PYTHON SPEED.json
+    python -m benchmarks.peers.speed JAX_PYTHON OPENDP_PYTHON SPEED.json
 
 Outputs are compared before a race starts.
 """
@@ -18,10 +18,10 @@ import numpy as np
 from scipy import signal
 
 import dpfast as dp
-from benchmarks.compare import cases
-from benchmarks.compare.targets import LEVELS, LEVELS_OF_PRIVACY, TRANSITION, versions
-from benchmarks.compare.turns import Elsewhere, Here, Job, race
-from benchmarks.race import one_core
+from benchmarks.harness.race import one_core
+from benchmarks.peers import cases
+from benchmarks.peers.targets import LEVELS, LEVELS_OF_PRIVACY, TRANSITION, versions
+from benchmarks.peers.turns import Elsewhere, Here, Job, race
 from dpfast.mechanisms.receivers import LinearReceiver
 from dpfast.privacy.discrete_gaussian import Sigma
 from dpfast.releases.noise import Noise
@@ -149,7 +149,7 @@ def main(jax_python, opendp_python, path):
     os.environ["XLA_FLAGS"] = ONE_THREAD
     where = (jax_python, "speed_jax"), (jax_python, "speed_jax"), (opendp_python, "speed_opendp")
     with one_core():
-        others = [Elsewhere(python, f"benchmarks.compare.{module}") for python, module in where]
+        others = [Elsewhere(python, f"benchmarks.peers.{module}") for python, module in where]
         jax_privacy, jax, opendp = others
         with closing(jax_privacy), closing(jax), closing(opendp):
             result = {

@@ -1,6 +1,6 @@
 """What several packages compute must agree, and every prediction with its simulation: or the comparison is wrong.
 
-python -m benchmarks.compare.oracles ROWS.json ...
+python -m benchmarks.peers.oracles ROWS.json ...
 """
 
 import json

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from scipy import signal
 
-from benchmarks.case import FEEDBACK, FORWARD, LAG, LEVEL, NOISE_STD, SOS, TARGET_A, TARGET_B
+from benchmarks.harness.case import FEEDBACK, FORWARD, LAG, LEVEL, NOISE_STD, SOS, TARGET_A, TARGET_B
 
 SOURCE = Path(__file__).with_name("chain.cpp")
 COMPILE = ["c++", "-std=c++20", "-O3", "-march=native", "-fno-math-errno", "-shared", "-fPIC"]

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import dpfast as dp
-from benchmarks.bench_process import ROOT, python
-from benchmarks.race import Contestant, race, race_on_one_core, repeated
+from benchmarks.harness.race import Contestant, race, race_on_one_core, repeated
+from benchmarks.processes.bench_process import ROOT, python
 from dpfast.privacy.discrete_gaussian import Sigma
 from dpfast.releases.noise import Noise
 from dpfast.signals.events.declared import count_events

@@ -1,13 +1,13 @@
 """The README's tables of the paper's example and of the historical log, from what the two commands wrote.
 
-python -m benchmarks.readme EXAMPLE_FOLDER EVALUATION_FOLDER
+python -m benchmarks.harness.readme_tables EXAMPLE_FOLDER EVALUATION_FOLDER
 """
 
 import csv
 import sys
 from pathlib import Path
 
-from benchmarks.table import ROOT, markdown, write_blocks
+from benchmarks.harness.results_table import ROOT, markdown, write_blocks
 from dpfast._support.text_table import Table
 
 NOTES = """\

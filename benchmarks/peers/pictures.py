@@ -1,6 +1,6 @@
 """Pictures of the comparison with peers: errors over time, and relative to the least.
 
-python -m benchmarks.compare.pictures docs/compare/compare.json FOLDER
+python -m benchmarks.peers.pictures docs/compare/compare.json FOLDER
 """
 
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compare.table import BEHIND, CONSTANT, CURVES_OF, by_level, by_target, error, is_whole
+from benchmarks.peers.comparison_table import BEHIND, CONSTANT, CURVES_OF, by_level, by_target, error, is_whole
 from dpfast.reports.figures import PAGE, SMALL, figure, legend, logarithmic, plot_lines, png, words
 from dpfast.reports.styles import GREY, Style, styles
 

@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from benchmarks import peak
-from benchmarks.bench_chain import dpfast
-from benchmarks.race import Contestant, race
+from benchmarks.harness import peak
+from benchmarks.harness.race import Contestant, race
+from benchmarks.kernels.bench_chain import dpfast
 
 JOBS = {"5 ms": (256, 8_000), "50 ms": (512, 40_000), "1 s": (4096, 100_000)}  # what one thread takes, about
 ENOUGH = 1.8  # of the machine, to judge

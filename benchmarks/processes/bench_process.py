@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import dpfast as dp
-from benchmarks import case
+from benchmarks.harness import case
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LENGTHS = (1_000, 10_000, 100_000)
 IMPORT = """
 from time import perf_counter

@@ -5,8 +5,8 @@ import pytest
 from scipy import signal
 
 import dpfast as dp
-from benchmarks.bench_chain import DTYPES
-from benchmarks.race import race_on_one_core, repeated
+from benchmarks.harness.race import race_on_one_core, repeated
+from benchmarks.kernels.bench_chain import DTYPES
 
 SIZES = [(16, 1000), (64, 10_000), (1000, 20_000)]  # streams and samples: for the second cache, the third, and none
 SOS = signal.butter(8, 0.3, output="sos")

@@ -1,6 +1,6 @@
 """The comparison with peers as tables: docs/compare.md, docs/compare/compare.json, and two blocks of the README.
 
-    python -m benchmarks.compare.table SPEED.json ROWS.json ...
+    python -m benchmarks.peers.comparison_table SPEED.json ROWS.json ...
 
 `data` has every figure; the tables are made of it alone.
 """
@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compare import targets
-from benchmarks.compare.cases import CHUNK, EXACT_STD
-from benchmarks.table import ROOT, conditions, markdown, write_blocks
+from benchmarks.harness.results_table import ROOT, conditions, markdown, write_blocks
+from benchmarks.peers import targets
+from benchmarks.peers.cases import CHUNK, EXACT_STD
 from dpfast.simulation.intervals import rmse_interval
 
 COMMAND = "nox -s compare"

@@ -1,6 +1,6 @@
 """jax-privacy's streaming matrices, and plain JAX (`lax.scan` with `vmap`): compiled, in float64, one thread.
 
-    python -m benchmarks.compare.speed_jax
+    python -m benchmarks.peers.speed_jax
 
 answers the races of `speed`. Arrays are (time, streams) for jax-privacy, which takes a slice a step.
 """
@@ -13,8 +13,8 @@ import numpy as np
 from jax import lax
 from jax_privacy.matrix_factorization import buffered_toeplitz, dense, toeplitz
 
-from benchmarks.compare import cases, turns
-from benchmarks.compare.targets import floats
+from benchmarks.peers import cases, turns
+from benchmarks.peers.targets import floats
 
 
 def streaming_matrix():

@@ -1,6 +1,6 @@
 """OpenDP on the targets: noise on the input or on the output, and its tree, at scales that its own accounting gives.
 
-    python -m benchmarks.compare.peer_opendp TASK.json ROWS.json
+    python -m benchmarks.peers.peer_opendp TASK.json ROWS.json
 
 It has no filters: noise on the input is filtered here, as its user would. Errors do not depend on u, which is 0.
 """
@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import opendp.prelude as dp
 
-from benchmarks.compare.targets import Released, Row, Task, floats, no_model, timed, write
+from benchmarks.peers.targets import Released, Row, Task, floats, no_model, timed, write
 
 BY = "opendp"
 N_STREAMS = 64  # a draw takes from 10 µs to 0.3 ms

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from benchmarks.case import FEEDBACK, FORWARD, LAG, LEVEL, NOISE_STD, SOS, TARGET_A, TARGET_B
+from benchmarks.harness.case import FEEDBACK, FORWARD, LAG, LEVEL, NOISE_STD, SOS, TARGET_A, TARGET_B
 
 jax.config.update("jax_enable_x64", True)
 

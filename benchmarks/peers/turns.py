@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.compare.targets import versions
+from benchmarks.peers.targets import versions
 
 ROUNDS = 7
 

@@ -1,6 +1,6 @@
 """jax-privacy on the targets: each of its strategies, by its own errors and sensitivities and by its own streams.
 
-    python -m benchmarks.compare.peer_jax_privacy TASK.json ROWS.json
+    python -m benchmarks.peers.peer_jax_privacy TASK.json ROWS.json
 
 What a receiver of its noise has to know, the strategies, is written beside the rows.
 
@@ -22,7 +22,7 @@ from dp_accounting import gaussian_mechanism
 from jax_privacy.matrix_factorization import banded, buffered_toeplitz, dense, optimization, toeplitz
 from jax_privacy.matrix_factorization.streaming_matrix import StreamingMatrix
 
-from benchmarks.compare.targets import Released, Row, Task, floats, no_model, timed, write
+from benchmarks.peers.targets import Released, Row, Task, floats, no_model, timed, write
 
 BY = "jax-privacy"
 BANDS = 16

@@ -1,12 +1,12 @@
 """OpenDP's exact noise: answers the races of `speed`.
 
-python -m benchmarks.compare.speed_opendp
+python -m benchmarks.peers.speed_opendp
 """
 
 import numpy as np
 import opendp.prelude as dp
 
-from benchmarks.compare import cases, turns
+from benchmarks.peers import cases, turns
 
 
 def exact_noise():

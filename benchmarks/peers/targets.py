@@ -1,6 +1,6 @@
 """What everybody computes: the targets, the privacy, the model, the horizon, and how a row is written down.
 
-    python -m benchmarks.compare.targets TASK.json
+    python -m benchmarks.peers.targets TASK.json
 
 writes the task for the peers, who read it in environments of their own: the standard library and NumPy are all that
 this module may import.

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from benchmarks import case, peers
-from benchmarks.race import Contestant, race_on_one_core
+from benchmarks.harness import case
+from benchmarks.harness.race import Contestant, race_on_one_core
+from benchmarks.native import other_chains
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
 # Streams and samples: each peer where it is fastest, caches considered.
-SIZE = (512, 40 * peers.CPP_ROWS)
+SIZE = (512, 40 * other_chains.CPP_ROWS)
 PEER_SIZES = {
     "numpy + scipy": (64, 4096),
     "numpy + scipy, forward taps by lfilter": (64, 4096),
@@ -20,7 +21,7 @@ PEER_SIZES = {
     "JAX": (256, 2048),
     "C++": SIZE,
 }
-COMMON_SIZE = (512, 2 * peers.CPP_ROWS)
+COMMON_SIZE = (512, 2 * other_chains.CPP_ROWS)
 
 
 def dpfast(dtype, n_streams, n_samples, seed, n_threads=1):
@@ -35,15 +36,15 @@ def contestant(simulate, dtype, size):
 @pytest.fixture(scope="module")
 def everyone(tmp_path_factory):
     """Peers by name, and why the others are not here."""
-    found, missing = dict(peers.IN_PYTHON), {}
+    found, missing = dict(other_chains.IN_PYTHON), {}
     try:
-        found["C++"] = peers.build_cpp(tmp_path_factory.mktemp("cpp"))
-    except peers.NotHereError as error:
+        found["C++"] = other_chains.build_cpp(tmp_path_factory.mktemp("cpp"))
+    except other_chains.NotHereError as error:
         missing["C++"] = str(error)
     if importlib.util.find_spec("jax") is None:
         missing["JAX"] = "not installed"
     else:
-        from benchmarks import jax_chain
+        from benchmarks.native import jax_chain
 
         found["JAX"] = jax_chain.simulate
     return found, missing
@@ -65,7 +66,7 @@ def bench_chain(benchmark, everyone, dtype):
 @pytest.mark.parametrize("size", [(32, 1000), (100, 10_000), (4096, 5000)], ids="{0[0]}x{0[1]}".format)
 @pytest.mark.benchmark(group="chain by size")
 def bench_size(benchmark, dtype, size):
-    reference = contestant(peers.numpy_scipy, dtype, PEER_SIZES["numpy + scipy"])
+    reference = contestant(other_chains.numpy_scipy, dtype, PEER_SIZES["numpy + scipy"])
     subject = contestant(dpfast, dtype, size)
     what = "chain, {} × {}".format(*size)
     race_on_one_core(benchmark, what, dtype, subject, {"numpy + scipy": reference}, multiply_adds=case.MULTIPLY_ADDS)
