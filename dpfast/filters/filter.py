@@ -18,6 +18,7 @@ from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import UnstableFilterError
 from dpfast._support.validation import Array
+from dpfast.filters.conversion import Coefficients, make_state_space, read_roots, read_system
 from dpfast.filters.peak_gain import fft_points, largest_gain
 from dpfast.filters.quadrature import graded_grid
 from dpfast.filters.sections import cascade_response, factor_roots, make_sections, section_roots, trim
@@ -167,17 +168,7 @@ class Filter:
         >>> Filter.from_zpk([], [0.5], 1.0).impulse(3).tolist()
         [0.0, 1.0, 0.5]
         """
-        z, p = _roots("zeros", zeros), _roots("poles", poles)
-        k = validation.number("gain", gain)
-        if len(z) > len(p):
-            raise ValueError(f"a causal filter has no more zeros than poles, got {len(z)} and {len(p)}")
-        delay = np.zeros(len(p) - len(z) + 1)
-        delay[-1] = k
-        try:
-            sections = make_sections(z, p, 1.0)
-        except ValueError:
-            raise ValueError("zeros and poles must come in conjugate pairs where they are complex") from None
-        return cls.from_factors(delay, sections)
+        return cls.from_factors(*read_roots(zeros, poles, gain))
 
     @classmethod
     def from_system(cls, system: Any) -> Self:
@@ -204,38 +195,8 @@ class Filter:
         >>> Filter.from_system(signal.dlti([1.0], [1.0, -0.5])).impulse(4).tolist()  # 1 / (z - 0.5)
         [0.0, 1.0, 0.5, 0.25]
         """
-        if not hasattr(system, "dt"):
-            raise validation.fail("system", "a system with A B C D, num den or zeros poles gain, and dt", system)
-        dt = system.dt
-        if not (isinstance(dt, (int, float, np.number)) and dt > 0):  # True: discrete, of no given step
-            raise ValueError(
-                f"system must be in discrete time (dt above 0, or True), got dt = {dt!r}: sample it, as by its "
-                "to_discrete or sample, or say what dt is"
-            )
-        if hasattr(system, "A"):
-            return cls._from_state_space(*(validation.array(x, np.atleast_2d(getattr(system, x))) for x in "ABCD"))
-        if hasattr(system, "num"):
-            return cls._from_powers_of_z(_polynomial_in_z("num", system.num), _polynomial_in_z("den", system.den))
-        if hasattr(system, "gain"):
-            return cls.from_zpk(system.zeros, system.poles, system.gain)
-        raise validation.fail("system", "a system with A B C D, num den or zeros poles gain", system)
-
-    @classmethod
-    def _from_powers_of_z(cls, num: Array, den: Array) -> Self:
-        if len(num) > len(den):
-            raise ValueError(f"system must be causal, got degrees {len(num) - 1} over {len(den) - 1}")
-        return cls(np.concatenate([np.zeros(len(den) - len(num)), num]), den)
-
-    @classmethod
-    def _from_state_space(cls, a: Array, b: Array, c: Array, d: Array) -> Self:
-        if b.shape[1] != 1 or c.shape[0] != 1:
-            raise ValueError(f"system must have one input and one output, got {b.shape[1]} and {c.shape[0]}")
-        poles, impulse, state = linalg.eigvals(a), [d.item()], b
-        for _ in range(len(a)):
-            impulse.append((c @ state).item())
-            state = a @ state
-        taps = np.convolve(impulse, np.atleast_1d(np.poly(poles)).real)[: len(impulse)]
-        return cls.from_factors(taps, make_sections([], poles, 1.0))
+        read = read_system(system)
+        return cls(*read) if isinstance(read, Coefficients) else cls.from_factors(*read)
 
     @functools.cached_property
     def b(self) -> Array:
@@ -419,19 +380,7 @@ class Filter:
         A block for each factor, so that clustered poles stay well conditioned: past inputs of the taps, two states a
         section (transposed direct form II), past outputs of the recursion.
         """
-        n = len(self._taps) - 1
-        system = np.eye(n, k=-1), np.eye(n, 1), self._taps[None, 1:], self._taps[:1, None]
-        for b0, b1, b2, _, a1, a2 in self._sections:
-            a = np.array([[-a1, 1], [-a2, 0]])
-            section = a, np.array([[b1 - a1 * b0], [b2 - a2 * b0]]), np.eye(1, 2), np.array([[b0]])
-            system = _cascade(system, section)
-        n = len(self._recursion) - 1
-        if n:
-            feedback = -self._recursion[None, 1:]
-            a = np.eye(n, k=-1)
-            a[0] = feedback
-            system = _cascade(system, (a, np.eye(n, 1), feedback, np.ones((1, 1))))
-        return system
+        return make_state_space(self.factors)
 
     def hinf_norm(self) -> float:
         """Largest gain over all frequencies.
@@ -524,17 +473,6 @@ class Filter:
         return f"Filter({self.b.tolist()}, {self.a.tolist()})"
 
 
-def _polynomial_in_z(name: str, value: Any) -> Array:
-    """Coefficients, highest power first; python-control nests them by output and input."""
-    while (
-        isinstance(value, (list, tuple, np.ndarray)) and len(value) and isinstance(value[0], (list, tuple, np.ndarray))
-    ):
-        if len(value) != 1:
-            raise ValueError(f"system must have one input and one output, got {len(value)} polynomials in {name}")
-        value = value[0]
-    return np.trim_zeros(np.atleast_1d(validation.array(name, value)), "f")
-
-
 def check_single(name: str, filter: Filter) -> None:
     """Refuse float32 where it spoils a filter's output."""
     error = single_error(filter)
@@ -602,17 +540,6 @@ def _gathered(filters: tuple[Filter, ...]) -> tuple[Complex, float, Array]:
     return section_roots(sections[:, :3]), float(np.prod(sections[:, 0])), taps
 
 
-def _roots(name: str, value: ArrayLike) -> Complex:
-    try:
-        roots = np.atleast_1d(np.asarray(value, dtype=np.complex128)).ravel()
-    except (TypeError, ValueError):
-        raise validation.fail(name, "an array of complex numbers", value) from None
-    if not np.isfinite(roots).all():
-        count = np.count_nonzero(~np.isfinite(roots))
-        raise ValueError(f"{name} must be finite, got {count} NaN or infinite values")
-    return roots
-
-
 def _check_stable(poles: Complex) -> None:
     if len(poles) == 0:
         return
@@ -625,11 +552,3 @@ def _check_stable(poles: Complex) -> None:
             "or give clustered poles by from_sos or from_zpk; or say for how many steps n it runs: running_sum(n) is "
             "the filter 1/(1 - z⁻¹), and Toeplitz(impulse_response, horizon=n) any other"
         )
-
-
-def _cascade(
-    first: tuple[Array, Array, Array, Array], second: tuple[Array, Array, Array, Array]
-) -> tuple[Array, Array, Array, Array]:
-    (a1, b1, c1, d1), (a2, b2, c2, d2) = first, second
-    a = np.block([[a1, np.zeros((len(a1), len(a2)))], [b2 @ c1, a2]])
-    return a, np.vstack([b1, b2 @ d1]), np.hstack([d2 @ c1, c2]), d2 @ d1

@@ -1,0 +1,141 @@
+"""Other forms of a filter: roots, systems of scipy.signal and python-control, state space; read, and made.
+
+zeros, poles, gain ─────► read_roots  ─┐
+├─► factors, or b and a ──► Filter ──► make_state_space
+A B C D; num den; ... ──► read_system ─┘
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+
+from dpfast._kernels.filtering import Factors
+from dpfast._support import validation
+from dpfast._support.validation import Array
+from dpfast.filters.sections import make_sections
+
+Complex = NDArray[np.complex128]
+StateSpace = tuple[Array, Array, Array, Array]  # A, B, C, D
+
+
+class Coefficients(NamedTuple):
+    """Numerator and denominator in powers of z⁻¹, as a Filter takes them."""
+
+    b: Array
+    a: Array
+
+
+def read_system(system: Any) -> Factors | Coefficients:
+    """Read a discrete-time system of scipy.signal or python-control by its attributes; refuse any other.
+
+    Raises
+    ------
+    ValueError
+        As ``Filter.from_system``, which this is for.
+    """
+    if not hasattr(system, "dt"):
+        raise validation.fail("system", "a system with A B C D, num den or zeros poles gain, and dt", system)
+    dt = system.dt
+    if not (isinstance(dt, (int, float, np.number)) and dt > 0):  # True: discrete, of no given step
+        raise ValueError(
+            f"system must be in discrete time (dt above 0, or True), got dt = {dt!r}: sample it, as by its "
+            "to_discrete or sample, or say what dt is"
+        )
+    if hasattr(system, "A"):
+        return _read_state_space(*(validation.array(x, np.atleast_2d(getattr(system, x))) for x in "ABCD"))
+    if hasattr(system, "num"):
+        return _read_powers_of_z(_polynomial_in_z("num", system.num), _polynomial_in_z("den", system.den))
+    if hasattr(system, "gain"):
+        return read_roots(system.zeros, system.poles, system.gain)
+    raise validation.fail("system", "a system with A B C D, num den or zeros poles gain", system)
+
+
+def _read_state_space(a: Array, b: Array, c: Array, d: Array) -> Factors:
+    if b.shape[1] != 1 or c.shape[0] != 1:
+        raise ValueError(f"system must have one input and one output, got {b.shape[1]} and {c.shape[0]}")
+    poles, impulse, state = linalg.eigvals(a), [d.item()], b
+    for _ in range(len(a)):
+        impulse.append((c @ state).item())
+        state = a @ state
+    taps = np.convolve(impulse, np.atleast_1d(np.poly(poles)).real)[: len(impulse)]
+    return Factors(taps, make_sections([], poles, 1.0), np.ones(1))
+
+
+def _read_powers_of_z(num: Array, den: Array) -> Coefficients:
+    if len(num) > len(den):
+        raise ValueError(f"system must be causal, got degrees {len(num) - 1} over {len(den) - 1}")
+    return Coefficients(np.concatenate([np.zeros(len(den) - len(num)), num]), den)
+
+
+def _polynomial_in_z(name: str, value: Any) -> Array:
+    """Take out the coefficients, highest power first; python-control nests them by output and input."""
+    while (
+        isinstance(value, (list, tuple, np.ndarray)) and len(value) and isinstance(value[0], (list, tuple, np.ndarray))
+    ):
+        if len(value) != 1:
+            raise ValueError(f"system must have one input and one output, got {len(value)} polynomials in {name}")
+        value = value[0]
+    return np.trim_zeros(np.atleast_1d(validation.array(name, value)), "f")
+
+
+def read_roots(zeros: ArrayLike, poles: ArrayLike, gain: float) -> Factors:
+    """Turn gain · Π(z - zeros) / Π(z - poles) into a delay and second-order sections.
+
+    Raises
+    ------
+    ValueError
+        For more zeros than poles, for complex roots without their conjugates, and for what is not finite.
+    """
+    z, p = _finite_roots("zeros", zeros), _finite_roots("poles", poles)
+    k = validation.number("gain", gain)
+    if len(z) > len(p):
+        raise ValueError(f"a causal filter has no more zeros than poles, got {len(z)} and {len(p)}")
+    delay = np.zeros(len(p) - len(z) + 1)
+    delay[-1] = k
+    try:
+        sections = make_sections(z, p, 1.0)
+    except ValueError:
+        raise ValueError("zeros and poles must come in conjugate pairs where they are complex") from None
+    return Factors(delay, sections, np.ones(1))
+
+
+def _finite_roots(name: str, value: ArrayLike) -> Complex:
+    try:
+        roots = np.atleast_1d(np.asarray(value, dtype=np.complex128)).ravel()
+    except (TypeError, ValueError):
+        raise validation.fail(name, "an array of complex numbers", value) from None
+    if not np.isfinite(roots).all():
+        count = np.count_nonzero(~np.isfinite(roots))
+        raise ValueError(f"{name} must be finite, got {count} NaN or infinite values")
+    return roots
+
+
+def make_state_space(factors: Factors) -> StateSpace:
+    """Chain the factors: past inputs of the taps, two states for each section, past outputs of the recursion.
+
+    A block for each factor, so that clustered poles stay well conditioned. Sections are in transposed direct form II.
+    """
+    taps, sections, recursion = factors
+    n = len(taps) - 1
+    system = np.eye(n, k=-1), np.eye(n, 1), taps[None, 1:], taps[:1, None]
+    for b0, b1, b2, _, a1, a2 in sections:
+        a = np.array([[-a1, 1], [-a2, 0]])
+        section = a, np.array([[b1 - a1 * b0], [b2 - a2 * b0]]), np.eye(1, 2), np.array([[b0]])
+        system = _cascade(system, section)
+    n = len(recursion) - 1
+    if n:
+        feedback = -recursion[None, 1:]
+        a = np.eye(n, k=-1)
+        a[0] = feedback
+        system = _cascade(system, (a, np.eye(n, 1), feedback, np.ones((1, 1))))
+    return system
+
+
+def _cascade(first: StateSpace, second: StateSpace) -> StateSpace:
+    (a1, b1, c1, d1), (a2, b2, c2, d2) = first, second
+    a = np.block([[a1, np.zeros((len(a1), len(a2)))], [b2 @ c1, a2]])
+    return a, np.vstack([b1, b2 @ d1]), np.hstack([d2 @ c1, c2]), d2 @ d1
