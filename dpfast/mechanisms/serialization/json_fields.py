@@ -1,4 +1,8 @@
-"""Strict JSON: every field once, of the right type, and none left over; errors name the field."""
+"""Strict JSON: every field once, of the right type, and none left over; errors name the field.
+
+The parser is Python's own, not msgspec's, which silently keeps the last of two fields of one name, so that a file could
+show a reader one noise and load another; and which would need a second class for every part and operator of a file.
+"""
 
 from __future__ import annotations
 
