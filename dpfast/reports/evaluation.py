@@ -28,7 +28,7 @@ from dpfast.signals.events.timestamps import period_text
 from dpfast.simulation.evaluation import (
     CONFIDENCE,
     MAX_LEVELS,
-    Outcome,
+    SeriesResult,
     as_saved,
     check,
     evaluate_series,
@@ -90,7 +90,7 @@ def run(
             model = ARMA.fit(u, order)
             designs.append((model, [*mechanisms(u, target, privacy, model), *loaded, constant(target, model)]))
             advance(1)
-    outcomes: list[Outcome] = []
+    outcomes: list[SeriesResult] = []
     with bar(progress, sum(len(x) for _, x in designs), "evaluating", unit="mechanism") as advance:
         for i, ((name, u, y), (model, several)) in enumerate(zip(series, designs, strict=True)):
             for mechanism in several:
@@ -131,7 +131,7 @@ def _left_out(counts: EventCounts) -> str:
     return f" No decision feedback, which needs whole counts below {MAX_LEVELS}, for {', '.join(names)}."
 
 
-def _least(outcomes: Sequence[Outcome]) -> Table:
+def _least(outcomes: Sequence[SeriesResult]) -> Table:
     """The mechanism that errs least on each series, among all and among those that can run as a stream."""
     rows = []
     for name in dict.fromkeys(x.series for x in outcomes):
@@ -141,7 +141,7 @@ def _least(outcomes: Sequence[Outcome]) -> Table:
     return Table(("series", "of all", "RMSE of it", "as a stream", "RMSE of that"), tuple(rows))
 
 
-def _outputs(counts: EventCounts, outputs: Array, outcomes: list[Outcome]) -> Table:
+def _outputs(counts: EventCounts, outputs: Array, outcomes: list[SeriesResult]) -> Table:
     """True output and one draw of every mechanism's estimate of it, by time and series."""
     names = list(dict.fromkeys(x.mechanism.name for x in outcomes))
     times = np.datetime_as_string(counts.times(), unit="s").tolist()
@@ -156,7 +156,7 @@ def _outputs(counts: EventCounts, outputs: Array, outcomes: list[Outcome]) -> Ta
     return Table(("time", "series", "true output", *(f"private: {x}" for x in names)), tuple(rows))
 
 
-def _picture(counts: EventCounts, outputs: Array, outcomes: list[Outcome]) -> Any:
+def _picture(counts: EventCounts, outputs: Array, outcomes: list[SeriesResult]) -> Any:
     """The last days of every series: true output, zero forcing, and the best mechanism of finite lag."""
     shown = int(min(outputs.shape[1], max(2, np.timedelta64(SHOWN_DAYS, "D") // counts.period)))
     n_panels = min(len(counts.series), MAX_PANELS)

@@ -37,7 +37,7 @@ MAX_BINS = 100_000_000
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SeriesResult:
     """One mechanism on one series: its error over time and noise draws, and one estimate, aligned with the truth."""
 
     series: str
@@ -120,7 +120,7 @@ def mechanisms(u: Array, target: Filter, privacy: Privacy, model: ARMA) -> list[
 
 def evaluate_series(
     name: str, u: Array, y: Array, model: Model, designs: Sequence[Mechanism | Constant], draws: int, seed: int
-) -> list[Outcome]:
+) -> list[SeriesResult]:
     """Errors of the mechanisms on one series, over several draws of the noise; predicted, on the model fitted to it."""
     copies = np.broadcast_to(u, (draws, len(u)))
     outcomes = []
@@ -133,5 +133,5 @@ def evaluate_series(
         sizes = error_sizes(mechanism.link(), (float(u.min()), float(u.max())), len(u) - lag)
         result = Result(mechanism.name, rmse, error, CONFIDENCE, float(y.var()), sizes)
         aligned = np.concatenate([estimate[0], np.full(lag, np.nan)])
-        outcomes.append(Outcome(name, mechanism, result, float(y.std()), aligned))
+        outcomes.append(SeriesResult(name, mechanism, result, float(y.std()), aligned))
     return outcomes

@@ -19,7 +19,7 @@ from dpfast.simulation.intervals import ErrorSizes
 Link = kernels.Link | MatrixLink
 
 
-class Study(NamedTuple):
+class MixedStudy(NamedTuple):
     """A source, mechanisms, and the window of the target's output in which errors count."""
 
     source: kernels.Source

@@ -111,7 +111,7 @@ def monte_carlo(
     check_window([(repr(x.name), n) for x in items if (n := _horizon(x)) is not None], n_samples, burn_in)
     burn_in = default_burn_in(items) if burn_in is None else burn_in
     n_threads, precision = validation.n_threads(n_threads), validation.precision(dtype)
-    study = mixed_study.Study(model.compiled(), tuple(x.link() for x in items), burn_in, n_samples, precision)
+    study = mixed_study.MixedStudy(model.compiled(), tuple(x.link() for x in items), burn_in, n_samples, precision)
     if precision == np.float32:
         for mechanism in items:
             if isinstance(mechanism, Mechanism):
@@ -212,7 +212,7 @@ def single_error(source: kernels.Source, link: kernels.Link, burn_in: int) -> fl
     return float(np.median(single / double - 1))
 
 
-def _simulate(study: mixed_study.Study, n_streams: int, seed: int, n_threads: int, progress: bool) -> Array:
+def _simulate(study: mixed_study.MixedStudy, n_streams: int, seed: int, n_threads: int, progress: bool) -> Array:
     """Mean squared errors (streams, mechanisms)."""
     if not progress:
         return study.squared_errors(n_streams, seed, n_threads)

@@ -11,7 +11,7 @@ import dpfast as dp
 from dpfast._support.errors import EngineError
 from dpfast.cli import study as command
 from dpfast.cli.main import main
-from dpfast.simulation.sweep.sweep_store import Store
+from dpfast.simulation.sweep.sweep_store import SweepStore
 
 FILE = """
 title = "A small one"
@@ -131,7 +131,7 @@ def test_an_interrupt_says_how_far_it_was_and_the_same_command_goes_on(study, tm
     longer = tmp_path / "study.toml"
     longer.write_text(FILE.replace("width = 0.2", "width = 0.02"))  # several stages
     assert main(["study", "--out", "whole", study]) == 0
-    add, calls = Store.add, []
+    add, calls = SweepStore.add, []
 
     def interrupted(store, *given):
         calls.append(given)
@@ -141,12 +141,12 @@ def test_an_interrupt_says_how_far_it_was_and_the_same_command_goes_on(study, tm
 
     capsys.readouterr()
     with monkeypatch.context() as context:
-        context.setattr(Store, "add", interrupted)
+        context.setattr(SweepStore, "add", interrupted)
         assert main(["study", "--out", "cut", study]) == 130
     line = f"0 of 4 cases were finished; the same call with seed=1 goes on: dpfast study --out cut {study}"
     assert capsys.readouterr().err == f"dpfast: interrupted: {line}\n"
     assert [x.name for x in (tmp_path / "cut").iterdir()] == ["study.sqlite"]
-    with Store(tmp_path / "cut" / "study.sqlite") as store:
+    with SweepStore(tmp_path / "cut" / "study.sqlite") as store:
         assert store.counts(1) == {0: 1, 1: 1, 2: 1, 3: 1}
     assert main(["study", "--out", "cut", study]) == 0
     assert rows(tmp_path / "cut" / "study.csv") == rows(tmp_path / "whole" / "study.csv")

@@ -5,7 +5,7 @@ from helpers.equalizers import equalizer
 
 from dpfast import ARMA, MarkovChain, __version__
 from dpfast._kernels.simulation import FeedbackReceiver, LinearReceiver, Link, SmootherReceiver
-from dpfast.simulation.sweep.blocks import Block, Task
+from dpfast.simulation.sweep.blocks import Block, BlockTask
 
 PREFILTER, TARGET = FACTORS["delay and section"], FACTORS["section"]
 RECEIVERS = [
@@ -27,7 +27,7 @@ def block(number=0, links=LINKS, source="levels", n_samples=60, **options):
 
 
 def task(*blocks, version=__version__):
-    return Task(version, blocks, tuple(tuple(range(len(x.links))) for x in blocks), 1.0)
+    return BlockTask(version, blocks, tuple(tuple(range(len(x.links))) for x in blocks), 1.0)
 
 
 def tasks(n, n_samples=60):

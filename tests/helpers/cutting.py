@@ -10,7 +10,7 @@ from helpers import fakes
 
 from dpfast.releases.store import private_files, release_database
 from dpfast.simulation.sweep import sweep_database as sweeps
-from dpfast.simulation.sweep.sweep_store import Store
+from dpfast.simulation.sweep.sweep_store import SweepStore
 
 TOTAL = 20
 N_VALUES = 100
@@ -57,7 +57,7 @@ def means_of(case, block):
 def sweep(folder):
     """Blocks of three cases at a time; after each closing those that must stay are noted."""
     for first in (0, 8, 16):
-        with Store(folder / "s.sqlite") as store:
+        with SweepStore(folder / "s.sqlite") as store:
             for block in range(first, first + 8):
                 store.add(store.enter(CONFIGURATION), [(case, block, means_of(case, block)) for case in range(3)])
         fakes.append(folder / "closed.jsonl", first + 8)

@@ -5,7 +5,7 @@ import functools
 import dpfast as dp
 from dpfast.simulation.sweep.executors import Here
 from dpfast.simulation.sweep.sweep import sweep
-from dpfast.simulation.sweep.sweep_store import Store
+from dpfast.simulation.sweep.sweep_store import SweepStore
 
 # Four cases that are designed in milliseconds, and end after different numbers of blocks.
 GRID = {
@@ -46,7 +46,7 @@ def rows(found):
 
 def blocks(path):
     """The table of blocks of a store, as bytes, under the digests of the sweeps, and the keys of its designs."""
-    with Store(path) as store:
+    with SweepStore(path) as store:
         for entry in store.sweeps():
             assert len(list(store.all_means(entry.id))) == entry.n_blocks  # with the checksums that they should have
         connection = store._connection

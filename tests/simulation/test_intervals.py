@@ -13,7 +13,7 @@ from scipy import stats
 import dpfast as dp
 from dpfast.simulation import intervals
 from dpfast.simulation.intervals import ENOUGH, ErrorSizes
-from dpfast.simulation.mixed_study import Study, error_sizes, input_range
+from dpfast.simulation.mixed_study import MixedStudy, error_sizes, input_range
 
 ALARM = 1e-7
 DRAWS = {
@@ -118,7 +118,7 @@ CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
 def test_intervals_of_few_streams_of_the_example_cover(design):
     """5,000 seeds of 32 streams of 1,500 samples: Student's t covers 94.4 to 94.8 %; with 512 streams as wide as t."""
     mechanism = design()
-    study = Study(CHAIN.compiled(), (mechanism.link(),), 1400, 1500)
+    study = MixedStudy(CHAIN.compiled(), (mechanism.link(),), 1400, 1500)
     errors = np.stack([study.squared_errors(32, seed, 2)[:, 0] for seed in range(5000)])
     truth = mechanism.predicted_mse or errors.mean()
     _, low, high = intervals.mean_interval(errors, 0.05)

@@ -21,7 +21,7 @@ ALL = (MATRIX.link(), COMPILED.link(), DENSE.link(), LATE.link())
 
 
 def errors(links_, n_streams=20, seed=3, n_threads=1, **options):
-    return mixed_study.Study(MODEL.compiled(), tuple(links_), 0, N).squared_errors(
+    return mixed_study.MixedStudy(MODEL.compiled(), tuple(links_), 0, N).squared_errors(
         n_streams, seed, n_threads, **options
     )
 
@@ -64,7 +64,7 @@ def test_threads_and_pieces_change_no_bit(n_threads):
 
 
 def test_progress_adds_up_to_the_length():
-    study, heard = mixed_study.Study(MODEL.compiled(), ALL, 0, N), []
+    study, heard = mixed_study.MixedStudy(MODEL.compiled(), ALL, 0, N), []
     study.squared_errors(20, 3, 2, heard.append)
     assert sum(heard) == 20 * study.length
     assert study.length == 2 * N + kernels.Study(MODEL.compiled(), (ALL[1], ALL[3]), 0, N).length

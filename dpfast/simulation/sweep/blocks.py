@@ -26,7 +26,7 @@ from dpfast._support.errors import EngineError
 from dpfast._support.validation import Array
 from dpfast.mechanisms.matrix_chain import MatrixLink
 from dpfast.mechanisms.operators.operators import NotLinearError, Operator
-from dpfast.simulation.mixed_study import Link, Study
+from dpfast.simulation.mixed_study import Link, MixedStudy
 
 STREAMS = 128  # of a block
 BATCHES = 16  # of a block; the mean of the streams of each is what is kept
@@ -52,7 +52,7 @@ class Block(NamedTuple):
 
 def simulate(block: Block, n_threads: int = 1, advance: Callable[[int], None] | None = None) -> Array:
     """Mean squared errors (links, batches), each of 8 streams. `advance` hears of the samples that are done."""
-    study = Study(block.source, block.links, block.burn_in, block.n_samples, block.dtype)
+    study = MixedStudy(block.source, block.links, block.burn_in, block.n_samples, block.dtype)
     first = STREAMS * block.number
     errors = study.squared_errors(STREAMS, block.seed, n_threads, advance, first)
     # one stream after the other: how NumPy sums depends on the shape, and so on how many links there are
@@ -63,7 +63,7 @@ def simulate(block: Block, n_threads: int = 1, advance: Callable[[int], None] | 
 # --- tasks ----------------------------------------------------------------------------------------
 
 
-class Task(NamedTuple):
+class BlockTask(NamedTuple):
     """Some blocks for one worker."""
 
     version: str  # of dpfast, which all workers must have
@@ -72,7 +72,7 @@ class Task(NamedTuple):
     work: float  # multiply-adds, about
 
 
-class Answer(NamedTuple):
+class BlockAnswer(NamedTuple):
     """What a worker makes of a task."""
 
     means: list[Array]  # (links, batches) of each block
@@ -80,7 +80,7 @@ class Answer(NamedTuple):
     version: str
 
 
-def run(task: Task, n_threads: int = 1) -> Answer:
+def run(task: BlockTask, n_threads: int = 1) -> BlockAnswer:
     """Simulate the blocks of a task, as many at once as there are threads; these do not change the result.
 
     Raises
@@ -101,17 +101,17 @@ def run(task: Task, n_threads: int = 1) -> Answer:
             means[i] = simulate(task.blocks[i], max(1, n_threads // n_blocks), lambda _: check())
 
     threads.for_ranges(some, n_blocks, 1, n_threads)
-    return Answer(means, time.perf_counter() - began, task.version)
+    return BlockAnswer(means, time.perf_counter() - began, task.version)
 
 
-def rows(task: Task, answer: Answer) -> Iterator[tuple[int, int, Array]]:
+def rows(task: BlockTask, answer: BlockAnswer) -> Iterator[tuple[int, int, Array]]:
     """(case, number of the block, batch means) of all that a task has given."""
     for block, cases, means in zip(task.blocks, task.cases, answer.means, strict=True):
         for case, row in zip(cases, means, strict=True):
             yield case, block.number, row
 
 
-def counted(task: Task) -> int:
+def counted(task: BlockTask) -> int:
     """Samples that count, of all cases."""
     return sum(STREAMS * block.n_samples * len(block.links) for block in task.blocks)
 
@@ -133,7 +133,7 @@ class Pace:
     def __init__(self) -> None:
         self.rate: float | None = None
 
-    def learn(self, task: Task, answer: Answer) -> None:
+    def learn(self, task: BlockTask, answer: BlockAnswer) -> None:
         """Go half the way: a first answer is slow, as kernels are loaded, and workers differ."""
         rate = answer.seconds / task.work
         self.rate = rate if self.rate is None else (self.rate + rate) / 2
@@ -152,7 +152,7 @@ def plan(
     dtype: DTypeLike = np.float64,
     pace: Pace,
     in_flight: int = 1,
-) -> Iterator[Task]:
+) -> Iterator[BlockTask]:
     """Tasks of about a second for all blocks that are lacking; nothing is made before it is asked for.
 
     Shorter ones towards the end, none more than its share of what is left, so that all of so many in flight end
@@ -180,9 +180,9 @@ class _Piece(NamedTuple):
     work: float
 
 
-def _task(pieces: list[_Piece]) -> Task:
+def _task(pieces: list[_Piece]) -> BlockTask:
     blocks, cases, works = zip(*pieces, strict=True)
-    return Task(_version(), blocks, cases, sum(works))
+    return BlockTask(_version(), blocks, cases, sum(works))
 
 
 def _pieces(

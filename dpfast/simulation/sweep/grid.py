@@ -17,7 +17,7 @@ from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.simulation.sweep import labels
 from dpfast.simulation.sweep import parameters as values
-from dpfast.simulation.sweep.parameters import OF_PRIVACY, Family, Label, Value
+from dpfast.simulation.sweep.parameters import OF_PRIVACY, FamilyParameters, Label, Value
 
 MAX_POINTS = 10**6
 
@@ -306,7 +306,7 @@ class _Expansion:
         case = self._case(point["mechanism"], family, has, point[simulated])
         return {name: (point.get(name) or has.get(name, _NOTHING)).label for name in self._parameters}, case.number
 
-    def _case(self, mechanism: Value, family: Family, has: dict[str, Value], stream: Value) -> Case:
+    def _case(self, mechanism: Value, family: FamilyParameters, has: dict[str, Value], stream: Value) -> Case:
         if family is values.READY:
             given: tuple[tuple[str, Value], ...] = (("mechanism", mechanism),)
         else:
@@ -365,17 +365,17 @@ class _Expansion:
 _NOTHING = Value.of(None, None, None)
 
 
-def _family(mechanism: Value) -> Family:
+def _family(mechanism: Value) -> FamilyParameters:
     return values.READY if isinstance(mechanism.given, AnyMechanism) else values.family(mechanism.given)
 
 
-def _impossible(family: Family, part: Mapping[str, Sequence[Value]]) -> str:
+def _impossible(family: FamilyParameters, part: Mapping[str, Sequence[Value]]) -> str:
     """Parameters of which a family can have no value that is given."""
     taken = {name: x for name, x in part.items() if name in family.takes}
     return " and no ".join(n for n, x in taken.items() if not any(values.possible(family.takes[n], v.given) for v in x))
 
 
-def _check_needed(family: Family, part: Mapping[str, Any]) -> None:
+def _check_needed(family: FamilyParameters, part: Mapping[str, Any]) -> None:
     other_way = set(OF_PRIVACY) if "privacy" in part else {"privacy"}
     for name in family.takes:
         if name not in part and name not in family.defaults and name not in other_way:

@@ -68,7 +68,7 @@ class Value(NamedTuple):
 _SMOOTHER = Value.of(SMOOTHER, None, None)  # a lag
 
 
-class Family(NamedTuple):
+class FamilyParameters(NamedTuple):
     """A kind of mechanism: annotations of the parameters that it takes, and values of those it need not be given."""
 
     name: str
@@ -76,17 +76,17 @@ class Family(NamedTuple):
     defaults: Mapping[str, Value]
 
 
-READY = Family(GIVEN, {}, {})
+READY = FamilyParameters(GIVEN, {}, {})
 
 
 @functools.cache
-def family(name: str) -> Family:
+def family(name: str) -> FamilyParameters:
     """As the signature of a design function says; the fields of a privacy are parameters too."""
     takes, defaults = _signature(FAMILIES[name].design)
     if "privacy" in takes:
         of_privacy = _signature(Privacy)
         takes, defaults = takes | of_privacy[0], defaults | of_privacy[1]
-    return Family(name, takes, defaults)
+    return FamilyParameters(name, takes, defaults)
 
 
 def _signature(function: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, Value]]:

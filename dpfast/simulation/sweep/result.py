@@ -19,7 +19,7 @@ from dpfast.simulation.sweep.design_cache import unpacked
 from dpfast.simulation.sweep.grid import Point
 from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.rows import Cell, Row, State, cells, check_comparable
-from dpfast.simulation.sweep.stopping_rule import Outcome, Rule
+from dpfast.simulation.sweep.stopping_rule import Outcome, StoppingRule
 
 SHOWN = 40  # rows of a printed sweep
 
@@ -174,7 +174,7 @@ class Sweep:
         contested = tuple(tuple(place[x.number] for x in rows) for rows in contests)
         n = [len(x.batch_means) // BATCHES for x in self.rows]
         sizes = {i: x.sizes for i, x in enumerate(self.rows) if x.sizes is not None}
-        rule = Rule(None, contested, self.budget_blocks, self.confidence, sizes)
+        rule = StoppingRule(None, contested, self.budget_blocks, self.confidence, sizes)
         return rule.look(lambda i: self.rows[i].batch_means, n).outcomes
 
     def mechanism(self, row: Row) -> AnyMechanism:

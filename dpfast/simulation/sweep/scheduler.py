@@ -24,8 +24,8 @@ from dpfast.simulation.sweep.design_cache import Design, Designs, make, model_of
 from dpfast.simulation.sweep.executors import Engine
 from dpfast.simulation.sweep.grid import Grid
 from dpfast.simulation.sweep.progress import Progress
-from dpfast.simulation.sweep.stopping_rule import Look, Rule
-from dpfast.simulation.sweep.sweep_store import Store
+from dpfast.simulation.sweep.stopping_rule import Look, StoppingRule
+from dpfast.simulation.sweep.sweep_store import SweepStore
 
 _FORMAT = 1  # of what blocks hold
 
@@ -58,7 +58,9 @@ class _State:
 class Run:
     """A sweep under way."""
 
-    def __init__(self, grid: Grid, frame: Frame, rule: Rule, store: Store, engine: Engine, bar: Progress) -> None:
+    def __init__(
+        self, grid: Grid, frame: Frame, rule: StoppingRule, store: SweepStore, engine: Engine, bar: Progress
+    ) -> None:
         self.grid, self.frame, self.rule = grid, frame, rule
         self.store, self.engine, self.bar = store, engine, bar
         self.n_first = [frame.n_samples if self._burn_in(x.group) == 0 else None for x in grid.cases]

@@ -101,7 +101,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Rule:
+class StoppingRule:
     r"""When a case has been simulated long enough.
 
     Parameters
@@ -123,7 +123,7 @@ class Rule:
     Two cases, whose batch means have a standard deviation of 2 %, until the RMSE is known within ± 0.25 %:
 
     >>> draws = np.random.default_rng(1).normal(1, 0.02, (2, 64 * 16))
-    >>> rule, n, more = Rule(0.005, None, 64, 0.95), None, np.array([1, 1])
+    >>> rule, n, more = StoppingRule(0.005, None, 64, 0.95), None, np.array([1, 1])
     >>> while not np.array_equal(n, more):
     ...     n = more
     ...     more = rule.next(lambda case: draws[case, : 16 * n[case]], n)
@@ -317,7 +317,7 @@ class _Contests(NamedTuple):
         return tuple(found)
 
 
-def _contests(rule: Rule, data: _Data) -> _Contests:
+def _contests(rule: StoppingRule, data: _Data) -> _Contests:
     """Find the best of each cell, one comparison after the other, and test it against the others."""
     table = _table(rule.decide or (), data.n)
     rows = np.arange(len(table))
@@ -344,14 +344,14 @@ def _table(cells: tuple[tuple[int, ...], ...], n: Integers) -> Integers:
     return table
 
 
-def _looked_at(rule: Rule, data: _Data, first: Integers, second: Integers) -> Integers:
+def _looked_at(rule: StoppingRule, data: _Data, first: Integers, second: Integers) -> Integers:
     """The last look that both cases of each pair have reached, in blocks."""
     common = np.minimum(data.n[first], data.n[second])
     return rule.looks[np.searchsorted(rule.looks, common, side="right") - 1]
 
 
 def _test(
-    rule: Rule, data: _Data, first: Integers, second: Integers, level: Array
+    rule: StoppingRule, data: _Data, first: Integers, second: Integers, level: Array
 ) -> tuple[Integers, Array, Array, Flags]:
     """Of pairs: blocks looked at, difference of the MSE, upper end of its interval, whether all is equal to the bit.
 

@@ -23,8 +23,8 @@ from dpfast.simulation.sweep.progress import Progress
 from dpfast.simulation.sweep.result import Sweep
 from dpfast.simulation.sweep.rows import Row, Stopped, cells
 from dpfast.simulation.sweep.scheduler import Frame, Run
-from dpfast.simulation.sweep.stopping_rule import Look, Rule
-from dpfast.simulation.sweep.sweep_store import Store
+from dpfast.simulation.sweep.stopping_rule import Look, StoppingRule
+from dpfast.simulation.sweep.sweep_store import SweepStore
 
 _N_SAMPLES = 10_000  # counted of each stream, if nothing is said
 _MOST = 1e15  # samples of a case, weeks of a processor: numbers of blocks, also of all cases, are integers of 64 bits
@@ -164,11 +164,11 @@ def sweep(
     contests = None if contest is None else _contests(definition, contest)
     budget = validation.number("budget", budget, above=0, below=_MOST)
     blocks = budget // (frame.n_samples * block.STREAMS)
-    rule = Rule(width, contests, int(max(1, blocks)), confidence)
+    rule = StoppingRule(width, contests, int(max(1, blocks)), confidence)
     file = None if store is None else validation.path("store", store)
     engine = _engine(workers, executor, in_flight, n_threads)
     ours = contextlib.nullcontext() if engine is executor else engine
-    with ours, Store(file) as kept, Progress(progress, len(definition.cases)) as bar:
+    with ours, SweepStore(file) as kept, Progress(progress, len(definition.cases)) as bar:
         run = Run(definition, frame, rule, kept, engine, bar)
         try:
             run.design()

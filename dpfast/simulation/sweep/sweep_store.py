@@ -24,12 +24,12 @@ from dpfast._support.validation import Array
 from dpfast.simulation.sweep import sweep_database
 
 T = TypeVar("T")
-Row = tuple[int, int, int, bytes, int]  # sweep, case, block, means, CRC
+BlockRow = tuple[int, int, int, bytes, int]  # sweep, case, block, means, CRC
 _CHUNK = 5000  # rows read at a time
 _KEYS = 500  # keys of a query: SQLite takes 999 everywhere
 
 
-class Entry(NamedTuple):
+class StoredSweep(NamedTuple):
     """A sweep in a store.
 
     Attributes
@@ -53,7 +53,7 @@ class Entry(NamedTuple):
     n_blocks: int
 
 
-class Store:
+class SweepStore:
     """An SQLite file with designs and with the blocks of sweeps.
 
     A block is there as a whole or not at all, whenever the process is killed; a block, once there, never changes.
@@ -74,7 +74,7 @@ class Store:
 
     Examples
     --------
-    >>> with Store() as store:
+    >>> with SweepStore() as store:
     ...     sweep = store.enter({"dpfast": "0.1.0", "seed": "1", "n_samples": 1000})
     ...     store.add(sweep, [(0, 0, np.ones(16)), (0, 1, np.zeros(16))])
     ...     store.counts(sweep), store.means(sweep, 0, 2).sum()
@@ -86,14 +86,14 @@ class Store:
         self._process = os.getpid()
         self._connection = sweep_database.connect(self.path)
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> SweepStore:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Store({str(self.path)!r})" if self.path else "Store()"
+        return f"SweepStore({str(self.path)!r})" if self.path else "SweepStore()"
 
     def close(self) -> None:
         """Let the file go; nothing in a forked child, which has no part in it."""
@@ -177,14 +177,14 @@ class Store:
                 return json.loads(text)
         raise sweep_database.damaged(self.path, f"the configuration of sweep {sweep}")
 
-    def sweeps(self) -> list[Entry]:
+    def sweeps(self) -> list[StoredSweep]:
         """What is in the store, the oldest first."""
         query = (
             "SELECT id, configuration, dpfast, seed, created, count(DISTINCT case_number), count(block) "
             "FROM sweeps LEFT JOIN blocks ON sweep = id GROUP BY id ORDER BY id"
         )
         with self._reading() as connection:
-            return [Entry(*row) for row in connection.execute(query)]
+            return [StoredSweep(*row) for row in connection.execute(query)]
 
     # --- blocks -----------------------------------------------------------------------------------
 
@@ -216,12 +216,12 @@ class Store:
         values = [_row(sweep, int(x[0]), int(x[1]), means.tobytes()) for x, means in zip(batch, table, strict=True)]
         self._write(lambda connection: self._insert(connection, values))
 
-    def _insert(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
+    def _insert(self, connection: sqlite3.Connection, rows: list[BlockRow]) -> None:
         insert = "INSERT INTO blocks VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
         if connection.executemany(insert, rows).rowcount < len(rows):
             self._check_equal(connection, rows)
 
-    def _check_equal(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
+    def _check_equal(self, connection: sqlite3.Connection, rows: list[BlockRow]) -> None:
         """Refuse rows that differ from those that are there."""
         query = "SELECT * FROM blocks WHERE sweep = ? AND case_number = ? AND block = ?"
         for row in rows:
@@ -287,7 +287,7 @@ class Store:
         return np.frombuffer(means, dtype="<f8").astype(np.float64, copy=False)
 
 
-def _row(sweep: int, case: int, block: int, means: bytes) -> Row:
+def _row(sweep: int, case: int, block: int, means: bytes) -> BlockRow:
     return sweep, case, block, means, _crc(means, sweep, case, block)
 
 

@@ -11,7 +11,7 @@ from helpers import cutting, fakes, powercuts
 
 from dpfast._support.errors import DataError, ReleaseError
 from dpfast.releases.store import private_files
-from dpfast.simulation.sweep.sweep_store import Store as Sweeps
+from dpfast.simulation.sweep.sweep_store import SweepStore as Sweeps
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
 STEP = 5  # between the moments that the ordinary run looks at

@@ -16,7 +16,7 @@ from dpfast._support.errors import EngineError
 from dpfast.simulation.sweep.blocks import (
     BATCHES,
     STREAMS,
-    Answer,
+    BlockAnswer,
     Group,
     Pace,
     cost,
@@ -185,9 +185,9 @@ def test_a_plan_gives_the_same_bits_for_every_pace():
 def test_the_pace_is_learnt():
     pace, one = Pace(), task(block())._replace(work=1e6)
     assert not pace.fits(1.0)
-    pace.learn(one, Answer([], 4.0, ""))
+    pace.learn(one, BlockAnswer([], 4.0, ""))
     assert pace.rate == 4e-6
-    pace.learn(one, Answer([], 1.0, ""))
+    pace.learn(one, BlockAnswer([], 1.0, ""))
     assert pace.rate == pytest.approx(2.5e-6)
     assert pace.fits(1e5)
     assert not pace.fits(1e6)

@@ -13,7 +13,7 @@ from dpfast.simulation.monte_carlo import default_burn_in
 from dpfast.simulation.sweep import design_cache
 from dpfast.simulation.sweep.design_cache import Design, Designs, make
 from dpfast.simulation.sweep.grid import Grid
-from dpfast.simulation.sweep.sweep_store import Store
+from dpfast.simulation.sweep.sweep_store import SweepStore
 
 CHAIN = "markov:0.7,0.3;0.2,0.8@-0.5,2"  # its mean is not zero
 THREE = dp.IndependentLevels([0, 1, 3], [0.5, 0.5, 0.0])  # one of them never: its log-probability is -inf
@@ -37,7 +37,7 @@ GRIDS = {
 
 def made(grid, store=None):
     """All designs of a grid, by a store."""
-    found = Designs(store or Store(None), grid)
+    found = Designs(store or SweepStore(None), grid)
     for job in found.missing():
         found.add(job, make(job))
     return found.load()
@@ -90,17 +90,17 @@ def test_a_design_is_that_of_the_design_function_to_the_bit(grid):
 
 def test_a_design_is_made_once_for_all_sweeps_of_a_store(tmp_path):
     definition = PLAIN | {"mechanism": "input_perturbation"}
-    with Store(tmp_path / "study.sqlite") as store:
+    with SweepStore(tmp_path / "study.sqlite") as store:
         made(Grid(definition), store)
         assert Designs(store, Grid(definition)).missing() == []
-    with Store(tmp_path / "study.sqlite") as store:
+    with SweepStore(tmp_path / "study.sqlite") as store:
         more = Designs(store, Grid(definition | {"epsilon": [1, 2]}))
         jobs = [json.loads(x) for x in more.missing()]
         assert [x["arguments"]["arguments"]["privacy"]["epsilon"] for x in jobs] == [2.0]
 
 
 def test_a_design_that_is_known_gets_the_missing_predictions_only(monkeypatch):
-    store = Store(None)
+    store = SweepStore(None)
     (first,) = made(Grid(NO_MODEL | {"stream": "arma:1"}), store)
     grid = Grid(NO_MODEL | {"stream": ["arma:1", "arma:2/1,-0.5"]})
     (job,) = Designs(store, grid).missing()
@@ -122,12 +122,12 @@ def test_a_design_that_is_known_gets_the_missing_predictions_only(monkeypatch):
 
 def test_a_case_with_several_streams_is_one_job():
     grid = Grid(NO_MODEL | {"stream": ["arma:1", "arma:2"]})
-    (job,) = Designs(Store(None), grid).missing()
+    (job,) = Designs(SweepStore(None), grid).missing()
     assert list(json.loads(job)["streams"]) == [x.stream for x in grid.cases]
 
 
 def test_predictions_of_two_sweeps_at_once_are_not_lost():
-    store, grids = Store(None), [Grid(NO_MODEL | {"stream": x}) for x in ("arma:1", "arma:2")]
+    store, grids = SweepStore(None), [Grid(NO_MODEL | {"stream": x}) for x in ("arma:1", "arma:2")]
     both = [(Designs(store, grid), Designs(store, grid).missing()[0]) for grid in grids]
     answers = [make(job) for _, job in both]
     both[0][0].add(both[0][1], answers[0])
@@ -147,14 +147,14 @@ def test_a_mechanism_that_is_there_already_is_kept_likewise():
 def test_a_design_that_was_not_made_is_a_key_error():
     grid = Grid(BASE | {"mechanism": "zero_forcing"})
     with pytest.raises(KeyError):
-        Designs(Store(None), grid).load()
+        Designs(SweepStore(None), grid).load()
 
 
 # --- what goes wrong ------------------------------------------------------------------------------
 
 
 def test_a_design_that_there_cannot_be_is_kept_as_its_message():
-    grid, store = Grid(BASE | {"mechanism": "decision_feedback", "model": "arma:1/1,-0.5"}), Store(None)
+    grid, store = Grid(BASE | {"mechanism": "decision_feedback", "model": "arma:1/1,-0.5"}), SweepStore(None)
     (design,) = made(grid, store)
     assert design.error.startswith("decision feedback needs the values that the stream takes")
     assert Designs(store, grid).missing() == []
@@ -170,7 +170,7 @@ def test_warnings_of_a_design_are_its_notes_and_others_go_on(monkeypatch):
         return real(**given)
 
     monkeypatch.setitem(FAMILIES, "zero_forcing", FAMILIES["zero_forcing"]._replace(design=warned))
-    (job,) = Designs(Store(None), Grid(BASE | {"mechanism": "zero_forcing"})).missing()
+    (job,) = Designs(SweepStore(None), Grid(BASE | {"mechanism": "zero_forcing"})).missing()
     with pytest.warns(RuntimeWarning, match="something else"):
         answer = make(job)
     assert Design.of(json.loads(answer)).notes == ("not reached", "not certified")
@@ -186,7 +186,7 @@ def test_designs_of_several_threads_keep_their_own_notes(monkeypatch):
         return real(**given)
 
     monkeypatch.setitem(FAMILIES, "zero_forcing", FAMILIES["zero_forcing"]._replace(design=warned))
-    found = Designs(Store(None), Grid(BASE | {"mechanism": "zero_forcing", "epsilon": [1, 2, 3]}))
+    found = Designs(SweepStore(None), Grid(BASE | {"mechanism": "zero_forcing", "epsilon": [1, 2, 3]}))
     notes = {}
     threads = [
         threading.Thread(target=lambda x=x: notes.update({x: json.loads(make(x))["notes"]})) for x in found.missing()
@@ -199,7 +199,7 @@ def test_designs_of_several_threads_keep_their_own_notes(monkeypatch):
 
 
 def test_a_worker_of_another_version_says_so(monkeypatch):
-    found = Designs(Store(None), Grid(BASE | {"mechanism": "zero_forcing"}))
+    found = Designs(SweepStore(None), Grid(BASE | {"mechanism": "zero_forcing"}))
     (job,) = found.missing()
     answer = make(job)
     with pytest.raises(dp.DataError, match=r"a design must be of dpfast .*, got one of 0\.0\.1"):

@@ -19,7 +19,7 @@ from helpers.sweeps import FaultError, Faulty, blocks, rows, run
 from dpfast.simulation.sweep import blocks as block
 from dpfast.simulation.sweep import scheduler as module
 from dpfast.simulation.sweep.blocks import STREAMS
-from dpfast.simulation.sweep.sweep_store import Store
+from dpfast.simulation.sweep.sweep_store import SweepStore
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forks of this one")
 # A task is a block, and so is a transaction: stages of 1, 4, 16, … blocks.
@@ -77,7 +77,7 @@ def test_a_store_that_fails_at_any_call_costs_nothing_but_that(name, after, tmp_
     for n in itertools.count(1):
         path = tmp_path / f"{n}.sqlite"
         with monkeypatch.context() as patch, contextlib.suppress(FaultError):
-            patch.setattr(Store, name, failing(getattr(Store, name), n, after))
+            patch.setattr(SweepStore, name, failing(getattr(SweepStore, name), n, after))
             run(store=path)
             break
         assert rows(run(store=path)) == whole["short"][0]
@@ -91,7 +91,7 @@ def test_an_engine_that_fails_at_any_answer_costs_that_at_most(tmp_path, whole):
         with contextlib.suppress(FaultError):
             run(store=path, executor=Faulty(n), n_threads=None)
             break
-        with Store(path) as store:
+        with SweepStore(path) as store:
             there = sum(map(len, store.blocks(1).values()))
         assert (there > 0) == (n > 4)  # four designs come first
         assert rows(run(store=path)) == whole["short"][0]

@@ -13,7 +13,7 @@ from dpfast.simulation.intervals import ENOUGH, mse_interval, n_events
 from dpfast.simulation.mixed_study import error_sizes, input_range
 from dpfast.simulation.monte_carlo import settling_time
 from dpfast.simulation.sweep import blocks
-from dpfast.simulation.sweep.stopping_rule import Rule
+from dpfast.simulation.sweep.stopping_rule import StoppingRule
 
 PAPER, AVERAGE = dp.Filter([1, 0.995], [1, -0.995]), dp.Filter(np.ones(12) / 12)
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
@@ -157,7 +157,7 @@ def check_sweeps(task, draws, truth, **asked):
     flat = draws.reshape(n_sweeps * n_cases, -1)
     sizes = {i: task.sizes[i % n_cases] for i in range(len(flat)) if task.sizes[i % n_cases]}
     cells = tuple(tuple(range(i, i + n_cases)) for i in range(0, len(flat), n_cases))
-    rule = Rule(asked.get("width"), cells if "decide" in asked else None, n_batches // BATCHES, 0.95, sizes)
+    rule = StoppingRule(asked.get("width"), cells if "decide" in asked else None, n_batches // BATCHES, 0.95, sizes)
     n, look = finished(rule, flat)
     fewest = 0.95 * n_sweeps - 5 * math.sqrt(n_sweeps * 0.95 * 0.05)
     covered, by_width = {}, 0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpfast.simulation.intervals import ENOUGH, ErrorSizes, mean_interval
-from dpfast.simulation.sweep.stopping_rule import Outcome, Rule
+from dpfast.simulation.sweep.stopping_rule import Outcome, StoppingRule
 
 BATCHES = 16
 
@@ -125,7 +125,7 @@ def test_every_stage_is_that_of_the_twin(seed, width, confidence, budget, data):
         draws[case] = rng.gamma(2, 0.5, BATCHES * budget) * (rng.random(BATCHES * budget) < chance)
     sizes = {3: ErrorSizes(1e-3, 2), 4: ErrorSizes(0.1, 1e4), 0: ErrorSizes(1e-3, 100)}
     cells = ((0, 1, 2), (3, 4), (1, 3, 5), (2,), (0, 0), (2, 3))
-    rule = Rule(width, cells if width is None or data.draw(st.booleans()) else None, budget, confidence, sizes)
+    rule = StoppingRule(width, cells if width is None or data.draw(st.booleans()) else None, budget, confidence, sizes)
     n = np.minimum(data.draw(st.lists(st.integers(1, 40), min_size=6, max_size=6)), budget)
     for _ in range(12):
         look = rule.look(first_blocks(draws, n), n)
@@ -157,7 +157,10 @@ def noisy(n_cases, budget, seed=1):
 CELLS = tuple((i, i + 1, i + 2) for i in range(0, 30, 3))
 
 
-@pytest.mark.parametrize("rule", [Rule(0.004, None, 50, 0.95), Rule(None, CELLS, 50, 0.95), Rule(0.01, CELLS, 50, 0.9)])
+@pytest.mark.parametrize(
+    "rule",
+    [StoppingRule(0.004, None, 50, 0.95), StoppingRule(None, CELLS, 50, 0.95), StoppingRule(0.01, CELLS, 50, 0.9)],
+)
 def test_a_stage_depends_on_the_blocks_that_count_alone(rule):
     """Whatever is in the store beyond them: the same stages, so that an interrupted sweep comes to the same end."""
     draws, other = noisy(30, 50), noisy(30, 50, seed=2)
@@ -178,7 +181,7 @@ def test_a_stage_depends_on_the_blocks_that_count_alone(rule):
 
 def test_a_case_does_not_depend_on_the_others_to_the_bit(monkeypatch):
     draws, n = noisy(50, 7), np.random.default_rng(3).integers(1, 8, 50)
-    rule = Rule(0.004, None, 50, 0.95)
+    rule = StoppingRule(0.004, None, 50, 0.95)
     together = rule.look(first_blocks(draws, n), n)
     monkeypatch.setattr("dpfast.simulation.sweep.stopping_rule._VALUES", 500)
     in_parts = rule.look(first_blocks(draws, n), n)
@@ -204,8 +207,8 @@ def test_a_case_does_not_depend_on_the_others_to_the_bit(monkeypatch):
 def test_growth_is_what_the_width_predicts(n, excess, wanted, expected):
     """10 · 1.2² · 1.05 = 15.1; four times what is there, and the budget, are the most."""
     means = first_blocks(noisy(1, 100), [n])
-    width = float(Rule(None, None, 100, 0.95).look(means, [n]).widths[0])
-    look = Rule(width / excess, None, 100, 0.95).look(means, [n])
+    width = float(StoppingRule(None, None, 100, 0.95).look(means, [n]).widths[0])
+    look = StoppingRule(width / excess, None, 100, 0.95).look(means, [n])
     assert (look.wanted.tolist(), look.expected.tolist()) == ([wanted], [expected])
 
 
@@ -213,14 +216,14 @@ def test_a_best_case_that_a_longer_look_contradicts_is_not_the_winner_yet():
     """1 beats 0 and 2 beats 1 over a block; over two, which 0 and 2 have, 0 beats 2."""
     draws = noisy(3, 2) + np.repeat([[0.2, -0.8], [0.1, 0], [0, 0]], BATCHES, axis=1)
     n = np.array([2, 1, 2])
-    look = Rule(None, ((0, 1, 2),), 4, 0.95).look(first_blocks(draws, n), n)
+    look = StoppingRule(None, ((0, 1, 2),), 4, 0.95).look(first_blocks(draws, n), n)
     assert look.outcomes == (Outcome(2, 0, "undecided"),)
     assert look.wanted.tolist() == [4, 1, 4]
 
 
 def test_comparisons_double_at_most():
     draws = np.ones((2, BATCHES * 100)) + noisy(2, 100)
-    stages, look = finished(Rule(None, ((0, 1),), 100, 1 - 1e-9), draws)
+    stages, look = finished(StoppingRule(None, ((0, 1),), 100, 1 - 1e-9), draws)
     assert [x.tolist() for x in stages] == [[k, k] for k in (1, 2, 4, 8, 16, 32, 64, 100)]
     assert look.reasons == ("budget", "budget")
     assert look.outcomes[0].state == "undecided"
@@ -230,27 +233,27 @@ def test_comparisons_double_at_most():
     ("budget", "looks"), [(1, [1]), (2, [1, 2]), (3, [1, 2, 3]), (8, [1, 2, 4, 8]), (9, [1, 2, 4, 8, 9])]
 )
 def test_looks(budget, looks):
-    assert Rule(None, None, budget, 0.95).looks.tolist() == looks == naive_looks(budget)
+    assert StoppingRule(None, None, budget, 0.95).looks.tolist() == looks == naive_looks(budget)
 
 
 def test_nothing_asked_is_the_whole_budget():
     n = np.array([1, 0, 3])
-    look = Rule(None, None, 5, 0.95).look(first_blocks(noisy(3, 5), n), n)
+    look = StoppingRule(None, None, 5, 0.95).look(first_blocks(noisy(3, 5), n), n)
     assert look.wanted.tolist() == look.expected.tolist() == [5, 0, 5]
     assert look.reasons == (None, None, None)
     n = look.wanted
-    assert Rule(None, None, 5, 0.95).look(first_blocks(noisy(3, 5), n), n).reasons == ("budget", None, "budget")
+    assert StoppingRule(None, None, 5, 0.95).look(first_blocks(noisy(3, 5), n), n).reasons == ("budget", None, "budget")
 
 
 def test_reasons():
     draws = noisy(4, 8) + np.array([0, 0.5, 0, 0])[:, None]  # 1 is clearly worse than 0; 2 and 3 are alike
     cells = ((0, 1), (2, 3))
-    assert finished(Rule(1.0, None, 8, 0.95), draws)[1].reasons == ("width",) * 4
-    assert finished(Rule(1e-4, None, 8, 0.95), draws)[1].reasons == ("budget",) * 4
-    assert finished(Rule(None, cells, 8, 0.95), draws)[1].reasons == ("decided", "decided", "budget", "budget")
-    assert finished(Rule(1.0, cells, 8, 0.95), draws)[1].reasons == ("decided", "decided", "budget", "budget")
-    assert finished(Rule(1e-4, cells, 8, 0.95), draws)[1].reasons == ("budget",) * 4
-    assert finished(Rule(None, ((0, 1),), 8, 0.95), draws)[0][-1].tolist() == [1, 1, 1, 1]
+    assert finished(StoppingRule(1.0, None, 8, 0.95), draws)[1].reasons == ("width",) * 4
+    assert finished(StoppingRule(1e-4, None, 8, 0.95), draws)[1].reasons == ("budget",) * 4
+    assert finished(StoppingRule(None, cells, 8, 0.95), draws)[1].reasons == ("decided", "decided", "budget", "budget")
+    assert finished(StoppingRule(1.0, cells, 8, 0.95), draws)[1].reasons == ("decided", "decided", "budget", "budget")
+    assert finished(StoppingRule(1e-4, cells, 8, 0.95), draws)[1].reasons == ("budget",) * 4
+    assert finished(StoppingRule(None, ((0, 1),), 8, 0.95), draws)[0][-1].tolist() == [1, 1, 1, 1]
 
 
 def test_ties_and_small_cells():
@@ -258,7 +261,7 @@ def test_ties_and_small_cells():
     draws[1], draws[3] = draws[0], draws[2]
     n = np.array([1, 1, 1, 1, 0])
     cells = ((0, 1), (0, 1, 2), (0, 2, 3), (3, 3), (2,), (2, 4), (4,), (4, 4))
-    look = Rule(None, cells, 4, 0.95).look(first_blocks(draws, n), n)
+    look = StoppingRule(None, cells, 4, 0.95).look(first_blocks(draws, n), n)
     states = ["tie", "tie", "decided", "tie", "decided", "decided", "undecided", "undecided"]
     assert [x.state for x in look.outcomes] == states
     assert [x.winner for x in look.outcomes] == [0, 0, 0, 3, 2, 2, None, None]
@@ -274,14 +277,14 @@ def test_a_difference_too_small_for_intervals_is_found_by_pairs():
     """Common random numbers: what both have in common does not count."""
     rng = np.random.default_rng(1)
     draws = rng.gamma(4, 0.25, BATCHES * 8) + rng.normal(0, 1e-4, (2, BATCHES * 8)) + np.array([[1e-3], [0]])
-    _, look = finished(Rule(None, ((0, 1),), 8, 0.95), draws)
+    _, look = finished(StoppingRule(None, ((0, 1),), 8, 0.95), draws)
     assert look.outcomes == (Outcome(1, 0, "decided"),)
     assert (look.widths > 0.1).all()
 
 
 def test_no_error_at_all_is_known_well_enough():
     draws = np.zeros((2, BATCHES * 4))
-    _, look = finished(Rule(0.01, ((0, 1),), 4, 0.95), draws)
+    _, look = finished(StoppingRule(0.01, ((0, 1),), 4, 0.95), draws)
     assert look.widths.tolist() == [0, 0]
     assert look.outcomes == (Outcome(0, 1, "tie"),)
 
@@ -289,7 +292,7 @@ def test_no_error_at_all_is_known_well_enough():
 def test_blocks_that_do_not_count_yet_are_refused():
     draws, n = noisy(2, 3), np.array([1, 2])
     with pytest.raises(ValueError, match="means must give 96 batch means of case 1, got 48"):
-        Rule(0.01, None, 8, 0.95).next(lambda case: draws[case], n)
+        StoppingRule(0.01, None, 8, 0.95).next(lambda case: draws[case], n)
 
 
 @pytest.mark.parametrize(
@@ -303,7 +306,7 @@ def test_blocks_that_do_not_count_yet_are_refused():
 )
 def test_arguments(change, message):
     with pytest.raises(ValueError, match=message):
-        Rule(**{"width": 0.01, "decide": None, "budget_blocks": 8, "confidence": 0.95, **change})
+        StoppingRule(**{"width": 0.01, "decide": None, "budget_blocks": 8, "confidence": 0.95, **change})
 
 
 # --- what intervals and decisions are worth -------------------------------------------------------
@@ -314,7 +317,7 @@ FALSE_ALARM = 1e-7
 def coverage(confidence, needed, n_cases, seed):
     """How many intervals cover the truth after stopping, where so many blocks are needed."""
     spread, budget = 0.02, 12
-    rule = Rule(
+    rule = StoppingRule(
         2 * stats.norm.ppf(0.5 + confidence / 2) * spread / 2 / math.sqrt(BATCHES * needed), None, budget, confidence
     )
     draws = np.random.default_rng(seed).normal(1, spread, (n_cases, BATCHES * budget))
@@ -348,7 +351,7 @@ def wrong(n_cells, size, seed, shape=None):
     kind = (n_cells * size, BATCHES * budget)
     draws = rng.normal(1, 0.02, kind) if shape is None else rng.gamma(shape, 1 / shape, kind)
     cells = tuple(tuple(range(i, i + size)) for i in range(0, n_cells * size, size))
-    _, look = finished(Rule(None, cells, budget, 0.95), draws)
+    _, look = finished(StoppingRule(None, cells, budget, 0.95), draws)
     return sum(x.state == "decided" for x in look.outcomes)
 
 
@@ -371,6 +374,6 @@ def test_equal_mechanisms_are_seldom_separated_at_length():
 def test_what_differs_is_told_apart():
     """By half the spread of batch means: with fewer blocks than 16, and rightly."""
     draws = noisy(200, 64) + np.tile([0, 0.01], 100)[:, None]
-    stages, look = finished(Rule(None, tuple((i, i + 1) for i in range(0, 200, 2)), 64, 0.95), draws)
+    stages, look = finished(StoppingRule(None, tuple((i, i + 1) for i in range(0, 200, 2)), 64, 0.95), draws)
     assert {(x.winner % 2, x.state) for x in look.outcomes} == {(0, "decided")}
     assert stages[-1].mean() < 8

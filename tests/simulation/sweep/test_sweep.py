@@ -25,7 +25,7 @@ from dpfast.simulation.sweep.blocks import STREAMS
 from dpfast.simulation.sweep.executors import Here, Pool
 from dpfast.simulation.sweep.grid import Grid
 from dpfast.simulation.sweep.sweep import sweep
-from dpfast.simulation.sweep.sweep_store import Store
+from dpfast.simulation.sweep.sweep_store import SweepStore
 
 STREAM = {
     "levels": COIN,
@@ -143,7 +143,7 @@ class Killed:
     """A store that first does something else when results come for the n-th time."""
 
     def __init__(self, monkeypatch, n, harm):
-        add, self.calls = Store.add, 0
+        add, self.calls = SweepStore.add, 0
 
         def counted(store, *given):
             self.calls += 1
@@ -151,7 +151,7 @@ class Killed:
                 harm()
             add(store, *given)
 
-        monkeypatch.setattr(Store, "add", counted)
+        monkeypatch.setattr(SweepStore, "add", counted)
 
 
 @pytest.mark.crash
@@ -214,7 +214,7 @@ def test_what_decides_the_numbers_makes_another_sweep(change, path):
     before = run(store=path)
     assert fresh.digest != before.digest
     assert rows(run(**CHANGES[change], store=path)) == rows(fresh)  # nothing is mixed
-    with Store(path) as store:
+    with SweepStore(path) as store:
         assert {x.configuration for x in store.sweeps()} == {before.digest, fresh.digest}
         assert all(store.configuration(x.id)["n_samples"] in (50, 51) for x in store.sweeps())
     assert rows(run(store=path)) == rows(before)
@@ -225,7 +225,7 @@ def test_another_version_is_another_sweep_with_designs_of_its_own(path, monkeypa
     monkeypatch.setattr("dpfast._support.version.__version__", "99.0")
     after = run(store=path)
     assert after.digest != before.digest
-    with Store(path) as store:
+    with SweepStore(path) as store:
         assert [(x.dpfast, x.configuration) for x in store.sweeps()] == [
             (before.configuration["dpfast"], before.digest),
             ("99.0", after.digest),
@@ -251,8 +251,10 @@ def test_what_decides_the_length_only_uses_the_same_blocks(change, path, monkeyp
     fresh = run(**change)
     before = run(store=path)
     (there, _), added = blocks(path), []
-    add = Store.add
-    monkeypatch.setattr(Store, "add", lambda store, sweep, some: (added.extend(x := list(some)), add(store, sweep, x)))
+    add = SweepStore.add
+    monkeypatch.setattr(
+        SweepStore, "add", lambda store, sweep, some: (added.extend(x := list(some)), add(store, sweep, x))
+    )
     again = run(**({"store": path} | change))
     assert again.digest == fresh.digest == before.digest == digest(canonical(before.configuration))
     assert rows(again) == rows(fresh)

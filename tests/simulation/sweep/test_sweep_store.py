@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from dpfast import DataError
 from dpfast._support.canonical_json import canonical, digest
 from dpfast.simulation.sweep import sweep_database
-from dpfast.simulation.sweep.sweep_store import Store
+from dpfast.simulation.sweep.sweep_store import SweepStore
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forks of this one")
 CONFIGURATION = {"dpfast": "0.1.0", "seed": "1", "n_samples": 1000, "grid": {"cases": ["a", "b"]}}
@@ -49,13 +49,13 @@ def file(tmp_path):
 
 @pytest.fixture
 def store(file):
-    with Store(file) as store:
+    with SweepStore(file) as store:
         yield store
 
 
 def whole(file):
     """What is in a file, after every row has been compared with what must be in it."""
-    with Store(file) as store:
+    with SweepStore(file) as store:
         assert store._connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         found = set()
         for case, block, means in store.all_means(1):
@@ -66,7 +66,7 @@ def whole(file):
 
 def write(first, step, end, file, pipe):
     """Adds rows of three cases at a time, and says which once they are in."""
-    with Store(file) as store:
+    with SweepStore(file) as store:
         pipe.send("open")
         sweep = store.enter(CONFIGURATION)
         for block in range(first, end, step):
@@ -110,7 +110,7 @@ def said(pipe):
 def test_blocks_come_back_as_they_were(tmp_path_factory, place, pairs):
     path = None if place == "memory" else tmp_path_factory.mktemp("store") / "s.sqlite"
     shuffled = sorted(pairs, key=lambda x: zlib.crc32(repr(x).encode()))
-    with Store(path) as store:
+    with SweepStore(path) as store:
         other, sweep = store.enter({**CONFIGURATION, "seed": "2"}), store.enter(CONFIGURATION)
         store.add(other, [(0, 0, np.zeros(16))])
         for part in (shuffled[::2], shuffled[1::2]):
@@ -131,7 +131,7 @@ def test_blocks_come_back_as_they_were(tmp_path_factory, place, pairs):
 def test_a_pass_over_everything_is_longer_than_a_chunk(monkeypatch):
     monkeypatch.setattr("dpfast.simulation.sweep.sweep_store._CHUNK", 7)
     pairs = [(case, block) for case in range(5) for block in range(case + 1)]
-    with Store() as store:
+    with SweepStore() as store:
         store.add(store.enter(CONFIGURATION), rows_of(pairs))
         for size in (1, 3, 5, 7, 14, 15):  # of the last chunk: whole, or not
             monkeypatch.setattr("dpfast.simulation.sweep.sweep_store._CHUNK", size)
@@ -139,7 +139,7 @@ def test_a_pass_over_everything_is_longer_than_a_chunk(monkeypatch):
 
 
 def test_an_iterator_that_is_left_open_holds_up_nobody(file):
-    with Store(file) as one, Store(file) as two:
+    with SweepStore(file) as one, SweepStore(file) as two:
         one.add(one.enter(CONFIGURATION), rows_of([(0, 0), (1, 0)]))
         first = next(iter(one.all_means(1)))
         two.add(1, rows_of([(2, 0)]))
@@ -197,7 +197,7 @@ def test_nothing_is_nothing(store):
 def test_it_is_small(file):
     rows = [(case, 0, means) for case, means in enumerate(np.random.default_rng(1).random((10_000, 16)))]
     random.Random(1).shuffle(rows)
-    with Store(file) as store:
+    with SweepStore(file) as store:
         sweep = store.enter(CONFIGURATION)
         store.add(sweep, rows)
         assert sum(1 for _ in store.all_means(sweep)) == len(rows)
@@ -249,7 +249,7 @@ def foreign_application(file):
 
 
 def newer(file):
-    Store(file).close()
+    SweepStore(file).close()
     with contextlib.closing(sqlite3.connect(file)) as connection:
         connection.execute(f"PRAGMA user_version={sweep_database.FORMAT + 1}")
 
@@ -268,19 +268,19 @@ def test_what_is_not_a_store_is_refused_and_left_as_it_is(file, make, message):
     make(file)
     before = contents(file.parent)
     with pytest.raises(DataError, match=message):
-        Store(file)
+        SweepStore(file)
     assert contents(file.parent) == before
 
 
 def filled(file, n_cases=200):
-    with Store(file) as store:
+    with SweepStore(file) as store:
         store.add(store.enter(CONFIGURATION), rows_of((case, 0) for case in range(n_cases)))
         store.add_designs({f"{i:064x}": json.dumps(list(range(i, i + 50))) for i in range(50)})
 
 
 def read_everything(file):
     """What a sweep would read."""
-    with Store(file) as store:
+    with SweepStore(file) as store:
         store.counts(1)
         sweeps = [(x.configuration, store.configuration(x.id)) for x in store.sweeps()]
         means = [(case, block, x.tobytes()) for case, block, x in store.all_means(1)]
@@ -313,7 +313,7 @@ def test_a_row_that_was_changed_is_damage(file, statement):
     filled(file, 3)
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute(f"UPDATE blocks SET {statement} WHERE case_number = 1")
-    with Store(file) as store:
+    with SweepStore(file) as store:
         with pytest.raises(DataError, match=r"damaged.*block \d of case \d of sweep 1"):
             list(store.all_means(1))
         for case, blocks in store.blocks(1).items():
@@ -335,7 +335,7 @@ def test_pages_that_changed_places_are_refused(file):
     pages[leaves[2]] = pages[leaves[7]]
     file.write_bytes(b"".join(pages))
     with pytest.raises(DataError, match="damaged"):
-        Store(file)
+        SweepStore(file)
 
 
 def test_a_damaged_definition_of_a_table_is_refused(file):
@@ -343,7 +343,7 @@ def test_a_damaged_definition_of_a_table_is_refused(file):
     filled(file, 1)
     file.write_bytes(file.read_bytes().replace(b"NOT NULL", b"NOT \xccULL", 1))
     with pytest.raises(DataError, match="damaged"):
-        Store(file)
+        SweepStore(file)
 
 
 @pytest.mark.parametrize("length", [0.2, 0.5, 0.9])
@@ -358,16 +358,16 @@ def test_a_truncated_file_is_refused(file, length):
 def test_a_folder_that_is_not_there_and_a_folder_instead_of_a_file(tmp_path):
     for path in (tmp_path / "none" / "s.sqlite", tmp_path):
         with pytest.raises(DataError, match=r"cannot be used.*Give the path of a file in a folder that is there"):
-            Store(path)
+            SweepStore(path)
     with pytest.raises(ValueError, match="path must be a path, got 3"):
-        Store(3)
+        SweepStore(3)
 
 
 def enter_as_nobody(file, pipe):
     """What is said to somebody who may not write."""
     os.setuid(65534)
     try:
-        with Store(file) as store:
+        with SweepStore(file) as store:
             store.enter(CONFIGURATION)
     except DataError as error:
         pipe.send(str(error))
@@ -388,7 +388,7 @@ def test_a_folder_that_cannot_be_written(there):
 
 
 def test_a_full_disk_keeps_what_was_finished(file):
-    with Store(file) as store:
+    with SweepStore(file) as store:
         sweep = store.enter(CONFIGURATION)
         store.add(sweep, rows_of([(0, 0)]))
         pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
@@ -421,7 +421,7 @@ def test_a_write_that_fails_keeps_what_was_finished(file):
 
 def test_a_store_that_somebody_holds_is_waited_for(file, monkeypatch):
     monkeypatch.setattr(sweep_database, "PATIENCE", 0.05)
-    with Store(file) as one, Store(file) as two:
+    with SweepStore(file) as one, SweepStore(file) as two:
         sweep = one.enter(CONFIGURATION)
         one._connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(DataError, match="is busy: another process has been writing"):
@@ -468,7 +468,7 @@ def begin(statements, file, pipe):
     """Killed before a statement, as SQLite finds it."""
     Mortal.left = statements
     sweep_database.sqlite3.connect = functools.partial(sqlite3.connect, factory=Mortal)
-    with Store(file) as store:
+    with SweepStore(file) as store:
         store.enter(CONFIGURATION)
 
 
@@ -479,7 +479,7 @@ def test_a_process_killed_at_every_statement_of_the_beginning(tmp_path):
         file = tmp_path / f"{k}.sqlite"
         with started(functools.partial(begin, k), file) as (process, _):
             process.join()
-        with Store(file) as store:
+        with SweepStore(file) as store:
             store.add(store.enter(CONFIGURATION), rows_of([(0, 0)]))
         assert whole(file) == {(0, 0)}
         if process.exitcode == 0:
@@ -542,7 +542,7 @@ class Busy(sqlite3.Connection):
 
 def test_the_switch_to_the_log_is_tried_again(file, monkeypatch):
     monkeypatch.setattr(sweep_database.sqlite3, "connect", functools.partial(sqlite3.connect, factory=Busy))
-    with Store(file) as store:
+    with SweepStore(file) as store:
         assert store._connection.refused
         assert store._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
@@ -611,11 +611,11 @@ def test_a_forked_child_and_another_thread_have_no_part_in_it(store):
 
 
 def test_a_closed_store_leaves_one_file_and_refuses(file):
-    with Store(file) as store:
+    with SweepStore(file) as store:
         store.enter(CONFIGURATION)
-        assert repr(store) == f"Store({str(file)!r})"
+        assert repr(store) == f"SweepStore({str(file)!r})"
     assert [path.name for path in file.parent.iterdir()] == [file.name]
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         store.counts(1)
     store.close()
-    assert repr(Store()) == "Store()"
+    assert repr(SweepStore()) == "SweepStore()"
