@@ -1,23 +1,17 @@
-"""Few exponentials: gradients against differences, sums against themselves written out, published errors."""
+"""Fits of few exponentials: gradients against differences, and published errors."""
 
 import math
 
 import numpy as np
 import pytest
+from helpers.horizons import UNIT, unit_errors
 from helpers.reference import direct_form
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpfast.design.horizon.buffered_toeplitz import Problem, fit
+import dpfast as dp
+from dpfast.design.horizon.buffered_toeplitz import Problem, buffered_toeplitz, fit
 from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz, cascade
-
-SEEDS = st.integers(0, 10**6)
-
-
-def exponentials(seed, largest=0.99):
-    rng = np.random.default_rng(seed)
-    m = rng.integers(1, 5)
-    return BufferedToeplitz(*rng.uniform(-largest, largest, (2, m)), int(rng.integers(1, 40)))
 
 
 def errors(strategy, f):
@@ -28,32 +22,7 @@ def errors(strategy, f):
     return math.sqrt(steps[-1]), math.sqrt(steps.mean())
 
 
-@given(SEEDS)
-def test_the_strategy_is_its_matrix(seed):
-    C = exponentials(seed)
-    c = direct_form(np.poly(C.zeros), np.poly(C.poles), np.eye(1, C.horizon)[0])
-    matrix = np.array([[c[t - k] if k <= t else 0.0 for k in range(C.horizon)] for t in range(C.horizon)])
-    np.testing.assert_allclose(C.matrix(), matrix, atol=1e-10)
-    x = np.random.default_rng(seed).normal(size=(2, 3, C.horizon))
-    np.testing.assert_allclose(C.apply(x), x @ matrix.T, atol=1e-10)
-    np.testing.assert_allclose(C.squared_rows(), (matrix**2).sum(axis=1), rtol=1e-10)
-    assert C.largest_l1() == pytest.approx(np.abs(matrix).sum(axis=0).max())
-    gram = np.abs(matrix.T @ matrix)
-    rows, columns = np.indices(gram.shape)
-    assert C.products()[0] == pytest.approx(gram.max())
-    assert all(
-        bound >= gram[np.abs(rows - columns) >= lag].max() * (1 - 1e-12) for lag, bound in enumerate(C.products())
-    )
-
-
-@given(SEEDS)
-def test_the_filter_is_the_strategy_with_a_state_for_every_buffer(seed):
-    C = exponentials(seed)
-    np.testing.assert_allclose(C.filter().impulse(C.horizon), C.coefficients, atol=1e-10)
-    assert C.filter().order == len(C.poles)
-
-
-@given(SEEDS, st.sampled_from(["mean", "max"]))
+@given(st.integers(0, 10**6), st.sampled_from(["mean", "max"]))
 def test_the_loss_is_the_error_and_its_gradient_the_limit_of_differences(seed, error):
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(1, 700)), int(rng.integers(1, 4))
@@ -122,3 +91,25 @@ def test_targets_that_are_short_delayed_or_not_of_minimum_phase(f):
         C = fit(f, error, 2)
         assert np.abs([*C.poles, *C.zeros]).max() < 1
         assert errors(C, f)[which] <= np.linalg.norm(f) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("n", "published"), [(2**8, 2.8318), (2**10, 3.2776)])
+def test_blts_have_the_published_errors(n, published):
+    assert unit_errors(buffered_toeplitz(dp.running_sum(n), UNIT, error="max"))[0] <= published + 1e-4
+
+
+def test_a_blt_runs_as_a_filter_of_few_states():
+    mechanism = buffered_toeplitz(dp.running_sum(500), UNIT, n_buffers=3, error="max")
+    assert isinstance(mechanism.strategy, BufferedToeplitz)
+    assert mechanism.options == (("n_buffers", 3), ("error", "max"))
+    u = np.random.default_rng(3).normal(size=500)
+    np.testing.assert_allclose(mechanism.strategy.filter().filter(u).y, mechanism.strategy.apply(u), atol=1e-10)
+
+
+def test_a_bad_argument_is_named():
+    target = dp.running_sum(4)
+    with pytest.raises(ValueError, match="error must be one of 'mean', 'max'"):
+        buffered_toeplitz(target, UNIT, error="median")
+    for n_buffers in (0, 13, 2.5, True):
+        with pytest.raises(ValueError, match="n_buffers must be an integer, at least 1 and at most 12"):
+            buffered_toeplitz(target, UNIT, n_buffers=n_buffers)

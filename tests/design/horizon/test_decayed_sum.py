@@ -4,12 +4,16 @@ import math
 
 import numpy as np
 import pytest
+from helpers.horizons import UNIT
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import dpfast as dp
 from dpfast import DesignError
+from dpfast.design.horizon.binary_tree import binary_tree
 from dpfast.design.horizon.decayed_sum import (
     decayed_factors,
+    decayed_sum,
     geometric_energies,
     geometric_ratio,
     least_error,
@@ -185,3 +189,11 @@ def test_a_long_polynomial_decay_is_refused():
         decayed_factors(1 / np.arange(1.0, 2**13 + 1), "gaussian")
     C, _ = decayed_factors((np.arange(2**13) < 100).astype(float), "gaussian")
     assert C.shape[1] == 2**13
+
+
+def test_decayed_sums_are_better_than_a_tree_for_windows():
+    """A window as the difference of two prefixes has twice the error of a running sum."""
+    n, width = 2**12, 16
+    window = decayed_sum([1.0] * width, UNIT, horizon=n)
+    assert 2 * window.predicted_mse < binary_tree(dp.running_sum(n), UNIT).predicted_mse
+    assert window.predicted_mse == pytest.approx((4 + 1 / 4) ** 2, rel=0.01)

@@ -5,38 +5,20 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
+from helpers.problems import COST, NARROW, PROBLEMS, each_problem
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy import integrate, optimize
+from scipy import optimize
 
-from dpfast import ARMA, DesignError, Filter, MarkovChain, Privacy, feedback_program, lmmse, lmmse_program
-from dpfast.design.prefilter.objectives import feedback_objective, smoother_objective, zero_forcing_objective
-from dpfast.design.prefilter.problem import Problem, canonical_factor
+from dpfast import ARMA, DesignError, Filter, Privacy, feedback_program, lmmse, lmmse_program
+from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.water_filling import (
     feedback_mse,
     feedback_water_filling,
     smoother_water_filling,
     zero_forcing_mse,
 )
-
-CHAIN = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
-NARROW = ARMA([0.4], [1, -1.2, 0.72])
-NOTCHED = ARMA([1, 0.3, 0.99**2], [1, -0.4])  # zeros at modulus .99
-COST = 1.75633987311476**2
-
-PROBLEMS = {
-    "example": Problem(Filter([1, 0.995], [1, -0.995]), CHAIN, COST),
-    "pole .9": Problem(Filter([1], [1, -0.9]), CHAIN, COST),
-    "resonator": Problem(Filter([1, 0.2], [1, -1.140303389447398, 0.9409]), NARROW, COST),
-    "difference": Problem(Filter([1, -1]), CHAIN, COST),
-    "moving average": Problem(Filter(np.full(10, 0.1)), NARROW, COST),
-    "outside zero, notched signal": Problem(Filter([1, -2]), NOTCHED, 0.3),
-    "weak privacy": Problem(Filter([1], [1, -0.9]), NARROW, 1e-3),
-    "strong privacy": Problem(Filter([1], [1, -0.9]), NARROW, 1e2),
-}
-
-each_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 
 
 def arguments(problem):
@@ -287,107 +269,6 @@ def test_feedback_prefilter_does_not_depend_on_the_target():
 )
 def test_zero_forcing_has_closed_forms(target, mean_gain):
     assert zero_forcing_mse(Problem(target, None, 2.0)) == pytest.approx(2 * mean_gain**2, rel=1e-12)
-
-
-# --- Jensen's formula -----------------------------------------------------------------------------
-
-
-def log_integral(zeros, poles, gain):
-    """<ln|H|²> by adaptive quadrature between the angles of the roots."""
-
-    def integrand(omega):
-        z = np.exp(1j * omega)
-        return 2 * (np.log(abs(gain)) + np.log(abs(z - zeros)).sum() - np.log(abs(z - poles)).sum())
-
-    ends = np.unique(np.concatenate([[0, np.pi], np.abs(np.angle(zeros)), np.abs(np.angle(poles))]))
-    pieces = [integrate.quad(integrand, *ends[i : i + 2], epsabs=1e-10, limit=200)[0] for i in range(len(ends) - 1)]
-    return sum(pieces) / np.pi
-
-
-ROOTS = {
-    "inside": ([0.5, -0.3], [0.9]),
-    "outside": ([2.0, -1.5], [0.9, 0.1]),
-    "on the circle": ([1.0, -1.0], [0.7]),
-    "pair on the circle": ([np.exp(1j), np.exp(-1j)], [0.5, 0.2]),
-    "pair outside": ([1.2 + 1j, 1.2 - 1j, 0.4], [0.5, 0.8, -0.2]),
-    "mixed": ([1.0, 3.0, 0.2], [0.95, 0.3, 0]),
-    "double on the circle": ([1.0, 1.0], [0.3]),
-}
-
-
-@pytest.mark.parametrize(("zeros", "poles"), ROOTS.values(), ids=ROOTS)
-def test_canonical_factor_against_the_log_integral(zeros, poles):
-    h = Filter(-1.7 * np.poly(zeros).real, np.poly(poles).real)
-    square, factor = canonical_factor(h)
-    assert np.log(square) == pytest.approx(log_integral(np.array(zeros), np.array(poles), -1.7), rel=1e-8, abs=1e-8)
-    assert factor.impulse(1) == pytest.approx([1], rel=1e-12)
-    assert np.abs(factor.zeros).max() <= 1 + 1e-7
-    omega = np.linspace(0.01, 3.1, 50)
-    np.testing.assert_allclose(square * np.abs(factor.response(omega)) ** 2, np.abs(h.response(omega)) ** 2, rtol=1e-9)
-
-
-def test_canonical_factor_of_a_delay_is_one():
-    square, factor = canonical_factor(Filter([0, 0, -3]))
-    assert square == pytest.approx(9, rel=1e-12)
-    assert factor.b.tolist() == [1.0]
-
-
-def test_canonical_factor_of_a_long_moving_average():
-    square, factor = canonical_factor(Filter(np.full(288, 1 / 288)))
-    assert square == pytest.approx(288**-2, rel=1e-9)
-    assert np.isfinite(factor.b).all()
-
-
-@given(
-    zeros=hnp.arrays(float, st.integers(1, 5), elements=st.floats(-3, 3)),
-    pole=st.floats(-0.95, 0.95),
-    gain=st.floats(0.1, 10),
-)
-def test_canonical_factor_of_real_zeros_is_jensens_product(zeros, pole, gain):
-    square, factor = canonical_factor(Filter(gain * np.poly(zeros), [1, -pole]))
-    assert square == pytest.approx(gain**2 * np.prod(np.maximum(1, np.abs(zeros))) ** 2, rel=1e-6)
-    assert factor.impulse(1) == pytest.approx([1], rel=1e-12)
-
-
-# --- objectives of the realisation ----------------------------------------------------------------
-
-
-def objectives(problem):
-    return {
-        "zero forcing": zero_forcing_objective(problem),
-        "smoother": smoother_objective(problem, smoother_water_filling(problem)),
-        "feedback": feedback_objective(problem, feedback_water_filling(problem)),
-    }
-
-
-@pytest.mark.parametrize("kind", ["zero forcing", "smoother", "feedback"])
-@each_problem
-class TestObjectives:
-    def test_the_slope_is_that_of_finite_differences(self, problem, kind):
-        objective = objectives(problem)[kind]
-        grid, loss = objective.resolve(np.array([0.5 + 0j]), 1)
-        power = np.exp(np.cos(grid.omega))
-        _, slope = loss(power)
-        for direction in (np.cos(grid.omega), np.sin(grid.omega) ** 2, np.cos(3 * grid.omega) + 0.3):
-            h = 1e-5
-            up, down = (loss(power * np.exp(s * h * direction))[0] for s in (1, -1))
-            scale = grid.mean(np.abs(slope * direction))
-            assert (up - down) / (2 * h) == pytest.approx(grid.mean(slope * direction), abs=1e-6 * scale + 1e-12 * up)
-
-    def test_the_gain_does_not_matter(self, problem, kind):
-        objective = objectives(problem)[kind]
-        grid, loss = objective.resolve(np.empty(0), 0)
-        power = 2 + np.cos(grid.omega)
-        assert loss(1e6 * power)[0] == pytest.approx(loss(power)[0], rel=1e-12)
-        assert grid.mean(loss(power)[1]) == pytest.approx(0, abs=1e-10 * loss(power)[0])
-
-    def test_the_ideal_is_a_lower_bound_that_the_shape_reaches(self, problem, kind):
-        objective = objectives(problem)[kind]
-        grid, loss = objective.resolve(np.empty(0), 0)
-        shape = objective.shape(grid.omega)
-        assert loss(np.maximum(shape, 1e-14 * shape.max()))[0] == pytest.approx(objective.ideal, rel=1e-6)
-        for power in (np.ones_like(shape), shape + 0.1, 1 + shape):
-            assert loss(power)[0] >= objective.ideal * (1 - 1e-9)
 
 
 def test_feedback_mse_is_the_exponential_of_the_criterion():

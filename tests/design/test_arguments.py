@@ -1,0 +1,76 @@
+"""What the design functions refuse, and that they name it."""
+
+import math
+
+import control
+import numpy as np
+import pytest
+from helpers.plants import CHAIN, EXAMPLE, PRIVACY
+
+from dpfast import DesignError, Filter, input_perturbation, lmmse, output_perturbation, zero_forcing
+
+
+@pytest.mark.parametrize("lag", [-1, 1.5, "1", math.nan, True])
+def test_a_bad_lag_is_named(lag):
+    with pytest.raises(ValueError, match="lag must be"):
+        lmmse(EXAMPLE, PRIVACY, CHAIN, lag=lag)
+
+
+@pytest.mark.parametrize("tolerance", [0, -1, math.nan, math.inf, "small", None, 1])
+def test_a_bad_tolerance_is_named(tolerance):
+    with pytest.raises(ValueError, match="tolerance must be"):
+        lmmse(EXAMPLE, PRIVACY, CHAIN, tolerance=tolerance)
+    with pytest.raises(ValueError, match="tolerance must be"):
+        zero_forcing(EXAMPLE, PRIVACY, tolerance=tolerance)
+
+
+DESIGNS = {
+    "zero_forcing": lambda f: zero_forcing(f, PRIVACY),
+    "lmmse": lambda f: lmmse(f, PRIVACY, CHAIN),
+    "lag": lambda f: lmmse(f, PRIVACY, CHAIN, lag=2),
+    "input": lambda f: input_perturbation(f, PRIVACY),
+    "output": lambda f: output_perturbation(f, PRIVACY),
+}
+
+
+@pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
+@pytest.mark.parametrize("target", [[1, 2], 3, None, (np.ones(2), np.ones(1)), control.tf([1], [1, -0.5], True)])
+def test_a_target_that_is_no_filter_is_named(design, target):
+    with pytest.raises(ValueError, match="target must be a Filter"):
+        design(target)
+
+
+@pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
+def test_a_zero_target_is_named(design):
+    with pytest.raises(DesignError, match="target must not be zero"):
+        design(Filter([0.0]))
+
+
+def test_a_bad_prefilter_is_named():
+    with pytest.raises(DesignError, match="prefilter must not be zero"):
+        lmmse(EXAMPLE, PRIVACY, CHAIN, prefilter=Filter([0.0]))
+    with pytest.raises(ValueError, match="prefilter must be a Filter"):
+        lmmse(EXAMPLE, PRIVACY, CHAIN, prefilter="lmmse")
+
+
+@pytest.mark.parametrize("design", [*DESIGNS.values()][:2], ids=[*DESIGNS][:2])
+def test_swapped_arguments_are_an_error_that_names_them(design):
+    with pytest.raises((ValueError, TypeError), match="target"):
+        design(PRIVACY)
+
+
+@pytest.mark.parametrize("privacy", [None, 1.0, EXAMPLE])
+def test_a_bad_privacy_is_named(privacy):
+    for design in (
+        lambda: zero_forcing(EXAMPLE, privacy),
+        lambda: lmmse(EXAMPLE, privacy, CHAIN),
+        lambda: input_perturbation(EXAMPLE, privacy),
+    ):
+        with pytest.raises((ValueError, TypeError), match="privacy must be"):
+            design()
+
+
+@pytest.mark.parametrize("model", [None, EXAMPLE, 1.0])
+def test_a_bad_model_is_named(model):
+    with pytest.raises((ValueError, TypeError), match="model must be"):
+        lmmse(EXAMPLE, PRIVACY, model)

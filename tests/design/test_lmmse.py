@@ -1,0 +1,107 @@
+"""The prefilters of lmmse, for nasty targets and signals, and in the limits of the noise."""
+
+import math
+
+import numpy as np
+import pytest
+from helpers.plants import CHAIN, EXAMPLE, NASTY_TARGETS, PRIVACY
+
+from dpfast import ARMA, Filter, IndependentLevels, MarkovChain, Privacy, lmmse, zero_forcing
+from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.water_filling import zero_forcing_mse
+from dpfast.mechanisms.receivers import LinearReceiver, Smoother
+
+# --- nasty targets --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", NASTY_TARGETS.values(), ids=NASTY_TARGETS)
+def test_smoother_of_a_nasty_target_is_within_its_tolerance(target):
+    mechanism = lmmse(target, PRIVACY, CHAIN)
+    assert 1 - 1e-8 <= mechanism.predicted_mse / mechanism.ideal_mse <= 1 + 1.001e-3
+    assert mechanism.ideal_mse <= zero_forcing_mse(Problem(target, None, PRIVACY.noise_multiplier**2))
+
+
+NARROW_BANDED = ["difference", "comb", "moving average", "outside zero, slow pole", "delay", "butterworth"]
+
+
+@pytest.mark.parametrize("target", [NASTY_TARGETS[name] for name in NARROW_BANDED], ids=NARROW_BANDED)
+def test_finite_lag_of_a_nasty_target_is_between_the_smoother_and_the_identity(target):
+    smoother = lmmse(target, PRIVACY, CHAIN, tolerance=0.1)
+    for lag in (2, 60):
+        mechanism = lmmse(target, PRIVACY, CHAIN, lag=lag)
+        assert mechanism.predicted_mse >= smoother.ideal_mse * (1 - 1e-8)
+        assert mechanism.predicted_mse <= mechanism.ideal_mse * (1 + 1.001e-3)
+        identity = lmmse(target, PRIVACY, CHAIN, lag=lag, prefilter=Filter([1]))  # the filling of endless θ
+        assert mechanism.ideal_mse <= identity.ideal_mse * (1 + 1e-3)
+
+
+# --- nasty signals --------------------------------------------------------------------------------
+
+MODELS = {
+    "zero at 0": ARMA([1, -1]),
+    "zero at π": ARMA([1, 1], [1, -0.5]),
+    "moving average": ARMA(np.full(12, 1 / 12)),
+    "notch": ARMA([1, -2 * 0.9999 * math.cos(1), 0.9999**2]),
+    "slow": ARMA([0.01], [1, -0.9999]),
+    "outside zero": ARMA([1, -2]),
+    "three levels": MarkovChain([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]], levels=[0, 1, 5]),
+    "coin": IndependentLevels([0, 1], [0.99, 0.01]),
+}
+
+
+AVERAGE, STRONG, WEAK = Filter(np.full(12, 1 / 12)), Privacy(0.01, 1e-9), Privacy(50, 0.1)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("target", "privacy"),
+    [
+        *((EXAMPLE, WEAK), (AVERAGE, STRONG)),
+        *(pytest.param(*x, marks=pytest.mark.long) for x in ((EXAMPLE, STRONG), (AVERAGE, WEAK))),
+    ],
+    ids=["slow, weak", "moving average, strong", "slow, strong", "moving average, weak"],
+)
+def test_smoother_of_a_nasty_signal_is_within_its_tolerance(target, privacy, name):
+    mechanism = lmmse(target, privacy, MODELS[name], tolerance=0.01)
+    assert 1 - 1e-8 <= mechanism.predicted_mse / mechanism.ideal_mse <= 1.01 + 1e-6
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_finite_lag_of_a_nasty_signal_is_no_worse_than_asked(model):
+    mechanism = lmmse(EXAMPLE, PRIVACY, model, lag=3, tolerance=0.01)
+    assert lmmse(EXAMPLE, PRIVACY, model).ideal_mse * (1 - 1e-8) <= mechanism.predicted_mse
+    assert mechanism.predicted_mse <= mechanism.ideal_mse * (1.01 + 1e-6)
+
+
+# --- limits of the noise --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", [EXAMPLE, Filter([1, -2]), Filter(np.full(5, 0.2))])
+def test_without_noise_the_smoother_becomes_zero_forcing(target):
+    ratios = []
+    for change in (1e-1, 1e-3, 1e-5):
+        privacy = Privacy(1, 1e-3, max_change=change)
+        ratios.append(lmmse(target, privacy, CHAIN, tolerance=0.3).ideal_mse / zero_forcing(target, privacy).ideal_mse)
+    assert ratios == sorted(ratios)
+    assert ratios[-1] == pytest.approx(1, abs=1e-4)
+
+
+def test_with_endless_noise_the_estimate_is_the_mean():
+    for lag in (None, 0, 5):
+        mechanism = lmmse(EXAMPLE, Privacy(1e-6, 1e-12), CHAIN, lag=lag)
+        variance = (EXAMPLE * CHAIN.shaping).h2_norm() ** 2
+        assert mechanism.predicted_mse == pytest.approx(variance, rel=1e-6)
+
+
+def test_a_wrong_mean_costs_the_bias():
+    mechanism = lmmse(EXAMPLE, PRIVACY, CHAIN, lag=2)
+    moved = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[0.5, 1.5])
+    through = 399 - (mechanism.receiver.response(0.0) * mechanism.prefilter.response(0.0)).real.item()
+    assert mechanism.predict(moved) - mechanism.predicted_mse == pytest.approx(through**2, rel=1e-6)
+
+
+def test_the_receiver_without_a_lag_is_a_smoother():
+    assert isinstance(lmmse(EXAMPLE, PRIVACY, CHAIN, lag=1).receiver, LinearReceiver)
+    smoother = lmmse(EXAMPLE, PRIVACY, CHAIN)
+    assert isinstance(smoother.receiver, Smoother)
+    assert smoother.lag is None
