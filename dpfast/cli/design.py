@@ -16,7 +16,7 @@ from dpfast.design.comparison import Task
 from dpfast.design.descriptions import MODEL, parse_model, parse_target
 from dpfast.mechanisms.lags import check_lag
 from dpfast.privacy.privacy import Privacy
-from dpfast.privacy.provenance import FITTED, Source, check_source
+from dpfast.privacy.provenance import FITTED, Provenance, check_source
 from dpfast.signals.arma import ARMA
 from dpfast.signals.events.historical import read_events
 from dpfast.signals.model import Model
@@ -46,7 +46,7 @@ class Request:
     """
 
     task: Task
-    sources: Mapping[str, Source]
+    sources: Mapping[str, Provenance]
     choose: str | None
     out: str
 
@@ -104,8 +104,8 @@ def _table(value: Any) -> dict[str, Any]:
     return value
 
 
-def _sources(pairs: Iterable[tuple[str, Any]]) -> dict[str, Source]:
-    words: dict[str, Source] = {}
+def _sources(pairs: Iterable[tuple[str, Any]]) -> dict[str, Provenance]:
+    words: dict[str, Provenance] = {}
     for name, word in pairs:
         if underscored(name) in words:
             raise ValueError(f"the source of {name} must be given once, got several")
@@ -113,7 +113,7 @@ def _sources(pairs: Iterable[tuple[str, Any]]) -> dict[str, Source]:
     return words
 
 
-def _model(settings: Mapping[str, Any], source: Source) -> Model:
+def _model(settings: Mapping[str, Any], source: Provenance) -> Model:
     """The model that is described, or the one that is fitted to a log."""
     if ("model" in settings) == ("fit" in settings):
         raise ValueError(f"either model or fit must be given: --model {MODEL}; or --fit EVENTS")

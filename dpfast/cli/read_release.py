@@ -14,7 +14,7 @@ from dpfast._support.errors import DataError, ReleaseError
 from dpfast.releases.batch import Release
 from dpfast.releases.reading import edges, opened, read
 from dpfast.releases.store.private_files import make_folders
-from dpfast.releases.store.release_store import Store
+from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.witness import Witness
 
 COLUMNS = ("release", "step", "time", "group", "privatized", "estimate", "predicted_rmse_if_model_holds")
@@ -61,7 +61,7 @@ def _title(result: Release) -> str:
     return f"Release {result.number}{name}: the store has its steps {result.first} to {last}"
 
 
-def _rows(store: Store, result: Release) -> Iterator[tuple[Any, ...]]:
+def _rows(store: ReleaseStore, result: Release) -> Iterator[tuple[Any, ...]]:
     """Step by step; the last ones of a release with a lag have no estimate."""
     n_streams, n_steps = result.privatized.shape
     groups = result.groups or tuple(map(str, range(n_streams)))
@@ -74,7 +74,7 @@ def _rows(store: Store, result: Release) -> Iterator[tuple[Any, ...]]:
             yield result.number, result.first + i, times[i], group, v[i][k], *shown
 
 
-def _times(store: Store, first: int, count: int) -> list[str]:
+def _times(store: ReleaseStore, first: int, count: int) -> list[str]:
     """Left edges of bins as texts, empty where the store declares none."""
     declaration = store.declaration
     times = edges(declaration, first, count)

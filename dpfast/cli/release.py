@@ -21,7 +21,7 @@ from dpfast.releases.batch import Batch
 from dpfast.releases.composition import bounds
 from dpfast.releases.feed.clock import Clock, Feed, SystemClock
 from dpfast.releases.feed.estimates_file import Journal, Layout
-from dpfast.releases.feed.event_lines import Lines, Source
+from dpfast.releases.feed.event_lines import ByteSource, Lines
 from dpfast.releases.feed.missed_bins import NAME, mark
 from dpfast.releases.feed.status import Watch, heartbeat
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, exact
@@ -31,7 +31,7 @@ from dpfast.releases.reading import chosen, read
 from dpfast.releases.released_file import Wanted, check_free, check_name, file_of, finish_others, write
 from dpfast.releases.store.places import Places, for_new_store
 from dpfast.releases.store.records import Earlier
-from dpfast.releases.store.release_store import Store
+from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream, stream_in
 from dpfast.signals.events.declared import Span, check_time_format, count_events, declared_groups
 from dpfast.signals.events.timestamps import parse_period
@@ -104,13 +104,15 @@ class Request:
     private_counts: bool = False
 
 
-def run(request: Request, *, source: Source | None = None, clock: Clock | None = None, progress: bool = False) -> str:
+def run(
+    request: Request, *, source: ByteSource | None = None, clock: Clock | None = None, progress: bool = False
+) -> str:
     """Release, and say what is promised and where it is; private counts go to standard error alone.
 
     Parameters
     ----------
     request : Request
-    source : Source, optional
+    source : ByteSource, optional
         In place of standard input.
     clock : Clock, optional
         In place of the machine's.
@@ -273,8 +275,8 @@ def _release(request: Request, plan: ExactMechanism, layout: Layout) -> str:
     return _written(str(result.guarantee), file, request, places)
 
 
-def _opened(request: Request, places: Places, declared: dict[str, Any]) -> Store:
-    store = Store.open(places.store, places.out, adopt=request.adopt)
+def _opened(request: Request, places: Places, declared: dict[str, Any]) -> ReleaseStore:
+    store = ReleaseStore.open(places.store, places.out, adopt=request.adopt)
     try:
         store.declare(declared, adopt=request.adopt)
     except BaseException:
@@ -283,7 +285,7 @@ def _opened(request: Request, places: Places, declared: dict[str, Any]) -> Store
     return store
 
 
-def _finished(request: Request, places: Places, store: Store, entry: Earlier, declared: dict[str, Any]) -> str:
+def _finished(request: Request, places: Places, store: ReleaseStore, entry: Earlier, declared: dict[str, Any]) -> str:
     """Write what an earlier run has published, and no more."""
     file, now = write(store, entry, declared, request.format)
     done = "it is written now" if now else "its file holds it"
@@ -315,14 +317,14 @@ class _StandardInput:
         return os.read(sys.stdin.fileno(), size)
 
 
-def _follow(request: Request, plan: ExactMechanism, layout: Layout, source: Source, clock: Clock) -> str:
+def _follow(request: Request, plan: ExactMechanism, layout: Layout, source: ByteSource, clock: Clock) -> str:
     declared, mechanism = _declared(request, plan, layout), plan.mechanism
     places = _placed(request, declared)
     path = places.out / "estimates.csv"
     lines = Lines(layout.span, layout.groups, request.time, request.by, request.count, request.time_format)
     _check_begun(request, layout.span, places, clock)
     private = PrivateCounts(layout.groups, plan.inputs, follow=True) if request.private_counts else None
-    store = Store.open(places.store, places.out, adopt=request.adopt)
+    store = ReleaseStore.open(places.store, places.out, adopt=request.adopt)
     stream = stream_in(store, mechanism, plan.inputs, request.tolerance, declared, adopt=request.adopt)
     watch = Watch(layout, clock, private=private, quiet=request.quiet)
     with stream, Journal(path, layout) as journal, watch:

@@ -14,7 +14,7 @@ from dpfast._support.errors import DataError
 from dpfast._support.settings_file import check_text, made
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz, polynomial_decay, running_sum
-from dpfast.privacy.provenance import Source
+from dpfast.privacy.provenance import Provenance
 from dpfast.signals.arma import ARMA
 from dpfast.signals.independent_levels import IndependentLevels
 from dpfast.signals.markov_chain import MarkovChain
@@ -125,7 +125,7 @@ def _target_file(path: Path) -> Filter:
         raise DataError(f'target file {path} must be JSON like {{"b": [1], "a": [1, -0.9]}}: {error}') from None
 
 
-def parse_model(spec: Any, source: Source = "assumed") -> Model:
+def parse_model(spec: Any, source: Provenance = "assumed") -> Model:
     """A model of the stream from its description.
 
     Parameters
@@ -163,23 +163,23 @@ def parse_model(spec: Any, source: Source = "assumed") -> Model:
         raise ValueError(f"model {spec!r} does not describe a {kind} model: {error}") from None
 
 
-def _markov(text: str, source: Source) -> MarkovChain:
+def _markov(text: str, source: Provenance) -> MarkovChain:
     rows, _, levels = text.partition("@")
     return MarkovChain([_numbers(row) for row in rows.split(";")], _numbers(levels), source=source)
 
 
-def _levels(text: str, source: Source) -> IndependentLevels:
+def _levels(text: str, source: Provenance) -> IndependentLevels:
     levels, _, probabilities = text.partition("@")
     return IndependentLevels(_numbers(levels), _numbers(probabilities), source=source)
 
 
-def _arma(text: str, source: Source) -> ARMA:
+def _arma(text: str, source: Provenance) -> ARMA:
     polynomials, _, mean = text.partition("@")
     return ARMA(*_ratio(polynomials), mean=float(mean or 0), source=source)
 
 
 _KINDS: dict[str, Callable[..., Model]] = {"markov": MarkovChain, "levels": IndependentLevels, "arma": ARMA}
-_PARSERS: dict[str, Callable[[str, Source], Model]] = {"markov": _markov, "levels": _levels, "arma": _arma}
+_PARSERS: dict[str, Callable[[str, Provenance], Model]] = {"markov": _markov, "levels": _levels, "arma": _arma}
 
 
 def _numbers(text: str) -> list[float]:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from dpfast._support import html, validation
 from dpfast.privacy.privacy import Privacy
-from dpfast.privacy.provenance import FITTED, Source, check_declared, fitted, with_declared
+from dpfast.privacy.provenance import FITTED, Provenance, check_declared, fitted, with_declared
 from dpfast.signals.model import Model
 from dpfast.signals.output_variance import explained, output_variance
 
@@ -27,7 +27,7 @@ class Designed(abc.ABC):
     model: Model | None
     ideal_mse: float | None
     options: tuple[tuple[str, Option], ...]
-    declared: tuple[tuple[str, Source], ...]
+    declared: tuple[tuple[str, Provenance], ...]
 
     def __post_init__(self) -> None:
         validation.instance("name", self.name, str, "text")
@@ -36,7 +36,7 @@ class Designed(abc.ABC):
         object.__setattr__(self, "declared", tuple(kept.items()))
 
     @property
-    def sources(self) -> Mapping[str, Source]:
+    def sources(self) -> Mapping[str, Provenance]:
         """Where every input of the design comes from: "public", "assumed" or "fitted-from-private"; read-only.
 
         A choice made by looking at private data, such as a tolerance or the order of a fit, breaks the guarantee as
@@ -44,7 +44,7 @@ class Designed(abc.ABC):
         source of the model.
         """
         inputs = ["target", *(x.name for x in fields(self.privacy)), *(name for name, _ in self.options)]
-        implied: dict[str, Source] = dict.fromkeys(inputs, "assumed")
+        implied: dict[str, Provenance] = dict.fromkeys(inputs, "assumed")
         if self.model is not None:
             implied |= dict.fromkeys(["model", "mean"], self.model.source)
             if self.model.levels is not None:
@@ -53,7 +53,7 @@ class Designed(abc.ABC):
                 implied["order"] = "assumed"
         return with_declared(implied, dict(self.declared))
 
-    def with_sources(self, **sources: Source) -> Self:
+    def with_sources(self, **sources: Provenance) -> Self:
         """The same mechanism, with what is known of where its inputs come from.
 
         Parameters

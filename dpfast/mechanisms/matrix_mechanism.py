@@ -24,7 +24,7 @@ from dpfast.mechanisms.matrix_chain import GROUP, MatrixLink
 from dpfast.mechanisms.mechanism import Paths
 from dpfast.mechanisms.operators.operators import Convolution, Dense, NotLinearError, Operator, owned
 from dpfast.privacy.privacy import Privacy
-from dpfast.privacy.provenance import Source
+from dpfast.privacy.provenance import Provenance
 from dpfast.privacy.sensitivity import several_events
 from dpfast.signals.model import Model, autocovariance, check_model
 
@@ -99,7 +99,7 @@ class MatrixMechanism(Designed):
     ideal_mse: float | None = None
     lower_bound_mse: float | None = None
     options: tuple[tuple[str, Option], ...] = ()
-    declared: tuple[tuple[str, Source], ...] = ()
+    declared: tuple[tuple[str, Provenance], ...] = ()
 
     def __post_init__(self) -> None:
         validation.instance("target", self.target, Toeplitz, "a Toeplitz target")

@@ -21,7 +21,7 @@ from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smooth
 from dpfast.mechanisms.steady_error import Errors, linear_errors, steady_grid, worst_errors
 from dpfast.mechanisms.transient_error import step_errors
 from dpfast.privacy.privacy import Privacy
-from dpfast.privacy.provenance import Source
+from dpfast.privacy.provenance import Provenance
 from dpfast.signals.model import Model, check_model
 
 _SAME = 1e-6  # of the largest gain: filters that are the same but for rounding
@@ -103,7 +103,7 @@ class Mechanism(Designed):
     lower_bound_mse: float | None = None
     mean_square: float | None = None
     options: tuple[tuple[str, Option], ...] = ()
-    declared: tuple[tuple[str, Source], ...] = ()
+    declared: tuple[tuple[str, Provenance], ...] = ()
 
     @functools.cached_property
     def noise_std(self) -> float:

@@ -8,17 +8,17 @@ from typing import Any, Literal, cast, get_args
 
 from dpfast._support import validation
 
-Source = Literal["public", "assumed", "fitted-from-private"]
-SOURCES: tuple[Source, ...] = get_args(Source)
-FITTED: Source = "fitted-from-private"
+Provenance = Literal["public", "assumed", "fitted-from-private"]
+SOURCES: tuple[Provenance, ...] = get_args(Provenance)
+FITTED: Provenance = "fitted-from-private"
 
 
-def check_source(name: str, value: Any) -> Source:
+def check_source(name: str, value: Any) -> Provenance:
     """One of the three words."""
-    return cast("Source", validation.choice(name, value, SOURCES))
+    return cast("Provenance", validation.choice(name, value, SOURCES))
 
 
-def with_declared(implied: Mapping[str, Source], declared: Mapping[str, Source]) -> Mapping[str, Source]:
+def with_declared(implied: Mapping[str, Provenance], declared: Mapping[str, Provenance]) -> Mapping[str, Provenance]:
     """What a person says of the inputs, over what is known of them; what was fitted to private data stays so.
 
     Also where the input is gone: it has shaped what is left.
@@ -27,7 +27,7 @@ def with_declared(implied: Mapping[str, Source], declared: Mapping[str, Source])
     return MappingProxyType(words | {name: word for name, word in declared.items() if word == FITTED})
 
 
-def check_declared(known: Mapping[str, Source], words: Mapping[str, Any]) -> None:
+def check_declared(known: Mapping[str, Provenance], words: Mapping[str, Any]) -> None:
     """Words about inputs that there are, none of which takes back that an input was fitted to private data."""
     for name, word in words.items():
         if name not in known:
@@ -40,6 +40,6 @@ def check_declared(known: Mapping[str, Source], words: Mapping[str, Any]) -> Non
             )
 
 
-def fitted(sources: Mapping[str, Source]) -> tuple[str, ...]:
+def fitted(sources: Mapping[str, Provenance]) -> tuple[str, ...]:
     """Names of the inputs that were fitted to, or chosen by looking at, private data."""
     return tuple(name for name, word in sources.items() if word == FITTED)

@@ -19,7 +19,7 @@ from dpfast.releases.guarantee import Guarantee, rounded_up
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, exact
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.noise import Noise
-from dpfast.releases.store.release_store import Store, check_steps
+from dpfast.releases.store.release_store import ReleaseStore, check_steps
 
 Path = str | os.PathLike[str]
 
@@ -158,7 +158,7 @@ def release(
     (1, 5)
     """
     batch = Batch(as_exact(mechanism, inputs, tolerance), u, first, compose=compose)
-    with Store.open(path, published, adopt=adopt) as store:
+    with ReleaseStore.open(path, published, adopt=adopt) as store:
         return batch.enter(store)
 
 
@@ -174,7 +174,7 @@ class Batch:
         self._x = plan.inputs.integers(streams)
         self._shape, self._wrap = values.shape, None if values is u else wrap
 
-    def enter(self, store: Store) -> Release:
+    def enter(self, store: ReleaseStore) -> Release:
         """Publish it in a store."""
         plan, first, n = self._plan, self._first, self._x.shape[1]
         store.hold(bounds(plan))

@@ -13,7 +13,7 @@ from dpfast.releases.batch import Release
 from dpfast.releases.composition import composed, plans_of
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.records import Earlier
-from dpfast.releases.store.release_store import NAME, Store
+from dpfast.releases.store.release_store import NAME, ReleaseStore
 
 Path = str | os.PathLike[str]
 
@@ -71,14 +71,14 @@ def read_release(
         return read(store, chosen(store, release))
 
 
-def opened(path: Path, published: Path | None = None, *, adopt: bool = False) -> Store:
+def opened(path: Path, published: Path | None = None, *, adopt: bool = False) -> ReleaseStore:
     """A store that is there; none is begun."""
     if not os.path.lexists(validation.path("path", path) / NAME):
         raise ReleaseError(f"there is no store in {path} to read from: give the private folder, which holds {NAME}")
-    return Store.open(path, published, adopt=adopt)
+    return ReleaseStore.open(path, published, adopt=adopt)
 
 
-def chosen(store: Store, release: int | str | None) -> Earlier:
+def chosen(store: ReleaseStore, release: int | str | None) -> Earlier:
     """The release of a number or a name, or the last one."""
     releases = store.releases()
     if not releases:
@@ -90,7 +90,7 @@ def chosen(store: Store, release: int | str | None) -> Earlier:
     raise ValueError(f"release must be one that the store {store.path} has, got {release!r}: {there}")
 
 
-def read(store: Store, entry: Earlier) -> Release:
+def read(store: ReleaseStore, entry: Earlier) -> Release:
     """All of a release that a store has."""
     plan, releases = plans_of([entry])[entry.id], store.releases()
     lag = plan.lag or 0

@@ -20,7 +20,7 @@ from dpfast.releases.feed.estimates_file import HEADER, Layout
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.reading import read
 from dpfast.releases.store.records import Earlier
-from dpfast.releases.store.release_store import Store
+from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import differences
 from dpfast.signals.events.declared import Span
 
@@ -54,7 +54,7 @@ class Wanted:
     name: str | None
     compose: bool
 
-    def found(self, store: Store) -> Earlier | None:
+    def found(self, store: ReleaseStore) -> Earlier | None:
         """The release, where an earlier run of the same command has published it: nothing of it is computed again.
 
         Raises
@@ -103,12 +103,12 @@ def check_free(file: Path) -> None:
         )
 
 
-def write(store: Store, entry: Earlier, declared: Mapping[str, Any], kind: str) -> tuple[Path, bool]:
+def write(store: ReleaseStore, entry: Earlier, declared: Mapping[str, Any], kind: str) -> tuple[Path, bool]:
     """The file of a release, from the store alone, and whether it was written now: a whole one that is there stays.
 
     Parameters
     ----------
-    store : Store
+    store : ReleaseStore
     entry : Earlier
     declared : mapping
         What the store declares.
@@ -141,7 +141,7 @@ def write(store: Store, entry: Earlier, declared: Mapping[str, Any], kind: str) 
     return file, True
 
 
-def _content(store: Store, entry: Earlier, fields: Mapping[str, Any], kind: str) -> bytes:
+def _content(store: ReleaseStore, entry: Earlier, fields: Mapping[str, Any], kind: str) -> bytes:
     result = read(store, entry)
     start = int(np.datetime64(fields["origin"], "us").astype(np.int64)) + entry.first * fields["period_us"]
     span = Span(start, fields["period_us"], entry.count, fields["zone"] == "UTC")
@@ -151,7 +151,7 @@ def _content(store: Store, entry: Earlier, fields: Mapping[str, Any], kind: str)
     return (HEADER + layout.csv(0, result.estimate)).encode()
 
 
-def finish_others(store: Store, wanted: Wanted, declared: Mapping[str, Any], kind: str) -> None:
+def finish_others(store: ReleaseStore, wanted: Wanted, declared: Mapping[str, Any], kind: str) -> None:
     """Write what earlier releases of the same steps have published and a run that was interrupted has not written."""
     for entry in store.overlapping(wanted.first, wanted.count):
         if entry.kind == "batch" and not os.path.lexists(file_of(store.published, entry.name, kind)):

@@ -22,7 +22,7 @@ from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechan
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.noise import Noise
 from dpfast.releases.store.records import Earlier
-from dpfast.releases.store.release_store import Store, check_steps
+from dpfast.releases.store.release_store import ReleaseStore, check_steps
 
 if TYPE_CHECKING:
     from dpfast.releases.guarantee import Guarantee
@@ -65,7 +65,7 @@ class Stream:
         As :func:`open_stream` finds or makes them.
     """
 
-    def __init__(self, store: Store, plan: ExactMechanism, noise: Noise) -> None:
+    def __init__(self, store: ReleaseStore, plan: ExactMechanism, noise: Noise) -> None:
         self._store, self._plan, self._noise = store, plan, noise
         self._lock, self._running = threading.RLock(), False
         live = plan.live()
@@ -357,11 +357,11 @@ def open_stream(
     (3, np.True_)
     """
     check_mechanism(mechanism.mechanism if isinstance(mechanism, ExactMechanism) else mechanism)
-    return stream_in(Store.open(path, published, adopt=adopt), mechanism, inputs, tolerance)
+    return stream_in(ReleaseStore.open(path, published, adopt=adopt), mechanism, inputs, tolerance)
 
 
 def stream_in(
-    store: Store,
+    store: ReleaseStore,
     mechanism: Mechanism | ExactMechanism,
     inputs: Inputs | None,
     tolerance: float,
@@ -369,7 +369,10 @@ def stream_in(
     *,
     adopt: bool = False,
 ) -> Stream:
-    """The stream of an open store, closed with it, or by an error; `declared`, `adopt` as for :meth:`Store.declare`."""
+    """Open the stream of an open store, which is closed with it, or by an error.
+
+    `declared` and `adopt` are as for :meth:`ReleaseStore.declare`.
+    """
     try:
         if declared is not None:
             store.declare(declared, adopt=adopt)
@@ -386,7 +389,7 @@ def stream_in(
         raise
 
 
-def _live(store: Store) -> Earlier | None:
+def _live(store: ReleaseStore) -> Earlier | None:
     return next((entry for entry in store.releases() if entry.kind == "live"), None)
 
 

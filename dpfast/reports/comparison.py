@@ -24,7 +24,7 @@ from dpfast.mechanisms.describe import describe
 from dpfast.mechanisms.mechanism import Mechanism, size
 from dpfast.mechanisms.receivers import DecisionFeedback, Smoother
 from dpfast.mechanisms.serialization.mechanism_file import to_text
-from dpfast.privacy.provenance import FITTED, Source
+from dpfast.privacy.provenance import FITTED, Provenance
 from dpfast.reports import html_page, styles
 from dpfast.reports.figures import figure, legend, logarithmic, near, plot_lines, png, words
 from dpfast.reports.glossary import FIGURES, of_model, of_task
@@ -65,7 +65,7 @@ _LOWEST = 1e-5, 0.03  # of the frequencies shown
 
 
 def run(
-    task: Task, folder: Folder, *, sources: Mapping[str, Source], choose: str | None, command: str, progress: bool
+    task: Task, folder: Folder, *, sources: Mapping[str, Provenance], choose: str | None, command: str, progress: bool
 ) -> str:
     """Design all families, add the files to the folder, and return what is printed; the page shows the command."""
     possible = [x for x in ENTRIES if task.model.levels is not None or "levels" not in x.needs]
@@ -120,12 +120,12 @@ def _page(task: Task, parts: Mapping[str, list[Html]], banner: str, command: str
     return html_page.page("Mechanisms side by side", sections, banner=banner)
 
 
-def _with_known(mechanism: Mechanism, sources: Mapping[str, Source]) -> Mechanism:
+def _with_known(mechanism: Mechanism, sources: Mapping[str, Provenance]) -> Mechanism:
     known = mechanism.sources
     return mechanism.with_sources(**{name: word for name, word in sources.items() if name in known})
 
 
-def _check_sources(sources: Mapping[str, Source], made: Mapping[str, Mechanism]) -> None:
+def _check_sources(sources: Mapping[str, Provenance], made: Mapping[str, Mechanism]) -> None:
     known = dict.fromkeys(name for mechanism in made.values() for name in mechanism.sources)
     for name in sources:
         if name not in known:

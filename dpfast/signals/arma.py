@@ -18,7 +18,7 @@ from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
 from dpfast.filters.state_space import stationary_root
-from dpfast.privacy.provenance import FITTED, Source, check_source
+from dpfast.privacy.provenance import FITTED, Provenance, check_source
 from dpfast.signals.model import SLACK, ShapedModel, set_fields
 
 
@@ -59,7 +59,7 @@ class ARMA(ShapedModel):
     mean: float
     variance: float
     levels: Array | None
-    source: Source
+    source: Provenance
     fitted_order: int | None
 
     def __init__(
@@ -70,13 +70,13 @@ class ARMA(ShapedModel):
         innovation_std: float = 1.0,
         mean: float = 0.0,
         levels: ArrayLike | None = None,
-        source: Source = "assumed",
+        source: Provenance = "assumed",
     ) -> None:
         shaping = Filter(b, a) * validation.number("innovation_std", innovation_std, above=0)
         self._complete(shaping, mean, levels, source, None)
 
     def _complete(
-        self, shaping: Filter, mean: float, levels: ArrayLike | None, source: Source, fitted_order: int | None
+        self, shaping: Filter, mean: float, levels: ArrayLike | None, source: Provenance, fitted_order: int | None
     ) -> None:
         """Set all attributes from the shaping filter and the rest."""
         variance = shaping.h2_norm() ** 2
@@ -97,7 +97,7 @@ class ARMA(ShapedModel):
         *,
         mean: float = 0.0,
         levels: ArrayLike | None = None,
-        source: Source = "assumed",
+        source: Provenance = "assumed",
         fitted_order: int | None = None,
     ) -> Self:
         """Model with the spectrum |shaping|², its factors kept as they are.
@@ -123,7 +123,7 @@ class ARMA(ShapedModel):
         return self
 
     @classmethod
-    def fit(cls, u: ArrayLike, order: int, *, levels: ArrayLike | None = None, source: Source = FITTED) -> Self:
+    def fit(cls, u: ArrayLike, order: int, *, levels: ArrayLike | None = None, source: Provenance = FITTED) -> Self:
         """Autoregression of the given order through the sample autocovariances (Yule-Walker).
 
         Always stable; poles of a trend or a sine, nearer to the circle than a filter may have, are moved to the limit.

@@ -12,7 +12,7 @@ from dpfast._kernels import simulation
 from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
-from dpfast.privacy.provenance import Source, check_source
+from dpfast.privacy.provenance import Provenance, check_source
 from dpfast.signals.model import ShapedModel, center_levels, normalized, set_fields
 
 
@@ -41,9 +41,9 @@ class IndependentLevels(ShapedModel):
     mean: float
     variance: float
     shaping: Filter
-    source: Source
+    source: Provenance
 
-    def __init__(self, levels: ArrayLike, probabilities: ArrayLike, *, source: Source = "assumed") -> None:
+    def __init__(self, levels: ArrayLike, probabilities: ArrayLike, *, source: Provenance = "assumed") -> None:
         x = validation.array("levels", levels, ndim=1, empty=False)
         p = validation.array("probabilities", probabilities, ndim=1, empty=False)
         if len(x) != len(p) or len(np.unique(x)) != len(x):

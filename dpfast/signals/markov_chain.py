@@ -12,7 +12,7 @@ from dpfast._kernels import simulation
 from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
-from dpfast.privacy.provenance import Source, check_source
+from dpfast.privacy.provenance import Provenance, check_source
 from dpfast.signals.markov_spectrum import shaping_filter, stationary_distribution
 from dpfast.signals.model import ShapedModel, center_levels, check_spread, normalized, set_fields
 
@@ -45,10 +45,10 @@ class MarkovChain(ShapedModel):
     mean: float
     variance: float
     shaping: Filter
-    source: Source
+    source: Provenance
     _stationary: Array
 
-    def __init__(self, transition: ArrayLike, levels: ArrayLike, *, source: Source = "assumed") -> None:
+    def __init__(self, transition: ArrayLike, levels: ArrayLike, *, source: Provenance = "assumed") -> None:
         p = validation.array("transition", transition, ndim=2, empty=False)
         states = validation.array("levels", levels, ndim=1, empty=False)
         if p.shape != (len(states), len(states)):

@@ -12,7 +12,7 @@ from dpfast._kernels import simulation
 from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
-from dpfast.privacy.provenance import Source, check_source
+from dpfast.privacy.provenance import Provenance, check_source
 
 SLACK = 1e-9
 _SETTLED = 1e-13  # where an impulse response is cut
@@ -43,7 +43,7 @@ class Model(Protocol):
         """A filter with |shaping|² the spectrum of the centred stream."""
 
     @property
-    def source(self) -> Source:
+    def source(self) -> Provenance:
         """Where the model comes from: "public", "assumed" or "fitted-from-private"."""
 
     def psd(self, omega: ArrayLike) -> Array:

@@ -25,7 +25,7 @@ from dpfast.cli.main import main
 from dpfast.releases import released_file
 from dpfast.releases.feed.estimates_file import HEADER, Layout
 from dpfast.releases.integer.inputs import Inputs
-from dpfast.releases.store.release_store import Store
+from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
 from dpfast.signals.events.declared import Span, count_events
 
@@ -95,7 +95,7 @@ def test_a_log_is_published(log, saved, tmp_path, capsys):
     assert [row[:2] for row in body] == [
         [f"2020-01-02T{h:02}:00:00", g] for h in range(24) for g in ("c", "nobody", "a")
     ]
-    with Store.open(beside(out), out) as store:
+    with ReleaseStore.open(beside(out), out) as store:
         (entry,) = store.releases()
         _, estimate = store.read(entry.id, entry.first, 24)
     assert np.abs([float(row[2]) for row in body] - estimate.T.ravel()).max() <= float(body[0][3]) / 199
@@ -113,7 +113,7 @@ def test_only_declared_counts_reach_the_release(log, saved, tmp_path, monkeypatc
         raise ReleaseError("enough")
 
     monkeypatch.setattr(release, "Batch", spy)
-    monkeypatch.setattr(release.Store, "open", opened)
+    monkeypatch.setattr(release.ReleaseStore, "open", opened)
     out = tmp_path / "out"
     change = {"by": "place", "groups": 'a,"b"', "count": "many", "centre": "2", "unit": "2", "low": "0", "high": "20"}
     assert main(arguments(log, saved, out, "--compose", "--adopt", streams_per_person="2", **change)) == 2
@@ -516,7 +516,7 @@ def test_a_refusal_before_there_is_a_store_leaves_no_file(live, monkeypatch):
     def refuse(*_, **__):
         raise ReleaseError("not here")
 
-    monkeypatch.setattr(release.Store, "open", refuse)
+    monkeypatch.setattr(release.ReleaseStore, "open", refuse)
     with pytest.raises(ReleaseError, match="not here"):
         followed(live, Script(at(15), []))
     assert not Path(live.out).exists()

@@ -14,7 +14,7 @@ from scipy import sparse
 
 import dpfast as dp
 from dpfast.releases.noise import Noise
-from dpfast.releases.store.release_store import MAX_SAMPLES, Store
+from dpfast.releases.store.release_store import MAX_SAMPLES, ReleaseStore
 from dpfast.releases.stream import Stream
 
 TARGET = dp.Filter([1], [1, -0.9])
@@ -129,7 +129,7 @@ def outcome(call):
 def running(request, tmp_path_factory):
     """A stream, and all of its x so far."""
     plan, folder = request.param, tmp_path_factory.mktemp("fuzz") / "store"
-    with Stream(Store.open(folder), plan, Noted(plan.sigma)) as stream:
+    with Stream(ReleaseStore.open(folder), plan, Noted(plan.sigma)) as stream:
         x = [np.zeros((plan.inputs.n_streams, plan.memory), np.int64)]
         yield stream, plan, x, folder
 

@@ -13,7 +13,7 @@ from dpfast._support.errors import ReleaseError
 from dpfast.releases import batch
 from dpfast.releases.noise import Noise
 from dpfast.releases.store.records import Records
-from dpfast.releases.store.release_store import Store
+from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
 
 CENTRE = 10_000_019
@@ -86,14 +86,14 @@ def test_a_batch(secrets, tmp_path):
     _, show = secrets
     result = dp.release(PLAN, U, tmp_path / "store")
     showing(show, result, PLAN, PLAN.inputs, result.guarantee, PLAN.shift, PLAN.receiver, PLAN.live())
-    with Store.open(tmp_path / "store") as store:
+    with ReleaseStore.open(tmp_path / "store") as store:
         showing(show, store, store.memory(1), *store.releases())
     refused(show, ReleaseError, lambda: dp.release(PLAN, U, tmp_path / "store"))
 
 
 def test_a_stream(secrets, tmp_path):
     make, show = secrets
-    store, noise = Store.open(tmp_path / "store"), make(PLAN.sigma)
+    store, noise = ReleaseStore.open(tmp_path / "store"), make(PLAN.sigma)
     with Stream(store, PLAN, noise) as stream:
         stream.push(U)
         showing(show, stream, noise, store, store.memory(1), stream.guarantee)
@@ -114,7 +114,7 @@ def test_refusals(secrets, tmp_path, u):
     if np.ndim(u):  # a single number in another place is shown
         refused(show, ValueError, lambda: dp.release(u, PLAN, tmp_path / "batch"))
     refused(show, ValueError, lambda: dp.release(PLAN, U, tmp_path / "batch", PLAN.inputs, first=U))
-    with Stream(Store.open(tmp_path / "store"), PLAN, make(PLAN.sigma)) as stream:
+    with Stream(ReleaseStore.open(tmp_path / "store"), PLAN, make(PLAN.sigma)) as stream:
         stream.push(U)
         refused(show, ValueError, lambda: stream.push(u))
     dp.release(PLAN, U, tmp_path / "batch")
@@ -128,7 +128,7 @@ def test_failures(secrets, tmp_path, monkeypatch, name, error):
     def fail(*args, **options):
         raise error
 
-    with Stream(Store.open(tmp_path / "store"), PLAN, make(PLAN.sigma)) as stream:
+    with Stream(ReleaseStore.open(tmp_path / "store"), PLAN, make(PLAN.sigma)) as stream:
         stream.push(U)
         monkeypatch.setattr(Records, name, fail)
         refused(show, (ReleaseError, MemoryError), lambda: stream.push(U))

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from dpfast.releases.integer.inputs import Inputs
-from dpfast.releases.store.release_store import Store
+from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
 
 STREAMS, LAG = 2, 2
@@ -109,7 +109,7 @@ def beside(folder):
 
 def stream_in(folder, published=None, *, noise=None, plan=None, adopt=False, declared=None):
     """What open_stream makes, of a mechanism that is not designed."""
-    store = Store.open(folder, published, adopt=adopt)
+    store = ReleaseStore.open(folder, published, adopt=adopt)
     try:
         if declared is not None:
             # entered with the first steps, neither before nor behind them

@@ -22,7 +22,7 @@ CALLS = [
     (Path, "unlink"),
     (Path, "mkdir"),
     (records.Records, "push"),
-    (release_store.Store, "append"),
+    (release_store.ReleaseStore, "append"),
     (witness.Witness, "write"),
     (fakes.Noise, "take"),
     (fakes.Plan, "privatize"),
@@ -90,13 +90,13 @@ def publish_for_ever(folder, seed):
 
 
 def publishing_before_the_commit(set_attribute):
-    append = release_store.Store.append
+    append = release_store.ReleaseStore.append
 
     def mutant(self, release, first, v, estimate, **options):
         fakes.append(self.path.parent / "published.jsonl", [first, v.tolist(), estimate.tolist()])
         append(self, release, first, v, estimate, **options)
 
-    set_attribute(release_store.Store, "append", mutant)
+    set_attribute(release_store.ReleaseStore, "append", mutant)
 
 
 def no_witness(set_attribute):
@@ -163,7 +163,7 @@ def inputs_not_in_the_transaction(set_attribute):
 
 def declared_before_the_steps(set_attribute):
     """In a transaction of its own."""
-    declare = release_store.Store.declare
+    declare = release_store.ReleaseStore.declare
 
     def mutant(self, given, **options):
         declare(self, given, **options)
@@ -171,12 +171,12 @@ def declared_before_the_steps(set_attribute):
             with self._records.transaction():
                 self._records.declare(self._new)
 
-    set_attribute(release_store.Store, "declare", mutant)
+    set_attribute(release_store.ReleaseStore, "declare", mutant)
 
 
 def declared_behind_the_steps(set_attribute):
     """With the second of them."""
-    begin = release_store.Store.begin_live
+    begin = release_store.ReleaseStore.begin_live
 
     def mutant(self, *args):
         later, self._new = self._new, None
@@ -184,7 +184,7 @@ def declared_behind_the_steps(set_attribute):
         self._new = later
         return release
 
-    set_attribute(release_store.Store, "begin_live", mutant)
+    set_attribute(release_store.ReleaseStore, "begin_live", mutant)
 
 
 MUTANTS = [

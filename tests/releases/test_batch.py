@@ -17,7 +17,7 @@ from dpfast._support.errors import ReleaseError
 from dpfast.mechanisms.receivers import LinearReceiver
 from dpfast.releases import batch
 from dpfast.releases.store.records import Records
-from dpfast.releases.store.release_store import MAX_SAMPLES, Store
+from dpfast.releases.store.release_store import MAX_SAMPLES, ReleaseStore
 from dpfast.releases.store.witness import Witness
 from dpfast.releases.stream import open_stream
 
@@ -140,7 +140,7 @@ def test_the_store_has_what_was_returned(tmp_path_factory, n, n_streams, first):
     folder = tmp_path_factory.mktemp("batch") / "store"
     plan = dataclasses.replace(SIMPLE, inputs=dataclasses.replace(INPUTS, n_streams=n_streams))
     result = dp.release(plan, values(n, n_streams), folder, first=first)
-    with Store.open(folder) as store:
+    with ReleaseStore.open(folder) as store:
         (entry,) = store.releases()
         v, estimate = store.read(entry.id, first, n)
         assert (entry.kind, entry.first, entry.count, entry.closed) == ("batch", first, n, True)
@@ -155,7 +155,7 @@ def test_the_store_has_what_was_returned(tmp_path_factory, n, n_streams, first):
 def test_the_steps_behind_the_last_input_are_in_the_store(folder):
     plan = dp.exact(MECHANISMS["zero forcing of lag 3"], INPUTS)
     result = dp.release(plan, values(5), folder)
-    with Store.open(folder) as store:
+    with ReleaseStore.open(folder) as store:
         v, _ = store.read(1, 0, 8)
     assert v.tolist() == result.privatized.tolist()
 
@@ -342,7 +342,7 @@ def test_what_fails_before_the_commit_is_not_published(folder, noise, monkeypatc
         with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else ReleaseError):
             dp.release(SIMPLE, values(4), folder)
     lost = list(noise)
-    with Store.open(folder) as store:
+    with ReleaseStore.open(folder) as store:
         assert store.releases() == []
     assert not (fakes.beside(folder) / "guarantee.txt").exists()
     result = dp.release(SIMPLE, values(4), folder)
@@ -351,12 +351,12 @@ def test_what_fails_before_the_commit_is_not_published(folder, noise, monkeypatc
 
 
 def test_what_fails_behind_the_commit_is_published_and_not_again(folder, monkeypatch):
-    Store.open(folder).close()
+    ReleaseStore.open(folder).close()
     with monkeypatch.context() as patch:
         patch.setattr(Witness, "write", failing(OSError("no space")))
         with pytest.raises(ReleaseError, match="the call returned nothing"):
             dp.release(SIMPLE, values(4), folder)
     with pytest.raises(ReleaseError, match="released already"):
         dp.release(SIMPLE, values(4), folder)
-    with Store.open(folder) as store:
+    with ReleaseStore.open(folder) as store:
         assert store.read(1, 0, 4)[0].shape == (2, 4)

@@ -8,7 +8,7 @@ import pytest
 
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
-from dpfast.releases.store.release_store import Store
+from dpfast.releases.store.release_store import ReleaseStore
 
 PRIVACY = dp.Privacy(1, 1e-6)
 MECHANISM = dp.lmmse(dp.Filter(np.ones(3) / 3), PRIVACY, dp.ARMA([1], [1, -0.5], mean=2.0), lag=2)
@@ -85,7 +85,7 @@ def test_nothing_is_begun_where_there_is_no_store(tmp_path):
     with pytest.raises(ReleaseError, match=r"there is no store in .*store to read from"):
         dp.read_release(tmp_path / "store")
     assert list(tmp_path.iterdir()) == []
-    Store.open(tmp_path / "store").close()
+    ReleaseStore.open(tmp_path / "store").close()
     with pytest.raises(ReleaseError, match="nothing was released in the store"):
         dp.read_release(tmp_path / "store")
 
@@ -93,7 +93,7 @@ def test_nothing_is_begun_where_there_is_no_store(tmp_path):
 def test_a_store_in_use_or_behind_its_witness_is_refused(tmp_path):
     dp.release(PLAN, COUNTS, tmp_path / "store")
     old = (tmp_path / "store" / "store.sqlite").read_bytes()
-    with Store.open(tmp_path / "store"), pytest.raises(ReleaseError, match="is in use"):
+    with ReleaseStore.open(tmp_path / "store"), pytest.raises(ReleaseError, match="is in use"):
         dp.read_release(tmp_path / "store")
     dp.release(PLAN, COUNTS, tmp_path / "store", first=30)
     (tmp_path / "store" / "store.sqlite").write_bytes(old)

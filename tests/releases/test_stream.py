@@ -17,7 +17,7 @@ from dpfast.releases.integer.exact_mechanism import exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
 from dpfast.releases.store import release_store
-from dpfast.releases.store.release_store import MAX_SAMPLES, Store
+from dpfast.releases.store.release_store import MAX_SAMPLES, ReleaseStore
 from dpfast.releases.stream import Stream, differences, open_stream
 
 
@@ -285,7 +285,7 @@ def while_it_is_read(patch):
     def interrupt(self, *args):
         raise KeyboardInterrupt
 
-    patch.setattr(Store, "read", interrupt)
+    patch.setattr(ReleaseStore, "read", interrupt)
 
 
 def at_the_end(patch):

@@ -28,14 +28,14 @@ _N_CUTS = 2000
 _TAIL = 7.0  # standard deviations
 
 
-class Interval(NamedTuple):
+class ProbabilityBounds(NamedTuple):
     """Bounds of a probability, each of which fails with a given probability."""
 
     low: Array
     high: Array
 
 
-def clopper_pearson(successes: ArrayLike, trials: int, miss: float) -> Interval:
+def clopper_pearson(successes: ArrayLike, trials: int, miss: float) -> ProbabilityBounds:
     """Exact one-sided bounds of a probability, each above or below it but for a probability `miss` (1934).
 
     Parameters
@@ -57,7 +57,7 @@ def clopper_pearson(successes: ArrayLike, trials: int, miss: float) -> Interval:
     with np.errstate(invalid="ignore"):  # at the ends, which are put in
         low = np.where(k > 0, special.betaincinv(np.maximum(k, 0.5), trials - k + 1, miss), 0.0)
         high = np.where(k < trials, special.betainccinv(k + 1, np.maximum(trials - k, 0.5), miss), 1.0)
-    return Interval(low, high)
+    return ProbabilityBounds(low, high)
 
 
 def least_epsilon(hits: ArrayLike, false_alarms: ArrayLike, trials: int, delta: float, miss: float) -> Array:
@@ -91,7 +91,7 @@ def least_mu(hits: ArrayLike, false_alarms: ArrayLike, trials: int, miss: float)
     return np.maximum(special.ndtri(low) - special.ndtri(high), 0.0)
 
 
-class Rule(NamedTuple):
+class AttackRule(NamedTuple):
     """A decision: "with" where the statistic is above a threshold, or "without" where it is not; or the reverse."""
 
     threshold: float
@@ -114,20 +114,20 @@ class Judged(NamedTuple):
     bound: float  # ε or μ is at least this
 
 
-def choose(without: Array, with_: Array, measure: Measure, miss: float) -> Rule:
+def choose(without: Array, with_: Array, measure: Measure, miss: float) -> AttackRule:
     """The rule with the largest bound, on these runs."""
     n, (sorted_without, sorted_with) = len(without), (np.sort(without), np.sort(with_))
     tail = np.logspace(-math.log10(2 * n), math.log10(0.5), _N_THRESHOLDS // 2)
     pooled = np.concatenate([without, with_])
     cuts = np.unique(np.quantile(pooled, np.concatenate([tail, 1 - tail]), method="lower"))
     above = [n - np.searchsorted(x, cuts, side="right") for x in (sorted_without, sorted_with)]
-    best: list[tuple[float, Rule]] = []
+    best: list[tuple[float, AttackRule]] = []
     for is_above in (True, False):
         events = above if is_above else [n - x for x in above]
         for of_with in (True, False):
             hits, false_alarms = events[::-1] if of_with else events
             bounds = measure(hits, false_alarms, n, miss)
-            best.append((float(bounds.max()), Rule(float(cuts[bounds.argmax()]), is_above, of_with)))
+            best.append((float(bounds.max()), AttackRule(float(cuts[bounds.argmax()]), is_above, of_with)))
     return max(best)[1]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._support.errors import DataError
-from dpfast.releases.feed.event_lines import Event, Lines, Source, blocks
+from dpfast.releases.feed.event_lines import ByteSource, Event, Lines, blocks
 from dpfast.signals.events.declared import Rows
 from dpfast.signals.events.historical import MAX_COUNT
 
@@ -79,7 +79,7 @@ class Feed:
 
     Parameters
     ----------
-    source : Source
+    source : ByteSource
         Its end is not the end of the feed: bins go on, with zeros.
     lines : Lines
         How its lines become events.
@@ -108,7 +108,7 @@ class Feed:
 
     def __init__(
         self,
-        source: Source,
+        source: ByteSource,
         lines: Lines,
         *,
         first: int,

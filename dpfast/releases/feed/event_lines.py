@@ -18,7 +18,7 @@ _BLOCK = 1 << 16
 _LONGEST = 1 << 16  # bytes of a line
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """An unbuffered binary file, as a pipe is."""
 
     def read(self, size: int, /) -> bytes | None:
@@ -113,7 +113,7 @@ def _fields(line: bytes) -> list[str] | None:
         return None
 
 
-def blocks(source: Source) -> Iterator[list[bytes]]:
+def blocks(source: ByteSource) -> Iterator[list[bytes]]:
     """Whole lines, as soon as they are there; of those that are too long, a part that is."""
     rest = b""
     while block := source.read(_BLOCK):

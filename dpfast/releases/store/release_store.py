@@ -20,13 +20,13 @@ from dpfast.releases.store.records import Earlier, Integers, Memory, Promise, Re
 from dpfast.releases.store.witness import Attestation, Witness, beside
 
 NAME = "store.sqlite"
-__all__ = ["Earlier", "Store"]
+__all__ = ["Earlier", "ReleaseStore"]
 MAX_STEP = 2**62
 PUSHES_OF_LOG = 64  # after which SQLite's log, where deleted inputs stay, is emptied
 MAX_SAMPLES = 5 * 10**7  # a row of SQLite holds 10⁹ bytes: v and the estimate take 16 a sample
 
 
-class Store:
+class ReleaseStore:
     """A private folder with an SQLite database, and the witness of it in a public one.
 
     Opened by :meth:`open`; a context manager that closes. Whatever interrupts a method that writes, Ctrl-C too, leaves
@@ -53,7 +53,7 @@ class Store:
     @classmethod
     def open(
         cls, path: str | os.PathLike[str], published: str | os.PathLike[str] | None = None, *, adopt: bool = False
-    ) -> Store:
+    ) -> ReleaseStore:
         """Open a store, or begin one where there is none.
 
         Parameters
@@ -92,14 +92,15 @@ class Store:
         except (OSError, sqlite3.Error) as error:  # of SQLite where a file is made on a full disk
             raise ReleaseError(f"cannot open the store {path}: {error}") from None
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> ReleaseStore:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Store({str(self.path)!r}, {self._attestation.position} pushes, {'open' if self._usable else 'closed'})"
+        state = "open" if self._usable else "closed"
+        return f"ReleaseStore({str(self.path)!r}, {self._attestation.position} pushes, {state})"
 
     def close(self) -> None:
         """Let the file go, without a log; nothing in a forked child, which has no part in it, nor a second time."""

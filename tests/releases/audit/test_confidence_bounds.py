@@ -4,7 +4,7 @@ from scipy import stats
 
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.audit.confidence_bounds import (
-    Rule,
+    AttackRule,
     choose,
     clopper_pearson,
     epsilon_at,
@@ -90,9 +90,9 @@ def test_rules_of_all_four_kinds_are_found(without, with_, rule):
 
 def test_counts_of_a_rule():
     without, with_ = np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0])
-    assert Rule(1.0, True, True).counts(without, with_) == (2, 1)
-    assert Rule(1.0, False, False).counts(without, with_) == (2, 1)
-    assert Rule(0.0, False, True).counts(without, with_) == (0, 1)
+    assert AttackRule(1.0, True, True).counts(without, with_) == (2, 1)
+    assert AttackRule(1.0, False, False).counts(without, with_) == (2, 1)
+    assert AttackRule(0.0, False, True).counts(without, with_) == (0, 1)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])

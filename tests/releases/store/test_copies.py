@@ -13,7 +13,7 @@ import dpfast as dp
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.store import private_files
 from dpfast.releases.store.mark import Mark
-from dpfast.releases.store.release_store import Store
+from dpfast.releases.store.release_store import ReleaseStore
 
 WRITTEN_OVER = "an older copy was written over the files of the store"
 BEHIND = r"behind its witness \(\d < \d pushes\)"
@@ -108,7 +108,7 @@ def test_a_witness_that_was_moved_out_is_the_one_that_counts(folder, tmp_path):
 def test_a_store_of_before_gets_a_mark_when_it_is_opened(folder, tmp_path):
     as_before(folder)
     shutil.copytree(folder, tmp_path / "copy")
-    Store.open(folder).close()
+    ReleaseStore.open(folder).close()
     write_over(tmp_path / "copy", folder)
     refused(folder, WRITTEN_OVER)
 

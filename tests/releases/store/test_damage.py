@@ -10,7 +10,7 @@ import dpfast as dp
 from dpfast._support.errors import DataError, ReleaseError
 from dpfast.mechanisms.serialization.mechanism_file import to_text
 from dpfast.releases.noise import Noise
-from dpfast.releases.store.release_store import Store
+from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import open_stream
 
 TARGET = dp.Filter([1], [1, -0.9])
@@ -164,7 +164,7 @@ def test_a_damaged_batch_is_refused_or_keeps_what_was_published(tmp_path):
     store = Damaged(folder)
 
     def read():
-        with Store.open(folder) as opened:
+        with ReleaseStore.open(folder) as opened:
             return opened.read(1, 0, 40)
 
     for _ in range(40):

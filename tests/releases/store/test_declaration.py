@@ -18,7 +18,7 @@ from dpfast.cli import release
 from dpfast.cli.main import main
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.records import Records
-from dpfast.releases.store.release_store import Store
+from dpfast.releases.store.release_store import ReleaseStore
 
 
 def hour(h, m):
@@ -97,7 +97,7 @@ def test_a_store_holds_what_its_first_run_declares(log, mechanisms, tmp_path):
     out = tmp_path / "out"
     published(log, mechanisms["one"], out, FIRST)
     assert not (out / "declared.json").exists()
-    with Store.open(beside(out), out) as store:
+    with ReleaseStore.open(beside(out), out) as store:
         declaration = store.declaration
     assert dict(declaration.fields) == {
         "time_column": "scheduled",
@@ -169,7 +169,7 @@ def test_another_declaration_is_refused_by_its_fields(log, mechanisms, tmp_path,
     # also where it is said that steps may be published again, or a copy be adopted
     assert main(arguments(log, mechanisms[mechanism], out, words, "--compose", "--adopt")) == 2
     assert everything(out) == {path: content for path, content in before.items() if path.parent == out}
-    with Store.open(beside(out), out) as store:
+    with ReleaseStore.open(beside(out), out) as store:
         assert [entry.first for entry in store.releases()] == [438288]
         assert store.declaration.unchecked == ()
 
@@ -180,7 +180,7 @@ def test_what_is_refused_declares_nothing(log, mechanisms, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(release.Batch, "enter", lambda *_: (_ for _ in ()).throw(ReleaseError("not yet")))
         assert main(arguments(log, mechanisms["one"], out, FIRST | {"period": "2h"})) == 2
-    with Store.open(beside(out), out) as store:
+    with ReleaseStore.open(beside(out), out) as store:
         assert store.declaration is None
     published(log, mechanisms["one"], out, FIRST)
 
@@ -198,7 +198,7 @@ def test_a_first_release_that_fails_declares_nothing(log, mechanisms, tmp_path, 
     with monkeypatch.context() as patch:
         patch.setattr(Records, name, failing)
         assert main(arguments(log, mechanisms["one"], out, FIRST | {"period": "2h"})) == 2
-    with Store.open(beside(out), out) as store:
+    with ReleaseStore.open(beside(out), out) as store:
         assert store.declaration is None
         assert store.releases() == []
     published(log, mechanisms["one"], out, FIRST)
@@ -253,7 +253,7 @@ def test_first_runs_at_once_leave_the_declaration_of_the_one_that_published(log,
     for run in runs:
         run.join()
     out, (won,) = tmp_path / "out", {period for period, end in ends if end == 0}
-    with Store.open(beside(out), out) as store:
+    with ReleaseStore.open(beside(out), out) as store:
         (entry,) = store.releases()
         assert store.declaration.fields["period_us"] == {"1h": 1, "2h": 2}[won] * 3_600_000_000
         assert entry.count == {"1h": 24, "2h": 12}[won]
@@ -304,7 +304,7 @@ def test_new_store_begins_another_one_and_finds_it_again(log, mechanisms, tmp_pa
 def test_a_new_store_that_was_interrupted_before_its_steps_is_used(log, mechanisms, tmp_path):
     out, second = tmp_path / "out", tmp_path / "out-2"
     published(log, mechanisms["one"], out, FIRST)
-    Store.open(beside(second), second).close()
+    ReleaseStore.open(beside(second), second).close()
     assert main(arguments(log, mechanisms["one"], out, SECOND | {"time": "actual"}, "--new-store")) == 0
     assert (second / "estimates.csv").exists()
     assert not (tmp_path / "out-3").exists()

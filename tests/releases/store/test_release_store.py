@@ -19,7 +19,7 @@ from helpers import fakes
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.store import release_database as database
 from dpfast.releases.store.records import Records
-from dpfast.releases.store.release_store import MAX_SAMPLES, Store
+from dpfast.releases.store.release_store import MAX_SAMPLES, ReleaseStore
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="Windows has no modes")
 
@@ -126,7 +126,7 @@ def child(code, *args, **options):
 
 def test_a_store_closes_though_an_interruption_left_a_dead_cursor(folder):
     """Ctrl-C in the callback by which a set of weak references forgets one is swallowed there, and it stays."""
-    with Store.open(folder) as store:
+    with ReleaseStore.open(folder) as store:
         cursors, cursor = store._connection._cursors, store._connection.execute("SELECT 1")
         left = {weakref.ref(cursor)}
         del cursor
@@ -209,7 +209,7 @@ def test_a_forked_child_is_refused_and_leaves_the_store_alone(folder):
 
 
 def test_the_connection_is_durable_exclusive_and_forgets(folder):
-    with Store.open(folder) as store:
+    with ReleaseStore.open(folder) as store:
         wanted = {"journal_mode": "wal", "synchronous": 2, "locking_mode": "exclusive", "secure_delete": 1}
         found = {name: store._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted}
         assert found == wanted
@@ -453,7 +453,7 @@ def test_a_later_release_leaves_the_guarantees_of_earlier_ones(tmp_path):
             return '{"epsilon": 10}'
 
     for again in range(2):  # opening states them again
-        with Store.open(tmp_path / "store", tmp_path / "published") as store:
+        with ReleaseStore.open(tmp_path / "store", tmp_path / "published") as store:
             if not again:
                 v = np.zeros((1, 4), np.int64)
                 for first, guarantee in ((0, fakes.Guarantee()), (4, Weak()), (8, fakes.Guarantee())):
@@ -479,10 +479,10 @@ def enter(store, first, n, *, lag=2, compose=False):
 
 
 def test_batches_are_entered_and_read(tmp_path):
-    with Store.open(tmp_path / "store", tmp_path / "published") as store:
+    with ReleaseStore.open(tmp_path / "store", tmp_path / "published") as store:
         one, v = enter(store, 0, 10)
         two, _ = enter(store, 10, 5)  # the flush of the first has no inputs
-    with Store.open(tmp_path / "store", tmp_path / "published") as store:
+    with ReleaseStore.open(tmp_path / "store", tmp_path / "published") as store:
         assert [(x.id, x.kind, x.first, x.count, x.configuration) for x in store.releases()] == [
             (one, "batch", 0, 10, {"n": 10}),
             (two, "batch", 10, 5, {"n": 5}),
@@ -494,7 +494,7 @@ def test_batches_are_entered_and_read(tmp_path):
 
 
 def test_steps_are_released_again_only_to_compose(tmp_path):
-    with Store.open(tmp_path / "store") as store:
+    with ReleaseStore.open(tmp_path / "store") as store:
         one, _ = enter(store, 5, 10)
         for first, n in ((0, 6), (14, 1), (7, 2), (0, 30)):
             with pytest.raises(
@@ -505,22 +505,22 @@ def test_steps_are_released_again_only_to_compose(tmp_path):
         assert store.overlapping(0, 5) == store.overlapping(15, 3) == store.overlapping(7, 0) == []
         two, _ = enter(store, 14, 3, compose=True)
         assert [x.id for x in store.overlapping(14, 1)] == [one, two]
-    with Store.open(tmp_path / "store") as store:
+    with ReleaseStore.open(tmp_path / "store") as store:
         assert len(store.releases()) == 2
 
 
 def test_a_batch_beside_a_stream_composes_with_all_that_it_may_still_publish(folder):
-    with Store.open(folder) as store:
+    with ReleaseStore.open(folder) as store:
         assert [x.kind for x in store.overlapping(1000, 1)] == ["live"]
     with fakes.stream_in(folder) as stream:
         stream.close()
-    with Store.open(folder) as store:
+    with ReleaseStore.open(folder) as store:
         assert store.overlapping(12, 5) == []
         assert [x.kind for x in store.overlapping(11, 5)] == ["live"]
 
 
 def test_a_stream_does_not_begin_beside_a_batch(tmp_path):
-    with Store.open(tmp_path / "store") as store:
+    with ReleaseStore.open(tmp_path / "store") as store:
         enter(store, 0, 10)
     with pytest.raises(
         ReleaseError, match=r"has release 1 .* already, and a stream would publish the same steps again"
@@ -529,7 +529,7 @@ def test_a_stream_does_not_begin_beside_a_batch(tmp_path):
 
 
 def test_what_fails_in_a_batch_is_not_entered(tmp_path, monkeypatch):
-    with Store.open(tmp_path / "store") as store:
+    with ReleaseStore.open(tmp_path / "store") as store:
         enter(store, 0, 3)
         with monkeypatch.context() as patch:
             patch.setattr(Records, "progress", lambda *args, **options: 1 / 0)
@@ -537,19 +537,19 @@ def test_what_fails_in_a_batch_is_not_entered(tmp_path, monkeypatch):
                 enter(store, 3, 3)
         with pytest.raises(ReleaseError, match="open it again"):
             store.releases()
-    with Store.open(tmp_path / "store") as store:
+    with ReleaseStore.open(tmp_path / "store") as store:
         assert [x.id for x in store.releases()] == [1]
 
 
 def test_an_empty_batch_is_one(tmp_path):
-    with Store.open(tmp_path / "store") as store:
+    with ReleaseStore.open(tmp_path / "store") as store:
         enter(store, 0, 0)
         enter(store, 0, 3)
         assert len(store.releases()) == 2
 
 
 def test_a_batch_that_does_not_fit_is_refused(tmp_path):
-    with Store.open(tmp_path / "store") as store:
+    with ReleaseStore.open(tmp_path / "store") as store:
         with pytest.raises(ValueError, match="first must be"):
             enter(store, 2**62, 1)
         v = np.broadcast_to(np.int64(0), (1, MAX_SAMPLES + 1))
@@ -564,9 +564,9 @@ def test_a_disk_that_is_full_at_the_beginning_is_a_refusal(tmp_path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(database, "_SCHEMA", f"PRAGMA max_page_count=2; {database._SCHEMA}")
         with pytest.raises(ReleaseError, match=r"cannot open the store .*database or disk is full"):
-            Store.open(tmp_path / "store")
+            ReleaseStore.open(tmp_path / "store")
     assert list((tmp_path / "store").iterdir()) == []
-    Store.open(tmp_path / "store").close()
+    ReleaseStore.open(tmp_path / "store").close()
 
 
 def test_a_full_disk_refuses_a_push_and_opening_again_goes_on(folder):
@@ -600,7 +600,7 @@ def test_a_witness_that_cannot_be_written_refuses_a_push_which_is_stored(folder,
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ReleaseError, match=r"cannot open the store .*Not a directory"):
-        Store.open(tmp_path / "file" / "store")
+        ReleaseStore.open(tmp_path / "file" / "store")
 
 
 def test_a_new_database_is_there_as_a_whole_or_not_at_all(tmp_path, monkeypatch):

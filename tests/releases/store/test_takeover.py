@@ -22,7 +22,7 @@ from dpfast._support.errors import ReleaseError
 from dpfast.cli import release
 from dpfast.cli.main import main
 from dpfast.releases.store import records, release_database
-from dpfast.releases.store.release_store import Store
+from dpfast.releases.store.release_store import ReleaseStore
 
 # Made by the version that wrote stores of format 1: two files (of hours, by the column t; of m = 1 and then m = 2), a
 # stream on the clock (interrupted at its fourth bin), and a batch in Python.
@@ -73,7 +73,7 @@ def beside(out):
 
 
 def opened(out):
-    return Store.open(beside(out), out)
+    return ReleaseStore.open(beside(out), out)
 
 
 def run(out, *words, time="t", log="log.csv"):
