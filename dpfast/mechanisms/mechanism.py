@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import MAX_HORIZON
 from dpfast.mechanisms.base import Designed, Option, shown
+from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
 from dpfast.mechanisms.steady_error import Errors, linear_errors, steady_grid, worst_errors
 from dpfast.mechanisms.transient_error import step_errors
@@ -243,6 +244,41 @@ class Mechanism(Designed):
     def link(self) -> simulation.Link:
         """What the compiled simulation runs."""
         return simulation.Link(self.receiver.mean, self.prefilter.factors, self.noise_std, self.receiver.compiled())
+
+    # --- behind which another receiver may run ----------------------------------------------------
+
+    def linear_channel(self) -> LinearChannel | None:
+        """Return what v goes through and the linear receiver behind it; None where the receiver is not linear."""
+        receiver = self.receiver.as_linear()
+        if receiver is None:
+            return None
+        return LinearChannel(self.name, self.target, self.model, self.prefilter, self.noise_std, receiver)
+
+    def receiver_input(self, v: Array) -> Array:
+        """Return G (u - mean) + n of v (streams, time), as :meth:`simulate` gives it: v itself."""
+        return np.asarray(v, dtype=np.float64)
+
+    def adapted_to(self, model: Model, receiver: LinearReceiver | Smoother, **sources: Source) -> Mechanism:
+        """Return the same prefilter and noise with a receiver that was designed for another model.
+
+        Parameters
+        ----------
+        model : Model
+        receiver : LinearReceiver or Smoother
+            Designed for the model, this prefilter and this noise.
+        **sources : {"public", "assumed", "fitted-from-private"}
+            As of :meth:`with_sources`.
+        """
+        adapted = replace(
+            self,
+            name=f"{self.name}, adapted",
+            model=model,
+            receiver=receiver,
+            ideal_mse=None,
+            lower_bound_mse=None,
+            mean_square=None,
+        )
+        return adapted.with_sources(**sources)
 
     def _facts(self) -> dict[str, str]:
         found = {

@@ -42,6 +42,9 @@ class Receiver(Protocol):
     def compiled(self) -> simulation.Receiver:
         """What the Monte Carlo chain runs."""
 
+    def as_linear(self) -> LinearReceiver | Smoother | None:
+        """Give the receiver itself where it is linear; None where it decides."""
+
 
 class CausalReceiver(validation.Frozen, ABC):
     """A receiver that can also run piece by piece.
@@ -143,6 +146,10 @@ class LinearReceiver(CausalReceiver):
         """H alone."""
         return (self.filter,)
 
+    def as_linear(self) -> LinearReceiver:
+        """Give the receiver itself, which is linear."""
+        return self
+
     def compiled(self) -> simulation.LinearReceiver:
         """What the Monte Carlo chain runs."""
         return simulation.LinearReceiver(self.filter.factors, self.target.factors, self.mean, self.lag)
@@ -172,6 +179,10 @@ class Smoother:
     def filters(self) -> tuple[Filter, ...]:
         """A and B."""
         return self.forward, self.backward
+
+    def as_linear(self) -> Smoother:
+        """Give the receiver itself, which is linear."""
+        return self
 
     def compiled(self) -> simulation.SmootherReceiver:
         """What the Monte Carlo chain runs; B is cut where it has decayed to 1e-11."""
@@ -215,6 +226,9 @@ class DecisionFeedback(CausalReceiver):
     def filters(self) -> tuple[Filter, ...]:
         """The forward filter."""
         return (Filter(self.forward),)
+
+    def as_linear(self) -> None:
+        """None: a decision is not linear."""
 
     def compiled(self) -> simulation.FeedbackReceiver:
         """What the Monte Carlo chain runs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,14 +19,12 @@ from dpfast.design.adaptive.cross_validation import Channel, Gain, cross_validat
 from dpfast.design.wiener import wiener
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.checks import of_filters
-from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
-from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.privacy.provenance import Source
 from dpfast.signals.arma import ARMA
 from dpfast.signals.model import Model
 from dpfast.signals.whittle import Fit, Periodogram, joined
-
-M = TypeVar("M", Mechanism, ExactMechanism)
 
 HIGHEST = 6  # order that is looked at unasked
 MAX_ORDER = 20
@@ -44,6 +42,35 @@ _PRIVACY = (
     "Privacy: none was spent. Only v was read, which is private already, and what is computed from v alone is as "
     "private as v. Prefilter and noise are as they were."
 )
+
+
+@runtime_checkable
+class Adaptable(Protocol):
+    """What makes v by a prefilter and noise, and may have another receiver: a Mechanism, or its exact form."""
+
+    @property
+    def lag(self) -> int | None:
+        """Samples by which the estimate is late; None for a smoother."""
+
+    @property
+    def prefilter(self) -> Filter:
+        """G, as it runs."""
+
+    @property
+    def receiver(self) -> LinearReceiver | Smoother | DecisionFeedback:
+        """The receiver that there is."""
+
+    def linear_channel(self) -> LinearChannel | None:
+        """Return what v goes through and the linear receiver behind it; None where the receiver is not linear."""
+
+    def receiver_input(self, v: Array) -> Array:
+        """Return G (u - mean) + n of v (streams, time)."""
+
+    def adapted_to(self, model: Model, receiver: LinearReceiver | Smoother, **sources: Source) -> Self:
+        """Return the same prefilter and noise with a receiver that was designed for another model."""
+
+
+M = TypeVar("M", bound=Adaptable)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +148,7 @@ class Adaptation(Generic[M]):
         return html.notebook(html.facts(self._facts(), caption=self._head()), *said)
 
     def _head(self) -> str:
-        return f"{_design(self.given).name!r}: the adapted receiver is {'taken' if self.taken else 'not taken'}"
+        return f"{_channel(self.given).name!r}: the adapted receiver is {'taken' if self.taken else 'not taken'}"
 
     def _facts(self) -> dict[str, str]:
         return {
@@ -136,7 +163,7 @@ class Adaptation(Generic[M]):
         return "{:.2%}, 95 % interval {:.2%} to {:.2%} (on held-out v)".format(self.gain, *self.interval)
 
     def __repr__(self) -> str:
-        return f"<Adaptation of {_design(self.given).name!r}: {'taken' if self.taken else 'not taken'}>"
+        return f"<Adaptation of {_channel(self.given).name!r}: {'taken' if self.taken else 'not taken'}>"
 
 
 def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation[M]:
@@ -197,20 +224,22 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     (True, True, 'LMMSE lag 5, adapted')
     """
     why = "its v has no spectrum to fit; design it for the model, or adapt a design for a Filter"
-    if not isinstance(of_filters(mechanism, why), Mechanism | ExactMechanism):
-        raise validation.fail("mechanism", "a Mechanism or an ExactMechanism", mechanism)
+    validation.instance("mechanism", of_filters(mechanism, why), Adaptable, "a Mechanism or an ExactMechanism")
     order = None if order is None else validation.integer("order", order, 0, MAX_ORDER)
     parts = _parts(mechanism, _centred(mechanism, unwrap("v", v)[0])[1])
-    channel = Channel(*_filters(mechanism), length=parts[0].length)
+    behind = _channel(mechanism)
+    channel = Channel(behind.target, behind.prefilter, behind.noise_std, behind.receiver, length=parts[0].length)
     whole = joined(parts)
     fit, best = _fitted(channel, whole, order)
     model = channel.model(whole, fit)
-    refusal = _refusal(channel, whole, fit, best, _design(mechanism).model)
+    refusal = _refusal(channel, whole, fit, best, behind.model)
     kept = Adaptation(mechanism, False, mechanism, model, fit.order, None, None, refusal)
     if refusal:
         return kept
     try:
-        adapted: M = _adapted(mechanism, model, chosen=order is None)
+        receiver = wiener(behind.target, model, behind.prefilter, behind.noise_std, behind.receiver.lag)
+        chosen: dict[str, Source] = {"order": "public"} if order is None else {}
+        adapted = mechanism.adapted_to(model, receiver, **chosen)
     except UnstableFilterError as error:
         return replace(kept, reason=f"There is no stable receiver for the fitted input: {error}.")
     gain, doubts = cross_validated(channel, parts, fit), _doubts(channel, parts, fit, best)
@@ -229,34 +258,24 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     )
 
 
-def _design(mechanism: Mechanism | ExactMechanism) -> Mechanism:
-    return mechanism.mechanism if isinstance(mechanism, ExactMechanism) else mechanism
-
-
-def _filters(mechanism: Mechanism | ExactMechanism) -> tuple[Filter, Filter, float, LinearReceiver | Smoother]:
-    """F, G, σ and H."""
-    receiver = mechanism.receiver
-    if isinstance(receiver, DecisionFeedback):
+def _channel(mechanism: Adaptable) -> LinearChannel:
+    """Return F, G, σ and H; refuse a receiver that is not linear."""
+    channel = mechanism.linear_channel()
+    if channel is None:
         raise DesignError(
             "mechanism must have a linear receiver, got decision feedback, which the spectrum of v does not determine: "
             "adapt lmmse(target, privacy, model, lag=..., prefilter=mechanism.prefilter), which makes the same v"
         )
-    noise_std = mechanism.sigma.std if isinstance(mechanism, ExactMechanism) else mechanism.noise_std
-    return _design(mechanism).target, mechanism.prefilter, noise_std, receiver
+    return channel
 
 
-def _centred(mechanism: Mechanism | ExactMechanism, v: ArrayLike) -> tuple[tuple[int, ...], Array]:
-    """The shape of v, and G (u - receiver.mean) + n of all streams (streams, time)."""
-    x = validation.samples("v", v)
-    streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-    if not isinstance(mechanism, ExactMechanism):
-        return x.shape, streams
-    if np.asarray(v).dtype.kind not in "iu":
-        raise ValueError(f"v must hold the integers that were published, got dtype {np.asarray(v).dtype}")
-    return x.shape, mechanism.centred(streams.astype(np.int64))
+def _centred(mechanism: Adaptable, v: ArrayLike) -> tuple[tuple[int, ...], Array]:
+    """Return the shape of v, and G (u - receiver.mean) + n of all streams (streams, time)."""
+    shape = validation.samples("v", v).shape
+    return shape, mechanism.receiver_input(np.asarray(v).reshape(math.prod(shape[:-1]), shape[-1]))
 
 
-def _parts(mechanism: Mechanism | ExactMechanism, v: Array) -> tuple[Periodogram, ...]:
+def _parts(mechanism: Adaptable, v: Array) -> tuple[Periodogram, ...]:
     """Those of v behind the transient of G."""
     transient = mechanism.prefilter.settling_time(_TRANSIENT)
     shortest = max(_SHORTEST, 2 * (mechanism.lag or 0))
@@ -328,21 +347,3 @@ def _decided(gain: Gain, doubts: tuple[str, ...]) -> tuple[bool, str]:
     if min(gain.of_parts) < 0:
         return False, f"{doubt}, and adapting loses on a part of v, though on all of held-out v {change}."
     return True, f"{doubt}, but on held-out v {change}, and lower on every part."
-
-
-def _adapted(mechanism: Any, model: ARMA, *, chosen: bool) -> Any:
-    """The mechanism, of the same kind, with a receiver for the model: G and the noise stay."""
-    target, prefilter, noise_std, old = _filters(mechanism)
-    receiver = wiener(target, model, prefilter, noise_std, old.lag)
-    if isinstance(mechanism, ExactMechanism):
-        return replace(mechanism, mechanism=_adapted(mechanism.mechanism, model, chosen=chosen), receiver=receiver)
-    result = replace(
-        mechanism,
-        name=f"{mechanism.name}, adapted",
-        model=model,
-        receiver=receiver,
-        ideal_mse=None,
-        lower_bound_mse=None,
-        mean_square=None,
-    )
-    return result.with_sources(order="public") if chosen else result

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,21 +17,24 @@ from dpfast._support import html, validation
 from dpfast._support.errors import DesignError, ReleaseError
 from dpfast.design.advice import warn_of_little
 from dpfast.design.arguments import check_tolerance
+from dpfast.design.wiener import wiener
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.checks import releasable
+from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
 from dpfast.mechanisms.serialization.json_fields import Fields
 from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, from_content, mechanism_content
 from dpfast.mechanisms.serialization.parts import read_receiver, receiver_content
 from dpfast.privacy.discrete_gaussian import Shift, Sigma
-from dpfast.privacy.provenance import fitted
+from dpfast.privacy.provenance import Source, fitted
 from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.live_receiver import LiveReceiver, centred, estimate
 from dpfast.releases.integer.receiver_redesign import predicted_mse
 from dpfast.releases.integer.rounding import on_signal, rounded, shift_of
 from dpfast.releases.integer.taps import MAX_TAPS
+from dpfast.signals.model import Model
 
 _LARGEST_SUM = 2**62
 _LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
@@ -165,6 +168,46 @@ class ExactMechanism:
     def centred(self, privatized: Integers) -> validation.Array:
         """G (u - mean) + n from all of v (streams, time), in the units of v; the mean is that of the receiver."""
         return centred(self.taps, self._shift_of_mean, privatized)
+
+    # --- behind which another receiver may run ----------------------------------------------------
+
+    def linear_channel(self) -> LinearChannel | None:
+        """Return what v goes through, in the units of the signal; None where the receiver is not linear."""
+        receiver = self.receiver.as_linear()
+        if receiver is None:
+            return None
+        design = self.mechanism
+        return LinearChannel(design.name, design.target, design.model, self.prefilter, self.sigma.std, receiver)
+
+    def receiver_input(self, v: validation.Array) -> validation.Array:
+        """Return G (u - mean) + n of the integers v (streams, time) that were published.
+
+        Raises
+        ------
+        ValueError
+            For v that does not hold integers.
+        """
+        if v.dtype.kind not in "iu":
+            raise ValueError(f"v must hold the integers that were published, got dtype {v.dtype}")
+        return self.centred(validation.samples("v", v).astype(np.int64))
+
+    def adapted_to(self, model: Model, receiver: LinearReceiver | Smoother, **sources: Source) -> ExactMechanism:
+        """Return the same integers and noise with a receiver that was designed for another model.
+
+        Parameters
+        ----------
+        model : Model
+        receiver : LinearReceiver or Smoother
+            Designed for the model, and for taps and noise as they are, in the units of the signal.
+        **sources : {"public", "assumed", "fitted-from-private"}
+            As of :meth:`Mechanism.with_sources`.
+        """
+        channel = self.mechanism.linear_channel()
+        assert channel is not None
+        behind_the_design = wiener(channel.target, model, channel.prefilter, channel.noise_std, receiver.lag)
+        return replace(
+            self, mechanism=self.mechanism.adapted_to(model, behind_the_design, **sources), receiver=receiver
+        )
 
     @property
     def _shift_of_mean(self) -> float:

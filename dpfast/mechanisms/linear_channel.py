@@ -1,0 +1,35 @@
+"""What stands between a signal and its linear receiver: all that a fit to privatized values has to know."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dpfast.filters.filter import Filter
+from dpfast.mechanisms.receivers import LinearReceiver, Smoother
+from dpfast.signals.model import Model
+
+
+class LinearChannel(NamedTuple):
+    """A target F, v = G (u - mean) + n of white noise n, and the linear receiver of v; with the name of the design.
+
+    Attributes
+    ----------
+    name : str
+    target : Filter
+        F.
+    model : Model or None
+        That of the design.
+    prefilter : Filter
+        G, as it runs.
+    noise_std : float
+        Standard deviation of n, as it is drawn.
+    receiver : LinearReceiver or Smoother
+        Its mean is subtracted from u.
+    """
+
+    name: str
+    target: Filter
+    model: Model | None
+    prefilter: Filter
+    noise_std: float
+    receiver: LinearReceiver | Smoother
