@@ -258,7 +258,7 @@ class Mechanism(Designed):
         """Return G (u - mean) + n of v (streams, time), as :meth:`simulate` gives it: v itself."""
         return np.asarray(v, dtype=np.float64)
 
-    def adapted_to(self, model: Model, receiver: LinearReceiver | Smoother, **sources: Source) -> Mechanism:
+    def adapted_to(self, model: Model, receiver: LinearReceiver | Smoother, **sources: Provenance) -> Mechanism:
         """Return the same prefilter and noise with a receiver that was designed for another model.
 
         Parameters

@@ -14,7 +14,7 @@ from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, mechanism_c
 from dpfast.mechanisms.serialization.parts import OPERATORS
 from dpfast.simulation.sweep import design_cache
 from dpfast.simulation.sweep.executors import Here
-from dpfast.simulation.sweep.sweep_store import Store
+from dpfast.simulation.sweep.sweep_store import SweepStore
 
 FOLDER = Path(__file__).parents[1] / "data" / "of_0_1_0"
 COMPUTED_BEFORE = json.loads((FOLDER / "computed.json").read_text())
@@ -123,6 +123,6 @@ def test_links_of_a_store_are_the_same_to_the_bit(store):
 
 
 def designs(store):
-    with Store(store) as opened:
+    with SweepStore(store) as opened:
         keys = [key for (key,) in opened._connection.execute("SELECT key FROM designs")]
         return [json.loads(text) for _, text in opened.designs(keys)]

@@ -21,7 +21,7 @@ from dpfast.filters.filter import Filter
 from dpfast.mechanisms.checks import of_filters
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
-from dpfast.privacy.provenance import Source
+from dpfast.privacy.provenance import Provenance
 from dpfast.signals.arma import ARMA
 from dpfast.signals.model import Model
 from dpfast.signals.whittle import Fit, Periodogram, joined
@@ -66,7 +66,7 @@ class Adaptable(Protocol):
     def receiver_input(self, v: Array) -> Array:
         """Return G (u - mean) + n of v (streams, time)."""
 
-    def adapted_to(self, model: Model, receiver: LinearReceiver | Smoother, **sources: Source) -> Self:
+    def adapted_to(self, model: Model, receiver: LinearReceiver | Smoother, **sources: Provenance) -> Self:
         """Return the same prefilter and noise with a receiver that was designed for another model."""
 
 
@@ -238,7 +238,7 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
         return kept
     try:
         receiver = wiener(behind.target, model, behind.prefilter, behind.noise_std, behind.receiver.lag)
-        chosen: dict[str, Source] = {"order": "public"} if order is None else {}
+        chosen: dict[str, Provenance] = {"order": "public"} if order is None else {}
         adapted = mechanism.adapted_to(model, receiver, **chosen)
     except UnstableFilterError as error:
         return replace(kept, reason=f"There is no stable receiver for the fitted input: {error}.")

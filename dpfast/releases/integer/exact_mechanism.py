@@ -27,7 +27,7 @@ from dpfast.mechanisms.serialization.json_fields import Fields
 from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, from_content, mechanism_content
 from dpfast.mechanisms.serialization.parts import read_receiver, receiver_content
 from dpfast.privacy.discrete_gaussian import Shift, Sigma
-from dpfast.privacy.provenance import Source, fitted
+from dpfast.privacy.provenance import Provenance, fitted
 from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.live_receiver import LiveReceiver, centred, estimate
@@ -191,7 +191,7 @@ class ExactMechanism:
             raise ValueError(f"v must hold the integers that were published, got dtype {v.dtype}")
         return self.centred(validation.samples("v", v).astype(np.int64))
 
-    def adapted_to(self, model: Model, receiver: LinearReceiver | Smoother, **sources: Source) -> ExactMechanism:
+    def adapted_to(self, model: Model, receiver: LinearReceiver | Smoother, **sources: Provenance) -> ExactMechanism:
         """Return the same integers and noise with a receiver that was designed for another model.
 
         Parameters
