@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from helpers import fakes
 
+from dpfast._support import sqlite
 from dpfast.releases.store import private_files, release_database
-from dpfast.simulation.sweep import sweep_database as sweeps
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
 TOTAL = 20
@@ -93,12 +93,12 @@ def folders_not_synced(set_attribute):
 
 def pragma(value):
     def mutate(set_attribute):
-        execute = release_database.Connection.execute
+        execute = release_database.PrivateConnection.execute
 
         def mutant(self, query, *args):
             return execute(self, query.replace("synchronous=FULL", f"synchronous={value}"), *args)
 
-        set_attribute(release_database.Connection, "execute", mutant)
+        set_attribute(release_database.PrivateConnection, "execute", mutant)
 
     return mutate
 
@@ -109,13 +109,13 @@ def witness_not_synced(set_attribute):
 
 
 def sweeps_not_synced(set_attribute):
-    keep = sweeps._keep_log
+    keep = sqlite.Connection.keep_log
 
-    def mutant(connection):
-        keep(connection)
+    def mutant(connection, *args, **options):
+        keep(connection, *args, **options)
         connection.execute("PRAGMA synchronous=OFF")
 
-    set_attribute(sweeps, "_keep_log", mutant)
+    set_attribute(sqlite.Connection, "keep_log", mutant)
 
 
 def log_cut_off(set_attribute):

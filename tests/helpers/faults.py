@@ -13,9 +13,9 @@ from dpfast.releases.store import records, release_database, release_store, witn
 TOTAL = 15
 # Each call of these is two points, before it and behind it. Statements of SQLite one by one, COMMIT among them.
 CALLS = [
-    (release_database.Connection, "execute"),
-    (release_database.Connection, "executemany"),
-    (release_database.Connection, "close"),
+    (release_database.PrivateConnection, "execute"),
+    (release_database.PrivateConnection, "executemany"),
+    (release_database.PrivateConnection, "close"),
     (os, "fsync"),
     (Path, "replace"),
     (Path, "hardlink_to"),

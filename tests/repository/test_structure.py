@@ -129,6 +129,10 @@ def test_optional_packages_are_imported_inside_functions():
     assert outside == []
 
 
+def test_sqlite_is_imported_in_one_place():
+    assert {module for module, _ in places("sqlite3")} == {"dpfast._support.sqlite"}
+
+
 def test_matplotlib_is_for_the_report():
     # the command line looks for it before it starts a long computation
     assert {module for module, _ in places("matplotlib")} <= {"dpfast.reports.figures", "dpfast.cli.main"}

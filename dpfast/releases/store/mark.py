@@ -10,7 +10,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from dpfast._support import atomic_files
+from dpfast._support import atomic_files, sqlite
 from dpfast.releases.store import private_files, release_database
 
 NAME = "mark"
@@ -27,7 +27,7 @@ class Mark:
     connection : Connection
     """
 
-    def __init__(self, file: Path, connection: release_database.Connection) -> None:
+    def __init__(self, file: Path, connection: sqlite.Connection) -> None:
         self.path, self._new = file.with_name(NAME), file.with_name(f".{NAME}.new")
         self._file, self._connection = file, connection
 
@@ -40,7 +40,7 @@ class Mark:
         if not self.known():
             return not os.path.lexists(self.path)
         rows = self._connection.execute("SELECT * FROM mark").fetchall()
-        if len(rows) != 1 or release_database.sealed(*rows[0][:-1]) != rows[0]:
+        if len(rows) != 1 or not sqlite.is_sealed(rows[0]):
             raise release_database.damaged(self._file)
         _, born, before, _ = rows[0]
         if born is None:
@@ -57,7 +57,7 @@ class Mark:
     def enter(self) -> None:
         """Within the transaction."""
         self._connection.execute(_TABLE)
-        row = release_database.sealed(1, private_files.born(self._new), self._born())
+        row = sqlite.sealed(1, private_files.born(self._new), self._born())
         self._connection.execute("INSERT OR REPLACE INTO mark VALUES (?, ?, ?, ?)", row)
 
     def put(self) -> None:

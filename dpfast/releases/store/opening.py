@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from dpfast._support import sqlite
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.store import private_files, release_database
 from dpfast.releases.store.mark import NAME as MARK
@@ -17,7 +18,7 @@ _READABLE = (1, release_database.FORMAT)
 
 def ensure(file: Path, witness: Witness) -> None:
     """The database is there, or is made where nothing was before; it is private."""
-    log = release_database.log(file)
+    log = sqlite.log_path(file)
     if not os.path.lexists(file):
         left = [path for path in (log, witness.path, file.with_name(MARK)) if os.path.lexists(path)]
         if left:

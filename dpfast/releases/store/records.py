@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfast._support import sqlite
 from dpfast._support.validation import Array
 from dpfast.releases.store import release_database
 from dpfast.releases.store.declaration import Declaration, not_checked
@@ -149,7 +150,7 @@ class Records:
     connection : Connection
     """
 
-    def __init__(self, file: Path, connection: release_database.Connection) -> None:
+    def __init__(self, file: Path, connection: sqlite.Connection) -> None:
         self._file, self._connection = file, connection
         self.store_id, self.version, inode, path = self._one(self._rows("SELECT id, format, inode, path FROM meta"))
         self.place = inode, path
@@ -168,7 +169,7 @@ class Records:
         return [self._unsealed(row) for row in self._rows(query, *values)]
 
     def _unsealed(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
-        if release_database.sealed(*row[:-1]) != row:
+        if not sqlite.is_sealed(row):
             raise release_database.damaged(self._file)
         return row[:-1]
 
@@ -296,7 +297,7 @@ class Records:
         self._insert("names", release, name)
 
     def _insert(self, table: str, *row: Any) -> None:
-        values = release_database.sealed(*row)
+        values = sqlite.sealed(*row)
         self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(values))})", values)
 
     def push(self, last: Attestation, release: int, first: int, v: Integers, estimate: Array) -> Attestation:

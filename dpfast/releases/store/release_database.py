@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
-import sqlite3
 import uuid
 import weakref
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from dpfast._support import atomic_files
+from dpfast._support import atomic_files, sqlite
 from dpfast._support.errors import ReleaseError
+from dpfast._support.sqlite import Cause
 from dpfast.releases.store import private_files
 
 FORMAT = 2
@@ -43,21 +44,20 @@ CREATE TABLE inputs (
 _NOTHING = "null"  # declared: a row that is missing is damage
 
 
-class Connection(sqlite3.Connection):
-    """A connection that really closes, whatever still refers to its cursors, such as the traceback of an interruption.
+class PrivateConnection(sqlite.Connection):
+    """A connection that has a store to itself, and leaves no inputs in the log of SQLite when it closes.
 
     A forked child never closes it: SQLite would fold the log of the parent's store under its feet.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._cursors: weakref.WeakSet[sqlite3.Cursor] = weakref.WeakSet()
         self._let_go: Callable[[], object] = lambda: None
         self._log: Path | None = None
 
     def own(self, file: Path) -> None:
-        """Know the file for a store, whose log is overwritten before it goes."""
-        self._log = log(file)
+        """Take the file for a store, whose log is overwritten before it goes."""
+        self._log = sqlite.log_path(file)
 
     def empty_log(self) -> None:
         """Fold the log into the database, overwrite it with zeros, cut it off: until then deleted inputs stay in it.
@@ -65,31 +65,25 @@ class Connection(sqlite3.Connection):
         Its header is overwritten before the rest: of a log that lost its end alone SQLite would take the beginning for
         news, and set pages back.
         """
-        self._end_statements()
+        self.end_statements()
         busy, frames, folded = self.execute("PRAGMA wal_checkpoint(FULL)").fetchone()
         if busy or frames != folded:
-            raise sqlite3.OperationalError("the log is in use")
+            raise sqlite.OperationalError("the log is in use")
         if self._log is not None and self._log.exists():
             private_files.overwrite(self._log)
         if self.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] != 0:
-            raise sqlite3.OperationalError("the log is in use")
+            raise sqlite.OperationalError("the log is in use")
 
     def hold(self, folder: Path) -> None:
         """Have the folder of the file to itself, until it is closed or forgotten."""
         self._let_go = weakref.finalize(self, private_files.hold(folder))
 
-    def execute(self, *args: Any) -> sqlite3.Cursor:
-        """By a cursor that is known."""
-        cursor = self.cursor()
-        self._cursors.add(cursor)
-        return cursor.execute(*args)
-
     def close(self) -> None:
-        """Unfinished statements would keep the file, and its lock."""
-        self._end_statements()
+        """Close the file, without a log, and let its folder go."""
+        self.end_statements()
         try:
             if self._log is not None:
-                with contextlib.suppress(sqlite3.Error, OSError):  # closed before, or a disk that takes nothing more
+                with contextlib.suppress(sqlite.Error, OSError):  # closed before, or a disk that takes nothing more
                     self.rollback()
                     self.empty_log()
         finally:
@@ -97,19 +91,13 @@ class Connection(sqlite3.Connection):
             super().close()  # folds the log too, where there still is one, and removes it
             self._let_go()
 
-    def _end_statements(self) -> None:
-        cursors = list(self._cursors)  # not by `pop`, which fails where an interruption has left a dead one
-        self._cursors.clear()
-        for cursor in cursors:
-            cursor.close()
-
     def keep_in_child(self) -> None:
-        """Never closed, but for its share of the hold, which would outlive the parent."""
+        """Keep it open in a forked child for ever, but give up the child's hold, which would outlive the parent's."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
         self._let_go()
 
 
-_OPEN: weakref.WeakSet[Connection] = weakref.WeakSet()
+_OPEN: weakref.WeakSet[PrivateConnection] = weakref.WeakSet()
 
 
 def _keep_in_child() -> None:
@@ -119,11 +107,6 @@ def _keep_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_keep_in_child)
-
-
-def log(file: Path) -> Path:
-    """The write-ahead log of a database."""
-    return file.with_name(f"{file.name}-wal")
 
 
 def place(file: Path) -> tuple[str, str]:
@@ -136,7 +119,7 @@ def create(file: Path) -> None:
     new = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
     private_files.make_file(new)
     try:
-        with contextlib.closing(sqlite3.connect(new, isolation_level=None, factory=Connection)) as connection:
+        with contextlib.closing(PrivateConnection.open(new)) as connection:
             connection.executescript(f"BEGIN; {_SCHEMA}")
             add_format_2(connection)
             meta = (FORMAT, str(uuid.uuid4()), place(new)[0], str(file))
@@ -149,36 +132,28 @@ def create(file: Path) -> None:
     atomic_files.sync_folder(file.parent)
 
 
-def add_format_2(connection: Connection) -> None:
+def add_format_2(connection: sqlite.Connection) -> None:
     """What format 2 has and format 1 has not, with nothing declared, and no release that has a name."""
     connection.execute(_NAMES)
     connection.execute(_DECLARATION)
-    connection.execute("INSERT INTO declaration VALUES (?, ?, ?)", sealed(1, _NOTHING))
+    connection.execute("INSERT INTO declaration VALUES (?, ?, ?)", sqlite.sealed(1, _NOTHING))
 
 
-def connect(file: Path) -> Connection:
-    """The only connection to a database, of this process and of all others."""
+def connect(file: Path) -> PrivateConnection:
+    """Open the only connection to a database, of this process and of all others."""
     # threads take turns by the lock of whoever holds the connection
-    connection = sqlite3.connect(
-        f"{file.as_uri()}?mode=rw",
-        uri=True,
-        timeout=0,
-        isolation_level=None,
-        check_same_thread=False,
-        factory=Connection,
-    )
+    connection = PrivateConnection.open(file, patience=0, must_exist=True, any_thread=True)
     _OPEN.add(connection)
     try:
         with refusing_damage(file):
             connection.hold(file.parent)
             connection.execute("PRAGMA locking_mode=EXCLUSIVE")
             connection.execute("SELECT count(*) FROM meta").fetchone()  # before anything writes into a foreign file
+            connection.keep_log("FULL")
             # temporary files would hold inputs, and nobody overwrites them
-            for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "temp_store=MEMORY"):
-                connection.execute(f"PRAGMA {pragma}")
-            for statement in ("BEGIN EXCLUSIVE", "COMMIT"):
+            for statement in ("PRAGMA secure_delete=ON", "PRAGMA temp_store=MEMORY", "BEGIN EXCLUSIVE", "COMMIT"):
                 connection.execute(statement)
-            if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+            if not connection.is_whole():
                 raise damaged(file)
             connection.own(file)
     except BaseException:
@@ -187,25 +162,20 @@ def connect(file: Path) -> Connection:
     return connection
 
 
-@contextlib.contextmanager
-def refusing_damage(file: Path) -> Iterator[None]:
-    """Errors of SQLite while a store is read, as refusals."""
-    try:
-        yield
-    except BlockingIOError:
-        raise _in_use(file) from None
-    except sqlite3.OperationalError as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # none where Python finds the error
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise _in_use(file) from None
-        if code == sqlite3.SQLITE_ERROR:  # such as: no such table
-            raise damaged(file) from None
-        raise ReleaseError(
-            f"cannot open the store {file.parent}: {error}; its disk must have room and let you write, also to read "
-            "what was published"
-        ) from None
-    except (sqlite3.DatabaseError, UnicodeDecodeError):
-        raise damaged(file) from None
+def refusing_damage(file: Path) -> AbstractContextManager[None]:
+    """Turn errors of SQLite into refusals, while a store is read."""
+    return sqlite.explaining(functools.partial(_refusal, file))
+
+
+def _refusal(file: Path, cause: Cause, error: Exception) -> ReleaseError:
+    if cause is Cause.BUSY:
+        return _in_use(file)
+    if cause in (Cause.DAMAGE, Cause.MISUSE):
+        return damaged(file)
+    return ReleaseError(
+        f"cannot open the store {file.parent}: {error}; its disk must have room and let you write, also to read "
+        "what was published"
+    )
 
 
 def _in_use(file: Path) -> ReleaseError:
@@ -216,13 +186,8 @@ def _in_use(file: Path) -> ReleaseError:
 
 
 def damaged(file: Path) -> ReleaseError:
-    """What to say of a file that is not what was written."""
+    """Say of a file that it is not what was written."""
     return ReleaseError(
         f"{file} is damaged, or no store of dpfast: nothing may be published from it. Only a copy that is as new as "
         "its witness can take its place; without one begin a new store, with data that were never published"
     )
-
-
-def sealed(*row: Any) -> tuple[Any, ...]:
-    """A row and its CRC, which tells damage. That of an input goes with its row, and nothing of it stays."""
-    return *row, zlib.crc32(b"\0".join(x if isinstance(x, bytes) else repr(x).encode() for x in row))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from dpfast._support import atomic_files, validation
+from dpfast._support import atomic_files, sqlite, validation
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
 from dpfast.releases.store import opening, private_files, release_database, takeover
@@ -42,7 +41,7 @@ class ReleaseStore:
     a file system that copies on write or journals data, and snapshots may keep what was there before.
     """
 
-    def __init__(self, file: Path, connection: release_database.Connection, witness: Witness) -> None:
+    def __init__(self, file: Path, connection: release_database.PrivateConnection, witness: Witness) -> None:
         self.path, self.published = file.parent, witness.path.parent
         self._file, self._connection, self._witness = file, connection, witness
         self._records, self._mark = Records(file, connection), Mark(file, connection)
@@ -89,7 +88,7 @@ class ReleaseStore:
             except BaseException:
                 connection.close()
                 raise
-        except (OSError, sqlite3.Error) as error:  # of SQLite where a file is made on a full disk
+        except (OSError, sqlite.Error) as error:  # of SQLite where a file is made on a full disk
             raise ReleaseError(f"cannot open the store {path}: {error}") from None
 
     def __enter__(self) -> ReleaseStore:
@@ -104,11 +103,11 @@ class ReleaseStore:
 
     def close(self) -> None:
         """Let the file go, without a log; nothing in a forked child, which has no part in it, nor a second time."""
-        log = release_database.log(self._file)
+        log = sqlite.log_path(self._file)
         try:
             if self._usable and self.owned:
                 self._connection.empty_log()
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite.Error, OSError) as error:
             raise ReleaseError(
                 f"{log} holds inputs, and could not be folded into the store and overwritten ({error}): is the disk "
                 "full? Put that right, then open and close the store"
@@ -373,7 +372,7 @@ class ReleaseStore:
             yield
         except BaseException as error:
             self.abandon()
-            if isinstance(error, (sqlite3.Error, OSError)):
+            if isinstance(error, (sqlite.Error, OSError)):
                 raise ReleaseError(
                     f"the store {self.path} could not be written ({error}), and the call returned nothing: put that "
                     "right and open it again, which tells how far it came"

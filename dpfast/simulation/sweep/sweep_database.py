@@ -1,17 +1,15 @@
-"""The file of a store of sweeps: its tables, its transactions, and what to say when SQLite refuses."""
+"""The file of a store of sweeps: its tables, and what to say when SQLite refuses."""
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
-import time
-from collections.abc import Callable, Iterator
+import functools
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TypeVar
 
+from dpfast._support import sqlite
 from dpfast._support.errors import DataError
+from dpfast._support.sqlite import Cause, Connection
 
-T = TypeVar("T")
 APPLICATION = 0x64705377  # "dpSw", in the header of the file
 FORMAT = 1
 PATIENCE = 60.0  # seconds that others may take to write
@@ -26,31 +24,29 @@ CREATE TABLE blocks (
     crc INTEGER NOT NULL, PRIMARY KEY (sweep, case_number, block)
 ) WITHOUT ROWID;
 """
-_UNWRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
-_NO_ROOM = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 
 
-def connect(path: Path | None) -> sqlite3.Connection:
-    """A connection to the store in a file, begun where there is none; to one in memory for None.
+def connect(path: Path | None) -> Connection:
+    """Connect to the store in a file, begun where there is none; to one in memory for None.
 
     Nothing is written before the file has shown that it is a store of this format, or empty.
     """
     with explaining(path):
-        connection = sqlite3.connect(":memory:" if path is None else path, timeout=PATIENCE, isolation_level=None)
+        connection = Connection.open(path, patience=PATIENCE)
         try:
             if _is_new(connection, path):
-                write(connection, lambda: _create(connection, path))
-            elif connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+                connection.write(lambda: _create(connection, path))
+            elif not connection.is_whole():
                 raise damaged(path)
-            _keep_log(connection)
+            connection.keep_log("NORMAL", patience=PATIENCE)  # what a crash of the machine takes is simulated again
         except BaseException:
             connection.close()
             raise
     return connection
 
 
-def _is_new(connection: sqlite3.Connection, path: Path | None) -> bool:
-    """Whether the file is empty; an error unless it is that or a store of this format."""
+def _is_new(connection: Connection, path: Path | None) -> bool:
+    """Tell whether the file is empty, and refuse it unless it is that or a store of this format."""
     # in one statement, so that a store which somebody begins meanwhile is seen as a whole or not at all
     query = (
         "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master) "
@@ -69,80 +65,41 @@ def _is_new(connection: sqlite3.Connection, path: Path | None) -> bool:
     return False
 
 
-def _create(connection: sqlite3.Connection, path: Path | None) -> None:
-    """The tables, unless somebody else was faster."""
+def _create(connection: Connection, path: Path | None) -> None:
+    """Create the tables, unless somebody else was faster."""
     if _is_new(connection, path):
         for statement in (*_SCHEMA.split(";"), f"PRAGMA application_id={APPLICATION}", f"PRAGMA user_version={FORMAT}"):
             connection.execute(statement)
 
 
-def _keep_log(connection: sqlite3.Connection) -> None:
-    """Write-ahead log: a commit is one append, and readers wait for nobody.
-
-    Synced at checkpoints: a crash of the machine may take the last transactions, which are simulated again, but leaves
-    the file whole.
-    """
-    connection.execute("PRAGMA synchronous=NORMAL")
-    end = time.monotonic() + PATIENCE
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            return
-        except sqlite3.OperationalError as error:  # where another connection does the same, SQLite does not wait
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
-                raise
-            time.sleep(0.01)
+def explaining(path: Path | None) -> AbstractContextManager[None]:
+    """Turn errors of SQLite into ones that say what to do about them."""
+    return sqlite.explaining(functools.partial(_explanation, path))
 
 
-def write(connection: sqlite3.Connection, action: Callable[[], T]) -> T:
-    """Everything that an action does is written, or nothing, whatever interrupts it.
-
-    No context manager: interrupted on its way in or out, one would end some later transaction, or none.
-    """
-    if connection.in_transaction:  # where an interruption came while another was dealt with
-        connection.execute("ROLLBACK")
-    try:
-        connection.execute("BEGIN IMMEDIATE")
-        result = action()
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    return result
-
-
-@contextlib.contextmanager
-def explaining(path: Path | None) -> Iterator[None]:
-    """Errors of SQLite, with what to do about them."""
-    try:
-        yield
-    except sqlite3.ProgrammingError:
-        raise  # of the caller: a store that is closed, or of another thread
-    except sqlite3.DatabaseError as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # none where Python finds the error
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise DataError(
-                f"the store {path} is busy: another process has been writing to it for {PATIENCE:g} s. What was "
-                "finished is kept: end that process, and start again"
-            ) from None
-        if code in _NO_ROOM:
-            raise DataError(
-                f"the store {path} cannot be written: {error}. What was finished is kept: make room on the disk, and "
-                "start again"
-            ) from None
-        if code in _UNWRITABLE:
-            raise DataError(
-                f"the store {path} cannot be used: {error}. Give the path of a file in a folder that is there and that "
-                "you may write to"
-            ) from None
-        raise damaged(path) from None
-    except UnicodeDecodeError:
-        raise damaged(path) from None
+def _explanation(path: Path | None, cause: Cause, error: Exception) -> DataError | None:
+    if cause is Cause.MISUSE:
+        return None  # of the caller: a store that is closed, or of another thread
+    if cause is Cause.BUSY:
+        return DataError(
+            f"the store {path} is busy: another process has been writing to it for {PATIENCE:g} s. What was "
+            "finished is kept: end that process, and start again"
+        )
+    if cause is Cause.NO_ROOM:
+        return DataError(
+            f"the store {path} cannot be written: {error}. What was finished is kept: make room on the disk, and "
+            "start again"
+        )
+    if cause is Cause.UNWRITABLE:
+        return DataError(
+            f"the store {path} cannot be used: {error}. Give the path of a file in a folder that is there and that "
+            "you may write to"
+        )
+    return damaged(path)
 
 
 def damaged(path: Path | None, what: str = "it") -> DataError:
-    """What to say of a file that does not hold what was written."""
+    """Say of a file that it does not hold what was written."""
     return DataError(
         f"the store {path} is damaged, or no store of sweeps: {what} is not as it was written. Take a copy of it that "
         "is whole, or give another path: the same seed gives the same results"

@@ -7,7 +7,6 @@ import hashlib
 import itertools
 import json
 import os
-import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -17,9 +16,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._support import validation
+from dpfast._support import sqlite, validation
 from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import DataError
+from dpfast._support.sqlite import Connection
 from dpfast._support.validation import Array
 from dpfast.simulation.sweep import sweep_database
 
@@ -101,15 +101,15 @@ class SweepStore:
             self._connection.close()
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _reading(self) -> Iterator[Connection]:
         if os.getpid() != self._process:
             raise RuntimeError("a store is for the process that opened it: open it again in this one")
         with sweep_database.explaining(self.path):
             yield self._connection
 
-    def _write(self, action: Callable[[sqlite3.Connection], T]) -> T:
+    def _write(self, action: Callable[[Connection], T]) -> T:
         with self._reading() as connection:
-            return sweep_database.write(connection, lambda: action(connection))
+            return connection.write(lambda: action(connection))
 
     # --- designs ----------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class SweepStore:
         rows = []
         for key, text in designs.items():
             content = zlib.compress(text.encode())
-            rows.append((key, content, _crc(content, key)))
+            rows.append((key, content, sqlite.checksum(content, key)))
         self._write(lambda connection: connection.executemany("INSERT OR REPLACE INTO designs VALUES (?, ?, ?)", rows))
 
     def design(self, key: str) -> str | None:
@@ -137,7 +137,7 @@ class SweepStore:
                     yield key, self._design(key, *found[key])
 
     def _design(self, key: str, content: bytes, crc: int) -> str:
-        if not _intact(crc, content, key):
+        if not sqlite.is_intact(crc, content, key):
             raise sweep_database.damaged(self.path, f"design {key}")
         return zlib.decompress(content).decode()
 
@@ -216,12 +216,12 @@ class SweepStore:
         values = [_row(sweep, int(x[0]), int(x[1]), means.tobytes()) for x, means in zip(batch, table, strict=True)]
         self._write(lambda connection: self._insert(connection, values))
 
-    def _insert(self, connection: sqlite3.Connection, rows: list[BlockRow]) -> None:
+    def _insert(self, connection: Connection, rows: list[BlockRow]) -> None:
         insert = "INSERT INTO blocks VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
         if connection.executemany(insert, rows).rowcount < len(rows):
             self._check_equal(connection, rows)
 
-    def _check_equal(self, connection: sqlite3.Connection, rows: list[BlockRow]) -> None:
+    def _check_equal(self, connection: Connection, rows: list[BlockRow]) -> None:
         """Refuse rows that differ from those that are there."""
         query = "SELECT * FROM blocks WHERE sweep = ? AND case_number = ? AND block = ?"
         for row in rows:
@@ -282,22 +282,13 @@ class SweepStore:
             last = rows[-1][1:3]
 
     def _means(self, sweep: int, case: int, block: int, means: bytes, crc: int) -> Array:
-        if not _intact(crc, means, sweep, case, block):
+        if not sqlite.is_intact(crc, means, sweep, case, block):
             raise sweep_database.damaged(self.path, f"block {block} of case {case} of sweep {sweep}")
         return np.frombuffer(means, dtype="<f8").astype(np.float64, copy=False)
 
 
 def _row(sweep: int, case: int, block: int, means: bytes) -> BlockRow:
-    return sweep, case, block, means, _crc(means, sweep, case, block)
-
-
-def _intact(crc: int, content: object, *key: object) -> bool:
-    return isinstance(content, bytes) and _crc(content, *key) == crc
-
-
-def _crc(content: bytes, *key: object) -> int:
-    """Of a row: content at a wrong key is damage, too."""
-    return zlib.crc32(content, zlib.crc32(repr(key).encode()))
+    return sweep, case, block, means, sqlite.checksum(means, sweep, case, block)
 
 
 def _now() -> str:

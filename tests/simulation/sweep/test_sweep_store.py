@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 
 from dpfast import DataError
 from dpfast._support.canonical_json import canonical, digest
+from dpfast._support.sqlite import Connection
 from dpfast.simulation.sweep import sweep_database
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
@@ -452,7 +453,7 @@ def test_a_process_killed_at_any_moment_leaves_whole_transactions(file):
     assert len(before) > 20
 
 
-class Mortal(sqlite3.Connection):
+class Mortal(Connection):
     """Kills its process at a statement."""
 
     left = 0
@@ -467,7 +468,7 @@ class Mortal(sqlite3.Connection):
 def begin(statements, file, pipe):
     """Killed before a statement, as SQLite finds it."""
     Mortal.left = statements
-    sweep_database.sqlite3.connect = functools.partial(sqlite3.connect, factory=Mortal)
+    sweep_database.Connection = Mortal
     with SweepStore(file) as store:
         store.enter(CONFIGURATION)
 
@@ -526,7 +527,7 @@ def test_a_store_that_somebody_else_begins_meanwhile(file, monkeypatch):
     assert whole(file) == {(0, 0), (1, 0)}
 
 
-class Busy(sqlite3.Connection):
+class Busy(Connection):
     """As SQLite is when two connections switch to the log at once: it does not wait."""
 
     def execute(self, *args):
@@ -541,7 +542,7 @@ class Busy(sqlite3.Connection):
 
 
 def test_the_switch_to_the_log_is_tried_again(file, monkeypatch):
-    monkeypatch.setattr(sweep_database.sqlite3, "connect", functools.partial(sqlite3.connect, factory=Busy))
+    monkeypatch.setattr(sweep_database, "Connection", Busy)
     with SweepStore(file) as store:
         assert store._connection.refused
         assert store._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
