@@ -1,4 +1,4 @@
-"""Everything compiled. Kernels check nothing; the public functions that call them check everything.
+"""Everything compiled is here. Kernels check nothing; the public functions that call them check everything.
 
 **Lanes.** Streams run side by side: a *row* is one instant of a *bundle* of streams, as many as fill two vector
 registers (16 float64 or 32 float32 with AVX-512). A signal is an array (time, lane), so that a recursion, which cannot
@@ -31,21 +31,26 @@ and stages is compiled too, and runs without the GIL on a range of bundles; Pyth
 on (seed, its number) alone, whatever the lanes, tiles, chunks, threads or processes. Without multiply-adds in hardware
 the last bits differ, and are those of plain Python (NUMBA_DISABLE_JIT=1, where the same functions run on arrays).
 
-=================  ==========================================================================
-``_jit``           the one place with Numba's options
-``simd``           rows as a Numba type; tracing
-``tiles``          the shape of a tile; rows copied and filled
-``random``         a generator for each (seed, stream, purpose); normals, Markov chains
-``discrete``       exact discrete Gaussians, from random words; for releases
-``linear``         FIR and second-order sections
-``feedback``       decision feedback and its rules; recursions of many poles
-``transposition``  arrays of users into rows and back
-``denormals``      flush-to-zero while a kernel runs
-``program``        what a chain does, as data: signals and stages
-``builder``        how a chain is put together
-``chain``          the compiled loop over bundles, chunks and stages
-``threads``        ranges on several threads
-``execute``        a chain on many streams
-``study``          sources, mechanisms and receivers as chains
-=================  ==========================================================================
+Others use ``simulation`` (sources, receivers, ``simulate``, ``squared_errors``), the chains that it builds, ``Factors``
+of ``filtering``, ``integer_fir.add_filtered``, ``discrete_gaussian.draw`` and ``threads.for_ranges``; the rest is for the
+kernels themselves.
+
+=====================  ======================================================================
+``_jit``               the one place with Numba's options
+``simd``               rows as a Numba type; tracing
+``tiles``              the shape of a tile; rows copied and filled
+``simulated_noise``    a generator for each (seed, stream, purpose); normals, Markov chains
+``discrete_gaussian``  exact discrete Gaussians, from random words; for releases
+``integer_fir``        integer FIR filters, in exact sums; for releases
+``filtering``          FIR and second-order sections
+``equalizer``          decision feedback and its rules; recursions of many poles
+``transposition``      arrays of users into rows and back
+``denormals``          flush-to-zero while a kernel runs
+``chain_program``      what a chain does, as data: signals and stages
+``chain_builder``      how a chain is put together
+``chain_loop``         the compiled loop over bundles, chunks and stages
+``threads``            ranges on several threads
+``chain_execute``      a chain on many streams
+``simulation``         sources, mechanisms and receivers as chains
+=====================  ======================================================================
 """

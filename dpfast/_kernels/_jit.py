@@ -1,4 +1,4 @@
-"""Numba's options, in one place."""
+"""Numba's options, and the decorators of compiled functions: the one place that has them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": False, "error_model": "num
 
 
 def _fingerprint() -> str:
-    """Of everything that is compiled."""
+    """Digest the source of everything that is compiled."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
@@ -43,5 +43,5 @@ def kernel(function: Function) -> Function:
 
 
 def part(function: Function) -> Function:
-    """A part of one kernel, put in its place before anything is compiled."""
+    """Put a part of one kernel in its place before anything is compiled."""
     return cast("Function", numba.njit(inline="always", **OPTIONS)(function))

@@ -1,4 +1,4 @@
-"""How a chain is put together: every stage is a method, every signal a number.
+"""Chains are put together here: every stage is a method, every signal a number.
 
 chain = Chain()
 v = chain.filter(prefilter, chain.read(), plus=Term(noise_std))
@@ -19,7 +19,7 @@ from dpfast._kernels.chain_program import SIGNAL, STAGE, Memory, Program, Record
 from dpfast._kernels.equalizer import Equalizer
 from dpfast._kernels.filtering import Factors
 from dpfast._kernels.simd import lanes
-from dpfast._kernels.simulated_noise import NOISE, STATE_WORDS, LevelTable, generators
+from dpfast._kernels.simulated_noise import NOISE, STATE_WORDS, LevelTable, seed_generators
 from dpfast._kernels.tiles import ROWS
 
 Array = NDArray[Any]
@@ -35,7 +35,7 @@ State = tuple[int | None, int]  # (signal, samples ago), or (None, number of a s
 
 
 class Term(NamedTuple):
-    """scale · signal[t - late]; without a signal, independent standard normals of a purpose."""
+    """A term to be added: scale · signal[t - late]; without a signal, independent standard normals of a purpose."""
 
     scale: float
     signal: int | None = None
@@ -44,24 +44,24 @@ class Term(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """When a stage runs, if not on every chunk: after so many rows of time, on as many and more."""
+    """The times at which a stage runs, if not on every chunk: after so many rows of time, on as many and more."""
 
     every: int
     n: int
 
 
 class Signal:
-    """A signal of a chain under construction: how far back its readers look, and how it is kept."""
+    """A signal of a chain under construction, which knows how far back its readers look, and how it is kept."""
 
     def __init__(self, fixed_length: int = 0) -> None:
         self.history, self.fixed_length, self.block = 0, fixed_length, 0
 
     def look_back(self, n_rows: int) -> None:
-        """A reader needs that many rows of the past."""
+        """Keep so many rows of the past for a reader."""
         self.history = max(self.history, n_rows)
 
     def length(self, chunk: int) -> int:
-        """Rows of the present: whole blocks of the readers that take several chunks, no shorter than the past."""
+        """Count the rows of the present: whole blocks of readers that take several chunks, no shorter than the past."""
         if self.fixed_length:
             return self.fixed_length
         length = max(chunk, self.block)
@@ -71,7 +71,7 @@ class Signal:
 
 
 class Chain:
-    """A chain under construction: every method adds a stage, and gives the number of the signal that it writes."""
+    """A chain under construction: every method adds a stage, and returns the number of the signal that it writes."""
 
     def __init__(self, dtype: DTypeLike = np.float64, chunk: int = CHUNK) -> None:
         self.dtype, self.chunk = np.dtype(dtype), chunk
@@ -90,20 +90,20 @@ class Chain:
     # --- stages -----------------------------------------------------------------------------------
 
     def read(self) -> int:
-        """The array that is given."""
+        """Read the array that is given to `execute`."""
         return self._stage(kinds.READ)
 
     def write(self, x: int) -> None:
-        """Into the next of the arrays that come out."""
+        """Write a signal into the next of the arrays that come out."""
         self._stage(kinds.WRITE, x=x, out=x, place=self.n_outputs)
         self.n_outputs += 1
 
     def normals(self, purpose: int) -> int:
-        """Independent standard normals."""
+        """Draw independent standard normals."""
         return self._stage(kinds.NORMALS, place=self._generator(purpose))
 
     def levels(self, table: LevelTable, purpose: int, first: FirstWords) -> int:
-        """A Markov chain; `first` gives the place in the table where each stream begins."""
+        """Draw a Markov chain; `first` gives the place in the table where each stream begins."""
         generator = self._generator(purpose)
         self.words.append(first)
         start = sum(x.size for x in self.tables)
@@ -118,22 +118,22 @@ class Chain:
         return self._stage(kind, **fields, levels=self._keep(table.levels))
 
     def step(self, level: float, start: int) -> int:
-        """Zero, and a constant from a time on."""
+        """Make a signal that is zero, and a constant from a time on."""
         return self._stage(kinds.STEP, scale=level, start=start)
 
     def shift(self, x: int, by: float) -> int:
-        """X plus a constant; x itself where that is zero."""
+        """Add a constant to x; x itself is returned where that is zero."""
         return x if by == 0 else self._once(("shift", x, by), lambda: self._pass(x, plus=Term(by, self._ones())))
 
     def _ones(self) -> int:
         return self._once(("ones",), lambda: self.step(1.0, 0))
 
     def add(self, x: int, term: Term) -> int:
-        """X plus another signal."""
+        """Add another signal to x."""
         return self._pass(x, plus=term)
 
     def filter_once(self, factors: Factors, x: int) -> int:
-        """F x, for all who ask for it."""
+        """Filter x by F, once for all who ask for it."""
         return self._once(("filter", x, *(part.tobytes() for part in factors)), lambda: self.filter(factors, x))
 
     def filter(
@@ -149,13 +149,13 @@ class Chain:
         states: bool = False,
         timing: Pass | None = None,
     ) -> int:
-        """F(x[t - lag] - minus) + plus.
+        """Add F(x[t - lag] - minus) + plus.
 
         square : only sum the squares, into the next of the totals, over the times start ≤ t < stop.
         begin : gives the states that F starts from, zero by default.
         states : F starts from states that are given to `execute`, and its states at the end are asked for.
         """
-        taps, sections = folded(factors)
+        taps, sections = fold_factors(factors)
         if minus is not None and len(taps):  # taps need the past of the difference
             x, lag, minus = self._pass(x, lag=lag, minus=minus, timing=timing), 0, None
         source, state, recursive = x, self.n_states, len(factors.recursion) > 1
@@ -204,20 +204,20 @@ class Chain:
         return self._stage(kinds.FILTER, timing, x=x, **fields)
 
     def _recursion(self, recursion: Array, x: int, timing: Pass | None) -> int:
-        places = self._places("a", _NOTHING) | self._places("b", feedback_taps(-recursion[1:]))
+        places = self._places("a", _NOTHING) | self._places("b", pad_feedback_taps(-recursion[1:]))
         out = self._stage(kinds.FEEDBACK, timing, x=x, **places)
         self.signals[out].look_back(places["n_b"])
         return out
 
     def _states(self, factors: Factors, x: int, first: int, out: int) -> list[State]:
-        """Where the states of a filter are: past inputs, states of sections from `first` on, past outputs."""
+        """List where the states of a filter are: past inputs, states of sections from `first` on, past outputs."""
         n_past, n_poles = len(factors.taps) - 1, len(factors.recursion) - 1
         sections: list[State] = [(None, first + k) for k in range(2 * len(factors.sections))]
         return [*past_rows(x, n_past), *sections, *past_rows(out, n_poles)]
 
     def decide(self, equalizer: Equalizer, x: int, *, states: bool = False) -> int:
-        """Decisions of an equaliser; `states` as of a filter: past inputs, past decisions."""
-        places = self._places("a", equalizer.forward) | self._places("b", feedback_taps(equalizer.feedback))
+        """Decide by an equaliser; `states` as of a filter: past inputs, past decisions."""
+        places = self._places("a", equalizer.forward) | self._places("b", pad_feedback_taps(equalizer.feedback))
         if equalizer.soft:
             places |= {"soft": 1} | self._levels(equalizer.levels, equalizer.slopes, equalizer.offsets)
         else:
@@ -232,12 +232,12 @@ class Chain:
         return out
 
     def round(self, x: int, levels: Array) -> int:
-        """X rounded to the nearest of sorted levels: decisions without memory."""
+        """Round x to the nearest of sorted levels: decisions without memory."""
         middles = (levels[1:] + levels[:-1]) / 2
         return self.decide(Equalizer(_NOTHING, _NOTHING, levels, middles, _NOTHING, _NOTHING, soft=False, lag=0), x)
 
     def smooth(self, backward: Factors, lookahead: int, target: int, x: int, square: range) -> int:
-        """Squared errors of x, filtered backward in time from `lookahead` samples ahead, against a target.
+        """Sum squared errors of x, filtered backward in time from `lookahead` samples ahead, against a target.
 
         Every few chunks the filter runs over the last of them and the lookahead before. Gives the rows that are then
         done, of which the time must be a multiple.
@@ -274,9 +274,9 @@ class Chain:
         return int(fields["out"])
 
     def _generator(self, purpose: int) -> int:
-        """Row of its words."""
+        """Add a generator, and return the first row of its words."""
         row = STATE_WORDS * self.n_generators + len(self.words) - self.n_generators
-        self.words.append(lambda seed, first, count: generators(seed, first, count, purpose))
+        self.words.append(lambda seed, first, count: seed_generators(seed, first, count, purpose))
         self.n_generators += 1
         return row
 
@@ -289,25 +289,25 @@ class Chain:
         return {name: self._keep(values), f"n_{name}": values.size}
 
     def _levels(self, *numbers: Array) -> dict[str, int]:
-        """Levels, and what decides between them."""
+        """Keep levels, and what decides between them."""
         return {"levels": self._keep(np.concatenate(numbers)), "n_levels": len(numbers[0])}
 
     # --- what runs --------------------------------------------------------------------------------
 
     def states_before(self, seed: int, first: int, count: int) -> Array:
-        """States (count, states) of the streams first, first + 1, ... before time zero."""
+        """Return the states (count, states) of the streams first, first + 1, ... before time zero."""
         states = np.zeros((len(self.begin), count), self.dtype)
         if self.first_states:
             np.concatenate([part(seed, first, count) for part in self.first_states], out=states, casting="same_kind")
         return states.T
 
     def first_words(self, seed: int, first: int, count: int) -> Words:
-        """Words (count, words) of their generators, and of what else is random at first."""
+        """Return the words (count, words) of their generators, and of what else is random at first."""
         words = [np.atleast_2d(part(seed, first, count)) for part in self.words]
         return np.concatenate(words).astype(np.uint32).T if words else np.empty((count, 0), np.uint32)
 
     def compile(self, n_samples: int) -> Program:
-        """The program for signals of a length; the last one is kept."""
+        """Make the program for signals of a length; the last one is kept."""
         program = self.program
         if program is None or program.n_samples != n_samples:
             program = self.program = self._compile(n_samples)  # another thread may keep another one meanwhile
@@ -320,8 +320,8 @@ class Chain:
         for name in STAGE.names or ():
             stages[name] = [fields.get(name, 0) for fields in self.stages]
 
-        def rows(states: list[State], time: int) -> NDArray[np.int64]:
-            """Where the states before a time are."""
+        def find_rows(states: list[State], time: int) -> NDArray[np.int64]:
+            """List the rows where the states before a time are."""
             newest = signals.row + (time - 1) % np.maximum(1, signals.length) if time else signals.row - 1
             places = [first_state + k if x is None else newest[x] - k for x, k in states]
             return np.array(places, dtype=np.int64)
@@ -331,8 +331,8 @@ class Chain:
             stages=stages.view(np.recarray),
             coefficients=np.concatenate([_NOTHING, *self.coefficients]).astype(self.dtype),
             table=np.concatenate([_NOTHING, *self.tables]).astype(np.uint32),
-            begin=rows(self.begin, 0),
-            end=rows(self.end, n_samples),
+            begin=find_rows(self.begin, 0),
+            end=find_rows(self.end, n_samples),
             first_state=first_state,
             n_rows=first_state + self.n_states,
             chunk=chunk,
@@ -341,7 +341,7 @@ class Chain:
         )
 
     def _layout(self, chunk: int) -> tuple[Records, int]:
-        """Where the signals are, and the row behind them."""
+        """Give every signal its rows, and return the row behind them."""
         signals, row = np.zeros(len(self.signals), SIGNAL), 0
         for record, signal in zip(signals, self.signals, strict=True):
             length = signal.length(chunk)
@@ -351,7 +351,7 @@ class Chain:
         return signals.view(np.recarray), row
 
     def memory(self, program: Program) -> Memory:
-        """Room for a bundle: zeros in one piece, from the beginning of a cache line."""
+        """Make room for a bundle: zeros in one piece, from the beginning of a cache line."""
         n, n_words = lanes(self.dtype), len(self.words) + (STATE_WORDS - 1) * self.n_generators
         size, n_totals = program.n_rows * self.dtype.itemsize, self.n_totals + 1
         raw = np.zeros(n * (size + 8 * n_totals + 4 * n_words) + _LINE, np.uint8)
@@ -365,17 +365,17 @@ class Chain:
 
 
 def past_rows(x: int, n: int) -> list[State]:
-    """The last samples of a signal, the newest first."""
+    """List the last samples of a signal, the newest first."""
     return [(x, k) for k in range(n)]
 
 
-def feedback_taps(taps: Array) -> Array:
-    """At least those that fall into a tile."""
+def pad_feedback_taps(taps: Array) -> Array:
+    """Pad taps with zeros to those that fall into a tile."""
     return np.concatenate([taps, np.zeros(max(0, ROWS - 1 - len(taps)))])
 
 
-def folded(factors: Factors) -> tuple[Array, Array]:
-    """Taps, none where there is but one, and sections b0 c1 c2 a1 a2; a mere gain goes into the first section."""
+def fold_factors(factors: Factors) -> tuple[Array, Array]:
+    """Return taps, if more than one, and sections b0 c1 c2 a1 a2; a mere gain goes into the first section."""
     taps, sections = factors.taps, factors.sections[:, [0, 1, 2, 4, 5]]
     if len(taps) == 1 and len(sections):
         sections[0, :3] *= taps[0]

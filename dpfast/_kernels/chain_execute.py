@@ -1,4 +1,4 @@
-"""A chain on many streams: bundles for every thread, in slices short enough to stop between them."""
+"""Chains run on many streams here: bundles for every thread, in slices short enough to stop between them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _SLICE = 50_000_000  # multiply-adds on a row, about 15 ms: no longer between tw
 _WORTH_A_THREAD = 1_000_000  # less is done before another thread has started
 
 
-class Result(NamedTuple):
-    """What is asked for beside the arrays."""
+class ChainResult(NamedTuple):
+    """The states and the sums that a chain ends with, beside the arrays that it writes."""
 
     states: Array  # (streams, states) at the end
     totals: Array  # (streams, totals)
@@ -39,7 +39,7 @@ def execute(
     out: Array | None = None,
     n_threads: int = 1,
     advance: Callable[[int], None] | None = None,
-) -> Result:
+) -> ChainResult:
     """Run all stages of a chain on the streams first, first + 1, ... .
 
     x : (streams, time), what the chain reads; out : (arrays, streams, time), what it writes. Of its type, in any memory
@@ -49,7 +49,7 @@ def execute(
     advance : hears of the samples that are done.
     """
     program, width = built.compile(n_samples), lanes(built.dtype)
-    result = Result(np.empty((n_streams, len(program.end)), built.dtype), np.empty((n_streams, built.n_totals)))
+    result = ChainResult(np.empty((n_streams, len(program.end)), built.dtype), np.empty((n_streams, built.n_totals)))
     n_bundles = -(-n_streams // width)
 
     def task(bundle: int, count: int, check: Callable[[], None]) -> None:
@@ -70,19 +70,19 @@ def execute(
         for start in range(0, program.n_chunks, step):
             check()
             stop = min(start + step, program.n_chunks)
-            chain_loop.run(program, memory, streams, count, start, stop)
+            chain_loop.run_chunks(program, memory, streams, count, start, stop)
             if advance is not None:
                 advance(n_here * (min(stop * program.chunk, n_samples) - start * program.chunk))
 
     if n_samples > 0:
         work = program.work * program.n_chunks
-        size = threads.share(n_bundles, n_threads, max(1, _SLICE // work))
+        size = threads.range_size(n_bundles, n_threads, max(1, _SLICE // work))
         threads.for_ranges(task, n_bundles, max(size, min(_WORTH_A_THREAD, _SLICE) // work), n_threads)
     return result
 
 
 def any_order(x: Array, *, writeable: bool) -> Array:
-    """A view with a last axis of stride zero: of one type for Numba, whatever the memory order."""
+    """Return a view with a last axis of stride zero: of one type for Numba, whatever the memory order."""
     if x.size == 0:
         x = np.empty((1,) * x.ndim, x.dtype)  # to Numba what is empty is contiguous, which would be another type
     shape, strides = (*x.shape, 2), (*x.strides, 0)

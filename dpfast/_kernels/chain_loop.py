@@ -1,4 +1,4 @@
-"""The loop over bundles, chunks and kinds."""
+"""The compiled loop over bundles, chunks and kinds of stages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 @part
 def prepare(program: Program, memory: Memory, streams: Streams, first: int) -> None:
-    """A bundle at time zero."""
+    """Bring a bundle to time zero."""
     rows, words = memory.rows, memory.words
     for i in range(len(program.signals)):
         signal = program.signals[i]
@@ -39,7 +39,7 @@ def prepare(program: Program, memory: Memory, streams: Streams, first: int) -> N
 
 @part
 def finish(program: Program, memory: Memory, streams: Streams, first: int) -> None:
-    """Hand over what is asked for."""
+    """Hand over the states and the sums that are asked for."""
     for i in range(len(program.end)):
         give(memory.rows, program.end[i], streams.end, 0, first, i, memory.rows)
     for i in range(len(memory.totals) - 1):
@@ -48,7 +48,7 @@ def finish(program: Program, memory: Memory, streams: Streams, first: int) -> No
 
 @part
 def advance(program: Program, memory: Memory) -> None:
-    """To the next chunk; where a signal has come to its end, its last rows become the history."""
+    """Go to the next chunk; where a signal has come to its end, its last rows become the history."""
     for i in range(len(program.signals)):
         signal = program.signals[i]
         if signal.length > 0:
@@ -61,13 +61,13 @@ def advance(program: Program, memory: Memory) -> None:
 
 @part
 def row_at(now: Array, signals: Records, signal: int, back: int) -> Any:
-    """Where a signal was some rows of time ago."""
+    """Find the row where a signal was some rows of time ago."""
     return now[signal] - back * (signals[signal].length > 0)
 
 
 @part
 def run_filter(program: Program, stage: Records, memory: Memory, x: int, out: int, time: int, n: int) -> None:
-    """Taps and sections, and what a pass does beside them."""
+    """Run taps and sections, and what a pass does beside them."""
     now, signals, back = memory.now, program.signals, (stage.period - 1) * program.chunk
     minus, plus = row_at(now, signals, stage.minus, back), row_at(now, signals, stage.plus, back) - stage.late
     state = program.first_state + stage.place
@@ -83,37 +83,39 @@ def run_filter(program: Program, stage: Records, memory: Memory, x: int, out: in
         terms = filtering.Terms(minus, stage.n_minus, added, total, stage.n_squares)
         where = memory.words, memory.totals, memory.rows
         if bounds[i] < bounds[i + 1]:
-            filtering.run(program.coefficients, filter, terms, *where, x - stage.lag, out, bounds[i], bounds[i + 1])
+            filtering.filter_rows(
+                program.coefficients, filter, terms, *where, x - stage.lag, out, bounds[i], bounds[i + 1]
+            )
 
 
 @part
 def decide(c: Array, stage: Records, rows: Rows, x: int, out: int, n: int) -> None:
-    """Recursions and decisions."""
+    """Run recursions and decisions."""
     n_recent = ROWS - 1
     older = filtering.taps_at(stage.b + n_recent, stage.n_b - n_recent)
     taps = equalizer.Feedback(filtering.taps_at(stage.a, stage.n_a), stage.b, older)
     if stage.soft > 0:
-        equalizer.run(c, taps, Soft(c, stage.levels, stage.n_levels), rows, x, out, n)
+        equalizer.decide_rows(c, taps, Soft(c, stage.levels, stage.n_levels), rows, x, out, n)
     else:
-        equalizer.run(c, taps, Nearest(c, stage.levels, stage.n_levels), rows, x, out, n)
+        equalizer.decide_rows(c, taps, Nearest(c, stage.levels, stage.n_levels), rows, x, out, n)
 
 
 @part
 def draw(c: Array, table: Array, stage: Records, memory: Memory, out: int, n: int) -> None:
-    """Levels of a chain."""
+    """Draw the levels of a Markov chain."""
     state, half = stage.place + simulated_noise.STATE_WORDS, np.uint32(1 << max(0, stage.n_levels - 1))
     levels = simulated_noise.Levels(
         stage.place, state, stage.a, stage.a + stage.n_a, stage.levels, stage.n_levels, half
     )
     if stage.kind == kinds.TWO_LEVELS:
-        simulated_noise.two_levels(memory.words, levels, table, c, memory.rows, out, n)
+        simulated_noise.fill_two_levels(memory.words, levels, table, c, memory.rows, out, n)
     else:
-        simulated_noise.many_levels(memory.words, levels, table, c, memory.rows, out, n)
+        simulated_noise.fill_many_levels(memory.words, levels, table, c, memory.rows, out, n)
 
 
 @part
 def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams, first: int, time: int) -> None:
-    """One pass from `time` on."""
+    """Run one pass of a stage from `time` on."""
     rows, n = memory.rows, stage.n
     if n == 0:
         n = min(program.chunk, program.n_samples - time)
@@ -128,7 +130,7 @@ def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams
     elif stage.kind in (kinds.TWO_LEVELS, kinds.MANY_LEVELS):
         draw(program.coefficients, program.table, stage, memory, out, n)
     elif stage.kind == kinds.NORMALS:
-        simulated_noise.normals(memory.words, stage.place, rows, out, n)
+        simulated_noise.fill_normals(memory.words, stage.place, rows, out, n)
     elif stage.kind == kinds.STEP:
         early = min(n, max(0, stage.start - streams.past - time))
         tiles.fill(rows, out, early, 0.0)
@@ -146,8 +148,8 @@ def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams
 
 
 @kernel
-def run(program: Program, memory: Memory, streams: Streams, n_bundles: int, start: int, stop: int) -> None:
-    """Chunks start ... stop - 1 of a number of bundles.
+def run_chunks(program: Program, memory: Memory, streams: Streams, n_bundles: int, start: int, stop: int) -> None:
+    """Run the chunks start ... stop - 1 of a number of bundles.
 
     Work may stop after any chunk and go on later: with one bundle only, of which all is in `memory`.
     """

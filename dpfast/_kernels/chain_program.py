@@ -9,7 +9,7 @@ All signals of a bundle of streams lie in one array of rows::
     next one   history ...
     states     two rows for each section
 
-``builder`` makes a program, ``chain`` runs it.
+``chain_builder`` makes a program, ``chain_loop`` runs it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ STAGE = np.dtype(
 
 
 class Program(NamedTuple):
-    """A chain, ready to run."""
+    """A chain, ready to run on signals of one length."""
 
     signals: Records
     stages: Records
@@ -80,11 +80,12 @@ class Program(NamedTuple):
 
     @property
     def n_chunks(self) -> int:
+        """The number of chunks that cover all samples."""
         return -(-self.n_samples // self.chunk)
 
 
 class Memory(NamedTuple):
-    """A bundle of streams under way."""
+    """The state of a bundle of streams under way."""
 
     now: NDArray[np.int64]  # row of each signal where the present chunk begins
     rows: Rows
@@ -93,7 +94,7 @@ class Memory(NamedTuple):
 
 
 class Streams(NamedTuple):
-    """What goes into a program and comes out."""
+    """The arrays that go into a program and come out."""
 
     x: Array  # (streams, time, 2), the last axis of stride zero: of one type for every memory order
     out: Array  # (arrays, streams, time, 2)

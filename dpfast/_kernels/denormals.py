@@ -49,11 +49,11 @@ def _restore(typing_context: Any, before: Any) -> Any:
     return types.void(types.uint32), generate
 
 
-def _nothing(*before: Any) -> np.uint32:
-    """Without the compiler NumPy's arithmetic is left as it is."""
+def _do_nothing(*before: Any) -> np.uint32:
+    """Leave NumPy's arithmetic as it is, where there is no compiler."""
     return np.uint32(0)
 
 
 flush: Any
 restore: Any
-flush, restore = (_nothing, _nothing) if DISABLE_JIT else (_flush, _restore)
+flush, restore = (_do_nothing, _do_nothing) if DISABLE_JIT else (_flush, _restore)

@@ -35,7 +35,7 @@ NOTHING, WORDS, DIGITS = 0, -1, -2  # what is missing
 
 
 class Law(NamedTuple):
-    """σ = a / 2^j, and how words are cut so that all products fit into 63 bits."""
+    """A law σ = a / 2^j, and how words are cut so that all products fit into 63 bits."""
 
     a: int
     j: int
@@ -46,8 +46,8 @@ class Law(NamedTuple):
     spare_low: int
 
     @classmethod
-    def of(cls, a: int, j: int, word_bits: int = WORD_BITS) -> Law:
-        """For words of so many random bits; a <= 2^40 and σ >= 1/16 fit into 32."""
+    def from_fraction(cls, a: int, j: int, word_bits: int = WORD_BITS) -> Law:
+        """Cut words of so many random bits; a <= 2^40 and σ >= 1/16 fit into 32."""
         bits = min(word_bits, 63 - (2 * MOST * a).bit_length())
         steps = -(-a >> j)
         low = max(0, (2 * steps).bit_length() - bits)  # cells <= 2^bits
@@ -58,8 +58,8 @@ class Law(NamedTuple):
 
 
 @functools.cache
-def table(n_limbs: int, word_bits: int = WORD_BITS, most: int = MOST) -> Words:
-    """P(K <= k) for k < most, rounded down to limbs of a word: (limb, k), the first limb first."""
+def make_table(n_limbs: int, word_bits: int = WORD_BITS, most: int = MOST) -> Words:
+    """Tabulate P(K <= k) for k < most, rounded down to limbs of a word: (limb, k), the first limb first."""
     n_bits = n_limbs * word_bits
     # rounded up what is above k: in relative terms it is known as well where it is tiny
     numbers = [(1 << n_bits) - _above(k, n_bits) for k in range(most)]
@@ -71,17 +71,17 @@ def table(n_limbs: int, word_bits: int = WORD_BITS, most: int = MOST) -> Words:
 
 
 def _above(k: int, n_bits: int) -> int:
-    """P(K > k) 2^n_bits, rounded up, whatever digits that takes."""
+    """Compute P(K > k) 2^n_bits, rounded up, whatever digits that takes."""
     n_digits = 10
     while True:
-        low, high = (math.ceil(bound * (1 << n_bits)) for bound in _bounds(k, n_digits))
+        low, high = (math.ceil(bound * (1 << n_bits)) for bound in _enclose(k, n_digits))
         if low == high:
             return low
         n_digits *= 2
 
 
-def _bounds(k: int, n_digits: int) -> tuple[Fraction, Fraction]:
-    """Around P(K > k), by decimal arithmetic, which rounds exp as correctly as the rest."""
+def _enclose(k: int, n_digits: int) -> tuple[Fraction, Fraction]:
+    """Enclose P(K > k) by decimal arithmetic, which rounds exp as correctly as the rest."""
     end = k + 2 + math.isqrt(5 * n_digits)  # from there on terms are below 10^-n_digits of the first above k
     with localcontext(Context(prec=n_digits, rounding=ROUND_HALF_EVEN, traps=[])):
         terms = [(Decimal(-i * i) / 2).exp() for i in range(end)]
@@ -97,7 +97,7 @@ def _bounds(k: int, n_digits: int) -> tuple[Fraction, Fraction]:
 
 @kernel
 def limb(words: Words, at: int, spare: int) -> tuple[int, int]:
-    """The leading bits of a word."""
+    """Take the leading bits of a word."""
     if at == len(words):
         return WORDS, at
     word: Any = np.int64(words[at])
@@ -106,7 +106,7 @@ def limb(words: Words, at: int, spare: int) -> tuple[int, int]:
 
 @kernel
 def bernoulli(words: Words, at: int, numerator: int, denominator: int, law: Law) -> tuple[int, int]:
-    """YES with probability numerator / denominator: whether U denominator < numerator, U uniform."""
+    """Draw YES with probability numerator / denominator: whether U denominator < numerator, U uniform."""
     while True:
         w, at = limb(words, at, law.spare)
         if w < 0:
@@ -121,7 +121,7 @@ def bernoulli(words: Words, at: int, numerator: int, denominator: int, law: Law)
 
 @kernel
 def uniform(words: Words, at: int, n: int, law: Law) -> tuple[int, int]:
-    """One of 0 ... n - 1, n <= 2^bits: the integer part of U n."""
+    """Draw one of 0 ... n - 1, n <= 2^bits: the integer part of U n."""
     w, at = limb(words, at, law.spare)
     if w < 0:
         return WORDS, at
@@ -137,7 +137,7 @@ def uniform(words: Words, at: int, n: int, law: Law) -> tuple[int, int]:
 
 @kernel
 def band(words: Words, at: int, thresholds: Words) -> tuple[int, int]:
-    """How many of the thresholds are below U."""
+    """Count the thresholds that are below U."""
     n_limbs, most = thresholds.shape
     first, end = 0, most  # of those that begin as U does
     for i in range(n_limbs):
@@ -157,7 +157,7 @@ def band(words: Words, at: int, thresholds: Words) -> tuple[int, int]:
 
 @kernel
 def exponential(words: Words, at: int, k: int, p: int, law: Law) -> tuple[int, int]:
-    """YES with probability exp(-y), y = x (2 k + x) / (2 k + 2) < 1, x = p / a.
+    """Draw YES with probability exp(-y), y = x (2 k + x) / (2 k + 2) < 1, x = p / a.
 
     Von Neumann: with y / 1, y / 2, y / 3 ... for probabilities of YES, the first NO comes at an odd place.
     """
@@ -177,7 +177,7 @@ def exponential(words: Words, at: int, k: int, p: int, law: Law) -> tuple[int, i
 
 @kernel
 def attempt(words: Words, at: int, thresholds: Words, law: Law) -> tuple[int, int, int]:
-    """Whether an integer is accepted, the integer, and the next word."""
+    """Return whether an integer is accepted, the integer, and the next word."""
     k, at = band(words, at, thresholds)
     if k < 0:
         return k, 0, at
@@ -204,7 +204,10 @@ def attempt(words: Words, at: int, thresholds: Words, law: Law) -> tuple[int, in
 
 @kernel
 def draw(words: Words, thresholds: Words, law: Law, out: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Samples: how many, the words that they took, and what is missing for the next; the rest of `out` is untouched."""
+    """Fill `out` with samples; return how many, the words that they took, and what is missing for the next.
+
+    The rest of `out` is untouched.
+    """
     n, at = 0, 0
     while n < len(out):
         outcome, z, after = attempt(words, at, thresholds, law)

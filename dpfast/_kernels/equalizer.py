@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 
 class Equalizer(NamedTuple):
-    """û_t = decision(Σ forward[i] v[t - i] + Σ feedback[j] û[t - 1 - j]), an estimate of u[t - lag].
+    """An equaliser û_t = decision(Σ forward[i] v[t - i] + Σ feedback[j] û[t - 1 - j]), which estimates u[t - lag].
 
     Hard decisions take levels[j] where `thresholds` (between neighbours) say so; soft ones the mean of the levels
     with weights exp(offsets + slopes · ũ).
@@ -42,14 +42,17 @@ class Equalizer(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """One of sorted levels, by the thresholds between them; without levels the value itself, a linear recursion."""
+    """The rule that takes one of sorted levels, by the thresholds between them.
+
+    Without levels it takes the value itself: a linear recursion.
+    """
 
     c: Array
     at: int
     n_levels: int
 
     def decide(self, value: Row) -> Row:
-        """The level in whose interval the value lies."""
+        """Take the level in whose interval the value lies."""
 
         def lowest(_: Any, value: Row) -> tuple[Row]:
             return (np.full_like(value, self.c[self.at]),)
@@ -62,27 +65,27 @@ class Nearest(NamedTuple):
 
 
 class Soft(NamedTuple):
-    """Mean of the levels with weights exp(offsets + slopes · value); slopes, then offsets."""
+    """The rule that takes the mean of the levels with weights exp(offsets + slopes · value); slopes, then offsets."""
 
     c: Array
     at: int
     n_levels: int
 
     def decide(self, value: Row) -> Row:
-        """The mean, of two levels with one exponential."""
+        """Take the mean, of two levels with one exponential."""
         is_pair = self.n_levels < 3
-        return repeat(is_pair, self.of_pair, *repeat(self.n_levels > 2, self.of_many, value))[0]
+        return repeat(is_pair, self.mean_of_pair, *repeat(self.n_levels > 2, self.mean_of_many, value))[0]
 
-    def of_pair(self, _: Any, value: Row) -> tuple[Row]:
-        """(low + high r) / (1 + r), r the ratio of the weights."""
+    def mean_of_pair(self, _: Any, value: Row) -> tuple[Row]:
+        """Return (low + high r) / (1 + r), r the ratio of the weights."""
         low, high, *terms = (self.c[self.at + j] for j in range(6))
         slope, offset = terms[1] - terms[0], terms[3] - terms[2]
         largest = -_EXP[value.dtype.itemsize][4] / 2  # beyond, the lower level counts for nothing
         ratio = exp(np.fmin(fma(slope, value, np.full_like(value, offset)), largest))
         return (fma(ratio, high, np.full_like(value, low)) / (ratio + 1),)
 
-    def of_many(self, _: Any, value: Row) -> tuple[Row]:
-        """Exponents are taken from the largest."""
+    def mean_of_many(self, _: Any, value: Row) -> tuple[Row]:
+        """Return the mean of many levels, exponents taken from the largest."""
 
         def exponent(j: Any) -> Row:
             slope = self.at + self.n_levels + j
@@ -112,7 +115,7 @@ _EXP = {
 
 
 def exp(x: Row) -> Row:
-    """e^x to the last bit or two, for x up to half of minus the smallest; below the smallest that of the smallest."""
+    """Compute e^x to the last bit or two, for x up to half of minus the smallest; below it, that of the smallest."""
     magic, high, low, degree, smallest, integer, bias, bits = _EXP[x.dtype.itemsize]
     x = np.fmax(x, smallest)
     shifted = fma(x, 1.4426950408889634, np.full_like(x, magic))
@@ -126,7 +129,7 @@ def exp(x: Row) -> Row:
 
 
 def estrin(coefficients: list[float], x: Row) -> Row:
-    """Polynomial, lowest power first, by halves: a third of the waiting of Horner's rule."""
+    """Evaluate a polynomial, lowest power first, by halves: a third of the waiting of Horner's rule."""
     terms: list[Any] = [np.full_like(x, c) for c in coefficients]
     while len(terms) > 1:
         odd = terms[len(terms) // 2 * 2 :]
@@ -139,7 +142,7 @@ def estrin(coefficients: list[float], x: Row) -> Row:
 
 
 class Feedback(NamedTuple):
-    """Taps among coefficients; without forward ones the input itself."""
+    """The taps of an equaliser among coefficients; without forward ones the input itself."""
 
     forward: Taps
     recent: int  # where the feedback of y[t - 1] ... y[t - 5] begins
@@ -159,7 +162,7 @@ def decide_tile(c: Array, taps: Feedback, rule: Any, x: Rows, row: int, out: int
 
 
 @kernel
-def run(c: Array, taps: Feedback, rule: Any, x: Rows, row: int, out: int, n: int) -> None:
-    """Decisions on n rows and up to five beyond, their past above `out`."""
+def decide_rows(c: Array, taps: Feedback, rule: Any, x: Rows, row: int, out: int, n: int) -> None:
+    """Decide on n rows and up to five beyond, their past above `out`."""
     for t in range(0, n, ROWS):
         decide_tile(c, taps, rule, x, row + t, out + t)

@@ -1,4 +1,4 @@
-"""Linear filters: FIR and second-order sections, a tile at a time.
+"""Linear filters run here: FIR and second-order sections, a tile at a time.
 
 Taps come in groups of eight, 8 taps x 6 rows x 2 vectors: 96 multiply-adds for 34 loads; what is left comes one by one.
 Sums run from the oldest sample to the newest, so that no result depends on the shape of a tile, the number of lanes or
@@ -24,7 +24,7 @@ SECTION = 5
 
 
 class Factors(NamedTuple):
-    """H(z) = taps(z) · Π sections(z) / recursion(z).
+    """The factors of a filter: H(z) = taps(z) · Π sections(z) / recursion(z).
 
     The state of a filter is that of ``Filter.state_space``: past inputs of the taps, two states a section, past
     outputs of the recursion, the newest first.
@@ -36,6 +36,7 @@ class Factors(NamedTuple):
 
     @property
     def n_states(self) -> int:
+        """The numbers that the running filter remembers."""
         return len(self.taps) + 2 * len(self.sections) + len(self.recursion) - 2
 
 
@@ -43,7 +44,7 @@ UNITY = Factors(np.ones(1), np.empty((0, 6)), np.ones(1))
 
 
 class Taps(NamedTuple):
-    """Taps among coefficients."""
+    """The place of taps among coefficients."""
 
     at: int  # where they begin
     n_groups: int  # of eight, the newest
@@ -51,7 +52,7 @@ class Taps(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Taps and sections among coefficients; without taps the input itself."""
+    """The place of taps and sections among coefficients; without taps the input itself."""
 
     taps: Taps
     sections: int  # where they begin, b0 c1 c2 a1 a2 each
@@ -60,7 +61,7 @@ class Part(NamedTuple):
 
 
 class Added(NamedTuple):
-    """What is added behind the sections: scale times a signal, or fresh noise; each of them n = 0 or 1 times."""
+    """The term that is added behind the sections: scale times a signal, or fresh noise; each n = 0 or 1 times."""
 
     plus: int  # row
     n_plus: int
@@ -70,7 +71,7 @@ class Added(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What else a pass does: subtract a signal before the sections, add behind them, and square.
+    """All that a pass does beside filtering: subtract a signal before the sections, add behind them, and square.
 
     Squares go into a row of totals, and nothing else is kept then.
     """
@@ -84,12 +85,12 @@ class Terms(NamedTuple):
 
 @part
 def taps_at(at: int, n: int) -> Taps:
-    """So many taps."""
+    """Split so many taps into groups."""
     return Taps(at, n // TAPS, n % TAPS)
 
 
 def add_taps(tile: Tile, c: Array, at: Any, x: Rows, row: Any, n: int) -> Tile:
-    """tile[r] += sum of c[at + j] x[row + r - j] over n taps j."""
+    """Add the sum of c[at + j] x[row + r - j] over n taps j to tile[r]."""
     past = {r: load(x, row + r) for r in range(1 - n, len(tile))}
     for j in reversed(range(n)):
         tap = c[at + j]
@@ -112,8 +113,8 @@ def convolve(tile: Tile, c: Array, taps: Taps, x: Rows, row: Any) -> Tile:
     return repeat(taps.n_groups, group, *repeat(taps.n_left, single, *tile))
 
 
-def second_order(tile: Tile, c: Array, section: Any, x: Rows, state: Any) -> Tile:
-    """A section; its two rows of state, of transposed direct form II, stay in memory between tiles.
+def run_section(tile: Tile, c: Array, section: Any, x: Rows, state: Any) -> Tile:
+    """Run a section; its two rows of state, of transposed direct form II, stay in memory between tiles.
 
     y = b0 x + s,  s = b1 x + z - a1 y,  z = b2 x - a2 y, written with c1 = b1 - a1 b0 and c2 = b2 - a2 b0 as
     s = c1 x + z - a1 s,  z = c2 x - a2 s: only one operation from one s to the next.
@@ -130,7 +131,7 @@ def second_order(tile: Tile, c: Array, section: Any, x: Rows, state: Any) -> Til
 
 
 def input_tile(c: Array, taps: Taps, x: Rows, row: Any, n: int) -> Tile:
-    """N rows of a FIR filter's output; without taps, of x."""
+    """Return n rows of a FIR filter's output; without taps, of x."""
 
     def plain(_: Any, *tile: Row) -> Tile:
         return tuple(load(x, row + r) for r in range(len(tile)))
@@ -152,13 +153,13 @@ def filter_tile(
     t: int,
     n: int,
 ) -> None:
-    """Taps and sections on n rows, from memory to memory."""
+    """Run taps and sections on n rows, from memory to memory."""
 
     def subtract(_: Any, *tile: Row) -> Tile:
         return tuple(value - load(x, terms.minus + t + r) for r, value in enumerate(tile))
 
     def section(i: Any, *tile: Row) -> Tile:
-        return second_order(tile, c, filter.sections + i * SECTION, x, filter.state + i * 2)
+        return run_section(tile, c, filter.sections + i * SECTION, x, filter.state + i * 2)
 
     def add(_: Any, *tile: Row) -> Tile:
         return tuple(fma(load(x, terms.added.plus + t + r), terms.added.scale, value) for r, value in enumerate(tile))
@@ -191,7 +192,7 @@ def add_squares(tile: Tile, totals: Array, row: int) -> None:
 
 
 @kernel
-def run(
+def filter_rows(
     c: Array,
     filter: Part,
     terms: Terms,

@@ -1,4 +1,4 @@
-"""Integer FIR filters: what stands between private data and exact noise. Sums are exact in any order."""
+"""Integer FIR filters run here: they stand between private data and exact noise. Sums are exact in any order."""
 
 from __future__ import annotations
 

@@ -9,6 +9,9 @@ NUMBA_DISABLE_JIT=1 the same function simply runs, on NumPy arrays.
 Inside: arithmetic, comparisons, ``np.where``, ``np.sqrt``, ..., ``.astype``, ``.view``, and the functions of this
 module. Numbers are weak: the row decides the type. A loop has a length that is known at compile time, or is a
 :func:`repeat`; loops over time belong to the kernel.
+
+The file is longer than others because it is one thing: what may be called, the symbols that record the calls, and the
+decorator are each of no use, and not to be understood, without the other two.
 """
 
 from __future__ import annotations
@@ -38,7 +41,10 @@ Row = Any  # a NumPy vector, or the symbol of one
 
 @functools.cache
 def register_bytes() -> int:
-    """Size of the widest vector register of the CPU that Numba compiles for (asked of LLVM: bits, not names)."""
+    """Return the size of the widest vector register of the CPU that Numba compiles for.
+
+    LLVM is asked for bits, not for the name of the CPU.
+    """
     if DISABLE_JIT:
         return 64
     triple, cpu, features = cpu_target.target_context.codegen().magic_tuple()
@@ -49,7 +55,7 @@ def register_bytes() -> int:
 
 
 def lanes(dtype: DTypeLike) -> int:
-    """Streams in a row of this type: what fills two registers, 16 float64 or 32 float32 with AVX-512."""
+    """Count the streams in a row of this type: what fills two registers, 16 float64 or 32 float32 with AVX-512."""
     return REGISTERS_PER_ROW * register_bytes() // np.dtype(dtype).itemsize
 
 
@@ -57,7 +63,7 @@ def lanes(dtype: DTypeLike) -> int:
 
 
 def load(array: Any, row: Any, like: Row = None) -> Row:
-    """Row of a (rows, lanes) array, C-contiguous; of as many lanes as `like` where its own type does not say."""
+    """Load a row of a C-contiguous array (rows, lanes); `like` says how many lanes where the type does not."""
     if isinstance(array, ArraySymbol):
         return array.load_row(row, lanes(array.dtype) if like is None else width(like))
     return array[row].copy()
@@ -72,7 +78,7 @@ def store(array: Any, row: Any, value: Row) -> None:
 
 
 def load_run(array: Any, place: tuple[Any, ...], axis: int, n: int) -> Row:
-    """The n elements from a place on along an axis that is contiguous; of axes that are not given, the first."""
+    """Load the n elements from a place on along a contiguous axis; of axes that are not given, the first."""
     if isinstance(array, ArraySymbol):
         return array.load(array.pointer(*place), n)
     return _run(array, place, axis, n).copy()
@@ -94,7 +100,7 @@ def _run(array: Any, place: tuple[Any, ...], axis: int, n: int) -> Any:
 
 
 def load_each(array: Any, places: Sequence[tuple[Any, ...]]) -> Row:
-    """One element from each place; of axes that are not given, the first."""
+    """Load one element from each place; of axes that are not given, the first."""
     if not isinstance(array, ArraySymbol):
         return np.array([array[(*map(int, place), ...)].flat[0] for place in places])
     value = ir.Constant(_llvm_type(array.dtype, len(places)), ir.Undefined)
@@ -113,32 +119,32 @@ def store_each(array: Any, places: Sequence[tuple[Any, ...]], value: Row) -> Non
 
 
 def gather(array: Any, indices: Row, start: Any = 0) -> Row:
-    """array[start + indices] for a 1-D array."""
+    """Load array[start + indices] from a 1-D array."""
     if not isinstance(array, ArraySymbol):
         return array[int(start) + indices.astype(np.int64)]
     return load_each(array, [(indices.lane(lane).astype(np.int64) + start,) for lane in range(indices.n_lanes)])
 
 
 def width(x: Row) -> int:
-    """Lanes of a row."""
+    """Count the lanes of a row."""
     return x.n_lanes if isinstance(x, Symbol) else len(x)
 
 
 def fma(a: Any, b: Any, c: Any) -> Row:
-    """A b + c, rounded once where the CPU can (NumPy cannot)."""
+    """Compute a b + c, rounded once where the CPU can (NumPy cannot)."""
     first = _widest(a, b, c)
     return a * b + c if first is None or first.dtype.kind != "f" else first.call("fmuladd", a, b, c)
 
 
 def rotate_left(x: Row, n_bits: int) -> Row:
-    """The bits of unsigned integers, rotated."""
+    """Rotate the bits of unsigned integers."""
     if isinstance(x, Symbol):
         return x.call("fshl", x, x, n_bits)
     return (x << n_bits) | (x >> (8 * x.dtype.itemsize - n_bits))
 
 
 def transpose(rows: Sequence[Row]) -> list[Row]:
-    """Columns of a square of rows, by exchanging ever smaller blocks."""
+    """Turn a square of rows into its columns, by exchanging ever smaller blocks."""
     square = list(rows)
     if not isinstance(square[0], Symbol):
         return list(np.stack(square).T)
@@ -155,7 +161,10 @@ def transpose(rows: Sequence[Row]) -> list[Row]:
 
 
 def repeat(count: Any, step: Callable[..., tuple[Any, ...]], *values: Any) -> tuple[Any, ...]:
-    """The values after ``values = step(i, *values)`` for i < `count`, a number or a truth known at run time."""
+    """Return the values after ``values = step(i, *values)`` for i < `count`.
+
+    The count is a number or a truth that may be known at run time only.
+    """
     if not isinstance(count, Symbol):
         for i in range(int(count)):
             values = step(i, *values)
@@ -200,17 +209,17 @@ _CALLS = {np.sqrt: "sqrt", np.rint: "rint", np.copysign: "copysign", np.fmin: "m
 
 
 class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
-    """A number (n_lanes = 0) or a row; every operator and ufunc on it emits an instruction."""
+    """A number (n_lanes = 0) or a row, of which every operator and ufunc emits an instruction."""
 
     def __init__(self, builder: Any, value: Any, dtype: DTypeLike, n_lanes: int = 0) -> None:
         self.builder, self.value, self.dtype, self.n_lanes = builder, value, np.dtype(dtype), n_lanes
 
     def like(self, value: Any, dtype: Any = None) -> Symbol:
-        """Another value of this shape, and of this type unless one is given."""
+        """Make another value of this shape, and of this type unless one is given."""
         return Symbol(self.builder, value, self.dtype if dtype is None else dtype, self.n_lanes)
 
     def coerce(self, other: Any) -> Any:
-        """LLVM value of `other` as one of the type and width of this symbol."""
+        """Return the LLVM value of `other` as one of the type and width of this symbol."""
         llvm = _llvm_type(self.dtype, self.n_lanes)
         if not isinstance(other, Symbol):
             if np.result_type(self.dtype, other) != self.dtype:
@@ -229,16 +238,16 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         return self.builder.shuffle_vector(first, nothing, everywhere)
 
     def lane(self, lane: int) -> Symbol:
-        """The number in a lane."""
+        """Take the number in a lane."""
         return Symbol(self.builder, self.builder.extract_element(self.value, _INDEX(lane)), self.dtype)
 
     def shuffle(self, other: Symbol, lanes: list[int]) -> Symbol:
-        """Lanes chosen from this row and, counted on, the other."""
+        """Choose lanes from this row and, counted on, the other."""
         chosen = ir.Constant(ir.VectorType(_INDEX, len(lanes)), lanes)
         return self.like(self.builder.shuffle_vector(self.value, other.value, chosen))
 
     def call(self, name: str, *operands: Any) -> Symbol:
-        """Call of an LLVM intrinsic on values of the type of this symbol."""
+        """Call an LLVM intrinsic on values of the type of this symbol."""
         llvm = _llvm_type(self.dtype, self.n_lanes)
         suffix = f"{'f' if self.dtype.kind == 'f' else 'i'}{8 * self.dtype.itemsize}"
         name = f"llvm.{name}.v{self.n_lanes}{suffix}" if self.n_lanes else f"llvm.{name}.{suffix}"
@@ -273,11 +282,11 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         return NotImplemented
 
     def view(self, dtype: DTypeLike) -> Symbol:
-        """The same bits as another type."""
+        """Take the same bits as another type."""
         return self.like(self.builder.bitcast(self.value, _llvm_type(np.dtype(dtype), self.n_lanes)), dtype)
 
     def astype(self, dtype: DTypeLike) -> Symbol:
-        """Converted to another type."""
+        """Convert to another type."""
         dtype = np.dtype(dtype)
         llvm = _llvm_type(dtype, self.n_lanes)
         old, new, grows = self.dtype.kind, dtype.kind, dtype.itemsize - self.dtype.itemsize
@@ -298,13 +307,13 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 class ArraySymbol:
-    """An array: single elements by index; rows and runs of a contiguous one by load and store."""
+    """An array while a function is traced: elements by index; rows and runs of a contiguous one by load and store."""
 
     def __init__(self, builder: Any, data: Any, shape: Sequence[Symbol], strides: Sequence[Symbol], dtype: Any) -> None:
         self.builder, self.data, self.shape, self.strides, self.dtype = builder, data, shape, strides, dtype
 
     def pointer(self, *index: Any) -> Any:
-        """Of an element, in any memory order; indices that are not given are zero."""
+        """Point to an element, in any memory order; indices that are not given are zero."""
         number = Symbol(self.builder, None, np.int64)
         places = [number.like(number.coerce(i)) for i in index]
         offset = functools.reduce(lambda a, b: a + b, [i * s for i, s in zip(places, self.strides, strict=False)])
@@ -316,7 +325,7 @@ class ArraySymbol:
         return Symbol(self.builder, self.builder.load(self.pointer(*index)), self.dtype)
 
     def load(self, pointer: Any, n_lanes: int) -> Symbol:
-        """The elements from a pointer on."""
+        """Load the elements from a pointer on."""
         pointer = self.builder.bitcast(pointer, _llvm_type(self.dtype, n_lanes).as_pointer())
         return Symbol(self.builder, self.builder.load(pointer, align=self.dtype.itemsize), self.dtype, n_lanes)
 
@@ -327,12 +336,12 @@ class ArraySymbol:
         self.builder.store(value.value, pointer, align=self.dtype.itemsize)
 
     def _row(self, row: Any, n_lanes: int) -> Any:
-        """Pointer to a row: by the number of lanes, which the compiler knows, not by the stride, which it does not."""
+        """Point to a row: by the number of lanes, which the compiler knows, not by the stride, which it does not."""
         number = Symbol(self.builder, None, np.int64)
         return self.builder.gep(self.data, [(number.like(number.coerce(row)) * n_lanes).value])
 
     def load_row(self, row: Any, n_lanes: int) -> Symbol:
-        """A row of a C-contiguous array (rows, lanes)."""
+        """Load a row of a C-contiguous array (rows, lanes)."""
         return self.load(self._row(row, n_lanes), n_lanes)
 
     def store_row(self, row: Any, value: Symbol) -> None:
@@ -407,7 +416,7 @@ def traced(function: Any) -> Any:
 
 
 def _unpack(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """The Python object that stands for a Numba value; value None: only its type matters."""
+    """Make the Python object that stands for a Numba value; value None: only its type matters."""
     if isinstance(kind, types.Literal):
         return kind.literal_value
     if isinstance(kind, types.BaseTuple):

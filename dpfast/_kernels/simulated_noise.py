@@ -1,4 +1,4 @@
-"""Random numbers: one xoshiro128++ generator for each (seed, stream, purpose), a lane each.
+"""Random numbers for simulations: one xoshiro128++ generator for each (seed, stream, purpose), a lane each.
 
 Blackman and Vigna, *Scrambled linear pseudorandom number generators* (2021). The state, four 32-bit words, is found by
 hashing, so that a stream can be drawn on its own. Normals come in pairs from two words (Box and Muller 1958), with
@@ -38,8 +38,8 @@ _SQRT_HALF_BITS = 0x3F3504F3
 # --- the states of generators ---------------------------------------------------------------------
 
 
-def generators(seed: int, first: int, count: int, purpose: int) -> Words:
-    """States (4, count) of the generators of the streams first, first + 1, ... ."""
+def seed_generators(seed: int, first: int, count: int, purpose: int) -> Words:
+    """Return the states (4, count) of the generators of the streams first, first + 1, ... ."""
     key = _keys(seed)
     stream = np.arange(first, first + count, dtype=np.uint64)
     mixed = _mix(_mix(stream ^ key[0]) + np.uint64(purpose) ^ key[1])
@@ -56,7 +56,7 @@ def _keys(seed: int) -> NDArray[np.uint64]:
 
 
 def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Finaliser of splitmix64 (Steele, Lea and Flood 2014): a bijection of 64 bits."""
+    """Finish a hash as splitmix64 does (Steele, Lea and Flood 2014): a bijection of 64 bits."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -66,7 +66,7 @@ def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 class LevelTable(NamedTuple):
-    """A Markov chain for 32 random bits.
+    """A table by which 32 random bits choose the next level of a Markov chain.
 
     A row for each state: width - 1 sorted thresholds, of which the bits pass j; at place j, the level that is drawn
     then, and where the row of the next state begins. Two states need but the two thresholds of the second.
@@ -78,8 +78,8 @@ class LevelTable(NamedTuple):
     n_halves: int | None  # log2 of the width; None for two states
 
     @classmethod
-    def of(cls, transition: Array, levels: Array) -> LevelTable:
-        """Of cumulative probabilities (k, k), or (1, k) without memory; what has no probability is never drawn."""
+    def from_cumulative(cls, transition: Array, levels: Array) -> LevelTable:
+        """Make the table of cumulative probabilities (k, k), or (1, k) without memory; what has none is never drawn."""
         following = [np.flatnonzero(p > 0) for p in np.diff(transition, axis=1, prepend=0.0)]
         if len(levels) == 2 and all(len(x) == 2 for x in following):
             return cls(np.broadcast_to(_bits(transition[:, 0]), 2), np.empty(0), levels, None)
@@ -92,8 +92,8 @@ class LevelTable(NamedTuple):
         next_row = states * shape[1] if len(following) > 1 else np.zeros_like(states)
         return cls(thresholds.ravel(), next_row.ravel(), levels[states].ravel(), n_halves)
 
-    def row(self, states: NDArray[np.int64]) -> Words:
-        """Where the rows of states begin."""
+    def find_rows(self, states: NDArray[np.int64]) -> Words:
+        """Find where the rows of states begin."""
         if self.n_halves is None:
             return states.astype(np.uint32)
         has_memory = len(self.thresholds) > 1 << self.n_halves
@@ -101,7 +101,7 @@ class LevelTable(NamedTuple):
 
 
 def _bits(probability: Array) -> Array:
-    """How many of the 2^32 words; neither none nor all."""
+    """Count the 2^32 words below a probability; neither none nor all."""
     return np.clip(np.rint(probability * 2.0**32), 1, _LARGEST)
 
 
@@ -109,7 +109,7 @@ def _bits(probability: Array) -> Array:
 
 
 def xoshiro(s: Tile) -> tuple[Row, Tile]:
-    """xoshiro128++ in every lane: (32 random bits, next state)."""
+    """Step xoshiro128++ in every lane: (32 random bits, next state)."""
     s0, s1, s2, s3 = s
     bits = rotate_left(s0 + s3, 7) + s0
     t = s1 << 9
@@ -119,7 +119,7 @@ def xoshiro(s: Tile) -> tuple[Row, Tile]:
 
 
 def horner(coefficients: tuple[float, ...], x: Row) -> Row:
-    """Polynomial, lowest power first."""
+    """Evaluate a polynomial, lowest power first."""
     value = coefficients[-1]
     for c in coefficients[-2::-1]:
         value = fma(value, x, c)
@@ -127,7 +127,7 @@ def horner(coefficients: tuple[float, ...], x: Row) -> Row:
 
 
 def box_muller(a: Row, b: Row) -> tuple[Row, Row]:
-    """Two rows of standard normals from two rows of bits."""
+    """Turn two rows of bits into two rows of standard normals."""
     u = fma(a.astype(np.float32), 2.0**-32, 2.0**-33)
     bits = u.view(np.int32)
     exponent = (bits - _SQRT_HALF_BITS) >> 23
@@ -140,12 +140,12 @@ def box_muller(a: Row, b: Row) -> tuple[Row, Row]:
 
 
 def load_generator(words: Words, at: int, like: Row) -> Tile:
-    """The state of a generator in every lane."""
+    """Load the state of a generator in every lane."""
     return tuple(load(words, at + i, like) for i in range(STATE_WORDS))
 
 
 def store_generator(words: Words, at: int, s: Tile) -> None:
-    """Keep the state."""
+    """Keep the state of a generator."""
     for i, word in enumerate(s):
         store(words, at + i, word)
 
@@ -154,7 +154,7 @@ def store_generator(words: Words, at: int, s: Tile) -> None:
 
 
 def normal_tile(words: Words, generator: int, like: Row) -> Tile:
-    """A tile of standard normals, of the type and width of a row."""
+    """Draw a tile of standard normals, of the type and width of a row."""
     s = load_generator(words, generator, like)
     tile: list[Row] = []
     for _ in range(0, ROWS, 2):
@@ -167,14 +167,14 @@ def normal_tile(words: Words, generator: int, like: Row) -> Tile:
 
 @traced
 def store_normals(words: Words, generator: int, x: Rows, row: int) -> None:
-    """A tile of standard normals, to memory."""
+    """Draw a tile of standard normals, to memory."""
     for r, value in enumerate(normal_tile(words, generator, load(x, row))):
         store(x, row + r, value)
 
 
 @kernel
-def normals(words: Words, generator: int, x: Rows, row: int, n: int) -> None:
-    """Independent standard normals in n rows of x and up to five beyond: two words for two samples."""
+def fill_normals(words: Words, generator: int, x: Rows, row: int, n: int) -> None:
+    """Fill n rows of x, and up to five beyond, with independent standard normals: two words for two samples."""
     for t in range(0, n, ROWS):
         store_normals(words, generator, x, row + t)
 
@@ -183,7 +183,7 @@ def normals(words: Words, generator: int, x: Rows, row: int, n: int) -> None:
 
 
 class Levels(NamedTuple):
-    """Where a table of a chain begins among other numbers, and the words that it needs."""
+    """The place of a chain's table among other numbers, and of the words that it needs."""
 
     generator: int  # row of words
     state: int
@@ -196,7 +196,7 @@ class Levels(NamedTuple):
 
 @traced
 def two_level_tile(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row: int) -> None:
-    """A tile of a chain of two states; the second comes where the bits are not below a threshold."""
+    """Draw a tile of a chain of two states; the second comes where the bits are not below a threshold."""
     like = load(x, row)
     s, state = load_generator(words, chain.generator, like), load(words, chain.state, like)
     low, high = np.full_like(like, c[chain.levels]), np.full_like(like, c[chain.levels + 1])
@@ -212,7 +212,7 @@ def two_level_tile(words: Words, chain: Levels, table: Words, c: Array, x: Rows,
 
 @traced
 def level_row(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row: int) -> None:
-    """A row of a chain of any number of states: a search by halves."""
+    """Draw a row of a chain of any number of states, by a search by halves."""
     like = load(x, row)
     s, place = load_generator(words, chain.generator, like), load(words, chain.state, like)
     bits, s = xoshiro(s)
@@ -228,14 +228,14 @@ def level_row(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row:
 
 
 @kernel
-def two_levels(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row: int, n: int) -> None:
-    """A chain of two states in n rows of x and up to five beyond."""
+def fill_two_levels(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row: int, n: int) -> None:
+    """Fill n rows of x, and up to five beyond, with a chain of two states."""
     for t in range(0, n, ROWS):
         two_level_tile(words, chain, table, c, x, row + t)
 
 
 @kernel
-def many_levels(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row: int, n: int) -> None:
-    """A chain of any number of states in n rows of x."""
+def fill_many_levels(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row: int, n: int) -> None:
+    """Fill n rows of x with a chain of any number of states."""
     for t in range(n):
         level_row(words, chain, table, c, x, row + t)

@@ -1,4 +1,4 @@
-"""Mechanisms as chains: sources, the one stage that sees u, receivers; simulated for errors, or for paths.
+"""Mechanisms are simulated as chains here: a source, the one stage that sees u, a receiver; for errors, or for paths.
 
     source ──► prefilter ──► + noise ──► receiver ──► error against the delayed target output
 
@@ -18,13 +18,13 @@ from dpfast._kernels.chain_builder import Chain, Term
 from dpfast._kernels.chain_execute import execute
 from dpfast._kernels.equalizer import Equalizer
 from dpfast._kernels.filtering import UNITY, Factors
-from dpfast._kernels.simulated_noise import INPUT, NOISE, START, LevelTable, Words, generators
+from dpfast._kernels.simulated_noise import INPUT, NOISE, START, LevelTable, Words, seed_generators
 
 Array = NDArray[np.float64]
 
 
-def filter_chain(factors: Factors, dtype: DTypeLike) -> Chain:
-    """A filter from given states, which also sums the squares of its input."""
+def build_filter_chain(factors: Factors, dtype: DTypeLike) -> Chain:
+    """Build a filter from given states, which also sums the squares of its input."""
     chain = Chain(dtype)
     x = chain.read()
     chain.filter(UNITY, x, square=range(sys.maxsize))
@@ -33,7 +33,10 @@ def filter_chain(factors: Factors, dtype: DTypeLike) -> Chain:
 
 
 def filter_array(chain: Chain, x: Array, states: Array, out: Array, n_threads: int) -> tuple[Array, Array]:
-    """Filter (streams, time) from states (streams, states) into `out`; states at the end, and squares (streams,)."""
+    """Filter (streams, time) from states (streams, states) into `out`.
+
+    Return the states at the end, and the sums of squares (streams,) of the input.
+    """
     if x.size == 0:
         return states, np.zeros(len(x))
     result = execute(chain, *x.shape, x=x, states=states, out=out[None], n_threads=n_threads)
@@ -44,26 +47,29 @@ def filter_array(chain: Chain, x: Array, states: Array, out: Array, n_threads: i
 
 
 class LevelSource(NamedTuple):
-    """A Markov chain over levels, or independent levels (a transition of one row); probabilities are cumulative."""
+    """A source of levels: a Markov chain, or independent draws (a transition of one row).
+
+    Probabilities are cumulative.
+    """
 
     stationary: Array
     transition: Array
     levels: Array
 
     def add_to(self, chain: Chain) -> int:
-        """The signal, stationary from time zero: the state before is drawn from the stationary distribution."""
-        table = LevelTable.of(self.transition, self.levels)
+        """Add the signal to a chain; the state before time zero is drawn from the stationary distribution."""
+        table = LevelTable.from_cumulative(self.transition, self.levels)
 
-        def first(seed: int, first: int, count: int) -> Words:
-            uniform = (generators(seed, first, count, START)[0] + 0.5) * 2.0**-32
+        def draw_first_words(seed: int, first: int, count: int) -> Words:
+            uniform = (seed_generators(seed, first, count, START)[0] + 0.5) * 2.0**-32
             states = np.searchsorted(self.stationary, uniform, side="right")
-            return table.row(np.minimum(states, len(self.levels) - 1))
+            return table.find_rows(np.minimum(states, len(self.levels) - 1))
 
-        return chain.levels(table, INPUT, first)
+        return chain.levels(table, INPUT, draw_first_words)
 
 
 class GaussianSource(NamedTuple):
-    """White noise through a filter that starts in its stationary state, plus a mean; rounded to levels if any.
+    """A source of white noise through a filter in its stationary state, plus a mean; rounded to levels if any.
 
     root : R with RᵀR the stationary covariance of the filter's state.
     """
@@ -74,41 +80,41 @@ class GaussianSource(NamedTuple):
     levels: Array | None
 
     def add_to(self, chain: Chain) -> int:
-        """The signal."""
+        """Add the signal to a chain."""
 
-        def begin(seed: int, first: int, count: int) -> Array:
+        def draw_states(seed: int, first: int, count: int) -> Array:
             # one state after the other: a matrix product may sum in an order that depends on its size
             states = np.zeros((len(self.root), count))
-            for normal, row in zip(start_normals(seed, first, count, len(self.root)).T, self.root, strict=True):
+            for normal, row in zip(draw_start_normals(seed, first, count, len(self.root)).T, self.root, strict=True):
                 states += row[:, None] * normal
             return states
 
-        x = chain.filter(self.shaping, chain.normals(INPUT), begin=begin)
+        x = chain.filter(self.shaping, chain.normals(INPUT), begin=draw_states)
         x = chain.shift(x, self.mean)
         return x if self.levels is None else chain.round(x, self.levels)
 
 
-Source = LevelSource | GaussianSource
+SignalSource = LevelSource | GaussianSource
 
 
-def start_normals(seed: int, first: int, count: int, n: int) -> Array:
-    """Standard normals (count, n) for the states before time zero."""
-    return _normals(seed, first, count, n, START)
+def draw_start_normals(seed: int, first: int, count: int, n: int) -> Array:
+    """Draw standard normals (count, n) for the states before time zero."""
+    return _draw_normals(seed, first, count, n, START)
 
 
-def unit_noise(seed: int, first: int, count: int, n: int) -> Array:
-    """The unit noise (count, n) that mechanisms of a study share."""
-    return _normals(seed, first, count, n, NOISE)
+def draw_unit_noise(seed: int, first: int, count: int, n: int) -> Array:
+    """Draw the unit noise (count, n) that mechanisms of a study share."""
+    return _draw_normals(seed, first, count, n, NOISE)
 
 
-def _normals(seed: int, first: int, count: int, n: int, purpose: int) -> Array:
+def _draw_normals(seed: int, first: int, count: int, n: int, purpose: int) -> Array:
     chain, out = Chain(), np.empty((1, count, n))
     chain.write(chain.normals(purpose))
     execute(chain, count, n, seed=seed, first=first, out=out, n_threads=1)
     return np.asarray(out[0])
 
 
-def sample(source: Source, seed: int, out: Array, n_threads: int, first: int = 0) -> None:
+def sample(source: SignalSource, seed: int, out: Array, n_threads: int, first: int = 0) -> None:
     """Fill `out` (streams, time) with the streams first, first + 1, ... of a source."""
     chain = Chain()
     chain.write(source.add_to(chain))
@@ -118,8 +124,8 @@ def sample(source: Source, seed: int, out: Array, n_threads: int, first: int = 0
 # --- receivers ------------------------------------------------------------------------------------
 
 
-class LinearReceiver(NamedTuple):
-    """ŷ = H v + offset(t), the offset being `level` through the target, `lag` samples late."""
+class CompiledLinearReceiver(NamedTuple):
+    """A receiver ŷ = H v + offset(t), the offset being `level` through the target, `lag` samples late."""
 
     factors: Factors
     target: Factors
@@ -127,14 +133,14 @@ class LinearReceiver(NamedTuple):
     lag: int
 
     def estimate(self, chain: Chain, v: int, *, states: bool = False) -> tuple[int, ...]:
-        """The estimates; `states` as of a filter."""
+        """Add the estimates to a chain; `states` as of a filter."""
         if self.level == 0.0:
             return (chain.filter(self.factors, v, states=states),)
         offset = chain.filter(self.target, chain.step(self.level, self.lag), states=states)
         return (chain.filter(self.factors, v, plus=Term(1.0, offset), states=states),)
 
     def square_errors(self, chain: Chain, v: int, x: int, window: range) -> int:
-        """Sum the squared errors of the estimates of F x for a centred x; gives the samples that this takes.
+        """Sum the squared errors of the estimates of F x for a centred x; return the samples that this takes.
 
         Known means go out of both: F (x + level) - (H v + F level) = F x - H v.
         """
@@ -144,8 +150,11 @@ class LinearReceiver(NamedTuple):
         return late.stop
 
 
-class SmootherReceiver(NamedTuple):
-    """ŷ = B(1/z) A(z) v + offset: forward through A, then backward through B, which has decayed after `lookahead`."""
+class CompiledSmoother(NamedTuple):
+    """A receiver ŷ = B(1/z) A(z) v + offset: forward through A, then backward through B.
+
+    B has decayed after `lookahead` samples.
+    """
 
     forward: Factors
     backward: Factors
@@ -154,11 +163,11 @@ class SmootherReceiver(NamedTuple):
     lookahead: int
 
     def estimate(self, chain: Chain, v: int) -> tuple[int, ...]:
-        """A v; the rest can begin when all of it is there."""
+        """Add A v to a chain; the rest can begin when all of it is there."""
         return (chain.filter(self.forward, v),)
 
     def complete(self, estimates: Array, n_threads: int) -> None:
-        """The rest, in place."""
+        """Run the rest backward in time, in place."""
         backward, ahead = Chain(), estimates[:, ::-1]
         backward.write(backward.filter(self.backward, backward.read()))
         execute(backward, *ahead.shape, x=ahead, out=ahead[None], n_threads=n_threads)
@@ -169,64 +178,66 @@ class SmootherReceiver(NamedTuple):
             estimates += offset[0]
 
     def square_errors(self, chain: Chain, v: int, x: int, window: range) -> int:
-        """As of a linear receiver."""
+        """Sum the squared errors, as a linear receiver does."""
         y, forward = chain.filter_once(self.target, x), chain.filter(self.forward, v)
         block = chain.smooth(self.backward, self.lookahead, y, forward, window)
         return -(-(window.stop + self.lookahead) // block) * block
 
 
-class FeedbackReceiver(NamedTuple):
-    """ŷ = F û, û the equaliser's decision plus `level`."""
+class CompiledDecisionFeedback(NamedTuple):
+    """A receiver ŷ = F û, û the equaliser's decision plus `level`."""
 
     equalizer: Equalizer
     target: Factors
     level: float
 
     def estimate(self, chain: Chain, v: int, *, states: bool = False) -> tuple[int, ...]:
-        """Estimates and decisions; `states` as of a filter."""
+        """Add estimates and decisions to a chain; `states` as of a filter."""
         decisions = chain.decide(self.equalizer, v, states=states)
         if self.level != 0.0:
             decisions = chain.add(decisions, Term(1.0, chain.step(self.level, self.equalizer.lag)))
         return chain.filter(self.target, decisions, states=states), decisions
 
     def square_errors(self, chain: Chain, v: int, x: int, window: range) -> int:
-        """As of a linear receiver; what the target passes is the error of the decisions."""
+        """Sum the squared errors: those of the decisions, as the target passes them."""
         lag = self.equalizer.lag
         late = range(window.start + lag, window.stop + lag)
         chain.filter(self.target, x, lag=lag, minus=chain.decide(self.equalizer, v), square=late)
         return late.stop
 
 
-Receiver = LinearReceiver | SmootherReceiver | FeedbackReceiver
+CompiledReceiver = CompiledLinearReceiver | CompiledSmoother | CompiledDecisionFeedback
 
 
-def estimate(receiver: Receiver, v: Array, n_threads: int) -> Array:
-    """Estimates, and decisions if any, (1 or 2, streams, time) from v (streams, time)."""
+def estimate(receiver: CompiledReceiver, v: Array, n_threads: int) -> Array:
+    """Estimate from v (streams, time); return estimates, and decisions if any, (1 or 2, streams, time)."""
     chain = Chain()
-    return _paths(chain, receiver, receiver.estimate(chain, chain.read()), v, 0, n_threads)
+    return _run_paths(chain, receiver, receiver.estimate(chain, chain.read()), v, 0, n_threads)
 
 
-def _paths(chain: Chain, receiver: Receiver, signals: tuple[int, ...], x: Array, seed: int, n_threads: int) -> Array:
-    """Run a chain that ends with what a receiver gives."""
+def _run_paths(
+    chain: Chain, receiver: CompiledReceiver, signals: tuple[int, ...], x: Array, seed: int, n_threads: int
+) -> Array:
+    """Run a chain that ends with the signals of a receiver."""
     for signal in signals:
         chain.write(signal)
     out = np.empty((len(signals), *x.shape))
     execute(chain, *x.shape, seed=seed, x=x, out=out, n_threads=n_threads)
-    if isinstance(receiver, SmootherReceiver):
+    if isinstance(receiver, CompiledSmoother):
         receiver.complete(out[-1], n_threads)
     return out
 
 
-def live_chain(receiver: LinearReceiver | FeedbackReceiver) -> Chain:
-    """A receiver from given states."""
+def build_live_chain(receiver: CompiledLinearReceiver | CompiledDecisionFeedback) -> Chain:
+    """Build the chain of a receiver that goes on from given states."""
     chain = Chain()
     for signal in receiver.estimate(chain, chain.read(), states=True):
         chain.write(signal)
     return chain
 
 
-def continued(chain: Chain, v: Array, states: Array, past: int, n_threads: int) -> tuple[Array, Array]:
-    """What a live chain makes of v (streams, time) behind `past` samples; the states at the end."""
+def continue_chain(chain: Chain, v: Array, states: Array, past: int, n_threads: int) -> tuple[Array, Array]:
+    """Run a live chain on v (streams, time) behind `past` samples; return what it gives, and the states at the end."""
     out = np.empty((chain.n_outputs, *v.shape))
     if v.size == 0:
         return out, states
@@ -236,65 +247,65 @@ def continued(chain: Chain, v: Array, states: Array, past: int, n_threads: int) 
 # --- mechanisms -----------------------------------------------------------------------------------
 
 
-class Link(NamedTuple):
-    """A mechanism: v = G (u - centre) + noise_std · n, and the receiver of v."""
+class CompiledMechanism(NamedTuple):
+    """A mechanism to be simulated: v = G (u - centre) + noise_std · n, and the receiver of v."""
 
     centre: float
     prefilter: Factors
     noise_std: float
-    receiver: Receiver
+    receiver: CompiledReceiver
 
 
-def privatize(chain: Chain, link: Link, u: int, noise: int | None) -> int:
-    """v, by the only stages that see u; `noise` is a signal of unit noise, None for noise of its own."""
-    return chain.filter(link.prefilter, chain.shift(u, -link.centre), plus=Term(link.noise_std, noise))
+def privatize(chain: Chain, mechanism: CompiledMechanism, u: int, noise: int | None) -> int:
+    """Add v to a chain, by the only stages that see u; `noise` is a signal of unit noise, None for noise of its own."""
+    return chain.filter(mechanism.prefilter, chain.shift(u, -mechanism.centre), plus=Term(mechanism.noise_std, noise))
 
 
-def simulate(link: Link, u: Array, seed: int, n_threads: int) -> Array:
-    """v, estimates, and decisions if any, (2 or 3, streams, time) for an input (streams, time)."""
+def simulate(mechanism: CompiledMechanism, u: Array, seed: int, n_threads: int) -> Array:
+    """Return v, estimates, and decisions if any, (2 or 3, streams, time) for an input (streams, time)."""
     chain = Chain()
-    v = privatize(chain, link, chain.read(), None)
-    return _paths(chain, link.receiver, (v, *link.receiver.estimate(chain, v)), u, seed, n_threads)
+    v = privatize(chain, mechanism, chain.read(), None)
+    return _run_paths(chain, mechanism.receiver, (v, *mechanism.receiver.estimate(chain, v)), u, seed, n_threads)
 
 
-class Study(NamedTuple):
-    """What is simulated: a source, mechanisms, and the window of y in which errors count."""
+class CompiledStudy(NamedTuple):
+    """A source, mechanisms, and the window of y in which errors count, to be simulated together."""
 
-    source: Source
-    links: tuple[Link, ...]
+    source: SignalSource
+    mechanisms: tuple[CompiledMechanism, ...]
     burn_in: int
     n_samples: int
     dtype: DTypeLike = np.float64
 
     @property
     def length(self) -> int:
-        """Samples of a stream that are simulated."""
-        return self.chain()[1]
+        """The samples of a stream that are simulated."""
+        return self.build_chain()[1]
 
-    def chain(self) -> tuple[Chain, int]:
-        """All mechanisms on one input, and the samples that they need."""
+    def build_chain(self) -> tuple[Chain, int]:
+        """Build all mechanisms on one input, and count the samples that they need."""
         chain, window = Chain(self.dtype), range(self.burn_in, self.burn_in + self.n_samples)
         u = self.source.add_to(chain)
-        noise = chain.normals(NOISE) if len(self.links) > 1 else None
+        noise = chain.normals(NOISE) if len(self.mechanisms) > 1 else None
         length = 0
-        for link in self.links:
-            v, x = privatize(chain, link, u, noise), chain.shift(u, -link.centre)
-            length = max(length, link.receiver.square_errors(chain, v, x, window))
+        for mechanism in self.mechanisms:
+            v, x = privatize(chain, mechanism, u, noise), chain.shift(u, -mechanism.centre)
+            length = max(length, mechanism.receiver.square_errors(chain, v, x, window))
         return chain, length
 
 
 def squared_errors(
-    study: Study,
+    study: CompiledStudy,
     n_streams: int,
     seed: int,
     n_threads: int,
     advance: Callable[[int], None] | None = None,
     first: int = 0,
 ) -> Array:
-    """Mean squared errors (streams, mechanisms) of the streams first, first + 1, ... .
+    """Simulate the streams first, first + 1, ...; return their mean squared errors (streams, mechanisms).
 
     `advance` hears of the samples that are done.
     """
-    chain, length = study.chain()
+    chain, length = study.build_chain()
     result = execute(chain, n_streams, length, seed=seed, first=first, n_threads=n_threads, advance=advance)
     return result.totals / study.n_samples

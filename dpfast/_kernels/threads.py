@@ -1,4 +1,4 @@
-"""Ranges of items on several threads; the kernels release the GIL.
+"""Ranges of items run on several threads here; the kernels release the GIL.
 
 The caller's thread works too, and the others end with the call: there is nothing that a fork could lose or the
 interpreter's end would have to wait for.
@@ -47,7 +47,7 @@ def for_ranges(task: Task, n_items: int, size: int, n_threads: int) -> None:
 
 
 def _go_on() -> None:
-    """Where there is one range, nothing else can fail."""
+    """Do nothing: where there is one range, nothing else can fail."""
 
 
 class _Ranges:
@@ -98,13 +98,13 @@ class _Ranges:
             self.bell.put(None)
 
     def wait(self) -> None:
-        """Until all started threads have left."""
+        """Wait until all started threads have left."""
         while self.busy or len(self.left) < self.n_started:
             with contextlib.suppress(queue.Empty):
                 self.bell.get(timeout=0.1)  # without a limit Ctrl-C would have to wait on Windows
 
 
-def share(n_items: int, n_threads: int, largest: int) -> int:
-    """Items of a range: all threads get equally many, in as few rounds as `largest` allows."""
+def range_size(n_items: int, n_threads: int, largest: int) -> int:
+    """Count the items of a range: all threads get equally many, in as few rounds as `largest` allows."""
     rounds = max(1, -(-n_items // (n_threads * largest)))
     return max(1, -(-n_items // (n_threads * rounds)))

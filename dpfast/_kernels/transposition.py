@@ -1,4 +1,4 @@
-"""From arrays (streams, time) to rows of lanes and back: by squares that fit into registers, or row by row."""
+"""Arrays (streams, time) become rows of lanes here, and back: by squares that fit into registers, or row by row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Array = NDArray[Any]  # (streams, time, 2) in any memory order, of the type of t
 
 @traced
 def read_square(x: Array, stream: int, last: int, t: int, rows: Rows, row: int, register: int) -> None:
-    """Some samples of as many streams, into one register of each row; beyond the last stream that stream again."""
+    """Read some samples of as many streams into one register of each row; beyond the last stream that stream again."""
     n = lanes(rows.dtype) // REGISTERS_PER_ROW
     streams = [stream + register * n + lane for lane in range(n)]
     runs = [load_run(x, (np.where(i < last, i, last), t), 1, n) for i in streams]
@@ -38,7 +38,7 @@ def read_square(x: Array, stream: int, last: int, t: int, rows: Rows, row: int, 
 
 @traced
 def write_square(x: Array, k: int, stream: int, last: int, t: int, rows: Rows, row: int, register: int) -> None:
-    """The reverse. The last stream is written after those beyond, which go to its place."""
+    """Write one register of each row back to as many streams."""
     n = lanes(rows.dtype) // REGISTERS_PER_ROW
     streams = [stream + register * n + lane for lane in range(n)]
     runs = transpose([load_run(rows, (row + r, register * n), 1, n) for r in range(n)])
@@ -48,19 +48,19 @@ def write_square(x: Array, k: int, stream: int, last: int, t: int, rows: Rows, r
 
 @traced
 def read_row(x: Array, stream: int, t: int, rows: Rows, row: int) -> None:
-    """A sample of each stream of a whole bundle that lie side by side."""
+    """Read a sample of each stream of a whole bundle that lie side by side."""
     store(rows, row, load_run(x, (stream, t), 0, lanes(rows.dtype)))
 
 
 @traced
 def write_row(rows: Rows, row: int, x: Array, k: int, stream: int, t: int) -> None:
-    """The reverse."""
+    """Write a row to streams that lie side by side."""
     store_run(x, (k, stream, t), 1, load(rows, row))
 
 
 @traced
 def take(x: Array, stream: int, i: int, rows: Rows, row: int, like: Rows) -> None:
-    """Number i of each stream of a bundle into a row, as wide as those of `like`."""
+    """Take number i of each stream of a bundle into a row, as wide as those of `like`."""
     last = x.shape[0] - 1
     streams = [stream + lane for lane in range(width(load(like, 0)))]
     store(rows, row, load_each(x, [(np.where(s < last, s, last), i) for s in streams]))
@@ -68,7 +68,7 @@ def take(x: Array, stream: int, i: int, rows: Rows, row: int, like: Rows) -> Non
 
 @traced
 def give(rows: Rows, row: int, x: Array, k: int, stream: int, i: int, like: Rows) -> None:
-    """The reverse."""
+    """Give a row to number i of each stream of a bundle."""
     last, value = x.shape[1] - 1, load(rows, row, load(like, 0))
     streams = [stream + lane for lane in range(width(value))]
     store_each(x, [(k, np.where(s < last, s, last), i) for s in streams], value)
@@ -76,7 +76,7 @@ def give(rows: Rows, row: int, x: Array, k: int, stream: int, i: int, like: Rows
 
 @kernel
 def read(x: Array, stream: int, t: int, rows: Rows, row: int, n: int) -> None:
-    """Samples t ... t + n - 1 of a bundle of streams into n rows."""
+    """Read the samples t ... t + n - 1 of a bundle of streams into n rows."""
     last, side, done = len(x) - 1, rows.shape[1] // REGISTERS_PER_ROW, 0
     if x.strides[0] == x.itemsize and stream + rows.shape[1] <= len(x):
         for r in range(n):
@@ -93,7 +93,7 @@ def read(x: Array, stream: int, t: int, rows: Rows, row: int, n: int) -> None:
 
 @kernel
 def write(rows: Rows, row: int, x: Array, k: int, stream: int, t: int, n: int) -> None:
-    """N rows to the samples t ... t + n - 1 of a bundle of streams, in array k of several."""
+    """Write n rows to the samples t ... t + n - 1 of a bundle of streams, in array k of several."""
     last, side, done = x.shape[1] - 1, rows.shape[1] // REGISTERS_PER_ROW, 0
     if x.strides[1] == x.itemsize and stream + rows.shape[1] <= x.shape[1]:
         for r in range(n):

@@ -331,7 +331,7 @@ class Filter:
         n_streams, n_samples = math.prod(x.shape[:-1]), x.shape[-1]
         chains = self._chains  # once: another thread may put its own in the place of this one
         if x.dtype not in chains:
-            chains[x.dtype] = simulation.filter_chain(self.factors, x.dtype)
+            chains[x.dtype] = simulation.build_filter_chain(self.factors, x.dtype)
         streams, target = x.reshape(n_streams, n_samples), out.reshape(n_streams, n_samples)
         states = zi.reshape(n_streams, zi.shape[-1])
         zf, squares = simulation.filter_array(chains[x.dtype], streams, states, target, n_threads)

@@ -123,14 +123,16 @@ class Constant:
         estimate = np.broadcast_to(self.model.mean * self._sums(x.shape[-1]), x.shape).copy()
         return Paths(wrap(np.zeros(x.shape)), wrap(estimate), None, 0)
 
-    def link(self) -> simulation.Link | MatrixLink:
+    def link(self) -> simulation.CompiledMechanism | MatrixLink:
         """What the simulation runs."""
         mean = self.model.mean
         if isinstance(self.target, Toeplitz):
             nothing = Convolution(np.zeros(self.target.horizon))
             return MatrixLink(self.target.coefficients, mean, nothing, "gaussian", 0.0, nothing)
         zero = Filter([0.0]).factors
-        return simulation.Link(mean, zero, 0.0, simulation.LinearReceiver(zero, self.target.factors, mean, 0))
+        return simulation.CompiledMechanism(
+            mean, zero, 0.0, simulation.CompiledLinearReceiver(zero, self.target.factors, mean, 0)
+        )
 
     def _steps(self, n: int | None) -> int:
         horizon = self.target.horizon if isinstance(self.target, Toeplitz) else None

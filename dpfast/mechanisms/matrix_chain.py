@@ -39,6 +39,6 @@ class MatrixLink(NamedTuple):
         """Normals, those of all mechanisms; or Laplace of scale one: a normal times the length of two more."""
         n = self.strategy.shape[0]
         if self.noise == "gaussian":
-            return simulation.unit_noise(seed, first, count, n)
-        x, y, z = simulation.unit_noise(seed, first, count, 3 * n).reshape(count, n, 3).transpose(2, 0, 1)
+            return simulation.draw_unit_noise(seed, first, count, n)
+        x, y, z = simulation.draw_unit_noise(seed, first, count, 3 * n).reshape(count, n, 3).transpose(2, 0, 1)
         return np.hypot(x, y) * z

@@ -351,7 +351,7 @@ def _first_columns(c: Array, m: int, b: int) -> float:
 
 
 def squared_errors(
-    source: simulation.Source,
+    source: simulation.SignalSource,
     links: tuple[MatrixLink, ...],
     n_streams: int,
     seed: int,

@@ -241,9 +241,11 @@ class Mechanism(Designed):
         parts = [wrap(part.reshape(x.shape)) for part in simulation.simulate(self.link(), streams, seed, n_threads)]
         return Paths(parts[0], parts[1], parts[2] if len(parts) > 2 else None, self.lag or 0)
 
-    def link(self) -> simulation.Link:
+    def link(self) -> simulation.CompiledMechanism:
         """What the compiled simulation runs."""
-        return simulation.Link(self.receiver.mean, self.prefilter.factors, self.noise_std, self.receiver.compiled())
+        return simulation.CompiledMechanism(
+            self.receiver.mean, self.prefilter.factors, self.noise_std, self.receiver.compiled()
+        )
 
     # --- behind which another receiver may run ----------------------------------------------------
 

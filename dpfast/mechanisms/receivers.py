@@ -39,7 +39,7 @@ class Receiver(Protocol):
     def filters(self) -> tuple[Filter, ...]:
         """The linear filters inside."""
 
-    def compiled(self) -> simulation.Receiver:
+    def compiled(self) -> simulation.CompiledReceiver:
         """What the Monte Carlo chain runs."""
 
     def as_linear(self) -> LinearReceiver | Smoother | None:
@@ -56,7 +56,7 @@ class CausalReceiver(validation.Frozen, ABC):
     lag: int
 
     @abstractmethod
-    def compiled(self) -> simulation.LinearReceiver | simulation.FeedbackReceiver:
+    def compiled(self) -> simulation.CompiledLinearReceiver | simulation.CompiledDecisionFeedback:
         """What the Monte Carlo chain runs."""
 
     def estimate(self, v: Array) -> tuple[Array, Array | None]:
@@ -95,7 +95,7 @@ class CausalReceiver(validation.Frozen, ABC):
         before = np.zeros((len(v), self.n_states)) if state is None else state
         past = self._samples_seen(before, len(v))
         after, n_threads = np.empty_like(before), validation.n_threads(None)
-        paths, after[:, :-1] = simulation.continued(self._live_chain, v, before[:, :-1], past, n_threads)
+        paths, after[:, :-1] = simulation.continue_chain(self._live_chain, v, before[:, :-1], past, n_threads)
         after[:, -1] = min(past + v.shape[1], self.lag)
         return *_paths(paths), after
 
@@ -121,7 +121,7 @@ class CausalReceiver(validation.Frozen, ABC):
 
     @functools.cached_property
     def _live_chain(self) -> Chain:
-        return simulation.live_chain(self.compiled())
+        return simulation.build_live_chain(self.compiled())
 
 
 def _paths(paths: Array) -> tuple[Array, Array | None]:
@@ -150,9 +150,9 @@ class LinearReceiver(CausalReceiver):
         """Give the receiver itself, which is linear."""
         return self
 
-    def compiled(self) -> simulation.LinearReceiver:
+    def compiled(self) -> simulation.CompiledLinearReceiver:
         """What the Monte Carlo chain runs."""
-        return simulation.LinearReceiver(self.filter.factors, self.target.factors, self.mean, self.lag)
+        return simulation.CompiledLinearReceiver(self.filter.factors, self.target.factors, self.mean, self.lag)
 
 
 @dataclass(frozen=True)
@@ -184,9 +184,9 @@ class Smoother:
         """Give the receiver itself, which is linear."""
         return self
 
-    def compiled(self) -> simulation.SmootherReceiver:
+    def compiled(self) -> simulation.CompiledSmoother:
         """What the Monte Carlo chain runs; B is cut where it has decayed to 1e-11."""
-        return simulation.SmootherReceiver(
+        return simulation.CompiledSmoother(
             self.forward.factors,
             self.backward.factors,
             self.target.factors,
@@ -230,7 +230,7 @@ class DecisionFeedback(CausalReceiver):
     def as_linear(self) -> None:
         """None: a decision is not linear."""
 
-    def compiled(self) -> simulation.FeedbackReceiver:
+    def compiled(self) -> simulation.CompiledDecisionFeedback:
         """What the Monte Carlo chain runs."""
         centred = self.levels - self.mean
         # without information ũ = 0 whatever u is: the level nearest to the mean
@@ -247,4 +247,4 @@ class DecisionFeedback(CausalReceiver):
             soft=self.decision == "soft",
             lag=self.lag,
         )
-        return simulation.FeedbackReceiver(equalizer, self.target.factors, self.mean)
+        return simulation.CompiledDecisionFeedback(equalizer, self.target.factors, self.mean)

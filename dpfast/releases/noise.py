@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels.discrete_gaussian import DIGITS, WORDS, Law, Words, draw, table
+from dpfast._kernels.discrete_gaussian import DIGITS, WORDS, Law, Words, draw, make_table
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 
@@ -65,7 +65,7 @@ class Noise:
 
     def __init__(self, sigma: Sigma, block: int = 4096) -> None:
         a = validation.integer("sigma.a", sigma.a, 1, LARGEST)
-        self._law = Law.of(a, validation.integer("sigma.j", sigma.j, 0, a.bit_length() + 3))
+        self._law = Law.from_fraction(a, validation.integer("sigma.j", sigma.j, 0, a.bit_length() + 3))
         self._block = validation.integer("block", block, 1)
         self._n_limbs = _LIMBS
         self._forget()
@@ -119,7 +119,7 @@ class Noise:
     def _draw(self, out: NDArray[np.int64]) -> None:
         """Samples into all of an array."""
         while len(out):
-            n, n_words, missing = draw(self._words, table(self._n_limbs), self._law, out)
+            n, n_words, missing = draw(self._words, make_table(self._n_limbs), self._law, out)
             out, used = out[n:], self._words[:n_words]
             self._words = self._words[n_words:]
             used[:] = 0

@@ -182,7 +182,7 @@ class ARMA(ShapedModel):
         weights = np.exp(exponents - exponents.max())
         return validation.frozen(weights / weights.sum())
 
-    def compiled(self) -> simulation.Source:
+    def compiled(self) -> simulation.SignalSource:
         """What the compiled simulation draws from."""
         a, b, _, _ = self.shaping.state_space()
         root = stationary_root(a, b) if len(a) else np.zeros((0, 0))

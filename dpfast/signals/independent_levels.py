@@ -60,7 +60,7 @@ class IndependentLevels(ShapedModel):
         set_fields(self, mean=mean, variance=variance, shaping=Filter([math.sqrt(variance)]))
         set_fields(self, source=check_source("source", source))
 
-    def compiled(self) -> simulation.Source:
+    def compiled(self) -> simulation.SignalSource:
         """What the compiled simulation draws from."""
         cumulative = np.cumsum(self.probabilities)
         return simulation.LevelSource(cumulative, cumulative[None], self.levels)

@@ -87,6 +87,6 @@ class MarkovChain(ShapedModel):
         index = np.searchsorted(self.levels, self.states)
         return validation.frozen(np.bincount(index, self._stationary))
 
-    def compiled(self) -> simulation.Source:
+    def compiled(self) -> simulation.SignalSource:
         """What the compiled simulation draws from."""
         return simulation.LevelSource(np.cumsum(self._stationary), np.cumsum(self.transition, axis=1), self.states)

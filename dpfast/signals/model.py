@@ -52,7 +52,7 @@ class Model(Protocol):
     def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
         """Independent streams (n_streams, n_samples)."""
 
-    def compiled(self) -> simulation.Source:
+    def compiled(self) -> simulation.SignalSource:
         """What the compiled simulation draws from."""
 
 
@@ -81,7 +81,7 @@ class ShapedModel(validation.Frozen, abc.ABC):
         return np.asarray(np.abs(self.shaping.response(omega)) ** 2)
 
     @abc.abstractmethod
-    def compiled(self) -> simulation.Source:
+    def compiled(self) -> simulation.SignalSource:
         """What the compiled simulation draws from."""
 
     def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:

@@ -16,13 +16,13 @@ from dpfast.mechanisms import matrix_mechanism
 from dpfast.mechanisms.matrix_chain import MatrixLink
 from dpfast.simulation.intervals import ErrorSizes
 
-Link = kernels.Link | MatrixLink
+Link = kernels.CompiledMechanism | MatrixLink
 
 
 class MixedStudy(NamedTuple):
     """A source, mechanisms, and the window of the target's output in which errors count."""
 
-    source: kernels.Source
+    source: kernels.SignalSource
     links: tuple[Link, ...]
     burn_in: int
     n_samples: int
@@ -57,15 +57,15 @@ class MixedStudy(NamedTuple):
         over_horizon = [i for i, x in enumerate(self.links) if isinstance(x, MatrixLink)]
         return [i for i in range(len(self.links)) if i not in over_horizon], over_horizon
 
-    def _chain(self, compiled: Sequence[int]) -> kernels.Study:
-        links = tuple(x for i in compiled if isinstance(x := self.links[i], kernels.Link))
-        return kernels.Study(self.source, links, self.burn_in, self.n_samples, self.dtype)
+    def _chain(self, compiled: Sequence[int]) -> kernels.CompiledStudy:
+        links = tuple(x for i in compiled if isinstance(x := self.links[i], kernels.CompiledMechanism))
+        return kernels.CompiledStudy(self.source, links, self.burn_in, self.n_samples, self.dtype)
 
 
 # --- decisions ------------------------------------------------------------------------------------
 
 
-def input_range(source: kernels.Source) -> tuple[float, float]:
+def input_range(source: kernels.SignalSource) -> tuple[float, float]:
     """Least and largest input that a source can give."""
     if source.levels is None:
         return -np.inf, np.inf
@@ -85,7 +85,7 @@ def error_sizes(link: Link, inputs: tuple[float, float], n_samples: int, n_strea
     n_streams : int
         Over which the mean is taken.
     """
-    if isinstance(link, MatrixLink) or not isinstance(link.receiver, kernels.FeedbackReceiver):
+    if isinstance(link, MatrixLink) or not isinstance(link.receiver, kernels.CompiledDecisionFeedback):
         return None
     levels = np.sort(link.receiver.equalizer.levels)
     if len(levels) < 2:

@@ -200,13 +200,15 @@ def _single_error(mechanism: Mechanism, model: Any) -> float:
     return single_error(model.compiled(), mechanism.link(), default_burn_in([mechanism]))
 
 
-def single_error(source: kernels.Source, link: kernels.Link, burn_in: int) -> float:
+def single_error(source: kernels.SignalSource, link: kernels.CompiledMechanism, burn_in: int) -> float:
     """Relative change of an MSE by float32, measured on a few streams.
 
     Their median, as a decision that flips changes one stream by chance.
     """
     single, double = (
-        kernels.squared_errors(kernels.Study(source, (link,), burn_in, _PILOT_SAMPLES, dtype), _PILOT_STREAMS, 1, 1)
+        kernels.squared_errors(
+            kernels.CompiledStudy(source, (link,), burn_in, _PILOT_SAMPLES, dtype), _PILOT_STREAMS, 1, 1
+        )
         for dtype in (np.float32, np.float64)
     )
     return float(np.median(single / double - 1))

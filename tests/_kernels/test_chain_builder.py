@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast._kernels import chain_builder, chain_program
-from dpfast._kernels.chain_builder import Chain, Term, feedback_taps, folded
+from dpfast._kernels.chain_builder import Chain, Term, fold_factors, pad_feedback_taps
 from dpfast._kernels.filtering import Factors
 from dpfast._kernels.simd import lanes, register_bytes
 from dpfast._kernels.simulated_noise import INPUT
@@ -35,13 +35,13 @@ def example(chunk=48):
 
 @pytest.mark.parametrize("n", range(9))
 def test_taps_of_feedback_are_at_least_those_of_a_tile(n):
-    found = feedback_taps(np.arange(1.0, n + 1))
+    found = pad_feedback_taps(np.arange(1.0, n + 1))
     assert found.tolist() == [*range(1, n + 1), *[0] * (ROWS - 1 - n)]
 
 
 def test_a_gain_goes_into_the_first_section():
     """And feedback of the output becomes that of the state."""
-    taps, sections = folded(Factors(np.array([3.0]), SECTIONS, ONE))
+    taps, sections = fold_factors(Factors(np.array([3.0]), SECTIONS, ONE))
     assert taps.size == 0
     gains = np.array([3.0, 1.0, 1.0])
     b0, b1, b2, _, a1, a2 = SECTIONS.T
@@ -50,13 +50,13 @@ def test_a_gain_goes_into_the_first_section():
 
 def test_factors_are_left_as_they_are():
     sections = SECTIONS.copy()
-    folded(Factors(np.array([3.0]), sections, ONE))
+    fold_factors(Factors(np.array([3.0]), sections, ONE))
     assert np.array_equal(sections, SECTIONS)
 
 
 @pytest.mark.parametrize(("taps", "expected"), [([1.0], []), ([2.0], [2.0]), ([0.0], [0.0]), ([1.0, 0.5], [1.0, 0.5])])
 def test_taps_are_kept_unless_they_do_nothing(taps, expected):
-    assert folded(Factors(np.array(taps), NO_SECTIONS, ONE))[0].tolist() == expected
+    assert fold_factors(Factors(np.array(taps), NO_SECTIONS, ONE))[0].tolist() == expected
 
 
 # --- stages ---------------------------------------------------------------------------------------

@@ -196,7 +196,7 @@ def test_the_loop_is_compiled_once_for_each_precision():
         execute(copying, 3, 1, x=np.zeros((3, 1), dtype), out=np.zeros((1, 3, 1), dtype, order="F"))
         run(np.zeros((1, 1), dtype))
         pieces(FACTORS["all"], np.zeros((LANES, 7), dtype), [1])
-    assert len(module.chain.run.signatures) == 2
+    assert len(module.chain_loop.run_chunks.signatures) == 2
 
 
 # --- states ---------------------------------------------------------------------------------------

@@ -41,7 +41,9 @@ def fits(found, probabilities, undecided):
 
 def binary(*choices):
     """A law of σ = 1 with limbs of a few bits of a word."""
-    return [Law.of(1, 0, word_bits)._replace(bits=bits, spare=word_bits - bits) for word_bits, bits in choices]
+    return [
+        Law.from_fraction(1, 0, word_bits)._replace(bits=bits, spare=word_bits - bits) for word_bits, bits in choices
+    ]
 
 
 def exactly(x):
@@ -90,7 +92,7 @@ def test_uniform_integers_are_equally_likely(law):
 
 @pytest.mark.parametrize(("n_limbs", "word_bits", "depth"), [(1, 2, 3), (2, 4, 3), (5, 2, 6), (4, 3, 5), (4, 3, 2)])
 def test_bands_have_their_probabilities_exactly(n_limbs, word_bits, depth):
-    thresholds = discrete_gaussian.table(n_limbs, word_bits)
+    thresholds = discrete_gaussian.make_table(n_limbs, word_bits)
     found = masses(lambda words: discrete_gaussian.band(words, 0, thresholds)[0], word_bits, depth)
     assert (found[DIGITS] > 0) == (n_limbs <= depth)
     assert found[WORDS] == 0 or n_limbs > depth
@@ -100,7 +102,7 @@ def test_bands_have_their_probabilities_exactly(n_limbs, word_bits, depth):
 
 @pytest.mark.parametrize(("k", "p", "a"), [(0, 0, 5), (0, 3, 5), (0, 6, 7), (1, 1, 2), (1, 4, 5), (3, 2, 3)])
 def test_exponentials_have_their_probabilities_exactly(k, p, a):
-    law, x = Law.of(a, 0, 2), Fraction(p, a)
+    law, x = Law.from_fraction(a, 0, 2), Fraction(p, a)
     probability = exp(-x * (2 * k + x) / (2 * k + 2))
     found = masses(lambda words: discrete_gaussian.exponential(words, 0, k, p, law)[0], 2, 7 + DEEPER)
     assert fits(found, {YES: probability, NO: 1 - probability}, Fraction(1, 10 if DISABLE_JIT else 30))
@@ -113,7 +115,11 @@ SIGMAS = [(3, 0), (4, 0), (5, 1), (3, 2), (1, 0)]
 @pytest.mark.parametrize(("word_bits", "depth"), [(2, 7 + DEEPER), (3, 5)])
 def test_attempts_lead_to_each_integer_with_its_probability(a, j, word_bits, depth):
     """P(k) exp(-x (2 k + x) / 2) over twice the integers that the cells have."""
-    law, sigma, thresholds = Law.of(a, j, word_bits), Fraction(a, 1 << j), discrete_gaussian.table(6, word_bits)
+    law, sigma, thresholds = (
+        Law.from_fraction(a, j, word_bits),
+        Fraction(a, 1 << j),
+        discrete_gaussian.make_table(6, word_bits),
+    )
 
     def run(words):
         outcome, z, _ = discrete_gaussian.attempt(words, 0, thresholds, law)
@@ -142,7 +148,7 @@ def drawn(words, law, word_bits, pieces, n_limbs=1):
     samples, at, given, turn = [], 0, 0, 0
     while True:
         out = np.full(3, -1)
-        thresholds = discrete_gaussian.table(n_limbs, word_bits)
+        thresholds = discrete_gaussian.make_table(n_limbs, word_bits)
         n, used, missing = discrete_gaussian.draw(words[at:given], thresholds, law, out)
         assert (out[n:] == -1).all()
         assert (missing == NOTHING) == (n == len(out))
@@ -166,7 +172,7 @@ N_WORDS = 300 if DISABLE_JIT else 3000
     st.sampled_from([2, 3, 4, 32]),
 )
 def test_samples_do_not_depend_on_how_words_and_digits_arrive(seed, pieces, sigma, word_bits):
-    law, words = Law.of(*sigma, word_bits), random_words(seed, N_WORDS, word_bits)
+    law, words = Law.from_fraction(*sigma, word_bits), random_words(seed, N_WORDS, word_bits)
     whole = drawn(words, law, word_bits, [len(words)], n_limbs=32)
     assert drawn(words, law, word_bits, pieces) == whole
     assert len(whole[0]) > 5
@@ -174,11 +180,11 @@ def test_samples_do_not_depend_on_how_words_and_digits_arrive(seed, pieces, sigm
 
 def test_missing_digits_are_found_and_said():
     """With limbs of two bits more than the first one is needed for every other sample."""
-    law, words = Law.of(3, 0, 2), random_words(1, N_WORDS, 2)
+    law, words = Law.from_fraction(3, 0, 2), random_words(1, N_WORDS, 2)
     out = np.empty(N_WORDS, int)
-    n, used, missing = discrete_gaussian.draw(words, discrete_gaussian.table(1, 2), law, out)
+    n, used, missing = discrete_gaussian.draw(words, discrete_gaussian.make_table(1, 2), law, out)
     assert missing == DIGITS
-    more, used_more, missing = discrete_gaussian.draw(words, discrete_gaussian.table(9, 2), law, out)
+    more, used_more, missing = discrete_gaussian.draw(words, discrete_gaussian.make_table(9, 2), law, out)
     assert missing == WORDS
     assert (more > n, used_more > used) == (True, True)
 
@@ -186,13 +192,21 @@ def test_missing_digits_are_found_and_said():
 def test_nothing_of_thirty_standard_deviations_is_ever_drawn():
     words, out = np.full(100, 2**32 - 1, np.uint32), np.zeros(1, int)
     for n_limbs in (6, 24):
-        assert discrete_gaussian.draw(words, discrete_gaussian.table(n_limbs), Law.of(645, 1), out) == (0, 0, DIGITS)
-    assert discrete_gaussian.draw(words, discrete_gaussian.table(1, 32, 2), Law.of(645, 1), out) == (0, 0, DIGITS)
+        assert discrete_gaussian.draw(words, discrete_gaussian.make_table(n_limbs), Law.from_fraction(645, 1), out) == (
+            0,
+            0,
+            DIGITS,
+        )
+    assert discrete_gaussian.draw(words, discrete_gaussian.make_table(1, 32, 2), Law.from_fraction(645, 1), out) == (
+        0,
+        0,
+        DIGITS,
+    )
 
 
 @pytest.mark.parametrize(("a", "j"), [(2**40, 0), (2**40 - 1, 7), (2**40, 44), (1, 4), (645, 1), (2**31 + 1, 0)])
 def test_the_largest_products_fit_into_words_of_64_bits(a, j):
-    law, k = Law.of(a, j), MOST - 1
+    law, k = Law.from_fraction(a, j), MOST - 1
     most_steps = law.cells // 2 << law.low
     largest_p = (-(-k * a >> j) + most_steps - 1 << j) - k * a
     assert a * (2 * k + 2) << law.bits < 2**63
@@ -207,7 +221,10 @@ def test_the_largest_products_fit_into_words_of_64_bits(a, j):
 @pytest.mark.parametrize(("a", "j"), [(2**40, 0), (2**40 - 1, 7)])
 def test_the_largest_standard_deviations_can_be_drawn(a, j):
     words, out = random_words(5, 20_000), np.zeros(1000, int)
-    assert discrete_gaussian.draw(words, discrete_gaussian.table(6), Law.of(a, j), out)[::2] == (1000, NOTHING)
+    assert discrete_gaussian.draw(words, discrete_gaussian.make_table(6), Law.from_fraction(a, j), out)[::2] == (
+        1000,
+        NOTHING,
+    )
     assert np.std(out) == pytest.approx(a / 2**j, rel=0.15)
 
 
@@ -220,24 +237,24 @@ def test_the_table_has_the_digits_of_the_cumulative_probabilities(n_limbs, word_
         terms = [mpmath.exp(-mpmath.mpf(k * k) / 2) for k in range(80)]
         total, n_bits = sum(terms), n_limbs * word_bits
         numbers = [int(mpmath.floor(sum(terms[: k + 1]) / total * 2**n_bits)) for k in range(MOST)]
-    thresholds = discrete_gaussian.table(n_limbs, word_bits)
+    thresholds = discrete_gaussian.make_table(n_limbs, word_bits)
     for k, number in enumerate(numbers):
         assert sum(int(limb) << word_bits * i for i, limb in enumerate(thresholds[::-1, k])) == number
 
 
 def test_a_longer_table_begins_like_a_shorter_one():
-    assert (discrete_gaussian.table(24)[:6] == discrete_gaussian.table(6)).all()
-    assert not discrete_gaussian.table(6).flags.writeable
+    assert (discrete_gaussian.make_table(24)[:6] == discrete_gaussian.make_table(6)).all()
+    assert not discrete_gaussian.make_table(6).flags.writeable
 
 
 def test_the_table_does_not_depend_on_the_decimal_context_of_the_caller(monkeypatch):
-    expected = discrete_gaussian.table(3, 20)
-    discrete_gaussian.table.cache_clear()
+    expected = discrete_gaussian.make_table(3, 20)
+    discrete_gaussian.make_table.cache_clear()
     with localcontext(Context(prec=3, rounding=ROUND_DOWN, traps=[Inexact])):
-        assert (discrete_gaussian.table(3, 20) == expected).all()
-    discrete_gaussian.table.cache_clear()
+        assert (discrete_gaussian.make_table(3, 20) == expected).all()
+    discrete_gaussian.make_table.cache_clear()
     monkeypatch.setitem(decimal.DefaultContext.traps, Inexact, True)
-    assert (discrete_gaussian.table(3, 20) == expected).all()
+    assert (discrete_gaussian.make_table(3, 20) == expected).all()
 
 
 def test_bounds_of_what_is_above_a_band_hold_and_are_near():
@@ -245,7 +262,7 @@ def test_bounds_of_what_is_above_a_band_hold_and_are_near():
         terms = [mpmath.exp(-mpmath.mpf(k * k) / 2) for k in range(80)]
         for n_digits in (10, 20, 40):
             for k in range(MOST):
-                low, high = discrete_gaussian._bounds(k, n_digits)
+                low, high = discrete_gaussian._enclose(k, n_digits)
                 truth = sum(terms[k + 1 :]) / sum(terms)
                 assert mpmath.mpf(low.numerator) / low.denominator < truth
                 assert truth < mpmath.mpf(high.numerator) / high.denominator

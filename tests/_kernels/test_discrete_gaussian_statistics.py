@@ -39,7 +39,7 @@ def is_normal(z):
 
 def drawn(a, j, n_blocks=1, *, n=BLOCK, seed=SEED):
     """Blocks of samples from seeded words."""
-    rng, law, thresholds = np.random.default_rng([seed, a, j]), Law.of(a, j), discrete_gaussian.table(6)
+    rng, law, thresholds = np.random.default_rng([seed, a, j]), Law.from_fraction(a, j), discrete_gaussian.make_table(6)
     for _ in range(n_blocks):
         out = np.empty(n, np.int64)
         words = rng.integers(2**32, size=10 * n + 1000, dtype=np.uint32)

@@ -11,7 +11,7 @@ from dpfast import IndependentLevels, MarkovChain
 from dpfast._kernels import simulated_noise
 from dpfast._kernels._jit import OPTIONS
 from dpfast._kernels.simd import lanes, store, traced
-from dpfast._kernels.simulated_noise import INPUT, NOISE, START, STATE_WORDS, LevelTable, generators
+from dpfast._kernels.simulated_noise import INPUT, NOISE, START, STATE_WORDS, LevelTable, seed_generators
 
 DTYPES = pytest.mark.parametrize("dtype", ["f4", "f8"])
 LARGEST = 2**32 - 1
@@ -54,19 +54,19 @@ def test_splitmix_finaliser_is_that_of_the_published_generator():
 @pytest.mark.parametrize("seed", [0, 1, 2**32, 2**63 - 1, 2**64, 10**30])
 @pytest.mark.parametrize("purpose", [INPUT, NOISE, START])
 def test_states_are_those_of_the_twin(seed, purpose):
-    states = generators(seed, 5, 4, purpose)
+    states = seed_generators(seed, 5, 4, purpose)
     assert states.dtype == np.uint32
     assert states.T.tolist() == [reference.generator_state(seed, i, purpose) for i in range(5, 9)]
 
 
 def test_generators_depend_on_seed_stream_and_purpose_alone():
-    whole = generators(3, 0, 100, INPUT)
-    assert np.array_equal(generators(3, 40, 25, INPUT), whole[:, 40:65])
-    assert generators(3, 7, 0, INPUT).shape == (STATE_WORDS, 0)
+    whole = seed_generators(3, 0, 100, INPUT)
+    assert np.array_equal(seed_generators(3, 40, 25, INPUT), whole[:, 40:65])
+    assert seed_generators(3, 7, 0, INPUT).shape == (STATE_WORDS, 0)
 
 
 def test_generators_differ_by_seed_stream_and_purpose():
-    states = [generators(seed, 0, 1000, purpose) for seed in range(20) for purpose in (INPUT, NOISE, START)]
+    states = [seed_generators(seed, 0, 1000, purpose) for seed in range(20) for purpose in (INPUT, NOISE, START)]
     words = np.concatenate(states, axis=1).astype(np.uint64)
     for half in (words[0] | words[1] << np.uint64(32), words[2] | words[3] << np.uint64(32)):
         assert len(np.unique(half)) == half.size == 60_000  # a collision of 64 bits: 1e-10
@@ -74,7 +74,7 @@ def test_generators_differ_by_seed_stream_and_purpose():
 
 def test_no_generator_starts_from_the_forbidden_state(monkeypatch):
     monkeypatch.setattr(simulated_noise, "_mix", np.zeros_like)
-    assert generators(1, 0, 3, INPUT).T.tolist() == [[1, 0, 0, 0]] * 3
+    assert seed_generators(1, 0, 3, INPUT).T.tolist() == [[1, 0, 0, 0]] * 3
 
 
 # --- normals --------------------------------------------------------------------------------------
@@ -131,9 +131,9 @@ def test_normals_are_the_same_in_both_types():
 
 
 def test_tiles_come_whole_and_go_on_where_they_ended():
-    words, x = generators(2, 0, lanes("f8"), NOISE), np.full((40, lanes("f8")), 9.0)
+    words, x = seed_generators(2, 0, lanes("f8"), NOISE), np.full((40, lanes("f8")), 9.0)
     for row, n in ((1, 6), (7, 0), (7, 12), (19, 7)):
-        simulated_noise.normals(words, 0, x, row, n)
+        simulated_noise.fill_normals(words, 0, x, row, n)
     assert np.array_equal(x[1:31].T, normals(2, 0, lanes("f8"), 30))
     assert (x[0] == 9).all()
     assert (x[31:] == 9).all()
@@ -141,8 +141,8 @@ def test_tiles_come_whole_and_go_on_where_they_ended():
 
 def test_generators_lie_in_any_rows_of_words():
     words, x = np.zeros((10, lanes("f8")), np.uint32), np.empty((12, lanes("f8")))
-    words[3:7], words[7:] = generators(2, 0, lanes("f8"), NOISE), 5
-    simulated_noise.normals(words, 3, x, 0, 12)
+    words[3:7], words[7:] = seed_generators(2, 0, lanes("f8"), NOISE), 5
+    simulated_noise.fill_normals(words, 3, x, 0, 12)
     assert np.array_equal(x.T, normals(2, 0, lanes("f8"), 12))
     assert (words[:3] == 0).all()
     assert (words[7:] == 5).all()
@@ -162,7 +162,9 @@ def print_digest():
     digest, width = hashlib.sha256(), simd.lanes(np.float64)
     for first in range(0, 32, width):
         x = np.empty((600, width))
-        simulated_noise.normals(simulated_noise.generators(1, first, width, simulated_noise.NOISE), 0, x, 0, 600)
+        simulated_noise.fill_normals(
+            simulated_noise.seed_generators(1, first, width, simulated_noise.NOISE), 0, x, 0, 600
+        )
         digest.update(x.T.tobytes())
     print(digest.hexdigest())
 
@@ -200,12 +202,12 @@ EVERY_CHAIN = pytest.mark.parametrize("name", CHAINS)
 def table_of(transition, levels=None):
     """Levels are 10, 11, ... unless they are given."""
     levels = np.arange(10.0, 10 + len(transition[0])) if levels is None else levels
-    return LevelTable.of(np.cumsum(transition, axis=1), levels)
+    return LevelTable.from_cumulative(np.cumsum(transition, axis=1), levels)
 
 
 def start(words, table, states):
     """Words of generators, and below them the places where states are in a table."""
-    return np.vstack([words, table.row(np.asarray(states))])
+    return np.vstack([words, table.find_rows(np.asarray(states))])
 
 
 def expected_levels(transition, state, words):
@@ -219,7 +221,7 @@ def test_levels_are_those_of_the_twin(name, dtype):
     transition, width = CHAINS[name], lanes(dtype)
     states = np.arange(width) % len(transition[0])
     table = table_of(transition)
-    found = draws.walk(table, start(generators(5, 0, width, INPUT), table, states), 60, dtype)
+    found = draws.walk(table, start(seed_generators(5, 0, width, INPUT), table, states), 60, dtype)
     for i, path in enumerate(found):
         words = reference.xoshiro128pp(reference.generator_state(5, i, INPUT), 60)
         assert np.array_equal(path, expected_levels(transition, states[i], words))
@@ -253,7 +255,7 @@ def transitions(draw):
 def test_chains_follow_the_twin_and_never_do_what_has_no_probability(transition, seed):
     k, width, table = len(transition[0]), lanes("f8"), table_of(transition)
     states = np.arange(width) % k
-    for i, path in enumerate(draws.walk(table, start(generators(seed, 0, width, INPUT), table, states), 24)):
+    for i, path in enumerate(draws.walk(table, start(seed_generators(seed, 0, width, INPUT), table, states), 24)):
         words = reference.xoshiro128pp(reference.generator_state(seed, i, INPUT), 24)
         assert np.array_equal(path, expected_levels(transition.tolist(), states[i], words))
         before, after = [states[i], *(path[:-1] - 10).astype(int)], (path - 10).astype(int)
@@ -264,7 +266,7 @@ def test_chains_follow_the_twin_and_never_do_what_has_no_probability(transition,
 def test_chains_go_on_where_they_ended(name):
     table, width = table_of(CHAINS[name]), lanes("f8")
     states = np.arange(width) % len(CHAINS[name][0])
-    words, whole = (start(generators(1, 0, width, INPUT), table, states) for _ in range(2))
+    words, whole = (start(seed_generators(1, 0, width, INPUT), table, states) for _ in range(2))
     parts = [draws.walk(table, words, n) for n in (6, 0, 12, 6)]
     assert np.array_equal(np.concatenate(parts, axis=1), draws.walk(table, whole, 24))
     assert np.array_equal(words, whole)
@@ -274,7 +276,7 @@ def test_chains_go_on_where_they_ended(name):
 def test_a_chain_does_not_depend_on_those_beside_it(name):
     table, width = table_of(CHAINS[name]), lanes("f8")
     states, order = np.arange(width) % len(CHAINS[name][0]), np.random.default_rng(0).permutation(width)
-    words = start(generators(1, 0, width, INPUT), table, states)
+    words = start(seed_generators(1, 0, width, INPUT), table, states)
     permuted = np.ascontiguousarray(words[:, order])
     assert np.array_equal(draws.walk(table, permuted, 30), draws.walk(table, words, 30)[order])
 
@@ -282,7 +284,7 @@ def test_a_chain_does_not_depend_on_those_beside_it(name):
 def test_levels_keep_their_order_and_may_repeat():
     table = table_of(CHAINS["three"], np.array([5.0, -2.0, 5.0]))
     plain = table_of(CHAINS["three"])
-    words = generators(1, 0, lanes("f8"), INPUT)
+    words = seed_generators(1, 0, lanes("f8"), INPUT)
     states = np.zeros(lanes("f8"), int)
     found, numbers = (draws.walk(t, start(words, t, states), 50) for t in (table, plain))
     assert np.array_equal(found, np.array([5.0, -2.0, 5.0])[(numbers - 10).astype(int)])

@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from dpfast import MarkovChain
 from dpfast._kernels.simd import lanes
-from dpfast._kernels.simulated_noise import INPUT, NOISE, START, LevelTable, generators
+from dpfast._kernels.simulated_noise import INPUT, NOISE, START, LevelTable, seed_generators
 
 ALARM = 1e-9
 SEED = 20250101
@@ -111,7 +111,7 @@ def test_words_fill_all_cells_evenly(words, name):
 
 
 def test_bits_of_seeds_are_balanced():
-    bits = np.unpackbits(generators(9, 0, 10_000, INPUT).view(np.uint8))
+    bits = np.unpackbits(seed_generators(9, 0, 10_000, INPUT).view(np.uint8))
     assert is_normal((bits.mean() - 0.5) * 2 * np.sqrt(bits.size))
 
 
@@ -236,10 +236,10 @@ CHAINS = {
 @pytest.mark.parametrize("name", CHAINS)
 def test_levels_follow_their_probabilities(name, n_blocks):
     transition, k = np.array(CHAINS[name]), len(CHAINS[name][0])
-    table = LevelTable.of(np.cumsum(transition, axis=1), np.arange(float(k)))
+    table = LevelTable.from_cumulative(np.cumsum(transition, axis=1), np.arange(float(k)))
     first, counts = np.zeros(lanes("f8"), int), 0
     for words in draws.bundles(SEED, 0, 32, INPUT):
-        before, start = first[:, None], np.vstack([words, table.row(first)])
+        before, start = first[:, None], np.vstack([words, table.find_rows(first)])
         for _ in range(n_blocks):
             path = np.concatenate([before, draws.walk(table, start, N_SAMPLES).astype(int)], axis=1)
             before, row = path[:, -1:], path[:, :-1] if len(transition) > 1 else 0

@@ -18,7 +18,14 @@ from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.chain_execute import execute
 from dpfast._kernels.filtering import Factors
 from dpfast._kernels.simulated_noise import INPUT, NOISE, START
-from dpfast._kernels.simulation import FeedbackReceiver, GaussianSource, LinearReceiver, Link, SmootherReceiver, Study
+from dpfast._kernels.simulation import (
+    CompiledDecisionFeedback,
+    CompiledLinearReceiver,
+    CompiledMechanism,
+    CompiledSmoother,
+    CompiledStudy,
+    GaussianSource,
+)
 
 ALARM = 1e-6  # of a statistical test
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -45,23 +52,32 @@ MODEL = pytest.mark.parametrize("name", MODELS)
 LEVEL = 0.25
 PREFILTER, TARGET = FACTORS["delay and section"], FACTORS["section"]
 RECEIVERS = {
-    **{f"linear, {name}": LinearReceiver(factors, TARGET, LEVEL, 5) for name, factors in FACTORS.items()},
-    "linear, lag 0": LinearReceiver(FACTORS["Wiener"], TARGET, LEVEL, 0),
-    "linear, a lag beyond a chunk": LinearReceiver(FACTORS["Wiener"], TARGET, LEVEL, 130),
-    "linear, without a mean": LinearReceiver(FACTORS["Wiener"], TARGET, 0.0, 3),
-    "linear, target with a recursion": LinearReceiver(FACTORS["Wiener"], FACTORS["all"], LEVEL, 3),
-    "smoother": SmootherReceiver(FACTORS["Wiener"], FACTORS["section"], TARGET, LEVEL, 80),
-    "smoother of gains": SmootherReceiver(FACTORS["gain"], FACTORS["identity"], TARGET, LEVEL, 0),
-    "smoother of taps": SmootherReceiver(FACTORS["identity"], FACTORS["nine taps"], FACTORS["nine taps"], LEVEL, 8),
-    "smoother of recursions": SmootherReceiver(FACTORS["comb"], FACTORS["recursion"], FACTORS["comb"], LEVEL, 380),
-    "smoother without a mean": SmootherReceiver(FACTORS["section"], FACTORS["section"], TARGET, 0.0, 80),
-    **{f"feedback, {' '.join(x)}": FeedbackReceiver(equalizer(*x, 3, level=LEVEL), TARGET, LEVEL) for x in CASES},
-    "feedback, lag 0": FeedbackReceiver(equalizer("two", "hard", 0), TARGET, 0.0),
-    "feedback, a lag beyond a chunk": FeedbackReceiver(equalizer("four", "soft", 70, level=LEVEL), TARGET, LEVEL),
-    "feedback, FIR target": FeedbackReceiver(equalizer("four", "soft", 2, level=LEVEL), FACTORS["nine taps"], LEVEL),
-    "feedback, gain": FeedbackReceiver(equalizer("two", "soft", 1, level=LEVEL), FACTORS["gain"], LEVEL),
-    "feedback, recursive target": FeedbackReceiver(equalizer("two", "soft", 1, level=LEVEL), FACTORS["all"], LEVEL),
-    "feedback, many taps": FeedbackReceiver(
+    **{f"linear, {name}": CompiledLinearReceiver(factors, TARGET, LEVEL, 5) for name, factors in FACTORS.items()},
+    "linear, lag 0": CompiledLinearReceiver(FACTORS["Wiener"], TARGET, LEVEL, 0),
+    "linear, a lag beyond a chunk": CompiledLinearReceiver(FACTORS["Wiener"], TARGET, LEVEL, 130),
+    "linear, without a mean": CompiledLinearReceiver(FACTORS["Wiener"], TARGET, 0.0, 3),
+    "linear, target with a recursion": CompiledLinearReceiver(FACTORS["Wiener"], FACTORS["all"], LEVEL, 3),
+    "smoother": CompiledSmoother(FACTORS["Wiener"], FACTORS["section"], TARGET, LEVEL, 80),
+    "smoother of gains": CompiledSmoother(FACTORS["gain"], FACTORS["identity"], TARGET, LEVEL, 0),
+    "smoother of taps": CompiledSmoother(FACTORS["identity"], FACTORS["nine taps"], FACTORS["nine taps"], LEVEL, 8),
+    "smoother of recursions": CompiledSmoother(FACTORS["comb"], FACTORS["recursion"], FACTORS["comb"], LEVEL, 380),
+    "smoother without a mean": CompiledSmoother(FACTORS["section"], FACTORS["section"], TARGET, 0.0, 80),
+    **{
+        f"feedback, {' '.join(x)}": CompiledDecisionFeedback(equalizer(*x, 3, level=LEVEL), TARGET, LEVEL)
+        for x in CASES
+    },
+    "feedback, lag 0": CompiledDecisionFeedback(equalizer("two", "hard", 0), TARGET, 0.0),
+    "feedback, a lag beyond a chunk": CompiledDecisionFeedback(
+        equalizer("four", "soft", 70, level=LEVEL), TARGET, LEVEL
+    ),
+    "feedback, FIR target": CompiledDecisionFeedback(
+        equalizer("four", "soft", 2, level=LEVEL), FACTORS["nine taps"], LEVEL
+    ),
+    "feedback, gain": CompiledDecisionFeedback(equalizer("two", "soft", 1, level=LEVEL), FACTORS["gain"], LEVEL),
+    "feedback, recursive target": CompiledDecisionFeedback(
+        equalizer("two", "soft", 1, level=LEVEL), FACTORS["all"], LEVEL
+    ),
+    "feedback, many taps": CompiledDecisionFeedback(
         equalizer("nine", "soft", 5, 0.3 * 0.9 ** np.arange(64), 0.1 * noise(16), LEVEL), TARGET, LEVEL
     ),
 }
@@ -78,7 +94,7 @@ STEADY = {"n_threads": 1}
 
 
 def link(name, prefilter=PREFILTER, centre=LEVEL, noise_std=0.7):
-    return Link(centre, prefilter, noise_std, RECEIVERS[name])
+    return CompiledMechanism(centre, prefilter, noise_std, RECEIVERS[name])
 
 
 LINKS = tuple(link(name) for name in RECEIVERS)
@@ -118,16 +134,16 @@ def decisions(name, v):
 def estimates(name, v):
     """Of the centred output, at the time of v."""
     r = RECEIVERS[name]
-    if isinstance(r, LinearReceiver):
+    if isinstance(r, CompiledLinearReceiver):
         return scipys(r.factors, v)
-    if isinstance(r, SmootherReceiver):
+    if isinstance(r, CompiledSmoother):
         return scipys(r.backward, scipys(r.forward, v)[:, ::-1])[:, ::-1]
     return scipys(r.target, decisions(name, v))
 
 
 def lag_of(name):
     r = RECEIVERS[name]
-    return r.equalizer.lag if isinstance(r, FeedbackReceiver) else getattr(r, "lag", 0)
+    return r.equalizer.lag if isinstance(r, CompiledDecisionFeedback) else getattr(r, "lag", 0)
 
 
 def errors(name, x, v, window):
@@ -142,7 +158,7 @@ def expected_errors(run, names, n_streams, seed):
     n = run.burn_in + run.n_samples + 400  # what is ahead
     u, unit = sample(run.source, n_streams, n, seed), unit_normals(seed, n_streams, n)
     window, result = range(run.burn_in, run.burn_in + run.n_samples), []
-    for name, each in zip(names, run.links, strict=True):
+    for name, each in zip(names, run.mechanisms, strict=True):
         x = u - each.centre
         v = scipys(each.prefilter, x) + each.noise_std * unit
         result.append(errors(name, x, v, window))
@@ -159,20 +175,20 @@ def squared_errors(run, n_streams, seed, **options):
 @pytest.mark.slow_nojit
 @MODEL
 def test_a_study_of_all_receivers_equals_a_slow_run(short_chunks, name):
-    run = Study(SOURCES[name], LINKS, 30, 101)
+    run = CompiledStudy(SOURCES[name], LINKS, 30, 101)
     np.testing.assert_allclose(squared_errors(run, 2, 7), expected_errors(run, RECEIVERS, 2, 7), rtol=1e-12)
 
 
 @MODEL
 def test_a_study_of_two_mechanisms_equals_a_slow_run(short_chunks, name):
     names = ["linear, Wiener", "feedback, four soft"]
-    run = Study(SOURCES[name], tuple(map(link, names)), 20, 60)
+    run = CompiledStudy(SOURCES[name], tuple(map(link, names)), 20, 60)
     np.testing.assert_allclose(squared_errors(run, 2, 7), expected_errors(run, names, 2, 7), rtol=1e-12)
 
 
 @RECEIVER
 def test_a_study_of_one_mechanism_equals_a_slow_run(short_chunks, name):
-    run = Study(SOURCES["two states"], (link(name),), 20, 60)
+    run = CompiledStudy(SOURCES["two states"], (link(name),), 20, 60)
     np.testing.assert_allclose(squared_errors(run, 2, 7), expected_errors(run, [name], 2, 7), rtol=1e-12)
 
 
@@ -181,7 +197,7 @@ def test_a_study_of_one_mechanism_equals_a_slow_run(short_chunks, name):
 @pytest.mark.parametrize("chunk", [48, 480])
 def test_any_window_is_that_of_a_slow_run(monkeypatch, burn_in, n_samples, chunk):
     with_chunks(monkeypatch, chunk)
-    run = Study(SOURCES["ARMA"], LINKS, burn_in, n_samples)
+    run = CompiledStudy(SOURCES["ARMA"], LINKS, burn_in, n_samples)
     np.testing.assert_allclose(squared_errors(run, 2, 7), expected_errors(run, RECEIVERS, 2, 7), rtol=1e-12)
 
 
@@ -193,28 +209,28 @@ def test_mechanisms_differ_in_everything(short_chunks):
         link(name, FACTORS[filters[i % len(filters)]], [0.0, 0.25, -1.0][i % 3], [0.7, 0.01, 2.0, 0.0][i % 4])
         for i, name in enumerate(names)
     ]
-    run = Study(SOURCES["three states"], tuple(links), 30, 101)
+    run = CompiledStudy(SOURCES["three states"], tuple(links), 30, 101)
     np.testing.assert_allclose(squared_errors(run, 2, 7), expected_errors(run, names, 2, 7), rtol=1e-12, atol=1e-20)
 
 
 @pytest.mark.slow_nojit
 @MODEL
 def test_a_study_in_float32_is_near_a_slow_run(short_chunks, name):
-    run = Study(SOURCES[name], LINKS, 30, 101, np.float32)
+    run = CompiledStudy(SOURCES[name], LINKS, 30, 101, np.float32)
     np.testing.assert_allclose(squared_errors(run, 2, 7), expected_errors(run, RECEIVERS, 2, 7), rtol=1e-4)
 
 
 def test_the_input_and_the_noise_are_drawn_once():
-    chain, _ = Study(SOURCES["three states"], LINKS, 30, 101).chain()
+    chain, _ = CompiledStudy(SOURCES["three states"], LINKS, 30, 101).build_chain()
     kinds = [stage["kind"] for stage in chain.stages]
     assert kinds.count(chain_program.MANY_LEVELS) == kinds.count(chain_program.NORMALS) == 1
     assert not any(stage.get("n_noise") for stage in chain.stages)
 
 
 def test_the_same_output_is_filtered_once():
-    chain, _ = Study(
+    chain, _ = CompiledStudy(
         SOURCES["two states"], (link("linear, lag 0"), link("smoother"), link("linear, gain")), 30, 101
-    ).chain()
+    ).build_chain()
     (shift,) = [stage["out"] for stage in chain.stages if stage.get("scale") == -LEVEL]
     assert [stage["x"] for stage in chain.stages if stage["kind"] == chain_program.FILTER].count(shift) == 3 + 1
 
@@ -227,7 +243,7 @@ def test_the_same_output_is_filtered_once():
 @pytest.mark.parametrize("name", ["two states", "nine states", "rounded long AR"])
 @pytest.mark.parametrize("chunk", CHUNKS)
 def test_chunks_of_any_length_give_the_same_errors(monkeypatch, name, dtype, chunk):
-    run = Study(SOURCES[name], LINKS, 100, 1000, dtype)
+    run = CompiledStudy(SOURCES[name], LINKS, 100, 1000, dtype)
     expected = squared_errors(run, 2, 7)
     with_chunks(monkeypatch, chunk)
     assert np.array_equal(squared_errors(run, 2, 7), expected)
@@ -237,41 +253,41 @@ def test_chunks_of_any_length_give_the_same_errors(monkeypatch, name, dtype, chu
 @RECEIVER
 @DTYPES
 def test_a_mechanism_has_the_same_bits_alone_and_in_company(short_chunks, name, dtype):
-    alone = squared_errors(Study(SOURCES["ARMA"], (link(name),), 10, 30, dtype), 2, 7)
+    alone = squared_errors(CompiledStudy(SOURCES["ARMA"], (link(name),), 10, 30, dtype), 2, 7)
     company = (link("linear, lag 0"), link(name), link("smoother"))
-    assert np.array_equal(squared_errors(Study(SOURCES["ARMA"], company, 10, 30, dtype), 2, 7)[:, 1:2], alone)
+    assert np.array_equal(squared_errors(CompiledStudy(SOURCES["ARMA"], company, 10, 30, dtype), 2, 7)[:, 1:2], alone)
 
 
 @pytest.mark.slow_nojit
 @pytest.mark.parametrize("n_threads", [2, 4])
 @DTYPES
 def test_threads_leave_no_trace_in_the_bits(n_threads, dtype):
-    run, n = Study(SOURCES["rounded long AR"], LINKS, 50, 200, dtype), 3 * LANES + 1
+    run, n = CompiledStudy(SOURCES["rounded long AR"], LINKS, 50, 200, dtype), 3 * LANES + 1
     assert np.array_equal(squared_errors(run, n, 7, n_threads=n_threads), squared_errors(run, n, 7))
 
 
 @pytest.mark.parametrize("n_streams", [1, LANES - 1, LANES, LANES + 1, 2 * LANES + 1])
 @pytest.mark.parametrize("name", ["three states", "rounded long AR"])
 def test_a_stream_does_not_depend_on_how_many_there_are(short_chunks, n_streams, name):
-    run = Study(SOURCES[name], (link("linear, Wiener"), link("feedback, two hard")), 10, 30)
+    run = CompiledStudy(SOURCES[name], (link("linear, Wiener"), link("feedback, two hard")), 10, 30)
     errors = squared_errors(run, n_streams, 7)
     assert np.array_equal(errors, squared_errors(run, 2 * LANES + 1, 7)[:n_streams])
     assert len(np.unique(errors[:, 0])) == n_streams
 
 
 def test_seeds_differ():
-    run = Study(SOURCES["white"], (link("linear, Wiener"),), 10, 30)
+    run = CompiledStudy(SOURCES["white"], (link("linear, Wiener"),), 10, 30)
     assert not np.array_equal(squared_errors(run, 2, 7), squared_errors(run, 2, 8))
 
 
 def test_no_streams_have_no_errors():
-    run = Study(SOURCES["ARMA"], (link("linear, Wiener"), link("smoother")), 10, 30)
+    run = CompiledStudy(SOURCES["ARMA"], (link("linear, Wiener"), link("smoother")), 10, 30)
     assert squared_errors(run, 0, 7).shape == (0, 2)
 
 
 @pytest.mark.parametrize("name", ["linear, Wiener", "smoother", "feedback, two soft"])
 def test_progress_hears_of_as_many_samples_as_a_study_is_long(short_chunks, name):
-    run, heard = Study(SOURCES["two states"], (link(name),), 10, 30), []
+    run, heard = CompiledStudy(SOURCES["two states"], (link(name),), 10, 30), []
     squared_errors(run, 3, 7, advance=heard.append)
     assert sum(heard) == 3 * run.length
     assert run.length >= 40 + lag_of(name)
@@ -368,7 +384,7 @@ def test_paths_equal_a_slow_run(short_chunks, name, n):
     assert np.array_equal(simulation.estimate(RECEIVERS[name], v, 1), [estimate, *rest])
     assert_close(v, scipys(PREFILTER, u - LEVEL) + 0.7 * unit_normals(3, 3, n))
     assert_close(estimate, estimates(name, v) + offset(name, n))
-    if isinstance(RECEIVERS[name], FeedbackReceiver):
+    if isinstance(RECEIVERS[name], CompiledDecisionFeedback):
         assert_close(*rest, decisions(name, v) + RECEIVERS[name].level * (np.arange(n) >= lag_of(name)))
     else:
         assert rest == []
@@ -376,9 +392,9 @@ def test_paths_equal_a_slow_run(short_chunks, name, n):
 
 @RECEIVER
 def test_the_errors_of_a_study_are_those_of_its_paths(short_chunks, name):
-    run = Study(SOURCES["two states"], (link(name),), 20, 60)
+    run = CompiledStudy(SOURCES["two states"], (link(name),), 20, 60)
     window = slice(20 + lag_of(name), 80 + lag_of(name))
-    n = 600 if isinstance(RECEIVERS[name], SmootherReceiver) else window.stop  # a smoother needs what comes behind, too
+    n = 600 if isinstance(RECEIVERS[name], CompiledSmoother) else window.stop  # a smoother needs what comes behind, too
     u = sample(run.source, 2, n, seed=7)
     error = simulated(name, u, seed=7)[1] - late(scipys(RECEIVERS[name].target, u), lag_of(name))
     # the receiver counts on a mean that is that of the link
@@ -390,7 +406,7 @@ def test_the_errors_of_a_study_are_those_of_its_paths(short_chunks, name):
 @pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0, 0)])
 def test_paths_of_nothing(name, shape):
     parts = simulated(name, np.empty(shape))
-    assert parts.shape == (3 if isinstance(RECEIVERS[name], FeedbackReceiver) else 2, *shape)
+    assert parts.shape == (3 if isinstance(RECEIVERS[name], CompiledDecisionFeedback) else 2, *shape)
 
 
 @pytest.mark.slow_nojit
@@ -417,15 +433,15 @@ def test_the_past_of_a_path_does_not_depend_on_its_future(kind, n):
 
 # --- piece by piece -------------------------------------------------------------------------------
 
-CAUSAL = [name for name in RECEIVERS if not isinstance(RECEIVERS[name], SmootherReceiver)]
+CAUSAL = [name for name in RECEIVERS if not isinstance(RECEIVERS[name], CompiledSmoother)]
 
 
 def in_pieces(name, v, cuts):
     """Estimates, and decisions if any, and the last states, one piece of v after the other."""
-    chain, outputs, past = simulation.live_chain(RECEIVERS[name]), [], 0
+    chain, outputs, past = simulation.build_live_chain(RECEIVERS[name]), [], 0
     states = np.zeros((len(v), len(chain.end)))
     for part in np.split(v, sorted(cuts), axis=1):
-        out, states = simulation.continued(chain, part, states, past, 1)
+        out, states = simulation.continue_chain(chain, part, states, past, 1)
         outputs.append(out)
         past += part.shape[1]
     return np.concatenate(outputs, axis=2), states
@@ -466,10 +482,10 @@ def test_a_receiver_in_any_pieces_gives_the_bits_of_the_whole(name, cuts, n_stre
 
 @pytest.mark.parametrize("name", ["linear, a lag beyond a chunk", "feedback, a lag beyond a chunk"])
 def test_the_time_before_counts_up_to_the_lag(name):
-    chain, v, lag = simulation.live_chain(RECEIVERS[name]), noise(2, 9), lag_of(name)
+    chain, v, lag = simulation.build_live_chain(RECEIVERS[name]), noise(2, 9), lag_of(name)
     states = noise(2, len(chain.end))
     before, there, late, much_later = (
-        simulation.continued(chain, v, states, past, 1)[0] for past in (lag - 3, lag, lag + 1, 2**60)
+        simulation.continue_chain(chain, v, states, past, 1)[0] for past in (lag - 3, lag, lag + 1, 2**60)
     )
     assert not np.array_equal(before, there)
     assert np.array_equal(there, late)
@@ -479,9 +495,9 @@ def test_the_time_before_counts_up_to_the_lag(name):
 @pytest.mark.parametrize("name", ["linear, Wiener", "feedback, four soft"])
 @pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0, 0)])
 def test_pieces_of_nothing_leave_the_states_as_they_are(name, shape):
-    chain = simulation.live_chain(RECEIVERS[name])
+    chain = simulation.build_live_chain(RECEIVERS[name])
     states = noise(shape[0], len(chain.end))
-    out, after = simulation.continued(chain, np.empty(shape), states, 3, 1)
+    out, after = simulation.continue_chain(chain, np.empty(shape), states, 3, 1)
     assert out.shape == (chain.n_outputs, *shape)
     assert np.array_equal(after, states)
 
@@ -492,7 +508,7 @@ def test_pieces_of_nothing_leave_the_states_as_they_are(name, shape):
 @DTYPES
 def test_a_filter_goes_on_from_states_and_sums_the_squares_of_its_input(short_chunks, dtype):
     chain, states, x = (
-        simulation.filter_chain(FACTORS["all"], dtype),
+        simulation.build_filter_chain(FACTORS["all"], dtype),
         np.zeros((3, 49), dtype),
         noise(3, 130).astype(dtype),
     )
@@ -507,7 +523,7 @@ def test_a_filter_goes_on_from_states_and_sums_the_squares_of_its_input(short_ch
 
 @pytest.mark.parametrize("shape", [(0, 5), (3, 0)])
 def test_an_empty_piece_leaves_the_states_as_they_are(shape):
-    chain, states = simulation.filter_chain(FACTORS["all"], float), noise(shape[0], 49)
+    chain, states = simulation.build_filter_chain(FACTORS["all"], float), noise(shape[0], 49)
     found, squares = simulation.filter_array(chain, np.empty(shape), states, np.empty(shape), 1)
     assert np.array_equal(found, states)
     assert squares.tolist() == [0.0] * shape[0]
@@ -552,7 +568,7 @@ def decides(stage):
 def test_in_a_simulation_only_the_privatizer_reads_the_input(monkeypatch, private, name):
     """Nobody else sees u or what comes from it without noise, through whatever stages."""
     chains = []
-    monkeypatch.setattr(simulation, "_paths", lambda chain, *_: chains.append(chain))
+    monkeypatch.setattr(simulation, "_run_paths", lambda chain, *_: chains.append(chain))
     simulated(name, noise(2, 30))
     (chain,), (made, (v,)) = chains, private
     (u,) = [stage["out"] for stage in chain.stages if stage["kind"] == chain_program.READ]
@@ -565,7 +581,7 @@ def test_in_a_simulation_only_the_privatizer_reads_the_input(monkeypatch, privat
 @RECEIVER
 def test_in_a_study_the_input_without_noise_is_for_linear_errors_alone(private, name):
     """It takes part in no decision, and nothing but sums of squares leaves the chain."""
-    chain, _ = Study(SOURCES["two states"], (link(name),), 10, 20).chain()
+    chain, _ = CompiledStudy(SOURCES["two states"], (link(name),), 10, 20).build_chain()
     made, (v,) = private
     (u,) = [stage["out"] for stage in chain.stages if stage["kind"] == chain_program.TWO_LEVELS]
     secret, public = reached(chain, {u}, without={v}), reached(chain, {v})
@@ -602,7 +618,7 @@ def test_what_the_privatizer_does_not_let_pass_leaves_no_trace(monkeypatch, name
 def test_lanes_of_any_number_give_the_same_bits(monkeypatch, short_chunks, bytes_per_register):
     def results():
         u = sample(SOURCES["rounded long AR"], 9, 50)
-        run = Study(SOURCES["nine states"], (link("smoother"), link("feedback, four soft")), 5, 20)
+        run = CompiledStudy(SOURCES["nine states"], (link("smoother"), link("feedback, four soft")), 5, 20)
         return u, simulated("linear, all", u), squared_errors(run, 9, 7), squared_errors(run._replace(dtype="f4"), 9, 7)
 
     expected = results()
@@ -612,4 +628,4 @@ def test_lanes_of_any_number_give_the_same_bits(monkeypatch, short_chunks, bytes
 
 
 def test_the_shared_noise_is_that_of_the_streams_by_their_numbers():
-    assert_close(simulation.unit_noise(4, 1, 2, 7), unit_normals(4, 3, 7)[1:])
+    assert_close(simulation.draw_unit_noise(4, 1, 2, 7), unit_normals(4, 3, 7)[1:])

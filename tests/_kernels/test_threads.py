@@ -130,7 +130,7 @@ def test_who_is_free_takes_the_next_range():
 @example(n_items=96, n_threads=2, largest=32)
 @given(n_items=st.integers(0, 10_000), n_threads=st.integers(1, 100), largest=st.integers(1, 64))
 def test_threads_get_equal_shares(n_items, n_threads, largest):
-    size = threads.share(n_items, n_threads, largest)
+    size = threads.range_size(n_items, n_threads, largest)
     assert 1 <= size <= largest
     rounds = math.ceil(math.ceil(n_items / size) / n_threads)
     assert rounds * size < n_items / n_threads + rounds + 1

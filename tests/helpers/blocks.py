@@ -4,18 +4,23 @@ from helpers.chains import FACTORS
 from helpers.equalizers import equalizer
 
 from dpfast import ARMA, MarkovChain, __version__
-from dpfast._kernels.simulation import FeedbackReceiver, LinearReceiver, Link, SmootherReceiver
+from dpfast._kernels.simulation import (
+    CompiledDecisionFeedback,
+    CompiledLinearReceiver,
+    CompiledMechanism,
+    CompiledSmoother,
+)
 from dpfast.simulation.sweep.blocks import Block, BlockTask
 
 PREFILTER, TARGET = FACTORS["delay and section"], FACTORS["section"]
 RECEIVERS = [
-    LinearReceiver(FACTORS["Wiener"], TARGET, 0.25, 5),
-    SmootherReceiver(FACTORS["Wiener"], FACTORS["section"], TARGET, 0.25, 80),
-    FeedbackReceiver(equalizer("two", "soft", 3, level=0.25), TARGET, 0.25),
-    LinearReceiver(FACTORS["nine taps"], TARGET, 0.0, 0),
-    LinearReceiver(FACTORS["recursion"], FACTORS["all"], 0.25, 130),
+    CompiledLinearReceiver(FACTORS["Wiener"], TARGET, 0.25, 5),
+    CompiledSmoother(FACTORS["Wiener"], FACTORS["section"], TARGET, 0.25, 80),
+    CompiledDecisionFeedback(equalizer("two", "soft", 3, level=0.25), TARGET, 0.25),
+    CompiledLinearReceiver(FACTORS["nine taps"], TARGET, 0.0, 0),
+    CompiledLinearReceiver(FACTORS["recursion"], FACTORS["all"], 0.25, 130),
 ]
-LINKS = tuple(Link(0.25, PREFILTER, 0.3 + 0.1 * k, x) for k, x in enumerate(RECEIVERS))
+LINKS = tuple(CompiledMechanism(0.25, PREFILTER, 0.3 + 0.1 * k, x) for k, x in enumerate(RECEIVERS))
 SOURCES = {
     "levels": MarkovChain([[0.8, 0.2], [0.4, 0.6]], [0.0, 1.0]).compiled(),
     "Gaussian": ARMA([1.0, 0.4], [1.0, -0.9, 0.5]).compiled(),

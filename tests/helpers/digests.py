@@ -12,7 +12,13 @@ from helpers.equalizers import CASES, equalizer
 
 from dpfast import ARMA, Filter, IndependentLevels, MarkovChain
 from dpfast._kernels import simulation
-from dpfast._kernels.simulation import FeedbackReceiver, LinearReceiver, Link, SmootherReceiver, Study
+from dpfast._kernels.simulation import (
+    CompiledDecisionFeedback,
+    CompiledLinearReceiver,
+    CompiledMechanism,
+    CompiledSmoother,
+    CompiledStudy,
+)
 
 MODELS = {
     "two states": MarkovChain([[0.8, 0.2], [0.4, 0.6]], [0.0, 1.0]),
@@ -22,12 +28,12 @@ MODELS = {
 }
 TARGET, LEVEL = FACTORS["section"], 0.25
 RECEIVERS = {
-    "linear": LinearReceiver(FACTORS["Wiener"], TARGET, LEVEL, 5),
-    "recursion": LinearReceiver(FACTORS["all"], TARGET, LEVEL, 0),
-    "smoother": SmootherReceiver(FACTORS["section"], FACTORS["Wiener"], TARGET, LEVEL, 100),
-    **{" ".join(x): FeedbackReceiver(equalizer(*x, 3), TARGET, LEVEL) for x in CASES},
+    "linear": CompiledLinearReceiver(FACTORS["Wiener"], TARGET, LEVEL, 5),
+    "recursion": CompiledLinearReceiver(FACTORS["all"], TARGET, LEVEL, 0),
+    "smoother": CompiledSmoother(FACTORS["section"], FACTORS["Wiener"], TARGET, LEVEL, 100),
+    **{" ".join(x): CompiledDecisionFeedback(equalizer(*x, 3), TARGET, LEVEL) for x in CASES},
 }
-LINKS = {name: Link(LEVEL, FACTORS["section"], 0.7, receiver) for name, receiver in RECEIVERS.items()}
+LINKS = {name: CompiledMechanism(LEVEL, FACTORS["section"], 0.7, receiver) for name, receiver in RECEIVERS.items()}
 DTYPES = (np.float64, np.float32)
 THREADS = 2
 
@@ -38,7 +44,7 @@ def results():
         yield f"samples of {name}", model.sample(n, 500, seed=1)
         for dtype in DTYPES:
             mechanisms = tuple(LINKS.values()) if name == "two states" else (LINKS["linear"], LINKS["two soft"])
-            run = Study(model.compiled(), mechanisms, 50, 130, dtype)
+            run = CompiledStudy(model.compiled(), mechanisms, 50, 130, dtype)
             yield f"study of {name}, {np.dtype(dtype)}", simulation.squared_errors(run, 3, 1, THREADS)
     for dtype in DTYPES:
         yield f"normals, {np.dtype(dtype)}", unit_normals(2, n, 100, dtype=dtype)

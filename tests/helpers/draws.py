@@ -32,14 +32,14 @@ def words(states, n):
 def normals(states, n, dtype="f8"):
     """The next n normals of generators (4, lanes), which go on; whole tiles of six are drawn: (lanes, n)."""
     out = np.empty((n + simulated_noise.ROWS - 1, states.shape[1]), dtype)
-    simulated_noise.normals(states, 0, out, 0, n)
+    simulated_noise.fill_normals(states, 0, out, 0, n)
     return out[:n].T
 
 
 def bundles(seed, first, n_streams, purpose, dtype="f8"):
     """States of the generators of streams, in bundles as wide as rows of a type."""
     width = lanes(dtype)
-    return [simulated_noise.generators(seed, i, width, purpose) for i in range(first, first + n_streams, width)]
+    return [simulated_noise.seed_generators(seed, i, width, purpose) for i in range(first, first + n_streams, width)]
 
 
 def walk(table, start, n, dtype="f8"):
@@ -52,8 +52,8 @@ def walk(table, start, n, dtype="f8"):
         0, simulated_noise.STATE_WORDS, 2, 2 + table.thresholds.size, 1, table.n_halves or 0, half
     )
     if table.n_halves is None:
-        simulated_noise.two_levels(start, chain, numbers, levels, x, 0, n)
+        simulated_noise.fill_two_levels(start, chain, numbers, levels, x, 0, n)
     else:
-        simulated_noise.many_levels(start, chain, numbers, levels, x, 0, n)
+        simulated_noise.fill_many_levels(start, chain, numbers, levels, x, 0, n)
         assert np.isnan(x[n:]).all()
     return x[:n].T

@@ -367,11 +367,13 @@ def test_a_receiver_takes_v_and_nothing_through_which_u_could_reach_it(receiver)
     assert not {"u", "x", "signal", "prefilter"} & set(vars(receiver).get("__dataclass_fields__", ()))
 
 
-@pytest.mark.parametrize("receiver", [kernels.LinearReceiver, kernels.SmootherReceiver, kernels.FeedbackReceiver])
+@pytest.mark.parametrize(
+    "receiver", [kernels.CompiledLinearReceiver, kernels.CompiledSmoother, kernels.CompiledDecisionFeedback]
+)
 def test_a_compiled_receiver_makes_estimates_of_v_and_meets_the_centred_input_in_errors_alone(receiver):
     taken = parameters(receiver)
     assert taken.pop("square_errors") == ["self", "chain", "v", "x", "window"]
-    states = [] if receiver is kernels.SmootherReceiver else ["states"]  # whether they are given and asked for
+    states = [] if receiver is kernels.CompiledSmoother else ["states"]  # whether they are given and asked for
     assert taken.pop("estimate") == ["self", "chain", "v", *states]
     assert taken in ({}, {"complete": ["self", "estimates", "n_threads"]})
     assert not {"u", "x", "prefilter", "centre"} & set(receiver._fields)
@@ -383,10 +385,10 @@ def test_one_function_hands_u_to_a_prefilter():
     functions = {x.name: x for x in ast.walk(tree) if isinstance(x, ast.FunctionDef)}
     having = {name for name, x in functions.items() if "u" in {y.id for y in ast.walk(x) if isinstance(y, ast.Name)}}
     assert {name for name, x in functions.items() if "u" in {y.arg for y in x.args.args}} == {"privatize", "simulate"}
-    assert having == {"privatize", "simulate", "chain"}
+    assert having == {"privatize", "simulate", "build_chain"}
     using = {name for name, x in functions.items() if "prefilter" in {getattr(y, "attr", "") for y in ast.walk(x)}}
     assert using == {"privatize"}
-    calls = [x for x in ast.walk(functions["chain"]) if isinstance(x, ast.Call)]
+    calls = [x for x in ast.walk(functions["build_chain"]) if isinstance(x, ast.Call)]
     takers = [ast.unparse(x.func) for x in calls if "u" in {y.id for y in x.args if isinstance(y, ast.Name)}]
     assert sorted(takers) == ["chain.shift", "privatize"]
 

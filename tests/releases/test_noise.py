@@ -53,8 +53,8 @@ def test_samples_are_those_of_the_words_in_order_however_they_are_taken(words, t
         taken.append(noise.take(n))
     assert [(len(x), x.dtype) for x in taken] == [(n, np.int64) for n in takes]
     expected = np.empty(50, np.int64)
-    law = discrete_gaussian.Law.of(*SIGMA)
-    assert discrete_gaussian.draw(np.array(words, np.uint32), discrete_gaussian.table(6), law, expected)[0] == 50
+    law = discrete_gaussian.Law.from_fraction(*SIGMA)
+    assert discrete_gaussian.draw(np.array(words, np.uint32), discrete_gaussian.make_table(6), law, expected)[0] == 50
     assert np.concatenate(taken).tolist() == expected.tolist()
 
 
@@ -198,7 +198,7 @@ def test_without_a_seed_two_of_them_differ():
 
 def test_the_table_grows_where_digits_are_missing(monkeypatch):
     """After limbs of the table by themselves come words that decide."""
-    first = discrete_gaussian.table(12)[:, 3].tolist()
+    first = discrete_gaussian.make_table(12)[:, 3].tolist()
     rest = np.random.default_rng(1).integers(2**32, size=100_000, dtype=np.uint32).tolist()
     words = [*first[:6], first[6] - 1, *rest]
     taken, remaining = [], iter(words)
@@ -207,12 +207,18 @@ def test_the_table_grows_where_digits_are_missing(monkeypatch):
     taken, expected = noise.take(20), np.empty(20, np.int64)
     assert noise._n_limbs == 12
     discrete_gaussian.draw(
-        np.array(words, np.uint32), discrete_gaussian.table(24), discrete_gaussian.Law.of(*SIGMA), expected
+        np.array(words, np.uint32),
+        discrete_gaussian.make_table(24),
+        discrete_gaussian.Law.from_fraction(*SIGMA),
+        expected,
     )
     assert taken.tolist() == expected.tolist()
     assert (
         discrete_gaussian.draw(
-            np.array(words, np.uint32), discrete_gaussian.table(6), discrete_gaussian.Law.of(*SIGMA), expected
+            np.array(words, np.uint32),
+            discrete_gaussian.make_table(6),
+            discrete_gaussian.Law.from_fraction(*SIGMA),
+            expected,
         )[0]
         == 0
     )

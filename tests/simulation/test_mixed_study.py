@@ -33,7 +33,7 @@ def test_each_link_has_the_errors_that_it_has_alone():
 
 
 def test_compiled_links_are_those_of_the_kernels():
-    alone = kernels.Study(MODEL.compiled(), (COMPILED.link(), LATE.link()), 0, N)
+    alone = kernels.CompiledStudy(MODEL.compiled(), (COMPILED.link(), LATE.link()), 0, N)
     np.testing.assert_array_equal(errors(ALL)[:, [1, 3]], kernels.squared_errors(alone, 20, 3, 1))
 
 
@@ -67,4 +67,4 @@ def test_progress_adds_up_to_the_length():
     study, heard = mixed_study.MixedStudy(MODEL.compiled(), ALL, 0, N), []
     study.squared_errors(20, 3, 2, heard.append)
     assert sum(heard) == 20 * study.length
-    assert study.length == 2 * N + kernels.Study(MODEL.compiled(), (ALL[1], ALL[3]), 0, N).length
+    assert study.length == 2 * N + kernels.CompiledStudy(MODEL.compiled(), (ALL[1], ALL[3]), 0, N).length

@@ -41,7 +41,7 @@ _ITERATIONS = 500  # of a decoder, about
 class Block(NamedTuple):
     """128 streams of some cases of one group: the streams 128 · number and those that follow."""
 
-    source: kernels.Source
+    source: kernels.SignalSource
     links: tuple[Link, ...]
     burn_in: int
     n_samples: int  # counted of each stream
@@ -122,7 +122,7 @@ def counted(task: BlockTask) -> int:
 class Group(NamedTuple):
     """What cases of a group share, and the numbers of the blocks that each of them lacks."""
 
-    source: kernels.Source
+    source: kernels.SignalSource
     burn_in: int
     lacking: Mapping[int, Sequence[int]]
 

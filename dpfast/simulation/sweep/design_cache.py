@@ -171,10 +171,10 @@ def _factors(taps: Any, sections: Any, recursion: Any) -> Factors:
 
 # What links are made of, by the names that stores have; a class may be renamed, its name in stores not.
 _KINDS: dict[str, type[Any]] = {
-    "Link": simulation.Link,
-    "LinearReceiver": simulation.LinearReceiver,
-    "SmootherReceiver": simulation.SmootherReceiver,
-    "FeedbackReceiver": simulation.FeedbackReceiver,
+    "Link": simulation.CompiledMechanism,
+    "LinearReceiver": simulation.CompiledLinearReceiver,
+    "SmootherReceiver": simulation.CompiledSmoother,
+    "FeedbackReceiver": simulation.CompiledDecisionFeedback,
     "Equalizer": Equalizer,
     "Factors": Factors,
     "MatrixLink": MatrixLink,

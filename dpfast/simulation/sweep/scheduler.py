@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels.simulation import Source
+from dpfast._kernels.simulation import SignalSource
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.mechanisms.matrix_chain import MatrixLink
@@ -68,7 +68,7 @@ class Run:
         self.means = [Means() for _ in grid.cases]
         self.state = _State()
         self.n_stages = 0
-        self._known: dict[int, tuple[Source, int]] = {}
+        self._known: dict[int, tuple[SignalSource, int]] = {}
 
     # --- designs ----------------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ class Run:
             if here:
                 yield blocks.Group(*self._shared(number), here)
 
-    def _shared(self, group: int) -> tuple[Source, int]:
+    def _shared(self, group: int) -> tuple[SignalSource, int]:
         """Source and burn-in of a group."""
         if group not in self._known:
             members = [x for x in self.grid.groups[group] if self.live[x]]

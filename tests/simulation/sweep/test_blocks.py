@@ -35,7 +35,7 @@ PER_BATCH = STREAMS // BATCHES
 @SOURCE
 @DTYPE
 def test_blocks_are_the_streams_of_one_long_run(source, dtype):
-    run = kernels.Study(SOURCES[source], LINKS, 20, 60, dtype)
+    run = kernels.CompiledStudy(SOURCES[source], LINKS, 20, 60, dtype)
     errors = kernels.squared_errors(run, 3 * STREAMS, 7, 2)
     for number in range(3):
         for case, row in enumerate(simulate(block(number, source=source, dtype=dtype))):
@@ -45,7 +45,7 @@ def test_blocks_are_the_streams_of_one_long_run(source, dtype):
 
 
 def test_streams_from_any_on_are_those_of_a_long_run():
-    run = kernels.Study(SOURCES["Gaussian"], LINKS, 20, 60)
+    run = kernels.CompiledStudy(SOURCES["Gaussian"], LINKS, 20, 60)
     whole = kernels.squared_errors(run, 50, 7, 1)
     assert np.array_equal(kernels.squared_errors(run, 17, 7, 1, first=33), whole[33:])
 
