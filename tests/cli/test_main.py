@@ -1,6 +1,6 @@
 import argparse
-import os
-import subprocess
+import contextlib
+import io
 import sys
 
 import pytest
@@ -25,10 +25,27 @@ def log(tmp_path):
     return str(path)
 
 
-def test_evaluate_writes_its_files_with_the_banner_on_top(log, tmp_path, capsys):
-    out = tmp_path / "out"
-    assert main(["evaluate", log, *EVALUATE, "--by", "place", "--out", str(out)]) == 0
-    printed = capsys.readouterr().out
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved") / "saved.json"
+    dp.save(dp.zero_forcing(dp.Filter([1 / 3] * 3), dp.Privacy(2, 1e-5)), path)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def evaluated(saved, tmp_path_factory):
+    """The folder that one evaluation has written, and what it has printed; a place looks like a formula."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    log, out, printed = folder / "log.csv", folder / "out", io.StringIO()
+    log.write_text(LOG.replace(",a\n", ",$x_$ ^\n"))
+    with contextlib.redirect_stdout(printed):
+        given = ["--by", "place", *["--mechanism", saved] * 2, "--out", str(out)]
+        assert main(["evaluate", str(log), *EVALUATE, *given]) == 0
+    return out, printed.getvalue()
+
+
+def test_evaluate_writes_its_files_with_the_banner_on_top(evaluated):
+    out, printed = evaluated
     assert sorted(x.name for x in out.iterdir()) == [
         "evaluation.csv",
         "evaluation.md",
@@ -41,31 +58,21 @@ def test_evaluate_writes_its_files_with_the_banner_on_top(log, tmp_path, capsys)
         assert "nothing fitted here may be used to release" in text.split("\n")[1]
 
 
-def test_names_that_look_like_formulas_are_names(tmp_path, capsys):
-    log = tmp_path / "log.csv"
-    log.write_text(LOG.replace(",a\n", ",$x_$ ^\n"))
-    assert main(["evaluate", str(log), *EVALUATE, "--by", "place", "--out", str(tmp_path / "out")]) == 0
-    assert "$x_$ ^" in capsys.readouterr().out
+def test_names_that_look_like_formulas_are_names(evaluated):
+    assert "$x_$ ^" in evaluated[1]
 
 
-def test_a_console_without_greek_letters_gets_question_marks(log, tmp_path):
-    command = [sys.executable, "-m", "dpfast", "evaluate", log, *EVALUATE, "--out", str(tmp_path / "out")]
-    run = subprocess.run(command, capture_output=True, check=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
-    assert b"Written:" in run.stdout
+def test_saved_mechanisms_take_part_in_an_evaluation(evaluated):
+    assert "saved 1: LZF (epsilon 2, delta 1e-05)" in evaluated[1]
+    assert "saved 2: LZF (epsilon 2, delta 1e-05)" in evaluated[1]
 
 
-@pytest.fixture
-def saved(tmp_path):
-    path = tmp_path / "saved.json"
-    dp.save(dp.zero_forcing(dp.Filter([1 / 3] * 3), dp.Privacy(2, 1e-5)), path)
-    return str(path)
-
-
-def test_saved_mechanisms_take_part_in_an_evaluation(log, saved, tmp_path, capsys):
-    assert main(["evaluate", log, *EVALUATE, *["--mechanism", saved] * 2, "--out", str(tmp_path / "out")]) == 0
-    printed = capsys.readouterr().out
-    assert "saved 1: LZF (epsilon 2, delta 1e-05)" in printed
-    assert "saved 2: LZF (epsilon 2, delta 1e-05)" in printed
+def test_a_console_without_greek_letters_gets_question_marks(monkeypatch, tmp_path):
+    path, console = tmp_path / "greek.json", io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    dp.save(dp.zero_forcing(dp.Filter([1]), dp.Privacy(2, 1e-5), name="least κ"), path)
+    monkeypatch.setattr(sys, "stdout", console)
+    assert main(["show", str(path)]) == 0
+    assert console.buffer.getvalue().startswith(b"least ?\n")
 
 
 def test_show_says_what_a_file_guarantees(saved, capsys):
