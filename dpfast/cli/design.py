@@ -12,7 +12,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.settings_file import check_text, made, read_words, underscored
 from dpfast.design.arguments import check_filter, check_tolerance
-from dpfast.design.comparison import Task
+from dpfast.design.comparison import ComparisonTask
 from dpfast.design.descriptions import MODEL, parse_model, parse_target
 from dpfast.mechanisms.lags import check_lag
 from dpfast.privacy.privacy import Privacy
@@ -45,7 +45,7 @@ class Request:
         The folder for the files.
     """
 
-    task: Task
+    task: ComparisonTask
     sources: Mapping[str, Provenance]
     choose: str | None
     out: str
@@ -68,7 +68,7 @@ def request(path: str | None, arguments: Mapping[str, Any]) -> Request:
             raise ValueError(f"{name} must be given, as --{name} or in a file")
     sources = dict(settings["sources"])
     privacy = made("privacy", Privacy, {x: settings[x] for x in OF_PRIVACY if x in settings})
-    task = Task(
+    task = ComparisonTask(
         target=parse_target(settings["target"]),
         privacy=privacy,
         model=_model(settings, sources.pop("model", "assumed")),

@@ -18,7 +18,7 @@ _STEPS = 12  # of a search for epsilon by halves of its logarithm: to a thousand
 _TARGET = "and a target of a narrower band, such as a longer average, may help too"
 
 
-def warn_of_little(
+def warn_of_low_accuracy(
     name: str, target: Filter, privacy: Privacy, model: Model | None, lag: int | None, mse: float | None
 ) -> None:
     """Warn where a mechanism explains less than half of the variance of the true output, and say what would help.
@@ -32,34 +32,34 @@ def warn_of_little(
         mean = "publishing the mean, at no cost of privacy, errs less" if part < 0 else "the mean explains nothing"
         warn(
             f"{name!r} explains {part:.0%} of the variance of the true output, if the model holds ({mean}): "
-            f"{advice(target, privacy, model, lag)}",
+            f"{advice_text(target, privacy, model, lag)}",
             AccuracyWarning,
         )
 
 
-def advice(target: Filter, privacy: Privacy, model: Model, lag: int | None) -> str:
+def advice_text(target: Filter, privacy: Privacy, model: Model, lag: int | None) -> str:
     """What helps, by the least error of all linear mechanisms with Gaussian noise, which see the whole signal."""
-    most = _most(target, privacy, model)
+    most = _largest_share(target, privacy, model)
     if most >= HALF:
         how = "another mechanism" if lag is None else "a larger lag"
         return f"{how} would help, up to {most:.0%} with the whole signal; so would a larger epsilon; {_TARGET}"
-    enough = _enough(target, privacy, model)
-    more = "a larger epsilon" if enough is None else f"an epsilon of at least {_shown(enough)}"
+    enough = _sufficient_epsilon(target, privacy, model)
+    more = "a larger epsilon" if enough is None else f"an epsilon of at least {_format_rounded_down(enough)}"
     return f"no lag brings a linear mechanism above {most:.0%} here; half of it takes {more}; {_TARGET}"
 
 
-def _most(target: Filter, privacy: Privacy, model: Model) -> float:
+def _largest_share(target: Filter, privacy: Privacy, model: Model) -> float:
     """What the smoother with the least error explains."""
     mse = smoother_water_filling(Problem(target, model, noise_cost(privacy, None))).mse
     return explained(mse, output_variance(target, model)) or 0.0
 
 
-def _enough(target: Filter, privacy: Privacy, model: Model) -> float | None:
+def _sufficient_epsilon(target: Filter, privacy: Privacy, model: Model) -> float | None:
     """The epsilon with which that smoother explains half, from below; None where none does."""
     low, high = math.log(privacy.epsilon), math.log(LARGEST_EPSILON * (1 - 1e-9))
 
     def enough(log_epsilon: float) -> bool:
-        return _most(target, replace(privacy, epsilon=math.exp(log_epsilon)), model) >= HALF
+        return _largest_share(target, replace(privacy, epsilon=math.exp(log_epsilon)), model) >= HALF
 
     if not enough(high):
         return None
@@ -72,7 +72,7 @@ def _enough(target: Filter, privacy: Privacy, model: Model) -> float | None:
     return math.exp(low)
 
 
-def _shown(x: float) -> str:
+def _format_rounded_down(x: float) -> str:
     """Two digits, rounded down: what is needed at least."""
     unit = 10.0 ** (math.floor(math.log10(x)) - 1)
     return f"{math.floor(x / unit) * unit:.2g}"

@@ -48,7 +48,7 @@ def check_one_event(privacy: Privacy) -> None:
 Target = Filter | Toeplitz | Sequence[float]
 
 
-def over_horizon(target: Target, privacy: Privacy, horizon: int | None) -> Toeplitz:
+def target_over_horizon(target: Target, privacy: Privacy, horizon: int | None) -> Toeplitz:
     """Check target, privacy and horizon of a design over a horizon, and return the target over it."""
     validation.instance("privacy", privacy, Privacy, "a Privacy")
     return Toeplitz.of(target, horizon)

@@ -24,7 +24,7 @@ _N_LAGS, _N_EPSILONS = 8, 9
 
 
 @dataclass(frozen=True)
-class Task:
+class ComparisonTask:
     """What is to be designed; a lag None is the smoother."""
 
     target: Filter
@@ -43,7 +43,7 @@ class Entry(NamedTuple):
     """A line of the comparison: a family of the catalogue, at the lag of the task or as a smoother."""
 
     label: str
-    design: Callable[[Task], Mechanism]
+    design: Callable[[ComparisonTask], Mechanism]
     needs: frozenset[str]
 
 
@@ -59,7 +59,7 @@ def _entries() -> Iterator[Entry]:
             )
 
 
-def _design(family: Family, task: Task, *, late: bool) -> Mechanism:
+def _design(family: Family, task: ComparisonTask, *, late: bool) -> Mechanism:
     given = {"model": task.model, "tolerance": task.tolerance, "lag": task.lag}
     made: Mechanism = family.make(task.target, task.privacy, **(given if late else given | {"lag": None}))
     return made
@@ -81,25 +81,25 @@ def epsilons_around(epsilon: float) -> list[float]:
     return [x for x in (epsilon * factors).tolist() if x < LARGEST_EPSILON]
 
 
-def at_epsilon(task: Task, epsilon: float) -> Task:
+def with_epsilon(task: ComparisonTask, epsilon: float) -> ComparisonTask:
     """The task under another epsilon."""
     return replace(task, privacy=replace(task.privacy, epsilon=epsilon))
 
 
 @dataclass
-class Designs:
+class ComparedDesigns:
     """Designs of tasks that differ by lag and epsilon, each made once, and notes on those that there are not."""
 
     advance: Callable[[int], object]
     notes: dict[str, None] = field(default_factory=dict)
     _made: dict[tuple[Any, ...], Mechanism | None] = field(default_factory=dict)
 
-    def side_by_side(self, entries: list[Entry], task: Task) -> dict[str, Mechanism]:
+    def side_by_side(self, entries: list[Entry], task: ComparisonTask) -> dict[str, Mechanism]:
         """The mechanism of each family that has one."""
         made = {x.label: self._design(x, task) for x in entries}
         return {label: mechanism for label, mechanism in made.items() if mechanism is not None}
 
-    def _design(self, entry: Entry, task: Task) -> Mechanism | None:
+    def _design(self, entry: Entry, task: ComparisonTask) -> Mechanism | None:
         epsilon, lag = task.privacy.epsilon, task.lag
         key = entry.label, lag if "lag" in entry.needs else None, epsilon if "model" in entry.needs else None
         if key not in self._made:

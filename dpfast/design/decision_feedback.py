@@ -105,8 +105,8 @@ def decision_feedback(
     decision = _check_decision(decision, model)
     tolerance = check_tolerance(tolerance)
     label = prefilter if isinstance(prefilter, str) else "given"
-    g = _prefilter(target, privacy, model, prefilter, tolerance)
-    receiver = equalizer(target, model, g, privacy.noise_std(g), lag, decision, n_forward, n_feedback)
+    g = _choose_prefilter(target, privacy, model, prefilter, tolerance)
+    receiver = design_equalizer(target, model, g, privacy.noise_std(g), lag, decision, n_forward, n_feedback)
     ideal = _ideal_mse(Problem(target, model, noise_cost(privacy, g)), g)
     name = name or f"DFE {decision} lag {lag} ({label} prefilter)"
     options: dict[str, Option] = {"lag": lag, "prefilter": label, "decision": decision}
@@ -128,7 +128,7 @@ def _check_decision(decision: Decision, model: Model) -> Decision:
     return decision
 
 
-def _prefilter(
+def _choose_prefilter(
     target: Filter, privacy: Privacy, model: Model, prefilter: Prefilter | Filter, tolerance: float
 ) -> Filter:
     if isinstance(prefilter, Filter):
@@ -143,7 +143,7 @@ def _prefilter(
     return realize(feedback_objective(problem, feedback_water_filling(problem)), tolerance=tolerance)
 
 
-def equalizer(
+def design_equalizer(
     target: Filter,
     model: Model,
     prefilter: Filter,

@@ -60,10 +60,10 @@ def parse_target(spec: Any) -> Filter:
         if colon and kind == "exponential":
             return Filter([1 - float(rest)], [1, -float(rest)])
         if colon and kind == "ba":
-            return Filter(*_ratio(rest))
+            return Filter(*_parse_ratio(rest))
     except ValueError as error:
         raise ValueError(f"target {spec!r} does not describe a filter: {error}") from None
-    return _target_file(Path(spec))
+    return _read_target_file(Path(spec))
 
 
 def parse_toeplitz(spec: Any) -> Toeplitz:
@@ -95,7 +95,7 @@ def parse_toeplitz(spec: Any) -> Toeplitz:
             return polynomial_decay(float(numbers[0]), int(numbers[1]))
     except ValueError as error:
         raise ValueError(f"target {spec!r} does not describe one over a horizon: {error}") from None
-    raise ValueError(f"target must be {TOEPLITZ}, got {spec!r}{_meant(spec, _OVER_HORIZON)}")
+    raise ValueError(f"target must be {TOEPLITZ}, got {spec!r}{_suggest_kind(spec, _OVER_HORIZON)}")
 
 
 def parse_any_target(spec: Any) -> Filter | Toeplitz:
@@ -109,15 +109,15 @@ _FILTERS = ("moving-average", "exponential", "ba")
 _OVER_HORIZON = ("running-sum", "polynomial-decay")
 
 
-def _meant(spec: str, kinds: Iterable[str]) -> str:
+def _suggest_kind(spec: str, kinds: Iterable[str]) -> str:
     return validation.did_you_mean(spec.partition(":")[0], kinds)
 
 
-def _target_file(path: Path) -> Filter:
+def _read_target_file(path: Path) -> Filter:
     if not path.is_file():
         if str(path).partition(":")[0] in _OVER_HORIZON:
             raise ValueError(f"target must be a filter here, without a horizon: {TARGET}; got {str(path)!r}")
-        raise ValueError(f"target must be {TARGET}, got {str(path)!r}{_meant(str(path), (*_FILTERS, *_OVER_HORIZON))}")
+        raise ValueError(f"target must be {TARGET}, got {str(path)!r}{_suggest_kind(str(path), (*_FILTERS, *_OVER_HORIZON))}")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return Filter(content["b"], content.get("a", [1.0]))
@@ -156,36 +156,36 @@ def parse_model(spec: Any, source: Provenance = "assumed") -> Model:
         return made("model", _KINDS[kind], {"source": source, **rest})
     kind, _, rest_of_text = check_text("model", spec).partition(":")
     if kind not in _PARSERS:
-        raise ValueError(f"model must be {MODEL}, got {spec!r}{_meant(spec, _PARSERS)}")
+        raise ValueError(f"model must be {MODEL}, got {spec!r}{_suggest_kind(spec, _PARSERS)}")
     try:
         return _PARSERS[kind](rest_of_text, source)
     except ValueError as error:
         raise ValueError(f"model {spec!r} does not describe a {kind} model: {error}") from None
 
 
-def _markov(text: str, source: Provenance) -> MarkovChain:
+def _parse_markov(text: str, source: Provenance) -> MarkovChain:
     rows, _, levels = text.partition("@")
-    return MarkovChain([_numbers(row) for row in rows.split(";")], _numbers(levels), source=source)
+    return MarkovChain([_parse_numbers(row) for row in rows.split(";")], _parse_numbers(levels), source=source)
 
 
-def _levels(text: str, source: Provenance) -> IndependentLevels:
+def _parse_levels(text: str, source: Provenance) -> IndependentLevels:
     levels, _, probabilities = text.partition("@")
-    return IndependentLevels(_numbers(levels), _numbers(probabilities), source=source)
+    return IndependentLevels(_parse_numbers(levels), _parse_numbers(probabilities), source=source)
 
 
-def _arma(text: str, source: Provenance) -> ARMA:
+def _parse_arma(text: str, source: Provenance) -> ARMA:
     polynomials, _, mean = text.partition("@")
-    return ARMA(*_ratio(polynomials), mean=float(mean or 0), source=source)
+    return ARMA(*_parse_ratio(polynomials), mean=float(mean or 0), source=source)
 
 
 _KINDS: dict[str, Callable[..., Model]] = {"markov": MarkovChain, "levels": IndependentLevels, "arma": ARMA}
-_PARSERS: dict[str, Callable[[str, Provenance], Model]] = {"markov": _markov, "levels": _levels, "arma": _arma}
+_PARSERS: dict[str, Callable[[str, Provenance], Model]] = {"markov": _parse_markov, "levels": _parse_levels, "arma": _parse_arma}
 
 
-def _numbers(text: str) -> list[float]:
+def _parse_numbers(text: str) -> list[float]:
     return [float(x) for x in text.split(",")]
 
 
-def _ratio(text: str) -> tuple[list[float], list[float]]:
+def _parse_ratio(text: str) -> tuple[list[float], list[float]]:
     b, _, a = text.partition("/")
-    return _numbers(b), _numbers(a or "1")
+    return _parse_numbers(b), _parse_numbers(a or "1")

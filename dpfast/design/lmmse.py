@@ -9,7 +9,7 @@ from dpfast._support.validation import Array
 from dpfast.design.arguments import check_filter, check_inputs, check_tolerance
 from dpfast.design.prefilter.ideal import Ideal
 from dpfast.design.prefilter.objectives import (
-    on_circle,
+    resolve_on_circle,
     shape_objective,
     smoother_objective,
     wiener_loss,
@@ -19,7 +19,7 @@ from dpfast.design.prefilter.problem import Problem, noise_cost
 from dpfast.design.prefilter.realization import Objective
 from dpfast.design.prefilter.realized import realize_family
 from dpfast.design.prefilter.water_filling import WaterFilling, smoother_water_filling
-from dpfast.design.wiener import wiener
+from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
 from dpfast.filters.spectral_factor import MAX_FFT
 from dpfast.filters.warped_circle import Circle, make_circle
@@ -105,24 +105,24 @@ def lmmse(
     tolerance = check_tolerance(tolerance)
     if prefilter is not None:
         check_filter("prefilter", prefilter)
-        mechanism = with_wiener(name, target, privacy, model, prefilter, delay)
+        mechanism = wiener_mechanism(name, target, privacy, model, prefilter, delay)
         return replace(mechanism, ideal_mse=mechanism.predicted_mse, options=(("lag", delay), ("prefilter", "given")))
     problem = Problem(target, model, noise_cost(privacy, None))
     if delay is None:
         best = realize_family(problem, privacy, smoother_ideal, tolerance)
     else:
         best = realize_family(problem, privacy, lambda p: _two_step_ideal(p, delay), tolerance, smoother_ideal)
-    mechanism = with_wiener(name, target, privacy, model, best.prefilter, delay)
+    mechanism = wiener_mechanism(name, target, privacy, model, best.prefilter, delay)
     bound = best.lower_bound_mse if delay is None else None
     options = (("lag", delay), ("tolerance", tolerance))
     return replace(mechanism, ideal_mse=best.ideal_mse, lower_bound_mse=bound, options=options)
 
 
-def with_wiener(
+def wiener_mechanism(
     name: str, target: Filter, privacy: Privacy, model: Model, prefilter: Filter, lag: int | None
 ) -> Mechanism:
     """The mechanism of a given prefilter and the Wiener receiver behind it."""
-    receiver = wiener(target, model, prefilter, privacy.noise_std(prefilter), lag)
+    receiver = wiener_receiver(target, model, prefilter, privacy.noise_std(prefilter), lag)
     return Mechanism(name, target, privacy, model, prefilter, receiver)
 
 
@@ -146,7 +146,7 @@ def _two_step_ideal(problem: Problem, lag: int) -> Ideal:
     fill, mse = best_filling(problem, water, lag)
 
     def shape(p: Problem) -> Objective:
-        return shape_objective(p, lambda omega: water.x(omega) + fill, p.detail(water.cutoffs), water.cutoffs)
+        return shape_objective(p, lambda omega: water.x(omega) + fill, p.finest_detail(water.cutoffs), water.cutoffs)
 
     def loss(p: Problem) -> Objective:
         return wiener_objective(p, lag, shape(p), water.cutoffs)
@@ -158,7 +158,7 @@ def best_filling(problem: Problem, water: WaterFilling, lag: int) -> tuple[float
     """The θ with the least MSE of the ideal Wiener receiver behind |G|² = x + θ, and that MSE."""
     from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
 
-    held, circle = on_circle(problem, lag, water.cutoffs, size=_SEARCH_SIZE)
+    held, circle = resolve_on_circle(problem, lag, water.cutoffs, size=_SEARCH_SIZE)
     x = water.x if held is problem else smoother_water_filling(held).x
 
     def mse(log_fill: float, circle: Circle) -> float:

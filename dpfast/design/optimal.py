@@ -9,7 +9,7 @@ import numpy as np
 from dpfast._support.errors import ConvergenceWarning, warn
 from dpfast._support.validation import Array
 from dpfast.design.arguments import check_inputs, check_tolerance
-from dpfast.design.lmmse import smoother_ideal, with_wiener
+from dpfast.design.lmmse import smoother_ideal, wiener_mechanism
 from dpfast.design.prefilter.ideal import Ideal
 from dpfast.design.prefilter.least_favourable import GAP
 from dpfast.design.prefilter.majorization import joint_optimum
@@ -114,7 +114,7 @@ def optimal(
     problem = Problem(target, model, noise_cost(privacy, None))
     family = smoother_ideal if delay is None else lambda p: joint_ideal(p, delay)
     best = realize_family(problem, privacy, family, tolerance)
-    mechanism = with_wiener(name, target, privacy, model, best.prefilter, delay)
+    mechanism = wiener_mechanism(name, target, privacy, model, best.prefilter, delay)
     options = (("lag", delay), ("tolerance", tolerance))
     assert mechanism.predicted_mse is not None
     ideal = max(best.lower_bound_mse, min(best.ideal_mse, mechanism.predicted_mse))  # as steps do not resolve all
@@ -137,7 +137,7 @@ def joint_ideal(problem: Problem, lag: int) -> Ideal:
     noise = problem.cost * circle.grid.mean(problem.weight(circle.grid.omega) * size) ** 2
 
     def shape(p: Problem) -> Objective:
-        starts = shape_objective(p, lambda omega: circle.interpolate(found.power, omega), p.detail(cutoffs))
+        starts = shape_objective(p, lambda omega: circle.interpolate(found.power, omega), p.finest_detail(cutoffs))
         return wiener_objective(p, lag, starts, cutoffs)
 
     def product(omega: Array) -> Array:

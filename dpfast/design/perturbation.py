@@ -59,10 +59,10 @@ def input_perturbation(
     2.0
     """
     if isinstance(target, Toeplitz):
-        return _extreme_over_horizon(name, target, privacy, _identity(target), Convolution(target.coefficients), noise)
+        return _perturbation_over_horizon(name, target, privacy, _identity(target), Convolution(target.coefficients), noise)
     check_inputs(target, privacy)
     _check_gaussian(noise)
-    return _extreme(name, target, privacy, Filter([1.0]), target)
+    return _perturbation(name, target, privacy, Filter([1.0]), target)
 
 
 @overload
@@ -106,19 +106,19 @@ def output_perturbation(
     2.0
     """
     if isinstance(target, Toeplitz):
-        return _extreme_over_horizon(name, target, privacy, Convolution(target.coefficients), _identity(target), noise)
+        return _perturbation_over_horizon(name, target, privacy, Convolution(target.coefficients), _identity(target), noise)
     check_inputs(target, privacy)
     _check_gaussian(noise)
-    return _extreme(name, target, privacy, target, Filter([1.0]))
+    return _perturbation(name, target, privacy, target, Filter([1.0]))
 
 
-def _extreme(name: str, target: Filter, privacy: Privacy, prefilter: Filter, post: Filter) -> Mechanism:
+def _perturbation(name: str, target: Filter, privacy: Privacy, prefilter: Filter, post: Filter) -> Mechanism:
     receiver = LinearReceiver(post, target, 0.0, 0)
     ideal = (privacy.noise_std(prefilter) * post.h2_norm()) ** 2
     return Mechanism(name, target, privacy, None, prefilter, receiver, ideal)
 
 
-def _extreme_over_horizon(
+def _perturbation_over_horizon(
     name: str, target: Toeplitz, privacy: Privacy, strategy: Convolution, reconstruction: Convolution, noise: Noise
 ) -> MatrixMechanism:
     validation.instance("privacy", privacy, Privacy, "a Privacy")

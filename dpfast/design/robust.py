@@ -19,13 +19,13 @@ from dpfast._support import validation
 from dpfast._support.errors import DesignError, ToleranceWarning, warn
 from dpfast._support.validation import Array
 from dpfast.design.arguments import check_inputs, check_one_event, check_tolerance
-from dpfast.design.prefilter.certificate import lower_bound
+from dpfast.design.prefilter.certificate import robust_lower_bound
 from dpfast.design.prefilter.objectives import shape_objective
 from dpfast.design.prefilter.problem import Problem, noise_cost
 from dpfast.design.prefilter.rational_basis import Basis, basis_for
 from dpfast.design.prefilter.realization import realize
 from dpfast.design.prefilter.water_filling import RobustFilling, robust_filling, zero_forcing_mse
-from dpfast.design.programs.prefilter_program import solve
+from dpfast.design.programs.prefilter_program import solve_program
 from dpfast.filters.filter import Filter, ratio
 from dpfast.filters.peak_gain import fft_points, largest_gain
 from dpfast.filters.quadrature import Grid
@@ -120,11 +120,11 @@ def robust(
     mean_square = validation.number("mean_square", mean_square, above=0)
     delay = check_lag(lag)
     name = name or ("robust smoother" if delay is None else f"robust lag {delay}")
-    design = _Design(Problem(target, None, noise_cost(privacy, None)), mean_square, check_tolerance(tolerance))
+    design = _RobustProblem(Problem(target, None, noise_cost(privacy, None)), mean_square, check_tolerance(tolerance))
     filling = robust_filling(design.problem, mean_square)
-    found = _silent(design, filling, delay) or _undistorted(design, filling, delay)
+    found = _try_silence(design, filling, delay) or _try_zero_forcing(design, filling, delay)
     if found is None:
-        found = _smoother(design, filling) if delay is None else _causal(design, filling, delay)
+        found = _design_smoother(design, filling) if delay is None else _design_causal(design, filling, delay)
     options = (("mean_square", mean_square), ("lag", delay), ("tolerance", tolerance))
     mechanism = Mechanism(
         name, target, privacy, None, found.prefilter, found.receiver, found.ideal, found.bound, mean_square, options
@@ -140,21 +140,21 @@ def robust(
     return replace(mechanism, ideal_mse=max(found.bound, min(found.ideal, mechanism.predicted_mse)))
 
 
-class _Found(NamedTuple):
+class _RobustFilters(NamedTuple):
     prefilter: Filter
     receiver: LinearReceiver | Smoother
     ideal: float
     bound: float
 
 
-class _Design(NamedTuple):
+class _RobustProblem(NamedTuple):
     """What is asked for."""
 
     problem: Problem
     mean_square: float
     tolerance: float
 
-    def worst(self, largest: float, noise: float) -> float:
+    def worst_mse(self, largest: float, noise: float) -> float:
         """V ‖E‖∞² + c² · noise."""
         return self.mean_square * largest**2 + self.problem.cost * noise
 
@@ -166,21 +166,21 @@ class _Design(NamedTuple):
             grid = problem.grid(np.concatenate([poles, g.poles, g.zeros]), g.order)
             power = np.abs(g.response(grid.omega)) ** 2
             noise = grid.mean(power) * grid.mean(product(grid.omega) ** 2 / power)
-            return self.worst(largest, noise) / worst - 1
+            return self.worst_mse(largest, noise) / worst - 1
 
-        objective = shape_objective(problem, product, problem.detail())
+        objective = shape_objective(problem, product, problem.finest_detail())
         return realize(objective, tolerance=_FOR_THE_PREFILTER * self.tolerance, excess=excess)
 
 
 # --- finite lag -----------------------------------------------------------------------------------
 
 
-def _causal(design: _Design, filling: RobustFilling, lag: int) -> _Found:
+def _design_causal(design: _RobustProblem, filling: RobustFilling, lag: int) -> _RobustFilters:
     problem, target = design.problem, design.problem.target
     basis = basis_for(problem, lag, _RICHNESS)
     grid = problem.grid(basis.poles, basis.taps // 2)
     wanted = target.response(grid.omega) * np.exp(-1j * lag * grid.omega)
-    product = basis.filter(_least_worst(design, grid, wanted, basis.response(grid.omega), _product_noise))
+    product = basis.filter(_minimize_worst_error(design, grid, wanted, basis.response(grid.omega), _noise_of_product))
     poles = np.concatenate([target.poles, product.poles])
 
     def error(omega: Array) -> Array:
@@ -189,18 +189,18 @@ def _causal(design: _Design, filling: RobustFilling, lag: int) -> _Found:
     def gain(omega: Array) -> Array:
         return np.asarray(np.abs(product.response(omega)))
 
-    largest = _largest(error, poles, target.order + product.order + lag)
+    largest = _largest_error(error, poles, target.order + product.order + lag)
     fine = problem.grid(poles, product.order)
-    ideal, forcing = design.worst(largest, fine.mean(gain(fine.omega)) ** 2), zero_forcing_mse(problem)
+    ideal, forcing = design.worst_mse(largest, fine.mean(gain(fine.omega)) ** 2), zero_forcing_mse(problem)
     if forcing < ideal:  # K = z^-D F is the best that is known with hardly any noise
-        product, poles, largest, ideal = _delayed(target, lag), target.poles, 0.0, forcing
+        product, poles, largest, ideal = _delay_target(target, lag), target.poles, 0.0, forcing
     prefilter = design.prefilter(gain, poles, largest, ideal)
     receiver = LinearReceiver(_post_filter(design, prefilter, product, lag, ideal), target, 0.0, lag)
-    bound = lower_bound(problem, design.mean_square, lag, basis, _SOLVER)
-    return _Found(prefilter, receiver, ideal, min(max(bound, filling.mse), forcing))
+    bound = robust_lower_bound(problem, design.mean_square, lag, basis, _SOLVER)
+    return _RobustFilters(prefilter, receiver, ideal, min(max(bound, filling.mse), forcing))
 
 
-def _post_filter(design: _Design, prefilter: Filter, product: Filter, lag: int, ideal: float) -> Filter:
+def _post_filter(design: _RobustProblem, prefilter: Filter, product: Filter, lag: int, ideal: float) -> Filter:
     """H behind a given G: the best of as many functions as the tolerance takes, K/G at the most."""
     problem, target = design.problem, design.problem.target
     noise_std = math.sqrt(problem.cost) * prefilter.h2_norm()
@@ -210,7 +210,7 @@ def _post_filter(design: _Design, prefilter: Filter, product: Filter, lag: int, 
         wanted = target.response(grid.omega) * np.exp(-1j * lag * grid.omega)
         functions = basis.response(grid.omega) * prefilter.response(grid.omega)[:, None]
         try:
-            h = basis.filter(_least_worst(design, grid, wanted, functions, _receiver_noise))
+            h = basis.filter(_minimize_worst_error(design, grid, wanted, functions, _noise_of_receiver))
         except DesignError:  # the solver failed for so many functions: others do, or K/G
             continue
         receiver = LinearReceiver(h, target, 0.0, lag)
@@ -220,18 +220,18 @@ def _post_filter(design: _Design, prefilter: Filter, product: Filter, lag: int, 
     return ratio((product.numerator, prefilter.denominator), (product.denominator, prefilter.numerator))
 
 
-def _silent(design: _Design, filling: RobustFilling, lag: int | None) -> _Found | None:
+def _try_silence(design: _RobustProblem, filling: RobustFilling, lag: int | None) -> _RobustFilters | None:
     """No estimate at all, where the power of the input is so small that hardly anything is better."""
     target, nothing = design.problem.target, Filter([0.0])
     mse = design.mean_square * target.hinf_norm() ** 2
     if mse > filling.mse * (1 + design.tolerance / 2):
         return None
     if lag is None:
-        return _Found(Filter([1.0]), Smoother(nothing, Filter([1.0]), target, 0.0), filling.mse, filling.mse)
-    return _Found(Filter([1.0]), LinearReceiver(nothing, target, 0.0, lag), mse, filling.mse)
+        return _RobustFilters(Filter([1.0]), Smoother(nothing, Filter([1.0]), target, 0.0), filling.mse, filling.mse)
+    return _RobustFilters(Filter([1.0]), LinearReceiver(nothing, target, 0.0, lag), mse, filling.mse)
 
 
-def _undistorted(design: _Design, filling: RobustFilling, lag: int | None) -> _Found | None:
+def _try_zero_forcing(design: _RobustProblem, filling: RobustFilling, lag: int | None) -> _RobustFilters | None:
     """Take zero forcing, where the power of the input is so large that no distortion is worth having."""
     problem, target, forcing = design.problem, design.problem.target, zero_forcing_mse(design.problem)
     largest = design.tolerance * forcing / (_ROUNDING * target.hinf_norm()) ** 2
@@ -244,14 +244,14 @@ def _undistorted(design: _Design, filling: RobustFilling, lag: int | None) -> _F
     if forcing > filling.mse * (1 + _ALL_PASSED):
         return None
     prefilter = design.prefilter(problem.gain, target.poles, 0.0, forcing)
-    tops = _delayed(target, lag or 0).numerator, prefilter.denominator
+    tops = _delay_target(target, lag or 0).numerator, prefilter.denominator
     after = ratio(tops, (target.denominator, prefilter.numerator))
     if lag is None:
-        return _Found(prefilter, Smoother(after, Filter([1.0]), target, 0.0), filling.mse, filling.mse)
-    return _Found(prefilter, LinearReceiver(after, target, 0.0, lag), forcing, min(filling.mse, forcing))
+        return _RobustFilters(prefilter, Smoother(after, Filter([1.0]), target, 0.0), filling.mse, filling.mse)
+    return _RobustFilters(prefilter, LinearReceiver(after, target, 0.0, lag), forcing, min(filling.mse, forcing))
 
 
-def _delayed(target: Filter, lag: int) -> Filter:
+def _delay_target(target: Filter, lag: int) -> Filter:
     """Delay F by some steps: z^-D F."""
     return ratio((target.numerator, Filter([0.0] * lag + [1.0])), (target.denominator,))
 
@@ -259,7 +259,7 @@ def _delayed(target: Filter, lag: int) -> Filter:
 # --- smoother -------------------------------------------------------------------------------------
 
 
-def _smoother(design: _Design, filling: RobustFilling) -> _Found:
+def _design_smoother(design: _RobustProblem, filling: RobustFilling) -> _RobustFilters:
     """H = F|R|²/G, forward through F R/G and backward through R."""
     problem, target = design.problem, design.problem.target
     root, largest, worst = _smoother_root(design, filling)
@@ -272,10 +272,10 @@ def _smoother(design: _Design, filling: RobustFilling) -> _Found:
         (target.numerator, root.numerator, prefilter.denominator),
         (target.denominator, root.denominator, prefilter.numerator),
     )
-    return _Found(prefilter, Smoother(forward, root, target, 0.0), filling.mse, filling.mse)
+    return _RobustFilters(prefilter, Smoother(forward, root, target, 0.0), filling.mse, filling.mse)
 
 
-def _smoother_root(design: _Design, filling: RobustFilling) -> tuple[Filter, float, float]:
+def _smoother_root(design: _RobustProblem, filling: RobustFilling) -> tuple[Filter, float, float]:
     """R, |R|² near (1 - τ/|F|)₊, of as many functions as the tolerance takes, sup|F|(1 - |R|²) and the worst MSE."""
     problem, least, failure = design.problem, np.inf, None
     for richness in _GROWTH:
@@ -289,10 +289,10 @@ def _smoother_root(design: _Design, filling: RobustFilling) -> tuple[Filter, flo
         def error(omega: Array, root: Filter = root) -> Array:
             return np.asarray(problem.gain(omega) * np.abs(1 - np.abs(root.response(omega)) ** 2))
 
-        largest = _largest(error, np.concatenate([problem.target.poles, root.poles]), root.order + problem.degree)
+        largest = _largest_error(error, np.concatenate([problem.target.poles, root.poles]), root.order + problem.degree)
         grid = problem.grid(root.poles, basis.taps, filling.cutoffs)
         passed = grid.mean(problem.gain(grid.omega) * np.abs(root.response(grid.omega)) ** 2)
-        worst = design.worst(largest, passed**2)
+        worst = design.worst_mse(largest, passed**2)
         if worst < least:
             least, best = worst, (root, largest, worst)
         if least <= filling.mse * (1 + design.tolerance * _FOR_THE_PRODUCT):
@@ -302,7 +302,7 @@ def _smoother_root(design: _Design, filling: RobustFilling) -> tuple[Filter, flo
     return best
 
 
-def _passed_share(design: _Design, filling: RobustFilling, basis: Basis) -> Array:
+def _passed_share(design: _RobustProblem, filling: RobustFilling, basis: Basis) -> Array:
     """Coefficients of the function whose real part is |R|² = K/F, above zero at all angles."""
     problem = design.problem
     grid, fine, finest = (problem.grid(basis.poles, n * basis.taps, filling.cutoffs) for n in (1, _FINER, _FINER**2))
@@ -310,7 +310,7 @@ def _passed_share(design: _Design, filling: RobustFilling, basis: Basis) -> Arra
     mean, everywhere = grid.mean(gain), basis.response(fine.omega).real
     least = _POSITIVE * design.tolerance * filling.passed / mean
     functions = share * (gain / mean)[:, None]
-    found = _least_worst(design, grid, gain, functions, _positive_noise, lambda x: everywhere @ x >= least) / mean
+    found = _minimize_worst_error(design, grid, gain, functions, _noise_of_positive_product, lambda x: everywhere @ x >= least) / mean
     found[0] += max(0.0, least / 2 - float((basis.response(finest.omega).real @ found).min()))
     return found
 
@@ -318,8 +318,8 @@ def _passed_share(design: _Design, filling: RobustFilling, basis: Basis) -> Arra
 # --- the cone program -----------------------------------------------------------------------------
 
 
-def _least_worst(
-    design: _Design,
+def _minimize_worst_error(
+    design: _RobustProblem,
     grid: Grid,
     wanted: Any,
     functions: Any,
@@ -332,37 +332,37 @@ def _least_worst(
     mean = grid.mean(np.abs(wanted))
     level = math.sqrt(design.problem.cost / design.mean_square) * mean  # as bad as the noise of zero forcing
     x, largest = cp.Variable(functions.shape[1]), cp.Variable()
-    error = [w / level - f @ x for w, f in zip(_parts(wanted), _parts(functions * (mean / level)), strict=True)]
+    error = [w / level - f @ x for w, f in zip(_real_parts(wanted), _real_parts(functions * (mean / level)), strict=True)]
     cones = [cp.SOC(cp.multiply(np.ones(len(wanted)), largest), cp.vstack(error), axis=0)]
     root, more = noise(cp, grid, functions, x)
     cones += more if constraint is None else [*more, constraint(x)]
-    solve(cp.Problem(cp.Minimize(cp.square(largest) + cp.square(root)), cones), _SOLVER, roughly=True)
+    solve_program(cp.Problem(cp.Minimize(cp.square(largest) + cp.square(root)), cones), _SOLVER, roughly=True)
     return np.asarray(x.value) * mean
 
 
-def _product_noise(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
+def _noise_of_product(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
     """<|K|>, that of the best G and H, with the cones that it takes."""
     size = np.abs(functions).max(axis=1)
     guess = np.maximum(size, _LEAST_GUESS * grid.mean(size))
     gain = cp.Variable(len(guess))
-    product = cp.vstack([part @ x for part in _parts(functions / guess[:, None])])
+    product = cp.vstack([part @ x for part in _real_parts(functions / guess[:, None])])
     return (grid.weights * guess) @ gain, [cp.SOC(gain, product, axis=0)]
 
 
-def _positive_noise(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
+def _noise_of_positive_product(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
     """<|K|> where K is positive."""
     return (grid.weights @ functions) @ x, []
 
 
-def _receiver_noise(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
+def _noise_of_receiver(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
     """‖H‖₂ in an orthonormal basis, behind a G of unit norm."""
     return cp.norm(x), []
 
 
-def _parts(values: Any) -> list[Any]:
+def _real_parts(values: Any) -> list[Any]:
     return [values.real, values.imag] if np.iscomplexobj(values) else [values]
 
 
-def _largest(error: Callable[[Array], Array], poles: Complex, order: int) -> float:
+def _largest_error(error: Callable[[Array], Array], poles: Complex, order: int) -> float:
     """The largest value of an error over all frequencies."""
     return largest_gain(error, poles, error(np.linspace(0, np.pi, fft_points(order) // 2 + 1)))

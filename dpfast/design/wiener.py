@@ -12,7 +12,7 @@ from scipy import linalg
 
 from dpfast._support.errors import ToleranceWarning, UnstableFilterError, warn
 from dpfast._support.validation import Array
-from dpfast.design.prefilter.problem import off_circle
+from dpfast.design.prefilter.problem import move_zeros_off_circle
 from dpfast.filters.filter import MAX_POLE_RADIUS, MAX_SECTION_POLES, Filter, ratio, run
 from dpfast.filters.quadrature import graded_grid
 from dpfast.filters.roots import in_pairs
@@ -39,7 +39,7 @@ _LONGEST_PENCIL = 1000  # its zeros take the cube of that: some seconds
 _INFINITE = 1e-13  # inverse of a zero that is none
 
 
-def wiener(
+def wiener_receiver(
     target: Filter, model: Model, prefilter: Filter, noise_std: float, lag: int | None
 ) -> LinearReceiver | Smoother:
     r"""The receiver with the least mean square error, as an exact rational filter.
@@ -53,8 +53,8 @@ def wiener(
     of the MSE for every zero.
     """
     try:
-        reachable, q = _reachable(model, prefilter, noise_std)
-        return _wiener(target, reachable, prefilter, noise_std, lag, q)
+        reachable, q = _reachable_spectrum(model, prefilter, noise_std)
+        return _most_accurate_receiver(target, reachable, prefilter, noise_std, lag, q)
     except UnstableFilterError as error:
         raise UnstableFilterError(
             f"the Wiener receiver of this prefilter is too slow: {error}; keep zeros of the prefilter and of the "
@@ -62,7 +62,7 @@ def wiener(
         ) from error
 
 
-def _wiener(
+def _most_accurate_receiver(
     target: Filter, model: Model, prefilter: Filter, noise_std: float, lag: int | None, q: Filter
 ) -> LinearReceiver | Smoother:
     shaping = model.shaping
@@ -73,16 +73,16 @@ def _wiener(
     part = _causal_part(shaping * target, backward, lag)
     rest = ratio((prefilter.denominator,), (q, target.denominator))
     forms = [_direct_numerator(shaping * target, backward, lag)]
-    doubtful = _lost(part, rest) > _ACCURACY
+    doubtful = _rounding_bound(part, rest) > _ACCURACY
     if doubtful and len(part.samples) <= _LONGEST_PENCIL:
-        forms += [part.sections(), part.balanced().sections()]
+        forms += [part.numerator(), part.balance().numerator()]
     filters = [ratio((x, prefilter.denominator), (q, target.denominator)) for x in forms]
     receivers = [LinearReceiver(x, target, model.mean, lag) for x in filters]
     if not doubtful:
         return receivers[0]
     errors = [linear_mse(target, model, prefilter, noise_std, x) for x in receivers]
     least = int(np.argmin(errors))
-    excess = errors[least] / optimal_mse(target, model, prefilter, noise_std, lag) - 1
+    excess = errors[least] / wiener_mse(target, model, prefilter, noise_std, lag) - 1
     if excess > _EXCESS:
         warn(
             f"the Wiener receiver of lag {lag} has an MSE {excess:.1e} (relative) above the optimum, as poles of "
@@ -92,13 +92,13 @@ def _wiener(
     return receivers[least]
 
 
-def _reachable(model: Model, prefilter: Filter, noise_std: float) -> tuple[Model, Filter]:
+def _reachable_spectrum(model: Model, prefilter: Filter, noise_std: float) -> tuple[Model, Filter]:
     """The model, its zeros so far off the circle that 1/q is a filter, and q."""
     reachable, q = model, innovations_numerator(model.shaping, prefilter, noise_std)
     distance = 1 - MAX_POLE_RADIUS
     while np.abs(q.zeros).max(initial=0.0) > MAX_POLE_RADIUS and distance < _FURTHEST:
         distance *= _FURTHER
-        reachable = off_circle(model, distance)
+        reachable = move_zeros_off_circle(model, distance)
         q = innovations_numerator(reachable.shaping, prefilter, noise_std)
     return reachable, q
 
@@ -150,12 +150,12 @@ class CausalPart(NamedTuple):
     state: Array  # ξ
     denominator: Filter
 
-    def balanced(self) -> CausalPart:
+    def balance(self) -> CausalPart:
         """The same in coordinates in which a few slow poles close together keep their digits."""
         into, out = balanced(self.a, self.b, self.c[None], _NO_STATE)
         return self._replace(a=into @ self.a @ out, b=into @ self.b, c=self.c @ out, state=into @ self.state)
 
-    def reduced(self, negligible: float) -> CausalPart:
+    def reduce(self, negligible: float) -> CausalPart:
         """X itself in the fewest states that change it by at most `negligible`, their poles the only ones of D."""
         scale = float(np.linalg.norm(self.c)) or 1.0  # so that the Hankel values sum to about one
         into, out = balanced(self.a, self.state[:, None], self.c[None] / scale, negligible / scale)
@@ -167,9 +167,9 @@ class CausalPart(NamedTuple):
 
     def filter(self) -> Filter:
         """R/D, by zeros and poles."""
-        return ratio((self.sections(),), (self.denominator,))
+        return ratio((self.numerator(),), (self.denominator,))
 
-    def system(self) -> tuple[Array, Array, Array, float]:
+    def state_space(self) -> tuple[Array, Array, Array, float]:
         """A, B, C and D: the states are the last T inputs, and those that ξ begins."""
         last, n = len(self.samples) - 1, len(self.a)
         a, b = np.zeros((last + n, last + n)), np.zeros(last + n)
@@ -181,9 +181,9 @@ class CausalPart(NamedTuple):
             b[:] = self.state  # with no past inputs it is the input itself
         return a, b, np.concatenate([self.samples[1:], self.c]), float(self.samples[0])
 
-    def sections(self) -> Filter:
+    def numerator(self) -> Filter:
         """R by its zeros, those of a state space, where the coefficients would lose what roots in a cluster hold."""
-        a, b, c, d = self.system()
+        a, b, c, d = self.state_space()
         pencil = np.block([[a, b[:, None]], [c, d]])
         identity = np.diag(np.append(np.ones(len(a)), 0.0))
         above, below = linalg.eigvals(pencil, identity, homogeneous_eigvals=True)
@@ -215,7 +215,7 @@ def _causal_part(signal: Filter, backward: Filter, lag: int) -> CausalPart:
     return CausalPart(samples[-start:], a, inputs, c[0], state, rest.denominator)
 
 
-def _lost(part: CausalPart, rest: Filter) -> float:
+def _rounding_bound(part: CausalPart, rest: Filter) -> float:
     """Bound of the rounding of R's taps in H, relative to the largest value of H."""
     omega = graded_grid(rest.poles).omega
     size = np.abs(part.denominator.b).sum() * np.abs(part.samples).sum()
@@ -224,7 +224,7 @@ def _lost(part: CausalPart, rest: Filter) -> float:
     return float(np.finfo(float).eps * size * gain.max() / loudest.max())
 
 
-def optimal_mse(target: Filter, model: Model, prefilter: Filter, noise_std: float, lag: int) -> float:
+def wiener_mse(target: Filter, model: Model, prefilter: Filter, noise_std: float, lag: int) -> float:
     """The least MSE of a lag behind a given prefilter, without its receiver, as :func:`wiener_mse`."""
     filters = (target, model.shaping, prefilter)
     poles = np.concatenate([x.poles for x in filters])
@@ -234,10 +234,10 @@ def optimal_mse(target: Filter, model: Model, prefilter: Filter, noise_std: floa
     smoother = grid.mean(psd * np.abs(f) ** 2 * noise_std**2 / (psd * np.abs(g) ** 2 + noise_std**2))
     omega = fft_angles(fft_length(float(np.abs(poles).max(initial=0.0))))
     responses = target.response(omega), prefilter.response(omega)
-    return smoother + cut_off(model.psd(omega), *responses, noise_std**2, lag)
+    return smoother + cut_off_energy(model.psd(omega), *responses, noise_std**2, lag)
 
 
-def cut_off(psd: Array, f: Complex, g: Complex, noise: float, lag: int) -> float:
+def cut_off_energy(psd: Array, f: Complex, g: Complex, noise: float, lag: int) -> float:
     """Energy of the smoother's response before the lag, in front of white innovations, at the angles of an FFT.
 
     What the MSE of the Wiener receiver of this lag is above that of the smoother.

@@ -16,8 +16,8 @@ from dpfast._support.output_folder import Folder
 from dpfast._support.progress import bar
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
-from dpfast.design.advice import warn_of_little
-from dpfast.design.comparison import ENTRIES, Designs, Task, at_epsilon, epsilons_around, lags_around
+from dpfast.design.advice import warn_of_low_accuracy
+from dpfast.design.comparison import ENTRIES, ComparedDesigns, ComparisonTask, with_epsilon, epsilons_around, lags_around
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.constant import NAME, Constant
 from dpfast.mechanisms.describe import describe
@@ -65,7 +65,7 @@ _LOWEST = 1e-5, 0.03  # of the frequencies shown
 
 
 def run(
-    task: Task, folder: Folder, *, sources: Mapping[str, Provenance], choose: str | None, command: str, progress: bool
+    task: ComparisonTask, folder: Folder, *, sources: Mapping[str, Provenance], choose: str | None, command: str, progress: bool
 ) -> str:
     """Design all families, add the files to the folder, and return what is printed; the page shows the command."""
     possible = [x for x in ENTRIES if task.model.levels is not None or "levels" not in x.needs]
@@ -76,16 +76,16 @@ def run(
     delays, epsilons = lags_around(task.lag or 0), epsilons_around(task.privacy.epsilon)
     total = len(families) + len(linear) * (len(delays) + len(epsilons))
     with bar(progress, total, "designing", unit="design") as advance:
-        designs = Designs(advance)
+        designs = ComparedDesigns(advance)
         made = designs.side_by_side(families, task)
         told = {label: _with_known(mechanism, sources) for label, mechanism in made.items()}
         _check_sources(sources, told)
         chosen = told[_choice(told, choose, task)]
         lines: Lines = {
             "lag": (delays, _lines([designs.side_by_side(linear, replace(task, lag=x)) for x in delays], task)),
-            "epsilon": (epsilons, _lines([designs.side_by_side(linear, at_epsilon(task, x)) for x in epsilons], task)),
+            "epsilon": (epsilons, _lines([designs.side_by_side(linear, with_epsilon(task, x)) for x in epsilons], task)),
         }
-    warn_of_little(chosen.name, task.target, task.privacy, task.model, chosen.lag, chosen.predicted_mse)
+    warn_of_low_accuracy(chosen.name, task.target, task.privacy, task.model, chosen.lag, chosen.predicted_mse)
     rows = [_cells(label, mechanism, made, task.constant) for label, mechanism in made.items()]
     table = Table(COLUMNS, (*rows, _constant_cells(task.constant)))
     notes = "".join(f"\n{note}" for note in designs.notes)
@@ -113,7 +113,7 @@ def run(
     return f"{table.text()}\n\n{text}"
 
 
-def _page(task: Task, parts: Mapping[str, list[Html]], banner: str, command: str) -> str:
+def _page(task: ComparisonTask, parts: Mapping[str, list[Html]], banner: str, command: str) -> str:
     asked = {"model": of_model(task.model), "lag": lags.shown(task.lag), "tolerance": f"{task.tolerance:g}"}
     told = of_task(task.target, task.privacy) | asked
     sections = {"Definition": [facts(told)], **parts, "What the figures mean": [facts(FIGURES)], **repeated(command)}
@@ -133,7 +133,7 @@ def _check_sources(sources: Mapping[str, Provenance], made: Mapping[str, Mechani
             raise ValueError(f"a source must be that of one of {', '.join(known)}, got {name!r}{meant}")
 
 
-def _choice(made: Mapping[str, Mechanism], choose: str | None, task: Task) -> str:
+def _choice(made: Mapping[str, Mechanism], choose: str | None, task: ComparisonTask) -> str:
     """The family that is asked for, or the least predicted error; of those that run as a stream where one is wanted."""
     if choose is not None:
         if choose not in made:
@@ -180,7 +180,7 @@ def _bound(m: Mechanism, made: Mapping[str, Mechanism]) -> float | None:
     return max(known, default=None)
 
 
-def _lines(rows: list[dict[str, Mechanism]], task: Task) -> dict[str, list[float]]:
+def _lines(rows: list[dict[str, Mechanism]], task: ComparisonTask) -> dict[str, list[float]]:
     """Predicted RMSE by family NaN where there is no design; the lower bound at the lag; the constant."""
     labels = dict.fromkeys(label for row in rows for label in row)
     lines = {label: [_or_nan(row[label].predicted_rmse if label in row else None) for row in rows] for label in labels}
@@ -214,7 +214,7 @@ _STYLES = {name: style._replace(marker="") for name, style in styles.styles(x.la
 _STYLES |= {BOUND: styles.BOUND, NAME: styles.CONSTANT, "target": styles.Style(styles.GREY, "-", 4.0, 0.35)}
 
 
-def _draw_curves(lines: Lines, task: Task) -> Any:
+def _draw_curves(lines: Lines, task: ComparisonTask) -> Any:
     """Predicted RMSE over the lag, and over epsilon; what was asked for is marked."""
     drawn, axes = figure(2, 1, height=2.6)
     over_lag, over_epsilon = axes[:, 0]
@@ -232,7 +232,7 @@ def _draw_curves(lines: Lines, task: Task) -> Any:
     return drawn
 
 
-def _draw_magnitudes(made: Mapping[str, Mechanism], task: Task) -> Any:
+def _draw_magnitudes(made: Mapping[str, Mechanism], task: ComparisonTask) -> Any:
     """G of unit norm, H with the gain that this takes away, and HG where it is not the target."""
     drawn, axes = figure(3, 1, height=2.2, sharex=True)
     omega = _frequencies(task)
@@ -253,7 +253,7 @@ def _draw_magnitudes(made: Mapping[str, Mechanism], task: Task) -> Any:
     return drawn
 
 
-def _frequencies(task: Task) -> Array:
+def _frequencies(task: ComparisonTask) -> Array:
     """From a tenth of the finest detail of target and signal to π."""
     poles = np.concatenate([task.target.poles, task.model.shaping.poles])
     detail = min((1 - np.abs(poles)).min(initial=1), 1 / len(task.target.b))

@@ -125,7 +125,7 @@ def test_an_interrupted_design_writes_nothing(monkeypatch, tmp_path, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpfast.design.comparison.Designs._design", interrupted)
+    monkeypatch.setattr("dpfast.design.comparison.ComparedDesigns._design", interrupted)
     assert main(["design", *DESIGN, "--model", "arma:1", "--out", str(tmp_path / "out")]) == 130
     assert capsys.readouterr().err == "dpfast: interrupted\n"
     assert not (tmp_path / "out").exists()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.design.advice import HALF, advice, warn_of_little
+from dpfast.design.advice import HALF, advice_text, warn_of_low_accuracy
 
 pytestmark = pytest.mark.filterwarnings("error::dpfast.AccuracyWarning")
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
@@ -28,14 +28,14 @@ def smoother(epsilon, target=AVERAGE, model=CHAIN):
 
 
 def test_the_epsilon_that_is_named_is_where_the_best_smoother_explains_half():
-    named = number(r"an epsilon of at least ([\d.]+);", advice(AVERAGE, privacy(0.3), CHAIN, 5))
+    named = number(r"an epsilon of at least ([\d.]+);", advice_text(AVERAGE, privacy(0.3), CHAIN, 5))
     below, above = (1 - smoother(x).ideal_mse / dp.constant(AVERAGE, CHAIN).predicted_mse for x in (named, 1.1 * named))
     assert below < HALF < above
     assert f"{named:.2g}" == f"{named:g}"
 
 
 def test_for_white_inputs_and_no_memory_it_is_the_epsilon_of_noise_as_strong_as_the_signal():
-    named = number(r"an epsilon of at least ([\d.]+);", advice(dp.Filter([1.0]), privacy(0.3), WHITE, 0))
+    named = number(r"an epsilon of at least ([\d.]+);", advice_text(dp.Filter([1.0]), privacy(0.3), WHITE, 0))
     assert privacy(named).noise_multiplier == pytest.approx(1, rel=0.05)  # explained: 1/(1 + σ²)
     assert privacy(named).noise_multiplier > 1 > privacy(named + 0.1).noise_multiplier
 
@@ -43,15 +43,15 @@ def test_for_white_inputs_and_no_memory_it_is_the_epsilon_of_noise_as_strong_as_
 def test_a_larger_lag_is_advised_where_it_is_enough():
     most = 1 - smoother(1.8).ideal_mse / dp.constant(AVERAGE, CHAIN).predicted_mse
     assert most > HALF > dp.optimal(AVERAGE, privacy(1.8), CHAIN, lag=0).explained
-    assert advice(AVERAGE, privacy(1.8), CHAIN, 0).startswith(
+    assert advice_text(AVERAGE, privacy(1.8), CHAIN, 0).startswith(
         f"a larger lag would help, up to {most:.0%} with the whole signal; so would a larger epsilon; and a target"
     )
-    assert advice(AVERAGE, privacy(1.8), CHAIN, None).startswith("another mechanism would help")
+    assert advice_text(AVERAGE, privacy(1.8), CHAIN, None).startswith("another mechanism would help")
 
 
 def test_where_no_epsilon_is_enough_none_is_named():
     faint = dp.ARMA([1], innovation_std=1e-9)
-    assert "half of it takes a larger epsilon; and a target" in advice(AVERAGE, privacy(1), faint, 0)
+    assert "half of it takes a larger epsilon; and a target" in advice_text(AVERAGE, privacy(1), faint, 0)
 
 
 def test_a_narrower_band_does_help():
@@ -92,7 +92,7 @@ def test_what_is_worse_than_the_mean_is_told_so():
     poor = dp.Mechanism("poor", dp.Filter([1.0]), privacy(1), CHAIN, dp.Filter([1.0]), receiver)
     assert poor.explained == pytest.approx(1 - privacy(1).noise_multiplier ** 2 / 0.25, rel=1e-9)
     with pytest.warns(dp.AccuracyWarning, match=r"^'poor' explains -7039% .* \(publishing the mean, .* errs less\)"):
-        warn_of_little(poor.name, poor.target, poor.privacy, CHAIN, 0, poor.predicted_mse)
+        warn_of_low_accuracy(poor.name, poor.target, poor.privacy, CHAIN, 0, poor.predicted_mse)
 
 
 def test_without_a_model_or_with_enough_there_is_no_warning():

@@ -201,13 +201,13 @@ def test_a_bound_is_a_bound_after_few_steps(monkeypatch):
 
 def test_what_steps_do_not_resolve_is_not_iterated_for(monkeypatch):
     """Where the gap is that of the steps, going on does not close it: a few certificates on each large circle."""
-    certify, certified = majorization._Iteration._by_iteration, []
+    certify, certified = majorization.Majorization._bound_by_iterate, []
 
     def counted(iteration, *arguments):
         certified.append(iteration.circle.size)
         return certify(iteration, *arguments)
 
-    monkeypatch.setattr(majorization._Iteration, "_by_iteration", counted)
+    monkeypatch.setattr(majorization.Majorization, "_bound_by_iterate", counted)
     assert solved(DIFFERENCE, ARMA([1, 0.5]), 1e-5, 0).gap <= 1e-7
     large = [size for size in certified if size >= 2**15]
     assert len(set(large)) >= 3
@@ -233,10 +233,10 @@ def test_ripples_from_node_to_node_do_not_grow():
 
 def test_a_zero_of_the_product_leaves_a_bound():
     problem = Problem(DIFFERENCE, CHAIN, 1.0)
-    iteration = majorization._Iteration(problem, problem, 0, make_circle(0.0, 4096))
+    iteration = majorization.Majorization(problem, problem, 0, make_circle(0.0, 4096))
     k = DIFFERENCE.response(iteration.circle.grid.omega)
     k[0] = 0
-    assert iteration._by_phase(k, np.abs(k)) <= solved(DIFFERENCE, CHAIN, 1.0, 0).mse
+    assert iteration._bound_by_phase(k, np.abs(k)) <= solved(DIFFERENCE, CHAIN, 1.0, 0).mse
 
 
 # --- laws -----------------------------------------------------------------------------------------

@@ -133,19 +133,19 @@ def test_other_targets_at_a_lag(target, lag):
 def test_a_certificate_holds_whatever_the_solver_found(monkeypatch):
     problem = Problem(TARGET, None, COST)
     basis = basis_for(problem, 2)
-    best = certificate.lower_bound(problem, V, 2, basis, "CLARABEL")
-    solution = certificate._solve
+    best = certificate.robust_lower_bound(problem, V, 2, basis, "CLARABEL")
+    solution = certificate._solve_dual
     solved = []
-    monkeypatch.setattr(certificate, "_solve", lambda *arguments: solved.append(solution(*arguments)) or solved[-1])
-    certificate.lower_bound(problem, V, 2, basis, "CLARABEL")
+    monkeypatch.setattr(certificate, "_solve_dual", lambda *arguments: solved.append(solution(*arguments)) or solved[-1])
+    certificate.robust_lower_bound(problem, V, 2, basis, "CLARABEL")
     coefficients, largest, size = solved[0]
     ideal = dp.robust(TARGET, PAPER, mean_square=V, lag=2).ideal_mse
     assert 0.998 * ideal < best <= ideal
     for seed in range(10):
         noise = 0.1 * np.random.default_rng(seed).standard_normal(len(coefficients) + 2)
         other = coefficients + noise[2:], largest * (1 + noise[0]), size * (1 + noise[1])
-        monkeypatch.setattr(certificate, "_solve", lambda *_, other=other: other)
-        assert certificate.lower_bound(problem, V, 2, basis, "CLARABEL") < best
+        monkeypatch.setattr(certificate, "_solve_dual", lambda *_, other=other: other)
+        assert certificate.robust_lower_bound(problem, V, 2, basis, "CLARABEL") < best
 
 
 def test_the_ideal_is_not_above_what_is_reached(monkeypatch):
@@ -159,15 +159,15 @@ def test_the_ideal_is_not_above_what_is_reached(monkeypatch):
 @pytest.mark.parametrize("lag", [0, None])
 def test_a_program_that_fails_is_left_out(monkeypatch, lag):
     """As solvers do, on some machines, for some numbers of functions; others do, and at a lag K/G."""
-    solved, sizes, whole = robust._least_worst, set(), dp.robust(TARGET, PAPER, mean_square=V, lag=lag)
+    solved, sizes, whole = robust._minimize_worst_error, set(), dp.robust(TARGET, PAPER, mean_square=V, lag=lag)
 
     def failing(design, grid, wanted, functions, noise, *constraint):
         sizes.add(functions.shape[1])
-        if noise is not robust._product_noise and functions.shape[1] == min(sizes):
+        if noise is not robust._noise_of_product and functions.shape[1] == min(sizes):
             raise dp.DesignError("the solver failed")
         return solved(design, grid, wanted, functions, noise, *constraint)
 
-    monkeypatch.setattr(robust, "_least_worst", failing)
+    monkeypatch.setattr(robust, "_minimize_worst_error", failing)
     found = dp.robust(TARGET, PAPER, mean_square=V, lag=lag)
     assert len(sizes) > 1
     assert found.predicted_mse == pytest.approx(whole.predicted_mse, rel=1e-3)
@@ -177,7 +177,7 @@ def test_programs_that_all_fail_are_an_error(monkeypatch):
     def failing(*arguments):
         raise dp.DesignError("the solver failed")
 
-    monkeypatch.setattr(robust, "_least_worst", failing)
+    monkeypatch.setattr(robust, "_minimize_worst_error", failing)
     with pytest.raises(dp.DesignError, match="the solver failed"):
         dp.robust(TARGET, PAPER, mean_square=V)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import linalg, signal
 
 from dpfast import ARMA, Filter, IndependentLevels, MarkovChain, Privacy, lmmse
-from dpfast.design.wiener import optimal_mse
+from dpfast.design.wiener import wiener_mse
 
 ALL_PASS = Filter([-0.5, 1], [1, -0.5])
 
@@ -244,7 +244,7 @@ def test_targets_with_many_slow_poles_lose_nothing_to_rounding(sos, lag):
     mechanism = lmmse(target, Privacy(1, 1e-6), model, lag=lag, prefilter=Filter([1]))
     best = lmmse(target, Privacy(1, 1e-6), model, prefilter=Filter([1])).predicted_mse
     assert mechanism.predicted_mse == pytest.approx(
-        optimal_mse(target, model, Filter([1]), mechanism.noise_std, lag), rel=1e-7
+        wiener_mse(target, model, Filter([1]), mechanism.noise_std, lag), rel=1e-7
     )
     assert mechanism.predicted_mse >= best * (1 - 1e-8)
 
@@ -255,5 +255,5 @@ def test_a_long_lag_at_slow_poles_takes_seconds_and_says_what_it_loses():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         mechanism = lmmse(target, privacy, model, lag=3000, prefilter=Filter([1]))
-    optimum = optimal_mse(target, model, Filter([1]), mechanism.noise_std, 3000)
+    optimum = wiener_mse(target, model, Filter([1]), mechanism.noise_std, 3000)
     assert bool(caught) == (mechanism.predicted_mse > optimum * (1 + 1e-6))

@@ -10,11 +10,11 @@ from helpers import pages
 
 import dpfast as dp
 from dpfast._support.output_folder import Folder
-from dpfast.design.comparison import Task
+from dpfast.design.comparison import ComparisonTask
 from dpfast.reports import comparison
 
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
-TASK = Task(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.01)
+TASK = ComparisonTask(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.01)
 LABELS = ["optimal", "LZF", "LMMSE", "LMMSE smoother", "input perturbation", "output perturbation", "DFE"]
 FILES = ["curves.csv", "curves.png", "design.csv", "design.md", "magnitudes.png", "mechanism.json", "report.html"]
 

@@ -16,7 +16,7 @@ from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import DesignError, UnstableFilterError
 from dpfast._support.validation import Array
 from dpfast.design.adaptive.cross_validation import Channel, Gain, cross_validated
-from dpfast.design.wiener import wiener
+from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.checks import of_filters
 from dpfast.mechanisms.linear_channel import LinearChannel

@@ -9,7 +9,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.design.arguments import Target, over_horizon
+from dpfast.design.arguments import Target, target_over_horizon
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
 from dpfast.mechanisms.operators import trees
 from dpfast.mechanisms.operators.operators import Operator, Sparse
@@ -99,7 +99,7 @@ def binary_tree(
     >>> round(mechanism.predicted_rmse, 3), round(math.sqrt(mechanism.max_mse), 3)
     (7.417, 10.488)
     """
-    whole = over_horizon(target, privacy, horizon)
+    whole = target_over_horizon(target, privacy, horizon)
     estimator = validation.choice("estimator", estimator, ("honaker", "plain"))
     n, gain = whole.horizon, float(whole.coefficients[0])
     if not (whole.coefficients == gain).all():

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.validation import Array
-from dpfast.design.arguments import Target, over_horizon
+from dpfast.design.arguments import Target, target_over_horizon
 from dpfast.filters.filter import MAX_POLE_RADIUS
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz, cascade
@@ -24,14 +24,14 @@ _NEAREST = (0.0, 0.05)  # distances of the starts from the unit circle, and at l
 _BLOCK = 256
 
 
-class Problem(NamedTuple):
+class FitProblem(NamedTuple):
     """A target, and how much each coefficient of the reconstruction counts."""
 
     f: Array
     weights: Array
 
     @classmethod
-    def of(cls, f: Array, error: str) -> Problem:
+    def from_target(cls, f: Array, error: str) -> FitProblem:
         """The mean over the steps: b_k is in n - k of n rows. The largest is that of the last step, all of them."""
         n = len(f)
         return cls(f / np.abs(f).max(), np.ones(n) if error == "max" else np.arange(n, 0, -1) / n)
@@ -42,7 +42,7 @@ class Problem(NamedTuple):
         ∂ ln c/∂p = -z/(1 - p z), and so Σ c ∂c/∂p = -Σ_{k ≥ 1} p^{k-1} r(k), r the autocorrelation; of a pole, and of
         b, likewise with the other sign.
         """
-        roots = _roots(parameters)
+        roots = _roots_from_parameters(parameters)
         poles, zeros = roots[0::2], roots[1::2]
         impulse = np.zeros(len(self.f))
         impulse[0] = 1.0
@@ -57,46 +57,46 @@ class Problem(NamedTuple):
         return math.log(energy) + math.log(error), signs * _power_sums(r[1:], roots) * inner
 
 
-def fit(f: Array, error: str, n_buffers: int | None) -> BufferedToeplitz:
+def fit_strategy(f: Array, error: str, n_buffers: int | None) -> BufferedToeplitz:
     """The best strategy of so many buffers; for None as many as gain 1 % of the mean squared error, one more or two."""
     if n_buffers is not None:
-        return _strategy(_best(f, error, n_buffers), len(f))
-    best = _best(f, error, 1)
+        return _make_strategy(_fit_from_best_start(f, error, n_buffers), len(f))
+    best = _fit_from_best_start(f, error, 1)
     for more in range(2, MAX_BUFFERS + 1):
-        larger = _best(f, error, more)
+        larger = _fit_from_best_start(f, error, more)
         if larger.fun <= best.fun + math.log(_LITTLE):
             best = larger
         elif more > len(best.x) // 2 + 1:  # a single one may gain nothing, where two do
             break
-    return _strategy(best, len(f))
+    return _make_strategy(best, len(f))
 
 
-def _strategy(best: Any, horizon: int) -> BufferedToeplitz:
-    roots = _roots(best.x)
+def _make_strategy(best: Any, horizon: int) -> BufferedToeplitz:
+    roots = _roots_from_parameters(best.x)
     return BufferedToeplitz(roots[1::2], roots[0::2], horizon)
 
 
-def _best(f: Array, error: str, n_buffers: int) -> Any:
+def _fit_from_best_start(f: Array, error: str, n_buffers: int) -> Any:
     """From several starts; which is best, a part of a long horizon tells."""
     part = f[: int(np.argmax(f != 0)) + _PART]
     starts = list(itertools.product(sorted({0, n_buffers // 2, n_buffers}), _NEAREST))
-    trials = [_descend(part, error, n_buffers, *start) for start in starts]
+    trials = [_fit_from_start(part, error, n_buffers, *start) for start in starts]
     best = int(np.argmin([round(float(trial.fun), 6) for trial in trials]))  # of equals the first
-    return trials[best] if len(part) == len(f) else _descend(f, error, n_buffers, *starts[best])
+    return trials[best] if len(part) == len(f) else _fit_from_start(f, error, n_buffers, *starts[best])
 
 
-def _descend(f: Array, error: str, n_buffers: int, n_negative: int, nearest: float) -> Any:
+def _fit_from_start(f: Array, error: str, n_buffers: int, n_negative: int, nearest: float) -> Any:
     """Poles and zeros in turn, so many pairs negative, at first at geometrically growing distances from 1 and -1."""
     from scipy.optimize import minimize
 
     nearest = max(nearest, 1 / (len(f) + 1))
     sides = [1 - np.geomspace(nearest, 0.8, 2 * pairs) for pairs in (n_buffers - n_negative, n_negative)]
     start = np.arctanh(np.concatenate([sides[0], -sides[1]]))
-    loss: Any = Problem.of(f, error).loss
+    loss: Any = FitProblem.from_target(f, error).loss
     return minimize(loss, start, jac=True, method="BFGS", options={"maxiter": 1000, "gtol": 1e-7})
 
 
-def _roots(parameters: Array) -> Array:
+def _roots_from_parameters(parameters: Array) -> Array:
     """Poles and zeros in turn, inside of what a Filter allows."""
     return np.asarray(MAX_POLE_RADIUS * np.tanh(parameters))
 
@@ -178,11 +178,11 @@ def buffered_toeplitz(
     >>> round(math.sqrt(mechanism.max_mse), 4), len(mechanism.strategy.poles)
     (2.8318, 3)
     """
-    whole = over_horizon(target, privacy, horizon)
+    whole = target_over_horizon(target, privacy, horizon)
     if n_buffers is not None:
         n_buffers = validation.integer("n_buffers", n_buffers, 1, MAX_BUFFERS)
     error = validation.choice("error", error, ("mean", "max"))
-    strategy = fit(whole.coefficients, error, n_buffers)
+    strategy = fit_strategy(whole.coefficients, error, n_buffers)
     reconstruction = Convolution(cascade(strategy.poles, strategy.zeros, whole.coefficients))
     options = (("n_buffers", n_buffers), ("error", error))
     return MatrixMechanism(name, whole, privacy, strategy, reconstruction, options=options)

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from dpfast._support import validation
-from dpfast.design.arguments import Target, over_horizon
+from dpfast.design.arguments import Target, target_over_horizon
 from dpfast.design.horizon.transforms import check_steps, random_signs, rows_of_product
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
 from dpfast.mechanisms.operators.operators import Dense
@@ -83,7 +83,7 @@ def compressive(
     >>> mechanism.simulate([0] * 64, seed=1).estimate.shape
     (64,)
     """
-    f = over_horizon(target, privacy, horizon)
+    f = target_over_horizon(target, privacy, horizon)
     check_steps(f.horizon, shortest=2)
     n = f.horizon
     m = validation.integer("n_measurements", n_measurements, 1, n)

@@ -9,7 +9,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.design.arguments import Target, over_horizon
+from dpfast.design.arguments import Target, target_over_horizon
 from dpfast.design.horizon.binary_tree import tree_strategy
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
 from dpfast.mechanisms.operators.operators import Operator, Sparse
@@ -37,7 +37,7 @@ class Cover(NamedTuple):
     weights: Array
 
 
-def decayed_factors(f: Array, noise: str) -> tuple[Sparse, Operator]:
+def decayed_factorization(f: Array, noise: str) -> tuple[Sparse, Operator]:
     """Strategy and reconstruction of y_t = Σ f_k u_{t-k}, with the best noise for every level."""
     n, ratio = len(f), geometric_ratio(f)
     if ratio is not None:
@@ -105,13 +105,13 @@ def window_cover(f: Array) -> Cover:
     n = len(f)
     found = prefixes(n)
     right = Cover(*found, f[found.steps - (found.nodes << found.levels)])
-    parts = [right, *(_left_nodes(f, level) for level in range(n_levels(n) - 1))]
+    parts = [right, *(_left_cover(f, level) for level in range(n_levels(n) - 1))]
     _check_entries(sum(len(part.steps) for part in parts), n)
     steps, levels, nodes, weights = zip(*parts, strict=True)
     return Cover(np.concatenate(steps), np.concatenate(levels), np.concatenate(nodes), np.concatenate(weights))
 
 
-def _left_nodes(f: Array, level: int) -> Cover:
+def _left_cover(f: Array, level: int) -> Cover:
     n, length = len(f), 1 << level
     ages = np.arange(length - 1, n - length)
     weights = f[ages] - f[ages + length]
@@ -208,7 +208,7 @@ def decayed_sum(
     >>> round(decayed_sum([1] * 16, privacy, horizon=1024).predicted_rmse, 3)
     4.234
     """
-    whole = over_horizon(target, privacy, horizon)
+    whole = target_over_horizon(target, privacy, horizon)
     validation.choice("noise", noise, ("gaussian", "laplace"))
-    strategy, reconstruction = decayed_factors(whole.coefficients, noise)
+    strategy, reconstruction = decayed_factorization(whole.coefficients, noise)
     return MatrixMechanism(name, whole, privacy, strategy, reconstruction, noise=noise)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpfast._support import validation
-from dpfast.design.arguments import Target, over_horizon
+from dpfast.design.arguments import Target, target_over_horizon
 from dpfast.design.horizon.transforms import check_steps, fourier_basis, rows_of_product
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
 from dpfast.mechanisms.operators.operators import Dense
@@ -74,7 +74,7 @@ def fourier_perturbation(
     >>> round(mechanism.predict(MarkovChain([[0.9, 0.1], [0.1, 0.9]], levels=[-0.5, 0.5])) ** 0.5, 3)
     6.38
     """
-    f = over_horizon(target, privacy, horizon)
+    f = target_over_horizon(target, privacy, horizon)
     check_steps(f.horizon)
     k = validation.integer("n_coefficients", n_coefficients, 1, f.horizon)
     basis = fourier_basis(f.horizon, k)

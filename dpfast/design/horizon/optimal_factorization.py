@@ -128,10 +128,10 @@ def optimal_factorization(
 
 
 def _unbiased_mechanism(target: Toeplitz, privacy: Privacy, name: str | None) -> MatrixMechanism:
-    best = _after_the_delay(target)
+    best = _factorization_after_delay(target)
     strategy, receiver = (Dense(validation.frozen(x)) for x in (best.strategy, best.receiver))
     found = MatrixMechanism(name or "optimal factorization", target, privacy, strategy, receiver)
-    return _certified(found, best.lower_bound * _noise_variance(privacy), _GAP)
+    return _with_lower_bound(found, best.lower_bound * _noise_variance(privacy), _GAP)
 
 
 def _joint_mechanism(
@@ -140,12 +140,12 @@ def _joint_mechanism(
     name = name or f"optimal factorization {'smoother' if lag is None else f'lag {lag}'}"
     n, a = target.horizon, Convolution(target.coefficients).matrix()
     kept = in_time(np.arange(n), n, lag)
-    joint = Joint(a, linalg.toeplitz(autocovariance(model, n)), _noise_variance(privacy), kept)
-    best = joint_optimum(joint)
+    joint = JointFactorization(a, linalg.toeplitz(autocovariance(model, n)), _noise_variance(privacy), kept)
+    best = joint_factorization(joint)
     strategy, silent = Dense(validation.frozen(best.strategy)), Dense(np.zeros((n, n)))
     found = MatrixMechanism(name, target, privacy, strategy, silent, unbiased=False)
     # the receiver for the noise that it really has, which several events make larger
-    return _certified(found.with_receiver(model, lag=lag, name=name), best.lower_bound, _LARGEST_GAP)
+    return _with_lower_bound(found.with_receiver(model, lag=lag, name=name), best.lower_bound, _LARGEST_GAP)
 
 
 def _noise_variance(privacy: Privacy) -> float:
@@ -153,7 +153,7 @@ def _noise_variance(privacy: Privacy) -> float:
     return (privacy.noise_multiplier * privacy.max_change) ** 2
 
 
-def _certified(found: MatrixMechanism, bound: float, largest: float) -> MatrixMechanism:
+def _with_lower_bound(found: MatrixMechanism, bound: float, largest: float) -> MatrixMechanism:
     """With a bound on the sum of squared errors, which must be as near as usual for one event."""
     bound /= found.horizon
     mse = found.predicted_mse
@@ -166,45 +166,45 @@ def _certified(found: MatrixMechanism, bound: float, largest: float) -> MatrixMe
     return replace(found, lower_bound_mse=bound)
 
 
-class Best(NamedTuple):
+class Factorization(NamedTuple):
     """A strategy with columns of norm one, its receiver, and a bound on the sum of squared errors of any."""
 
     strategy: Array
     receiver: Array
-    lower_bound: float
+    factorization_lower_bound: float
 
 
 # --- unbiased -------------------------------------------------------------------------------------
 
 
-def _after_the_delay(target: Toeplitz) -> Best:
+def _factorization_after_delay(target: Toeplitz) -> Factorization:
     """Of a target whose first coefficients are zero: what comes after them counts, and the last inputs do not."""
     f = target.coefficients
     delay = int(np.flatnonzero(f)[0])
-    best = unbiased_optimum(Convolution(f[delay:]).matrix())
+    best = unbiased_factorization(Convolution(f[delay:]).matrix())
     return best._replace(
         strategy=np.pad(best.strategy, ((0, 0), (0, delay))), receiver=np.pad(best.receiver, ((delay, 0), (0, 0)))
     )
 
 
-def unbiased_optimum(a: Array) -> Best:
+def unbiased_factorization(a: Array) -> Factorization:
     """For noise of variance one, and A with no zero on its diagonal.
 
     The bound is the dual's max over v of (tr N)²/Σv with N the root of V^{1/2} AᵀA V^{1/2}.
     """
     gram, weights, bound = a.T @ a, np.ones(len(a)), 0.0
     for _ in range(_MAX_STEPS):
-        root, trace = _root(gram, weights)
+        root, trace = _symmetric_root(gram, weights)
         bound = max(bound, trace**2 / float(weights.sum()))
-        strategy = _lower(_with_unit_diagonal(root))
+        strategy = _lower_triangular_root(_with_unit_diagonal(root))
         receiver = linalg.solve_triangular(strategy, a.T, lower=True, trans=1).T
         if (receiver**2).sum() <= bound * (1 + _GAP / 2):
             break
         weights = weights * (root.diagonal() / weights) ** _OVER
-    return Best(strategy, receiver, bound)
+    return Factorization(strategy, receiver, bound)
 
 
-def _root(gram: Array, weights: Array) -> tuple[Array, float]:
+def _symmetric_root(gram: Array, weights: Array) -> tuple[Array, float]:
     """The positive definite root of V^{1/2} gram V^{1/2}, and its trace, rounded down.
 
     The eigenvalues have a floor: of a target such as 1 - 2z⁻¹ one is smaller than rounding can tell, and no estimate
@@ -221,7 +221,7 @@ def _with_unit_diagonal(gram: Array) -> Array:
     return np.asarray(gram / np.sqrt(np.outer(gram.diagonal(), gram.diagonal())))
 
 
-def _lower(gram: Array) -> Array:
+def _lower_triangular_root(gram: Array) -> Array:
     """The lower-triangular C with CᵀC = gram."""
     return np.ascontiguousarray(linalg.cholesky(gram[::-1, ::-1])[::-1, ::-1])
 
@@ -229,7 +229,7 @@ def _lower(gram: Array) -> Array:
 # --- with a receiver ------------------------------------------------------------------------------
 
 
-class Joint:
+class JointFactorization:
     """Errors behind strategies of the best receivers; a strategy by the entries on and below its diagonal."""
 
     def __init__(self, a: Array, covariance: Array, noise_variance: float, kept: NDArray[np.bool_]) -> None:
@@ -266,13 +266,13 @@ class Joint:
         return self.total - float((used**2).sum()), slope[self.places]
 
 
-def joint_optimum(joint: Joint, start: Array | None = None) -> Best:
+def joint_factorization(joint: JointFactorization, start: Array | None = None) -> Factorization:
     """By L-BFGS, from between the identity and the first step towards the unbiased optimum: it has full rank."""
     from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
 
     n = len(joint.a)
     if start is None:
-        start = _lower((_with_unit_diagonal(_root(joint.a.T @ joint.a, np.ones(n))[0]) + np.eye(n)) / 2)
+        start = _lower_triangular_root((_with_unit_diagonal(_symmetric_root(joint.a.T @ joint.a, np.ones(n))[0]) + np.eye(n)) / 2)
     unit = joint.error(start[joint.places])[0]
 
     def relative(entries: Array) -> tuple[float, Array]:
@@ -284,10 +284,10 @@ def joint_optimum(joint: Joint, start: Array | None = None) -> Best:
     found = minimize(relative, start[joint.places], jac=True, method="L-BFGS-B", options=options)
     c, _ = joint.strategy(found.x)
     b = joint.innovations(c).receiver(joint.kept)
-    return Best(c, b, lower_bound(joint, c, b))
+    return Factorization(c, b, factorization_lower_bound(joint, c, b))
 
 
-def lower_bound(joint: Joint, c: Array, b: Array) -> float:
+def factorization_lower_bound(joint: JointFactorization, c: Array, b: Array) -> float:
     r"""What no strategy with any receiver goes below: the nearer C is to the optimum, the closer.
 
     For any v with Σv = 1, Φ, T ≥ ‖Φ V^{-1/2}‖ and τ, as K = B C reaches as far as M does,
@@ -313,13 +313,13 @@ def lower_bound(joint: Joint, c: Array, b: Array) -> float:
         left, sizes, right = linalg.svd(np.where(joint.kept, residual, phi) / scale)
         for level in _NEARLY_ONE:
             phi = (left * np.where(sizes > level * norm, norm, sizes)) @ right * scale
-            bound = max(bound, _dual(joint, root, phi, norm))
+            bound = max(bound, _dual_bound(joint, root, phi, norm))
         if error <= bound * (1 + _SMALL_GAP):
             break
     return max(0.0, bound - extra * float(((joint.a - k) ** 2).sum()))
 
 
-def _dual(joint: Joint, root: Array, phi: Array, norm: float) -> float:
+def _dual_bound(joint: JointFactorization, root: Array, phi: Array, norm: float) -> float:
     """The bound for the best τ."""
     noise = joint.noise_variance
     rest = linalg.solve_triangular(root, (joint.kept * phi).T, lower=True).T * joint.kept

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dpfast._support.errors import DesignError
-from dpfast.design.arguments import Target, over_horizon
+from dpfast.design.arguments import Target, target_over_horizon
 from dpfast.filters.toeplitz import square_root_series
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.operators.operators import Convolution
@@ -60,7 +60,7 @@ def square_root(
     >>> round(mechanism.predicted_rmse, 4), round(math.sqrt(mechanism.max_mse), 4)
     (3.1098, 3.2726)
     """
-    whole = over_horizon(target, privacy, horizon)
+    whole = target_over_horizon(target, privacy, horizon)
     f = whole.coefficients
     delay = int(np.argmax(f != 0))
     sign = math.copysign(1.0, f[delay])

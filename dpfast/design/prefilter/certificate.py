@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpfast._support.validation import Array
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.rational_basis import Basis
-from dpfast.design.programs.prefilter_program import solve
+from dpfast.design.programs.prefilter_program import solve_program
 
 Complex = NDArray[np.complex128]
 _FINER = 4  # degree of the grid on which the bound is evaluated, in those of the basis
@@ -22,7 +22,7 @@ _PHASES = 64
 _GOLDEN = (np.sqrt(5) - 1) / 2
 
 
-def lower_bound(problem: Problem, mean_square: float, lag: int, basis: Basis, solver: str) -> float:
+def robust_lower_bound(problem: Problem, mean_square: float, lag: int, basis: Basis, solver: str) -> float:
     """The bound, on a grid finer than that of the program; the quadrature is its only error."""
     grid = problem.grid(basis.poles, basis.taps // 2)
     # down to zeros of the target on the circle, where its phase jumps and no rational q - p can
@@ -36,15 +36,15 @@ def lower_bound(problem: Problem, mean_square: float, lag: int, basis: Basis, so
     def anticausal(omega: Array) -> Complex:
         return np.asarray((basis.response(omega) * np.exp(-1j * omega)[:, None]).conj())
 
-    coefficients, largest, size = _solve(grid.weights, wanted(grid.omega), anticausal(grid.omega), weight, solver)
+    coefficients, largest, size = _solve_dual(grid.weights, wanted(grid.omega), anticausal(grid.omega), weight, solver)
     f, a = wanted(fine.omega), anticausal(fine.omega) @ coefficients
-    p = _best(f, a, largest, weight * size)
+    p = _best_point(f, a, largest, weight * size)
     top = fine.mean((p.conj() * f).real)
     bottom = weight * fine.mean(np.abs(p)) ** 2 + float(np.abs(p + a).max()) ** 2
     return problem.cost * scale**2 * max(top, 0.0) ** 2 / bottom  # the best multiple of p and q
 
 
-def _solve(
+def _solve_dual(
     weights: Array, wanted: Complex, functions: Complex, weight: float, solver: str
 ) -> tuple[Array, float, float]:
     """Coefficients of q - p, sup|q| and <|p|>."""
@@ -58,11 +58,11 @@ def _solve(
     mean = weights @ size
     value = 2 * correlation - weight * cp.square(mean) - cp.square(largest)
     cones = [cp.SOC(cp.multiply(np.ones(n), largest), q, axis=0), cp.SOC(size, p, axis=0)]
-    solve(cp.Problem(cp.Maximize(value), cones), solver, roughly=True)
+    solve_program(cp.Problem(cp.Maximize(value), cones), solver, roughly=True)
     return np.asarray(coefficients.value), float(largest.value), float(mean.value)
 
 
-def _best(f: Complex, a: Complex, largest: float, weight: float) -> Complex:
+def _best_point(f: Complex, a: Complex, largest: float, weight: float) -> Complex:
     """P with a large Re(p* f) - weight·|p| for |p + a| ≤ largest: the least, or the best with p + a on the boundary."""
 
     def value(p: Complex) -> Array:

@@ -41,4 +41,4 @@ class Ideal(NamedTuple):
         return self.loss(problem)._replace(ideal=self.mse).excess(g)
 
 
-Family = Callable[[Problem], Ideal]
+IdealFamily = Callable[[Problem], Ideal]

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import NamedTuple
 
-from dpfast.design.prefilter.ideal import Family, Ideal
+from dpfast.design.prefilter.ideal import IdealFamily, Ideal
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.several_events import Mixture
 
@@ -34,7 +34,7 @@ class Saddle(NamedTuple):
     ideal: Ideal
 
 
-def find_saddle(problem: Problem, mixture: Mixture, family: Family) -> Saddle:
+def find_saddle(problem: Problem, mixture: Mixture, family: IdealFamily) -> Saddle:
     """Strides of the mixture between designs for it, each longer than the last one, or shorter when it went too far.
 
     The error of the best design is concave in the mixture: it only ever goes up.
@@ -48,7 +48,7 @@ def find_saddle(problem: Problem, mixture: Mixture, family: Family) -> Saddle:
             accepted, value, stride = mixture.probabilities, ideal.lower_bound, min(_LONGER * stride, _LONGEST_STRIDE)
             size = mixture.sample(ideal.product, problem.spectrum_zeros())
             weight = mixed.weight(mixture.grid.omega)
-            noise = problem.cost * mixture.worst(size / weight) * mixture.grid.mean(size * weight)
+            noise = problem.cost * mixture.squared_sensitivity(size / weight) * mixture.grid.mean(size * weight)
             if ideal.distortion + noise < reached:
                 reached, best = ideal.distortion + noise, (mixed, ideal)
         else:

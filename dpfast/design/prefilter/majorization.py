@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._support.validation import Array
-from dpfast.design.prefilter.objectives import MOST_STEPS, on_circle
+from dpfast.design.prefilter.objectives import MOST_STEPS, resolve_on_circle
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.water_filling import smoother_water_filling, zero_forcing_mse
 from dpfast.filters.warped_circle import SHORTEST, Circle, make_circle
@@ -76,18 +76,18 @@ def joint_optimum(problem: Problem, lag: int, goal: float) -> JointOptimum:
         Relative gap at which the iteration ends.
     """
     smoother = smoother_water_filling(problem)
-    held, finest = on_circle(problem, lag, smoother.cutoffs)
+    held, finest = resolve_on_circle(problem, lag, smoother.cutoffs)
     circle = make_circle(finest.warp, max(SHORTEST, finest.size // _COARSER))
-    found = _forcing(problem, circle, smoother.mse)
+    found = _zero_forcing_optimum(problem, circle, smoother.mse)
     if found.gap <= goal:
         return found
-    before = _Iteration(problem, held, lag, circle).solve(found.power, goal, smoother.mse)
+    before = Majorization(problem, held, lag, circle).solve(found.power, goal, smoother.mse)
     while True:
         circle = make_circle(circle.warp, 2 * circle.size)
         start = before.circle.interpolate(before.power, circle.grid.omega)
-        after = _Iteration(problem, held, lag, circle).solve(start, goal, smoother.mse)
+        after = Majorization(problem, held, lag, circle).solve(start, goal, smoother.mse)
         change = abs(after.mse - before.mse)
-        forcing = _forcing(problem, circle, smoother.mse)
+        forcing = _zero_forcing_optimum(problem, circle, smoother.mse)
         bound = after.lower_bound - change
         # a bound above what is reached tells that the steps do not resolve the problem
         known = change <= _RESOLVED * after.mse and bound <= forcing.mse
@@ -98,14 +98,14 @@ def joint_optimum(problem: Problem, lag: int, goal: float) -> JointOptimum:
         before = after
 
 
-def _forcing(problem: Problem, circle: Circle, bound: float) -> JointOptimum:
+def _zero_forcing_optimum(problem: Problem, circle: Circle, bound: float) -> JointOptimum:
     """K = z^{-D}F: the best that is known with hardly any noise, by rounding and by what steps do not resolve."""
     product = problem.gain(circle.grid.omega)
     power = np.maximum(product, _FLOOR * product.max()) / problem.weight(circle.grid.omega)
     return JointOptimum(circle, product, power, zero_forcing_mse(problem), bound)
 
 
-class _Iteration:
+class Majorization:
     """Majorise and minimise: <ψ|K|>² ≤ <xψ²><|K|²/x>, with equality for x = |K|/ψ.
 
     With the spectrum that the circle holds; errors and bounds are those of the spectrum of the problem.
@@ -134,7 +134,7 @@ class _Iteration:
                 error = self.wanted - k
                 distortion = self.mean(self.psd * np.abs(error) ** 2)
                 mse = distortion + self.cost * self.mean(self.weight * size) ** 2
-                bound = max(bound, distortion + self._by_iteration(noise, k, error), self._by_phase(k, size))
+                bound = max(bound, distortion + self._bound_by_iterate(noise, k, error), self._bound_by_phase(k, size))
                 if best is None or mse < best.mse:
                     power = np.maximum(size, _FLOOR * size.max()) / self.weight
                     best = JointOptimum(self.circle, size, power, mse, bound)
@@ -150,7 +150,7 @@ class _Iteration:
         assert best is not None
         return best
 
-    def _by_iteration(self, noise: Array, k: Complex, error: Complex) -> float:
+    def _bound_by_iterate(self, noise: Array, k: Complex, error: Complex) -> float:
         """2 Re<φ*K> - sup|φ/ψ|²/c², which with <P_u|z^{-D}F - K|²> is a bound. Without a division by Ω.
 
         For every φ for which P_u (z^{-D}F - K) - φ is strictly anticausal; K is the best for another spectrum P in
@@ -165,7 +165,7 @@ class _Iteration:
         bound = 2 * self.mean((phi.conj() * k).real) - (np.abs(phi) / self.weight).max() ** 2 / self.cost
         return float(bound - 2 * self.mean(np.abs(anticausal) * np.abs(early)))
 
-    def _by_phase(self, k: Complex, size: Array) -> float:
+    def _bound_by_phase(self, k: Complex, size: Array) -> float:
         """The dual at φ = c²<ψ|K|>ψK/|K|: 2 Re<F* z^D φ> - ‖[φ/Ω*]₊‖² - c²<ψ|K|>², where P_u > 0."""
         if self.shaping is None:
             return -math.inf

@@ -52,7 +52,7 @@ def zero_forcing_objective(problem: Problem) -> Objective:
     def shape(omega: Array) -> Array:
         return problem.gain(omega) / problem.weight(omega)
 
-    return shape_objective(problem, shape, problem.detail())
+    return shape_objective(problem, shape, problem.finest_detail())
 
 
 def smoother_objective(problem: Problem, ideal: WaterFilling) -> Objective:
@@ -71,7 +71,7 @@ def smoother_objective(problem: Problem, ideal: WaterFilling) -> Objective:
 
         return grid, loss
 
-    return Objective(resolve, ideal.x, ideal.mse, problem.detail(ideal.cutoffs))
+    return Objective(resolve, ideal.x, ideal.mse, problem.finest_detail(ideal.cutoffs))
 
 
 def feedback_objective(problem: Problem, ideal: WaterFilling) -> Objective:
@@ -89,7 +89,7 @@ def feedback_objective(problem: Problem, ideal: WaterFilling) -> Objective:
 
         return grid, loss
 
-    return Objective(resolve, ideal.x, ideal.mse, problem.detail(ideal.cutoffs))
+    return Objective(resolve, ideal.x, ideal.mse, problem.finest_detail(ideal.cutoffs))
 
 
 def wiener_objective(problem: Problem, lag: int, ideal: Objective, cutoffs: tuple[float, ...]) -> Objective:
@@ -99,13 +99,13 @@ def wiener_objective(problem: Problem, lag: int, ideal: Objective, cutoffs: tupl
     """
 
     def resolve(roots: Complex, degree: int) -> tuple[Grid, Loss]:
-        held, circle = on_circle(problem, lag, cutoffs, roots, degree)
+        held, circle = resolve_on_circle(problem, lag, cutoffs, roots, degree)
         return circle.grid, wiener_loss(held, lag, circle)
 
     return ideal._replace(resolve=resolve, draft=ideal)
 
 
-def on_circle(
+def resolve_on_circle(
     problem: Problem, lag: int, cutoffs: tuple[float, ...], roots: Any = (), degree: int = 0, size: int = SHORTEST
 ) -> tuple[Problem, Circle]:
     """A circle that resolves a problem, further roots, and so many taps; and the problem that it resolves.
@@ -115,8 +115,8 @@ def on_circle(
     """
     nearest = 1 - np.abs(problem.spectrum_zeros(cutoffs)).max(initial=0.0)
     for distance in _DISTANCES:
-        held = problem if nearest >= distance else problem.off_circle(distance)
-        every = np.concatenate([held.details(cutoffs), roots])
+        held = problem if nearest >= distance else problem.with_zeros_off_circle(distance)
+        every = np.concatenate([held.resolved_roots(cutoffs), roots])
         circle = circle_for(every, max(lag, problem.degree, 2 * degree), size=size)
         if circle.size <= MOST_STEPS:
             break

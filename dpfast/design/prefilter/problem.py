@@ -75,7 +75,7 @@ class Problem:
     @functools.cached_property
     def _zeros(self) -> Complex:
         """Of the spectrum, inside the circle or on it."""
-        zeros = _inside(Filter([1.0]).zeros if self.model is None else self.model.shaping.zeros)
+        zeros = _reflect_inside(Filter([1.0]).zeros if self.model is None else self.model.shaping.zeros)
         return np.asarray(zeros[zeros != 0])
 
     def spectrum_zeros(self, cutoffs: tuple[float, ...] = ()) -> Complex:
@@ -89,20 +89,20 @@ class Problem:
             distance = np.maximum(distance, nearest)
         return np.asarray(np.exp(1j * np.angle(self._zeros) - distance))
 
-    def details(self, cutoffs: tuple[float, ...]) -> Complex:
+    def resolved_roots(self, cutoffs: tuple[float, ...]) -> Complex:
         """What steps of the circle must resolve, inside of it: poles, zeros of the spectrum, and those of the target.
 
         These not where they are too near to the circle: there they are kinks.
         """
-        zeros = _inside(self.target.zeros)
+        zeros = _reflect_inside(self.target.zeros)
         return np.concatenate([self.poles, self.spectrum_zeros(cutoffs), zeros[np.abs(zeros) < 1 - _KINK]])
 
-    def detail(self, cutoffs: tuple[float, ...] = ()) -> complex:
+    def finest_detail(self, cutoffs: tuple[float, ...] = ()) -> complex:
         """The pole, zero (not one on the circle) or cutoff that is nearest to the circle, inside of it.
 
         Not nearer than the pole of a filter may be.
         """
-        roots = np.concatenate([self.poles, _inside(self.target.zeros), self.spectrum_zeros(cutoffs)])
+        roots = np.concatenate([self.poles, _reflect_inside(self.target.zeros), self.spectrum_zeros(cutoffs)])
         ends = [1 - x if x < np.pi / 2 else np.pi - x - 1 for x in cutoffs if min(x, np.pi - x) < 0.5]
         near = np.concatenate([[0.5], roots[np.abs(roots) < 1 - ON_CIRCLE], ends])
         finest = complex(near[np.argmax(np.abs(near))])
@@ -113,10 +113,10 @@ class Problem:
         every = np.concatenate([self.poles, self.spectrum_zeros(breaks), np.asarray(roots, dtype=np.complex128)])
         return graded_grid(every, kinks=self.target.zeros, breaks=breaks, degree=max(2 * degree, self.degree))
 
-    def off_circle(self, distance: float) -> Problem:
+    def with_zeros_off_circle(self, distance: float) -> Problem:
         """With no zero of the spectrum nearer to the circle."""
         assert self.model is not None
-        return replace(self, model=off_circle(self.model, distance))
+        return replace(self, model=move_zeros_off_circle(self.model, distance))
 
 
 def noise_cost(privacy: Privacy, prefilter: Filter | None) -> float:
@@ -141,7 +141,7 @@ def canonical_factor(filter: Filter) -> tuple[float, Filter]:
     return gain, Filter.from_factors(polynomial_with(reflected), poles, recursion)
 
 
-def off_circle(model: Model, distance: float) -> Model:
+def move_zeros_off_circle(model: Model, distance: float) -> Model:
     """The same spectrum but for zeros that are nearer to the circle, which are moved so far inside.
 
     For a zero on the circle that adds (1 - r)²/r to the factor |1 - e^{-iω}|², r its new modulus, at all angles.
@@ -154,7 +154,7 @@ def off_circle(model: Model, distance: float) -> Model:
     return ARMA.from_shaping(Filter.from_factors(taps, sections, recursion), mean=model.mean)
 
 
-def _inside(roots: Complex) -> Complex:
+def _reflect_inside(roots: Complex) -> Complex:
     """Those outside of the circle reflected."""
     modulus = np.maximum(np.abs(roots), 1)
     return roots / modulus / modulus

@@ -87,10 +87,10 @@ class Basis:
             return Filter(coefficients)
         omega = graded_grid(self.poles, degree=self.taps).omega
         wanted = self.response(omega) @ coefficients
-        size, part = float(np.abs(wanted).max()), self._part(coefficients)
+        size, part = float(np.abs(wanted).max()), self._causal_part(coefficients)
         found, least = Filter([0.0]), 1.0
         for negligible in _NEGLIGIBLE:
-            candidate = part.reduced(negligible * size).filter()
+            candidate = part.reduce(negligible * size).filter()
             error = float(np.abs(candidate.response(omega) - wanted).max()) / size
             if error < least:
                 found, least = candidate, error
@@ -107,7 +107,7 @@ class Basis:
 
         R has the poles of the basis, and the zeros inside of the circle of X(z) + X(1/z): those of a state space.
         """
-        a, b, c, d = self._part(coefficients).system()
+        a, b, c, d = self._causal_part(coefficients).state_space()
         n = len(a)
         now, later = np.zeros((2 * n + 1, 2 * n + 1)), np.zeros((2 * n + 1, 2 * n + 1))
         now[:n, :n], now[:n, -1], later[:n, :n] = a, b, np.eye(n)
@@ -124,7 +124,7 @@ class Basis:
         best = int(np.argmax(power))
         return filter * math.sqrt(power[best] / np.abs(filter.response(omega[best])) ** 2)
 
-    def _part(self, coefficients: Array) -> CausalPart:
+    def _causal_part(self, coefficients: Array) -> CausalPart:
         a, b = self.state_space()
         return CausalPart(coefficients[: self.taps], a, b[:, None], coefficients[self.taps :], b, Filter([1.0]))
 
@@ -161,7 +161,7 @@ def basis_for(problem: Problem, lag: int, richness: float = 1.0, kinks: tuple[fl
     if problem.model is not None:
         roots = np.concatenate([roots, problem.model.shaping.poles, problem.model.shaping.zeros])
     per_kink = math.ceil(richness * _PER_KINK)
-    ladders = [_ladder(*end, math.ceil(-richness * _DENSITY * math.log2(end[1]))) for end in _ends(roots)]
+    ladders = [_ladder(*end, math.ceil(-richness * _DENSITY * math.log2(end[1]))) for end in _ladder_ends(roots)]
     narrow = math.exp(-math.pi * math.sqrt(per_kink))
     for angle in kinks:
         widest = max(min(angle, math.pi - angle, 1.0), 2 * _CLOSEST)
@@ -169,7 +169,7 @@ def basis_for(problem: Problem, lag: int, richness: float = 1.0, kinks: tuple[fl
     return Basis(taps, np.array(list(itertools.chain(*ladders))))
 
 
-def _ends(roots: Complex) -> list[tuple[float, float]]:
+def _ladder_ends(roots: Complex) -> list[tuple[float, float]]:
     """Angles in [0, π] and distances where ladders start: the root nearest to the circle, of those that are close."""
     inside = np.where(np.abs(roots) > 1, 1 / np.where(roots == 0, 1, roots).conj(), roots)
     inside = inside[(inside.imag >= 0) & (1 - _WIDEST < np.abs(inside)) & (np.abs(inside) < 1 - ON_CIRCLE)]

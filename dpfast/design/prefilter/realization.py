@@ -117,7 +117,7 @@ def best_realization(objective: Objective, measure: Excess, tolerance: float) ->
     """The excess and the filter of :func:`realize`, without a warning."""
     found, best = math.inf, Filter([1.0])
     history: list[float] = []
-    for candidate in _rational(objective):
+    for candidate in _rational_filters(objective):
         history.append(measure(candidate))
         if history[-1] < found:
             found, best = history[-1], candidate
@@ -145,15 +145,15 @@ def _short_fir(shape: Spectrum, measure: Excess, tolerance: float, most: int) ->
 
     Where `most` taps are not enough the result is the one of so many.
     """
-    ideal = _impulse_response(shape)
+    ideal = ideal_impulse_response(shape)
     low, high = 0, min(8, most)
-    while (result := _truncated(ideal, high, measure))[0] > tolerance:
+    while (result := truncate_impulse_response(ideal, high, measure))[0] > tolerance:
         if high == most:
             return result
         low, high = high, min(2 * high, most)
     while high - low > max(1, high // 8):
         middle = (low + high) // 2
-        tried = _truncated(ideal, middle, measure)
+        tried = truncate_impulse_response(ideal, middle, measure)
         if tried[0] <= tolerance:
             high, result = middle, tried
         else:
@@ -161,24 +161,24 @@ def _short_fir(shape: Spectrum, measure: Excess, tolerance: float, most: int) ->
     return result
 
 
-def _impulse_response(shape: Spectrum) -> Array:
+def ideal_impulse_response(shape: Spectrum) -> Array:
     n = 16 * MAX_TAPS
-    return np.fft.irfft(minimum_phase(_floored(shape(fft_angles(n)))))
+    return np.fft.irfft(minimum_phase(_raise_to_floor(shape(fft_angles(n)))))
 
 
-def _truncated(ideal: Array, n: int, measure: Excess) -> tuple[float, Filter]:
+def truncate_impulse_response(ideal: Array, n: int, measure: Excess) -> tuple[float, Filter]:
     """The first n taps, with zeros outside of the circle reflected, and none so near to it that 1/G is no filter."""
     taps = ideal[:n]
     size = fft_length(_INSIDE, decay=8.0)
     magnitude = np.abs(np.fft.rfft(taps, size)) ** 2
-    reflected = Filter(np.fft.irfft(minimum_phase(_floored(magnitude, 1e-14)))[:n])
+    reflected = Filter(np.fft.irfft(minimum_phase(_raise_to_floor(magnitude, 1e-14)))[:n])
     nearest = float(np.abs(reflected.zeros).max(initial=0.0))
     if nearest > _INSIDE:
         reflected = Filter(reflected.b * (_INSIDE / nearest) ** np.arange(len(reflected.b)))
     return measure(reflected), reflected
 
 
-def _floored(spectrum: Array, floor: float = 1e-9) -> Array:
+def _raise_to_floor(spectrum: Array, floor: float = 1e-9) -> Array:
     return np.asarray(np.maximum(spectrum, floor * spectrum.max()))
 
 
@@ -187,25 +187,25 @@ def _floored(spectrum: Array, floor: float = 1e-9) -> Array:
 # degree n is n // 2 sections 1 + k1 (1 + k2) z^-1 + k2 z^-2, and for odd n a last one 1 + k z^-1.
 
 
-def _rational(objective: Objective) -> Iterator[Filter]:
+def _rational_filters(objective: Objective) -> Iterator[Filter]:
     """The best filter found for 0, 1, 2, ... states."""
-    return map(_filter, _fits(objective))
+    return map(_make_filter, _fitted_parameters(objective))
 
 
-def _fits(objective: Objective) -> Iterator[Array]:
+def _fitted_parameters(objective: Objective) -> Iterator[Array]:
     """Their parameters. Where an evaluation takes long, those of the draft."""
     yield np.empty(0)
-    drafts = iter(()) if objective.draft is None else _fits(objective.draft)
+    drafts = iter(()) if objective.draft is None else _fitted_parameters(objective.draft)
     next(drafts, None)
     fit = _Fit(objective)
     if objective.draft is not None and len(fit.weights) > _LONG_FIT:
         yield from drafts
         return
-    reduced = _reduction(objective)
+    reduced = _starts_by_reduction(objective)
     best = [np.empty(0)]
     for order in range(1, MAX_ORDER + 1):
         drafted = next(drafts, None)
-        more = [x for fewer, x in ((1, _real_pair), (2, _complex_pair)) if fewer <= order]
+        more = [x for fewer, x in ((1, _add_real_pair), (2, _add_complex_pair)) if fewer <= order]
         grown = [start for i, grow in enumerate(more, 1) for start in grow(best[-i], objective.detail)]
         grown = sorted(grown, key=lambda start: fit(start)[0])
         starts = [*reduced(order), *grown[:GROWTH_STARTS], *([] if drafted is None else [drafted])]
@@ -272,7 +272,7 @@ def _polynomials(raw: Array) -> Array:
 
 def _parameters(roots: Complex) -> Array:
     """Raw parameters of the polynomial with these roots; those outside of the circle are reflected."""
-    roots = _inside(roots)
+    roots = _reflect_inside(roots)
     is_real = np.abs(roots.imag) <= 1e-12
     upper, real = roots[~is_real & (roots.imag > 0)], np.sort(roots[is_real].real)
     alone, real = real[: len(real) % 2], real[len(real) % 2 :]
@@ -283,7 +283,7 @@ def _parameters(roots: Complex) -> Array:
     return np.asarray(np.arctanh(np.clip(k / _REACH, -1 + 1e-15, 1 - 1e-15)))
 
 
-def _inside(roots: Complex) -> Complex:
+def _reflect_inside(roots: Complex) -> Complex:
     """Roots reflected into the circle, and kept off it."""
     roots = np.asarray(roots, dtype=np.complex128)
     modulus = np.abs(roots)
@@ -299,42 +299,42 @@ def _section_roots(raw: Array) -> Complex:
     return np.concatenate([*roots, -_reflection(raw[2 * n :])]).astype(np.complex128)
 
 
-def _filter(parameters: Array) -> Filter:
+def _make_filter(parameters: Array) -> Filter:
     """The filter, its roots kept off the circle so that its inverse is stable too."""
-    zeros, poles = (_inside(_section_roots(raw)) for raw in np.split(parameters, 2))
+    zeros, poles = (_reflect_inside(_section_roots(raw)) for raw in np.split(parameters, 2))
     return Filter.from_factors(sections=make_sections(zeros, poles, 1.0))
 
 
-def _real_pair(parameters: Array, detail: complex) -> Iterator[Array]:
+def _add_real_pair(parameters: Array, detail: complex) -> Iterator[Array]:
     """The parameters with a near-cancelling real pole and zero more, at distances from 1 down to the finest detail."""
     side = 1 if detail.real >= 0 else -1
-    for distance in _distances(detail):
+    for distance in _pair_distances(detail):
         for sign in (side, -side) if distance > 0.3 else (side,):
             for ratio in _CANCELLING:
-                yield _with_roots(parameters, [sign * (1 - ratio * distance)], [sign * (1 - distance)])
+                yield _add_roots(parameters, [sign * (1 - ratio * distance)], [sign * (1 - distance)])
 
 
-def _complex_pair(parameters: Array, detail: complex) -> Iterator[Array]:
+def _add_complex_pair(parameters: Array, detail: complex) -> Iterator[Array]:
     """The same with a pair of poles and of zeros at the angle of the finest detail, where that is not at 0 or π."""
     if abs(detail.real) > _AT_THE_ENDS * abs(detail):
         return
     direction = detail / abs(detail)
-    for distance in _distances(detail):
+    for distance in _pair_distances(detail):
         for ratio in _CANCELLING:
             zero, pole = ((1 - x * distance) * direction for x in (ratio, 1))
-            yield _with_roots(parameters, [zero, zero.conjugate()], [pole, pole.conjugate()])
+            yield _add_roots(parameters, [zero, zero.conjugate()], [pole, pole.conjugate()])
 
 
-def _distances(detail: complex) -> Array:
+def _pair_distances(detail: complex) -> Array:
     return np.geomspace(min(1 - abs(detail), 0.5) / 2, 1, 6)
 
 
-def _with_roots(parameters: Array, zeros: list[complex], poles: list[complex]) -> Array:
+def _add_roots(parameters: Array, zeros: list[complex], poles: list[complex]) -> Array:
     old = (_section_roots(raw) for raw in np.split(parameters, 2))
     return np.concatenate([_parameters(np.append(x, new)) for x, new in zip(old, (zeros, poles), strict=True)])
 
 
-def _reduction(objective: Objective) -> Callable[[int], list[Array]]:
+def _starts_by_reduction(objective: Objective) -> Callable[[int], list[Array]]:
     """Starts by balanced reduction of the ideal impulse response.
 
     In a frequency warped by an allpass, which keeps orders, stability and minimum phase: slow poles near 1 (or -1,
@@ -344,7 +344,7 @@ def _reduction(objective: Objective) -> Callable[[int], list[Array]]:
     side = -1 if at_an_end and objective.detail.real < 0 else 1
     warp = warp_for(1 - abs(objective.detail)) if at_an_end else 0.0
     angles = warped_angles(fft_angles(16 * _REDUCED_LENGTH), warp)
-    h = np.fft.irfft(minimum_phase(_floored(objective.shape(angles if side > 0 else np.pi - angles), _FLOOR)))
+    h = np.fft.irfft(minimum_phase(_raise_to_floor(objective.shape(angles if side > 0 else np.pi - angles), _FLOOR)))
     n = _REDUCED_LENGTH
     value, vector = _leading_eigenpairs(linalg.hankel(h[1 : n + 1], h[n : 2 * n]), 2 * MAX_ORDER)
     rank = int(np.count_nonzero(np.abs(value) > 1e-13 * max(abs(value[0]), abs(h[0]))))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpfast._support.errors import ConvergenceWarning, warn
-from dpfast.design.prefilter.ideal import Family, Ideal
+from dpfast.design.prefilter.ideal import IdealFamily, Ideal
 from dpfast.design.prefilter.least_favourable import find_saddle
 from dpfast.design.prefilter.problem import Problem, noise_cost
 from dpfast.design.prefilter.realization import best_realization, check_excess, realize
@@ -31,21 +31,21 @@ class Realized(NamedTuple):
 
 
 def realize_family(
-    problem: Problem, privacy: Privacy, family: Family, tolerance: float, mixed_by: Family | None = None
+    problem: Problem, privacy: Privacy, family: IdealFamily, tolerance: float, mixed_by: IdealFamily | None = None
 ) -> Realized:
     """The prefilter of a family that is within the tolerance of its ideal.
 
     `mixed_by` is the family whose least favourable times are taken for several events, if that is another one.
     """
     if privacy.max_events > 1:
-        return _for_several_events(problem, privacy, family, tolerance, mixed_by or family)
+        return _realize_for_several_events(problem, privacy, family, tolerance, mixed_by or family)
     plain = family(problem)
     prefilter = realize(plain.shape(problem), tolerance=tolerance, excess=lambda g: plain.excess(problem, g))
     return Realized(prefilter, plain.mse, plain.lower_bound)
 
 
-def _for_several_events(
-    problem: Problem, privacy: Privacy, family: Family, tolerance: float, mixed_by: Family
+def _realize_for_several_events(
+    problem: Problem, privacy: Privacy, family: IdealFamily, tolerance: float, mixed_by: IdealFamily
 ) -> Realized:
     """Realise the design for the least favourable times, or that for events far apart, whichever is better.
 
@@ -55,7 +55,7 @@ def _for_several_events(
     plain = family(problem)
     mixture = Mixture(privacy, min(_LONGEST, max(_SHORTEST, fft_length(problem.slowest, decay=_DECAY))))
     saddle = find_saddle(problem, mixture, mixed_by)
-    ideal = saddle.ideal if mixed_by is family else _reached(problem, mixture, family(saddle.problem))
+    ideal = saddle.ideal if mixed_by is family else _with_reached_mse(problem, mixture, family(saddle.problem))
 
     def excess(g: Filter) -> float:
         return ideal.excess(replace(problem, cost=noise_cost(privacy, g)), g)
@@ -82,10 +82,10 @@ def _for_several_events(
     return Realized(prefilter, mse, bound)
 
 
-def _reached(problem: Problem, mixture: Mixture, ideal: Ideal) -> Ideal:
+def _with_reached_mse(problem: Problem, mixture: Mixture, ideal: Ideal) -> Ideal:
     """Give an ideal the MSE that its shape has at the times which are worst for it."""
     shape = ideal.loss(problem).shape
     power = mixture.sample(shape, problem.spectrum_zeros())
-    cost = problem.cost * mixture.worst(power) / mixture.grid.mean(power)
+    cost = problem.cost * mixture.squared_sensitivity(power) / mixture.grid.mean(power)
     grid, loss = ideal.loss(replace(problem, cost=cost)).resolve(np.empty(0, dtype=np.complex128), 0)
     return ideal._replace(mse=loss(shape(grid.omega))[0])

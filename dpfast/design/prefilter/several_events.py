@@ -110,7 +110,7 @@ class Mixture:
             values[node] = weights @ function(grid.omega[inside]) / weights.sum()
         return values
 
-    def worst(self, x: Array) -> float:
+    def squared_sensitivity(self, x: Array) -> float:
         """The largest <xΦ>/m, or the largest x where that is less: the square of the sensitivity over d²m."""
         r = np.fft.irfft(x)[: self.size // 2]
         beyond = np.maximum.accumulate(np.abs(r)[::-1])[::-1]

@@ -90,9 +90,9 @@ def smoother_water_filling(problem: Problem) -> WaterFilling:
         def excess(m: float) -> float:
             return grid.mean(weight * np.maximum(gain * psd - problem.cost * m * weight, 0) / safe) - m
 
-        return _root(excess, 0.0, grid.mean(weight * gain))
+        return _find_root(excess, 0.0, grid.mean(weight * gain))
 
-    m, grid, cutoffs = _refine(problem, level, margin)
+    m, grid, cutoffs = _solve_for_level(problem, level, margin)
     gain, psd = problem.gain(grid.omega), problem.psd(grid.omega)
     mse = grid.mean(psd * (gain - product(m, grid.omega)) ** 2) + problem.cost * m * m
     return WaterFilling(lambda omega: product(m, omega) / (m * problem.weight(omega)), mse, cutoffs, m)
@@ -115,9 +115,9 @@ def feedback_water_filling(problem: Problem) -> WaterFilling:
         high = 1.0
         while grid.mean(x(high, grid.omega)) < 1:
             high *= 2
-        return _root(lambda mu: grid.mean(x(mu, grid.omega)) - 1, 0.0, high)
+        return _find_root(lambda mu: grid.mean(x(mu, grid.omega)) - 1, 0.0, high)
 
-    mu, grid, cutoffs = _refine(problem, level, margin)
+    mu, grid, cutoffs = _solve_for_level(problem, level, margin)
     mse = feedback_mse(problem, grid, x(mu, grid.omega))
     return WaterFilling(lambda omega: x(mu, omega), mse, cutoffs, mu)
 
@@ -145,17 +145,17 @@ def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
         found = optimize.fminbound(lambda x: worst(math.exp(x), grid), math.log(low), math.log(top), xtol=1e-10)
         return min(math.exp(float(found)), top, key=lambda tau: worst(tau, grid))
 
-    tau, grid, cutoffs = _refine(problem, level, margin)
+    tau, grid, cutoffs = _solve_for_level(problem, level, margin)
     return RobustFilling(tau, grid.mean(np.maximum(margin(tau, grid.omega), 0)), worst(tau, grid), cutoffs)
 
 
-def _root(function: Callable[[float], float], low: float, high: float, xtol: float = 1e-300) -> float:
+def _find_root(function: Callable[[float], float], low: float, high: float, xtol: float = 1e-300) -> float:
     from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
 
     return float(optimize.brentq(function, low, high, xtol=xtol, rtol=4 * np.finfo(float).eps, maxiter=500))
 
 
-def _refine(
+def _solve_for_level(
     problem: Problem, solve: Callable[[Grid], float], margin: Callable[[float, Array], Array]
 ) -> tuple[float, Grid, tuple[float, ...]]:
     """Solve for the water level, with the angles where the margin changes sign as breakpoints of the grid."""
@@ -165,18 +165,18 @@ def _refine(
         grid = problem.grid(breaks=cutoffs) if number else problem.grid(problem.target.zeros)
         level = solve(grid)
         crossings = np.nonzero(np.diff(margin(level, grid.omega) > 0))[0]
-        cutoffs = tuple(_crossing(margin, level, *grid.omega[i : i + 2]) for i in crossings)
+        cutoffs = tuple(_find_crossing(margin, level, *grid.omega[i : i + 2]) for i in crossings)
     return level, grid, cutoffs
 
 
-def _crossing(margin: Callable[[float, Array], Array], level: float, low: float, high: float) -> float:
+def _find_crossing(margin: Callable[[float, Array], Array], level: float, low: float, high: float) -> float:
     def at(omega: float) -> float:
         return margin(level, np.array(omega)).item()
 
     ends = at(low), at(high)
     if (ends[0] > 0) == (ends[1] > 0):  # of one angle and of many at once it is rounded differently
         return low if abs(ends[0]) < abs(ends[1]) else high
-    return _root(at, low, high, xtol=1e-15)
+    return _find_root(at, low, high, xtol=1e-15)
 
 
 def feedback_mse(problem: Problem, grid: Grid, x: Array) -> float:

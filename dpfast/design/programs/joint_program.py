@@ -15,7 +15,7 @@ from dpfast.design.prefilter.objectives import shape_objective
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.rational_basis import Basis, basis_for
 from dpfast.design.prefilter.water_filling import WaterFilling, smoother_water_filling
-from dpfast.design.programs.prefilter_program import floored, one_event, realize_both, solve
+from dpfast.design.programs.prefilter_program import floored_shape, one_event_problem, realize_shape, solve_program
 from dpfast.filters.filter import Filter, ratio
 from dpfast.filters.quadrature import Grid
 from dpfast.mechanisms.lags import check_causal
@@ -118,7 +118,7 @@ class JointProgram:
             noise = cost * grid.mean(power) * grid.mean(passed / power)
             return (self.distortion_mse + noise) / self.mse - 1
 
-        return realize_both(shape_objective(problem, floored(self.grid, self.x), problem.detail()), excess, tolerance)
+        return realize_shape(shape_objective(problem, floored_shape(self.grid, self.x), problem.finest_detail()), excess, tolerance)
 
     def mechanism(self, *, tolerance: float = 1e-3, name: str | None = None) -> Mechanism:
         """The mechanism with a realised prefilter G and the receiver H = K/G.
@@ -213,7 +213,7 @@ def optimal_program(
     >>> bool(capped.x.max() < 2.0001), capped.mse > free.mse
     (True, True)
     """
-    problem = one_event(target, privacy, model)
+    problem = one_event_problem(target, privacy, model)
     angles = validation.array("breaks", breaks, ndim=1)
     if ((angles < 0) | (angles > np.pi)).any():
         raise validation.fail("breaks", "angles in [0, π]", breaks)
@@ -222,10 +222,10 @@ def optimal_program(
     degree = basis.taps // 2 if constraints is None else _FINER * basis.size
     grid = problem.grid(basis.poles, degree, tuple(np.add.outer([-_CLOSE, 0, _CLOSE], angles).ravel()))
     cone = _Cone(problem, grid, basis.response(grid.omega), lag, constraints, solver, smoother_water_filling(problem))
-    solution = cone.solve(*cone.guess(), roughly=True)
+    solution = cone.solve(*cone.initial_guess(), roughly=True)
     if not solution.exact:
         solution = cone.solve(solution.x, solution.h, roughly=False)
-    error = cone.wanted() - cone.functions @ solution.coefficients
+    error = cone.wanted_response() - cone.functions @ solution.coefficients
     return JointProgram(
         grid,
         basis.filter(solution.coefficients),
@@ -257,12 +257,12 @@ class _Cone(NamedTuple):
     solver: str
     water: WaterFilling
 
-    def wanted(self) -> Complex:
+    def wanted_response(self) -> Complex:
         """e^{-iωD}F."""
         omega = self.grid.omega
         return np.asarray(self.problem.target.response(omega) * np.exp(-1j * self.lag * omega))
 
-    def guess(self) -> tuple[Array, Array]:
+    def initial_guess(self) -> tuple[Array, Array]:
         """X and h of a multiple of the smoother's or of zero forcing's, that which is larger."""
         problem, grid = self.problem, self.grid
         psd, flat = problem.psd(grid.omega), problem.gain(grid.omega)
@@ -300,7 +300,7 @@ class _Cone(NamedTuple):
         product = cp.SOC(x + h, cp.vstack([2 * real, 2 * imag, x - h]), axis=0)
         every = [product, (weights * near_x) @ x == 1, *(self.constraints(variables) if self.constraints else [])]
         program = cp.Problem(cp.Minimize(distortion + noise), every)
-        solve(program, self.solver, roughly=roughly)
+        solve_program(program, self.solver, roughly=roughly)
         return _Solution(
             np.asarray(coefficients.value) * scale,
             np.maximum(np.asarray(variables.x.value), 0),
@@ -311,6 +311,6 @@ class _Cone(NamedTuple):
     def _distortion(self, cp: Any, coefficients: Any, scale: float, unit: float) -> Any:
         """<P_u |wanted - K|²> as a sum of no more squares than there are coefficients, and one."""
         root = np.sqrt(self.grid.weights * self.problem.psd(self.grid.omega) / unit)
-        rows = np.column_stack([self.functions * scale, self.wanted()]) * root[:, None]
+        rows = np.column_stack([self.functions * scale, self.wanted_response()]) * root[:, None]
         triangle = np.asarray(np.linalg.qr(np.vstack([rows.real, rows.imag]), mode="r"))
         return cp.sum_squares(triangle[:, :-1] @ coefficients - triangle[:, -1])

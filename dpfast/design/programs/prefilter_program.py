@@ -61,10 +61,10 @@ class Program:
         Both its criterion is within a relative `tolerance` of `mse`, and a zero-forcing loss <|G|²><x²/|G|²> within one
         of <x>²: |G|² follows x, and constraints hold, to about the root of the tolerance.
         """
-        shape = floored(self.grid, self.x)
+        shape = floored_shape(self.grid, self.x)
         criterion = self._objective(self._problem, self._unconstrained._replace(x=shape, mse=self.mse))
         shaped = shape_objective(self._problem, shape, criterion.detail, self._unconstrained.cutoffs)
-        return realize_both(shaped, criterion.excess, tolerance)
+        return realize_shape(shaped, criterion.excess, tolerance)
 
 
 def lmmse_program(
@@ -115,7 +115,7 @@ def lmmse_program(
     >>> capped.mse > free.mse
     True
     """
-    problem = one_event(target, privacy, model)
+    problem = one_event_problem(target, privacy, model)
     water = smoother_water_filling(problem)
 
     def criterion(cp: Any, ratio: Any, guess: Array, grid: Grid) -> Any:
@@ -125,7 +125,7 @@ def lmmse_program(
         error = grid.weights * problem.cost * problem.gain(grid.omega) ** 2 / guess / water.mse
         return cp.Minimize(error[passed] @ cp.inv_pos(ratio[passed] + 1 / snr[passed]))
 
-    grid, x, value = _solve(problem, water, criterion, constraints, solver)
+    grid, x, value = _solve_near_guess(problem, water, criterion, constraints, solver)
     return Program(grid, x, value * water.mse, problem, smoother_objective, water)
 
 
@@ -171,23 +171,23 @@ def feedback_program(
     >>> bool(program.x.max() < 2)  # nearly flat: there is little noise
     True
     """
-    problem = one_event(target, privacy, model)
+    problem = one_event_problem(target, privacy, model)
     water = feedback_water_filling(problem)
 
     def criterion(cp: Any, ratio: Any, guess: Array, grid: Grid) -> Any:
         return cp.Maximize(grid.weights @ cp.log1p(cp.multiply(problem.psd(grid.omega) * guess / problem.cost, ratio)))
 
-    grid, x, _ = _solve(problem, water, criterion, constraints, solver)
+    grid, x, _ = _solve_near_guess(problem, water, criterion, constraints, solver)
     return Program(grid, x, feedback_mse(problem, grid, x), problem, feedback_objective, water)
 
 
-def floored(grid: Grid, x: Array) -> Spectrum:
+def floored_shape(grid: Grid, x: Array) -> Spectrum:
     """What a filter can follow: x between the nodes of a grid too, and nowhere zero."""
     above = np.maximum(x, _FLOOR)
     return lambda omega: np.interp(omega, grid.omega, above)
 
 
-def realize_both(shaped: Objective, excess: Excess, tolerance: float) -> Filter:
+def realize_shape(shaped: Objective, excess: Excess, tolerance: float) -> Filter:
     """A filter of few states with both the shape and another excess within the tolerance."""
 
     def larger(g: Filter) -> float:
@@ -196,7 +196,7 @@ def realize_both(shaped: Objective, excess: Excess, tolerance: float) -> Filter:
     return realize(shaped, tolerance=check_tolerance(tolerance), excess=larger)
 
 
-def one_event(target: Filter, privacy: Privacy, model: Model) -> Problem:
+def one_event_problem(target: Filter, privacy: Privacy, model: Model) -> Problem:
     """The problem of a convex program."""
     check_inputs(target, privacy)
     check_model(model)
@@ -204,7 +204,7 @@ def one_event(target: Filter, privacy: Privacy, model: Model) -> Problem:
     return Problem(target, model, noise_cost(privacy, None))
 
 
-def _solve(
+def _solve_near_guess(
     problem: Problem,
     water: WaterFilling,
     criterion: Callable[[Any, Any, Array, Grid], Any],
@@ -221,11 +221,11 @@ def _solve(
     x = cp.multiply(guess, ratio)
     total = (grid.weights * guess) @ ratio == 1
     program = cp.Problem(goal, [total, *(constraints(x, grid.omega) if constraints else [])])
-    value = solve(program, solver)
+    value = solve_program(program, solver)
     return grid, np.maximum(np.asarray(x.value), 0), value
 
 
-def solve(program: Any, solver: str, *, roughly: bool = False) -> float:
+def solve_program(program: Any, solver: str, *, roughly: bool = False) -> float:
     """The optimum of a cvxpy problem (`roughly`: where its value is measured), or an error that says what to do."""
     import cvxpy as cp
 

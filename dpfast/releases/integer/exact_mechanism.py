@@ -15,7 +15,7 @@ import numpy as np
 from dpfast._kernels.integer_fir import add_filtered
 from dpfast._support import html, validation
 from dpfast._support.errors import DesignError, ReleaseError
-from dpfast.design.advice import warn_of_little
+from dpfast.design.advice import warn_of_low_accuracy
 from dpfast.design.arguments import check_tolerance
 from dpfast.design.wiener import wiener
 from dpfast.filters.filter import Filter
@@ -315,7 +315,7 @@ def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> E
     tolerance = check_tolerance(tolerance)
     taps, sigma, receiver = rounded(mechanism, inputs, tolerance)
     plan, model = ExactMechanism(mechanism, inputs, tolerance, taps, sigma, receiver), mechanism.model
-    warn_of_little(mechanism.name, mechanism.target, mechanism.privacy, model, plan.lag, plan.predicted_mse)
+    warn_of_low_accuracy(mechanism.name, mechanism.target, mechanism.privacy, model, plan.lag, plan.predicted_mse)
     return plan
 
 

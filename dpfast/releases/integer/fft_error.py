@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._support.validation import Array
-from dpfast.design.wiener import cut_off
+from dpfast.design.wiener import cut_off_energy
 from dpfast.filters.filter import Filter
 from dpfast.filters.spectral_factor import fft_angles, fft_length
 from dpfast.mechanisms.receivers import LinearReceiver, Smoother
@@ -58,4 +58,4 @@ class Circle(NamedTuple):
             with np.errstate(divide="ignore", invalid="ignore"):  # zeros on the circle: not good enough
                 return noise * self.mean(np.abs(self.target) ** 2 / np.abs(g) ** 2)
         smoother = self.mean(self.psd * np.abs(self.target) ** 2 * noise / (self.psd * np.abs(g) ** 2 + noise))
-        return smoother if lag is None else smoother + cut_off(self.psd, self.target, g, noise, lag)
+        return smoother if lag is None else smoother + cut_off_energy(self.psd, self.target, g, noise, lag)

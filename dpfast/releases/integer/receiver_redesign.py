@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpfast.design.decision_feedback import equalizer
-from dpfast.design.wiener import wiener
+from dpfast.design.decision_feedback import design_equalizer
+from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter, ratio
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
@@ -41,8 +41,8 @@ def _designed_for(mechanism: Mechanism, prefilter: Filter, noise_std: float) -> 
         return LinearReceiver(inverse * Filter([0.0] * (old.lag or 0) + [1.0]), target, old.mean, old.lag or 0)
     if isinstance(old, DecisionFeedback):
         taps = len(old.forward), len(old.feedback)
-        return equalizer(target, model, prefilter, noise_std, old.lag, old.decision, *taps)
-    return wiener(target, model, prefilter, noise_std, old.lag)
+        return design_equalizer(target, model, prefilter, noise_std, old.lag, old.decision, *taps)
+    return wiener_receiver(target, model, prefilter, noise_std, old.lag)
 
 
 def scaled(receiver: Receiver, gain: float) -> Receiver:

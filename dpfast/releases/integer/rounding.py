@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from dpfast._support.errors import DesignError, ToleranceWarning, UnstableFilterError
-from dpfast.design.wiener import optimal_mse
+from dpfast.design.wiener import wiener_mse
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers import DecisionFeedback
@@ -80,7 +80,7 @@ class _Search:
             assert self.receiver.lag is not None
             # decision feedback has no prediction: that of the linear receiver behind the same v stands for it
             lag = self.receiver.lag
-            ideal = optimal_mse(mechanism.target, mechanism.model, mechanism.prefilter, noise, lag)
+            ideal = wiener_mse(mechanism.target, mechanism.model, mechanism.prefilter, noise, lag)
         self.for_taps, self.allowed = (ideal * (1 + x * tolerance) for x in (_FOR_TAPS, 1.0))
 
     def run(self) -> Rounded | None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.design.wiener import wiener
+from dpfast.design.wiener import wiener_receiver
 from dpfast.mechanisms.receivers import Smoother
 
 TARGET = dp.Filter([1, 0.995], [1, -0.995])
@@ -27,7 +27,7 @@ def resonance(radius, angle, variance):
 
 
 def as_smoother(mechanism, model):
-    receiver = wiener(TARGET, model, mechanism.prefilter, mechanism.noise_std, None)
+    receiver = wiener_receiver(TARGET, model, mechanism.prefilter, mechanism.noise_std, None)
     return replace(mechanism, receiver=receiver, model=model)
 
 
@@ -56,7 +56,7 @@ def start(name, lag):
 def excess(mechanism, seed, order=None):
     """RMSE over that of the receiver that knows the statistics."""
     found = dp.adapt(mechanism, privatized(mechanism, CHAIN, seed), order=order)
-    best = replace(mechanism, receiver=wiener(TARGET, CHAIN, mechanism.prefilter, mechanism.noise_std, mechanism.lag))
+    best = replace(mechanism, receiver=wiener_receiver(TARGET, CHAIN, mechanism.prefilter, mechanism.noise_std, mechanism.lag))
     return math.sqrt(found.mechanism.predict(CHAIN) / best.predict(CHAIN)) - 1
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import dpfast as dp
 from dpfast.design.adaptive.cross_validation import Channel, _Trial, cross_validated
-from dpfast.design.wiener import wiener
+from dpfast.design.wiener import wiener_receiver
 from dpfast.signals.whittle import Periodogram, joined
 
 LENGTH = 1000
@@ -43,7 +43,7 @@ def foreseen(m, model):
 def test_the_best_response_is_the_wiener_filter(lag):
     m = mechanism(lag)
     through = channel(m)
-    rational = wiener(m.target, truth(), m.prefilter, m.noise_std, lag)
+    rational = wiener_receiver(m.target, truth(), m.prefilter, m.noise_std, lag)
     np.testing.assert_allclose(through.best(truth()).h, rational.response(through.circle.grid.omega), atol=1e-9)
 
 
@@ -54,7 +54,7 @@ def test_on_the_spectrum_of_the_model_the_error_is_the_predicted_one(lag, mean):
     through = channel(m)
     trial = _Trial(through, foreseen(m, model), model)
     assert trial.mse(through.given) == pytest.approx(m.predict(model), rel=1e-9)
-    receiver = wiener(m.target, model, m.prefilter, m.noise_std, lag)
+    receiver = wiener_receiver(m.target, model, m.prefilter, m.noise_std, lag)
     adapted = dp.lmmse(TARGET, PRIVACY, model, lag=lag, prefilter=m.prefilter)
     assert trial.mse(through.best(model)) == pytest.approx(adapted.predict(model), rel=1e-7)
     assert receiver.mean == mean

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpfast as dp
-from dpfast.design.horizon.buffered_toeplitz import Problem, buffered_toeplitz, fit
+from dpfast.design.horizon.buffered_toeplitz import FitProblem, buffered_toeplitz, fit_strategy
 from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz, cascade
 
 
@@ -28,7 +28,7 @@ def test_the_loss_is_the_error_and_its_gradient_the_limit_of_differences(seed, e
     n, m = int(rng.integers(1, 700)), int(rng.integers(1, 4))
     f = rng.normal(size=n)
     x = rng.normal(size=2 * m)
-    problem = Problem.of(f, error)
+    problem = FitProblem.from_target(f, error)
     loss, gradient = problem.loss(x)
     roots = np.tanh(x) * (1 - 2e-5)
     largest, mean = errors(BufferedToeplitz(roots[1::2], roots[0::2], n), f)
@@ -51,7 +51,7 @@ def test_the_loss_is_the_error_and_its_gradient_the_limit_of_differences(seed, e
 )
 def test_the_largest_error_of_a_running_sum_is_the_published_one(n, n_buffers, published):
     f = np.ones(n)
-    C = fit(f, "max", n_buffers)
+    C = fit_strategy(f, "max", n_buffers)
     c, b = C.coefficients, cascade(C.poles, C.zeros, f)
     assert math.sqrt(c @ c * (b @ b)) <= published + 1e-4
     assert len(C.poles) == n_buffers
@@ -61,8 +61,8 @@ def test_the_largest_error_of_a_running_sum_is_the_published_one(n, n_buffers, p
 
 def test_buffers_are_added_while_they_gain_one_percent():
     f = np.ones(2**8)
-    squares = [errors(fit(f, "max", m), f)[0] ** 2 for m in (1, 2, 3, 4)]
-    assert len(fit(f, "max", None).poles) == 3
+    squares = [errors(fit_strategy(f, "max", m), f)[0] ** 2 for m in (1, 2, 3, 4)]
+    assert len(fit_strategy(f, "max", None).poles) == 3
     assert squares[2] < 0.99 * squares[1] < 0.99**2 * squares[0]
     assert squares[3] > 0.99 * squares[2]
 
@@ -81,14 +81,14 @@ def test_other_targets_come_near_to_their_square_root(f):
     c = np.zeros(len(f))
     for k in range(len(f)):
         c[k] = (f[k] - c[1:k] @ c[k - 1 : 0 : -1]) / (2 * c[0]) if k else math.sqrt(f[0])
-    assert errors(fit(f, "mean", 4), f)[1] < 1.002 * math.sqrt((c @ c) * np.cumsum(c**2).mean())
+    assert errors(fit_strategy(f, "mean", 4), f)[1] < 1.002 * math.sqrt((c @ c) * np.cumsum(c**2).mean())
 
 
 @pytest.mark.parametrize("f", [[1.0, -2.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0], [0.0, -3.0], [1e-40, 0.0]])
 def test_targets_that_are_short_delayed_or_not_of_minimum_phase(f):
     f = np.array(f)
     for error, which in (("max", 0), ("mean", 1)):
-        C = fit(f, error, 2)
+        C = fit_strategy(f, error, 2)
         assert np.abs([*C.poles, *C.zeros]).max() < 1
         assert errors(C, f)[which] <= np.linalg.norm(f) * (1 + 1e-9)
 

@@ -12,7 +12,7 @@ import dpfast as dp
 from dpfast import DesignError
 from dpfast.design.horizon.binary_tree import binary_tree
 from dpfast.design.horizon.decayed_sum import (
-    decayed_factors,
+    decayed_factorization,
     decayed_sum,
     geometric_energies,
     geometric_ratio,
@@ -81,14 +81,14 @@ KINDS = st.sampled_from(["window", "polynomial", "steps", "delay", "any", "geome
 @example("delay", 1, 0, "gaussian")
 def test_the_reconstruction_of_the_strategy_is_the_target(kind, n, seed, noise):
     f = targets(kind, n, seed)
-    C, B = decayed_factors(f, noise)
+    C, B = decayed_factorization(f, noise)
     np.testing.assert_allclose(B.matrix() @ C.matrix(), lower(f), atol=1e-10)
     np.testing.assert_allclose(B.squared_rows(), (B.matrix() ** 2).sum(axis=1), rtol=1e-10, atol=1e-25)
 
 
 @given(KINDS, HORIZONS, SEEDS, NOISES)
 def test_the_largest_column_has_all_shares(kind, n, seed, noise):
-    C, _ = decayed_factors(targets(kind, n, seed), noise)
+    C, _ = decayed_factorization(targets(kind, n, seed), noise)
     assert np.linalg.norm(C.matrix(), 2 if noise == "gaussian" else 1, axis=0).max() == pytest.approx(1, rel=1e-12)
 
 
@@ -128,7 +128,7 @@ def test_a_window_of_a_power_of_two_costs_the_square_of_its_logarithm():
 
 def mean_error(f, noise):
     """Of unit noise for a sensitivity of one, from the dense matrices."""
-    C, B = (x.matrix() for x in decayed_factors(f, noise))
+    C, B = (x.matrix() for x in decayed_factorization(f, noise))
     sensitivity = np.linalg.norm(C, 2 if noise == "gaussian" else 1, axis=0).max()
     return sensitivity**2 * (B**2).sum() / len(f)
 
@@ -163,11 +163,11 @@ def test_the_error_of_an_exponential_decay_is_that_of_its_best_highest_level(rat
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 def test_the_error_of_an_exponential_decay_does_not_grow_with_the_horizon(noise):
     for ratio in (0.9, 0.99):
-        _, B = decayed_factors(ratio ** np.arange(2**16), noise)
+        _, B = decayed_factorization(ratio ** np.arange(2**16), noise)
         rows = B.squared_rows()
         assert rows.max() < 1.001 * rows[: 2**12].max()
         assert rows.mean() < 1.02 * rows[: 2**12].mean()
-    _, B = decayed_factors(0.999 ** np.arange(2**15), noise)
+    _, B = decayed_factorization(0.999 ** np.arange(2**15), noise)
     assert math.sqrt(B.squared_rows().mean()) < math.log2(1000) ** (1.0 if noise == "gaussian" else 1.5)
 
 
@@ -186,8 +186,8 @@ def test_other_sequences_are_not_geometric(f):
 
 def test_a_long_polynomial_decay_is_refused():
     with pytest.raises(DesignError, match=r"horizon must be shorter .* got 8192: .* use square_root or buffered"):
-        decayed_factors(1 / np.arange(1.0, 2**13 + 1), "gaussian")
-    C, _ = decayed_factors((np.arange(2**13) < 100).astype(float), "gaussian")
+        decayed_factorization(1 / np.arange(1.0, 2**13 + 1), "gaussian")
+    C, _ = decayed_factorization((np.arange(2**13) < 100).astype(float), "gaussian")
     assert C.shape[1] == 2**13
 
 

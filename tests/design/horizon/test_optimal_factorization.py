@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import linalg, optimize
 
 import dpfast as dp
-from dpfast.design.horizon.optimal_factorization import Joint, joint_optimum, lower_bound, unbiased_optimum
+from dpfast.design.horizon.optimal_factorization import JointFactorization, joint_factorization, factorization_lower_bound, unbiased_factorization
 from dpfast.mechanisms.least_squares import in_time
 
 PRIVACY = dp.Privacy(math.log(3), 0.05)
@@ -22,7 +22,7 @@ LAGS = pytest.mark.parametrize("lag", [0, 3, None])
 
 def joint(n, lag, noise=1.5, f=None, correlation=0.5):
     a = linalg.toeplitz(np.ones(n) if f is None else f, np.zeros(n))
-    return Joint(a, linalg.toeplitz(0.25 * correlation ** np.arange(n)), noise, in_time(np.arange(n), n, lag))
+    return JointFactorization(a, linalg.toeplitz(0.25 * correlation ** np.arange(n)), noise, in_time(np.arange(n), n, lag))
 
 
 # --- unbiased -------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def test_the_unbiased_optimum_is_that_of_a_general_solver():
     x, s = cvxpy.Variable((n, n), symmetric=True), cvxpy.Variable((n, n), symmetric=True)
     program = cvxpy.Problem(cvxpy.Minimize(cvxpy.trace(s)), [cvxpy.bmat([[x, a.T], [a, s]]) >> 0, cvxpy.diag(x) <= 1])
     program.solve(solver=cvxpy.CLARABEL)
-    best = unbiased_optimum(a)
+    best = unbiased_factorization(a)
     assert (best.receiver**2).sum() == pytest.approx(program.value, rel=1e-5)
     np.testing.assert_allclose(best.strategy.T @ best.strategy, x.value, atol=1e-3)
 
@@ -108,12 +108,12 @@ def test_the_error_is_that_of_conditional_means(lag):
 @pytest.mark.parametrize("noise", [0.01, 1.5])
 def test_joint_optima_are_certified(lag, noise):
     problem = joint(64, lag, noise)
-    best = joint_optimum(problem)
+    best = joint_factorization(problem)
     error = problem.error(best.strategy[problem.places])[0]
     # about 1e-6 here; how near the bound comes depends on directions that hardly matter, and so on rounding
     assert best.lower_bound <= error <= best.lower_bound * (1 + 3e-3)
     # from elsewhere it comes to the same
-    other = joint_optimum(problem, np.eye(64))
+    other = joint_factorization(problem, np.eye(64))
     assert problem.error(other.strategy[problem.places])[0] == pytest.approx(error, rel=1e-5)
 
 
@@ -123,7 +123,7 @@ def test_the_bound_is_below_every_strategy(seed, lag, noise, correlation):
     n, rng = 7, np.random.default_rng(seed)
     problem = joint(n, lag, noise, rng.normal(size=n), correlation)
     c, _ = problem.strategy(rng.normal(size=28))
-    bound = lower_bound(problem, c, problem.innovations(c).receiver(problem.kept))
+    bound = factorization_lower_bound(problem, c, problem.innovations(c).receiver(problem.kept))
     tries = [problem.error(rng.normal(size=28))[0] for _ in range(3)]
     best = optimize.minimize(problem.error, c[problem.places], jac=True).fun
     assert 0 <= bound <= min(best, *tries) * (1 + 1e-9)
@@ -141,7 +141,7 @@ def test_the_joint_optimum_is_that_of_a_general_solver(lag):
     constraints += [] if lag is None else [cvxpy.multiply(k, np.triu(np.ones((n, n)), lag + 1)) == 0]
     program = cvxpy.Problem(cvxpy.Minimize(error), constraints)
     program.solve(solver=cvxpy.CLARABEL)
-    best = joint_optimum(problem)
+    best = joint_factorization(problem)
     assert problem.error(best.strategy[problem.places])[0] == pytest.approx(program.value, rel=1e-5)
     assert best.lower_bound == pytest.approx(program.value, rel=1e-3)
 

@@ -8,7 +8,7 @@ from scipy import optimize, signal
 
 from dpfast import ARMA, Filter, MarkovChain, Privacy, ToleranceWarning, UnstableFilterError
 from dpfast.design.prefilter import objectives, realization, water_filling
-from dpfast.design.prefilter.realization import MAX_POLE_RADIUS, _impulse_response, _truncated
+from dpfast.design.prefilter.realization import MAX_POLE_RADIUS, ideal_impulse_response, truncate_impulse_response
 
 
 def resonator(radius, angle):
@@ -267,11 +267,11 @@ def test_reflection_coefficients_keep_the_roots(roots):
 @pytest.mark.parametrize("raw", [[3.0, -4.0], [100.0, -100.0, 5.0], [-20.0, 20.0, 20.0, 20.0]])
 def test_any_parameters_are_stable(raw):
     assert (np.abs(realization._section_roots(np.array(raw))) <= 1 + 1e-7).all()
-    assert (np.abs(realization._inside(realization._section_roots(np.array(raw)))) < MAX_POLE_RADIUS).all()
+    assert (np.abs(realization._reflect_inside(realization._section_roots(np.array(raw)))) < MAX_POLE_RADIUS).all()
 
 
 def test_zeros_outside_of_the_circle_are_reflected():
-    np.testing.assert_allclose(realization._inside(np.array([2.0, 0.5, 2j])), [0.5, 0.5, 0.5j])
+    np.testing.assert_allclose(realization._reflect_inside(np.array([2.0, 0.5, 2j])), [0.5, 0.5, 0.5j])
 
 
 def test_inverse_of_a_prefilter_with_a_zero_on_the_circle_is_refused():
@@ -284,7 +284,7 @@ def test_inverse_of_a_prefilter_with_a_zero_on_the_circle_is_refused():
 def test_a_short_response_can_be_inverted(n):
     """Of |1 + z⁻¹ + ... + z⁻¹¹|², whose zeros are on the circle."""
     average = Filter(np.ones(12) / 12)
-    ideal = _impulse_response(lambda omega: np.abs(average.response(omega)) ** 2)
-    found = _truncated(ideal, n, lambda g: 0.0)[1]
+    ideal = ideal_impulse_response(lambda omega: np.abs(average.response(omega)) ** 2)
+    found = truncate_impulse_response(ideal, n, lambda g: 0.0)[1]
     assert np.abs(found.zeros).max() <= MAX_POLE_RADIUS
     assert found.inverse().is_fir is False

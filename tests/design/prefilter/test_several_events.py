@@ -175,7 +175,7 @@ def test_worst_times_are_the_first_bound_of_the_sensitivity(name, events, apart)
     beyond = [r[min(lag, len(r)) :].max(initial=0.0) for lag in range(events * apart + 1)]
     bound = events * r[0] + 2 * sum((events - k) * beyond[k * apart] for k in range(1, events))
     bound = min(bound, events * power.max())
-    assert events * mixture.worst(power) == pytest.approx(bound, rel=1e-12)
+    assert events * mixture.squared_sensitivity(power) == pytest.approx(bound, rel=1e-12)
 
 
 def test_a_mixture_ascends_and_stays_a_weight():
