@@ -117,7 +117,9 @@ def _read_target_file(path: Path) -> Filter:
     if not path.is_file():
         if str(path).partition(":")[0] in _OVER_HORIZON:
             raise ValueError(f"target must be a filter here, without a horizon: {TARGET}; got {str(path)!r}")
-        raise ValueError(f"target must be {TARGET}, got {str(path)!r}{_suggest_kind(str(path), (*_FILTERS, *_OVER_HORIZON))}")
+        raise ValueError(
+            f"target must be {TARGET}, got {str(path)!r}{_suggest_kind(str(path), (*_FILTERS, *_OVER_HORIZON))}"
+        )
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return Filter(content["b"], content.get("a", [1.0]))
@@ -179,7 +181,11 @@ def _parse_arma(text: str, source: Provenance) -> ARMA:
 
 
 _KINDS: dict[str, Callable[..., Model]] = {"markov": MarkovChain, "levels": IndependentLevels, "arma": ARMA}
-_PARSERS: dict[str, Callable[[str, Provenance], Model]] = {"markov": _parse_markov, "levels": _parse_levels, "arma": _parse_arma}
+_PARSERS: dict[str, Callable[[str, Provenance], Model]] = {
+    "markov": _parse_markov,
+    "levels": _parse_levels,
+    "arma": _parse_arma,
+}
 
 
 def _parse_numbers(text: str) -> list[float]:

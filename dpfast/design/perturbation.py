@@ -59,7 +59,9 @@ def input_perturbation(
     2.0
     """
     if isinstance(target, Toeplitz):
-        return _perturbation_over_horizon(name, target, privacy, _identity(target), Convolution(target.coefficients), noise)
+        return _perturbation_over_horizon(
+            name, target, privacy, _identity(target), Convolution(target.coefficients), noise
+        )
     check_inputs(target, privacy)
     _check_gaussian(noise)
     return _perturbation(name, target, privacy, Filter([1.0]), target)
@@ -106,7 +108,9 @@ def output_perturbation(
     2.0
     """
     if isinstance(target, Toeplitz):
-        return _perturbation_over_horizon(name, target, privacy, Convolution(target.coefficients), _identity(target), noise)
+        return _perturbation_over_horizon(
+            name, target, privacy, Convolution(target.coefficients), _identity(target), noise
+        )
     check_inputs(target, privacy)
     _check_gaussian(noise)
     return _perturbation(name, target, privacy, target, Filter([1.0]))

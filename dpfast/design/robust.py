@@ -25,7 +25,7 @@ from dpfast.design.prefilter.problem import Problem, noise_cost
 from dpfast.design.prefilter.rational_basis import Basis, basis_for
 from dpfast.design.prefilter.realization import realize
 from dpfast.design.prefilter.water_filling import RobustFilling, robust_filling, zero_forcing_mse
-from dpfast.design.programs.prefilter_program import solve_program
+from dpfast.design.programs.solver import solve_program
 from dpfast.filters.filter import Filter, ratio
 from dpfast.filters.peak_gain import fft_points, largest_gain
 from dpfast.filters.quadrature import Grid
@@ -310,7 +310,12 @@ def _passed_share(design: _RobustProblem, filling: RobustFilling, basis: Basis) 
     mean, everywhere = grid.mean(gain), basis.response(fine.omega).real
     least = _POSITIVE * design.tolerance * filling.passed / mean
     functions = share * (gain / mean)[:, None]
-    found = _minimize_worst_error(design, grid, gain, functions, _noise_of_positive_product, lambda x: everywhere @ x >= least) / mean
+    found = (
+        _minimize_worst_error(
+            design, grid, gain, functions, _noise_of_positive_product, lambda x: everywhere @ x >= least
+        )
+        / mean
+    )
     found[0] += max(0.0, least / 2 - float((basis.response(finest.omega).real @ found).min()))
     return found
 
@@ -332,7 +337,9 @@ def _minimize_worst_error(
     mean = grid.mean(np.abs(wanted))
     level = math.sqrt(design.problem.cost / design.mean_square) * mean  # as bad as the noise of zero forcing
     x, largest = cp.Variable(functions.shape[1]), cp.Variable()
-    error = [w / level - f @ x for w, f in zip(_real_parts(wanted), _real_parts(functions * (mean / level)), strict=True)]
+    error = [
+        w / level - f @ x for w, f in zip(_real_parts(wanted), _real_parts(functions * (mean / level)), strict=True)
+    ]
     cones = [cp.SOC(cp.multiply(np.ones(len(wanted)), largest), cp.vstack(error), axis=0)]
     root, more = noise(cp, grid, functions, x)
     cones += more if constraint is None else [*more, constraint(x)]

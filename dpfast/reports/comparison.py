@@ -17,7 +17,14 @@ from dpfast._support.progress import bar
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
 from dpfast.design.advice import warn_of_low_accuracy
-from dpfast.design.comparison import ENTRIES, ComparedDesigns, ComparisonTask, with_epsilon, epsilons_around, lags_around
+from dpfast.design.comparison import (
+    ENTRIES,
+    ComparedDesigns,
+    ComparisonTask,
+    epsilons_around,
+    lags_around,
+    with_epsilon,
+)
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.constant import NAME, Constant
 from dpfast.mechanisms.describe import describe
@@ -65,7 +72,13 @@ _LOWEST = 1e-5, 0.03  # of the frequencies shown
 
 
 def run(
-    task: ComparisonTask, folder: Folder, *, sources: Mapping[str, Provenance], choose: str | None, command: str, progress: bool
+    task: ComparisonTask,
+    folder: Folder,
+    *,
+    sources: Mapping[str, Provenance],
+    choose: str | None,
+    command: str,
+    progress: bool,
 ) -> str:
     """Design all families, add the files to the folder, and return what is printed; the page shows the command."""
     possible = [x for x in ENTRIES if task.model.levels is not None or "levels" not in x.needs]
@@ -83,7 +96,10 @@ def run(
         chosen = told[_choice(told, choose, task)]
         lines: Lines = {
             "lag": (delays, _lines([designs.side_by_side(linear, replace(task, lag=x)) for x in delays], task)),
-            "epsilon": (epsilons, _lines([designs.side_by_side(linear, with_epsilon(task, x)) for x in epsilons], task)),
+            "epsilon": (
+                epsilons,
+                _lines([designs.side_by_side(linear, with_epsilon(task, x)) for x in epsilons], task),
+            ),
         }
     warn_of_low_accuracy(chosen.name, task.target, task.privacy, task.model, chosen.lag, chosen.predicted_mse)
     rows = [_cells(label, mechanism, made, task.constant) for label, mechanism in made.items()]

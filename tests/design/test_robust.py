@@ -136,7 +136,9 @@ def test_a_certificate_holds_whatever_the_solver_found(monkeypatch):
     best = certificate.robust_lower_bound(problem, V, 2, basis, "CLARABEL")
     solution = certificate._solve_dual
     solved = []
-    monkeypatch.setattr(certificate, "_solve_dual", lambda *arguments: solved.append(solution(*arguments)) or solved[-1])
+    monkeypatch.setattr(
+        certificate, "_solve_dual", lambda *arguments: solved.append(solution(*arguments)) or solved[-1]
+    )
     certificate.robust_lower_bound(problem, V, 2, basis, "CLARABEL")
     coefficients, largest, size = solved[0]
     ideal = dp.robust(TARGET, PAPER, mean_square=V, lag=2).ideal_mse

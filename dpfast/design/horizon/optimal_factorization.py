@@ -272,7 +272,9 @@ def joint_factorization(joint: JointFactorization, start: Array | None = None) -
 
     n = len(joint.a)
     if start is None:
-        start = _lower_triangular_root((_with_unit_diagonal(_symmetric_root(joint.a.T @ joint.a, np.ones(n))[0]) + np.eye(n)) / 2)
+        start = _lower_triangular_root(
+            (_with_unit_diagonal(_symmetric_root(joint.a.T @ joint.a, np.ones(n))[0]) + np.eye(n)) / 2
+        )
     unit = joint.error(start[joint.places])[0]
 
     def relative(entries: Array) -> tuple[float, Array]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpfast._support.validation import Array
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.rational_basis import Basis
-from dpfast.design.programs.prefilter_program import solve_program
+from dpfast.design.programs.solver import solve_program
 
 Complex = NDArray[np.complex128]
 _FINER = 4  # degree of the grid on which the bound is evaluated, in those of the basis

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import NamedTuple
 
-from dpfast.design.prefilter.ideal import IdealFamily, Ideal
+from dpfast.design.prefilter.ideal import Ideal, IdealFamily
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.several_events import Mixture
 

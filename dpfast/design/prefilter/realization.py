@@ -162,6 +162,7 @@ def _short_fir(shape: Spectrum, measure: Excess, tolerance: float, most: int) ->
 
 
 def ideal_impulse_response(shape: Spectrum) -> Array:
+    """Return the impulse response of the minimum-phase filter with |G|² the shape, long enough for every FIR here."""
     n = 16 * MAX_TAPS
     return np.fft.irfft(minimum_phase(_raise_to_floor(shape(fft_angles(n)))))
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpfast._support.errors import ConvergenceWarning, warn
-from dpfast.design.prefilter.ideal import IdealFamily, Ideal
+from dpfast.design.prefilter.ideal import Ideal, IdealFamily
 from dpfast.design.prefilter.least_favourable import find_saddle
 from dpfast.design.prefilter.problem import Problem, noise_cost
 from dpfast.design.prefilter.realization import best_realization, check_excess, realize

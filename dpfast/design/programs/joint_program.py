@@ -15,7 +15,8 @@ from dpfast.design.prefilter.objectives import shape_objective
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.rational_basis import Basis, basis_for
 from dpfast.design.prefilter.water_filling import WaterFilling, smoother_water_filling
-from dpfast.design.programs.prefilter_program import floored_shape, one_event_problem, realize_shape, solve_program
+from dpfast.design.programs.prefilter_program import floored_shape, one_event_problem, realize_shape
+from dpfast.design.programs.solver import solve_program
 from dpfast.filters.filter import Filter, ratio
 from dpfast.filters.quadrature import Grid
 from dpfast.mechanisms.lags import check_causal
@@ -118,7 +119,9 @@ class JointProgram:
             noise = cost * grid.mean(power) * grid.mean(passed / power)
             return (self.distortion_mse + noise) / self.mse - 1
 
-        return realize_shape(shape_objective(problem, floored_shape(self.grid, self.x), problem.finest_detail()), excess, tolerance)
+        return realize_shape(
+            shape_objective(problem, floored_shape(self.grid, self.x), problem.finest_detail()), excess, tolerance
+        )
 
     def mechanism(self, *, tolerance: float = 1e-3, name: str | None = None) -> Mechanism:
         """The mechanism with a realised prefilter G and the receiver H = K/G.

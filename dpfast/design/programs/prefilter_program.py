@@ -2,14 +2,12 @@ r"""The paper's convex programs for x(ω) = |G(ω)|² / ‖G‖₂², by cvxpy: 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.design.arguments import check_inputs, check_one_event, check_tolerance
 from dpfast.design.prefilter.objectives import feedback_objective, shape_objective, smoother_objective
@@ -21,6 +19,7 @@ from dpfast.design.prefilter.water_filling import (
     feedback_water_filling,
     smoother_water_filling,
 )
+from dpfast.design.programs.solver import solve_program
 from dpfast.filters.filter import Filter
 from dpfast.filters.quadrature import Grid
 from dpfast.filters.spectral_factor import Spectrum
@@ -29,8 +28,6 @@ from dpfast.signals.model import Model, check_model
 
 Constraints = Callable[[Any, Array], list[Any]]
 _SMALLEST_GUESS = 1.0  # the mean of x
-# a band without gain leaves no interior, where a solver ends short of its goal: how short is near enough
-_NEAR_ENOUGH = {"CLARABEL": dict.fromkeys(["reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas"], 1e-7)}
 _FLOOR = 1e-6  # of the mean of x: no filter of finite order is zero on a band
 
 
@@ -223,22 +220,3 @@ def _solve_near_guess(
     program = cp.Problem(goal, [total, *(constraints(x, grid.omega) if constraints else [])])
     value = solve_program(program, solver)
     return grid, np.maximum(np.asarray(x.value), 0), value
-
-
-def solve_program(program: Any, solver: str, *, roughly: bool = False) -> float:
-    """The optimum of a cvxpy problem (`roughly`: where its value is measured), or an error that says what to do."""
-    import cvxpy as cp
-
-    near_enough = _NEAR_ENOUGH.get(solver, {})
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of inaccuracy, which the status says too
-            program.solve(solver=solver, **({} if roughly else near_enough))
-    except cp.DCPError as error:
-        raise DesignError(f"constraints must follow cvxpy's rules for convex programs: {error}") from error
-    except cp.SolverError as error:
-        raise DesignError(f"the solver {solver} failed: {error}; try another solver") from error
-    inaccurate = program.status == cp.OPTIMAL_INACCURATE and (roughly or near_enough)
-    if program.status != cp.OPTIMAL and not inaccurate:
-        raise DesignError(f"the convex program is {program.status}: relax the constraints or try another solver")
-    return float(program.value)

@@ -56,7 +56,9 @@ def start(name, lag):
 def excess(mechanism, seed, order=None):
     """RMSE over that of the receiver that knows the statistics."""
     found = dp.adapt(mechanism, privatized(mechanism, CHAIN, seed), order=order)
-    best = replace(mechanism, receiver=wiener_receiver(TARGET, CHAIN, mechanism.prefilter, mechanism.noise_std, mechanism.lag))
+    best = replace(
+        mechanism, receiver=wiener_receiver(TARGET, CHAIN, mechanism.prefilter, mechanism.noise_std, mechanism.lag)
+    )
     return math.sqrt(found.mechanism.predict(CHAIN) / best.predict(CHAIN)) - 1
 
 

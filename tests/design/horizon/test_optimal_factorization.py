@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from scipy import linalg, optimize
 
 import dpfast as dp
-from dpfast.design.horizon.optimal_factorization import JointFactorization, joint_factorization, factorization_lower_bound, unbiased_factorization
+from dpfast.design.horizon.optimal_factorization import (
+    JointFactorization,
+    factorization_lower_bound,
+    joint_factorization,
+    unbiased_factorization,
+)
 from dpfast.mechanisms.least_squares import in_time
 
 PRIVACY = dp.Privacy(math.log(3), 0.05)
@@ -22,7 +27,9 @@ LAGS = pytest.mark.parametrize("lag", [0, 3, None])
 
 def joint(n, lag, noise=1.5, f=None, correlation=0.5):
     a = linalg.toeplitz(np.ones(n) if f is None else f, np.zeros(n))
-    return JointFactorization(a, linalg.toeplitz(0.25 * correlation ** np.arange(n)), noise, in_time(np.arange(n), n, lag))
+    return JointFactorization(
+        a, linalg.toeplitz(0.25 * correlation ** np.arange(n)), noise, in_time(np.arange(n), n, lag)
+    )
 
 
 # --- unbiased -------------------------------------------------------------------------------------

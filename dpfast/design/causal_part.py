@@ -1,0 +1,96 @@
+"""The causal part of a two-sided response: its samples, then a state space, and a filter of few states."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial.polynomial import polyval
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+
+from dpfast._support.validation import Array
+from dpfast.filters.filter import MAX_POLE_RADIUS, Filter, ratio, run
+from dpfast.filters.roots import in_pairs
+from dpfast.filters.spectral_factor import fft_angles
+from dpfast.filters.state_space import balanced
+
+Complex = NDArray[np.complex128]
+Complex = NDArray[np.complex128]
+_NO_STATE = 1e-15
+_INFINITE = 1e-13  # inverse of a zero that is none
+
+
+class CausalPart(NamedTuple):
+    """X = [z^{-D} B(1/z) S(z)]₊ = R/D by its samples x_0 ... x_T, and then C A^j ξ."""
+
+    samples: Array
+    a: Array
+    b: Array
+    c: Array
+    state: Array  # ξ
+    denominator: Filter
+
+    def balance(self) -> CausalPart:
+        """The same in coordinates in which a few slow poles close together keep their digits."""
+        into, out = balanced(self.a, self.b, self.c[None], _NO_STATE)
+        return self._replace(a=into @ self.a @ out, b=into @ self.b, c=self.c @ out, state=into @ self.state)
+
+    def reduce(self, negligible: float) -> CausalPart:
+        """X itself in the fewest states that change it by at most `negligible`, their poles the only ones of D."""
+        scale = float(np.linalg.norm(self.c)) or 1.0  # so that the Hankel values sum to about one
+        into, out = balanced(self.a, self.state[:, None], self.c[None] / scale, negligible / scale)
+        a, state = into @ self.a @ out, into @ self.state
+        poles = in_pairs(np.asarray(linalg.eigvals(a), dtype=np.complex128))
+        poles *= np.minimum(1, MAX_POLE_RADIUS / np.maximum(np.abs(poles), MAX_POLE_RADIUS))  # rounding moves them
+        denominator = Filter.from_zpk(poles, np.zeros(len(poles)), 1.0)
+        return CausalPart(self.samples, a, state[:, None], self.c @ out, state, denominator)
+
+    def filter(self) -> Filter:
+        """R/D, by zeros and poles."""
+        return ratio((self.numerator(),), (self.denominator,))
+
+    def state_space(self) -> tuple[Array, Array, Array, float]:
+        """A, B, C and D: the states are the last T inputs, and those that ξ begins."""
+        last, n = len(self.samples) - 1, len(self.a)
+        a, b = np.zeros((last + n, last + n)), np.zeros(last + n)
+        a[:last, :last] = np.eye(last, k=-1)
+        a[last:, last:] = self.a
+        if last:
+            a[last:, last - 1], b[0] = self.state, 1.0
+        else:
+            b[:] = self.state  # with no past inputs it is the input itself
+        return a, b, np.concatenate([self.samples[1:], self.c]), float(self.samples[0])
+
+    def numerator(self) -> Filter:
+        """R by its zeros, those of a state space, where the coefficients would lose what roots in a cluster hold."""
+        a, b, c, d = self.state_space()
+        pencil = np.block([[a, b[:, None]], [c, d]])
+        identity = np.diag(np.append(np.ones(len(a)), 0.0))
+        above, below = linalg.eigvals(pencil, identity, homogeneous_eigvals=True)
+        finite = np.abs(below) > _INFINITE * np.abs(above)
+        zeros = in_pairs(above[finite] / below[finite])
+        delay = np.append(np.zeros(len(a) - len(zeros)), 1.0)
+        monic = Filter.from_zpk(zeros, np.zeros(len(zeros)), 1.0) * Filter(delay)
+        loudest = fft_angles(1024)[np.argmax(np.abs(self.response(fft_angles(1024))))]
+        gain = self.response(loudest) * self.denominator.response(loudest) / monic.response(loudest)
+        return monic * float(gain.item().real)
+
+    def response(self, omega: ArrayLike) -> Complex:
+        """X at angles."""
+        z = np.exp(1j * np.atleast_1d(omega))
+        right = np.broadcast_to(self.state[:, None], (len(z), len(self.a), 1))
+        later = np.linalg.solve(z[:, None, None] * np.eye(len(self.a)) - self.a, right)[:, :, 0] @ self.c
+        return np.asarray(polyval(1 / z, self.samples) + later * z ** (1 - len(self.samples)))
+
+
+def causal_part(signal: Filter, backward: Filter, lag: int) -> CausalPart:
+    """B and the taps of S are a two-sided sequence that runs through the rest of S: X is what comes from time 0 on."""
+    taps, sections, recursion = signal.factors
+    rest = Filter.from_factors(sections=sections, recursion=recursion)
+    b = backward.impulse(backward.settling_time(1e-18) + lag)
+    sequence = np.convolve(b[::-1], taps)
+    start = lag - len(b) + 1  # its time; never after 0, as b is longer than the lag
+    a, inputs, c, _ = rest.state_space()
+    samples, state = run(rest, sequence)
+    return CausalPart(samples[-start:], a, inputs, c[0], state, rest.denominator)

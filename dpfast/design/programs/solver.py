@@ -1,0 +1,30 @@
+"""Solve a convex program by cvxpy, and say what to do where that fails."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from dpfast._support.errors import DesignError
+
+# a band without gain leaves no interior, where a solver ends short of its goal: how short is near enough
+_NEAR_ENOUGH = {"CLARABEL": dict.fromkeys(["reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas"], 1e-7)}
+
+
+def solve_program(program: Any, solver: str, *, roughly: bool = False) -> float:
+    """The optimum of a cvxpy problem (`roughly`: where its value is measured), or an error that says what to do."""
+    import cvxpy as cp
+
+    near_enough = _NEAR_ENOUGH.get(solver, {})
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of inaccuracy, which the status says too
+            program.solve(solver=solver, **({} if roughly else near_enough))
+    except cp.DCPError as error:
+        raise DesignError(f"constraints must follow cvxpy's rules for convex programs: {error}") from error
+    except cp.SolverError as error:
+        raise DesignError(f"the solver {solver} failed: {error}; try another solver") from error
+    inaccurate = program.status == cp.OPTIMAL_INACCURATE and (roughly or near_enough)
+    if program.status != cp.OPTIMAL and not inaccurate:
+        raise DesignError(f"the convex program is {program.status}: relax the constraints or try another solver")
+    return float(program.value)
