@@ -16,7 +16,6 @@ from dpfast.filters.spectral_factor import fft_angles
 from dpfast.filters.state_space import balanced
 
 Complex = NDArray[np.complex128]
-Complex = NDArray[np.complex128]
 _NO_STATE = 1e-15
 _INFINITE = 1e-13  # inverse of a zero that is none
 

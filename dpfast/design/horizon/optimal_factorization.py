@@ -171,7 +171,7 @@ class Factorization(NamedTuple):
 
     strategy: Array
     receiver: Array
-    factorization_lower_bound: float
+    lower_bound: float
 
 
 # --- unbiased -------------------------------------------------------------------------------------
