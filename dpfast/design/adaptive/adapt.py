@@ -237,7 +237,7 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     if refusal:
         return kept
     try:
-        receiver = wiener(behind.target, model, behind.prefilter, behind.noise_std, behind.receiver.lag)
+        receiver = wiener_receiver(behind.target, model, behind.prefilter, behind.noise_std, behind.receiver.lag)
         chosen: dict[str, Provenance] = {"order": "public"} if order is None else {}
         adapted = mechanism.adapted_to(model, receiver, **chosen)
     except UnstableFilterError as error:

@@ -17,7 +17,7 @@ from dpfast._support import html, validation
 from dpfast._support.errors import DesignError, ReleaseError
 from dpfast.design.advice import warn_of_low_accuracy
 from dpfast.design.arguments import check_tolerance
-from dpfast.design.wiener import wiener
+from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.checks import releasable
 from dpfast.mechanisms.linear_channel import LinearChannel
@@ -204,7 +204,7 @@ class ExactMechanism:
         """
         channel = self.mechanism.linear_channel()
         assert channel is not None
-        behind_the_design = wiener(channel.target, model, channel.prefilter, channel.noise_std, receiver.lag)
+        behind_the_design = wiener_receiver(channel.target, model, channel.prefilter, channel.noise_std, receiver.lag)
         return replace(
             self, mechanism=self.mechanism.adapted_to(model, behind_the_design, **sources), receiver=receiver
         )
