@@ -31,9 +31,9 @@ and stages is compiled too, and runs without the GIL on a range of bundles; Pyth
 on (seed, its number) alone, whatever the lanes, tiles, chunks, threads or processes. Without multiply-adds in hardware
 the last bits differ, and are those of plain Python (NUMBA_DISABLE_JIT=1, where the same functions run on arrays).
 
-Others use ``simulation`` (sources, receivers, ``simulate``, ``squared_errors``), the chains that it builds, ``Factors``
-of ``filtering``, ``integer_fir.add_filtered``, ``discrete_gaussian.draw`` and ``threads.for_ranges``; the rest is for the
-kernels themselves.
+Others use ``simulation`` (sources, receivers, ``simulate``, ``squared_errors``) and the chains that it builds,
+``Factors`` of ``filtering``, ``Equalizer``, ``integer_fir.add_filtered``, ``discrete_gaussian.draw`` and
+``threads.for_ranges``; the rest is for the kernels themselves.
 
 =====================  ======================================================================
 ``_jit``               the one place with Numba's options

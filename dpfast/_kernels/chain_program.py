@@ -1,4 +1,4 @@
-"""What a chain does, as data: signals, and the stages that turn one into another, chunk by chunk.
+"""Chains are data here: signals, and the stages that turn one into another, chunk by chunk.
 
 All signals of a bundle of streams lie in one array of rows::
 
