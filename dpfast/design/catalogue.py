@@ -91,7 +91,7 @@ FAMILIES: dict[str, Family] = {
         Family("input_perturbation", "input perturbation", input_perturbation, _NONE, _ANY, "#56B4E9", _SHORT, "P"),
         Family("output_perturbation", "output perturbation", output_perturbation, _NONE, _ANY, "#E69F00", _DOTTED, "X"),
         Family("decision_feedback", "DFE", decision_feedback, _LEVELS, _FILTER, "#CC79A7", _TWO_DOTS, "D"),
-        Family("robust", "robust", robust, _words("lag mean_square"), _FILTER, GREY, _LONG, "v"),
+        Family("robust", "robust", robust, _words("lag mean_square"), _words("filter"), GREY, _LONG, "v"),
         Family(
             "optimal_factorization",
             "optimal factorization",
