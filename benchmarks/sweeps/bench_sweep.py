@@ -15,7 +15,7 @@ from benchmarks.processes.bench_process import python
 from dpfast._kernels import simulation as kernels
 from dpfast.simulation.monte_carlo import settling_time
 from dpfast.simulation.sweep.blocks import STREAMS
-from dpfast.simulation.sweep.grid import Grid
+from dpfast.simulation.sweep.grid import ParameterGrid
 
 CASES, PLANNED = 1000, 10_000
 N_SAMPLES = 8192  # of each of the 128 streams of a block: a million of a case
@@ -84,7 +84,7 @@ def bare(items):
 def bench_sweep(benchmark, tmp_path, clock):
     """What a sweep takes beyond one that finds all finished, and so beyond the designs, beside bare kernels."""
     store, items, seeds = tmp_path / "study.sqlite", mechanisms(), itertools.count(1)
-    definition = Grid({"mechanism": items, "stream": CHAIN})
+    definition = ParameterGrid({"mechanism": items, "stream": CHAIN})
 
     def sweep(seed):
         return dp.sweep(definition, **options(store, seed))

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpfast._support.errors import DataError
 from dpfast._support.settings_file import check_text, read_words, underscored
-from dpfast.simulation.sweep.grid import Grid
+from dpfast.simulation.sweep.grid import ParameterGrid
 
 OF_SWEEP = (*("seed", "store", "n_samples", "burn_in", "width", "decide", "budget", "confidence", "dtype", "workers"),)
 OF_FILE = ("title", "description", *OF_SWEEP, "out", "grid")
@@ -23,7 +23,7 @@ class Definition:
 
     Attributes
     ----------
-    grid : Grid
+    grid : ParameterGrid
     options : mapping
         Other arguments of :func:`sweep`; what is not said is left to its defaults.
     out : Path
@@ -32,7 +32,7 @@ class Definition:
         For the report.
     """
 
-    grid: Grid
+    grid: ParameterGrid
     options: Mapping[str, Any]
     out: Path
     title: str | None = None
@@ -45,9 +45,9 @@ def read(path: str, given: Mapping[str, Any]) -> Definition:
     Parameters
     ----------
     path : str
-        A file with a table ``[grid]``, or several ``[[grid]]``, of parameters as in :class:`Grid`; and the words of
-        :func:`sweep`, out, title and description before it. Words may have - or _; a width may be "none". Paths are
-        relative to the current folder.
+        A file with a table ``[grid]``, or several ``[[grid]]``, of parameters as in :class:`ParameterGrid`; and the
+        words of :func:`sweep`, out, title and description before it. Words may have - or _; a width may be "none".
+        Paths are relative to the current folder.
     given : mapping
         Words with an underscore; None for those that were not given.
 
@@ -71,7 +71,9 @@ def read(path: str, given: Mapping[str, Any]) -> Definition:
         options["width"] = None
     if "decide" in options:
         options["decide"] = _axes(options["decide"])
-    return Definition(Grid(_parts(path, words["grid"])), options, out, words.get("title"), words.get("description"))
+    return Definition(
+        ParameterGrid(_parts(path, words["grid"])), options, out, words.get("title"), words.get("description")
+    )
 
 
 def _axes(decide: Any) -> list[str]:

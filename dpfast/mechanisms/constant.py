@@ -15,7 +15,7 @@ from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.filters.filter import A_FILTER, Filter
 from dpfast.filters.toeplitz import MAX_HORIZON, Toeplitz
-from dpfast.mechanisms.matrix_chain import MatrixLink
+from dpfast.mechanisms.matrix_chain import CompiledMatrixMechanism
 from dpfast.mechanisms.mechanism import Paths
 from dpfast.mechanisms.operators.operators import Convolution
 from dpfast.privacy.provenance import FITTED
@@ -123,12 +123,12 @@ class Constant:
         estimate = np.broadcast_to(self.model.mean * self._sums(x.shape[-1]), x.shape).copy()
         return Paths(wrap(np.zeros(x.shape)), wrap(estimate), None, 0)
 
-    def link(self) -> simulation.CompiledMechanism | MatrixLink:
+    def link(self) -> simulation.CompiledMechanism | CompiledMatrixMechanism:
         """What the simulation runs."""
         mean = self.model.mean
         if isinstance(self.target, Toeplitz):
             nothing = Convolution(np.zeros(self.target.horizon))
-            return MatrixLink(self.target.coefficients, mean, nothing, "gaussian", 0.0, nothing)
+            return CompiledMatrixMechanism(self.target.coefficients, mean, nothing, "gaussian", 0.0, nothing)
         zero = Filter([0.0]).factors
         return simulation.CompiledMechanism(
             mean, zero, 0.0, simulation.CompiledLinearReceiver(zero, self.target.factors, mean, 0)

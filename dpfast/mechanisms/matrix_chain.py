@@ -14,7 +14,7 @@ from dpfast.mechanisms.operators.operators import Operator
 GROUP = 8  # streams that are computed at once, whatever the threads: how a product sums may depend on its size
 
 
-class MatrixLink(NamedTuple):
+class CompiledMatrixMechanism(NamedTuple):
     """A matrix mechanism as a study runs it, beside the compiled links."""
 
     target: Array

@@ -20,7 +20,7 @@ from dpfast.filters.toeplitz import Toeplitz, convolved, times_symmetric
 from dpfast.mechanisms.base import Designed, Option, shown
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.least_squares import lmmse_receiver
-from dpfast.mechanisms.matrix_chain import GROUP, MatrixLink
+from dpfast.mechanisms.matrix_chain import GROUP, CompiledMatrixMechanism
 from dpfast.mechanisms.mechanism import Paths
 from dpfast.mechanisms.operators.operators import Convolution, Dense, NotLinearError, Operator, owned
 from dpfast.privacy.privacy import Privacy
@@ -307,10 +307,16 @@ class MatrixMechanism(Designed):
             v[here], estimate[here] = (part[: here.stop - first] for part in found)
         return Paths(v.reshape(*x.shape[:-1], v.shape[1]), wrap(estimate.reshape(x.shape)), None, 0)
 
-    def link(self) -> MatrixLink:
+    def link(self) -> CompiledMatrixMechanism:
         """What the simulation runs."""
-        coefficients = self.target.coefficients
-        return MatrixLink(coefficients, self.centre, self.strategy, self.noise, self.noise_scale, self.reconstruction)
+        return CompiledMatrixMechanism(
+            target=self.target.coefficients,
+            centre=self.centre,
+            strategy=self.strategy,
+            noise=self.noise,
+            scale=self.noise_scale,
+            reconstruction=self.reconstruction,
+        )
 
     def _promised(self) -> str:
         gaussian = self.noise == "gaussian"
@@ -352,7 +358,7 @@ def _first_columns(c: Array, m: int, b: int) -> float:
 
 def squared_errors(
     source: simulation.SignalSource,
-    links: tuple[MatrixLink, ...],
+    links: tuple[CompiledMatrixMechanism, ...],
     n_streams: int,
     seed: int,
     n_threads: int,

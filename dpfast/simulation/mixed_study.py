@@ -13,17 +13,17 @@ from dpfast._kernels import simulation as kernels
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms import matrix_mechanism
-from dpfast.mechanisms.matrix_chain import MatrixLink
+from dpfast.mechanisms.matrix_chain import CompiledMatrixMechanism
 from dpfast.simulation.intervals import ErrorSizes
 
-Link = kernels.CompiledMechanism | MatrixLink
+AnyCompiledMechanism = kernels.CompiledMechanism | CompiledMatrixMechanism
 
 
 class MixedStudy(NamedTuple):
     """A source, mechanisms, and the window of the target's output in which errors count."""
 
     source: kernels.SignalSource
-    links: tuple[Link, ...]
+    links: tuple[AnyCompiledMechanism, ...]
     burn_in: int
     n_samples: int
     dtype: DTypeLike = np.float64
@@ -48,13 +48,13 @@ class MixedStudy(NamedTuple):
         if compiled:
             errors[:, compiled] = kernels.squared_errors(self._chain(compiled), *run)
         if over_horizon:
-            links = tuple(x for x in self.links if isinstance(x, MatrixLink))
+            links = tuple(x for x in self.links if isinstance(x, CompiledMatrixMechanism))
             errors[:, over_horizon] = matrix_mechanism.squared_errors(self.source, links, *run)
         return errors
 
     def _sorted(self) -> tuple[list[int], list[int]]:
         """Places of the compiled links, and of the others."""
-        over_horizon = [i for i, x in enumerate(self.links) if isinstance(x, MatrixLink)]
+        over_horizon = [i for i, x in enumerate(self.links) if isinstance(x, CompiledMatrixMechanism)]
         return [i for i in range(len(self.links)) if i not in over_horizon], over_horizon
 
     def _chain(self, compiled: Sequence[int]) -> kernels.CompiledStudy:
@@ -72,12 +72,14 @@ def input_range(source: kernels.SignalSource) -> tuple[float, float]:
     return float(source.levels.min()), float(source.levels.max())
 
 
-def error_sizes(link: Link, inputs: tuple[float, float], n_samples: int, n_streams: int = 1) -> ErrorSizes | None:
+def error_sizes(
+    link: AnyCompiledMechanism, inputs: tuple[float, float], n_samples: int, n_streams: int = 1
+) -> ErrorSizes | None:
     """What decisions make of the mean squared error of so many streams together; None for a receiver without any.
 
     Parameters
     ----------
-    link : Link
+    link : AnyCompiledMechanism
     inputs : tuple of float
         The least and the largest input.
     n_samples : int
@@ -85,7 +87,7 @@ def error_sizes(link: Link, inputs: tuple[float, float], n_samples: int, n_strea
     n_streams : int
         Over which the mean is taken.
     """
-    if isinstance(link, MatrixLink) or not isinstance(link.receiver, kernels.CompiledDecisionFeedback):
+    if isinstance(link, CompiledMatrixMechanism) or not isinstance(link.receiver, kernels.CompiledDecisionFeedback):
         return None
     levels = np.sort(link.receiver.equalizer.levels)
     if len(levels) < 2:

@@ -5,7 +5,7 @@ import pytest
 
 import dpfast as dp
 from dpfast.cli.study_file import OF_FILE, read
-from dpfast.simulation.sweep.grid import Grid
+from dpfast.simulation.sweep.grid import ParameterGrid
 
 GRID = """
 [grid]
@@ -117,7 +117,7 @@ def test_grids_of_a_file_are_those_of_python(toml):
         read(toml("seed = 1\n" + text), {})  # 0.1 is a strong one
     found = read(toml("seed = 1\n" + text.replace("stop = 10", "stop = 9").replace("start = 0.1", "start = 0.2")), {})
     parts[1]["epsilon"] = np.geomspace(0.2, 9, 5)
-    expected = Grid(parts)
+    expected = ParameterGrid(parts)
     assert found.grid.content == expected.content
     assert found.grid.axes == expected.axes
     assert found.grid.points == expected.points

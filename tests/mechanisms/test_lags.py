@@ -6,7 +6,7 @@ import pytest
 import dpfast as dp
 from dpfast.mechanisms.lags import check_lag
 from dpfast.mechanisms.serialization.mechanism_file import to_text
-from dpfast.simulation.sweep.grid import Grid
+from dpfast.simulation.sweep.grid import ParameterGrid
 
 TARGET, PRIVACY = dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3)
 COIN = dp.IndependentLevels([-0.5, 0.5], [0.5, 0.5])
@@ -53,7 +53,7 @@ def test_adapting_keeps_the_smoother():
 
 def test_the_smoother_of_a_grid_has_its_name_as_a_label_and_is_where_it_is_asked_for():
     definition = {"mechanism": "lmmse", "target": TARGET, "model": COIN, "epsilon": 1, "delta": 1e-3}
-    assert Grid(definition | {"lag": [0, None]}).axes["lag"] == (0, "smoother")
-    assert Grid(definition | {"lag": [0, "smoother"]}).axes["lag"] == (0, "smoother")
+    assert ParameterGrid(definition | {"lag": [0, None]}).axes["lag"] == (0, "smoother")
+    assert ParameterGrid(definition | {"lag": [0, "smoother"]}).axes["lag"] == (0, "smoother")
     with pytest.raises(ValueError, match="lag must have every value once"):
-        Grid(definition | {"lag": [None, "smoother"]})
+        ParameterGrid(definition | {"lag": [None, "smoother"]})

@@ -17,7 +17,7 @@ from dpfast.reports.sweep.winner_map import contested, winners
 from dpfast.simulation.intervals import mean_interval
 from dpfast.simulation.monte_carlo import settling_time
 from dpfast.simulation.sweep.blocks import BATCHES, STREAMS
-from dpfast.simulation.sweep.design_cache import model_of
+from dpfast.simulation.sweep.design_task import build_model
 from dpfast.simulation.sweep.result import Sweep
 from dpfast.simulation.sweep.rows import Row
 
@@ -67,7 +67,7 @@ def paths(sweep: Sweep, rows: Sequence[Row] | None = None, n_samples: int = 300)
     settled = min(max(map(settling_time, mechanisms.values())), _LONGEST)
     horizons = [x.horizon for x in mechanisms.values() if isinstance(x, MatrixMechanism)]
     grid = sweep.configuration["grid"]
-    model = model_of(grid["contents"][grid["cases"][rows[0].number][2]])
+    model = build_model(grid["contents"][grid["cases"][rows[0].number][2]])
     after = max(settled, *(x.lag or 0 for x in mechanisms.values()))
     size = {"before": 0, "n_samples": min(horizons), "after": after} if horizons else {}
     size = {"before": settled, "n_samples": n_samples, "after": after} | size

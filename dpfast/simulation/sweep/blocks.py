@@ -24,9 +24,9 @@ from dpfast._kernels.equalizer import Equalizer
 from dpfast._kernels.filtering import Factors
 from dpfast._support.errors import EngineError
 from dpfast._support.validation import Array
-from dpfast.mechanisms.matrix_chain import MatrixLink
+from dpfast.mechanisms.matrix_chain import CompiledMatrixMechanism
 from dpfast.mechanisms.operators.operators import NotLinearError, Operator
-from dpfast.simulation.mixed_study import Link, MixedStudy
+from dpfast.simulation.mixed_study import AnyCompiledMechanism, MixedStudy
 
 STREAMS = 128  # of a block
 BATCHES = 16  # of a block; the mean of the streams of each is what is kept
@@ -42,7 +42,7 @@ class Block(NamedTuple):
     """128 streams of some cases of one group: the streams 128 · number and those that follow."""
 
     source: kernels.SignalSource
-    links: tuple[Link, ...]
+    links: tuple[AnyCompiledMechanism, ...]
     burn_in: int
     n_samples: int  # counted of each stream
     seed: int
@@ -145,7 +145,7 @@ class Pace:
 
 def plan(
     groups: Sequence[Group],
-    link: Callable[[int], Link],
+    link: Callable[[int], AnyCompiledMechanism],
     *,
     n_samples: int,
     seed: int,
@@ -186,7 +186,7 @@ def _task(pieces: list[_Piece]) -> BlockTask:
 
 
 def _pieces(
-    groups: Sequence[Group], link: Callable[[int], Link], frame: tuple[int, int, Any], pace: Pace
+    groups: Sequence[Group], link: Callable[[int], AnyCompiledMechanism], frame: tuple[int, int, Any], pace: Pace
 ) -> Iterator[_Piece]:
     """All blocks; the links of cases that share blocks are made once."""
     n_samples, seed, dtype = frame
@@ -200,10 +200,10 @@ def _pieces(
 
 
 def _parts(
-    lacking: Mapping[int, Sequence[int]], link: Callable[[int], Link], n_times: int, pace: Pace
-) -> Iterator[tuple[dict[int, Link], dict[int, float]]]:
+    lacking: Mapping[int, Sequence[int]], link: Callable[[int], AnyCompiledMechanism], n_times: int, pace: Pace
+) -> Iterator[tuple[dict[int, AnyCompiledMechanism], dict[int, float]]]:
     """Links and work of cases that fit into one block, those that lack equally much side by side."""
-    links: dict[int, Link] = {}
+    links: dict[int, AnyCompiledMechanism] = {}
     works: dict[int, float] = {}
     for case in sorted((x for x in lacking if len(lacking[x])), key=lambda x: (len(lacking[x]), x)):
         new = link(case)
@@ -227,9 +227,9 @@ def _by_number(lacking: Mapping[int, Sequence[int]], cases: tuple[int, ...]) -> 
         yield number, tuple(found[number])
 
 
-def cost(link: Link) -> int:
+def cost(link: AnyCompiledMechanism) -> int:
     """Multiply-adds for a sample, about: as many as its filters have coefficients, and what their passes take."""
-    if isinstance(link, MatrixLink):
+    if isinstance(link, CompiledMatrixMechanism):
         return _passes(link.strategy, len(link.target)) + _passes(link.reconstruction, len(link.target))
     filters = [x for x in (link.prefilter, *link.receiver) if isinstance(x, Factors | Equalizer)]
     return sum(_STAGE + sum(x.size for x in part if isinstance(x, np.ndarray)) for part in filters)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -70,17 +69,16 @@ class Case:
     _given: tuple[tuple[str, Value], ...] = field(repr=False)
 
     @property
-    def arguments(self) -> str:
-        """The design as canonical JSON: family and arguments, filters and models as in the file of a mechanism."""
-        inside = ",".join(f"{canonical(name)}:{x.json}" for name, x in self._given)
-        return f'{{"arguments":{{{inside}}},"family":{canonical(self.family)}}}'
+    def arguments(self) -> dict[str, Any]:
+        """The content of each argument of the design: filters and models as in the file of a mechanism."""
+        return {name: x.content for name, x in self._given}
 
     def content(self) -> list[Any]:
-        """The same with digests, and the stream."""
+        """Return what is computed, for the configuration of a sweep: family, arguments or their digests, stream."""
         return [self.family, {name: x.given if x.is_simple else x.digest for name, x in self._given}, self.stream]
 
 
-class Grid:
+class ParameterGrid:
     """The points of a grid, and its cases: points that differ in what a mechanism does not take share one.
 
     Parameters
@@ -133,7 +131,7 @@ class Grid:
 
     Examples
     --------
-    >>> grid = Grid(
+    >>> grid = ParameterGrid(
     ...     {
     ...         "mechanism": ["zero_forcing", "optimal"],
     ...         "target": "exponential:0.9",
@@ -338,7 +336,7 @@ class _Expansion:
         self.targets[target.digest] = None
         for x in (stream, target, *arguments.values()):
             if not x.is_simple and x.digest not in self.contents:
-                self.contents[x.digest] = json.loads(x.json)
+                self.contents[x.digest] = x.content
         key = digest(canonical([self._version, family, {name: x.digest for name, x in given}]))
         group = self._groups.setdefault((stream.digest, target.digest), len(self._groups))
         horizon = values.horizon_of(arguments)

@@ -44,25 +44,25 @@ class Value(NamedTuple):
 
     label : how tables call it.
     given : what a design function gets.
-    json : its content, in one way.
-    digest : of the content; of numbers and words the JSON itself.
+    content : what files and stores have in its place: a mapping, a number, a word or None.
+    digest : the SHA-256 of the content as JSON; of numbers and words that JSON itself.
     """
 
     label: Label
     given: Any
-    json: str
+    content: Any
     digest: str
 
     @property
     def is_simple(self) -> bool:
         """A number, a word or None."""
-        return not self.json.startswith("{")
+        return not isinstance(self.content, dict)
 
     @classmethod
     def of(cls, label: Label, given: Any, content: Any) -> Value:
-        """With JSON and digest of the content."""
+        """Make a value with the digest of its content."""
         text = canonical(content)
-        return cls(label, given, text, digest(text) if isinstance(content, dict) else text)
+        return cls(label, given, content, digest(text) if isinstance(content, dict) else text)
 
 
 _SMOOTHER = Value.of(SMOOTHER, None, None)  # a lag

@@ -15,7 +15,7 @@ from dpfast.mechanisms.lags import SMOOTHER
 from dpfast.simulation.study import Comparison, paired
 from dpfast.simulation.sweep import tables
 from dpfast.simulation.sweep.blocks import BATCHES
-from dpfast.simulation.sweep.design_cache import unpacked
+from dpfast.simulation.sweep.design_cache import unpack_mechanism
 from dpfast.simulation.sweep.grid import Point
 from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.rows import Cell, Row, State, cells, check_comparable
@@ -187,7 +187,7 @@ class Sweep:
         """
         if row.error is not None:
             raise ValueError(f"row must be of a design that did not fail, got one with the error: {row.error}")
-        return unpacked(row.packed)
+        return unpack_mechanism(row.packed)
 
     def table(self) -> Table:
         """Tidy: a row for each point of the grid, with all its labels, and for the constant of each group."""

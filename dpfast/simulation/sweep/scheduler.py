@@ -14,20 +14,46 @@ from numpy.typing import NDArray
 from dpfast._kernels.simulation import SignalSource
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.mechanisms.matrix_chain import MatrixLink
+from dpfast.mechanisms.matrix_chain import CompiledMatrixMechanism
 from dpfast.simulation.intervals import ErrorSizes
-from dpfast.simulation.mixed_study import Link, error_sizes, input_range
+from dpfast.simulation.mixed_study import AnyCompiledMechanism, error_sizes, input_range
 from dpfast.simulation.monte_carlo import check_single, single_error
 from dpfast.simulation.sweep import blocks
-from dpfast.simulation.sweep.batch_means import Means
-from dpfast.simulation.sweep.design_cache import Design, Designs, make, model_of
+from dpfast.simulation.sweep.design_cache import Design, DesignCache
+from dpfast.simulation.sweep.design_task import build_model, make_design
 from dpfast.simulation.sweep.executors import Engine
-from dpfast.simulation.sweep.grid import Grid
+from dpfast.simulation.sweep.grid import ParameterGrid
 from dpfast.simulation.sweep.progress import Progress
 from dpfast.simulation.sweep.stopping_rule import Look, StoppingRule
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
 _FORMAT = 1  # of what blocks hold
+
+
+class BatchMeans:
+    """The batch means of a case as its blocks come in: the first ones in one array, others by the block's number."""
+
+    def __init__(self) -> None:
+        self._first = np.empty(0)
+        self._rest: dict[int, Array] = {}
+
+    @property
+    def _n(self) -> int:
+        return len(self._first) // blocks.BATCHES
+
+    def put(self, number: int, means: Array) -> None:
+        """Keep the batch means of a block that was lacking."""
+        self._rest[number] = means
+
+    def lacking(self, n: int) -> list[int]:
+        """List those of the first n blocks that are not there."""
+        return [x for x in range(self._n, n) if x not in self._rest]
+
+    def first(self, n: int) -> Array:
+        """Return the batch means of the first n blocks, side by side."""
+        if n > self._n:
+            self._first = np.concatenate([self._first, *(self._rest.pop(x) for x in range(self._n, n))])
+        return self._first[: n * blocks.BATCHES]
 
 
 @dataclass(frozen=True)
@@ -59,13 +85,13 @@ class Run:
     """A sweep under way."""
 
     def __init__(
-        self, grid: Grid, frame: Frame, rule: StoppingRule, store: SweepStore, engine: Engine, bar: Progress
+        self, grid: ParameterGrid, frame: Frame, rule: StoppingRule, store: SweepStore, engine: Engine, bar: Progress
     ) -> None:
         self.grid, self.frame, self.rule = grid, frame, rule
         self.store, self.engine, self.bar = store, engine, bar
         self.n_first = [frame.n_samples if self._burn_in(x.group) == 0 else None for x in grid.cases]
-        self.designs = Designs(store, grid, self.n_first)
-        self.means = [Means() for _ in grid.cases]
+        self.designs = DesignCache(store, grid, self.n_first)
+        self.means = [BatchMeans() for _ in grid.cases]
         self.state = _State()
         self.n_stages = 0
         self._known: dict[int, tuple[SignalSource, int]] = {}
@@ -74,12 +100,12 @@ class Run:
 
     def design(self) -> None:
         """Make the designs that the store has not, and see which there are."""
-        jobs = self.designs.missing()
-        self.bar.designed(0, len(jobs))
-        with contextlib.closing(self.engine.run(make, jobs)) as answers:
-            for done, (job, answer) in enumerate(answers, 1):
-                self.designs.add(job, answer)
-                self.bar.designed(done, len(jobs))
+        tasks = self.designs.missing()
+        self.bar.designed(0, len(tasks))
+        with contextlib.closing(self.engine.run(make_design, tasks)) as answers:
+            for done, (task, answer) in enumerate(answers, 1):
+                self.designs.add(task, answer)
+                self.bar.designed(done, len(tasks))
         self.made = self.designs.load()
         self.live = np.array([x.error is None for x in self.made])
         for case, design in zip(self.grid.cases, self.made, strict=True):
@@ -96,10 +122,10 @@ class Run:
         for group in self._groups([[0] if x else [] for x in self.live]):
             for number in group.lacking:
                 design, link = self.made[number], self._link(number)
-                if not isinstance(link, MatrixLink):  # computed in float64
+                if not isinstance(link, CompiledMatrixMechanism):  # computed in float64
                     check_single(design.name, single_error(group.source, link, design.settling))
 
-    def _link(self, case: int) -> Link:
+    def _link(self, case: int) -> AnyCompiledMechanism:
         link = self.made[case].link
         assert link is not None, "of a live case"
         return link
@@ -182,7 +208,7 @@ class Run:
             burn_in = self._burn_in(group)
             if burn_in is None:
                 burn_in = max(self.made[x].settling for x in members)
-            model = model_of(self.grid.models[self.grid.cases[members[0]].stream])
+            model = build_model(self.grid.models[self.grid.cases[members[0]].stream])
             self._known[group] = model.compiled(), burn_in
         return self._known[group]
 
@@ -206,7 +232,7 @@ class Run:
         return f"{self.state.cases_done} of {len(self.grid.cases)} cases were finished"
 
 
-def _configuration(grid: Grid, frame: Frame, made: Sequence[Design]) -> dict[str, Any]:
+def _configuration(grid: ParameterGrid, frame: Frame, made: Sequence[Design]) -> dict[str, Any]:
     """All that decides what blocks hold; also the designs, as two machines may round them differently."""
     from dpfast._support.version import __version__
 

@@ -16,9 +16,9 @@ from dpfast._support import validation
 from dpfast._support.canonical_json import canonical, digest
 from dpfast.simulation.monte_carlo import check_window
 from dpfast.simulation.sweep import blocks as block
-from dpfast.simulation.sweep.design_cache import prediction, variance_of
+from dpfast.simulation.sweep.design_task import prediction_key, true_output_variance
 from dpfast.simulation.sweep.executors import Engine, Here, Pool, Remote
-from dpfast.simulation.sweep.grid import Case, Grid
+from dpfast.simulation.sweep.grid import Case, ParameterGrid
 from dpfast.simulation.sweep.progress import Progress
 from dpfast.simulation.sweep.result import Sweep
 from dpfast.simulation.sweep.rows import Row, Stopped, cells
@@ -31,7 +31,7 @@ _MOST = 1e15  # samples of a case, weeks of a processor: numbers of blocks, also
 
 
 def sweep(
-    grid: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Grid,
+    grid: Mapping[str, Any] | Sequence[Mapping[str, Any]] | ParameterGrid,
     *,
     seed: Any,
     store: str | os.PathLike[str] | None = None,
@@ -56,7 +56,7 @@ def sweep(
 
     Parameters
     ----------
-    grid : mapping, sequence of mappings, or Grid
+    grid : mapping, sequence of mappings, or ParameterGrid
         Parameters and their values. A list, tuple, range or 1-D array is an axis, and so is a mapping from labels to
         values; all else is one value. Several mappings are put together.
 
@@ -149,7 +149,7 @@ def sweep(
     >>> [(x.labels["epsilon"], x.best.family) for x in found.winners()]
     [(0.5, 'lmmse'), (2.0, 'lmmse')]
     """
-    definition = grid if isinstance(grid, Grid) else Grid(grid)
+    definition = grid if isinstance(grid, ParameterGrid) else ParameterGrid(grid)
     over_horizon = [(str(x.settings["mechanism"]), x.horizon) for x in definition.cases if x.horizon is not None]
     if n_samples is None:
         n_samples = next((horizon for _, horizon in over_horizon), _N_SAMPLES)
@@ -181,7 +181,7 @@ def sweep(
             raise KeyboardInterrupt(f"{run.told()}; {go_on}") from None
 
 
-def _contests(grid: Grid, axes: Any) -> tuple[tuple[int, ...], ...]:
+def _contests(grid: ParameterGrid, axes: Any) -> tuple[tuple[int, ...], ...]:
     """The cells of a contest between the values of some axes, each within one group."""
     if not isinstance(axes, (list, tuple)) or not axes:
         raise validation.fail("decide", "an axis of the grid, or several", axes)
@@ -228,7 +228,7 @@ def _engine(
 def _sweep(run: Run, n: NDArray[np.int64], look: Look, contest: tuple[str, ...], rule: str) -> Sweep:
     """All rows."""
     variance = functools.cache(
-        lambda target, stream, n_first: variance_of(run.grid.targets[target], run.grid.models[stream], n_first)
+        lambda target, stream, n_first: true_output_variance(run.grid.targets[target], run.grid.models[stream], n_first)
     )
     rows = tuple(
         _row(run, x, int(n[x.number]), look.reasons[x.number], variance(x.target, x.stream, run.n_first[x.number]))
@@ -258,7 +258,7 @@ def _row(run: Run, case: Case, n_blocks: int, stopped: str | None, variance: flo
         family=case.family,
         mechanism_name=design.name or case.family,
         lag=design.lag,
-        predicted_mse=design.predicted.get(prediction(case.stream, run.n_first[case.number])),
+        predicted_mse=design.predicted.get(prediction_key(case.stream, run.n_first[case.number])),
         ideal_mse=design.ideal_mse,
         lower_bound_mse=design.lower_bound(case.stream, run.n_first[case.number]),
         noise_std=design.noise_std,

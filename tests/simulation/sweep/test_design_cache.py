@@ -1,18 +1,14 @@
-import json
-import threading
-import time
-import warnings
+import dataclasses
 
 import numpy as np
 import pytest
 
 import dpfast as dp
 from dpfast.design.catalogue import FAMILIES
-from dpfast.mechanisms.serialization.parts import OPERATORS
 from dpfast.simulation.monte_carlo import default_burn_in
-from dpfast.simulation.sweep import design_cache
-from dpfast.simulation.sweep.design_cache import Design, Designs, make
-from dpfast.simulation.sweep.grid import Grid
+from dpfast.simulation.sweep.design_cache import DesignCache
+from dpfast.simulation.sweep.design_task import build_model, make_design
+from dpfast.simulation.sweep.grid import ParameterGrid
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
 CHAIN = "markov:0.7,0.3;0.2,0.8@-0.5,2"  # its mean is not zero
@@ -37,9 +33,9 @@ GRIDS = {
 
 def made(grid, store=None):
     """All designs of a grid, by a store."""
-    found = Designs(store or SweepStore(None), grid)
-    for job in found.missing():
-        found.add(job, make(job))
+    found = DesignCache(store or SweepStore(None), grid)
+    for task in found.missing():
+        found.add(task, make_design(task))
     return found.load()
 
 
@@ -64,7 +60,7 @@ def assert_same_bits(a, b):
 
 @pytest.fixture(params=GRIDS)
 def grid(request):
-    return Grid((PLAIN if request.param == "long recursion" else BASE) | GRIDS[request.param])
+    return ParameterGrid((PLAIN if request.param == "long recursion" else BASE) | GRIDS[request.param])
 
 
 def test_a_design_is_that_of_the_design_function_to_the_bit(grid):
@@ -79,7 +75,7 @@ def test_a_design_is_that_of_the_design_function_to_the_bit(grid):
         assert design.lower_bound(case.stream) == bound
         assert design.lower_bound("another") == (bound if expected.model is None else None)
         assert design.settling == default_burn_in([expected])
-        stream = design_cache.model_of(grid.models[case.stream])
+        stream = build_model(grid.models[case.stream])
         assert design.predicted[case.stream] == expected.predict(stream)
         assert_same_bits(design.mechanism().link(), expected.link())
         assert design.mechanism().summary() == expected.summary()
@@ -91,21 +87,19 @@ def test_a_design_is_that_of_the_design_function_to_the_bit(grid):
 def test_a_design_is_made_once_for_all_sweeps_of_a_store(tmp_path):
     definition = PLAIN | {"mechanism": "input_perturbation"}
     with SweepStore(tmp_path / "study.sqlite") as store:
-        made(Grid(definition), store)
-        assert Designs(store, Grid(definition)).missing() == []
+        made(ParameterGrid(definition), store)
+        assert DesignCache(store, ParameterGrid(definition)).missing() == []
     with SweepStore(tmp_path / "study.sqlite") as store:
-        more = Designs(store, Grid(definition | {"epsilon": [1, 2]}))
-        jobs = [json.loads(x) for x in more.missing()]
-        assert [x["arguments"]["arguments"]["privacy"]["epsilon"] for x in jobs] == [2.0]
+        more = DesignCache(store, ParameterGrid(definition | {"epsilon": [1, 2]}))
+        assert [x.arguments["privacy"]["epsilon"] for x in more.missing()] == [2.0]
 
 
 def test_a_design_that_is_known_gets_the_missing_predictions_only(monkeypatch):
     store = SweepStore(None)
-    (first,) = made(Grid(NO_MODEL | {"stream": "arma:1"}), store)
-    grid = Grid(NO_MODEL | {"stream": ["arma:1", "arma:2/1,-0.5"]})
-    (job,) = Designs(store, grid).missing()
-    asked = json.loads(job)
-    assert list(asked["streams"]) == [grid.cases[1].stream]
+    (first,) = made(ParameterGrid(NO_MODEL | {"stream": "arma:1"}), store)
+    grid = ParameterGrid(NO_MODEL | {"stream": ["arma:1", "arma:2/1,-0.5"]})
+    (task,) = DesignCache(store, grid).missing()
+    assert list(task.streams) == [grid.cases[1].stream]
 
     def designed_again(**_):
         raise AssertionError
@@ -120,98 +114,49 @@ def test_a_design_that_is_known_gets_the_missing_predictions_only(monkeypatch):
     assert_same_bits(one.link, first.link)
 
 
-def test_a_case_with_several_streams_is_one_job():
-    grid = Grid(NO_MODEL | {"stream": ["arma:1", "arma:2"]})
-    (job,) = Designs(SweepStore(None), grid).missing()
-    assert list(json.loads(job)["streams"]) == [x.stream for x in grid.cases]
+def test_a_case_with_several_streams_is_one_task():
+    grid = ParameterGrid(NO_MODEL | {"stream": ["arma:1", "arma:2"]})
+    (task,) = DesignCache(SweepStore(None), grid).missing()
+    assert list(task.streams) == sorted(x.stream for x in grid.cases)
 
 
 def test_predictions_of_two_sweeps_at_once_are_not_lost():
-    store, grids = SweepStore(None), [Grid(NO_MODEL | {"stream": x}) for x in ("arma:1", "arma:2")]
-    both = [(Designs(store, grid), Designs(store, grid).missing()[0]) for grid in grids]
-    answers = [make(job) for _, job in both]
+    store, grids = SweepStore(None), [ParameterGrid(NO_MODEL | {"stream": x}) for x in ("arma:1", "arma:2")]
+    both = [(DesignCache(store, grid), DesignCache(store, grid).missing()[0]) for grid in grids]
+    answers = [make_design(task) for _, task in both]
     both[0][0].add(both[0][1], answers[0])
-    store.add_designs({grids[0].cases[0].key: answers[1]})  # the other one did not see it
+    store.add_designs({grids[0].cases[0].key: answers[1].to_text()})  # the other one did not see it
     (found,) = both[0][0].load()
     assert found.predicted[grids[0].cases[0].stream] == found.mechanism().predict(dp.ARMA([1]))
-    assert Designs(store, grids[1]).missing() == []
+    assert DesignCache(store, grids[1]).missing() == []
 
 
 def test_a_mechanism_that_is_there_already_is_kept_likewise():
     mechanism = dp.lmmse(dp.Filter([1], [1, -0.5]), dp.Privacy(1, 1e-3), dp.ARMA([1]), lag=1, name="mine")
-    (design,) = made(Grid({"mechanism": mechanism, "stream": "arma:2"}))
+    (design,) = made(ParameterGrid({"mechanism": mechanism, "stream": "arma:2"}))
     assert_same_bits(design.link, mechanism.link())
     assert (design.name, design.lag, design.settling) == ("mine", 1, default_burn_in([mechanism]))
 
 
 def test_a_design_that_was_not_made_is_a_key_error():
-    grid = Grid(BASE | {"mechanism": "zero_forcing"})
+    grid = ParameterGrid(BASE | {"mechanism": "zero_forcing"})
     with pytest.raises(KeyError):
-        Designs(SweepStore(None), grid).load()
+        DesignCache(SweepStore(None), grid).load()
 
 
 # --- what goes wrong ------------------------------------------------------------------------------
 
 
 def test_a_design_that_there_cannot_be_is_kept_as_its_message():
-    grid, store = Grid(BASE | {"mechanism": "decision_feedback", "model": "arma:1/1,-0.5"}), SweepStore(None)
+    grid, store = ParameterGrid(BASE | {"mechanism": "decision_feedback", "model": "arma:1/1,-0.5"}), SweepStore(None)
     (design,) = made(grid, store)
     assert design.error.startswith("decision feedback needs the values that the stream takes")
-    assert Designs(store, grid).missing() == []
+    assert DesignCache(store, grid).missing() == []
 
 
-def test_warnings_of_a_design_are_its_notes_and_others_go_on(monkeypatch):
-    real = FAMILIES["zero_forcing"].design
-
-    def warned(**given):
-        warnings.warn("not reached", dp.ToleranceWarning, stacklevel=1)
-        warnings.warn("not certified", dp.ConvergenceWarning, stacklevel=1)
-        warnings.warn("something else", RuntimeWarning, stacklevel=1)
-        return real(**given)
-
-    monkeypatch.setitem(FAMILIES, "zero_forcing", FAMILIES["zero_forcing"]._replace(design=warned))
-    (job,) = Designs(SweepStore(None), Grid(BASE | {"mechanism": "zero_forcing"})).missing()
-    with pytest.warns(RuntimeWarning, match="something else"):
-        answer = make(job)
-    assert Design.of(json.loads(answer)).notes == ("not reached", "not certified")
-
-
-def test_designs_of_several_threads_keep_their_own_notes(monkeypatch):
-    real = FAMILIES["zero_forcing"].design
-
-    def warned(**given):
-        for _ in range(5):
-            warnings.warn(f"epsilon {given['privacy'].epsilon:g}", dp.ToleranceWarning, stacklevel=1)
-            time.sleep(1e-3)
-        return real(**given)
-
-    monkeypatch.setitem(FAMILIES, "zero_forcing", FAMILIES["zero_forcing"]._replace(design=warned))
-    found = Designs(SweepStore(None), Grid(BASE | {"mechanism": "zero_forcing", "epsilon": [1, 2, 3]}))
-    notes = {}
-    threads = [
-        threading.Thread(target=lambda x=x: notes.update({x: json.loads(make(x))["notes"]})) for x in found.missing()
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [notes[x] for x in found.missing()] == [["epsilon 1"], ["epsilon 2"], ["epsilon 3"]]
-
-
-def test_a_worker_of_another_version_says_so(monkeypatch):
-    found = Designs(SweepStore(None), Grid(BASE | {"mechanism": "zero_forcing"}))
-    (job,) = found.missing()
-    answer = make(job)
+def test_an_answer_of_another_version_is_refused():
+    found = DesignCache(SweepStore(None), ParameterGrid(BASE | {"mechanism": "zero_forcing"}))
+    (task,) = found.missing()
+    answer = dataclasses.replace(make_design(task), version="0.0.1")
     with pytest.raises(dp.DataError, match=r"a design must be of dpfast .*, got one of 0\.0\.1"):
-        found.add(job, json.dumps(json.loads(answer) | {"dpfast": "0.0.1"}))
-    monkeypatch.setattr("dpfast._support.version.__version__", "0.0.1")
-    with pytest.raises(dp.DataError, match=r"workers must run dpfast .* got 0\.0\.1: install the same version"):
-        make(job)
-
-
-def test_the_names_in_stores_are_those_of_all_stores_before():
-    """A class may be renamed; what a store has written stays readable."""
-    names = "Link LinearReceiver SmootherReceiver FeedbackReceiver Equalizer Factors MatrixLink Convolution Dense"
-    names = [*names.split(), "Sparse", "BufferedToeplitz", "DecayedPrefixes", "TreeEstimator", "SparseDecoder"]
-    assert list(design_cache._KINDS) == names
-    assert set(OPERATORS.values()) < set(design_cache._KINDS.values())
+        found.add(task, answer)

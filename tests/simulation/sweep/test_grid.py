@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import dpfast as dp
 from dpfast.design import catalogue
 from dpfast.simulation.sweep import parameters
-from dpfast.simulation.sweep.grid import Grid
+from dpfast.simulation.sweep.grid import ParameterGrid
 
 TARGET, MODEL = "ba:1/1,-0.5", "levels:0,1@0.5,0.5"
 BASE = {"target": TARGET, "model": MODEL, "epsilon": 1, "delta": 1e-6}
@@ -53,7 +53,7 @@ def test_a_case_has_what_its_family_takes_and_points_share_it(mechanisms, lags, 
     if "lag" not in taken:
         del axes["lag"]
     square = {"mean_square": 2.0} if "robust" in mechanisms else {}
-    grid = Grid(axes | square | {name: x for name, x in BASE.items() if name not in axes})
+    grid = ParameterGrid(axes | square | {name: x for name, x in BASE.items() if name not in axes})
     points = [dict(zip(axes, x, strict=True)) for x in itertools.product(*axes.values())]
     assert [x.labels for x in grid.points] == points
     settings = []
@@ -66,21 +66,21 @@ def test_a_case_has_what_its_family_takes_and_points_share_it(mechanisms, lags, 
 
 
 def test_points_come_in_the_order_of_the_axes_the_last_one_fastest():
-    grid = Grid(BASE | {"lag": [1, 0], "mechanism": ["lmmse", "zero_forcing"]})
+    grid = ParameterGrid(BASE | {"lag": [1, 0], "mechanism": ["lmmse", "zero_forcing"]})
     assert list(grid.axes.items()) == [("lag", (1, 0)), ("mechanism", ("lmmse", "zero_forcing"))]
     assert labels(grid) == [(1, "lmmse"), (1, "zero_forcing"), (0, "lmmse"), (0, "zero_forcing")]
     assert [x.case for x in grid.points] == [0, 1, 2, 1]
 
 
 def test_one_value_is_no_axis_unless_it_is_said_as_one():
-    grid = Grid(BASE | {"mechanism": "lmmse", "lag": [5]})
+    grid = ParameterGrid(BASE | {"mechanism": "lmmse", "lag": [5]})
     assert (grid.axes, labels(grid)) == ({"lag": (5,)}, [(5,)])
     assert grid.parameters == ("target", "model", "epsilon", "delta", "mechanism", "lag")
 
 
 @pytest.mark.parametrize("smoother", [None, "smoother"])
 def test_a_lag_that_a_family_cannot_have_is_left_out(smoother):
-    grid = Grid(BASE | {"mechanism": ["decision_feedback", "lmmse", "zero_forcing"], "lag": [5, smoother]})
+    grid = ParameterGrid(BASE | {"mechanism": ["decision_feedback", "lmmse", "zero_forcing"], "lag": [5, smoother]})
     assert labels(grid) == [
         ("decision_feedback", 5),
         *(("lmmse", 5), ("lmmse", "smoother")),
@@ -90,14 +90,14 @@ def test_a_lag_that_a_family_cannot_have_is_left_out(smoother):
 
 def test_a_prefilter_may_be_a_word_for_one_family_and_a_filter_for_both():
     given = BASE | {"mechanism": ["lmmse", "decision_feedback"], "prefilter": ["zero-forcing", {"b": [1, 2]}, None]}
-    assert labels(Grid(given)) == [
+    assert labels(ParameterGrid(given)) == [
         *(("lmmse", "ba:1,2"), ("lmmse", None)),
         *(("decision_feedback", "zero-forcing"), ("decision_feedback", "ba:1,2")),
     ]
 
 
 def test_parts_of_a_grid_are_put_together_and_a_point_is_there_once():
-    grid = Grid(
+    grid = ParameterGrid(
         [
             BASE | {"mechanism": ["optimal", "zero_forcing"]},
             BASE | {"mechanism": ["optimal", "lmmse"], "lag": [0, 3]},
@@ -110,10 +110,10 @@ def test_parts_of_a_grid_are_put_together_and_a_point_is_there_once():
 
 def test_parts_with_several_targets_have_them_as_an_axis():
     parts = [BASE | {"mechanism": "zero_forcing", "target": x} for x in (TARGET, dp.Filter([1, 1]), "ba:1,1")]
-    assert Grid(parts).axes == {"target": (TARGET, "ba:1,1")}
+    assert ParameterGrid(parts).axes == {"target": (TARGET, "ba:1,1")}
     parts[1]["target"] = {"called": dp.Filter([1, 1])}
     with pytest.raises(ValueError, match=r"target must have one label for each value, .* got 'ba:1,1' twice"):
-        Grid(parts)
+        ParameterGrid(parts)
 
 
 # --- groups, arguments, keys ----------------------------------------------------------------------
@@ -121,7 +121,7 @@ def test_parts_with_several_targets_have_them_as_an_axis():
 
 def test_a_group_has_one_stream_and_one_target():
     targets = {"a": "ba:1", "b": dp.Filter([1, 1])}
-    grid = Grid(BASE | {"mechanism": ["lmmse", "zero_forcing"], "target": targets, "epsilon": [1, 2]})
+    grid = ParameterGrid(BASE | {"mechanism": ["lmmse", "zero_forcing"], "target": targets, "epsilon": [1, 2]})
     named = [{(grid.cases[x].settings["target"]) for x in group} for group in grid.groups]
     assert named == [{"a"}, {"b"}]
     assert sorted(x for group in grid.groups for x in group) == list(range(8))
@@ -130,24 +130,23 @@ def test_a_group_has_one_stream_and_one_target():
 
 def test_the_stream_is_the_model_unless_it_is_given():
     given = BASE | {"mechanism": ["zero_forcing", "lmmse"]}
-    own = Grid(given)
+    own = ParameterGrid(given)
     assert {x.stream for x in own.cases} == set(own.models)
     assert [x.settings["model"] for x in own.cases] == [MODEL] * 2  # zero forcing takes none, but runs on it
-    other = Grid(given | {"stream": "arma:1/1,-0.9@2"})
+    other = ParameterGrid(given | {"stream": "arma:1/1,-0.9@2"})
     assert "model" not in other.cases[0].settings
     assert other.cases[1].settings.items() >= {"model": MODEL, "stream": "arma:1/1,-0.9@2"}.items()
     assert [x.key for x in own.cases] == [x.key for x in other.cases]
     assert own.cases[0].stream != other.cases[0].stream
 
 
-def test_arguments_are_canonical_json_of_the_design_and_the_key_is_their_digest():
-    case = Grid(BASE | {"mechanism": "lmmse", "lag": 3, "max_events": 2}).cases[0]
-    found = json.loads(case.arguments)
-    assert json.dumps(found, sort_keys=True, separators=(",", ":")) == case.arguments
+def test_arguments_are_contents_as_in_files_and_the_key_is_their_digest():
+    case = ParameterGrid(BASE | {"mechanism": "lmmse", "lag": 3, "max_events": 2}).cases[0]
+    arguments = case.arguments
+    assert json.loads(json.dumps(arguments)) == arguments
     model = {"kind": "independent-levels", "levels": [0, 1], "probabilities": [0.5, 0.5], "source": "assumed"}
     privacy = {"epsilon": 1, "delta": 1e-6, "max_change": 1, "max_events": 2, "min_separation": 1}
-    assert found["family"] == "lmmse"
-    arguments = found["arguments"]
+    assert case.family == "lmmse"
     assert arguments["model"] == model
     assert arguments["privacy"] == privacy | {"calibration": "exact"}
     assert (arguments["lag"], arguments["prefilter"], arguments["tolerance"]) == (3, None, 1e-3)
@@ -156,7 +155,7 @@ def test_arguments_are_canonical_json_of_the_design_and_the_key_is_their_digest(
 
 def test_the_key_depends_on_what_is_designed_alone(monkeypatch):
     def key(**change):
-        return Grid(BASE | {"mechanism": "optimal"} | change).cases[0].key
+        return ParameterGrid(BASE | {"mechanism": "optimal"} | change).cases[0].key
 
     first = key()
     same = [
@@ -168,7 +167,7 @@ def test_the_key_depends_on_what_is_designed_alone(monkeypatch):
     ]
     assert [key(**x) for x in same] == [first] * len(same)
     plain = {name: x for name, x in BASE.items() if name not in ("epsilon", "delta")} | {"mechanism": "optimal"}
-    assert Grid(plain | {"privacy": dp.Privacy(1, 1e-6)}).cases[0].key == first
+    assert ParameterGrid(plain | {"privacy": dp.Privacy(1, 1e-6)}).cases[0].key == first
     other = [{"target": "ba:1"}, {"epsilon": 2}, {"lag": 1}, {"mechanism": "lmmse"}, {"calibration": "paper"}]
     assert len({key(**x) for x in other} | {first}) == len(other) + 1
     monkeypatch.setattr("dpfast._support.version.__version__", "other")
@@ -177,10 +176,10 @@ def test_the_key_depends_on_what_is_designed_alone(monkeypatch):
 
 def test_the_content_tells_what_is_computed_and_not_how_it_is_called():
     given = BASE | {"mechanism": ["lmmse", "optimal"], "lag": [0, 1], "model": {"a": MODEL, "b": "arma:1"}}
-    grid = Grid(given)
+    grid = ParameterGrid(given)
     text = json.dumps(grid.content, sort_keys=True)
-    assert Grid(given | {"model": {"c": MODEL, "d": "arma:1"}}).content == grid.content
-    assert Grid(given | {"lag": [0, 2]}).content != grid.content
+    assert ParameterGrid(given | {"model": {"c": MODEL, "d": "arma:1"}}).content == grid.content
+    assert ParameterGrid(given | {"lag": [0, 2]}).content != grid.content
     assert text.count('"probabilities"') == 1
     assert len(grid.content["cases"]) == len(grid.cases)
     for digest, content in (grid.models | grid.targets).items():
@@ -195,7 +194,7 @@ def test_the_content_tells_what_is_computed_and_not_how_it_is_called():
 
 def test_of_a_mechanism_that_is_there_only_the_stream_is_varied():
     made = dp.zero_forcing(dp.Filter([1]), dp.Privacy(1, 1e-6), name="mine")
-    grid = Grid(
+    grid = ParameterGrid(
         {"mechanism": [made, "input_perturbation"], "target": "ba:1", "epsilon": [1, 2], "delta": 1e-6}
         | {"stream": ["arma:1", MODEL]}
     )
@@ -204,14 +203,14 @@ def test_of_a_mechanism_that_is_there_only_the_stream_is_varied():
         {"mechanism": "mine", "stream": MODEL},
     ]
     assert len(grid.groups) == 2  # with those that are designed for the same target
-    assert json.loads(grid.cases[0].arguments)["arguments"]["mechanism"]["name"] == "mine"
+    assert grid.cases[0].arguments["mechanism"]["name"] == "mine"
 
 
 def test_mechanisms_of_one_name_need_labels():
     made = [dp.input_perturbation(dp.Filter([1, x]), dp.Privacy(1, 1e-6)) for x in (1, 2)]
     with pytest.raises(ValueError, match="mechanism must have one label for each value"):
-        Grid({"mechanism": made, "stream": "arma:1"})
-    grid = Grid({"mechanism": dict(zip("ab", made, strict=True)), "stream": "arma:1"})
+        ParameterGrid({"mechanism": made, "stream": "arma:1"})
+    grid = ParameterGrid({"mechanism": dict(zip("ab", made, strict=True)), "stream": "arma:1"})
     assert grid.axes == {"mechanism": ("a", "b")}
 
 
@@ -230,12 +229,12 @@ def test_mechanisms_of_one_name_need_labels():
     ],
 )
 def test_axes(given, expected):
-    assert Grid(BASE | {"mechanism": "lmmse", "lag": given}).axes["lag"] == expected
+    assert ParameterGrid(BASE | {"mechanism": "lmmse", "lag": given}).axes["lag"] == expected
 
 
 def test_numbers_in_equal_ratios():
     axis = {"start": 0.1, "stop": 10, "number": 9, "spacing": "log"}
-    found = Grid(BASE | {"mechanism": "lmmse", "epsilon": axis}).axes["epsilon"]
+    found = ParameterGrid(BASE | {"mechanism": "lmmse", "epsilon": axis}).axes["epsilon"]
     np.testing.assert_allclose(found, 10 ** np.linspace(-1, 1, 9))
     assert (found[0], found[-1]) == (0.1, 10.0)
 
@@ -252,7 +251,7 @@ def test_labels_of_what_has_no_text():
             dp.IndependentLevels([0, 1], [0.9, 0.1]),
         ],
     }
-    grid = Grid(BASE | {"mechanism": "zero_forcing"} | given)
+    grid = ParameterGrid(BASE | {"mechanism": "zero_forcing"} | given)
     targets = ("ba:1", "ba:1,1", "ba:2", "target 4, FIR of 30 taps", "exponential:0.75", "moving-average:2")
     models = ("arma:1", "arma:2@3", "model 3, fitted", "markov:0.75,0.25;0.25,0.75@-0.5,0.5", "levels:0,1@0.9,0.1")
     assert grid.axes == {"target": targets, "model": models}
@@ -261,7 +260,7 @@ def test_labels_of_what_has_no_text():
 @pytest.mark.parametrize("privacy", [dp.Privacy(1, 1e-6), dp.Privacy(0.25, 1e-6, max_events=2)])
 def test_a_privacy_is_called_by_its_fields(privacy):
     several = {"privacy": [privacy, dp.Privacy(9, 1e-6)], "mechanism": "zero_forcing"}
-    grid = Grid({name: x for name, x in BASE.items() if name not in ("epsilon", "delta")} | several)
+    grid = ParameterGrid({name: x for name, x in BASE.items() if name not in ("epsilon", "delta")} | several)
     told = f"epsilon {privacy.epsilon!r}, delta 1e-06" + ", max_events 2" * (privacy.max_events == 2)
     assert grid.axes["privacy"] == (told.replace("1.0,", "1,"), "epsilon 9, delta 1e-06")
 
@@ -269,17 +268,17 @@ def test_a_privacy_is_called_by_its_fields(privacy):
 def test_two_values_that_would_be_called_alike_are_told_apart():
     same = dp.Filter([1], [1, -0.5]), dp.Filter.from_factors(sections=[[1, 0, 0, 1, -0.5, 0]])
     nearly = dp.Filter.from_factors(recursion=[1, -0.5])  # another arithmetic of the same filter
-    axes = Grid(BASE | {"mechanism": "zero_forcing", "target": [same[0], nearly]}).axes["target"]
+    axes = ParameterGrid(BASE | {"mechanism": "zero_forcing", "target": [same[0], nearly]}).axes["target"]
     assert axes == ("ba:1/1,-0.5", "target 2, 1 state")
     with pytest.raises(ValueError, match="target must have every value once"):
-        Grid(BASE | {"mechanism": "zero_forcing", "target": list(same)})
+        ParameterGrid(BASE | {"mechanism": "zero_forcing", "target": list(same)})
 
 
 def test_targets_over_a_horizon_are_called_as_on_the_command_line():
     given = [dp.running_sum(8), dp.polynomial_decay(0.5, 8), dp.polynomial_decay(1, 8), dp.Toeplitz([1, 1], 8)]
     definition = BASE | {"mechanism": "square_root", "target": given}
     names = ("running-sum:8", "polynomial-decay:0.5:8", "polynomial-decay:1:8", "target 4, 8 steps")
-    assert Grid(definition).axes["target"] == names
+    assert ParameterGrid(definition).axes["target"] == names
 
 
 def test_parameters_are_those_of_the_design_functions():
@@ -345,20 +344,20 @@ class Own(dp.ARMA):
 )
 def test_grids_that_cannot_be_are_named(change, message):
     with pytest.raises(ValueError, match=message):
-        Grid(BASE | {"mechanism": "optimal"} | change)
+        ParameterGrid(BASE | {"mechanism": "optimal"} | change)
 
 
 @pytest.mark.parametrize("missing", ["target", "epsilon", "delta", "mechanism", "model"])
 def test_what_is_needed_must_be_there(missing):
     definition = {name: x for name, x in (BASE | {"mechanism": "input_perturbation"}).items() if name != missing}
     with pytest.raises(ValueError, match=f"{missing} .*must be given"):
-        Grid(definition)
+        ParameterGrid(definition)
 
 
 @pytest.mark.parametrize("definition", [[], None, 3, [3], "grid"])
 def test_a_grid_is_one_mapping_or_several(definition):
     with pytest.raises(ValueError, match="grid must be a mapping of parameters, or several"):
-        Grid(definition)
+        ParameterGrid(definition)
 
 
 def test_ten_thousand_points_take_little_time():
@@ -369,7 +368,7 @@ def test_ten_thousand_points_take_little_time():
         "lag": range(50),
     }
     begin = time.process_time()
-    grid = Grid(BASE | definition)
+    grid = ParameterGrid(BASE | definition)
     assert time.process_time() - begin < 10  # mostly 1; of this process alone
     assert len(grid.points) == 10_000
     assert len(grid.cases) == 3 * 2 * 25 * 50 + 2 * 25
@@ -379,10 +378,10 @@ def test_a_value_that_only_one_part_gives_is_no_axis():
     common = {"target": "exponential:0.9", "model": "levels:-1,1@0.5,0.5", "epsilon": 1, "delta": 1e-6, "lag": 5}
     linear = common | {"mechanism": ["optimal", "lmmse"]}
     feedback = common | {"mechanism": "decision_feedback", "prefilter": "zero-forcing"}
-    assert list(Grid([linear, feedback]).axes) == ["mechanism"]
-    assert list(Grid([common | {"mechanism": "optimal"}, feedback]).axes) == ["mechanism"]
+    assert list(ParameterGrid([linear, feedback]).axes) == ["mechanism"]
+    assert list(ParameterGrid([common | {"mechanism": "optimal"}, feedback]).axes) == ["mechanism"]
     # two values, the second the default
-    assert list(Grid([linear, feedback, common | {"mechanism": "decision_feedback"}]).axes) == [
+    assert list(ParameterGrid([linear, feedback, common | {"mechanism": "decision_feedback"}]).axes) == [
         "mechanism",
         "prefilter",
     ]
@@ -413,4 +412,4 @@ def test_a_word_that_is_nearly_known_is_asked_about(change, meant):
         "delta": 1e-6,
     }
     with pytest.raises(ValueError, match=f"; did you mean {meant}\\?"):
-        Grid(definition | change)
+        ParameterGrid(definition | change)

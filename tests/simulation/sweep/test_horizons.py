@@ -11,14 +11,12 @@ from helpers import sweeps
 import dpfast as dp
 from dpfast.cli.study import Request
 from dpfast.cli.study import run as command
-from dpfast.mechanisms.matrix_chain import MatrixLink
 from dpfast.mechanisms.operators.operators import Dense
 from dpfast.reports.sweep import panels, pictures
 from dpfast.reports.sweep.page import of_sweep
 from dpfast.simulation.sweep.blocks import cost
-from dpfast.simulation.sweep.design_cache import link_of, plain
 from dpfast.simulation.sweep.executors import Pool
-from dpfast.simulation.sweep.grid import Grid
+from dpfast.simulation.sweep.grid import ParameterGrid
 
 N = 24
 STREAM = "levels:0,1@0.75,0.25"
@@ -110,7 +108,7 @@ def test_single_precision_is_for_filters(found):
 
 def test_targets_over_a_horizon_are_for_designs_that_take_them():
     both = {"target": [f"running-sum:{N}", "ba:1,0.5"], "horizon": N}
-    grid = Grid(SUMS | both | {"mechanism": ["zero_forcing", *SUMS["mechanism"]], "epsilon": 1})
+    grid = ParameterGrid(SUMS | both | {"mechanism": ["zero_forcing", *SUMS["mechanism"]], "epsilon": 1})
     assert [(x.settings["mechanism"], x.settings["target"], x.horizon) for x in grid.cases] == [
         ("zero_forcing", "ba:1,0.5", None),
         ("binary_tree", f"running-sum:{N}", N),
@@ -132,7 +130,7 @@ def test_targets_over_a_horizon_are_for_designs_that_take_them():
 def test_targets_in_words_and_tables_are_designed_for(target, expected):
     found = run(SUMS | {"target": target, "mechanism": "square_root"})
     assert all(found.mechanism(x).target == expected for x in found)
-    [case, _] = Grid(SUMS | {"target": target, "mechanism": "square_root"}).cases
+    [case, _] = ParameterGrid(SUMS | {"target": target, "mechanism": "square_root"}).cases
     assert case.horizon == N
 
 
@@ -173,28 +171,7 @@ def test_a_horizon_beyond_that_of_the_target_is_a_row_with_the_error():
     assert [x.error for x in failed] == ["horizon must be at most that of the target, 9, got 24"]
 
 
-# --- links on their way ---------------------------------------------------------------------------
-
-
-def same(a, b):
-    if isinstance(a, tuple):
-        return type(a) is type(b) and all(map(same, a, b))
-    return np.array_equal(a, b) and np.shape(a) == np.shape(b) if isinstance(a, np.ndarray) else a == b
-
-
-@pytest.mark.parametrize("design", ["binary_tree", "decayed_sum", "compressive", "buffered_toeplitz", "square_root"])
-@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-def test_links_travel_to_the_bit(design, noise):
-    options = {"n_measurements": 3} if design == "compressive" else {}
-    options |= {"noise": noise} if design not in ("buffered_toeplitz", "square_root") else {}
-    mechanism = getattr(dp, design)(dp.running_sum(8), dp.Privacy(1, 1e-6), **options)
-    link = mechanism.link()
-    there = link_of(plain(link))
-    assert isinstance(there, MatrixLink)
-    assert same(there, link)
-    u = np.random.default_rng(1).normal(size=(8, 8))
-    for a, b in zip(there.run(u, 3, 0), link.run(u, 3, 0), strict=True):
-        np.testing.assert_array_equal(a, b)
+# --- blocks ---------------------------------------------------------------------------------------
 
 
 def test_the_cost_of_a_link_grows_with_its_matrices():

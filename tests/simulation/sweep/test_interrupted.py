@@ -131,15 +131,15 @@ def test_ctrl_c_says_how_to_go_on(path, whole, monkeypatch):
 
 
 def test_ctrl_c_while_designs_are_made(path, whole, monkeypatch):
-    calls, make = itertools.count(1), module.make
+    calls, make_design = itertools.count(1), module.make_design
 
-    def interrupted(job):
+    def interrupted(task):
         if next(calls) == 3:
             raise KeyboardInterrupt
-        return make(job)
+        return make_design(task)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "make", interrupted)
+        patch.setattr(module, "make_design", interrupted)
         with pytest.raises(KeyboardInterrupt, match=r"^0 of 4 cases were finished; the same call with seed=3 goes on$"):
             run(store=path)
         assert len(blocks(path)[1]) == 2

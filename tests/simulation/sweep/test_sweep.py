@@ -23,7 +23,7 @@ from dpfast.simulation.sweep import executors
 from dpfast.simulation.sweep import sweep as module
 from dpfast.simulation.sweep.blocks import STREAMS
 from dpfast.simulation.sweep.executors import Here, Pool
-from dpfast.simulation.sweep.grid import Grid
+from dpfast.simulation.sweep.grid import ParameterGrid
 from dpfast.simulation.sweep.sweep import sweep
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
@@ -264,7 +264,7 @@ def test_what_decides_the_length_only_uses_the_same_blocks(change, path, monkeyp
 
 def test_labels_and_threads_do_not_make_another_sweep():
     names = {"mechanism": {"in": "input_perturbation", "out": "output_perturbation"}, "epsilon": (0.5, np.float64(2.0))}
-    assert run(GRID | names).digest == run(Grid(GRID), n_threads=2).digest
+    assert run(GRID | names).digest == run(ParameterGrid(GRID), n_threads=2).digest
 
 
 def test_a_generator_is_a_seed_that_is_told(path):

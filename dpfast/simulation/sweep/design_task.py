@@ -1,0 +1,174 @@
+"""A design as a task for a worker, and its answer: objects in a process, pickled on their way to another one."""
+
+from __future__ import annotations
+
+import json
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpfast._support import version
+from dpfast._support.canonical_json import canonical, digest
+from dpfast._support.errors import ConvergenceWarning, DataError, ToleranceWarning
+from dpfast.design.catalogue import FAMILIES, GIVEN
+from dpfast.mechanisms.checks import AnyMechanism
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.serialization.json_fields import Fields
+from dpfast.mechanisms.serialization.mechanism_file import from_content, to_text
+from dpfast.mechanisms.serialization.parts import model_content, read_model
+from dpfast.privacy.privacy import Privacy
+from dpfast.signals.model import Model
+from dpfast.signals.output_variance import output_variance
+from dpfast.simulation.mixed_study import AnyCompiledMechanism
+from dpfast.simulation.monte_carlo import predicted_mse, settling_time
+from dpfast.simulation.sweep.link_content import link_content
+
+Content = Mapping[str, Any]  # of a filter, a model, a mechanism, as in the file of a mechanism
+_NOTED = (ToleranceWarning, ConvergenceWarning)
+_ONE_AT_A_TIME = threading.Lock()  # what catches warnings is of the process, and workers may be its threads
+
+
+@dataclass(frozen=True, eq=False)
+class DesignTask:
+    """A mechanism that a worker is to design, and the streams that its error is to be predicted for.
+
+    It is made of plain contents and no other class of this package, so that a worker of any version can receive it and
+    refuse a version that is not its own.
+
+    Attributes
+    ----------
+    version : str
+        The version of dpfast that asks.
+    key : str
+        What the design is called in the store.
+    family : str
+        The name of the design function; "given" for a mechanism that is there already.
+    arguments : mapping
+        The content of each argument of the design function.
+    streams : mapping
+        By :func:`prediction_key`: the content of a model, and how many first steps count; None for all when settled.
+    """
+
+    version: str
+    key: str
+    family: str
+    arguments: Content
+    streams: Mapping[str, tuple[Content, int | None]]
+
+
+@dataclass(frozen=True, eq=False)
+class DesignAnswer:
+    """A mechanism that a worker has designed, or why there is none.
+
+    Attributes
+    ----------
+    version : str
+        The version of dpfast of the worker.
+    notes : tuple of str
+        The texts of the warnings of the design.
+    error : str or None
+        Why there is no such mechanism; then there is nothing else but notes.
+    mechanism : str
+        The text of the mechanism's file.
+    link : AnyCompiledMechanism or None
+        What the simulation runs.
+    figures : mapping
+        Name, lag and errors, as :class:`~dpfast.simulation.sweep.design_cache.Design` has them.
+    """
+
+    version: str
+    notes: tuple[str, ...]
+    error: str | None = None
+    mechanism: str = ""
+    link: AnyCompiledMechanism | None = None
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_text(self) -> str:
+        """Write the answer as JSON, for the store."""
+        if self.error is not None:
+            return json.dumps({"dpfast": self.version, "error": self.error, "notes": self.notes})
+        parts = {"mechanism": self.mechanism, "link": link_content(self.link), "figures": self.figures}
+        return json.dumps({"dpfast": self.version, **parts, "notes": self.notes})
+
+
+def make_design(task: DesignTask) -> DesignAnswer:
+    """Design a mechanism, on whatever worker.
+
+    Raises
+    ------
+    DataError
+        Where the task is of another version.
+    """
+    own = version.__version__
+    if task.version != own:
+        raise DataError(
+            f"workers must run dpfast {task.version}, as the process that they work for does; got {own}: "
+            "install the same version there"
+        )
+    parts: dict[str, Any]
+    with _ONE_AT_A_TIME, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            mechanism = _design(task)
+            figures = _compute_figures(mechanism, task.streams)
+            parts = {"mechanism": to_text(mechanism), "link": mechanism.link(), "figures": figures}
+        except ValueError as error:  # a DesignError, or of an argument that is out of range
+            parts = {"error": str(error)}
+    for x in caught:
+        if not issubclass(x.category, _NOTED):
+            warnings.warn_explicit(x.message, x.category, x.filename, x.lineno)
+    notes = dict.fromkeys(str(x.message) for x in caught if issubclass(x.category, _NOTED))
+    return DesignAnswer(own, tuple(notes), **parts)
+
+
+def _design(task: DesignTask) -> AnyMechanism:
+    if task.family == GIVEN:
+        return from_content(task.arguments["mechanism"])
+    design: Callable[..., AnyMechanism] = FAMILIES[task.family].design
+    return design(**{name: _build_argument(name, x) for name, x in task.arguments.items()})
+
+
+def _build_argument(name: str, content: Any) -> Any:
+    """Make what the content of an argument describes."""
+    if not isinstance(content, dict):
+        return content
+    if name == "privacy":
+        return Privacy(**content)
+    if name == "model":
+        return build_model(content)
+    fields = Fields({name: content})
+    return fields.toeplitz(name) if "coefficients" in content else fields.filter(name)
+
+
+def build_model(content: Content) -> Model:
+    """Make the model with a content, as a grid has it."""
+    return read_model(Fields(dict(content), "model"))
+
+
+def true_output_variance(target: Content, stream: Content, n_first: int | None) -> float:
+    """Compute the variance of the true output on a stream, settled or as the mean of so many first steps."""
+    return output_variance(_build_argument("target", dict(target)), build_model(stream), n_first)
+
+
+def _compute_figures(mechanism: AnyMechanism, streams: Mapping[str, tuple[Content, int | None]]) -> dict[str, Any]:
+    return {
+        "name": mechanism.name,
+        "lag": mechanism.lag,
+        "ideal_mse": mechanism.ideal_mse,
+        "bound": None if _has_worst_case_errors(mechanism) else mechanism.lower_bound_mse,
+        "model": None if mechanism.model is None else digest(canonical(model_content(mechanism.model))),
+        "settling": settling_time(mechanism),
+        "predicted": {name: predicted_mse(mechanism, build_model(x[0]), x[1]) for name, x in streams.items()},
+    }
+
+
+def _has_worst_case_errors(mechanism: AnyMechanism) -> bool:
+    """Tell whether its errors are those of the worst input, and not of its model."""
+    return isinstance(mechanism, Mechanism) and mechanism.mean_square is not None
+
+
+def prediction_key(stream: str, n_first: int | None) -> str:
+    """Name the error on a stream, given by its digest: settled, or of the first steps."""
+    return stream if n_first is None else f"{stream}, first {n_first}"
