@@ -42,7 +42,8 @@ from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.reading import read_release
-from dpfast.releases.stream import Published, Stream, open_stream
+from dpfast.releases.stream import Published, Stream
+from dpfast.releases.stream_opening import open_stream
 from dpfast.reports.plot import plot
 from dpfast.reports.sweep.page import report
 from dpfast.signals.arma import ARMA

@@ -32,7 +32,8 @@ from dpfast.releases.released_file import Wanted, check_free, check_name, file_o
 from dpfast.releases.store.places import Places, for_new_store
 from dpfast.releases.store.records import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
-from dpfast.releases.stream import Stream, stream_in
+from dpfast.releases.stream import Stream
+from dpfast.releases.stream_opening import stream_in
 from dpfast.signals.events.declared import Span, check_time_format, count_events, declared_groups
 from dpfast.signals.events.timestamps import parse_period
 

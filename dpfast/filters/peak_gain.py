@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfast._support.safe_rounding import round_up
 from dpfast._support.validation import Array
 
 Complex = NDArray[np.complex128]
 _MAY_BE = 0.99  # of the largest value on the grid: a peak that may be the largest
-_ROUNDED_UP = 1e-9
 
 
 def fft_points(order: int) -> int:
@@ -42,7 +42,7 @@ def largest_gain(gain: Callable[[Array], Array], poles: Complex, uniform: Array)
         return 0.0
     top = (value >= np.append(value[1:], 0)) & (value >= np.append(0, value[:-1])) & (value >= _MAY_BE * value.max())
     low, high = np.append(omega[0], omega[:-1])[top], np.append(omega[1:], omega[-1])[top]
-    return max(float(value.max()), _refined(gain, low, high)) * (1 + _ROUNDED_UP)
+    return round_up(max(float(value.max()), _refined(gain, low, high)))
 
 
 def _refined(gain: Callable[[Array], Array], low: Array, high: Array) -> float:

@@ -15,6 +15,7 @@ from dpfast._kernels import simulation, threads
 from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import DesignError
+from dpfast._support.safe_rounding import round_up
 from dpfast._support.validation import Array
 from dpfast.filters.toeplitz import Toeplitz, convolved, times_symmetric
 from dpfast.mechanisms.base import Designed, Option, shown
@@ -174,7 +175,7 @@ class MatrixMechanism(Designed):
     def noise_scale(self) -> float:
         """What unit noise is multiplied by: σ = κ Δ₂, or Δ₁/ε."""
         if self.noise == "laplace":
-            return self.sensitivity / self.privacy.epsilon * _ROUNDED_UP
+            return round_up(self.sensitivity / self.privacy.epsilon)
         return self.privacy.noise_multiplier * self.sensitivity
 
     @property
@@ -334,9 +335,6 @@ class MatrixMechanism(Designed):
 
     def __repr__(self) -> str:
         return f"<MatrixMechanism {self.name!r}: {self.horizon} steps, predicted RMSE {shown(self.predicted_rmse)}>"
-
-
-_ROUNDED_UP = 1 + 1e-9  # as κ is, so that rounding errs on the safe side
 
 
 def _first_columns(c: Array, m: int, b: int) -> float:

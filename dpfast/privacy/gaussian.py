@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from dpfast._support.safe_rounding import round_up
 from dpfast._support.validation import Array
 
-_SAFE = 1 + 1e-9  # a root is rounded up by this, so that rounding errs on the safe side
 LOG_DELTA_MARGIN = 1e-12  # relative, ten times what ln δ may be wrong by
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
@@ -63,13 +63,13 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
     low = 0.0
     while gap(low) < 0:
         low -= 1
-    return math.exp(_root(gap, low)) * _SAFE
+    return round_up(math.exp(_root(gap, low)))
 
 
 def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
     """The smallest epsilon of a Gaussian mechanism at this delta, rounded up."""
     mu = 1 / noise_multiplier
-    epsilon = mu * (threshold_above(math.log(delta), mu) + mu / 2) * _SAFE
+    epsilon = round_up(mu * (threshold_above(math.log(delta), mu) + mu / 2))
     if epsilon <= 0:
         raise ValueError(
             f"delta must be smaller: with noise of {noise_multiplier:g} per unit of sensitivity "

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from dpfast._support import html, validation
 from dpfast._support.dataframes import unwrap
-from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.releases.composition import bounds, composed
@@ -178,12 +177,7 @@ class Batch:
         """Publish it in a store."""
         plan, first, n = self._plan, self._first, self._x.shape[1]
         store.hold(bounds(plan))
-        earlier = store.overlapping(first, n)
-        if earlier and not self._compose:
-            raise ReleaseError(
-                f"steps {first} … of this data were released already (release {earlier[0].id} of the store): "
-                "dp.read_release gives what was published; or pass compose=True for a guarantee that covers both"
-            )
+        earlier = store.check_released(first, n, compose=self._compose)
         guarantee = composed(plan, store.releases(), earlier, store.unchecked)
         v, estimate = _run(plan, self._x, self._lag)
         labelled: Any = estimate

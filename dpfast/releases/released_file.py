@@ -21,7 +21,7 @@ from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.reading import read
 from dpfast.releases.store.records import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
-from dpfast.releases.stream import differences
+from dpfast.releases.stream_opening import differences
 from dpfast.signals.events.declared import Span
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

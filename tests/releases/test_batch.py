@@ -19,7 +19,7 @@ from dpfast.releases import batch
 from dpfast.releases.store.records import Records
 from dpfast.releases.store.release_store import MAX_SAMPLES, ReleaseStore
 from dpfast.releases.store.witness import Witness
-from dpfast.releases.stream import open_stream
+from dpfast.releases.stream_opening import open_stream
 
 TARGET = dp.Filter([1], [1, -0.9])
 PRIVACY = dp.Privacy(2, 1e-6)

@@ -15,7 +15,7 @@ from dpfast.releases.audit.canary import as_numbers, with_floats
 from dpfast.releases.batch import release
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Integers
-from dpfast.releases.stream import open_stream
+from dpfast.releases.stream_opening import open_stream
 
 _VALUES = 2**17  # of each release
 _MOST_STREAMS = 8

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfast._support.safe_rounding import round_up
 from dpfast.filters.filter import Filter
 from dpfast.privacy.sensitivity import several_events
 
@@ -14,7 +15,6 @@ Integers = NDArray[np.int64]
 MAX_TAPS = 65_536
 MAX_BITS = 22
 _ANGLES_PER_TAP = 32
-_FLOATS = 1 + 1e-9  # more than the rounding of a transform of so many integers
 
 
 def integer_taps(prefilter: Filter, n_taps: int, bits: int) -> Integers:
@@ -55,4 +55,4 @@ def _squared_peak(taps: Integers) -> float:
     """
     size = _ANGLES_PER_TAP * (1 << (len(taps) - 1).bit_length())
     on_grid = float((np.abs(np.fft.rfft(taps.astype(np.float64), size)) ** 2).max())
-    return on_grid / math.cos(math.pi * (len(taps) - 1) / size) * _FLOATS
+    return round_up(on_grid / math.cos(math.pi * (len(taps) - 1) / size))

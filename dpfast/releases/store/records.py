@@ -129,6 +129,13 @@ def _but(again: list[int]) -> str:
     return f", but for events at steps that {which} published too, whose guarantee is below"
 
 
+def list_releases(entries: list[Earlier]) -> str:
+    """List some releases in words, by their numbers, kinds and first steps: at most three of them."""
+    text = ", ".join(f"{entry.id} ({entry.kind}, from step {entry.first})" for entry in entries[:3])
+    more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
+    return f"release{'s' * (len(entries) > 1)} {text}{more}"
+
+
 class Memory(NamedTuple):
     """With what a stream goes on: its next step, the inputs (n_streams, n) just before it, the receiver's state."""
 

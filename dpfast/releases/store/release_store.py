@@ -15,7 +15,7 @@ from dpfast._support.validation import Array
 from dpfast.releases.store import opening, private_files, release_database, takeover
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.mark import Mark
-from dpfast.releases.store.records import Earlier, Integers, Memory, Promise, Records, stated
+from dpfast.releases.store.records import Earlier, Integers, Memory, Promise, Records, list_releases, stated
 from dpfast.releases.store.witness import Attestation, Witness, beside
 
 NAME = "store.sqlite"
@@ -183,6 +183,16 @@ class ReleaseStore:
         """The releases with inputs of some of these steps; of a stream that may go on, all steps from its first."""
         return [entry for entry in self.releases() if entry.overlaps(first, count)]
 
+    def check_released(self, first: int, count: int, *, compose: bool) -> list[Earlier]:
+        """Return :meth:`overlapping` releases, with which a further one composes; refuse it without `compose`."""
+        earlier = self.overlapping(first, count)
+        if earlier and not compose:
+            raise ReleaseError(
+                f"steps {first} … of this data were released already (release {earlier[0].id} of the store): "
+                "dp.read_release gives what was published; or pass compose=True for a guarantee that covers both"
+            )
+        return earlier
+
     def memory(self, release: int) -> Memory:
         """With what a stream goes on."""
         self.check_usable()
@@ -231,8 +241,8 @@ class ReleaseStore:
         others = self.releases()
         if others:
             raise ReleaseError(
-                f"the store {self.path} has {_named(others)} already, and a stream would publish the same steps again: "
-                "give it a store of its own, with data that were never published"
+                f"the store {self.path} has {list_releases(others)} already, and a stream would publish the same steps "
+                "again: give it a store of its own, with data that were never published"
             )
         with self._publication(new=True):
             return self._records.begin("live", configuration, guarantee, n_streams, 0, receiver)
@@ -313,13 +323,7 @@ class ReleaseStore:
         """
         n_streams, count = estimate.shape
         first = check_steps(first, *privatized.shape)
-        earlier = self.overlapping(first, count)
-        if earlier and not compose:
-            raise ReleaseError(
-                f"steps {first} to {first + count - 1} are in {_named(earlier)} of the store {self.path} already: to "
-                "publish them again costs privacy again. Take new data, or say compose=True (--compose) and state "
-                "the sum"
-            )
+        self.check_released(first, count, compose=compose)
         with self._publication(new=True):
             release = self._records.begin("batch", configuration, guarantee, n_streams, first, b"")
             if name is not None:
@@ -388,9 +392,3 @@ def check_steps(first: Any, n_streams: int, n_steps: int) -> int:
             f"at most {MAX_SAMPLES:,} samples can be published at once, got {n_streams} × {n_steps}: cut them in chunks"
         )
     return validation.integer("first", first, 0, MAX_STEP - n_steps)
-
-
-def _named(entries: list[Earlier]) -> str:
-    text = ", ".join(f"{entry.id} ({entry.kind}, from step {entry.first})" for entry in entries[:3])
-    more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
-    return f"release{'s' * (len(entries) > 1)} {text}{more}"

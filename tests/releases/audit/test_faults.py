@@ -26,7 +26,7 @@ GRID, INTEGERS = "floating-point grid, one value", "no integers"
 
 def found(monkeypatch, fault, *, privacy=PRIVACY, inputs=COUNTS, n_runs=1000, target=TARGET):
     """What is VIOLATED where every sampler has this fault, at a false-alarm rate below 1e-9."""
-    for name in ("releases.audit.canary", "releases.audit.attack", "releases.batch", "releases.stream"):
+    for name in ("releases.audit.canary", "releases.audit.attack", "releases.batch", "releases.stream_opening"):
         monkeypatch.setattr(importlib.import_module(f"dpfast.{name}"), "Noise", fault)
     result = dp.audit(dp.zero_forcing(target, privacy), inputs, n_runs=n_runs, confidence=1 - 1e-9, seed=5)
     assert result.violated

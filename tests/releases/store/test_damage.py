@@ -11,7 +11,7 @@ from dpfast._support.errors import DataError, ReleaseError
 from dpfast.mechanisms.serialization.mechanism_file import to_text
 from dpfast.releases.noise import Noise
 from dpfast.releases.store.release_store import ReleaseStore
-from dpfast.releases.stream import open_stream
+from dpfast.releases.stream_opening import open_stream
 
 TARGET = dp.Filter([1], [1, -0.9])
 MECHANISM = dp.zero_forcing(TARGET, dp.Privacy(2, 1e-6))

@@ -1,0 +1,140 @@
+"""Opening a stream: it begins at step 0, or goes on with the mechanism that it has run so far."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from dpfast._support import validation
+from dpfast._support.errors import ReleaseError
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.releases.batch import as_exact
+from dpfast.releases.composition import bounds
+from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, demand
+from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.noise import Noise
+from dpfast.releases.store.records import Earlier
+from dpfast.releases.store.release_store import ReleaseStore
+from dpfast.releases.stream import Stream, live_release
+
+
+def open_stream(
+    mechanism: Mechanism | ExactMechanism,
+    path: str | os.PathLike[str],
+    inputs: Inputs | None = None,
+    *,
+    published: str | os.PathLike[str] | None = None,
+    tolerance: float = 1e-3,
+    adopt: bool = False,
+) -> Stream:
+    r"""Open a stream: begin it at step 0, or go on where it was left or interrupted.
+
+    :math:`v_t = \sum_k g_k x_{t-k} + n_t` with integers x of the values, integer taps g and exact discrete Gaussian
+    noise n, one draw a step, ever; estimates from v alone. Every step is on the disk before it is returned.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or ExactMechanism
+        None of its inputs fitted to private data, with a causal receiver: no smoother.
+    path : path-like
+        A private folder, made with mode 0700: it holds the last inputs.
+    inputs : Inputs, optional
+        What is declared of the data; an ExactMechanism has its own.
+    published : path-like, optional
+        The folder of what is public: the guarantee and a witness, which tells if the store is an old copy. By
+        default beside the store, its name with "-published".
+    tolerance : float
+        As in :func:`exact`.
+    adopt : bool
+        Go on with a store that was copied, moved or written over by a copy, after the original is gone for good.
+
+    Returns
+    -------
+    Stream
+
+    Raises
+    ------
+    ReleaseError
+        Where the store is in use, open to others, damaged, copied, behind its witness, or of another mechanism; for a
+        smoother, and for a design that depends on private data.
+    ValueError
+        For arguments of another kind.
+
+    Notes
+    -----
+    *Privacy.* As `guarantee` of the stream says, for all that it ever publishes, across crashes and restarts. A store
+    and a witness that are set back together, say by the snapshot of a whole machine, cannot be told from new ones:
+    keep `published` out of it.
+
+    Examples
+    --------
+    >>> import dpfast as dp, tempfile
+    >>> mechanism = dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with dp.open_stream(mechanism, folder + "/store", dp.Inputs(0, 20)) as stream:
+    ...         v = stream.push(np.array([3, 1, 2])).privatized
+    ...     with dp.open_stream(mechanism, folder + "/store", dp.Inputs(0, 20)) as stream:
+    ...         stream.position, (stream.read(0, 3).privatized == v).all()
+    (3, np.True_)
+    """
+    check_mechanism(mechanism.mechanism if isinstance(mechanism, ExactMechanism) else mechanism)
+    return stream_in(ReleaseStore.open(path, published, adopt=adopt), mechanism, inputs, tolerance)
+
+
+def stream_in(
+    store: ReleaseStore,
+    mechanism: Mechanism | ExactMechanism,
+    inputs: Inputs | None,
+    tolerance: float,
+    declared: Mapping[str, Any] | None = None,
+    *,
+    adopt: bool = False,
+) -> Stream:
+    """Open the stream of an open store, which is closed with it, or by an error.
+
+    `declared` and `adopt` are as for :meth:`ReleaseStore.declare`.
+    """
+    try:
+        if declared is not None:
+            store.declare(declared, adopt=adopt)
+        entry = live_release(store)
+        plan = (
+            as_exact(mechanism, inputs, tolerance) if entry is None else _resumed(entry, mechanism, inputs, tolerance)
+        )
+        store.hold(bounds(plan))
+        stream = Stream(store, plan, Noise(plan.sigma))
+        stream.prepare()
+        return stream
+    except BaseException:
+        store.abandon()
+        raise
+
+
+def _resumed(
+    entry: Earlier, mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, tolerance: float
+) -> ExactMechanism:
+    """The mechanism that the stream has run so far, to the last bit, where it is the one that is asked for."""
+    plan = ExactMechanism.from_configuration(entry.configuration)
+    if isinstance(mechanism, ExactMechanism):
+        wanted, found = as_exact(mechanism, inputs, tolerance).configuration, plan.configuration
+    else:
+        # not its taps: another machine rounds a design otherwise
+        if not isinstance(inputs, Inputs):
+            raise validation.fail("inputs", "an Inputs, which says what the data are", inputs)
+        wanted, found = demand(mechanism, inputs, tolerance), plan.demand
+    if fields := differences(json.loads(json.dumps(wanted)), json.loads(json.dumps(found))):
+        raise ReleaseError(
+            f"mechanism must be that of the stream, got one that differs in {', '.join(fields)}: open it with what it "
+            "was begun with, or begin a new one in a store of its own, with data that were never published"
+        )
+    return plan
+
+
+def differences(a: Any, b: Any, name: str = "") -> list[str]:
+    """The names of fields in which two JSON documents differ."""
+    if not (isinstance(a, Mapping) and isinstance(b, Mapping)):
+        return [] if a == b else [name]
+    inner = ((x, f"{name}.{x}".removeprefix(".")) for x in sorted(a.keys() | b.keys()))
+    return [found for x, path in inner for found in differences(a.get(x), b.get(x), path)]
