@@ -12,7 +12,7 @@ from benchmarks.harness.race import Contestant, race, race_on_one_core, repeated
 from benchmarks.processes.bench_process import ROOT, python
 from dpfast.privacy.discrete_gaussian import Sigma
 from dpfast.releases.noise import Noise
-from dpfast.signals.events.declared import count_events
+from dpfast.signals.events.declared import Span, count_events
 
 SIGMAS = {"2.875": Sigma(23, 3), "322.5": Sigma(645, 1), "2⁴⁰": Sigma(2**40, 0)}
 BLOCKS, BLOCK = 16, 4096
@@ -95,7 +95,8 @@ def mechanism():
 
 @pytest.mark.benchmark(group="year")
 def bench_release(benchmark, mechanism, tmp_path):
-    counts = count_events(DEPARTURES, groups=GROUPS, **DECLARED).counts
+    span = Span.declared("2013-01-01", "2014-01-01", "5min")
+    counts = count_events(DEPARTURES, span, GROUPS, time="scheduled_departure", by="origin").counts
     inputs, new = dp.Inputs(0, HIGH, n_streams=len(GROUPS)), (tmp_path / str(i) for i in count())
     seconds, _ = race(benchmark, Contestant(lambda: dp.release(mechanism, counts, next(new), inputs), 1), {}, rounds=9)
     benchmark.extra_info["figures"] = {"a year of departures, counts": float(np.median(seconds))}

@@ -1,10 +1,14 @@
-"""The command ``dpfast audit``: of a saved mechanism, or of counts behind no filter."""
+"""The command ``dpfast audit``: an attack on a saved mechanism, or on counts behind no filter."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import argparse
+import sys
 from fractions import Fraction
 
+from dpfast._support.output_folder import Folder
+from dpfast.cli.options import MECHANISM, add_range, add_seed
+from dpfast.cli.output import write_files
 from dpfast.design.perturbation import input_perturbation
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.checks import releasable
@@ -15,62 +19,70 @@ from dpfast.releases.audit.attack import audit
 from dpfast.releases.audit.findings import Audit
 from dpfast.releases.integer.inputs import Inputs
 
-_EXAMPLE = Fraction(20)  # the highest count
+SUMMARY = "attack a mechanism, simulated and released, and test its guarantee"
+DESCRIPTION = (
+    "Attacks what is published, as someone would who knows the code and nearly all of the data, and compares what "
+    "that shows with what is claimed. Without a mechanism it attacks counts behind no filter. It needs no data. "
+    "The exit status is 1 where a claim is violated."
+)
+_HIGHEST_COUNT = Fraction(20)  # of the counts behind no filter
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What was asked for.
-
-    Attributes
-    ----------
-    mechanism : str or None
-        Path; None for input perturbation of counts (G = 1) with ε = 1, δ = 1e-6.
-    high : Fraction or None
-        Needed with a mechanism.
-    low, unit, centre, streams_per_person
-        As for :class:`Inputs`.
-    tolerance, confidence, seed
-        As for :func:`audit`.
-    runs : int or None
-        n_runs there.
-    """
-
-    mechanism: str | None
-    high: Fraction | None
-    low: Fraction
-    unit: Fraction
-    centre: Fraction
-    streams_per_person: int
-    tolerance: float
-    runs: int | None
-    confidence: float
-    seed: int
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the mechanism, what is declared of a count, and how hard to look."""
+    command.add_argument("--mechanism", metavar="FILE", help=f"{MECHANISM} (default: counts behind no filter)")
+    add_range(command, required=False)
+    effort = command.add_argument_group("how hard to look")
+    effort.add_argument(
+        "--runs", type=int, metavar="N", help="run each attack on a release so often (default: for a few seconds)"
+    )
+    effort.add_argument(
+        "--confidence",
+        type=float,
+        default=0.99,
+        metavar="X",
+        help="state all bounds together with this confidence (default: %(default)s)",
+    )
+    add_seed(effort, 0, "the signals, but not the noise,")
+    effort.add_argument(
+        "--out", metavar="DIR", help="write audit.txt and audit.csv to this folder (default: print only)"
+    )
 
 
-def run(request: Request, *, progress: bool) -> Audit:
-    """Audit what was asked for."""
-    if request.mechanism is not None and request.high is None:
+def run(options: argparse.Namespace) -> str:
+    """Attack, and return the findings, in files too where a folder is given; a violation is exit status 1."""
+    folder = None if options.out is None else Folder(options.out)
+    found = _attack(options)
+    options.status = int(found.violated)
+    if folder is None:
+        return str(found)
+    folder.add("audit.txt", f"{found}\n")
+    folder.add("audit.csv", found.table.csv())
+    return write_files(folder, str(found))
+
+
+def _attack(options: argparse.Namespace) -> Audit:
+    if options.mechanism is not None and options.high is None:
         raise ValueError("high must be given with --mechanism: the largest count, as declared for a release")
     inputs = Inputs.of_counts(
-        request.low,
-        _EXAMPLE if request.high is None else request.high,
-        unit=request.unit,
-        centre=request.centre,
-        n_streams=request.streams_per_person,
-        streams_per_person=request.streams_per_person,
+        options.low,
+        _HIGHEST_COUNT if options.high is None else options.high,
+        unit=options.unit,
+        centre=options.centre,
+        n_streams=options.streams_per_person,
+        streams_per_person=options.streams_per_person,
     )
-    mechanism = _example() if request.mechanism is None else releasable(load(request.mechanism))
+    mechanism = _unfiltered_counts() if options.mechanism is None else releasable(load(options.mechanism))
     return audit(
         mechanism,
         inputs,
-        n_runs=request.runs,
-        confidence=request.confidence,
-        seed=request.seed,
-        tolerance=request.tolerance,
-        progress=progress,
+        n_runs=options.runs,
+        confidence=options.confidence,
+        seed=options.seed,
+        tolerance=options.tolerance,
+        progress=sys.stderr.isatty(),
     )
 
 
-def _example() -> Mechanism:
+def _unfiltered_counts() -> Mechanism:
     return input_perturbation(Filter([1]), Privacy(1, 1e-6), name="counts with G = 1")

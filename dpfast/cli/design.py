@@ -1,58 +1,148 @@
-"""The settings of ``dpfast design``: a TOML file, and arguments that go before it."""
+"""The command ``dpfast design``: all families of mechanisms side by side.
+
+Its settings come from a TOML file and from arguments, which override the file.
+"""
 
 from __future__ import annotations
 
+import argparse
+import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpfast._support import validation
+from dpfast._support.output_folder import Folder
 from dpfast._support.settings_file import check_text, made, read_words, underscored
+from dpfast.cli.options import DELTA, EPSILON, OUT, TARGET, add_columns, lag, name_and_word
+from dpfast.cli.output import require_matplotlib, write_files
 from dpfast.design.arguments import check_filter, check_tolerance
-from dpfast.design.comparison import ComparisonTask
+from dpfast.design.comparison import ENTRIES, ComparisonTask
 from dpfast.design.descriptions import MODEL, parse_model, parse_target
 from dpfast.mechanisms.lags import check_lag
 from dpfast.privacy.privacy import Privacy
-from dpfast.privacy.provenance import FITTED, Provenance, check_source
+from dpfast.privacy.provenance import FITTED, SOURCES, Provenance, check_source
+from dpfast.reports.comparison import report_comparison
 from dpfast.signals.arma import ARMA
 from dpfast.signals.events.historical import read_events
 from dpfast.signals.model import Model
 from dpfast.simulation.evaluation import has_levels
 
+SUMMARY = "design all mechanisms for a target, a privacy and a model; compare them and save one"
+DESCRIPTION = (
+    "Designs every family of mechanisms and compares their predicted errors, over lags and epsilons. A TOML file "
+    "may hold the same settings; arguments override it."
+)
 OF_PRIVACY = tuple(x.name for x in fields(Privacy))
 OF_FIT = ("fit", "time", "by", "count", "time_format", "period", "order", "series", "fit_source")
-OF_DESIGN = ("target", *OF_PRIVACY, "lag", "tolerance", "model", *OF_FIT, "sources", "choose", "out")
+SETTINGS = ("target", *OF_PRIVACY, "lag", "tolerance", "model", *OF_FIT, "sources", "choose", "out")
 NEEDED = ("target", "epsilon", "delta")
-DEFAULTS = {"lag": 0, "tolerance": 1e-3, "order": 12, "fit_source": FITTED}
+DEFAULTS = {"lag": 0, "tolerance": 1e-3, "out": "dpfast-design"}
+FIT_DEFAULTS = {"order": 12, "fit_source": FITTED}
 
 
-@dataclass(frozen=True)
-class Request:
-    """A design that is asked for.
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add all settings, without defaults, as a file may give them."""
+    command.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE.toml",
+        help="read settings, named as the options, from this file; see docs/design.md",
+    )
+    _add_task(command.add_argument_group("what is to be published, and how privately"))
+    _add_fit(command.add_argument_group("instead of a model: an autoregression fitted to a log of events"))
+    result = command.add_argument_group("the result")
+    result.add_argument(
+        "--source",
+        dest="sources",
+        type=name_and_word,
+        action="append",
+        metavar="NAME=WORD",
+        help=f"say where an input came from: {', '.join(SOURCES)} (default: assumed); may be repeated",
+    )
+    result.add_argument(
+        "--choose",
+        metavar="NAME",
+        help=f"save the mechanism of this family: {', '.join(x.label for x in ENTRIES)} (default: the least error of "
+        "those that run as a stream)",
+    )
+    result.add_argument("--out", metavar="DIR", help=OUT.format(DEFAULTS["out"]))
 
-    Attributes
-    ----------
-    task : Task
-        What is to be designed.
-    sources : mapping
-        Where inputs came from, as far as somebody said.
-    choose : str or None
-        The family whose mechanism is kept.
-    out : str
-        The folder for the files.
-    """
 
-    task: ComparisonTask
-    sources: Mapping[str, Provenance]
-    choose: str | None
-    out: str
+def _add_task(group: Any) -> None:
+    group.add_argument("--target", metavar="SPEC", help=TARGET)
+    group.add_argument("--epsilon", type=float, metavar="X", help=EPSILON)
+    group.add_argument("--delta", type=float, metavar="X", help=DELTA)
+    group.add_argument(
+        "--max-change",
+        type=float,
+        metavar="X",
+        help="let one event of a person change the signal by at most this much (default: 1)",
+    )
+    group.add_argument("--max-events", type=int, metavar="N", help="protect so many events of a person (default: 1)")
+    group.add_argument(
+        "--min-separation",
+        type=int,
+        metavar="N",
+        help="assume that events of a person are at least so many samples apart (default: 1)",
+    )
+    group.add_argument(
+        "--calibration",
+        choices=("exact", "paper"),
+        help="calibrate the noise exactly, or by the larger bound of the paper (default: exact)",
+    )
+    group.add_argument(
+        "--lag",
+        type=lag,
+        metavar="N",
+        help="let estimates be late by so many samples, or 'smoother' for estimates of a whole batch (default: 0)",
+    )
+    group.add_argument(
+        "--tolerance",
+        type=float,
+        metavar="X",
+        help="accept this relative increase of the MSE in exchange for a filter of lower order (default: 0.001)",
+    )
+    group.add_argument("--model", metavar="SPEC", help=f"assume this model of the signal: {MODEL}")
 
 
-def request(path: str | None, arguments: Mapping[str, Any]) -> Request:
-    """The design that a TOML file and arguments, which go before it, ask for.
+def _add_fit(group: Any) -> None:
+    group.add_argument("--fit", metavar="EVENTS", help="fit it to this CSV file, plain or gzip, with a header")
+    add_columns(group, required=False)
+    group.add_argument(
+        "--order", type=int, metavar="N", help="fit an autoregression of this order, in bins (default: 12)"
+    )
+    group.add_argument("--series", metavar="NAME", help="fit it to this series, where --by finds several")
+    group.add_argument(
+        "--fit-source", choices=SOURCES, help="say where the log came from (default: fitted-from-private)"
+    )
+
+
+def run(options: argparse.Namespace) -> str:
+    """Design and compare all families, write the files, and return the table."""
+    require_matplotlib()
+    settings = read_settings(options.file, {name: x for name, x in vars(options).items() if name in SETTINGS})
+    task = make_task(settings)
+    folder = Folder(settings["out"])
+    text = report_comparison(
+        task,
+        folder,
+        sources=settings["sources"],
+        choose=settings.get("choose"),
+        command=options.line,
+        progress=sys.stderr.isatty(),
+    )
+    return write_files(folder, text)
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def read_settings(path: str | None, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a TOML file, let arguments override it, and fill in the defaults.
 
     Parameters
     ----------
@@ -60,37 +150,48 @@ def request(path: str | None, arguments: Mapping[str, Any]) -> Request:
         A file with the words of the command line: ``max-change`` or ``max_change``.
     arguments : mapping
         Words with an underscore; None for those that were not given.
+
+    Returns
+    -------
+    dict
+        Settings by name. "sources" holds the inputs whose source is known, and "model_source" that of the model.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
-    settings = _merged({} if path is None else read_words(Path(path), OF_DESIGN), given)
+    settings = _override({} if path is None else read_words(Path(path), SETTINGS), given)
     for name in NEEDED:
         if name not in settings:
             raise ValueError(f"{name} must be given, as --{name} or in a file")
-    sources = dict(settings["sources"])
+    for name in ("choose", "out"):
+        if name in settings:
+            check_text(name, settings[name])
+    return DEFAULTS | settings | {"model_source": settings["sources"].pop("model", "assumed")}
+
+
+def make_task(settings: Mapping[str, Any]) -> ComparisonTask:
+    """Make the task of the settings; a model may be fitted to a log for it."""
     privacy = made("privacy", Privacy, {x: settings[x] for x in OF_PRIVACY if x in settings})
     task = ComparisonTask(
         target=parse_target(settings["target"]),
         privacy=privacy,
-        model=_model(settings, sources.pop("model", "assumed")),
-        lag=check_lag(settings.get("lag", DEFAULTS["lag"])),
-        tolerance=check_tolerance(settings.get("tolerance", DEFAULTS["tolerance"])),
+        model=_make_model(settings, settings["model_source"]),
+        lag=check_lag(settings["lag"]),
+        tolerance=check_tolerance(settings["tolerance"]),
     )
     check_filter("target", task.target)
-    choose = None if "choose" not in settings else check_text("choose", settings["choose"])
-    return Request(task, sources, choose, check_text("out", settings.get("out", "dpfast-design")))
+    return task
 
 
-def _merged(file: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments over the file: a model there replaces a fit here, and the other way round."""
+def _override(file: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Override the file by the arguments: a model there replaces a fit here, and the other way round."""
     kept = dict(file)
     if "model" in arguments:
         kept = {name: value for name, value in kept.items() if name not in OF_FIT}
     elif "fit" in arguments:
         kept.pop("model", None)
-    of_file = _sources(_table(kept.pop("sources", {})).items())
+    of_file = _check_sources(_check_table(kept.pop("sources", {})).items())
     given = arguments.get("sources", ())
-    of_arguments = _sources(given.items() if isinstance(given, Mapping) else given)
-    # what the file says of a value holds for that value only; and what was fitted stays so
+    of_arguments = _check_sources(given.items() if isinstance(given, Mapping) else given)
+    # What the file says of a value holds for that value only; and what was fitted stays so.
     still = {name: word for name, word in of_file.items() if name not in arguments}
     taken_back = [name for name, word in still.items() if word == FITTED and of_arguments.get(name, FITTED) != FITTED]
     if taken_back:
@@ -98,13 +199,13 @@ def _merged(file: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, 
     return {**kept, **arguments, "sources": {**still, **of_arguments}}
 
 
-def _table(value: Any) -> dict[str, Any]:
+def _check_table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise validation.fail("sources", "a table of names and words", value)
     return value
 
 
-def _sources(pairs: Iterable[tuple[str, Any]]) -> dict[str, Provenance]:
+def _check_sources(pairs: Iterable[tuple[str, Any]]) -> dict[str, Provenance]:
     words: dict[str, Provenance] = {}
     for name, word in pairs:
         if underscored(name) in words:
@@ -113,21 +214,21 @@ def _sources(pairs: Iterable[tuple[str, Any]]) -> dict[str, Provenance]:
     return words
 
 
-def _model(settings: Mapping[str, Any], source: Provenance) -> Model:
-    """The model that is described, or the one that is fitted to a log."""
+def _make_model(settings: Mapping[str, Any], source: Provenance) -> Model:
+    """Parse the model that is described, or fit one to a log."""
     if ("model" in settings) == ("fit" in settings):
         raise ValueError(f"either model or fit must be given: --model {MODEL}; or --fit EVENTS")
     if "fit" in settings:
         if source != "assumed":
             raise ValueError("the source of model must be left out with a fit: say --fit-source")
-        return _fitted(settings)
+        return _fit_model(settings)
     of_fit = [name for name in OF_FIT if name in settings]
     if of_fit:
         raise ValueError(f"{of_fit[0]} must come with fit, got a model: leave one of them out")
     return parse_model(settings["model"], source)
 
 
-def _fitted(settings: Mapping[str, Any]) -> ARMA:
+def _fit_model(settings: Mapping[str, Any]) -> ARMA:
     words = {x: check_text(x, settings[x]) for x in ("time", "by", "count", "time_format", "period") if x in settings}
     for name in ("time", "period"):
         if name not in words:
@@ -140,5 +241,5 @@ def _fitted(settings: Mapping[str, Any]) -> ARMA:
         raise ValueError(f"series must be one of the {len(counts.series)} in column {words.get('by')!r}, got another")
     u = counts.counts[counts.series.index(series)]
     levels = np.arange(u.max() + 1) if has_levels(u) else None
-    order, source = settings.get("order", DEFAULTS["order"]), settings.get("fit_source", DEFAULTS["fit_source"])
-    return ARMA.fit(u, order, levels=levels, source=check_source("fit_source", source))
+    chosen = {**FIT_DEFAULTS, **settings}
+    return ARMA.fit(u, chosen["order"], levels=levels, source=check_source("fit_source", chosen["fit_source"]))

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import itertools
 import sys
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
-from dpfast._support.settings_file import underscored
 from dpfast._support.validation import did_you_mean
-from dpfast.mechanisms.lags import SMOOTHER
 
 
 class Options(argparse.ArgumentParser):
-    """The options of one command, which are written out in full.
+    """A command with its options, which have to be written out in full.
 
-    An unknown option is the first thing to be told, before options that are missing because it was misspelt.
+    An unknown option is the first error, before options that are missing because it was misspelt.
     """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, **settings)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As in argparse, behind this check."""
+        """Parse as argparse does, once all options are known ones."""
         given = _given(args)
         known = [name for name in self._option_string_actions if name.startswith("--")]
         for word in itertools.takewhile(lambda x: x != "--", given):
@@ -36,7 +32,10 @@ class Options(argparse.ArgumentParser):
 
 
 class Commands(argparse.ArgumentParser):
-    """What stands before the command."""
+    """The program ``dpfast``, whose first word is a command.
+
+    An unknown command is an error that names them all, and the one that was probably meant.
+    """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, **settings)
@@ -45,11 +44,11 @@ class Commands(argparse.ArgumentParser):
         )
 
     def add_command(self, name: str, summary: str, description: str) -> argparse.ArgumentParser:
-        """A command with its own options; the summary is for the list of commands."""
+        """Return the parser of a new command, for its options; the summary is for the list of commands."""
         return self._commands.add_parser(name, help=summary, description=description)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As in argparse, behind a check of the command."""
+        """Parse as argparse does, once the command is a known one."""
         given, known = _given(args), list(self._commands.choices)
         word = next((x for x in given if not x.startswith("-")), None)
         if word is not None and word not in known:
@@ -60,52 +59,3 @@ class Commands(argparse.ArgumentParser):
 
 def _given(args: Sequence[str] | None) -> list[str]:
     return list(sys.argv[1:] if args is None else args)
-
-
-# --- values ---------------------------------------------------------------------------------------
-
-
-def at_least(minimum: int) -> Any:
-    """A whole number from a minimum up."""
-
-    def whole_number(text: str) -> int:
-        value = int(text)
-        if value < minimum:
-            raise argparse.ArgumentTypeError(f"must be at least {minimum}, got {value}")
-        return value
-
-    return whole_number
-
-
-def width(text: str) -> float | str:
-    """A number, or none."""
-    return text if text == "none" else float(text)
-
-
-def lag(text: str) -> int | str:
-    """A number of samples, or the smoother."""
-    return text if text == SMOOTHER else int(text)
-
-
-def words(text: str) -> list[str]:
-    """Words between commas, in quotes where they hold some."""
-    try:
-        return next(csv.reader([text], strict=True), [])
-    except csv.Error as error:
-        raise argparse.ArgumentTypeError(f"must be words between commas, got {text!r}: {error}") from None
-
-
-def fraction(text: str) -> Fraction:
-    """An exact number."""
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise argparse.ArgumentTypeError(f"must be a number such as 20, 0.5 or 1/3, got {text!r}") from None
-
-
-def name_and_word(text: str) -> tuple[str, str]:
-    """The two sides of an equals sign."""
-    name, equals, word = text.partition("=")
-    if not equals:
-        raise argparse.ArgumentTypeError(f"must be NAME=WORD, got {text!r}")
-    return underscored(name), word

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ COLUMNS = ("release", "step", "time", "group", "privatized", "estimate", "predic
 TABLE = "values.csv"
 
 
-def run(path: str, out: str | None = None, *, adopt: bool = False, given: Sequence[str] = ()) -> str:
-    """Say what all releases of a store promise, from which step on it has them, and their values.
+def show_store(path: str, out: str | None = None, *, adopt: bool = False) -> str:
+    """Show what all releases of a store guarantee, from which step on it has them, and their values.
 
     Parameters
     ----------
@@ -32,27 +32,23 @@ def run(path: str, out: str | None = None, *, adopt: bool = False, given: Sequen
         Folder for the table, which is printed otherwise; and that of what is public, if it has the witness.
     adopt : bool
         As for :func:`dpfast.releases.batch.release`.
-    given : sequence of str
-        Further options, which say nothing here.
     """
-    if given:
-        raise ValueError(f"read must come with --out and --adopt alone, got --{given[0].replace('_', '-')} too")
     published = out if out is not None and Witness(Path(out)).path.exists() else None
     with opened(path, published, adopt=adopt) as store:
         results = [read(store, entry) for entry in store.releases()]
         if not results:
             raise ReleaseError(f"nothing was released in the store {store.path} so far")
         table = lines([COLUMNS, *(row for result in results for row in _rows(store, result))])
-    said = "\n\n".join(f"{_title(result)}\n\n{result.guarantee}" for result in results)
+    shown = "\n\n".join(f"{_title(result)}\n\n{result.guarantee}" for result in results)
     if out is None:
-        return f"{said}\n\n{table.rstrip()}"
+        return f"{shown}\n\n{table.rstrip()}"
     file = Path(out) / TABLE
     try:
         make_folders(file.parent)
         replace_file(file, table)
     except OSError as error:
         raise DataError(f"cannot write to {file}: {error.strerror}; choose another folder") from None
-    return f"{said}\n\nWritten: {file}"
+    return f"{shown}\n\nWritten: {file}"
 
 
 def _title(result: Release) -> str:
@@ -62,7 +58,7 @@ def _title(result: Release) -> str:
 
 
 def _rows(store: ReleaseStore, result: Release) -> Iterator[tuple[Any, ...]]:
-    """Step by step; the last ones of a release with a lag have no estimate."""
+    """Yield the rows of the table, step by step; the last steps of a release with a lag have no estimate."""
     n_streams, n_steps = result.privatized.shape
     groups = result.groups or tuple(map(str, range(n_streams)))
     times = _times(store, result.first, n_steps)
@@ -70,12 +66,12 @@ def _rows(store: ReleaseStore, result: Release) -> Iterator[tuple[Any, ...]]:
     v, estimate = result.privatized.T.tolist(), result.estimate.T.tolist()
     for i in range(n_steps):
         for k, group in enumerate(groups):
-            shown = (repr(estimate[i][k]), error) if i < len(estimate) else ("", "")
-            yield result.number, result.first + i, times[i], group, v[i][k], *shown
+            figures = (repr(estimate[i][k]), error) if i < len(estimate) else ("", "")
+            yield result.number, result.first + i, times[i], group, v[i][k], *figures
 
 
 def _times(store: ReleaseStore, first: int, count: int) -> list[str]:
-    """Left edges of bins as texts, empty where the store declares none."""
+    """Return the left edges of bins as texts, empty where the store declares no bins."""
     declaration = store.declaration
     times = edges(declaration, first, count)
     if declaration is None or times is None:

@@ -1,86 +1,187 @@
-"""The command ``dpfast study``: a sweep from a file, and a folder of what it found."""
+"""The command ``dpfast study``: a sweep from a TOML file, and a folder of what it found."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpfast._support.errors import MissingExtraError
+from dpfast._support.errors import DataError, MissingExtraError
 from dpfast._support.output_folder import Folder
+from dpfast._support.settings_file import check_text, read_words, underscored
 from dpfast._support.text_table import Table
-from dpfast.cli import study_file as file
+from dpfast.cli.options import OUT, at_least, width
+from dpfast.cli.output import require_matplotlib, write_files
 from dpfast.reports.figures import png
 from dpfast.reports.sweep import page, pictures
 from dpfast.simulation.sweep import tables
 from dpfast.simulation.sweep.executors import dask
+from dpfast.simulation.sweep.grid import ParameterGrid
 from dpfast.simulation.sweep.result import SHOWN, Sweep
 from dpfast.simulation.sweep.sweep import sweep
 
-_WORDS = ("out", "store", "workers", "width", "budget", "seed")
+SUMMARY = "simulate a grid of designs, each until its error is known well enough"
+DESCRIPTION = (
+    "Runs the sweep that a TOML file describes. It can be interrupted and resumed: what is finished is kept. "
+    "Arguments override the file."
+)
+OF_SWEEP = ("seed", "store", "n_samples", "burn_in", "width", "decide", "budget", "confidence", "dtype", "workers")
+OF_FILE = ("title", "description", *OF_SWEEP, "out", "grid")
+FOLDER, STORE = "dpfast-study", "study.sqlite"  # where the file and the arguments name no other
+UNLIMITED = "none"  # stands for the width None, for which TOML has no word
+_OVERRIDES = ("out", "store", "workers", "width", "budget", "seed")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What was asked for.
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the file, and what overrides it: without defaults, as the file may give them."""
+    command.add_argument("file", metavar="FILE", help="run the sweep that this TOML file describes; see docs/study.md")
+    command.add_argument("--out", metavar="DIR", help=OUT.format(FOLDER))
+    command.add_argument(
+        "--store",
+        metavar="FILE",
+        help="keep what is finished in this SQLite file, for this and other sweeps (default: OUT/study.sqlite)",
+    )
+    command.add_argument("--seed", type=at_least(0), metavar="N", help="draw inputs and noise from this seed")
+    length = command.add_argument_group("how long")
+    length.add_argument(
+        "--width",
+        type=width,
+        metavar="W",
+        help="stop when the interval of an RMSE is at most so wide, in units of the RMSE, or 'none' (default: 0.01)",
+    )
+    length.add_argument(
+        "--budget", type=float, metavar="N", help="count at most so many samples of a case (default: 1e8)"
+    )
+    engine = command.add_argument_group("where")
+    engine.add_argument(
+        "--workers",
+        type=at_least(1),
+        metavar="N",
+        help="run in so many processes of one thread each (default: in this one)",
+    )
+    engine.add_argument(
+        "--dask", metavar="ADDRESS", help="run on the workers of this Dask scheduler, such as tcp://10.0.0.1:8786"
+    )
+    command.add_argument("--verbose", action="store_true", help="log what is done to standard error")
 
-    Attributes
-    ----------
-    file : str
-        The definition, a TOML file.
-    out, store, workers, width, budget, seed
-        As there, which they go before; None for those that were not given.
-    dask : str or None
-        Address of a scheduler.
-    verbose : bool
-        Log to standard error.
-    """
 
-    file: str
-    out: str | None
-    store: str | None
-    workers: int | None
-    dask: str | None
-    width: float | str | None
-    budget: float | None
-    seed: int | None
-    verbose: bool
-
-
-def run(request: Request, *, command: str, progress: bool) -> tuple[str, Folder]:
-    """Run the sweep; what is printed, and the folder with its files, to be written.
+def run(options: argparse.Namespace) -> str:
+    """Run the sweep, write the files, and return the tables.
 
     Raises
     ------
     KeyboardInterrupt
-        With a text that says how far it was, and the command that goes on.
+        With a text that tells how far the sweep was, and the command that resumes it.
     """
-    asked = file.read(request.file, {name: getattr(request, name) for name in _WORDS})
+    require_matplotlib()
+    asked = read_definition(options.file, {name: getattr(options, name) for name in _OVERRIDES})
     folder = Folder(asked.out)
-    with _logging(request.verbose), _made(asked.out), _executor(request.dask) as executor:
+    with _logging(options.verbose), _making(asked.out), _executor(options.dask) as executor:
         try:
-            found = sweep(asked.grid, **asked.options, executor=executor, progress=progress)
+            found = sweep(asked.grid, **asked.options, executor=executor, progress=sys.stderr.isatty())
         except KeyboardInterrupt as stop:
-            raise KeyboardInterrupt(f"{stop}: {command}") from None
+            raise KeyboardInterrupt(f"{stop}: {options.line}") from None
     winners = tables.winners(found.winners()) if found.contest else None
     folder.add("study.csv", found.table().csv())
     folder.add("study.md", _markdown(asked, found, winners))
-    told = {"title": asked.title, "description": asked.description}
-    folder.add("report.html", page.of_sweep(found, command=command, **told))
+    title, description = asked.title, asked.description
+    folder.add("report.html", page.of_sweep(found, command=options.line, title=title, description=description))
     with contextlib.suppress(MissingExtraError):  # without pyarrow
         folder.add("study.parquet", found.parquet())
     for name, figure in pictures.all(found).items():
         folder.add(name, png(figure))
-    return _printed(found, winners), folder
+    return write_files(folder, _summary(found, winners))
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A sweep that a file and arguments describe.
+
+    Attributes
+    ----------
+    grid : ParameterGrid
+    options : mapping
+        Other arguments of :func:`sweep`; those that are not given are left to its defaults.
+    out : Path
+        The folder for the files.
+    title, description : str or None
+        For the report.
+    """
+
+    grid: ParameterGrid
+    options: Mapping[str, Any]
+    out: Path
+    title: str | None = None
+    description: str | None = None
+
+
+def read_definition(path: str, given: Mapping[str, Any]) -> Definition:
+    """Read the sweep that a TOML file describes; arguments override it.
+
+    Parameters
+    ----------
+    path : str
+        A file with a table ``[grid]``, or several ``[[grid]]``, of parameters as in :class:`ParameterGrid`; and the words of
+        :func:`sweep`, out, title and description before it. Words may have - or _; a width may be "none". Paths are
+        relative to the current folder.
+    given : mapping
+        Words with an underscore; None for those that were not given.
+
+    Raises
+    ------
+    DataError
+        Where the file cannot be read, or is none with these words.
+    ValueError
+        For values that cannot be used.
+    """
+    words = read_words(Path(path), OF_FILE) | {name: x for name, x in given.items() if x is not None}
+    for name in ("grid", "seed"):
+        if name not in words:
+            raise ValueError(f"{name} must be given in {path}{', or as --seed' * (name == 'seed')}")
+    for name in ("out", "store", "title", "description", "dtype"):
+        if name in words:
+            check_text(name, words[name])
+    out = Path(words.get("out", FOLDER))
+    options = {"store": str(out / STORE)} | {name: words[name] for name in OF_SWEEP if name in words}
+    if options.get("width") == UNLIMITED:
+        options["width"] = None
+    if "decide" in options:
+        options["decide"] = _read_axes(options["decide"])
+    return Definition(
+        ParameterGrid(_read_parts(path, words["grid"])), options, out, words.get("title"), words.get("description")
+    )
+
+
+def _read_axes(decide: Any) -> list[str]:
+    """Return the names of axes, which a file may give as one text or as a list."""
+    return [underscored(check_text("decide", x)) for x in (decide if isinstance(decide, list) else [decide])]
+
+
+def _read_parts(path: str, grid: Any) -> list[dict[str, Any]]:
+    """Return the tables of parameters, with _ in the place of - in their names."""
+    tables = grid if isinstance(grid, list) else [grid]
+    if not tables or not all(isinstance(x, dict) for x in tables):
+        raise DataError(f"{path} must have a table [grid], or several [[grid]]")
+    parts = [{underscored(name): x for name, x in table.items()} for table in tables]
+    if any(len(part) < len(table) for part, table in zip(parts, tables, strict=True)):
+        raise DataError(f"{path} must have every parameter of a grid once, with - or with _")
+    return parts
+
+
+# --- while it runs ---------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def _logging(verbose: bool) -> Iterator[None]:
-    """The log of the studies on standard error, if that is asked for."""
+    """Log the sweep to standard error, if that is wanted."""
     if not verbose:
         yield
         return
@@ -97,8 +198,8 @@ def _logging(verbose: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    """A folder for the store; gone again where nothing came into it."""
+def _making(folder: Path) -> Iterator[None]:
+    """Make a folder for the store, and remove it where nothing came into it."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         yield
@@ -108,13 +209,14 @@ def _made(folder: Path) -> Iterator[None]:
 
 
 def _executor(address: str | None) -> Any:
+    """Return the context of an executor on a cluster, or of None."""
     return contextlib.nullcontext() if address is None else dask(address)
 
 
 # --- what is written ------------------------------------------------------------------------------
 
 
-def _markdown(asked: file.Definition, found: Sweep, winners: Table | None) -> str:
+def _markdown(asked: Definition, found: Sweep, winners: Table | None) -> str:
     parts = [
         f"# {asked.title}" if asked.title else "",
         asked.description or "",
@@ -125,7 +227,7 @@ def _markdown(asked: file.Definition, found: Sweep, winners: Table | None) -> st
     return "\n\n".join(x for x in parts if x) + "\n"
 
 
-def _printed(found: Sweep, winners: Table | None) -> str:
+def _summary(found: Sweep, winners: Table | None) -> str:
     parts = [_cut(found.short(SHOWN), len(found.points) - SHOWN, "study.csv"), found.about()]
     if winners is not None:
         parts.append(_cut(winners.first(SHOWN), len(winners.rows) - SHOWN, "study.md"))
@@ -133,4 +235,5 @@ def _printed(found: Sweep, winners: Table | None) -> str:
 
 
 def _cut(shown: Table, more: int, where: str) -> str:
+    """Render the first rows of a table, and say how many more there are in a file."""
     return shown.text() + (f"\n… and {more} more in {where}" if more > 0 else "")

@@ -112,6 +112,11 @@ FAMILIES: dict[str, Family] = {
 }
 
 
+def filter_families() -> list[Family]:
+    """List the families of filters that need no more than a model, a lag and levels."""
+    return [x for x in FAMILIES.values() if "filter" in x.serves and x.needs <= {"model", "lag", "levels"}]
+
+
 def label(name: str) -> str:
     """Give the label of a family by its name; a name that is none stays."""
     return FAMILIES[name].label if name in FAMILIES else name

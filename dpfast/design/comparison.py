@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -11,12 +12,16 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
-from dpfast.design.catalogue import FAMILIES, Family
+from dpfast._support.progress import bar
+from dpfast.design.advice import warn_of_low_accuracy
+from dpfast.design.catalogue import Family, filter_families
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.constant import Constant, constant
 from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.receivers import DecisionFeedback
 from dpfast.privacy.privacy import LARGEST_EPSILON, Privacy
+from dpfast.privacy.provenance import Provenance
 from dpfast.signals.model import Model
 
 _SMALLEST_LAST_LAG = 20
@@ -49,9 +54,7 @@ class Entry(NamedTuple):
 
 def _entries() -> Iterator[Entry]:
     """List the families of filters that need no more than a task has, those that may be smoothers as such too."""
-    for family in FAMILIES.values():
-        if "filter" not in family.serves or not family.needs <= {"model", "lag", "levels"}:
-            continue
+    for family in filter_families():
         yield Entry(family.label, functools.partial(_design, family, late=True), family.needs)
         if family.is_smoother_by_default:
             yield Entry(
@@ -114,3 +117,107 @@ class ComparedDesigns:
             return mechanism
         # without a model the filters are those of any epsilon, and the noise follows
         return replace(mechanism, privacy=task.privacy, ideal_mse=None)
+
+
+# --- all of them ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """The designs of a task, one of which is to be used.
+
+    Attributes
+    ----------
+    mechanisms : dict
+        The mechanism of each family that has one, by label.
+    chosen : str
+        The label of the one to be used.
+    over_lag, over_epsilon : dict
+        Linear mechanisms likewise, at other lags and under other epsilons.
+    notes : tuple of str
+        Designs that failed, and why.
+    """
+
+    mechanisms: dict[str, Mechanism]
+    chosen: str
+    over_lag: dict[int, dict[str, Mechanism]]
+    over_epsilon: dict[float, dict[str, Mechanism]]
+    notes: tuple[str, ...]
+
+
+def compare_families(
+    task: ComparisonTask, *, sources: Mapping[str, Provenance], choose: str | None, progress: bool
+) -> SideBySide:
+    """Design all families for a task, and choose one of them.
+
+    Parameters
+    ----------
+    task : ComparisonTask
+    sources : mapping
+        Provenances of inputs, for the mechanisms that depend on them.
+    choose : str or None
+        The label of the family to be used; by default that of the least predicted error, among those that run as a
+        stream where the task is one.
+    progress : bool
+        Show a bar (tqdm, extra ``progress``).
+    """
+    possible = [x for x in ENTRIES if task.model.levels is not None or "levels" not in x.needs]
+    families = [x for x in possible if task.lag is not None or x.needs != {"model"}]  # LMMSE is its smoother then
+    linear = [x for x in possible if "levels" not in x.needs]  # the error of others only simulation tells
+    if choose is not None:
+        validation.choice("choose", choose, [x.label for x in families])
+    delays, epsilons = lags_around(task.lag or 0), epsilons_around(task.privacy.epsilon)
+    total = len(families) + len(linear) * (len(delays) + len(epsilons))
+    with bar(progress, total, "designing", unit="design") as advance:
+        designs = ComparedDesigns(advance)
+        found = {label: _with_sources(x, sources) for label, x in designs.side_by_side(families, task).items()}
+        _check_sources(sources, found)
+        chosen = _choose(found, choose, task)
+        over_lag = {x: designs.side_by_side(linear, replace(task, lag=x)) for x in delays}
+        over_epsilon = {x: designs.side_by_side(linear, with_epsilon(task, x)) for x in epsilons}
+    best = found[chosen]
+    warn_of_low_accuracy(best.name, task.target, task.privacy, task.model, best.lag, best.predicted_mse)
+    return SideBySide(found, chosen, over_lag, over_epsilon, tuple(designs.notes))
+
+
+def _with_sources(mechanism: Mechanism, sources: Mapping[str, Provenance]) -> Mechanism:
+    known = mechanism.sources
+    return mechanism.with_sources(**{name: word for name, word in sources.items() if name in known})
+
+
+def _check_sources(sources: Mapping[str, Provenance], designs: Mapping[str, Mechanism]) -> None:
+    known = dict.fromkeys(name for mechanism in designs.values() for name in mechanism.sources)
+    for name in sources:
+        if name not in known:
+            meant = validation.did_you_mean(name, known)
+            raise ValueError(f"a source must be that of one of {', '.join(known)}, got {name!r}{meant}")
+
+
+def _choose(designs: Mapping[str, Mechanism], choose: str | None, task: ComparisonTask) -> str:
+    if choose is not None:
+        if choose not in designs:
+            raise DesignError(
+                f"choose must be one of {', '.join(designs)}, got {choose!r}, of which there is no design"
+            )
+        return choose
+    live = {label: x for label, x in designs.items() if x.lag is not None or task.lag is None}
+    return min((x.predicted_rmse, label) for label, x in live.items() if x.predicted_rmse)[1]
+
+
+def lower_bound(m: Mechanism, designs: Mapping[str, Mechanism]) -> float | None:
+    """Return the largest known lower bound of the RMSE for linear mechanisms of this lag.
+
+    It is that of a design which is as late, or later.
+    """
+    if isinstance(m.receiver, DecisionFeedback):
+        return None
+    later = [x for x in designs.values() if x.lag is None or (m.lag is not None and x.lag >= m.lag)]
+    bounds = [x.lower_bound_mse for x in later if x.model is not None]  # that of zero forcing is for its kind
+    known = [math.sqrt(x) for x in bounds if x is not None]
+    return max(known, default=None)
+
+
+def lower_bound_at_lag(designs: Mapping[str, Mechanism]) -> float | None:
+    """Return the lower bound at the lag of the task: for the latest design that is no smoother."""
+    late = [x for x in designs.values() if x.lag is not None]
+    return lower_bound(max(late, key=lambda x: x.lag or 0), designs) if late else None

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dpfast._support import validation
-from dpfast._support.errors import DesignError
 from dpfast._support.html import Html, items, paragraphs
 from dpfast._support.output_folder import Folder
-from dpfast._support.progress import bar
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
-from dpfast.design.advice import warn_of_low_accuracy
-from dpfast.design.comparison import (
-    ENTRIES,
-    ComparedDesigns,
-    ComparisonTask,
-    epsilons_around,
-    lags_around,
-    with_epsilon,
-)
+from dpfast.design.comparison import ENTRIES, ComparisonTask, compare_families, lower_bound, lower_bound_at_lag
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.constant import NAME, Constant
 from dpfast.mechanisms.describe import describe
@@ -71,48 +59,24 @@ _SMALLEST_SHOWN = 1e-5
 _LOWEST = 1e-5, 0.03  # of the frequencies shown
 
 
-def run(
-    task: ComparisonTask,
-    folder: Folder,
-    *,
-    sources: Mapping[str, Provenance],
-    choose: str | None,
-    command: str,
-    progress: bool,
+def report_comparison(
+    task: ComparisonTask, folder: Folder, *, sources: Mapping[str, Provenance], choose: str | None, command: str, progress: bool
 ) -> str:
     """Design all families, add the files to the folder, and return what is printed; the page shows the command."""
-    possible = [x for x in ENTRIES if task.model.levels is not None or "levels" not in x.needs]
-    families = [x for x in possible if task.lag is not None or x.needs != {"model"}]  # LMMSE is its smoother then
-    linear = [x for x in possible if "levels" not in x.needs]  # the error of others only simulation tells
-    if choose is not None:
-        validation.choice("choose", choose, [x.label for x in families])
-    delays, epsilons = lags_around(task.lag or 0), epsilons_around(task.privacy.epsilon)
-    total = len(families) + len(linear) * (len(delays) + len(epsilons))
-    with bar(progress, total, "designing", unit="design") as advance:
-        designs = ComparedDesigns(advance)
-        made = designs.side_by_side(families, task)
-        told = {label: _with_known(mechanism, sources) for label, mechanism in made.items()}
-        _check_sources(sources, told)
-        chosen = told[_choice(told, choose, task)]
-        lines: Lines = {
-            "lag": (delays, _lines([designs.side_by_side(linear, replace(task, lag=x)) for x in delays], task)),
-            "epsilon": (
-                epsilons,
-                _lines([designs.side_by_side(linear, with_epsilon(task, x)) for x in epsilons], task),
-            ),
-        }
-    warn_of_low_accuracy(chosen.name, task.target, task.privacy, task.model, chosen.lag, chosen.predicted_mse)
-    rows = [_cells(label, mechanism, made, task.constant) for label, mechanism in made.items()]
+    found = compare_families(task, sources=sources, choose=choose, progress=progress)
+    chosen = found.mechanisms[found.chosen]
+    lines: Lines = {"lag": _lines(found.over_lag, task), "epsilon": _lines(found.over_epsilon, task)}
+    rows = [_cells(label, mechanism, found.mechanisms, task.constant) for label, mechanism in found.mechanisms.items()]
     table = Table(COLUMNS, (*rows, _constant_cells(task.constant)))
-    notes = "".join(f"\n{note}" for note in designs.notes)
+    notes = "".join(f"\n{note}" for note in found.notes)
     if task.model.source == FITTED:
         notes += f"\n{PRIVATE}"
     text = f"{FOOTER}{notes}\n\nSaved as mechanism.json:\n{describe(chosen)}"
     banner = PRIVATE.splitlines() if task.model.source == FITTED else []
     folder.add("design.csv", table.csv(banner))
     folder.add("design.md", f"# Mechanisms side by side\n\n{table.markdown()}\n\n```text\n{text}\n```\n")
-    folder.add("curves.csv", _long(lines).csv(banner))
-    pictures = {"curves.png": _draw_curves(lines, task), "magnitudes.png": _draw_magnitudes(told, task)}
+    folder.add("curves.csv", _long_table(lines).csv(banner))
+    pictures = {"curves.png": _draw_curves(lines, task), "magnitudes.png": _draw_magnitudes(found.mechanisms, task)}
     for name, drawn in pictures.items():
         folder.add(name, png(drawn))
     folder.add("mechanism.json", to_text(chosen))
@@ -121,7 +85,7 @@ def run(
             html_page.table(table, "errors of the mechanisms", where="design.csv", n_headers=2),
             paragraphs(FOOTER),
         ],
-        "Designs that failed": [items(designs.notes)] if designs.notes else [],
+        "Designs that failed": [items(found.notes)] if found.notes else [],
         "Saved as mechanism.json": [code(describe(chosen))],
         "Pictures": [html_page.picture(drawn, SHOWN[name]) for name, drawn in pictures.items()],
     }
@@ -136,37 +100,14 @@ def _page(task: ComparisonTask, parts: Mapping[str, list[Html]], banner: str, co
     return html_page.page("Mechanisms side by side", sections, banner=banner)
 
 
-def _with_known(mechanism: Mechanism, sources: Mapping[str, Provenance]) -> Mechanism:
-    known = mechanism.sources
-    return mechanism.with_sources(**{name: word for name, word in sources.items() if name in known})
-
-
-def _check_sources(sources: Mapping[str, Provenance], made: Mapping[str, Mechanism]) -> None:
-    known = dict.fromkeys(name for mechanism in made.values() for name in mechanism.sources)
-    for name in sources:
-        if name not in known:
-            meant = validation.did_you_mean(name, known)
-            raise ValueError(f"a source must be that of one of {', '.join(known)}, got {name!r}{meant}")
-
-
-def _choice(made: Mapping[str, Mechanism], choose: str | None, task: ComparisonTask) -> str:
-    """The family that is asked for, or the least predicted error; of those that run as a stream where one is wanted."""
-    if choose is not None:
-        if choose not in made:
-            raise DesignError(f"choose must be one of {', '.join(made)}, got {choose!r}, of which there is no design")
-        return choose
-    live = {label: x for label, x in made.items() if x.lag is not None or task.lag is None}
-    return min((x.predicted_rmse, label) for label, x in live.items() if x.predicted_rmse)[1]
-
-
 # --- the table and the curves ---------------------------------------------------------------------
 
 
-def _cells(label: str, m: Mechanism, made: Mapping[str, Mechanism], mean: Constant) -> tuple[Any, ...]:
+def _cells(label: str, m: Mechanism, designs: Mapping[str, Mechanism], mean: Constant) -> tuple[Any, ...]:
     part = explained(m.predicted_mse, mean.predicted_mse)  # also of those that need no model
     shares = (_share(x, m.predicted_mse) for x in (m.predicted_noise_mse, m.predicted_distortion_mse))
     sizes = size(m.prefilter), _receiver_size(m)
-    return label, lags.shown(m.lag), m.predicted_rmse, m.ideal_rmse, _bound(m, made), part, *shares, *sizes
+    return label, lags.shown(m.lag), m.predicted_rmse, m.ideal_rmse, lower_bound(m, designs), part, *shares, *sizes
 
 
 def _constant_cells(mean: Constant) -> tuple[Any, ...]:
@@ -186,35 +127,22 @@ def _receiver_size(m: Mechanism) -> str:
     return size(receiver.filter)
 
 
-def _bound(m: Mechanism, made: Mapping[str, Mechanism]) -> float | None:
-    """The largest known lower bound of the RMSE for linear mechanisms of this lag: of one that is as late, or later."""
-    if isinstance(m.receiver, DecisionFeedback):
-        return None
-    later = [x for x in made.values() if x.lag is None or (m.lag is not None and x.lag >= m.lag)]
-    bounds = [x.lower_bound_mse for x in later if x.model is not None]  # that of zero forcing is for its kind
-    known = [math.sqrt(x) for x in bounds if x is not None]
-    return max(known, default=None)
-
-
-def _lines(rows: list[dict[str, Mechanism]], task: ComparisonTask) -> dict[str, list[float]]:
-    """Predicted RMSE by family NaN where there is no design; the lower bound at the lag; the constant."""
+def _lines(
+    designs: Mapping[Any, Mapping[str, Mechanism]], task: ComparisonTask
+) -> tuple[Sequence[float], dict[str, list[float]]]:
+    """Return values, and over them the lower bound, the RMSE of each family and the constant; NaN without a design."""
+    rows = list(designs.values())
     labels = dict.fromkeys(label for row in rows for label in row)
     lines = {label: [_or_nan(row[label].predicted_rmse if label in row else None) for row in rows] for label in labels}
     constants = [task.constant.predicted_rmse] * len(rows)
-    return {BOUND: [_or_nan(_bound_at_lag(row)) for row in rows], **lines, NAME: constants}
-
-
-def _bound_at_lag(row: Mapping[str, Mechanism]) -> float | None:
-    """That of the design at the lag of the task: the latest that is no smoother."""
-    late = [x for x in row.values() if x.lag is not None]
-    return _bound(max(late, key=lambda x: x.lag or 0), row) if late else None
+    return list(designs), {BOUND: [_or_nan(lower_bound_at_lag(row)) for row in rows], **lines, NAME: constants}
 
 
 def _or_nan(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _long(lines: Lines) -> Table:
+def _long_table(lines: Lines) -> Table:
     rows = [
         (axis, x, label, None if math.isnan(y) else y)
         for axis, (xs, curves) in lines.items()

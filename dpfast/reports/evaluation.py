@@ -10,32 +10,21 @@ import numpy as np
 from dpfast._support.csv_cells import rounded
 from dpfast._support.html import paragraphs
 from dpfast._support.output_folder import Folder
-from dpfast._support.progress import bar
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
+from dpfast.design.catalogue import label
 from dpfast.filters.filter import Filter
+from dpfast.mechanisms import lags
 from dpfast.mechanisms.checks import AnyMechanism
-from dpfast.mechanisms.constant import Constant, constant
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.reports import html_page
 from dpfast.reports.figures import figure, plot_path, png
 from dpfast.reports.glossary import FIGURES, of_task
 from dpfast.reports.html_page import facts, repeated
-from dpfast.signals.arma import ARMA
 from dpfast.signals.events.historical import EventCounts
 from dpfast.signals.events.timestamps import period_text
-from dpfast.simulation.evaluation import (
-    CONFIDENCE,
-    MAX_LEVELS,
-    SeriesResult,
-    as_saved,
-    check,
-    evaluate_series,
-    has_levels,
-    mechanisms,
-    noise_seed,
-)
+from dpfast.simulation.evaluation import CONFIDENCE, MAX_LEVELS, SeriesResult, evaluate_log, has_levels
 from dpfast.simulation.study import told_of_rare
 
 BANNER = (
@@ -63,7 +52,7 @@ SHOWN_DAYS = 7
 MAX_PANELS = 12
 
 
-def run(
+def report_evaluation(
     counts: EventCounts,
     target: Filter,
     privacy: Privacy,
@@ -80,48 +69,41 @@ def run(
 
     The page shows the command; `progress` shows bars (tqdm, extra ``progress``).
     """
-    check(counts, max([order, *(x.lag or 0 for x in saved)]), draws)
-    loaded = as_saved(saved, target, privacy)
-    outputs = target.filter(counts.counts).y
-    series = list(zip(counts.series, counts.counts, outputs, strict=True))
-    designs: list[tuple[ARMA, list[Mechanism | Constant]]] = []
-    with bar(progress, len(series), "designing", unit="series") as advance:
-        for _, u, _ in series:
-            model = ARMA.fit(u, order)
-            designs.append((model, [*mechanisms(u, target, privacy, model), *loaded, constant(target, model)]))
-            advance(1)
-    outcomes: list[SeriesResult] = []
-    with bar(progress, sum(len(x) for _, x in designs), "evaluating", unit="mechanism") as advance:
-        for i, ((name, u, y), (model, several)) in enumerate(zip(series, designs, strict=True)):
-            for mechanism in several:
-                outcomes += evaluate_series(name, u, y, model, [mechanism], draws, noise_seed(seed, i))
-                advance(1)
-    table = Table(COLUMNS, tuple(x.cells() for x in outcomes))
+    given: dict[str, Any] = {"order": order, "draws": draws, "seed": seed, "saved": saved, "progress": progress}
+    outputs, results = evaluate_log(counts, target, privacy, **given)
+    table = Table(COLUMNS, tuple(_cells(x) for x in results))
     start = np.datetime_as_string(counts.start, "auto")
     footer = (
         f"{counts.counts.shape[1]} bins of {period_text(counts.period)} from {start}; "
         f"RMSE over all bins and {draws} noise draws (seed {seed}), with {CONFIDENCE:.0%} intervals over the draws; "
         f"models: AR({order}) fitted to each series; epsilon {privacy.epsilon:g}, delta {privacy.delta:g}; "
         "explained: 1 - MSE/variance of the true output, both measured on these data."
-        f"{_left_out(counts)} {told_of_rare(x.result for x in outcomes)}".rstrip()
+        f"{_left_out(counts)} {told_of_rare(x.result for x in results)}".rstrip()
     )
     text = "\n".join(BANNER)
     folder.add("evaluation.csv", table.csv(BANNER))
     folder.add("evaluation.md", f"**{text}**\n\n{table.markdown()}\n\n{footer}\n")
-    private = [x for x in outcomes if isinstance(x.mechanism, Mechanism)]
+    private = [x for x in results if isinstance(x.mechanism, Mechanism)]
     folder.add("outputs.csv", _outputs(counts, outputs, private).csv(BANNER))
     drawn = _picture(counts, outputs, private)
     folder.add("outputs.png", png(drawn))
     sections = {
         "Definition": [facts(of_task(target, privacy)), paragraphs(footer)],
         "Results": [html_page.table(table, "errors of the mechanisms", where="evaluation.csv", n_headers=3)],
-        "Least error": [html_page.table(_least(outcomes), "least error of each series", where="evaluation.csv")],
+        "Least error": [html_page.table(_least(results), "least error of each series", where="evaluation.csv")],
         "Pictures": [html_page.picture(drawn, SHOWN)],
         "What the figures mean": [facts(MEANING)],
         **repeated(command),
     }
     folder.add("report.html", html_page.page("Mechanisms on a log of events", sections, banner=" ".join(BANNER)))
     return f"{text}\n\n{table.text()}\n\n{footer}"
+
+
+def _cells(x: SeriesResult) -> tuple[Any, ...]:
+    """Return the row of a mechanism on a series."""
+    m, result = x.mechanism, x.result
+    figures = result.rmse, *result.interval, result.predicted_rmse, x.spread, result.explained
+    return x.series, m.name, lags.shown(m.lag), *figures
 
 
 def _left_out(counts: EventCounts) -> str:
@@ -131,24 +113,24 @@ def _left_out(counts: EventCounts) -> str:
     return f" No decision feedback, which needs whole counts below {MAX_LEVELS}, for {', '.join(names)}."
 
 
-def _least(outcomes: Sequence[SeriesResult]) -> Table:
+def _least(results: Sequence[SeriesResult]) -> Table:
     """The mechanism that errs least on each series, among all and among those that can run as a stream."""
     rows = []
-    for name in dict.fromkeys(x.series for x in outcomes):
-        every = sorted((x for x in outcomes if x.series == name), key=lambda x: x.result.rmse)
+    for name in dict.fromkeys(x.series for x in results):
+        every = sorted((x for x in results if x.series == name), key=lambda x: x.result.rmse)
         live = next(x for x in every if x.mechanism.lag is not None)
         rows.append((name, *(y for x in (every[0], live) for y in (x.mechanism.name, x.result.rmse))))
     return Table(("series", "of all", "RMSE of it", "as a stream", "RMSE of that"), tuple(rows))
 
 
-def _outputs(counts: EventCounts, outputs: Array, outcomes: list[SeriesResult]) -> Table:
+def _outputs(counts: EventCounts, outputs: Array, results: list[SeriesResult]) -> Table:
     """True output and one draw of every mechanism's estimate of it, by time and series."""
-    names = list(dict.fromkeys(x.mechanism.name for x in outcomes))
+    names = list(dict.fromkeys(x.mechanism.name for x in results))
     times = np.datetime_as_string(counts.times(), unit="s").tolist()
     rows: list[tuple[Any, ...]] = []
     for series, y in zip(counts.series, outputs, strict=True):
         estimates = {
-            x.mechanism.name: rounded(x.estimate.tolist(), x.result.rmse) for x in outcomes if x.series == series
+            x.mechanism.name: rounded(x.estimate.tolist(), x.result.rmse) for x in results if x.series == series
         }
         missing = [None] * len(y)
         columns = [[f"{x:.6g}" for x in y.tolist()], *(estimates.get(x, missing) for x in names)]
@@ -156,16 +138,16 @@ def _outputs(counts: EventCounts, outputs: Array, outcomes: list[SeriesResult]) 
     return Table(("time", "series", "true output", *(f"private: {x}" for x in names)), tuple(rows))
 
 
-def _picture(counts: EventCounts, outputs: Array, outcomes: list[SeriesResult]) -> Any:
+def _picture(counts: EventCounts, outputs: Array, results: list[SeriesResult]) -> Any:
     """The last days of every series: true output, zero forcing, and the best mechanism of finite lag."""
     shown = int(min(outputs.shape[1], max(2, np.timedelta64(SHOWN_DAYS, "D") // counts.period)))
     n_panels = min(len(counts.series), MAX_PANELS)
     drawn, axes = figure(n_panels, 1, height=1.9)
     times = counts.times()[-shown:]
     for ax, series, y in zip(axes[:, 0], counts.series, outputs, strict=False):
-        causal = {x.mechanism.name: x for x in outcomes if x.series == series and x.mechanism.lag is not None}
+        causal = {x.mechanism.name: x for x in results if x.series == series and x.mechanism.lag is not None}
         best = min(causal.values(), key=lambda x: x.result.rmse)
-        names = dict.fromkeys(["LZF", best.mechanism.name])
+        names = dict.fromkeys([label("zero_forcing"), best.mechanism.name])
         estimates = {f"private: {name}": causal[name].estimate[-shown:] for name in names}
         plot_path(ax, times, y[-shown:], estimates, series)
         ax.tick_params(axis="x", rotation=20)

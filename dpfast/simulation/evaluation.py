@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import DataError
+from dpfast._support.progress import bar
 from dpfast._support.validation import Array
-from dpfast.design.decision_feedback import decision_feedback
-from dpfast.design.lmmse import lmmse
-from dpfast.design.optimal import optimal
-from dpfast.design.perturbation import input_perturbation, output_perturbation
-from dpfast.design.zero_forcing import zero_forcing
+from dpfast.design.catalogue import FAMILIES, filter_families
 from dpfast.filters.filter import Filter
-from dpfast.mechanisms import lags
 from dpfast.mechanisms.checks import AnyMechanism, of_filters
-from dpfast.mechanisms.constant import Constant
+from dpfast.mechanisms.constant import Constant, constant
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.arma import ARMA
@@ -46,14 +41,8 @@ class SeriesResult:
     spread: float
     estimate: Array
 
-    def cells(self) -> tuple[Any, ...]:
-        """A row of the table."""
-        m, result = self.mechanism, self.result
-        figures = result.rmse, *result.interval, result.predicted_rmse, self.spread, result.explained
-        return self.series, m.name, lags.shown(m.lag), *figures
 
-
-def check(counts: EventCounts, order: int, draws: int) -> None:
+def check_log(counts: EventCounts, order: int, draws: int) -> None:
     """Refuse series to which nothing can be fitted, or too many bins to hold, before any work."""
     shortest, n_bins = max(order, LAG), counts.counts.shape[1]
     if n_bins <= shortest:
@@ -68,8 +57,8 @@ def check(counts: EventCounts, order: int, draws: int) -> None:
             raise DataError(f"series {name!r} must vary, got the same count in every period: there is nothing to fit")
 
 
-def as_saved(saved: Sequence[AnyMechanism], target: Filter, privacy: Privacy) -> list[Mechanism]:
-    """Mechanisms from files, told apart from those that are designed here, and by their privacy where it is another."""
+def name_saved(saved: Sequence[AnyMechanism], target: Filter, privacy: Privacy) -> list[Mechanism]:
+    """Name mechanisms from files apart from those that are designed here, with their privacy where it is another."""
     omega = np.linspace(0, np.pi, 1025)
     wanted, result = target.response(omega), []
     why = "a log of events has another length; take a design for a Filter"
@@ -85,43 +74,76 @@ def as_saved(saved: Sequence[AnyMechanism], target: Filter, privacy: Privacy) ->
 
 
 def noise_seed(seed: int, series: int) -> int:
-    """Every series has noise of its own."""
+    """Derive the seed of the noise of one series, so that every series has noise of its own."""
     return validation.seed(np.random.default_rng([seed, series]))
 
 
 def has_levels(u: Array) -> bool:
-    """Whether decision feedback can tell the counts apart: whole numbers, not too many."""
+    """Tell whether decision feedback can tell the counts apart: whole numbers, not too many."""
     return bool(np.array_equal(u, np.rint(u)) and u.max() < MAX_LEVELS)
 
 
-def mechanisms(u: Array, target: Filter, privacy: Privacy, model: ARMA) -> list[Mechanism]:
-    """Every mechanism, designed for the model fitted to one series."""
-    two_step = lmmse(target, privacy, model, lag=LAG)
-    designs = [
-        optimal(target, privacy, model, lag=0),
-        optimal(target, privacy, model, lag=LAG),
-        zero_forcing(target, privacy),
-        lmmse(target, privacy, model),
-        lmmse(target, privacy, model, lag=0),
-        two_step,
-        input_perturbation(target, privacy),
-        output_perturbation(target, privacy),
-    ]
-    if has_levels(u):
-        counted = ARMA.fit(u, model.fitted_order or 0, levels=np.arange(u.max() + 1))
-        for decision in ("soft", "quantizer"):
-            title = f"DFE {decision} lag {LAG}"
-            g = two_step.prefilter
-            designs.append(
-                decision_feedback(target, privacy, counted, lag=LAG, prefilter=g, decision=decision, name=title)
-            )
-    return designs
+def design_mechanisms(u: Array, target: Filter, privacy: Privacy, model: ARMA) -> list[Mechanism]:
+    """Design every family of the catalogue for the model that was fitted to one series."""
+    designs: dict[tuple[str, int | None], Mechanism] = {}
+    for family in filter_families():
+        if "levels" in family.needs:
+            continue
+        smoother = (None,) if family.is_smoother_by_default else ()
+        for lag in (*smoother, 0, LAG) if "lag" in family.needs else (0,):
+            designs[family.name, lag] = family.make(target, privacy, model=model, lag=lag)
+    return [*designs.values(), *_design_feedback(u, target, privacy, model, designs["lmmse", LAG].prefilter)]
+
+
+def _design_feedback(u: Array, target: Filter, privacy: Privacy, model: ARMA, prefilter: Filter) -> Iterator[Mechanism]:
+    """Design decision feedback of both kinds behind a prefilter, where the counts are levels."""
+    if not has_levels(u):
+        return
+    family = FAMILIES["decision_feedback"]
+    counted = ARMA.fit(u, model.fitted_order or 0, levels=np.arange(u.max() + 1))
+    for decision in ("soft", "quantizer"):
+        given = {"model": counted, "lag": LAG, "prefilter": prefilter, "decision": decision}
+        yield family.make(target, privacy, **given, name=f"{family.label} {decision} lag {LAG}")
+
+
+def evaluate_log(
+    counts: EventCounts,
+    target: Filter,
+    privacy: Privacy,
+    *,
+    order: int,
+    draws: int,
+    seed: int,
+    saved: Sequence[AnyMechanism] = (),
+    progress: bool = False,
+) -> tuple[Array, list[SeriesResult]]:
+    """Evaluate every mechanism on every series; return the true outputs too, (series, time).
+
+    `progress` shows bars (tqdm, extra ``progress``).
+    """
+    check_log(counts, max([order, *(x.lag or 0 for x in saved)]), draws)
+    loaded = name_saved(saved, target, privacy)
+    outputs = target.filter(counts.counts).y
+    series = list(zip(counts.series, counts.counts, outputs, strict=True))
+    designs: list[tuple[ARMA, list[Mechanism | Constant]]] = []
+    with bar(progress, len(series), "designing", unit="series") as advance:
+        for _, u, _ in series:
+            model = ARMA.fit(u, order)
+            designs.append((model, [*design_mechanisms(u, target, privacy, model), *loaded, constant(target, model)]))
+            advance(1)
+    results: list[SeriesResult] = []
+    with bar(progress, sum(len(x) for _, x in designs), "evaluating", unit="mechanism") as advance:
+        for i, ((name, u, y), (model, several)) in enumerate(zip(series, designs, strict=True)):
+            for mechanism in several:
+                results += evaluate_series(name, u, y, model, [mechanism], draws, noise_seed(seed, i))
+                advance(1)
+    return outputs, results
 
 
 def evaluate_series(
     name: str, u: Array, y: Array, model: Model, designs: Sequence[Mechanism | Constant], draws: int, seed: int
 ) -> list[SeriesResult]:
-    """Errors of the mechanisms on one series, over several draws of the noise; predicted, on the model fitted to it."""
+    """Simulate the mechanisms on one series, with several draws of the noise; predict by the model fitted to it."""
     copies = np.broadcast_to(u, (draws, len(u)))
     outcomes = []
     for mechanism in designs:

@@ -4,13 +4,17 @@ import logging
 import re
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dpfast as dp
 from dpfast._support.errors import EngineError
-from dpfast.cli import study as command
+from dpfast.cli import study
 from dpfast.cli.main import main
+from dpfast.cli.study import OF_FILE, read_definition
+from dpfast.simulation.sweep.grid import ParameterGrid
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
 FILE = """
@@ -31,7 +35,7 @@ delta = 1e-6
 
 
 @pytest.fixture
-def study(tmp_path, monkeypatch):
+def file(tmp_path, monkeypatch):
     path = tmp_path / "study.toml"
     path.write_text(FILE)
     monkeypatch.chdir(tmp_path)
@@ -43,8 +47,8 @@ def rows(path):
         return list(csv.DictReader(file))
 
 
-def test_a_study_writes_its_files_and_prints_table_and_winners(study, tmp_path, capsys):
-    assert main(["study", study]) == 0
+def test_a_study_writes_its_files_and_prints_table_and_winners(file, tmp_path, capsys):
+    assert main(["study", file]) == 0
     out = tmp_path / "dpfast-study"
     names = {x.name for x in out.iterdir()}
     pictures = {x for x in names if x.endswith(".png")}
@@ -77,39 +81,39 @@ def test_a_study_writes_its_files_and_prints_table_and_winners(study, tmp_path, 
     assert "Written: " in printed
     assert (out / "study.md").read_text(encoding="utf-8").startswith("# A small one\n\nTwo mechanisms.\n")
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert all(x in page for x in ("A small one</title>", "Two mechanisms.", f"dpfast study {study}"))
+    assert all(x in page for x in ("A small one</title>", "Two mechanisms.", f"dpfast study {file}"))
     assert all((out / x).read_bytes().startswith(b"\x89PNG") for x in pictures)
 
 
-def test_arguments_go_before_the_file(study, tmp_path):
+def test_arguments_go_before_the_file(file, tmp_path):
     given = ["--out", "there", "--store", "kept.sqlite", "--seed", "2", "--width", "none", "--budget", "1e5"]
-    assert main(["study", *given, study]) == 0
+    assert main(["study", *given, file]) == 0
     assert (tmp_path / "kept.sqlite").exists()
     assert not (tmp_path / "there" / "study.sqlite").exists()
     assert "seed 2; until best mechanism decided, or 100000 samples" in (tmp_path / "there" / "study.md").read_text()
     assert not (tmp_path / "dpfast-study").exists()
 
 
-def test_the_engine_is_what_was_asked_for(study, monkeypatch):
+def test_the_engine_is_what_was_asked_for(file, monkeypatch):
     given = {}
 
     def stop(_, **options):
         given.update(options)
         raise ValueError("far enough")
 
-    monkeypatch.setattr(command, "sweep", stop)
-    assert main(["study", "--workers", "3", study]) == 2
+    monkeypatch.setattr(study, "sweep", stop)
+    assert main(["study", "--workers", "3", file]) == 2
     assert (given["workers"], given["executor"]) == (3, None)
-    monkeypatch.setattr(command, "dask", lambda address: contextlib.nullcontext(f"the cluster at {address}"))
-    assert main(["study", "--dask", "tcp://10.0.0.1:8786", study]) == 2
+    monkeypatch.setattr(study, "dask", lambda address: contextlib.nullcontext(f"the cluster at {address}"))
+    assert main(["study", "--dask", "tcp://10.0.0.1:8786", file]) == 2
     assert given["executor"] == "the cluster at tcp://10.0.0.1:8786"
 
 
-def test_a_long_table_is_cut_to_a_screenful(study, tmp_path, capsys):
+def test_a_long_table_is_cut_to_a_screenful(file, tmp_path, capsys):
     text = FILE.replace("[0.5, 2]", "{ start = 0.1, stop = 10, number = 25 }").replace("width = 0.2", "width = 5")
     text = text.replace("zero-forcing", "output-perturbation")  # which takes no time
     (tmp_path / "study.toml").write_text(text.replace('decide = "mechanism"', ""))
-    assert main(["study", study]) == 0
+    assert main(["study", file]) == 0
     printed = capsys.readouterr().out
     assert "… and 10 more in study.csv" in printed
     assert printed.count("output_perturbation") + printed.count("input_perturbation") == 40
@@ -117,20 +121,20 @@ def test_a_long_table_is_cut_to_a_screenful(study, tmp_path, capsys):
     assert len(rows(tmp_path / "dpfast-study" / "study.csv")) == 51
 
 
-def test_verbose_logs_to_standard_error_and_leaves_no_handler(study, capsys):
+def test_verbose_logs_to_standard_error_and_leaves_no_handler(file, capsys):
     log = logging.getLogger("dpfast.studies")
     before = (list(log.handlers), log.level)
-    assert main(["study", "--verbose", study]) == 0
+    assert main(["study", "--verbose", file]) == 0
     assert re.search(r"\d INFO .*4 cases", capsys.readouterr().err)
     assert (log.handlers, log.level) == before
-    assert main(["study", study]) == 0
+    assert main(["study", file]) == 0
     assert capsys.readouterr().err == ""
 
 
-def test_an_interrupt_says_how_far_it_was_and_the_same_command_goes_on(study, tmp_path, monkeypatch, capsys):
+def test_an_interrupt_says_how_far_it_was_and_the_same_command_goes_on(file, tmp_path, monkeypatch, capsys):
     longer = tmp_path / "study.toml"
     longer.write_text(FILE.replace("width = 0.2", "width = 0.02"))  # several stages
-    assert main(["study", "--out", "whole", study]) == 0
+    assert main(["study", "--out", "whole", file]) == 0
     add, calls = SweepStore.add, []
 
     def interrupted(store, *given):
@@ -142,17 +146,17 @@ def test_an_interrupt_says_how_far_it_was_and_the_same_command_goes_on(study, tm
     capsys.readouterr()
     with monkeypatch.context() as context:
         context.setattr(SweepStore, "add", interrupted)
-        assert main(["study", "--out", "cut", study]) == 130
-    line = f"0 of 4 cases were finished; the same call with seed=1 goes on: dpfast study --out cut {study}"
+        assert main(["study", "--out", "cut", file]) == 130
+    line = f"0 of 4 cases were finished; the same call with seed=1 goes on: dpfast study --out cut {file}"
     assert capsys.readouterr().err == f"dpfast: interrupted: {line}\n"
     assert [x.name for x in (tmp_path / "cut").iterdir()] == ["study.sqlite"]
     with SweepStore(tmp_path / "cut" / "study.sqlite") as store:
         assert store.counts(1) == {0: 1, 1: 1, 2: 1, 3: 1}
-    assert main(["study", "--out", "cut", study]) == 0
+    assert main(["study", "--out", "cut", file]) == 0
     assert rows(tmp_path / "cut" / "study.csv") == rows(tmp_path / "whole" / "study.csv")
 
 
-def test_a_bad_study_gives_one_line_and_writes_nothing(study, tmp_path, capsys):
+def test_a_bad_study_gives_one_line_and_writes_nothing(file, tmp_path, capsys):
     for change, message in [
         (("seed = 1", ""), "seed must be given"),
         (("width = 0.2", "width = -1"), "width must be"),
@@ -160,7 +164,7 @@ def test_a_bad_study_gives_one_line_and_writes_nothing(study, tmp_path, capsys):
         (("[0.5, 2]", "[0.5, -2]"), "epsilon must be"),
     ]:
         (tmp_path / "study.toml").write_text(FILE.replace(*change))
-        assert main(["study", study]) == 2
+        assert main(["study", file]) == 2
         error = capsys.readouterr().err
         assert error.startswith("dpfast: error: ")
         assert error.count("\n") == 1
@@ -168,12 +172,12 @@ def test_a_bad_study_gives_one_line_and_writes_nothing(study, tmp_path, capsys):
         assert [x.name for x in tmp_path.iterdir()] == ["study.toml"]
 
 
-def test_no_scheduler_is_one_line(study, capsys, monkeypatch):
+def test_no_scheduler_is_one_line(file, capsys, monkeypatch):
     def nobody(_):
         raise EngineError("no Dask scheduler answers")
 
-    monkeypatch.setattr(command, "dask", nobody)
-    assert main(["study", "--dask", "tcp://127.0.0.1:1", study]) == 2
+    monkeypatch.setattr(study, "dask", nobody)
+    assert main(["study", "--dask", "tcp://127.0.0.1:1", file]) == 2
     assert capsys.readouterr().err == "dpfast: error: no Dask scheduler answers\n"
 
 
@@ -183,3 +187,163 @@ def test_the_command_has_help():
     )
     for word in ("--out", "--store", "--workers", "--dask", "--width", "--budget", "--seed", "--verbose"):
         assert word in run.stdout
+
+
+# --- the file --------------------------------------------------------------------------------------
+
+GRID = """
+[grid]
+mechanism = ["zero-forcing", "lmmse"]
+target = "exponential:0.9"
+model = "arma:1/1,-0.5"
+epsilon = 1
+delta = 1e-6
+"""
+
+
+@pytest.fixture
+def toml(tmp_path):
+    def write(text):
+        path = tmp_path / "study.toml"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def test_what_is_not_said_is_left_to_the_defaults_of_the_python_interface(toml):
+    found = read_definition(toml("seed = 1" + GRID), {"width": None})
+    assert found.options == {"seed": 1, "store": str(Path("dpfast-study/study.sqlite"))}
+    assert (found.out, found.title, found.description) == (Path("dpfast-study"), None, None)
+    assert found.grid.axes == {"mechanism": ("zero_forcing", "lmmse")}
+
+
+def test_a_file_has_all_words_and_arguments_go_before_it(toml):
+    path = toml(
+        """
+        title = "A study"
+        description = "Of nothing."
+        seed = 1
+        store = "kept.sqlite"
+        out = "there"
+        n-samples = 500
+        burn_in = 10
+        width = 0.05
+        decide = "max-change"
+        budget = 1e6
+        confidence = 0.9
+        dtype = "float32"
+        workers = 2
+        """
+        + GRID
+    )
+    expected = {
+        "store": "kept.sqlite",
+        "seed": 1,
+        "n_samples": 500,
+        "burn_in": 10,
+        "width": 0.05,
+        "decide": ["max_change"],
+        "budget": 1e6,
+        "confidence": 0.9,
+        "dtype": "float32",
+        "workers": 2,
+    }
+    found = read_definition(path, {})
+    assert found.options == expected
+    assert (found.out, found.title, found.description) == (Path("there"), "A study", "Of nothing.")
+    found = read_definition(path, {"seed": 2, "width": "none", "out": "here"})
+    assert found.options == expected | {"seed": 2, "width": None}
+    assert found.out == Path("here")
+
+
+def test_grids_of_a_file_are_those_of_python(toml):
+    text = """
+        [[grid]]
+        mechanism = "decision-feedback"
+        target = { b = [1], a = [1, -0.9] }
+        model = { kind = "levels", levels = [0, 1], probabilities = [0.5, 0.5] }
+        prefilter = ["zero-forcing", "decision-feedback"]
+        delta = 1e-6
+        max-change = 2
+        lag = [0, 5]
+        [grid.epsilon]
+        weak = 5
+        strong-one = 0.1
+        [[grid]]
+        mechanism = ["lmmse", "optimal"]
+        target = { b = [1], a = [1, -0.9] }
+        model = { kind = "levels", levels = [0, 1], probabilities = [0.5, 0.5] }
+        epsilon = { start = 0.1, stop = 10, number = 5, spacing = "log" }
+        delta = 1e-6
+        max_change = 2
+        lag = [0, 5, "smoother"]
+        """
+    shared = {"target": dp.Filter([1], [1, -0.9]), "model": dp.IndependentLevels([0, 1], [0.5, 0.5]), "delta": 1e-6}
+    parts = [
+        {
+            "mechanism": dp.decision_feedback,
+            **shared,
+            "prefilter": ["zero-forcing", "decision-feedback"],
+            "max_change": 2,
+            "lag": [0, 5],
+            "epsilon": {"weak": 5, "strong-one": 0.1},
+        },
+        {
+            "mechanism": [dp.lmmse, dp.optimal],
+            **shared,
+            "epsilon": np.geomspace(0.1, 9, 5),
+            "max_change": 2,
+            "lag": [0, 5, None],
+        },
+    ]
+    with pytest.raises(ValueError, match="epsilon must have one label for each value"):
+        read_definition(toml("seed = 1\n" + text), {})  # 0.1 is a strong one
+    found = read_definition(
+        toml("seed = 1\n" + text.replace("stop = 10", "stop = 9").replace("start = 0.1", "start = 0.2")), {}
+    )
+    parts[1]["epsilon"] = np.geomspace(0.2, 9, 5)
+    expected = ParameterGrid(parts)
+    assert found.grid.content == expected.content
+    assert found.grid.axes == expected.axes
+    assert found.grid.points == expected.points
+
+
+def test_the_file_in_the_documentation_is_one(toml):
+    page = (Path(__file__).parents[2] / "docs" / "study.md").read_text(encoding="utf-8")
+    found = read_definition(toml(page.split("```toml\n")[1].split("```")[0]), {})
+    assert len(found.grid.cases) > 10
+    words = [word.replace("_", "-") for word in OF_FILE]
+    assert [word for word in words if f"`{word}`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "seed = 1\nseeds = 2" + GRID,
+            r"must not have the word 'seeds': it knows title, .*, grid; did you mean seed\?$",
+        ),
+        ("seed = 1\nn-samples = 1\nn_samples = 2" + GRID, "every word once"),
+        ("seed = 1" + GRID + "max-change = 1\nmax_change = 2", "every parameter of a grid once"),
+        ("seed = 1", "grid must be given in .*study.toml$"),
+        (GRID, "seed must be given in .*study.toml, or as --seed$"),
+        ("seed = 1\ngrid = 3", r"must have a table \[grid\], or several \[\[grid\]\]"),
+        ("seed = 1\ngrid = []", r"must have a table \[grid\]"),
+        (
+            "seed = 1" + GRID + "lagg = 1",
+            r"a parameter of the grid must be one of 'mechanism', .* got 'lagg'; did you mean lag\?",
+        ),
+        ("seed = 1\nout = 3" + GRID, "out must be text, got 3"),
+        ("seed = 1\ndtype = 32" + GRID, "dtype must be text"),
+        ("seed", "must be TOML"),
+    ],
+)
+def test_files_that_cannot_be_used_say_why(toml, text, message):
+    with pytest.raises(ValueError, match=message):
+        read_definition(toml(text), {})
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(dp.DataError, match=r"cannot read .*missing.toml"):
+        read_definition(str(tmp_path / "missing.toml"), {})

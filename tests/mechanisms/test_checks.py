@@ -6,7 +6,7 @@ import pytest
 import dpfast as dp
 from dpfast.mechanisms.describe import describe
 from dpfast.releases.audit.floating_point_grid import evidence
-from dpfast.simulation.evaluation import as_saved
+from dpfast.simulation.evaluation import name_saved
 
 PRIVACY, INPUTS = dp.Privacy(1.0, 1e-6), dp.Inputs(0, 3)
 MATRIX = dp.square_root(dp.running_sum(8), PRIVACY)
@@ -34,7 +34,7 @@ def test_nothing_is_released_by_a_matrix_mechanism(run, tmp_path):
     [
         (lambda: dp.adapt(MATRIX, np.zeros(8)), "its v has no spectrum to fit"),
         (lambda: evidence(MATRIX, np.zeros(8), np.zeros((1, 8))), "the grids of its values"),
-        (lambda: as_saved([MATRIX], dp.Filter([1]), PRIVACY), "a log of events has another length"),
+        (lambda: name_saved([MATRIX], dp.Filter([1]), PRIVACY), "a log of events has another length"),
     ],
 )
 def test_what_is_about_filters_refuses_it_likewise(run, reason):

@@ -12,7 +12,7 @@ from dpfast.cli import release
 from dpfast.cli.main import main
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.private_counts import PrivateCounts
-from dpfast.signals.events.declared import Rows, count_events
+from dpfast.signals.events.declared import Rows, Span, count_events
 
 LOG = """when,place,many
 2020-01-02T00:30,a,1
@@ -176,8 +176,8 @@ def test_a_file_that_is_none_has_no_counts(saved, out, capsys, text):
 
 def test_rows_add_up_to_all(out):
     rows = []
-    words = {"time": "when", "by": "place", "groups": ["b"], "start": "2020-01-02", "end": "2020-01-03", "period": "1h"}
-    count_events(out.with_name("log.csv"), **words, seen=rows.append)
+    span = Span.declared("2020-01-02", "2020-01-03", "1h")
+    count_events(out.with_name("log.csv"), span, ("b",), time="when", by="place", seen=rows.append)
     assert rows == [Rows(0, 3, 3, (2,))]
     assert (rows[0].inside, rows[0].total) == (5, 8)
     assert rows[0] + Rows(1, 0, 0, (4,), 2) == Rows(1, 3, 3, (6,), 2)

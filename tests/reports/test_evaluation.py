@@ -13,6 +13,7 @@ from dpfast._support.output_folder import Folder
 from dpfast.reports import evaluation
 from dpfast.signals.events.historical import EventCounts, read_events
 from dpfast.signals.events.timestamps import parse_period
+from dpfast.simulation.evaluation import design_mechanisms
 
 FLIGHTS = Path(__file__).parents[2] / "examples" / "nyc_departures_2013.csv.gz"
 PRIVACY = dp.Privacy(1, 1e-6)
@@ -28,7 +29,7 @@ def poisson(n_series, n_bins):
 
 
 def run(series, folder, order=2, **options):
-    return evaluation.run(
+    return evaluation.report_evaluation(
         series, TARGET, PRIVACY, folder, **({"order": order, "draws": 2, "seed": 1, "command": "dpfast"} | options)
     )
 
@@ -36,42 +37,17 @@ def run(series, folder, order=2, **options):
 @pytest.fixture(autouse=True)
 def once(monkeypatch):
     """The mechanisms of the same counts are designed once for all tests."""
-    monkeypatch.setattr(evaluation, "mechanisms", designed)
+    monkeypatch.setattr("dpfast.simulation.evaluation.design_mechanisms", designed)
 
 
-_DESIGNED, _DESIGN = {}, evaluation.mechanisms
+_DESIGNED = {}
 
 
 def designed(u, target, privacy, model):
     key = u.tobytes(), target, privacy, model.shaping, model.mean
     if key not in _DESIGNED:
-        _DESIGNED[key] = _DESIGN(u, target, privacy, model)
+        _DESIGNED[key] = design_mechanisms(u, target, privacy, model)
     return list(_DESIGNED[key])
-
-
-def test_errors_are_those_of_the_estimates_against_the_true_output():
-    u = poisson(1, 400)[0].astype(float)
-    y = signal.lfilter(TARGET.b, 1, u)
-    model = dp.ARMA.fit(u, 2)
-    designs = evaluation.mechanisms(u, TARGET, PRIVACY, model)
-    for outcome in evaluation.evaluate_series("all", u, y, model, designs, draws=3, seed=5):
-        lag = outcome.mechanism.lag or 0
-        draws = outcome.mechanism.simulate(np.stack([u] * 3), seed=5).estimate
-        error = draws[:, lag:] - y[: len(y) - lag]
-        np.testing.assert_allclose(outcome.result.stream_mse, (error**2).mean(axis=1), rtol=1e-12)
-        np.testing.assert_allclose(outcome.result.rmse, np.sqrt((error**2).mean()), rtol=1e-12)
-        np.testing.assert_array_equal(outcome.estimate[: len(y) - lag], draws[0, lag:])
-        assert np.isnan(outcome.estimate[len(y) - lag :]).all()
-
-
-def test_linear_mechanisms_do_as_predicted_on_data_like_the_model():
-    u = poisson(1, 20_000)[0].astype(float)
-    y = signal.lfilter(TARGET.b, 1, u)
-    model = dp.ARMA.fit(u, 1)
-    designs = [x for x in evaluation.mechanisms(u, TARGET, PRIVACY, model) if x.predicted_rmse is not None]
-    assert len(designs) == 8
-    for outcome in evaluation.evaluate_series("all", u, y, model, designs, draws=8, seed=1):
-        assert outcome.result.rmse == pytest.approx(outcome.mechanism.predicted_rmse, rel=0.05)
 
 
 def test_every_series_and_mechanism_has_a_row_in_the_data_s_units(tmp_path):
@@ -100,7 +76,7 @@ def test_every_series_and_mechanism_has_a_row_in_the_data_s_units(tmp_path):
 
 
 def test_bars_tell_how_far_it_is_and_change_nothing(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(evaluation, "mechanisms", lambda *_: [dp.zero_forcing(TARGET, PRIVACY)])
+    monkeypatch.setattr("dpfast.simulation.evaluation.design_mechanisms", lambda *_: [dp.zero_forcing(TARGET, PRIVACY)])
     days = EventCounts(
         poisson(2, 60) * 1.0, ("a", "b"), np.datetime64("2013-01-01T00:00:00.000000"), parse_period("1D")
     )
@@ -117,20 +93,6 @@ def test_bars_tell_how_far_it_is_and_change_nothing(tmp_path, capsys, monkeypatc
     silent.write()
     for name in ("evaluation.csv", "outputs.csv"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-
-
-def test_errors_too_rare_for_their_spread_are_bounded():
-    """So little noise that no decision is wrong."""
-    u = (np.arange(60) % 7 == 0) * 1.0
-    target, model = dp.Filter([0.5, 0.5]), dp.IndependentLevels([0, 1], [6 / 7, 1 / 7])
-    design = dp.decision_feedback(target, dp.Privacy(200, 0.05), model, lag=1, decision="quantizer")
-    designs = [design, dp.input_perturbation(target, dp.Privacy(1, 1e-6))]
-    rare, plain = (
-        x.result for x in evaluation.evaluate_series("all", u, target.filter(u).y, model, designs, draws=4, seed=5)
-    )
-    assert rare.rmse == 0
-    assert (rare.error_events, rare.is_rare, plain.is_rare) == (0, True, False)
-    assert 0.5 < rare.interval[1] < 1
 
 
 @pytest.mark.filterwarnings("ignore::dpfast.ConvergenceWarning")  # weak privacy, and a target with zeros on the circle
@@ -211,7 +173,7 @@ def test_the_flights_are_evaluated_and_the_wiener_mechanisms_win(tmp_path):
 
 def test_outputs_have_the_digits_that_matter(tmp_path, monkeypatch):
     designs = [dp.zero_forcing(TARGET, PRIVACY), dp.output_perturbation(TARGET, dp.Privacy(0.01, 1e-5))]
-    monkeypatch.setattr(evaluation, "mechanisms", lambda *_: designs)
+    monkeypatch.setattr("dpfast.simulation.evaluation.design_mechanisms", lambda *_: designs)
     folder = Folder(tmp_path)
     run(counts(poisson(1, 400)), folder)
     folder.write()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.cli import example
+from dpfast.simulation import paper_example
 
 PAGE = (Path(__file__).parents[2] / "docs" / "baselines.md").read_text(encoding="utf-8")
 UNIT = dp.Privacy.from_gdp(1, 1e-6)
@@ -53,7 +53,7 @@ def test_running_sums_have_the_errors_shown():
 
 
 def test_the_filter_has_the_errors_shown():
-    n, target, model = 1024, dp.Filter([1, 0.995], [1, -0.995]), example.CHAIN
+    n, target, model = 1024, dp.Filter([1, 0.995], [1, -0.995]), paper_example.CHAIN
     f, privacy = dp.Toeplitz.of(target, n), dp.Privacy(math.log(3), 0.05)
     over_horizon = {
         "input_perturbation": dp.input_perturbation(f, privacy),

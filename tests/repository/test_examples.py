@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dpfast.cli.options import parser
-from dpfast.cli.study_file import read
+from dpfast.cli.main import build_parser
+from dpfast.cli.study import read_definition
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted((ROOT / "examples").glob("*.toml"))
@@ -19,13 +19,13 @@ def test_the_readme_runs_all_studies():
     assert {ROOT / line[2] for line in lines[:-1]} == set(STUDIES)
     for program, *words in lines[:-1]:
         assert program == ".venv/bin/dpfast"
-        parser().parse_args(words)
+        build_parser().parse_args(words)
     assert lines[-1][:2] == [".venv/bin/python", "examples/adapting.py"]
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda x: x.stem)
 def test_a_study_can_be_read(path):
-    found = read(str(path), {})
+    found = read_definition(str(path), {})
     assert found.title
     assert 10 < len(found.grid.cases) < 500
     assert {name for name in found.grid.parameters if name in ("mechanism", "target", "epsilon", "delta", "model")}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.cli import example
+from dpfast.simulation import paper_example
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -61,7 +61,7 @@ def test_releases_run_as_they_are_shown(page, tmp_path, monkeypatch, capsys):
 
 def test_the_sweep_runs_and_is_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    target, model = dp.Filter([1, 0.995], [1, -0.995]), example.CHAIN
+    target, model = dp.Filter([1, 0.995], [1, -0.995]), paper_example.CHAIN
     section = README.split("## Studies", 1)[1]
     names = {"dp": dp, "target": target, "model": model}
     exec(section.split("```python\n", 1)[1].split("```")[0], names)

@@ -190,13 +190,11 @@ def whole_numbers(texts: Sequence[str]) -> NDArray[np.float64]:
 
 def count_events(
     path: str | os.PathLike[str],
+    span: Span,
+    groups: Sequence[str],
     *,
     time: str,
-    start: str,
-    end: str,
-    period: str,
     by: str | None = None,
-    groups: Sequence[str] | None = None,
     count: str | None = None,
     time_format: str | None = None,
     seen: Callable[[Rows], None] | None = None,
@@ -209,15 +207,15 @@ def count_events(
 
     Parameters
     ----------
-    path, time, period, count, time_format
-        As for `read_events`; the numbers of the column `count` must be whole.
-    start, end : str
-        The span, its end left out: ISO 8601, RFC 2822 or Unix time, whatever `time_format` is. With a UTC offset where
-        the timestamps have one (or are Unix times), without where they have none.
+    path, time, count, time_format
+        As for `read_events`; the numbers of the column `count` must be whole, and the format one of
+        `check_time_format`.
+    span : Span
+        In UTC where the timestamps have a UTC offset (or are Unix times), of a local clock where they have none.
+    groups : sequence of str
+        Names of the series, as of `declared_groups`; ``"(missing)"`` for rows without a group.
     by : str, optional
-        Column that names the group of an event; without it all rows are one series, ``"all"``.
-    groups : sequence of str, optional
-        Names of the groups, in the order of the result; ``"(missing)"`` for rows without one. Must come with `by`.
+        Column that names the group of an event; without it all rows are one series, that of the only group.
     seen : callable, optional
         Is called with where the rows fall, which is private, before an unsound one is refused.
 
@@ -231,9 +229,6 @@ def count_events(
     DataError
         If the file is unsound: unreadable, a column missing, a row ragged, a timestamp or count unusable, or timestamps
         with UTC offsets for a span without, or the other way round.
-    ValueError
-        If the span is not a whole number of periods, groups do not fit `by`, or there are more than 1000 groups or more
-        than 50 million bins over all groups; and for a format under which no timestamp could be in the span.
 
     Notes
     -----
@@ -243,23 +238,20 @@ def count_events(
     Examples
     --------
     >>> path = "examples/nyc_departures_2013.csv.gz"
-    >>> span = dict(start="2013-01-01", end="2013-01-03", period="1d")
-    >>> log = count_events(path, time="scheduled_departure", by="origin", groups=["LGA", "XYZ"], **span)
+    >>> span = Span.declared("2013-01-01", "2013-01-03", "1d")
+    >>> log = count_events(path, span, ("LGA", "XYZ"), time="scheduled_departure", by="origin")
     >>> log.series, log.counts.tolist()
     (('LGA', 'XYZ'), [[240, 272], [0, 0]])
     """
-    span = Span.declared(start, end, period)
-    series = declared_groups(span, by, groups)
-    check_time_format(span, time_format)
     columns = read_columns(Path(path), [name for name in (time, by, count) if name is not None])
     stamps = columns[time]
     moments = parse_each(stamps.texts, time_format)
     weights = None if count is None else whole_numbers(columns[count].texts)[columns[count].codes]
     bins = span.bins(moments.times.astype(np.int64))[stamps.codes]
-    member = np.zeros_like(bins) if by is None else group_indices(columns[by].texts, series)[columns[by].codes]
+    member = np.zeros_like(bins) if by is None else group_indices(columns[by].texts, groups)[columns[by].codes]
     if seen is not None:
         readable = (~np.isnat(moments.times) & (moments.utc == span.utc))[stamps.codes]
-        seen(Rows.of(readable if weights is None else readable & ~np.isnan(weights), bins, member, len(series)))
+        seen(Rows.of(readable if weights is None else readable & ~np.isnan(weights), bins, member, len(groups)))
     check_times(stamps, moments, time_format)
     if (moments.utc != span.utc).any():
         must_hold = f"timestamps {_CLOCKS[span.utc]} as start is, got some {_CLOCKS[not span.utc]}"
@@ -269,11 +261,11 @@ def count_events(
     inside = (bins >= 0) & (member >= 0)
     cells = member[inside] * span.n_bins + bins[inside]
     # Float sums of whole numbers are exact up to 2**53, and never come back below it: the minimum is exact.
-    sums = np.bincount(cells, None if weights is None else weights[inside], span.n_bins * len(series))
-    counts = np.minimum(sums, MAX_COUNT).astype(np.int64).reshape(len(series), span.n_bins)
+    sums = np.bincount(cells, None if weights is None else weights[inside], span.n_bins * len(groups))
+    counts = np.minimum(sums, MAX_COUNT).astype(np.int64).reshape(len(groups), span.n_bins)
     return EventCounts(
         counts=validation.frozen(counts),
-        series=series,
+        series=tuple(groups),
         start=np.datetime64(span.start, "us"),
         period=np.timedelta64(span.period, "us"),
     )

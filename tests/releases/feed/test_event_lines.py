@@ -99,8 +99,7 @@ def test_sound_lines_count_as_those_of_a_file_do(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("lines") / "log.csv"
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([HEADER, *((time + zone, group, n) for time, zone, group, n in rows)])
-    words = {"time": "t", "by": "s", "count": "n", "groups": ["a", "b"]}
-    log = count_events(path, start="2013-01-01T23:00Z", end="2013-01-02T02:00Z", period="30min", **words)
+    log = count_events(path, span, ("a", "b"), time="t", by="s", count="n")
     counts = [[0] * span.n_bins for _ in "ab"]
     header, *lines = path.read_bytes().split(b"\n")
     form = Lines(span, ("a", "b"), "t", "s", "n", None)

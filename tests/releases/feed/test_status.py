@@ -1,18 +1,19 @@
 """What is said while bins are followed: by the clock and the declared span alone, but for what is marked PRIVATE."""
 
-import dataclasses
 import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import commands
 from helpers.scripts import Script
 
 import dpfast as dp
 from dpfast.cli import release
 from dpfast.releases.feed import status
 from dpfast.releases.feed.status import heartbeat
+from dpfast.releases.stream import Stream
 from dpfast.signals.events.declared import Span
 
 SPAN = Span.declared("2020-01-01T00:00Z", "2020-01-01T00:08Z", "1min")
@@ -45,21 +46,21 @@ def mechanism(tmp_path_factory):
 @pytest.fixture
 def live(mechanism, tmp_path):
     span = {"start": "2020-01-01T00:00Z", "end": "2020-01-01T00:08Z", "period": "1min"}
-    words = {"events": "-", "time": "t", "by": "s", "groups": ("a", "b"), "high": 3, "follow": True}
-    return release.Request(mechanism=mechanism, out=str(tmp_path / "out"), **span, **words)
+    words = {"time": "t", "by": "s", "groups": ("a", "b"), "high": 3, "follow": True}
+    return commands.parse("release", "-", mechanism=mechanism, out=tmp_path / "out", **span, **words)
 
 
-def followed(request, script):
+def follow(options, script):
     try:
-        return release.run(request, source=script, clock=script)
+        return release.run(options, source=script, clock=script)
     except KeyboardInterrupt:
         return "interrupted"
     finally:
         script.end()
 
 
-def missed(request):
-    return Path(request.out, "missed.csv").read_text()
+def missed(options):
+    return Path(options.out, "missed.csv").read_text()
 
 
 def said(capsys):
@@ -67,15 +68,15 @@ def said(capsys):
 
 
 def test_a_stream_says_how_far_it_is(live, capsys):
-    followed(live, Script(at(-1), ARRIVALS))
+    follow(live, Script(at(-1), ARRIVALS))
     assert said(capsys) == [f"{n} of 8 steps are published, those before {clock(n)}" for n in range(1, 9)]
     assert missed(live) == "from,until\n"
 
 
 def test_where_it_resumed_and_which_bins_ended_meanwhile(live, capsys):
-    followed(live, Script(at(-1), ARRIVALS, interrupt=at(2.5)))
+    follow(live, Script(at(-1), ARRIVALS, interrupt=at(2.5)))
     capsys.readouterr()
-    followed(live, Script(at(4.5), [(at(4.5), b"t,s\n"), (at(4.5), line(3.5, "a"))], interrupt=at(6.5)))
+    follow(live, Script(at(4.5), [(at(4.5), b"t,s\n"), (at(4.5), line(3.5, "a"))], interrupt=at(6.5)))
     steps = f"steps 2 to 3, from {clock(2)} until {clock(4)}, ended while this was not running"
     assert said(capsys) == [
         f"resumed at step 2 of 8, which begins at {clock(2)}",
@@ -83,14 +84,14 @@ def test_where_it_resumed_and_which_bins_ended_meanwhile(live, capsys):
         f"6 of 8 steps are published, those before {clock(6)}",  # the first message after a minute
     ]
     assert missed(live) == f"from,until\n{clock(2)},{clock(4)}\n"
-    followed(live, Script(at(6.7), ARRIVALS, interrupt=at(6.8)))  # no bin ended meanwhile
+    follow(live, Script(at(6.7), ARRIVALS, interrupt=at(6.8)))  # no bin ended meanwhile
     assert said(capsys) == [f"resumed at step 6 of 8, which begins at {clock(6)}"]
-    followed(live, Script(at(7.5), [], interrupt=at(7.6)))
+    follow(live, Script(at(7.5), [], interrupt=at(7.6)))
     assert said(capsys)[1].startswith(f"step 6, from {clock(6)} until {clock(7)}, ended")
-    followed(live, Script(at(20), []))
+    follow(live, Script(at(20), []))
     assert said(capsys)[1].startswith(f"step 7, from {clock(7)} until {clock(8)}, ended")
     assert missed(live) == f"from,until\n{clock(2)},{clock(4)}\n{clock(6)},{clock(8)}\n"
-    followed(live, Script(at(30), []))  # all is over
+    follow(live, Script(at(30), []))  # all is over
     assert said(capsys) == [f"resumed at step 8 of 8, which begins at {clock(8)}"]
     assert missed(live).count("\n") == 3
 
@@ -100,43 +101,43 @@ def test_bins_are_marked_before_they_are_published(live, monkeypatch):
         assert missed(live) == f"from,until\n{clock(0)},{clock(3)}\n"
         raise KeyboardInterrupt
 
-    push = release.Stream.push
-    monkeypatch.setattr(release.Stream, "push", crash)
-    followed(live, Script(at(3.5), ARRIVALS))
-    monkeypatch.setattr(release.Stream, "push", push)
-    followed(live, Script(at(4.5), ARRIVALS))
+    push = Stream.push
+    monkeypatch.setattr(Stream, "push", crash)
+    follow(live, Script(at(3.5), ARRIVALS))
+    monkeypatch.setattr(Stream, "push", push)
+    follow(live, Script(at(4.5), ARRIVALS))
     assert missed(live) == f"from,until\n{clock(0)},{clock(4)}\n"
 
 
 def test_what_is_said_does_not_depend_on_the_events(live, capsys):
     results = []
     for i, arrivals in enumerate(([], ARRIVALS, [(at(-1), b"t,s\n"), (at(0.1), b"\xff\n")], ARRIVALS * 5)):
-        request = dataclasses.replace(live, out=f"{live.out}{i}")
-        followed(request, Script(at(1.5), arrivals, interrupt=at(3.5)))
-        followed(request, Script(at(5.5), arrivals))
-        results.append((said(capsys), missed(request)))
+        options = commands.modify(live, out=f"{live.out}{i}")
+        follow(options, Script(at(1.5), arrivals, interrupt=at(3.5)))
+        follow(options, Script(at(5.5), arrivals))
+        results.append((said(capsys), missed(options)))
     assert all(result == results[0] for result in results)
     assert len(results[0][0]) == 6
 
 
 def test_quiet_says_nothing(live, capsys):
-    quiet = dataclasses.replace(live, quiet=True)
-    followed(quiet, Script(at(1.5), ARRIVALS, interrupt=at(3.5)))
-    followed(quiet, Script(at(5.5), ARRIVALS))
+    quiet = commands.modify(live, quiet=True)
+    follow(quiet, Script(at(1.5), ARRIVALS, interrupt=at(3.5)))
+    follow(quiet, Script(at(5.5), ARRIVALS))
     assert said(capsys) == []
     assert missed(live).count("\n") == 3
 
 
 def test_a_folder_of_before_goes_on(live):
-    followed(live, Script(at(-1), ARRIVALS, interrupt=at(4.5)))
+    follow(live, Script(at(-1), ARRIVALS, interrupt=at(4.5)))
     Path(live.out, "missed.csv").unlink()
-    followed(live, Script(at(6.5), ARRIVALS))
+    follow(live, Script(at(6.5), ARRIVALS))
     assert missed(live) == f"from,until\n{clock(4)},{clock(6)}\n"
 
 
 def test_long_bins_are_waited_for_aloud(live, capsys):
-    hours = dataclasses.replace(live, end="2020-01-01T05:00Z", period="150min")
-    followed(hours, Script(at(-10), []))
+    hours = commands.modify(live, end="2020-01-01T05:00Z", period="150min")
+    follow(hours, Script(at(-10), []))
     lines = said(capsys)
     assert [line[0] for line in lines] == ["0", "0", "1", "1", "1", "2"]  # once an hour, and at the ends
     assert lines[0] == "0 of 2 steps are published, those before 2020-01-01T00:00:00Z"
@@ -145,9 +146,9 @@ def test_long_bins_are_waited_for_aloud(live, capsys):
 
 def test_a_span_that_is_over_does_not_begin(live):
     with pytest.raises(ValueError, match=r"^end must be in the future with --follow: .* got '2020-01-01T00:08Z'$"):
-        followed(live, Script(at(8), ARRIVALS))
+        follow(live, Script(at(8), ARRIVALS))
     assert not Path(live.out).exists()
-    followed(dataclasses.replace(live, grace="10s"), Script(at(8), ARRIVALS))
+    follow(commands.modify(live, grace="10s"), Script(at(8), ARRIVALS))
     assert missed(live) == f"from,until\n{clock(0)},{clock(7)}\n"
 
 
@@ -157,8 +158,8 @@ def test_a_span_that_is_over_does_not_begin(live):
 def test_private_counts_of_a_stream(live, capsys):
     arrivals = [*ARRIVALS, (at(0.06), b"nonsense\n\n"), (at(3), line(0.5, "a")), (at(4), b"x" * 70_000 + b"\n")]
     arrivals += [(at(6.5), line(6.4, "a"))] * 5
-    request = dataclasses.replace(live, private_counts=True)
-    followed(request, Script(at(-1), arrivals))
+    options = commands.modify(live, private_counts=True)
+    follow(options, Script(at(-1), arrivals))
     printed, shown = capsys.readouterr()
     assert "PRIVATE" not in printed
     lines = shown.splitlines()
@@ -175,19 +176,19 @@ def test_private_counts_of_a_stream(live, capsys):
         "PRIVATE rows dropped, as they came after the end of their bin and the grace: 1",
         "PRIVATE counts clamped: 1 above --high 3, 0 below --low 0, of 16",
     ]
-    other = dataclasses.replace(live, out=f"{live.out}2")
-    followed(other, Script(at(-1), arrivals))
+    other = commands.modify(live, out=f"{live.out}2")
+    follow(other, Script(at(-1), arrivals))
     again, without = capsys.readouterr()
     assert again == printed
     assert without.splitlines() == [line for line in lines if line.startswith("dpfast: ")]
-    names = [sorted(path.name for path in Path(x.out).iterdir()) for x in (request, other)]
+    names = [sorted(path.name for path in Path(x.out).iterdir()) for x in (options, other)]
     assert names[0] == names[1]
-    times = [[row[:20] for row in Path(x.out, "estimates.csv").read_text().splitlines()] for x in (request, other)]
+    times = [[row[:20] for row in Path(x.out, "estimates.csv").read_text().splitlines()] for x in (options, other)]
     assert times[0] == times[1]
 
 
 def test_private_counts_are_shown_at_an_interrupt_too(live, capsys):
-    followed(dataclasses.replace(live, private_counts=True), Script(at(-1), ARRIVALS, interrupt=at(0.5)))
+    follow(commands.modify(live, private_counts=True), Script(at(-1), ARRIVALS, interrupt=at(0.5)))
     assert "PRIVATE rows: 3" in capsys.readouterr().err
 
 
@@ -217,11 +218,12 @@ def test_a_file_is_released_under_one(live, tmp_path, monkeypatch, capsys):
     doing = []
     monkeypatch.setattr(release, "heartbeat", lambda shown, text: doing.append((shown, text)) or heartbeat(False, text))
     (tmp_path / "log.csv").write_text("t,s\n2020-01-01T00:00:30Z,a\n")
-    request = dataclasses.replace(live, events=str(tmp_path / "log.csv"), follow=False)
-    release.run(request, progress=True)
+    options = commands.modify(live, events=str(tmp_path / "log.csv"), follow=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    release.run(options)
     for path in tmp_path.glob("out*/*"):
         path.unlink()
-    release.run(dataclasses.replace(request, quiet=True), progress=True)
+    release.run(commands.modify(options, quiet=True))
     assert doing == [(True, "releasing 8 steps of 2 groups"), (False, "releasing 8 steps of 2 groups")]
 
 

@@ -1,6 +1,5 @@
 """Stores that an earlier version made: what they declared is taken over, and what nobody knows is asked for."""
 
-import dataclasses
 import gc
 import itertools
 import json
@@ -9,12 +8,11 @@ import os
 import sqlite3
 import warnings
 from contextlib import closing
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import faults
+from helpers import commands, faults
 from helpers.scripts import Script
 
 import dpfast as dp
@@ -283,12 +281,12 @@ START = 1_577_836_800 * 10**6
 
 
 def followed(out, *, adopt, **change):
-    words = {"events": "-", "time": "t", "by": "s", "groups": ("a", "b"), "high": Fraction(30), "follow": True}
+    words = {"time": "t", "by": "s", "groups": ("a", "b"), "high": 30, "follow": True}
     span = {"start": "2020-01-01T00:00Z", "end": "2020-01-01T00:01:20Z", "period": "10s", "adopt": adopt}
-    request = release.Request(**words, **span, mechanism=str(out.parent / "mechanism.json"), out=str(out))
+    options = commands.parse("release", "-", **words, **span, mechanism=out.parent / "mechanism.json", out=out)
     script = Script(START + 40 * 10**6, [(START, b"t,s\n")])
     try:
-        return release.run(dataclasses.replace(request, **change), source=script, clock=script)
+        return release.run(commands.modify(options, **change), source=script, clock=script)
     finally:
         script.end()
 

@@ -11,10 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast._support.errors import DataError
-from dpfast.signals.events.declared import Span, count_events
+from dpfast.signals.events.declared import Span, check_time_format, count_events, declared_groups
 
 DEPARTURES = Path(__file__).parents[3] / "examples" / "nyc_departures_2013.csv.gz"
 DAY = {"start": "2013-01-01", "end": "2013-01-02", "period": "6h"}
+
+
+def count_log(path, *, start, end, period, groups=None, by=None, time_format=None, **options):
+    """Declare and count as the command does."""
+    span = Span.declared(start, end, period)
+    names = declared_groups(span, by, groups)
+    check_time_format(span, time_format)
+    return count_events(path, span, names, by=by, time_format=time_format, **options)
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +50,7 @@ def naive_counts(rows, start, period, n_bins, groups):
 
 def test_span_and_groups_are_as_declared_whatever_the_events(write):
     path = write("t,s\n2013-01-01T05:59,b\n2013-01-01T18:00,b\n2013-01-02,b\n2012-12-31T23:59,a\n2013-01-01,x\n")
-    log = count_events(path, time="t", by="s", groups=["c", "b", "a"], **DAY)
+    log = count_log(path, time="t", by="s", groups=["c", "b", "a"], **DAY)
     assert log.series == ("c", "b", "a")
     assert log.counts.tolist() == [[0, 0, 0, 0], [1, 0, 0, 1], [0, 0, 0, 0]]
     assert log.counts.dtype == np.int64
@@ -52,28 +60,28 @@ def test_span_and_groups_are_as_declared_whatever_the_events(write):
 
 @pytest.mark.parametrize("content", ["t,s\n", "t,s\n1999-01-01,a\n", "t,s\n2013-01-01,nobody\n"])
 def test_a_log_without_events_inside_is_zeros(write, content):
-    log = count_events(write(content), time="t", by="s", groups=["a", "b"], **DAY)
+    log = count_log(write(content), time="t", by="s", groups=["a", "b"], **DAY)
     assert log.counts.tolist() == [[0] * 4] * 2
 
 
 def test_without_by_all_rows_are_one_series(write):
-    log = count_events(write("t,s\n2013-01-01,a\n2013-01-01,b\n"), time="t", **DAY)
+    log = count_log(write("t,s\n2013-01-01,a\n2013-01-01,b\n"), time="t", **DAY)
     assert (log.series, log.counts.tolist()) == (("all",), [[2, 0, 0, 0]])
 
 
 def test_rows_without_a_group_have_a_name(write):
     path = write("t,s\n2013-01-01,\n2013-01-01, \n2013-01-01,a\n")
-    assert count_events(path, time="t", by="s", groups=["(missing)"], **DAY).counts.tolist() == [[2, 0, 0, 0]]
+    assert count_log(path, time="t", by="s", groups=["(missing)"], **DAY).counts.tolist() == [[2, 0, 0, 0]]
 
 
 def test_more_groups_in_the_file_than_may_be_declared_are_no_error(write):
     path = write("t,s\n" + "".join(f"2013-01-01,{i}\n" for i in range(2000)))
-    assert count_events(path, time="t", by="s", groups=["7"], **DAY).counts.sum() == 1
+    assert count_log(path, time="t", by="s", groups=["7"], **DAY).counts.sum() == 1
 
 
 def test_counts_stay_at_the_largest(write):
     path = write("t,n\n" + f"2013-01-01,{2**53}\n" * 1500 + "2013-01-01T06:00,9007199254740991\n2013-01-01T06:00,1\n")
-    log = count_events(path, time="t", count="n", **DAY)
+    log = count_log(path, time="t", count="n", **DAY)
     assert log.counts.tolist() == [[2**53, 2**53, 0, 0]]
 
 
@@ -88,16 +96,16 @@ def test_counts_stay_at_the_largest(write):
 )
 def test_kinds_of_time(write, stamps, span):
     path = write("\n".join(["t", *stamps]))
-    assert count_events(path, time="t", period="1d", **span).counts.tolist() == [[2]]
+    assert count_log(path, time="t", period="1d", **span).counts.tolist() == [[2]]
 
 
 def test_declared_times_are_iso_whatever_the_format_of_the_file(write):
     path = write("t\n01/02/2013 00:30\n")
-    log = count_events(path, time="t", time_format="%d/%m/%Y %H:%M", start="2013-02-01", end="2013-02-02", period="1h")
+    log = count_log(path, time="t", time_format="%d/%m/%Y %H:%M", start="2013-02-01", end="2013-02-02", period="1h")
     assert log.counts.sum() == 1
     path = write("t\n01/02/2013 00:30 +0100\n")
     span = {"start": "2013-01-31T23:00Z", "end": "2013-02-01T00:00Z", "period": "1h"}
-    assert count_events(path, time="t", time_format="%d/%m/%Y %H:%M %z", **span).counts.tolist() == [[1]]
+    assert count_log(path, time="t", time_format="%d/%m/%Y %H:%M %z", **span).counts.tolist() == [[1]]
 
 
 FAR = ["9999-12-31T00:00Z", "0001-01-01T00:00Z", "2262-04-12T00:00Z", "1677-09-21T00:00Z"]
@@ -109,10 +117,10 @@ def test_a_date_of_another_age_is_one_outside_of_the_span(write, far, near):
     utc = {"start": "2013-01-01T00:00Z", "end": "2013-01-02T00:00Z", "period": "6h"}
     lines = [near, far, "Tue, 1 Jan 2013 18:00:00 GMT"]
     path = write('t\n"' + '"\n"'.join(lines) + '"\n')
-    assert count_events(path, time="t", **utc).counts.tolist() == [[1, 0, 0, 1]]
-    assert count_events(write("t\n2013-01-01\n9999-01-01\n"), time="t", **DAY).counts.tolist() == [[1, 0, 0, 0]]
+    assert count_log(path, time="t", **utc).counts.tolist() == [[1, 0, 0, 1]]
+    assert count_log(write("t\n2013-01-01\n9999-01-01\n"), time="t", **DAY).counts.tolist() == [[1, 0, 0, 0]]
     text = "t\n" + "".join(f"{x.replace('T', ' ').replace('Z', '')} +0000\n" for x in (far, "2013-01-01 05:00"))
-    log = count_events(write(text), time="t", time_format="%Y-%m-%d %H:%M %z", **utc)
+    log = count_log(write(text), time="t", time_format="%Y-%m-%d %H:%M %z", **utc)
     assert log.counts.tolist() == [[1, 0, 0, 0]]
 
 
@@ -142,7 +150,7 @@ LOCAL = {"start": "2013-06-15T05:00", "end": "2013-06-15T06:00", "period": "1h"}
 )
 def test_a_format_under_which_nothing_could_be_read_is_refused(span, time_format, message):
     with pytest.raises(ValueError, match=f"^time_format must be {message}") as caught:
-        count_events("no-such-file", time="t", time_format=time_format, **span)
+        count_log("no-such-file", time="t", time_format=time_format, **span)
     assert not isinstance(caught.value, DataError)
 
 
@@ -158,7 +166,7 @@ def test_a_format_under_which_nothing_could_be_read_is_refused(span, time_format
     ],
 )
 def test_other_formats_are_not(write, span, time_format):
-    log = count_events(write("t\n"), time="t", time_format=time_format, **span)
+    log = count_log(write("t\n"), time="t", time_format=time_format, **span)
     assert log.counts.sum() == 0
 
 
@@ -186,7 +194,7 @@ def test_other_formats_are_not(write, span, time_format):
 )
 def test_declarations_are_checked_before_the_file(change, message):
     with pytest.raises(ValueError, match=message) as caught:
-        count_events("no-such-file", time="t", **DAY | change)
+        count_log("no-such-file", time="t", **DAY | change)
     assert not isinstance(caught.value, DataError)
 
 
@@ -195,17 +203,17 @@ def test_other_counts_are_refused(write, text):
     path = write(f"t,n\n2013-01-01,1\n1999-01-01,{text}\n")
     message = r"column 'n' must hold whole numbers from 0 to 2\*\*53, got something else in line 3 \(1 such row\)$"
     with pytest.raises(DataError, match=message):
-        count_events(path, time="t", count="n", **DAY)
+        count_log(path, time="t", count="n", **DAY)
 
 
 def test_local_times_do_not_mix_with_offsets(write):
     message = "must hold timestamps without a UTC offset as start is, got some with a UTC offset"
     for stamp in ("2013-01-01T00:00Z", "1356998400"):
         with pytest.raises(DataError, match=message):
-            count_events(write(f"t\n{stamp}\n"), time="t", **DAY)
+            count_log(write(f"t\n{stamp}\n"), time="t", **DAY)
     utc = {"start": "2013-01-01T00:00Z", "end": "2013-01-02T00:00Z", "period": "1d"}
     with pytest.raises(DataError, match="must hold timestamps with a UTC offset as start is"):
-        count_events(write("t\n2013-01-01\n"), time="t", **utc)
+        count_log(write("t\n2013-01-01\n"), time="t", **utc)
 
 
 PACKED = gzip.compress(b"t\n" + b"2013-01-01T03:14\n" * 9999, mtime=0)
@@ -217,7 +225,7 @@ PACKED = gzip.compress(b"t\n" + b"2013-01-01T03:14\n" * 9999, mtime=0)
 )
 def test_unsound_files_are_refused_without_their_values(write, content):
     with pytest.raises(DataError) as caught:
-        count_events(write(content), time="t", **DAY)
+        count_log(write(content), time="t", **DAY)
     assert not {"secret", "03:14"} & set(str(caught.value).replace(",", " ").split())
 
 
@@ -225,7 +233,7 @@ def test_unsound_files_are_refused_without_their_values(write, content):
 def test_whatever_a_file_holds_it_is_counted_or_refused(write, noise, head):
     options = {"time": "t", "count": "n", "by": "s", "groups": ["a"], **DAY}
     with contextlib.suppress(DataError):
-        log = count_events(write(head + noise), **options)
+        log = count_log(write(head + noise), **options)
         assert log.counts.shape == (1, 4)
         assert log.counts.min() >= 0
 
@@ -259,7 +267,7 @@ def test_same_as_the_naive_twin(write, rows, period, n_bins):
     start, length, groups = datetime(2012, 2, 28), periods[period], ["LGA", "JFK", "nobody"]
     end = (start + n_bins * length).isoformat()
     span = {"start": start.isoformat(), "end": end, "period": period}
-    log = count_events(write(to_csv(rows)), time="t", by="s", groups=groups, count="n", **span)
+    log = count_log(write(to_csv(rows)), time="t", by="s", groups=groups, count="n", **span)
     assert log.counts.tolist() == naive_counts(rows, start, length, n_bins, groups)
 
 
@@ -267,8 +275,8 @@ def test_same_as_the_naive_twin(write, rows, period, n_bins):
 def test_one_event_more_changes_one_count_by_one_or_nothing(write, rows, event):
     span = {"start": "2012-02-28", "end": "2012-03-01", "period": "1h"}
     options = {"time": "t", "by": "s", "groups": ["JFK", "EWR"], "count": "n", **span}
-    before = count_events(write(to_csv(rows)), **options)
-    after = count_events(write(to_csv([*rows, (*event, 1)])), **options)
+    before = count_log(write(to_csv(rows)), **options)
+    after = count_log(write(to_csv([*rows, (*event, 1)])), **options)
     assert (before.series, before.start, before.counts.shape) == (after.series, after.start, after.counts.shape)
     change = after.counts - before.counts
     assert change.min() >= 0
@@ -279,7 +287,7 @@ def test_departures_of_a_year():
     with gzip.open(DEPARTURES, "rt") as file:
         per_day = Counter((row["origin"], row["scheduled_departure"][:10]) for row in csv.DictReader(file))
     span = {"start": "2013-01-01", "end": "2014-01-01", "period": "1d"}
-    log = count_events(DEPARTURES, time="scheduled_departure", by="origin", groups=["JFK", "LGA"], **span)
+    log = count_log(DEPARTURES, time="scheduled_departure", by="origin", groups=["JFK", "LGA"], **span)
     days = np.datetime_as_string(log.times(), unit="D")
     assert log.counts.tolist() == [[per_day[airport, day] for day in days] for airport in ("JFK", "LGA")]
 

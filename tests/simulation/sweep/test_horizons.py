@@ -9,8 +9,7 @@ import pytest
 from helpers import sweeps
 
 import dpfast as dp
-from dpfast.cli.study import Request
-from dpfast.cli.study import run as command
+from dpfast.cli.main import main
 from dpfast.mechanisms.operators.operators import Dense
 from dpfast.reports.sweep import panels, pictures
 from dpfast.reports.sweep.page import of_sweep
@@ -204,7 +203,7 @@ def test_sample_paths_are_of_the_whole_horizon(found):
         assert all(len(x.get_xdata()) == N for x in ax.lines)
 
 
-def test_the_command_runs_a_file(tmp_path):
+def test_the_command_runs_a_file(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     file = tmp_path / "counters.toml"
     file.write_text(
@@ -220,11 +219,8 @@ epsilon = [0.5, 2]
 delta = 1e-6
 """
     )
-    asked = dict.fromkeys(("store", "workers", "dask", "width", "budget", "seed"))
-    request = Request(file=str(file), out=str(tmp_path / "out"), verbose=False, **asked)
-    printed, folder = command(request, command="dpfast study counters.toml", progress=False)
-    assert re.search(r"binary_tree\s+0\.5", printed)
-    folder.write()
+    assert main(["study", str(file), "--out", str(tmp_path / "out")]) == 0
+    assert re.search(r"binary_tree\s+0\.5", capsys.readouterr().out)
     assert (tmp_path / "out" / "paths.png").exists()
 
 

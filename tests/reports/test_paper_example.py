@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 from helpers import pages
 
+import dpfast as dp
 from dpfast._support.output_folder import Folder
-from dpfast.cli import example
+from dpfast.reports.paper_example import report_example
+from dpfast.simulation.paper_example import CHAIN, TARGET
 
 pytestmark = pytest.mark.slow_nojit
 
@@ -14,7 +16,9 @@ pytestmark = pytest.mark.slow_nojit
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
     folder = Folder(tmp_path_factory.mktemp("example"))
-    text = example.run(folder, n_streams=64, n_samples=4000, seed=1, command="dpfast example --seed 1", progress=False)
+    text = report_example(
+        folder, n_streams=64, n_samples=4000, seed=1, command="dpfast example --seed 1", progress=False
+    )
     folder.write()
     return folder.path, text
 
@@ -61,7 +65,10 @@ def test_the_readme_has_the_ideal_and_predicted_errors(rows):
     lines = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
     shown = [x for x in rows if x["κ"] == "paper" and x["designed for"] != "printed" and x["mechanism"] != "constant"]
     mean = lines.pop()
-    assert (mean[0], figures(mean[4])) == ("constant", [pytest.approx(example.CONSTANT.predicted_rmse, rel=1e-4)])
+    assert (mean[0], figures(mean[4])) == (
+        "constant",
+        [pytest.approx(dp.constant(TARGET, CHAIN).predicted_rmse, rel=1e-4)],
+    )
     assert len(lines) == len(shown) == 18
     for line, row in zip(lines, shown, strict=True):
         name = f"{row['mechanism']}, {row['decision']}" if row["decision"] else row["mechanism"]

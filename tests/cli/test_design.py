@@ -3,9 +3,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.commands import refusal
 
 import dpfast as dp
-from dpfast.cli.design import OF_DESIGN, request
+from dpfast.cli.design import SETTINGS, make_task, read_settings
+from dpfast.cli.main import main
 
 NEEDED = {"target": "moving-average:3", "epsilon": 1.0, "delta": 1e-5, "model": "arma:1/1,-0.5"}
 LOG = "when,place\n" + "".join(
@@ -26,12 +28,18 @@ def toml(tmp_path, text):
     return str(path)
 
 
+def task_of(path, arguments):
+    return make_task(read_settings(path, arguments))
+
+
 def test_what_is_not_said_has_the_defaults_of_the_python_interface():
-    found = request(None, NEEDED | {"lag": None, "max_change": None})
-    assert found.task.privacy == dp.Privacy(1.0, 1e-5)
-    assert (found.task.lag, found.task.tolerance, found.choose, found.out) == (0, 1e-3, None, "dpfast-design")
-    assert found.sources == {}
-    assert found.task.model.source == "assumed"
+    settings = read_settings(None, NEEDED | {"lag": None, "max_change": None})
+    task = make_task(settings)
+    assert task.privacy == dp.Privacy(1.0, 1e-5)
+    assert (task.lag, task.tolerance, settings["out"]) == (0, 1e-3, "dpfast-design")
+    assert "choose" not in settings
+    assert settings["sources"] == {}
+    assert task.model.source == "assumed"
 
 
 def test_a_file_has_the_words_of_the_command_line_and_arguments_go_before_it(tmp_path):
@@ -61,23 +69,22 @@ def test_a_file_has_the_words_of_the_command_line_and_arguments_go_before_it(tmp
         lag = "public"
         """,
     )
-    found = request(path, {"lag": 9, "sources": [("lag", "assumed")]})
-    assert found.task.privacy == dp.Privacy(
-        2, 1e-6, max_change=3.5, max_events=2, min_separation=4, calibration="paper"
-    )
-    assert (found.task.lag, found.task.tolerance, found.choose, found.out) == (9, 0.01, "LZF", "there")
-    assert found.task.target == dp.Filter([1], [1, -0.5])
-    assert isinstance(found.task.model, dp.IndependentLevels)
-    assert found.task.model.source == "public"
-    assert found.sources == {"max_change": "public", "lag": "assumed"}
+    settings = read_settings(path, {"lag": 9, "sources": [("lag", "assumed")]})
+    task = make_task(settings)
+    assert task.privacy == dp.Privacy(2, 1e-6, max_change=3.5, max_events=2, min_separation=4, calibration="paper")
+    assert (task.lag, task.tolerance, settings["choose"], settings["out"]) == (9, 0.01, "LZF", "there")
+    assert task.target == dp.Filter([1], [1, -0.5])
+    assert isinstance(task.model, dp.IndependentLevels)
+    assert task.model.source == "public"
+    assert settings["sources"] == {"max_change": "public", "lag": "assumed"}
 
 
 def test_the_file_in_the_documentation_is_one(tmp_path):
     page = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
-    found = request(toml(tmp_path, page.split("```toml\n")[1].split("```")[0]), {})
-    assert found.task.lag == 5
-    assert found.sources == {"target": "public"}
-    words = [word.replace("_", "-") for word in OF_DESIGN]
+    settings = read_settings(toml(tmp_path, page.split("```toml\n")[1].split("```")[0]), {})
+    assert make_task(settings).lag == 5
+    assert settings["sources"] == {"target": "public"}
+    words = [word.replace("_", "-") for word in SETTINGS]
     assert [word for word in words if f"`{word}`" not in page] == []
 
 
@@ -93,15 +100,15 @@ def test_what_a_file_says_of_a_value_goes_with_the_value(tmp_path):
         model = "public"
         """
     public = toml(tmp_path, text.format("public"))
-    assert request(public, {}).sources == {"lag": "public"}
-    changed = request(public, {"lag": 7, "model": "arma:1"})
-    assert (changed.sources, changed.task.model.source) == ({}, "assumed")
+    assert read_settings(public, {})["sources"] == {"lag": "public"}
+    changed = read_settings(public, {"lag": 7, "model": "arma:1"})
+    assert (changed["sources"], make_task(changed).model.source) == ({}, "assumed")
     fitted = toml(tmp_path, text.format("fitted-from-private"))
-    assert request(fitted, {}).sources == {"lag": "fitted-from-private"}
+    assert read_settings(fitted, {})["sources"] == {"lag": "fitted-from-private"}
     with pytest.raises(ValueError, match="the source of lag must stay 'fitted-from-private'"):
-        request(fitted, {"sources": [("lag", "public")]})
+        task_of(fitted, {"sources": [("lag", "public")]})
     with pytest.raises(ValueError, match="the source of max_change must be given once"):
-        request(None, NEEDED | {"sources": [("max-change", "public"), ("max_change", "assumed")]})
+        task_of(None, NEEDED | {"sources": [("max-change", "public"), ("max_change", "assumed")]})
 
 
 @pytest.mark.parametrize(
@@ -126,7 +133,7 @@ def test_what_a_file_says_of_a_value_goes_with_the_value(tmp_path):
 )
 def test_settings_that_cannot_be_used_are_named(change, message):
     with pytest.raises(ValueError, match=message):
-        request(None, NEEDED | change)
+        task_of(None, NEEDED | change)
 
 
 @pytest.mark.parametrize(
@@ -141,21 +148,21 @@ def test_settings_that_cannot_be_used_are_named(change, message):
 )
 def test_files_that_cannot_be_used_say_why(text, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        request(toml(tmp_path, text), NEEDED)
+        task_of(toml(tmp_path, text), NEEDED)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     for path in (tmp_path, tmp_path / "missing.toml"):
         with pytest.raises(dp.DataError, match=f"cannot read {path}"):
-            request(str(path), NEEDED)
+            task_of(str(path), NEEDED)
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(dp.DataError, match="must be TOML"):
-        request(str(tmp_path / "binary.toml"), NEEDED)
+        task_of(str(tmp_path / "binary.toml"), NEEDED)
 
 
 def test_a_fit_is_the_autoregression_of_the_counts_and_from_private_data(log):
     given = {name: NEEDED[name] for name in ("target", "epsilon", "delta")}
-    model = request(None, given | log).task.model
+    model = task_of(None, given | log).model
     counts = np.zeros(48)
     for line in LOG.split()[1:]:
         counts[2 * int(line[11:13]) + (int(line[14:16]) >= 30)] += 1
@@ -163,26 +170,26 @@ def test_a_fit_is_the_autoregression_of_the_counts_and_from_private_data(log):
     assert (model.shaping, model.mean) == (expected.shaping, expected.mean)
     assert model.levels.tolist() == list(range(int(counts.max()) + 1))
     assert (model.source, model.fitted_order) == ("fitted-from-private", 2)
-    assert request(None, given | log | {"fit_source": "public"}).task.model.source == "public"
+    assert task_of(None, given | log | {"fit_source": "public"}).model.source == "public"
 
 
 def test_a_fit_reads_dates_of_mail_and_periods_of_pandas(log, tmp_path):
     given = {name: NEEDED[name] for name in ("target", "epsilon", "delta")}
-    expected = request(None, given | log).task.model
+    expected = task_of(None, given | log).model
     lines = LOG.split()[1:]
     texts = [f'"Wed, 1 Jan 2020 {line[11:16]}:00 -0000",{line[-1]}' for line in lines]
     (tmp_path / "mail.csv").write_text("\n".join(["when,place", *texts]))
-    model = request(None, given | log | {"fit": str(tmp_path / "mail.csv"), "period": "30T"}).task.model
+    model = task_of(None, given | log | {"fit": str(tmp_path / "mail.csv"), "period": "30T"}).model
     assert (model.shaping, model.mean) == (expected.shaping, expected.mean)
 
 
 def test_a_fit_of_several_series_asks_which(log):
     given = {name: NEEDED[name] for name in ("target", "epsilon", "delta")} | log | {"by": "place"}
     with pytest.raises(ValueError, match=r"^series must be given, one of the 2 in column 'place'$"):
-        request(None, given)
+        task_of(None, given)
     with pytest.raises(ValueError, match=r"^series must be one of the 2 in column 'place', got another"):
-        request(None, given | {"series": "c"})
-    means = [request(None, given | {"series": name}).task.model.mean for name in "ab"]
+        task_of(None, given | {"series": "c"})
+    means = [task_of(None, given | {"series": name}).model.mean for name in "ab"]
     assert means[0] != means[1]
 
 
@@ -201,19 +208,68 @@ def test_a_fit_of_several_series_asks_which(log):
 def test_a_fit_that_cannot_be_made_says_why(log, change, message):
     given = {name: NEEDED[name] for name in ("target", "epsilon", "delta")}
     with pytest.raises(ValueError, match=message):
-        request(None, given | log | change)
+        task_of(None, given | log | change)
 
 
 def test_a_model_among_the_arguments_replaces_a_fit_of_the_file_and_the_other_way_round(log, tmp_path):
     fit = toml(tmp_path, "\n".join(f"{name} = {json.dumps(value)}" for name, value in log.items()))
-    assert request(fit, NEEDED).task.model.source == "assumed"
+    assert task_of(fit, NEEDED).model.source == "assumed"
     model = toml(tmp_path, 'model = "arma:1"')
     given = {name: NEEDED[name] for name in ("target", "epsilon", "delta")}
-    assert request(model, given | log).task.model.fitted_order == 2
+    assert task_of(model, given | log).model.fitted_order == 2
 
 
 def test_the_smoother_is_a_lag_in_files_and_arguments(tmp_path):
-    assert request(None, NEEDED | {"lag": "smoother"}).task.lag is None
-    assert request(toml(tmp_path, 'lag = "smoother"'), NEEDED).task.lag is None
+    assert task_of(None, NEEDED | {"lag": "smoother"}).lag is None
+    assert task_of(toml(tmp_path, 'lag = "smoother"'), NEEDED).lag is None
     with pytest.raises(ValueError, match=r"lag must be an integer, .*; or 'smoother'"):
-        request(None, NEEDED | {"lag": "smoothed"})
+        task_of(None, NEEDED | {"lag": "smoothed"})
+
+
+# --- the command ------------------------------------------------------------------------------------
+
+DESIGN = ["--target", "ba:1/1,-0.5", "--epsilon", "1", "--delta", "1e-5", "--tolerance", "0.05"]
+
+
+def test_design_writes_its_files_and_show_reads_the_mechanism(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("dpfast.design.comparison.lags_around", lambda lag: [lag])
+    monkeypatch.setattr("dpfast.design.comparison.epsilons_around", lambda epsilon: [epsilon])
+    settings, out = tmp_path / "settings.toml", tmp_path / "out"
+    settings.write_text('model = "levels:0,1@0.5,0.5"\nepsilon = 9\nmax-change = 2\nchoose = "DFE"\n')
+    told = ["--source", "max-change=public", "--source", "epsilon=public", "--choose", "LZF"]
+    assert main(["design", str(settings), *DESIGN, *told, "--out", str(out)]) == 0
+    assert "Written: " in capsys.readouterr().out
+    assert main(["show", str(out / "mechanism.json")]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("LZF\n")
+    assert "epsilon 1, " in shown
+    assert "public              epsilon, max_change\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "either model or fit must be given"),
+        (["--model", "nonsense"], "model must be markov:"),
+        (["--model", "arma:1", "--lag", "-1"], "lag must be"),
+        (["--model", "arma:1", "--choose", "best"], "choose must be one of 'optimal'"),
+        (["--model", "arma:1", "--source", "target=secret"], "the source of target must be one of"),
+        (["--model", "arma:1", "--time", "when"], "time must come with fit"),
+        (["missing.toml", "--model", "arma:1"], "cannot read missing.toml"),
+        (["--fit", "missing.csv", "--time", "when", "--period", "1h"], "missing.csv"),
+    ],
+)
+def test_a_bad_design_gives_one_line_and_writes_nothing(tmp_path, capsys, arguments, message):
+    out = tmp_path / "out"
+    assert message in refusal(["design", *arguments, *DESIGN, "--out", str(out)], capsys)
+    assert not out.exists()
+
+
+def test_an_interrupted_design_writes_nothing(monkeypatch, tmp_path, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpfast.design.comparison.ComparedDesigns._design", interrupted)
+    assert main(["design", *DESIGN, "--model", "arma:1", "--out", str(tmp_path / "out")]) == 130
+    assert capsys.readouterr().err == "dpfast: interrupted\n"
+    assert not (tmp_path / "out").exists()

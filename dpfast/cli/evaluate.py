@@ -1,0 +1,86 @@
+"""The command ``dpfast evaluate``: every mechanism on a historical log of events."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from dpfast._support.output_folder import Folder
+from dpfast.cli.options import DELTA, EPSILON, LOG, TARGET, add_columns, add_out, add_seed, at_least
+from dpfast.cli.output import require_matplotlib, write_files
+from dpfast.design.descriptions import parse_target
+from dpfast.mechanisms.serialization.mechanism_file import load
+from dpfast.privacy.privacy import Privacy
+from dpfast.reports.evaluation import report_evaluation
+from dpfast.signals.events.historical import read_events
+
+SUMMARY = "try every mechanism on a historical event log that you may look at"
+DESCRIPTION = (
+    "Bins a log of events, designs every mechanism for each series, and reports their errors on the log itself. "
+    "Use only data that you may look at: the output files contain the true values."
+)
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add the log, how it is counted, the target, the privacy and the fit."""
+    command.add_argument("events", metavar="EVENTS", help=LOG)
+    add_columns(command, required=True)
+    command.add_argument("--target", required=True, metavar="SPEC", help=TARGET)
+    command.add_argument("--epsilon", type=float, required=True, metavar="X", help=EPSILON)
+    command.add_argument("--delta", type=float, required=True, metavar="X", help=DELTA)
+    command.add_argument(
+        "--max-change",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="let one person change a count by at most this much, in events (default: %(default)s)",
+    )
+    command.add_argument(
+        "--order",
+        type=at_least(0),
+        default=12,
+        metavar="N",
+        help="fit an autoregression of this order, in bins, to each series (default: %(default)s)",
+    )
+    command.add_argument(
+        "--draws", type=at_least(2), default=20, metavar="N", help="draw the noise so often (default: %(default)s)"
+    )
+    command.add_argument(
+        "--mechanism",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="evaluate this saved mechanism too; may be repeated",
+    )
+    add_seed(command, 1, "the noise")
+    add_out(command, "dpfast-evaluation")
+
+
+def run(options: argparse.Namespace) -> str:
+    """Evaluate every mechanism on the log, write the files, and return the table."""
+    require_matplotlib()
+    target = parse_target(options.target)
+    privacy = Privacy(options.epsilon, options.delta, max_change=options.max_change)
+    saved = [load(path) for path in options.mechanism]
+    folder = Folder(options.out)
+    counts = read_events(
+        options.events,
+        time=options.time,
+        by=options.by,
+        period=options.period,
+        count=options.count,
+        time_format=options.time_format,
+    )
+    text = report_evaluation(
+        counts,
+        target,
+        privacy,
+        folder,
+        order=options.order,
+        draws=options.draws,
+        seed=options.seed,
+        command=options.line,
+        saved=saved,
+        progress=sys.stderr.isatty(),
+    )
+    return write_files(folder, text)

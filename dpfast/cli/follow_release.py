@@ -1,0 +1,89 @@
+"""``dpfast release --follow``: events from standard input, published bin by bin."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from dpfast._support import validation
+from dpfast.releases.feed.clock import Clock, Feed
+from dpfast.releases.feed.estimates_file import Journal, Layout
+from dpfast.releases.feed.event_lines import ByteSource, Lines
+from dpfast.releases.feed.missed_bins import NAME, mark
+from dpfast.releases.feed.status import Watch
+from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.private_counts import PrivateCounts
+from dpfast.releases.store.places import Places
+from dpfast.releases.store.release_store import ReleaseStore
+from dpfast.releases.stream import Stream
+from dpfast.releases.stream_opening import stream_in
+
+
+class StandardInput:
+    """A source that reads standard input without the buffer of `sys.stdin`.
+
+    A thread would hold the lock of that buffer when the process ends.
+    """
+
+    def __init__(self) -> None:
+        if sys.stdin is None:
+            raise ValueError("standard input must be open with --follow, got a closed one: give it a pipe or a file")
+
+    def read(self, size: int, /) -> bytes:
+        """Read what is there, as soon as there is something; nothing at the end."""
+        return os.read(sys.stdin.fileno(), size)
+
+
+def publish(
+    options: argparse.Namespace,
+    plan: ExactMechanism,
+    layout: Layout,
+    places: Places,
+    declared: dict[str, Any],
+    source: ByteSource,
+    clock: Clock,
+) -> Path:
+    """Publish each bin of the source as it ends, and return the path of the estimates."""
+    mechanism, grace = plan.mechanism, declared["grace_us"]
+    path = places.out / "estimates.csv"
+    lines = Lines(layout.span, layout.groups, options.time, options.by, options.count, options.time_format)
+    _check_future(options.end, layout.span.time(layout.span.n_bins) + grace, places, clock)
+    private = PrivateCounts(layout.groups, plan.inputs, follow=True) if options.private_counts else None
+    store = ReleaseStore.open(places.store, places.out, adopt=options.adopt)
+    stream = stream_in(store, mechanism, plan.inputs, options.tolerance, declared, adopt=options.adopt)
+    watch = Watch(layout, clock, private=private, quiet=options.quiet)
+    with stream, Journal(path, layout) as journal, watch:
+        print(stream.guarantee, flush=True)
+        _catch_up(stream, journal, mechanism.lag or 0)
+        position, seen = min(stream.position, layout.span.n_bins), None if private is None else private.see
+        feed = Feed(source, lines, first=position, grace=grace, clock=clock, seen=seen, wait=watch.wait)
+        mark(places.out / NAME, layout, feed.missed)
+        watch.begin(position, feed.missed)
+        for first, counts in feed.bins():
+            published = stream.push(counts, first=first)
+            journal.append(published.first - published.lag, published.estimate)
+            if private is not None:
+                private.clamp(counts)
+            watch.published(first + counts.shape[1])
+            stream.prepare()
+        published = stream.close()  # of a stream that is over: the same once more
+        journal.append(published.first - published.lag, published.estimate)
+    return path
+
+
+def _check_future(end: str, last: int, places: Places, clock: Clock) -> None:
+    """Refuse to begin with a span of which no event could be counted any more."""
+    if not places.used and last <= clock.now():
+        must_be = "in the future with --follow: the bins of the past would hold zeros alone; publish events of the past"
+        raise validation.fail("end", f"{must_be} from a file", end)
+
+
+def _catch_up(stream: Stream, journal: Journal, lag: int) -> None:
+    """Write the estimates that an earlier process published and did not write."""
+    missing = stream.position - lag - journal.position
+    if missing > 0:
+        published = stream.read(journal.position + lag, missing)
+        journal.append(published.first - published.lag, published.estimate)
