@@ -60,7 +60,13 @@ _LOWEST = 1e-5, 0.03  # of the frequencies shown
 
 
 def report_comparison(
-    task: ComparisonTask, folder: Folder, *, sources: Mapping[str, Provenance], choose: str | None, command: str, progress: bool
+    task: ComparisonTask,
+    folder: Folder,
+    *,
+    sources: Mapping[str, Provenance],
+    choose: str | None,
+    command: str,
+    progress: bool,
 ) -> str:
     """Design all families, add the files to the folder, and return what is printed; the page shows the command."""
     found = compare_families(task, sources=sources, choose=choose, progress=progress)
