@@ -129,9 +129,9 @@ def read_definition(path: str, given: Mapping[str, Any]) -> Definition:
     Parameters
     ----------
     path : str
-        A file with a table ``[grid]``, or several ``[[grid]]``, of parameters as in :class:`ParameterGrid`; and the words of
-        :func:`sweep`, out, title and description before it. Words may have - or _; a width may be "none". Paths are
-        relative to the current folder.
+        A file with a table ``[grid]``, or several ``[[grid]]``, of parameters as in :class:`ParameterGrid`; and the
+        words of :func:`sweep`, out, title and description before it. Words may have - or _; a width may be "none".
+        Paths are relative to the current folder.
     given : mapping
         Words with an underscore; None for those that were not given.
 
