@@ -21,7 +21,7 @@ _JITTER = 1e-3  # steps by which steps in time may differ: stamps are rounded
 
 
 def unwrap(name: str, u: Any) -> tuple[Any, Wrap]:
-    """The array (..., time) of a signal, and what puts its labels onto results of the same shape.
+    """Return the array (..., time) of a signal, and what puts its labels onto results of the same shape.
 
     The rows of a DataFrame are times, its columns streams; the dimension "time" of a DataArray is time. All else is
     given back as it is, and so are its results.
@@ -56,55 +56,55 @@ def unwrap(name: str, u: Any) -> tuple[Any, Wrap]:
     2    3.5    6.5
     """
     if isinstance(u, np.ndarray):
-        return u, _bare
-    if _is(u, "pandas", "Series"):
-        return _series(name, u)
-    if _is(u, "pandas", "DataFrame"):
-        return _frame(name, u)
-    if _is(u, "xarray", "DataArray"):
-        return _data_array(name, u)
-    if _is(u, "xarray", "Dataset"):
+        return u, _keep_bare
+    if _is_of_class(u, "pandas", "Series"):
+        return _unwrap_series(name, u)
+    if _is_of_class(u, "pandas", "DataFrame"):
+        return _unwrap_frame(name, u)
+    if _is_of_class(u, "xarray", "DataArray"):
+        return _unwrap_data_array(name, u)
+    if _is_of_class(u, "xarray", "Dataset"):
         raise validation.fail(name, "an array or a DataArray, such as one variable of it", type(u))
-    return u, _bare
+    return u, _keep_bare
 
 
-def _bare(x: NDArray[Any]) -> NDArray[Any]:
+def _keep_bare(x: NDArray[Any]) -> NDArray[Any]:
     return x
 
 
-def _is(u: Any, package: str, kind: str) -> bool:
-    """Whether it is of a class of a package, if that was imported at all."""
+def _is_of_class(u: Any, package: str, kind: str) -> bool:
+    """Tell whether u is of a class of a package, if that was imported at all."""
     found = getattr(sys.modules.get(package), kind, None)
     return found is not None and isinstance(u, found)
 
 
-def _series(name: str, u: Any) -> tuple[Any, Wrap]:
+def _unwrap_series(name: str, u: Any) -> tuple[Any, Wrap]:
     _check_dtype(name, u.dtype)
     _check_times(name, u.index)
 
     def wrap(x: NDArray[Any]) -> Any:
-        return _with_attributes(sys.modules["pandas"].Series(x, index=u.index, name=u.name), u)
+        return _copy_attributes(sys.modules["pandas"].Series(x, index=u.index, name=u.name), u)
 
     return u.to_numpy(), wrap
 
 
-def _frame(name: str, u: Any) -> tuple[Any, Wrap]:
+def _unwrap_frame(name: str, u: Any) -> tuple[Any, Wrap]:
     for column, dtype in u.dtypes.items():
         _check_dtype(name, dtype, f" in the column {column!r}")
     _check_times(name, u.index)
 
     def wrap(x: NDArray[Any]) -> Any:
-        return _with_attributes(sys.modules["pandas"].DataFrame(x.T, index=u.index, columns=u.columns), u)
+        return _copy_attributes(sys.modules["pandas"].DataFrame(x.T, index=u.index, columns=u.columns), u)
 
     return u.to_numpy(np.result_type(*u.dtypes) if len(u.columns) else np.float64).T, wrap
 
 
-def _with_attributes(result: Any, u: Any) -> Any:
+def _copy_attributes(result: Any, u: Any) -> Any:
     result.attrs = dict(u.attrs)
     return result
 
 
-def _data_array(name: str, u: Any) -> tuple[Any, Wrap]:
+def _unwrap_data_array(name: str, u: Any) -> tuple[Any, Wrap]:
     if TIME not in u.dims:
         raise ValueError(f"{name} must have the dimension {TIME!r}, got {tuple(u.dims)}: u.rename gives another name")
     if TIME in u.indexes:
@@ -120,14 +120,14 @@ def _data_array(name: str, u: Any) -> tuple[Any, Wrap]:
 
 
 def _check_dtype(name: str, dtype: Any, where: str = "") -> None:
-    """A plain dtype: of those that may hold missing values it depends on the values what array there is."""
+    """Refuse all but plain dtypes: of those that may hold missing values, the array depends on the values."""
     if not isinstance(dtype, np.dtype) or dtype.kind not in _NUMBERS:
         must = f"{name} must hold numbers of a NumPy dtype, as astype('int64') or astype('float64') gives them"
         raise ValueError(f"{must}, got dtype {dtype}{where}")
 
 
 def _check_times(name: str, index: Any) -> None:
-    """One level, and of times equal steps forward; nothing is known of the spacing of other labels."""
+    """Refuse several levels of labels, and times without equal steps forward; other labels are not looked at."""
     if index.nlevels > 1:
         raise ValueError(f"{name} must have one level of labels in time, got {index.nlevels}: unstack the others")
     if not _is_regular(index):
@@ -139,11 +139,11 @@ def _check_times(name: str, index: Any) -> None:
 
 
 def _is_regular(index: Any) -> bool:
-    """Equally spaced in time, or, where pandas knows the frequency, on its calendar; true of what are no times."""
-    is_time = any(_is(index, "pandas", kind) for kind in ("DatetimeIndex", "TimedeltaIndex"))
+    """Tell whether times are equally spaced, or on a calendar that pandas knows; true of what are no times."""
+    is_time = any(_is_of_class(index, "pandas", kind) for kind in ("DatetimeIndex", "TimedeltaIndex"))
     if is_time and index.freq is not None:
         return bool(index.is_monotonic_increasing)
-    if is_time or _is(index, "pandas", "PeriodIndex"):
+    if is_time or _is_of_class(index, "pandas", "PeriodIndex"):
         return not index.hasnans and _are_equal(np.diff(index.astype("int64").to_numpy()))
     values = index.to_numpy() if index.dtype == object else []
     if not any(hasattr(x, "timetuple") for x in values):  # dates of Python, and of other calendars
@@ -155,7 +155,7 @@ def _is_regular(index: Any) -> bool:
 
 
 def _are_equal(steps: NDArray[Any]) -> bool:
-    """All forward and the same, but for rounding."""
+    """Tell whether steps are all forward and the same, but for rounding."""
     if len(steps) == 0:
         return True
     least, most = steps.min(), steps.max()

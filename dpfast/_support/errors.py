@@ -1,4 +1,4 @@
-"""Exceptions and warnings, each saying what to do about it."""
+"""Exceptions and warnings; each message says what to do about it."""
 
 import sys
 import warnings

@@ -1,4 +1,4 @@
-"""Checks of public arguments, in one wording: name, what it must be, what it was."""
+"""Checks of public arguments, in one wording: the argument's name, what it must be, what it was."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ MAX_LAG = 10_000
 
 
 def fail(name: str, must_be: str, got: object) -> ValueError:
-    """The error for an argument that is not what it must be."""
-    return ValueError(f"{name} must be {must_be}, got {_described(got)}")
+    """Make the error for an argument that is not what it must be."""
+    return ValueError(f"{name} must be {must_be}, got {_describe(got)}")
 
 
-def _described(got: object) -> str:
-    """A scalar as it is; of arrays and tables the kind and size, as they may be somebody's data."""
+def _describe(got: object) -> str:
+    """Describe a scalar as it is; arrays and tables by kind and size, as they may be somebody's data."""
     if isinstance(got, (list, tuple, dict)):
         return f"a {type(got).__name__} of length {len(got)}"
     if hasattr(got, "__array__") and not isinstance(got, type) and np.ndim(got) > 0:
@@ -41,7 +41,7 @@ def _described(got: object) -> str:
 
 
 def number(name: str, value: Any, *, above: float = -math.inf, below: float = math.inf) -> float:
-    """A finite real number strictly between two bounds."""
+    """Return a finite real number strictly between two bounds; refuse anything else."""
     must_be = "a finite number"
     if math.isfinite(above) and math.isfinite(below):
         must_be = f"a number strictly between {above:g} and {below:g}"
@@ -58,7 +58,7 @@ def number(name: str, value: Any, *, above: float = -math.inf, below: float = ma
 
 
 def integer(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
-    """An integer that is not below `minimum` and not above `maximum`."""
+    """Return an integer that is not below `minimum` and not above `maximum`; refuse anything else."""
     must_be = f"an integer, at least {minimum}" + ("" if maximum is None else f" and at most {maximum}")
     try:
         result = operator.index(value)
@@ -70,12 +70,12 @@ def integer(name: str, value: Any, minimum: int, maximum: int | None = None) -> 
 
 
 def lag(value: Any) -> int:
-    """A lag in samples."""
+    """Return a lag in samples; refuse anything else."""
     return integer("lag", value, 0, MAX_LAG)
 
 
 def choice(name: str, value: Any, options: Iterable[str]) -> str:
-    """One of a few words."""
+    """Return one of a few words; refuse any other."""
     words = tuple(options)
     if not isinstance(value, str) or value not in words:
         error = fail(name, "one of " + (", ".join(map(repr, words)) or "(none)"), value)
@@ -84,7 +84,7 @@ def choice(name: str, value: Any, options: Iterable[str]) -> str:
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """The end of an error about a word that is not known: which one was probably meant, if any is near.
+    """Make the end of an error about a word that is not known: which one was probably meant, if any is near.
 
     Not for names that somebody's data hold: the answer would show them.
     """
@@ -96,7 +96,7 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
 
 def array(name: str, value: ArrayLike, *, ndim: int | None = None, empty: bool = True) -> Array:
-    """A float64 copy of real, finite numbers. The message shows the shape or the dtype, never the data."""
+    """Return a float64 copy of real, finite numbers. The message shows the shape or the dtype, never the data."""
     given = _real(name, value)
     if ndim is not None and given.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimension{'s' * (ndim != 1)}, got shape {given.shape}")
@@ -110,7 +110,10 @@ def array(name: str, value: ArrayLike, *, ndim: int | None = None, empty: bool =
 def samples(
     name: str, value: ArrayLike, dtype: Any = np.float64, *, finite: bool = True, axis: str = "time"
 ) -> NDArray[Any]:
-    """Real numbers (..., axis) of a dtype, `finite` if asked for; a view where they are that, in any memory order."""
+    """Return real numbers (..., axis) of a dtype, `finite` if asked for.
+
+    They are a view where they are that already, in any memory order.
+    """
     given = _real(name, value)
     if given.ndim == 0:
         raise ValueError(f"{name} must be an array (..., {axis}), got a number")
@@ -123,7 +126,7 @@ def samples(
 
 
 def precision(value: Any) -> np.dtype[Any]:
-    """float64 or float32."""
+    """Return the dtype float64 or float32; refuse any other."""
     for dtype in (np.dtype(np.float64), np.dtype(np.float32)):
         if value is not None and _is_dtype(value, dtype):
             return dtype
@@ -150,7 +153,7 @@ def _real(name: str, value: ArrayLike) -> NDArray[Any]:
 
 
 def largest(dtype: Any) -> float:
-    """The largest magnitude of samples of a dtype."""
+    """Return the largest magnitude of samples of a dtype."""
     return LARGEST if dtype == np.float64 else LARGEST_SINGLE
 
 
@@ -167,35 +170,35 @@ def check_size(name: str, x: NDArray[Any]) -> None:
     raise ValueError(f"{name} must be at most {bound:g} in magnitude, got {count} larger values: scale it")
 
 
-def frozen(x: NDArray[Any]) -> NDArray[Any]:
-    """The array, made read-only."""
+def freeze(x: NDArray[Any]) -> NDArray[Any]:
+    """Make the array read-only, and return it."""
     x.setflags(write=False)
     return x
 
 
 class Frozen:
-    """Its arrays are read-only, in copies and pickles too: what was computed from them stays true."""
+    """A class whose arrays are read-only, in copies and pickles too: what was computed from them stays true."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # of an object that is made anew; arrays out of a pickle can be written to
-        self.__dict__.update({x: frozen(y) if isinstance(y, np.ndarray) else y for x, y in state.items()})
+        self.__dict__.update({x: freeze(y) if isinstance(y, np.ndarray) else y for x, y in state.items()})
 
 
 def instance(name: str, value: Any, kind: type, must_be: str) -> None:
-    """An object of the right class."""
+    """Refuse what is not of a class."""
     if not isinstance(value, kind):
         raise fail(name, must_be, value)
 
 
 def path(name: str, value: Any) -> Path:
-    """A file or a folder."""
+    """Return a file or a folder as a path; refuse anything else."""
     if not (isinstance(value, (str, os.PathLike)) and isinstance(os.fspath(value), str)):
         raise fail(name, "a path", value)
     return Path(value)
 
 
 def seed(value: Any) -> int:
-    """A seed as an integer; from a NumPy Generator one is drawn."""
+    """Return a seed as an integer; from a NumPy Generator one is drawn."""
     if isinstance(value, np.random.Generator):
         return int(value.integers(2**63))
     try:
@@ -205,7 +208,7 @@ def seed(value: Any) -> int:
 
 
 def n_threads(value: Any) -> int:
-    """A number of threads; for None that of the environment, or else the processors that this process may use."""
+    """Return a number of threads; for None that of the environment, or else the processors that may be used."""
     if value is not None:
         return integer("n_threads", value, 1)
     text: Any = os.environ.get("DPFAST_NUM_THREADS")

@@ -11,7 +11,7 @@ from dpfast.design.prefilter.water_filling import smoother_water_filling
 from dpfast.filters.filter import Filter
 from dpfast.privacy.privacy import LARGEST_EPSILON, Privacy
 from dpfast.signals.model import Model
-from dpfast.signals.output_variance import explained, output_variance
+from dpfast.signals.output_variance import explained_share, output_variance
 
 HALF = 0.5
 _STEPS = 12  # of a search for epsilon by halves of its logarithm: to a thousandth
@@ -27,7 +27,7 @@ def warn_of_low_accuracy(
     """
     if model is None or mse is None:
         return
-    part = explained(mse, output_variance(target, model))
+    part = explained_share(mse, output_variance(target, model))
     if part is not None and part < HALF:
         mean = "publishing the mean, at no cost of privacy, errs less" if part < 0 else "the mean explains nothing"
         warn(
@@ -51,7 +51,7 @@ def advice_text(target: Filter, privacy: Privacy, model: Model, lag: int | None)
 def _largest_share(target: Filter, privacy: Privacy, model: Model) -> float:
     """What the smoother with the least error explains."""
     mse = smoother_water_filling(Problem(target, model, noise_cost(privacy, None))).mse
-    return explained(mse, output_variance(target, model)) or 0.0
+    return explained_share(mse, output_variance(target, model)) or 0.0
 
 
 def _sufficient_epsilon(target: Filter, privacy: Privacy, model: Model) -> float | None:

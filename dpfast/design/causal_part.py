@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from dpfast._support.validation import Array
-from dpfast.filters.filter import MAX_POLE_RADIUS, Filter, ratio, run
-from dpfast.filters.roots import in_pairs
+from dpfast.filters.filter import MAX_POLE_RADIUS, Filter, ratio, run_filter
+from dpfast.filters.roots import pair_roots
 from dpfast.filters.spectral_factor import fft_angles
-from dpfast.filters.state_space import balanced
+from dpfast.filters.state_space import balance_states
 
 Complex = NDArray[np.complex128]
 _NO_STATE = 1e-15
@@ -32,15 +32,15 @@ class CausalPart(NamedTuple):
 
     def balance(self) -> CausalPart:
         """The same in coordinates in which a few slow poles close together keep their digits."""
-        into, out = balanced(self.a, self.b, self.c[None], _NO_STATE)
+        into, out = balance_states(self.a, self.b, self.c[None], _NO_STATE)
         return self._replace(a=into @ self.a @ out, b=into @ self.b, c=self.c @ out, state=into @ self.state)
 
     def reduce(self, negligible: float) -> CausalPart:
         """X itself in the fewest states that change it by at most `negligible`, their poles the only ones of D."""
         scale = float(np.linalg.norm(self.c)) or 1.0  # so that the Hankel values sum to about one
-        into, out = balanced(self.a, self.state[:, None], self.c[None] / scale, negligible / scale)
+        into, out = balance_states(self.a, self.state[:, None], self.c[None] / scale, negligible / scale)
         a, state = into @ self.a @ out, into @ self.state
-        poles = in_pairs(np.asarray(linalg.eigvals(a), dtype=np.complex128))
+        poles = pair_roots(np.asarray(linalg.eigvals(a), dtype=np.complex128))
         poles *= np.minimum(1, MAX_POLE_RADIUS / np.maximum(np.abs(poles), MAX_POLE_RADIUS))  # rounding moves them
         denominator = Filter.from_zpk(poles, np.zeros(len(poles)), 1.0)
         return CausalPart(self.samples, a, state[:, None], self.c @ out, state, denominator)
@@ -68,7 +68,7 @@ class CausalPart(NamedTuple):
         identity = np.diag(np.append(np.ones(len(a)), 0.0))
         above, below = linalg.eigvals(pencil, identity, homogeneous_eigvals=True)
         finite = np.abs(below) > _INFINITE * np.abs(above)
-        zeros = in_pairs(above[finite] / below[finite])
+        zeros = pair_roots(above[finite] / below[finite])
         delay = np.append(np.zeros(len(a) - len(zeros)), 1.0)
         monic = Filter.from_zpk(zeros, np.zeros(len(zeros)), 1.0) * Filter(delay)
         loudest = fft_angles(1024)[np.argmax(np.abs(self.response(fft_angles(1024))))]
@@ -91,5 +91,5 @@ def causal_part(signal: Filter, backward: Filter, lag: int) -> CausalPart:
     sequence = np.convolve(b[::-1], taps)
     start = lag - len(b) + 1  # its time; never after 0, as b is longer than the lag
     a, inputs, c, _ = rest.state_space()
-    samples, state = run(rest, sequence)
+    samples, state = run_filter(rest, sequence)
     return CausalPart(samples[-start:], a, inputs, c[0], state, rest.denominator)

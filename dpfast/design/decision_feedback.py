@@ -171,8 +171,8 @@ def design_equalizer(
     taps = linalg.solve(matrix, right, assume_a="pos")
     error = max(r_u[0] - float(right @ taps), 1e-15 * r_u[0])
     return DecisionFeedback(
-        forward=validation.frozen(taps[:n_forward]),
-        feedback=validation.frozen(taps[n_forward:]),
+        forward=validation.freeze(taps[:n_forward]),
+        feedback=validation.freeze(taps[n_forward:]),
         levels=levels,
         probabilities=probabilities,
         shrinkage=1 - error / model.variance,

@@ -22,7 +22,7 @@ from dpfast.design.prefilter.water_filling import WaterFilling, smoother_water_f
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
 from dpfast.filters.spectral_factor import MAX_FFT
-from dpfast.filters.warped_circle import Circle, make_circle
+from dpfast.filters.warped_circle import WarpedCircle, make_circle
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.privacy.privacy import Privacy
@@ -161,7 +161,7 @@ def best_filling(problem: Problem, water: WaterFilling, lag: int) -> tuple[float
     held, circle = resolve_on_circle(problem, lag, water.cutoffs, size=_SEARCH_SIZE)
     x = water.x if held is problem else smoother_water_filling(held).x
 
-    def mse(log_fill: float, circle: Circle) -> float:
+    def mse(log_fill: float, circle: WarpedCircle) -> float:
         return wiener_loss(held, lag, circle)(x(circle.grid.omega) + math.exp(log_fill))[0]
 
     best, value, *_ = optimize.fminbound(mse, -25.0, 8.0, args=(circle,), xtol=1e-3, full_output=True)

@@ -27,8 +27,8 @@ from dpfast.design.prefilter.realization import realize
 from dpfast.design.prefilter.water_filling import RobustFilling, robust_filling, zero_forcing_mse
 from dpfast.design.programs.solver import solve_program
 from dpfast.filters.filter import Filter, ratio
-from dpfast.filters.peak_gain import fft_points, largest_gain
-from dpfast.filters.quadrature import Grid
+from dpfast.filters.peak_gain import fft_points, hinf_norm
+from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers import LinearReceiver, Smoother
@@ -325,10 +325,10 @@ def _passed_share(design: _RobustProblem, filling: RobustFilling, basis: Basis) 
 
 def _minimize_worst_error(
     design: _RobustProblem,
-    grid: Grid,
+    grid: QuadratureGrid,
     wanted: Any,
     functions: Any,
-    noise: Callable[[Any, Grid, Any, Any], tuple[Any, list[Any]]],
+    noise: Callable[[Any, QuadratureGrid, Any, Any], tuple[Any, list[Any]]],
     constraint: Callable[[Any], Any] | None = None,
 ) -> Array:
     """Coefficients x with the least V sup|wanted - functions · x|² + c² · noise², on a grid; values real or complex."""
@@ -347,7 +347,7 @@ def _minimize_worst_error(
     return np.asarray(x.value) * mean
 
 
-def _noise_of_product(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
+def _noise_of_product(cp: Any, grid: QuadratureGrid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
     """<|K|>, that of the best G and H, with the cones that it takes."""
     size = np.abs(functions).max(axis=1)
     guess = np.maximum(size, _LEAST_GUESS * grid.mean(size))
@@ -356,12 +356,12 @@ def _noise_of_product(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any,
     return (grid.weights * guess) @ gain, [cp.SOC(gain, product, axis=0)]
 
 
-def _noise_of_positive_product(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
+def _noise_of_positive_product(cp: Any, grid: QuadratureGrid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
     """<|K|> where K is positive."""
     return (grid.weights @ functions) @ x, []
 
 
-def _noise_of_receiver(cp: Any, grid: Grid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
+def _noise_of_receiver(cp: Any, grid: QuadratureGrid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
     """‖H‖₂ in an orthonormal basis, behind a G of unit norm."""
     return cp.norm(x), []
 
@@ -372,4 +372,4 @@ def _real_parts(values: Any) -> list[Any]:
 
 def _largest_error(error: Callable[[Array], Array], poles: Complex, order: int) -> float:
     """The largest value of an error over all frequencies."""
-    return largest_gain(error, poles, error(np.linspace(0, np.pi, fft_points(order) // 2 + 1)))
+    return hinf_norm(error, poles, error(np.linspace(0, np.pi, fft_points(order) // 2 + 1)))

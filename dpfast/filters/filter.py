@@ -1,4 +1,8 @@
-"""Causal stable linear filters."""
+"""The class Filter: causal stable linear filters, how they are made, what they do to signals, and their norms.
+
+The file is longer than others because the class is: most of it documents what users call, and its methods share the
+factors that nobody else sees. What reads and makes other forms of a filter is in ``conversion``.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import UnstableFilterError
 from dpfast._support.validation import Array
 from dpfast.filters.conversion import Coefficients, make_state_space, read_roots, read_system
-from dpfast.filters.peak_gain import fft_points, largest_gain
+from dpfast.filters.peak_gain import fft_points, hinf_norm
 from dpfast.filters.quadrature import graded_grid
 from dpfast.filters.sections import cascade_response, factor_roots, make_sections, section_roots, trim
 
@@ -35,7 +39,7 @@ Complex = NDArray[np.complex128]
 
 
 class Filtered(NamedTuple):
-    """What a filter gives.
+    """The output of a filter, and the state to go on from.
 
     Attributes
     ----------
@@ -50,7 +54,7 @@ class Filtered(NamedTuple):
 
 
 class Filter:
-    r"""Causal stable linear time-invariant filter with real coefficients.
+    r"""A causal, stable, linear time-invariant filter with real coefficients, to design with and to run.
 
     Model
     -----
@@ -101,7 +105,7 @@ class Filter:
             self._set(np.ones(1), make_sections(np.roots(top), np.roots(bottom), top[0]), np.ones(1))
         else:
             self._set(top, make_sections([], np.roots(bottom), 1.0), np.ones(1))
-        self.__dict__["b"], self.__dict__["a"] = validation.frozen(top), validation.frozen(bottom)
+        self.__dict__["b"], self.__dict__["a"] = validation.freeze(top), validation.freeze(bottom)
 
     def _set(self, taps: Array, sections: Array, recursion: Array) -> None:
         """Keep the factors, the delays of sections moved to the taps, so that every section starts with b0 ≠ 0."""
@@ -112,7 +116,7 @@ class Filter:
             row[:3] = [*row[delay:3], *[0.0] * delay] if row[:3].any() else [1.0, 0.0, 0.0]
         parts = {"_taps": trim(taps), "_sections": sections, "_recursion": np.array(recursion, dtype=np.float64)}
         for name, value in parts.items():
-            self.__dict__[name] = validation.frozen(value + 0.0)  # no negative zeros: equal filters hash alike
+            self.__dict__[name] = validation.freeze(value + 0.0)  # no negative zeros: equal filters hash alike
         _check_stable(self.poles)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -126,7 +130,7 @@ class Filter:
 
     @classmethod
     def from_factors(cls, taps: ArrayLike = (1.0,), sections: ArrayLike = (), recursion: ArrayLike = (1.0,)) -> Self:
-        """Filter taps(z) · Π sections(z) / recursion(z).
+        """Make the filter taps(z) · Π sections(z) / recursion(z).
 
         Parameters
         ----------
@@ -150,7 +154,7 @@ class Filter:
 
     @classmethod
     def from_sos(cls, sos: ArrayLike) -> Self:
-        """Filter from second-order sections (n, 6), as in :func:`scipy.signal.sosfilt`.
+        """Make a filter of second-order sections (n, 6), as in :func:`scipy.signal.sosfilt`.
 
         Examples
         --------
@@ -161,7 +165,9 @@ class Filter:
 
     @classmethod
     def from_zpk(cls, zeros: ArrayLike, poles: ArrayLike, gain: float) -> Self:
-        """Filter gain · Π(z - zeros) / Π(z - poles); complex roots in conjugate pairs, no more zeros than poles.
+        """Make the filter gain · Π(z - zeros) / Π(z - poles).
+
+        Complex roots come in conjugate pairs; there are no more zeros than poles.
 
         Examples
         --------
@@ -172,7 +178,7 @@ class Filter:
 
     @classmethod
     def from_system(cls, system: Any) -> Self:
-        """Filter from a discrete-time single-input single-output system of scipy.signal or python-control.
+        """Make a filter of a discrete-time single-input single-output system of scipy.signal or python-control.
 
         Systems are recognised by their attributes (A B C D; num den; zeros poles gain). Polynomials are in
         positive powers of z and may have unequal lengths. The step `dt` says no more than that time is discrete: a
@@ -200,17 +206,17 @@ class Filter:
 
     @functools.cached_property
     def b(self) -> Array:
-        """Numerator in powers of z⁻¹."""
-        return validation.frozen(trim(functools.reduce(np.convolve, self._sections[:, :3], self._taps)))
+        """The numerator in powers of z⁻¹."""
+        return validation.freeze(trim(functools.reduce(np.convolve, self._sections[:, :3], self._taps)))
 
     @functools.cached_property
     def a(self) -> Array:
-        """Denominator in powers of z⁻¹, with ``a[0] = 1``."""
-        return validation.frozen(trim(functools.reduce(np.convolve, self._sections[:, 3:], self._recursion)))
+        """The denominator in powers of z⁻¹, with ``a[0] = 1``."""
+        return validation.freeze(trim(functools.reduce(np.convolve, self._sections[:, 3:], self._recursion)))
 
     @property
     def factors(self) -> Factors:
-        """Numerator taps, second-order sections (n, 6) and recursion: what runs, in this order."""
+        """The numerator taps, second-order sections (n, 6) and recursion that run, in this order."""
         return Factors(self._taps, self._sections, self._recursion)
 
     @property
@@ -225,26 +231,26 @@ class Filter:
 
     @property
     def order(self) -> int:
-        """Number of states of the filter in direct form."""
+        """The number of states of the filter in direct form."""
         return max(len(trim(self.b)), len(self.a)) - 1
 
     @property
     def is_fir(self) -> bool:
-        """Whether the impulse response is finite."""
+        """Tell whether the impulse response is finite."""
         return len(self.a) == 1
 
     @functools.cached_property
     def poles(self) -> Complex:
-        """Poles in the z plane, those at zero left out."""
-        return validation.frozen(factor_roots(self._sections[:, 3:], self._recursion))
+        """The poles in the z plane, without those at zero."""
+        return validation.freeze(factor_roots(self._sections[:, 3:], self._recursion))
 
     @functools.cached_property
     def zeros(self) -> Complex:
-        """Zeros in the z plane, those at zero left out."""
-        return validation.frozen(factor_roots(self._sections[:, :3], np.trim_zeros(self._taps, "f")))
+        """The zeros in the z plane, without those at zero."""
+        return validation.freeze(factor_roots(self._sections[:, :3], np.trim_zeros(self._taps, "f")))
 
     def response(self, omega: ArrayLike) -> Complex:
-        """Complex frequency response at the angles `omega` (radians per sample), any shape.
+        """Return the complex frequency response at the angles `omega` (radians per sample), of any shape.
 
         Examples
         --------
@@ -257,7 +263,7 @@ class Filter:
 
     @property
     def n_states(self) -> int:
-        """Numbers that the running filter remembers; those of :meth:`state_space`."""
+        """The count of numbers that the running filter remembers; those of :meth:`state_space`."""
         return self.factors.n_states
 
     def filter(
@@ -319,7 +325,7 @@ class Filter:
             raise ValueError(f"zi must have the shape {state_shape} (..., n_states), got {states.shape}")
         if precision == np.float32:
             check_single("the filter", self)
-        result = np.empty(samples.shape, precision) if out is None else _checked_out(out, samples)
+        result = np.empty(samples.shape, precision) if out is None else _check_out(out, samples)
         if out is not None and np.may_share_memory(out, samples):
             validation.check_size("x", samples)  # before it is written over
         states = states.astype(precision, copy=out is not None)  # of which `out` may be a part
@@ -327,7 +333,7 @@ class Filter:
         return Filtered(wrap(result), zf)
 
     def _run(self, x: NDArray[Any], zi: NDArray[Any], out: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
-        """Filter x (..., time) into `out`, of one dtype; the states at the end. Fails where x is not finite."""
+        """Filter x (..., time) into `out`, of one dtype; return the states at the end. Fail where x is not finite."""
         n_streams, n_samples = math.prod(x.shape[:-1]), x.shape[-1]
         chains = self._chains  # once: another thread may put its own in the place of this one
         if x.dtype not in chains:
@@ -347,11 +353,11 @@ class Filter:
 
     @functools.cached_property
     def _chains(self) -> dict[np.dtype[Any], Chain]:
-        """What runs, for each dtype."""
+        """The compiled chain for each dtype."""
         return {}
 
     def impulse(self, n: int) -> Array:
-        """The first `n` samples of the impulse response."""
+        """Return the first `n` samples of the impulse response."""
         from scipy import signal  # late: it takes half as long to import as all of dpfast
 
         x = np.zeros(validation.integer("n", n, 0))
@@ -365,9 +371,10 @@ class Filter:
         return np.asarray(x)
 
     def h2_norm(self) -> float:
-        r"""The :math:`\ell_2` norm of the impulse response, from the response on a grid graded around every pole.
+        r"""Return the :math:`\ell_2` norm of the impulse response, to about 1e-12.
 
-        To about 1e-12. (A dense Lyapunov equation loses all digits where poles cluster near the circle.)
+        It is taken from the response on a grid graded around every pole. (A dense Lyapunov equation loses all
+        digits where poles cluster near the circle.)
         """
         if self.is_fir:
             return float(linalg.norm(self.b))
@@ -375,7 +382,7 @@ class Filter:
         return math.sqrt(grid.mean(np.abs(self.response(grid.omega)) ** 2))
 
     def state_space(self) -> tuple[Array, Array, Array, Array]:
-        """Matrices A, B, C, D of the factors in cascade, with the states that the compiled filter carries.
+        """Return the matrices A, B, C, D of the factors in cascade, with the states that the compiled filter carries.
 
         A block for each factor, so that clustered poles stay well conditioned: past inputs of the taps, two states a
         section (transposed direct form II), past outputs of the recursion.
@@ -383,7 +390,7 @@ class Filter:
         return make_state_space(self.factors)
 
     def hinf_norm(self) -> float:
-        """Largest gain over all frequencies.
+        """Return the H-infinity norm, the largest gain over all frequencies.
 
         From a grid that is dense around every pole, refined at every peak that may be the largest, rounded up by 1e-9.
         """
@@ -391,10 +398,10 @@ class Filter:
         z = np.exp(-1j * np.linspace(0, np.pi, n // 2 + 1))
         ends = np.fft.rfft(self._taps, n) / np.fft.rfft(self._recursion, n)
         uniform = np.abs(ends * cascade_response(self._sections, z))
-        return largest_gain(lambda omega: np.abs(self.response(omega)), self.poles, uniform)
+        return hinf_norm(lambda omega: np.abs(self.response(omega)), self.poles, uniform)
 
     def impulse_norm(self, p: float) -> float:
-        r"""The :math:`\ell_p` norm of the impulse response, `p` ≥ 1 or ``inf``.
+        r"""Return the :math:`\ell_p` norm of the impulse response, `p` ≥ 1 or ``inf``.
 
         Examples
         --------
@@ -406,7 +413,7 @@ class Filter:
         return float(linalg.norm(self.impulse(self.settling_time(1e-18)), p))
 
     def settling_time(self, level: float) -> int:
-        """Samples after which the impulse response stays below `level` times its largest value.
+        """Count the samples after which the impulse response stays below `level` times its largest value.
 
         Measured on twice the samples that the slowest pole alone would take, and twice that until it holds.
         """
@@ -422,7 +429,7 @@ class Filter:
             n *= 2
 
     def inverse(self) -> Filter:
-        """The filter 1/H of a minimum-phase filter.
+        """Return the filter 1/H of a minimum-phase filter.
 
         Raises
         ------
@@ -459,7 +466,7 @@ class Filter:
     __rmul__ = __mul__
 
     def __eq__(self, other: object) -> bool:
-        """Whether the factors are the same: F * G and the same filter multiplied out are not equal."""
+        """Compare the factors: F * G and the same filter multiplied out are not equal."""
         if not isinstance(other, Filter):
             return NotImplemented
         return all(map(np.array_equal, self.factors, other.factors))
@@ -486,7 +493,7 @@ def check_single(name: str, filter: Filter) -> None:
 
 @functools.lru_cache(maxsize=256)
 def single_error(filter: Filter) -> float:
-    """Relative root mean square error of the output in float32, measured on white noise."""
+    """Measure the relative root mean square error of the output in float32, on white noise."""
     n = min(4 * filter.settling_time(1e-3), _SINGLE_SAMPLES)
     x = np.random.default_rng(1).standard_normal((1, n)).astype(np.float32)
     outputs = []
@@ -499,8 +506,8 @@ def single_error(filter: Filter) -> float:
     return float(linalg.norm(rounded - exact)) / size if size else 0.0
 
 
-def _checked_out(out: Any, x: NDArray[Any]) -> NDArray[Any]:
-    """An array for results, which may be x itself but must not overlap it otherwise."""
+def _check_out(out: Any, x: NDArray[Any]) -> NDArray[Any]:
+    """Check an array for results, which may be x itself but must not overlap it otherwise."""
     if not isinstance(out, np.ndarray) or out.shape != x.shape or out.dtype != x.dtype:
         raise validation.fail("out", f"an array of shape {x.shape} and dtype {x.dtype}", out)
     if not out.flags.writeable:
@@ -511,36 +518,37 @@ def _checked_out(out: Any, x: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def run(filter: Filter, x: Array) -> tuple[Array, Array]:
-    """The output for an input (time,) from zero state, and the state at its end, in terms of `Filter.state_space`."""
+def run_filter(filter: Filter, x: Array) -> tuple[Array, Array]:
+    """Filter (time,) from zero state; return the output, and the state at its end as of `Filter.state_space`."""
     out = np.empty_like(x)
     return out, filter._run(x, np.zeros(filter.n_states), out)
 
 
 def ratio(tops: tuple[Filter, ...], bottoms: tuple[Filter, ...]) -> Filter:
-    """Quotient of products of FIR filters, their sections' roots paired anew; `bottoms` minimum phase.
+    """Divide products of FIR filters, their sections' roots paired anew; `bottoms` must be minimum phase.
 
     Raises
     ------
     UnstableFilterError
         Where a bottom has a delay, or a zero outside of, or too near to, the circle.
     """
-    zeros, top, taps = _gathered(tops)
-    poles, bottom, recursion = _gathered(bottoms)
+    zeros, top, taps = _gather_factors(tops)
+    poles, bottom, recursion = _gather_factors(bottoms)
     if bottom * recursion[0] == 0:
         raise UnstableFilterError("the inverse of a filter with a delay is not causal")
     gain = top / bottom / recursion[0]
     return Filter.from_factors(taps * gain, make_sections(zeros, poles, 1.0), recursion / recursion[0])
 
 
-def _gathered(filters: tuple[Filter, ...]) -> tuple[Complex, float, Array]:
-    """Roots of the numerators of all sections, their leading coefficients' product, and all taps."""
+def _gather_factors(filters: tuple[Filter, ...]) -> tuple[Complex, float, Array]:
+    """Gather the roots of the numerators of all sections, their leading coefficients' product, and all taps."""
     sections = np.concatenate([x.factors[1] for x in filters])
     taps = functools.reduce(np.convolve, [x.factors[0] for x in filters])
     return section_roots(sections[:, :3]), float(np.prod(sections[:, 0])), taps
 
 
 def _check_stable(poles: Complex) -> None:
+    """Refuse a pole beyond the limit; the message shows the slowest one."""
     if len(poles) == 0:
         return
     slowest = poles[np.argmax(np.abs(poles))]

@@ -1,4 +1,4 @@
-"""The largest value of a gain over all frequencies."""
+"""The H-infinity norm: the largest value of a gain over all frequencies."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ _MAY_BE = 0.99  # of the largest value on the grid: a peak that may be the large
 
 
 def fft_points(order: int) -> int:
-    """Length of an FFT that sees every wave of a response with so many states."""
+    """Choose the length of an FFT that sees every wave of a response with so many states."""
     return 1 << (64 * (order + 1) - 1).bit_length()
 
 
-def largest_gain(gain: Callable[[Array], Array], poles: Complex, uniform: Array) -> float:
-    """From a grid that is dense around every pole, refined at every peak that may be the largest, rounded up by 1e-9.
+def hinf_norm(gain: Callable[[Array], Array], poles: Complex, uniform: Array) -> float:
+    """Find the largest value of a gain, from a grid that is dense around every pole, rounded up by 1e-9.
+
+    The grid is refined at every peak that may be the largest.
 
     Parameters
     ----------
@@ -42,11 +44,11 @@ def largest_gain(gain: Callable[[Array], Array], poles: Complex, uniform: Array)
         return 0.0
     top = (value >= np.append(value[1:], 0)) & (value >= np.append(0, value[:-1])) & (value >= _MAY_BE * value.max())
     low, high = np.append(omega[0], omega[:-1])[top], np.append(omega[1:], omega[-1])[top]
-    return round_up(max(float(value.max()), _refined(gain, low, high)))
+    return round_up(max(float(value.max()), _refine_peaks(gain, low, high)))
 
 
-def _refined(gain: Callable[[Array], Array], low: Array, high: Array) -> float:
-    """The largest value in any of the intervals, by golden sections in all of them at once."""
+def _refine_peaks(gain: Callable[[Array], Array], low: Array, high: Array) -> float:
+    """Find the largest value in any of the intervals, by golden sections in all of them at once."""
     golden = (math.sqrt(5) - 1) / 2
     peak = 0.0
     for _ in range(50):

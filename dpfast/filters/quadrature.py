@@ -16,19 +16,21 @@ ON_CIRCLE = 1e-9  # |F| with a zero so near to the circle has a kink there
 _FINEST = 1e-14  # distance of a root from the circle below which it is on it
 
 
-class Grid(NamedTuple):
+class QuadratureGrid(NamedTuple):
     """Quadrature nodes on [0, π] and weights, so that ``grid.mean(f(grid.omega))`` is <f>."""
 
     omega: Array
     weights: Array
 
     def mean(self, values: ArrayLike) -> float:
-        """<f> from the values of an even f at the nodes."""
+        """Return <f> from the values of an even f at the nodes."""
         return float((self.weights * np.asarray(values)).sum())  # pairwise, and no threads wait for each other
 
 
-def graded_grid(roots: ArrayLike = (), *, kinks: ArrayLike = (), breaks: Iterable[float] = (), degree: int = 0) -> Grid:
-    """Gauss-Legendre panels, dyadically graded around the angle of every pole and zero.
+def graded_grid(
+    roots: ArrayLike = (), *, kinks: ArrayLike = (), breaks: Iterable[float] = (), degree: int = 0
+) -> QuadratureGrid:
+    """Make Gauss-Legendre panels, dyadically graded around the angle of every pole and zero.
 
     Parameters
     ----------
@@ -57,4 +59,4 @@ def graded_grid(roots: ArrayLike = (), *, kinks: ArrayLike = (), breaks: Iterabl
     edges = edges[np.concatenate([[True], np.diff(edges) > 1e-15])]
     middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
     omega = (middle[:, None] + half[:, None] * _NODES).ravel()
-    return Grid(omega, (half[:, None] * _WEIGHTS).ravel() / np.pi)
+    return QuadratureGrid(omega, (half[:, None] * _WEIGHTS).ravel() / np.pi)

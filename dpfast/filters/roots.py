@@ -1,4 +1,4 @@
-"""All zeros of a function at once, by Aberth's iteration."""
+"""All zeros of a function are found at once here, by Aberth's iteration."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TURN = 0.7  # radians: starts off every axis of symmetry
 
 
 def aberth(newton: Newton, start: Complex, *, mirrored: bool = False) -> Complex:
-    """Zeros of a function, all at once: Newton's steps, each kept off the other zeros (Aberth 1973).
+    """Find the zeros of a function, all at once: Newton's steps, each kept off the other zeros (Aberth 1973).
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def aberth(newton: Newton, start: Complex, *, mirrored: bool = False) -> Complex
 
 
 def _repulsion(z: Complex, which: NDArray[np.intp], mirrored: bool) -> Complex:
-    """Σ 1/(z_i - z_j) over the other zeros, for some of them."""
+    """Sum 1/(z_i - z_j) over the other zeros, for some of them."""
     result = np.empty(len(which), dtype=np.complex128)
     for part in np.array_split(np.arange(len(which)), 1 + len(which) * len(z) // _LARGEST_MATRIX):
         own = z[which[part], None]
@@ -69,7 +69,7 @@ def _repulsion(z: Complex, which: NDArray[np.intp], mirrored: bool) -> Complex:
 
 
 def polynomial_roots(coefficients: Array) -> Complex:
-    """Roots of Σ c_k z^(n-k), as :func:`numpy.roots`, in a second where that takes minutes.
+    """Find the roots of Σ c_k z^(n-k), as :func:`numpy.roots`, in a second where that takes minutes.
 
     Long ones are conjugate to rounding only.
     """
@@ -80,7 +80,7 @@ def polynomial_roots(coefficients: Array) -> Complex:
     at_zero = np.zeros(len(np.trim_zeros(coefficients, "f")) - len(c), dtype=np.complex128)
 
     def newton(z: Complex) -> tuple[Complex, Complex, Array]:
-        """In powers of 1/z outside of the circle, where powers of z overflow."""
+        """Evaluate in powers of 1/z outside of the circle, where powers of z overflow."""
         value, slope, error = np.empty_like(z), np.empty_like(z), np.empty(len(z))
         outside = np.abs(z) > 1
         value[~outside], slope[~outside], error[~outside] = _horner(c, z[~outside])
@@ -92,8 +92,8 @@ def polynomial_roots(coefficients: Array) -> Complex:
     return np.concatenate([aberth(newton, _newton_polygon(c[::-1])), at_zero])
 
 
-def polynomial_with(roots: Complex) -> Array:
-    """Coefficients of Π(1 - root z⁻¹), the roots in the disk and closed under conjugation.
+def multiply_roots(roots: Complex) -> Array:
+    """Multiply Π(1 - root z⁻¹) out, the roots in the disk and closed under conjugation.
 
     Many are multiplied on the circle: taken one after the other, partial products would grow beyond all bounds.
     """
@@ -110,7 +110,7 @@ def polynomial_with(roots: Complex) -> Array:
 
 
 def _horner(c: Array, z: Complex) -> tuple[Complex, Complex, Array]:
-    """Σ c_k z^(n-k), its derivative, and a bound of its rounding."""
+    """Evaluate Σ c_k z^(n-k), its derivative, and a bound of its rounding."""
     value, slope, size = np.zeros_like(z), np.zeros_like(z), np.zeros(len(z))
     radius = np.abs(z)
     for x in c:
@@ -121,7 +121,7 @@ def _horner(c: Array, z: Complex) -> tuple[Complex, Complex, Array]:
 
 
 def _newton_polygon(c: Array) -> Complex:
-    """Starts on circles about the origin, for ascending c: radii right in order of magnitude (Bini 1996)."""
+    """Place starts on circles about the origin, for ascending c: radii right in order of magnitude (Bini 1996)."""
     exponent = np.flatnonzero(c)
     height = np.log(np.abs(c[exponent]))
     hull: list[int] = []
@@ -138,13 +138,13 @@ def _newton_polygon(c: Array) -> Complex:
 
 
 def _is_below(x: NDArray[np.intp], y: Array, first: int, middle: int, last: int) -> bool:
-    """Whether the middle point is not above the line through the other two."""
+    """Tell whether the middle point is not above the line through the other two."""
     rise, run = y[last] - y[first], x[last] - x[first]
     return bool((y[middle] - y[first]) * run <= rise * (x[middle] - x[first]))
 
 
-def in_pairs(roots: Complex) -> Complex:
-    """Roots of a real polynomial made exactly real, or exactly conjugate."""
+def pair_roots(roots: Complex) -> Complex:
+    """Make the roots of a real polynomial exactly real, or exactly conjugate."""
     rest, paired = roots[np.argsort(-np.abs(roots.imag), kind="stable")], []
     while len(rest):
         root, rest = complex(rest[0]), rest[1:]

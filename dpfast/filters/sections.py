@@ -1,4 +1,4 @@
-"""Polynomials in z⁻¹ and cascades of second-order sections: roots and values."""
+"""Polynomials in z⁻¹ and cascades of second-order sections: how they are made, their roots and their values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Complex = NDArray[np.complex128]
 
 
 def make_sections(zeros: ArrayLike, poles: ArrayLike, gain: float) -> Array:
-    """Sections gain · Π(1 - zero z⁻¹) / Π(1 - pole z⁻¹), nearest poles and zeros paired."""
+    """Make sections of gain · Π(1 - zero z⁻¹) / Π(1 - pole z⁻¹), nearest poles and zeros paired."""
     if np.size(zeros) == 0 and np.size(poles) == 0:
         return np.array([[gain, 0, 0, 1, 0, 0]])[: int(gain != 1)]
     from scipy import signal  # late: it takes half as long to import as all of dpfast
@@ -24,30 +24,30 @@ def make_sections(zeros: ArrayLike, poles: ArrayLike, gain: float) -> Array:
 
 
 def trim(x: Array) -> Array:
-    """Without trailing zeros; one coefficient at the least."""
+    """Cut trailing zeros off; one coefficient stays at the least."""
     return np.trim_zeros(x, "b") if x.any() else x[:1]
 
 
 def section_roots(polynomials: Array) -> Complex:
-    """Roots in the z plane of every row, a polynomial in z⁻¹; those at zero left out."""
+    """Find the roots in the z plane of every row, a polynomial in z⁻¹; those at zero are left out."""
     roots = [np.roots(trim(row)) for row in polynomials]
     return np.concatenate([*roots, np.empty(0)]).astype(np.complex128)
 
 
 def factor_roots(rows: Array, long: Array) -> Complex:
-    """Roots of every row and of a long polynomial, each in z⁻¹; those at zero left out."""
+    """Find the roots of every row and of a long polynomial, each in z⁻¹; those at zero are left out."""
     monic = trim(long / long[0]) if len(long) and long[0] else np.ones(1)
     return np.concatenate([section_roots(rows), _long_roots(monic.tobytes())])
 
 
 @functools.lru_cache(maxsize=32)
 def _long_roots(monic: bytes) -> Complex:
-    """Roots of a polynomial, kept: products of filters share the long ones."""
+    """Find the roots of a polynomial, and keep them: products of filters share the long ones."""
     return polynomial_roots(np.frombuffer(monic))
 
 
 def cascade_response(sections: Array, z: Complex) -> Complex:
-    """Value of the product of all sections, where `z` holds the values of z⁻¹."""
+    """Evaluate the product of all sections, where `z` holds the values of z⁻¹."""
     result = np.ones_like(z)
     for row in sections:
         result = result * _quadratic(row[:3], z) / _quadratic(row[3:], z)
@@ -55,7 +55,7 @@ def cascade_response(sections: Array, z: Complex) -> Complex:
 
 
 def _quadratic(c: Array, z: Complex) -> Complex:
-    """c0 + c1 z + c2 z², exact in what cancels near z = ±1, where slow poles are."""
+    """Evaluate c0 + c1 z + c2 z², exact in what cancels near z = ±1, where slow poles are."""
     sign = np.where(z.real >= 0, 1.0, -1.0)
     at_one = (c[0] + sign * c[1]) + c[2]
     step = z - sign  # z = sign + step, and step is small where it matters

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfast._support.errors import PaleyWienerError
 from dpfast._support.validation import Array
-from dpfast.filters.roots import aberth, in_pairs
+from dpfast.filters.roots import aberth, pair_roots
 
 Complex = NDArray[np.complex128]
 Spectrum = Callable[[Array], Array]
@@ -25,18 +25,18 @@ _NOISE = 1e-9  # below it an end that does not shrink on a finer grid is roundin
 
 
 def fft_length(slowest: float, *, decay: float = 40.0) -> int:
-    """A power of two on whose grid a mode of radius `slowest` decays by exp(-decay)."""
+    """Choose a power of two on whose grid a mode of radius `slowest` decays by exp(-decay)."""
     length = decay / max(-math.log(slowest), 1e-12) if slowest > 0 else 1.0
     return int(min(MAX_FFT, max(1024, 2 ** math.ceil(math.log2(length)))))
 
 
 def fft_angles(n: int) -> Array:
-    """The n/2 + 1 angles of :func:`numpy.fft.rfft` of length n."""
+    """Return the n/2 + 1 angles of :func:`numpy.fft.rfft` of length n."""
     return np.linspace(0, np.pi, n // 2 + 1)
 
 
 def minimum_phase(spectrum: Array) -> Complex:
-    """Minimum-phase factor Q, |Q|² = spectrum, from and at the angles of :func:`fft_angles`.
+    """Compute the minimum-phase factor Q, |Q|² = spectrum, from and at the angles of :func:`fft_angles`.
 
     The cepstrum is folded; its first and its Nyquist bin count half. A spectrum with a zero on the grid has none.
 
@@ -60,7 +60,9 @@ def minimum_phase(spectrum: Array) -> Complex:
 
 
 def spectral_factor(spectrum: Spectrum, slowest: float) -> Complex:
-    """Minimum-phase factor on a grid that is doubled until the cepstrum has decayed, to rounding at the least.
+    """Compute the minimum-phase factor on a grid that is doubled until the cepstrum has decayed.
+
+    It decays to rounding at the least.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ def spectral_factor(spectrum: Spectrum, slowest: float) -> Complex:
 
 
 def factor_polynomial(spectrum: Spectrum, poles: Complex, degree: int) -> Array:
-    """The minimum-phase polynomial q with |q|² = spectrum · Π|1 - pole z⁻¹|², in powers of z⁻¹.
+    """Find the minimum-phase polynomial q with |q|² = spectrum · Π|1 - pole z⁻¹|², in powers of z⁻¹.
 
     Parameters
     ----------
@@ -98,7 +100,7 @@ def factor_polynomial(spectrum: Spectrum, poles: Complex, degree: int) -> Array:
 
 
 def sum_zeros(a: ArrayLike, b: ArrayLike, weight: float) -> Complex:
-    r"""The zeros inside the circle of Π|1 - a z⁻¹|² + weight · Π|1 - b z⁻¹|², as many as the longer list.
+    r"""Find the zeros inside the circle of Π|1 - a z⁻¹|² + weight · Π|1 - b z⁻¹|², as many as the longer list.
 
     By Aberth's simultaneous iteration on both products as they are given, never multiplied out: so the zeros are exact
     to rounding wherever the roots cluster. (The same from coefficients, or from a Riccati equation, loses all digits.)
@@ -114,7 +116,7 @@ def sum_zeros(a: ArrayLike, b: ArrayLike, weight: float) -> Complex:
     # reflected: beside 1/a* the factor 1 - a* z would lose all digits, and a root of both lists would not be seen
     a, weight = a / modulus / modulus, weight / float(np.prod(modulus)) ** 2
     degree = max(np.size(a), np.size(b))
-    common, first, second = _without_common(_padded(a, degree), _padded(b, degree))
+    common, first, second = _split_common(_pad_roots(a, degree), _pad_roots(b, degree))
     n = len(first)
     start = second + _START * (1 - np.abs(second)) * np.exp(1j * np.arange(n))
 
@@ -123,18 +125,18 @@ def sum_zeros(a: ArrayLike, b: ArrayLike, weight: float) -> Complex:
         error = _ROUNDING * n * (np.abs(value) + weight * np.abs(other))
         return value + weight * other, slope + weight * other_slope, error
 
-    return in_pairs(np.concatenate([common, aberth(newton, start, mirrored=True)]))
+    return pair_roots(np.concatenate([common, aberth(newton, start, mirrored=True)]))
 
 
-def _padded(roots: ArrayLike, degree: int) -> list[complex]:
-    """As many as the degree, at the origin where there are too few, or where they nearly are."""
+def _pad_roots(roots: ArrayLike, degree: int) -> list[complex]:
+    """Pad roots to the degree with roots at the origin, where they also go if they nearly are there."""
     every = np.append(roots, np.zeros(degree - np.size(roots))).astype(np.complex128)
     every[np.abs(every) < _AT_THE_ORIGIN] = 0
     return list(every)
 
 
-def _without_common(a: list[complex], b: list[complex]) -> tuple[Complex, Complex, Complex]:
-    """What is in both lists, and the rest of each: zeros of both are multiple ones of the sum, if several."""
+def _split_common(a: list[complex], b: list[complex]) -> tuple[Complex, Complex, Complex]:
+    """Split off what is in both lists: zeros of both are multiple ones of the sum, if several."""
     common, rest, other = [], [], list(b)
     for root in a:
         if root in other:
@@ -147,7 +149,7 @@ def _without_common(a: list[complex], b: list[complex]) -> tuple[Complex, Comple
 
 
 def _product(roots: Complex, z: Complex) -> tuple[Complex, Complex]:
-    """Π(z - root)(1 - root* z) and its derivative."""
+    """Evaluate Π(z - root)(1 - root* z) and its derivative."""
     inside, outside = z[:, None] - roots, 1 - roots.conj() * z[:, None]
     inside[np.abs(inside) < _TINY] = outside[np.abs(outside) < _TINY] = _TINY
     value = np.prod(inside * outside, axis=1)
@@ -155,7 +157,7 @@ def _product(roots: Complex, z: Complex) -> tuple[Complex, Complex]:
 
 
 def allpass(points: ArrayLike, warp: float) -> Complex:
-    """(z + warp)/(1 + warp z): maps the disk onto itself, and keeps orders, stability and minimum phase.
+    """Evaluate (z + warp)/(1 + warp z): it maps the disk onto itself, and keeps orders, stability and minimum phase.
 
     With warp > 0 it sends a neighbourhood of 1 of size near 1 to one of size (1 - warp)/(1 + warp); -warp inverts it.
     """
@@ -164,18 +166,18 @@ def allpass(points: ArrayLike, warp: float) -> Complex:
 
 
 def warped_angles(nu: Array, warp: float) -> Array:
-    """The angles in [0, π] to which :func:`allpass` sends the angles nu."""
+    """Return the angles in [0, π] to which :func:`allpass` sends the angles nu."""
     return np.abs(np.angle(allpass(np.exp(1j * nu), warp)))
 
 
-def warp_for(distance: float) -> float:
-    """The warp that brings detail at a distance from z = 1 to the square root of that distance."""
+def choose_warp(distance: float) -> float:
+    """Choose the warp that brings detail at a distance from z = 1 to the square root of that distance."""
     root = math.sqrt(min(distance, 1.0))
     return (1 - root) / (1 + root)
 
 
 def causal_energy(values: Complex, lag: int) -> tuple[float, float]:
-    """Energy of a two-sided impulse response at times ≥ -lag, and before.
+    """Return the energy of a two-sided impulse response at times ≥ -lag, and before.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""State spaces x⁺ = A x + B u, y = C x: covariance and balanced coordinates, without differences."""
+"""State spaces x⁺ = A x + B u, y = C x: their Gramians and balanced coordinates, without differences."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from scipy import linalg
 from dpfast._support.validation import Array
 
 
-def stationary_root(a: Array, b: Array) -> Array:
-    """R with RᵀR = Σ Aᵏ B Bᵀ Aᵏᵀ, the covariance of a state, by doubling: no differences, so no digits are lost."""
+def gramian_root(a: Array, b: Array) -> Array:
+    """Return R with RᵀR = Σ Aᵏ B Bᵀ Aᵏᵀ, the reachability Gramian and covariance of a state, by doubling.
+
+    There are no differences, so no digits are lost.
+    """
     root, power = b.T, a
     while linalg.norm(power) > 1e-20:
         stacked = np.vstack([root, root @ power.T])
@@ -18,8 +21,8 @@ def stationary_root(a: Array, b: Array) -> Array:
     return np.vstack([root, np.zeros((len(a) - len(root), len(a)))])
 
 
-def balanced(a: Array, b: Array, c: Array, negligible: float) -> tuple[Array, Array]:
-    """T⁻ and T such that T⁻ A T, T⁻ B and C T are balanced, in the fewest states.
+def balance_states(a: Array, b: Array, c: Array, negligible: float) -> tuple[Array, Array]:
+    """Return T⁻ and T such that T⁻ A T, T⁻ B and C T are balanced, in the fewest states.
 
     States are left out where twice the rest of the Hankel singular values, which bounds the error (Glover 1984), is
     `negligible` beside one and their sum. In these coordinates poles in a cluster stay well conditioned; those of a
@@ -27,7 +30,7 @@ def balanced(a: Array, b: Array, c: Array, negligible: float) -> tuple[Array, Ar
     """
     if len(a) == 0:
         return np.zeros((0, 0)), np.zeros((0, 0))
-    reached, seen = stationary_root(a, b), stationary_root(a.T, c.T)
+    reached, seen = gramian_root(a, b), gramian_root(a.T, c.T)
     u, size, v = linalg.svd(seen @ reached.T)
     rest = np.cumsum(size[::-1])[::-1]
     n = int(np.count_nonzero(2 * rest > negligible * (1 + size.sum())))

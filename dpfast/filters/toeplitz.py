@@ -18,7 +18,7 @@ _DIRECT = 2048  # terms of a power series that are found one by one
 
 
 class Toeplitz:
-    r"""What should be published of n steps: y_t = Σ_{k ≤ t} f_k u_{t-k}, 0 ≤ t < n. Immutable.
+    r"""A target of n steps: y_t = Σ_{k ≤ t} f_k u_{t-k}, 0 ≤ t < n, is what should be published. Immutable.
 
     A target that no stable filter can be, such as a running sum, needs a horizon; any other may have one.
 
@@ -55,11 +55,11 @@ class Toeplitz:
         f[: min(n, len(given))] = given[:n] + 0.0  # no -0.0, which is equal to 0.0 and has another hash
         if not np.abs(f).max() > validation.SMALLEST:
             raise ValueError("coefficients must not all be zero within the horizon: give a longer one")
-        object.__setattr__(self, "_coefficients", validation.frozen(f))
+        object.__setattr__(self, "_coefficients", validation.freeze(f))
 
     @classmethod
     def of(cls, target: Filter | Toeplitz | Sequence[float], horizon: int | None = None) -> Toeplitz:
-        """A filter, a sequence of coefficients, or another Toeplitz target, over a horizon.
+        """Make a target over a horizon of a filter, a sequence of coefficients, or another Toeplitz target.
 
         Raises
         ------
@@ -84,28 +84,28 @@ class Toeplitz:
 
     @property
     def coefficients(self) -> Array:
-        """f, as many as the horizon has steps; read-only."""
+        """The coefficients f, as many as the horizon has steps; read-only."""
         return self._coefficients
 
     @property
     def horizon(self) -> int:
-        """n, the number of steps."""
+        """The number n of steps."""
         return len(self._coefficients)
 
     def apply(self, u: ArrayLike) -> Any:
-        """The output (..., n) for an input (..., n) that begins at step 0; with its labels, where it has some."""
+        """Return the output (..., n) for an input (..., n) from step 0; with its labels, where it has some."""
         values, wrap = unwrap("u", u)
-        return wrap(convolved(self._coefficients, self.checked(values)))
+        return wrap(convolve_series(self._coefficients, self.checked(values)))
 
     def checked(self, u: ArrayLike) -> Array:
-        """An input with as many steps as the horizon has."""
+        """Return an input as an array; refuse one whose steps are not those of the horizon."""
         x = np.asarray(validation.samples("u", u), float)
         if x.shape[-1] != self.horizon:
             raise ValueError(f"u must have the horizon's {self.horizon} steps along its last axis, got {x.shape[-1]}")
         return x
 
     def h2_norm(self) -> float:
-        """‖f‖₂ over the horizon."""
+        """Return ‖f‖₂ over the horizon."""
         return float(np.linalg.norm(self._coefficients))
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -135,7 +135,7 @@ def _coefficients(target: Any) -> Array:
 
 
 def running_sum(horizon: int) -> Toeplitz:
-    """y_t = u_0 + ... + u_t: the counter of Dwork et al. 2010, a pole at 1.
+    """Make the target y_t = u_0 + ... + u_t: the counter of Dwork et al. 2010, a pole at 1.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def running_sum(horizon: int) -> Toeplitz:
 
 
 def polynomial_decay(power: float, horizon: int) -> Toeplitz:
-    """y_t = Σ (k + 1)^-power u_{t-k}, a decaying sum of Bolot et al. 2011.
+    """Make the target y_t = Σ (k + 1)^-power u_{t-k}, a decaying sum of Bolot et al. 2011.
 
     Parameters
     ----------
@@ -170,28 +170,28 @@ def polynomial_decay(power: float, horizon: int) -> Toeplitz:
 
 
 def check_horizon(horizon: int) -> int:
-    """A number of steps."""
+    """Check a number of steps."""
     return validation.integer("horizon", horizon, 1, MAX_HORIZON)
 
 
 # --- power series, cut to the length of the first -------------------------------------------------
 
 
-def convolved(f: Array, x: Array) -> Array:
-    """The product of power series f and x (..., n), in FFTs: to rounding of the largest term."""
+def convolve_series(f: Array, x: Array) -> Array:
+    """Multiply power series f and x (..., n), in FFTs: to rounding of the largest term."""
     n = x.shape[-1]
     size = 1 << (2 * n - 1).bit_length()
     return np.asarray(np.fft.irfft(np.fft.rfft(f, size) * np.fft.rfft(x, size), size)[..., :n])
 
 
-def times_symmetric(x: Array, r: Array) -> Array:
-    """X R, R the symmetric Toeplitz matrix of r."""
-    backward = convolved(r, x[:, ::-1])[:, ::-1]
-    return np.asarray(convolved(r, x) + backward - r[0] * x)
+def multiply_symmetric(x: Array, r: Array) -> Array:
+    """Compute X R, R the symmetric Toeplitz matrix of r."""
+    backward = convolve_series(r, x[:, ::-1])[:, ::-1]
+    return np.asarray(convolve_series(r, x) + backward - r[0] * x)
 
 
 def square_root_series(f: Array) -> Array:
-    """The series c with c² = f, for f_0 > 0.
+    """Find the series c with c² = f, for f_0 > 0.
 
     Of a running sum c_k = Π_{j ≤ k} (1 - 1/2j). Of others the first terms by 2 c_0 c_k = f_k - Σ_{0<j<k} c_j c_{k-j},
     each to its own rounding; beyond by Newton's method, c + (f - c²) / 2c, which doubles their number with every step,
@@ -207,13 +207,13 @@ def square_root_series(f: Array) -> Array:
     while (m := len(c)) < len(f):
         c = np.pad(c, (0, min(m, len(f) - m)))
         b = np.pad(b, (0, len(c) - m))
-        c[m:] = convolved(b, f[: len(c)] - convolved(c, c))[m:] / 2
-        b = 2 * b - convolved(b, convolved(b, c))
+        c[m:] = convolve_series(b, f[: len(c)] - convolve_series(c, c))[m:] / 2
+        b = 2 * b - convolve_series(b, convolve_series(b, c))
     return c
 
 
 def inverse_series(f: Array) -> Array:
-    """The series b with b f = 1, for f_0 ≠ 0."""
+    """Find the series b with b f = 1, for f_0 ≠ 0."""
     b = np.zeros(len(f))
     b[0] = 1 / f[0]
     for k in range(1, len(f)):

@@ -1,8 +1,8 @@
 """The unit circle in uniform steps of a warped angle: causal parts and minimum-phase factors by FFT.
 
-Slow poles near z = 1 or -1 would need a million steps. An allpass map of the disk onto itself (spectra.allpass) spreads
-their neighbourhood out; it keeps causality and minimum phase, and with the weight (1 - w²)/|1 + w e^{-iν}|² inner
-products too, so that all is done in the warped angle with a few thousand steps.
+Slow poles near z = 1 or -1 would need a million steps. An allpass map of the disk onto itself
+(``spectral_factor.allpass``) spreads their neighbourhood out; it keeps causality and minimum phase, and with the weight
+(1 - w²)/|1 + w e^{-iν}|² inner products too, so that all is done in the warped angle with a few thousand steps.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfast._support.validation import Array
-from dpfast.filters.quadrature import Grid
-from dpfast.filters.spectral_factor import MAX_FFT, allpass, fft_angles, minimum_phase, warp_for
+from dpfast.filters.quadrature import QuadratureGrid
+from dpfast.filters.spectral_factor import MAX_FFT, allpass, choose_warp, fft_angles, minimum_phase
 
 Complex = NDArray[np.complex128]
 _DECAY = 28.0  # of the slowest mode over the steps, in powers of e
@@ -25,8 +25,8 @@ SHORTEST = 4096
 _ENDS = (1.0, -1.0)
 
 
-class Circle(NamedTuple):
-    """Nodes at half the circle, in uniform steps of the warped angle.
+class WarpedCircle(NamedTuple):
+    """Nodes at half the circle, in uniform steps of the warped angle, to compute causal parts and factors at.
 
     Attributes
     ----------
@@ -43,25 +43,25 @@ class Circle(NamedTuple):
     warp: float
     z: Complex
     unit: Complex
-    grid: Grid
+    grid: QuadratureGrid
 
     @property
     def size(self) -> int:
-        """Steps of the whole circle."""
+        """The number of steps of the whole circle."""
         return 2 * (len(self.z) - 1)
 
-    def outer(self, power: Array) -> Complex:
-        """The minimum-phase function with this squared magnitude, positive at infinity."""
+    def outer_factor(self, power: Array) -> Complex:
+        """Compute the minimum-phase function with this squared magnitude, positive at infinity."""
         return minimum_phase(power)
 
-    def causal(self, values: Complex) -> Complex:
-        """The part of a function that is causal."""
+    def causal_part(self, values: Complex) -> Complex:
+        """Compute the part of a function that is causal."""
         h = np.fft.irfft(values * self.unit)
         h[len(h) // 2 :] = 0
         return np.asarray(np.fft.rfft(h) / self.unit)
 
     def along_outer(self, values: Complex) -> Array:
-        """The real S with Re<T d ln G> = <S d ln|G|²> for every change of a minimum-phase G, from T."""
+        """Compute the real S with Re<T d ln G> = <S d ln|G|²> for every change of a minimum-phase G, from T."""
         density = np.abs(self.unit) ** 2
         taps = np.fft.irfft(values * density)
         anticausal = np.roll(taps[::-1], 1)[: len(self.z)]  # at times 0, -1, -2, ...
@@ -69,27 +69,27 @@ class Circle(NamedTuple):
         return np.asarray(np.fft.rfft(even).real / density)
 
     def warped_angle(self, omega: ArrayLike) -> Array:
-        """Where the nodes are uniform: from 0 to π as ω is."""
+        """Return the angles at which the nodes are uniform: from 0 to π as ω is."""
         return np.abs(np.angle(allpass(np.exp(1j * np.asarray(omega)), -self.warp)))
 
     def interpolate(self, values: Array, omega: ArrayLike) -> Array:
-        """Positive values at the nodes, at other angles: piecewise exponential in the warped angle."""
+        """Interpolate positive values at the nodes: piecewise exponential in the warped angle."""
         nodes = fft_angles(self.size)
         return np.asarray(np.exp(np.interp(self.warped_angle(omega), nodes, np.log(values))))
 
 
-def make_circle(warp: float, size: int) -> Circle:
-    """The circle in so many steps; a power of two."""
+def make_circle(warp: float, size: int) -> WarpedCircle:
+    """Make the circle in so many steps; a power of two."""
     point = np.exp(1j * fft_angles(size))
     unit = math.sqrt(1 - warp * warp) / (1 + warp / point)
     weights = np.full(len(point), 2.0 / size)
     weights[[0, -1]] = 1.0 / size
     z = allpass(point, warp)
-    return Circle(warp, z, unit, Grid(np.abs(np.angle(z)), weights * np.abs(unit) ** 2))
+    return WarpedCircle(warp, z, unit, QuadratureGrid(np.abs(np.angle(z)), weights * np.abs(unit) ** 2))
 
 
-def circle_for(poles: ArrayLike, lag: int = 0, *, size: int = SHORTEST) -> Circle:
-    """The warp that resolves poles and a lag in the fewest steps; not fewer than `size`.
+def choose_circle(poles: ArrayLike, lag: int = 0, *, size: int = SHORTEST) -> WarpedCircle:
+    """Choose the warp that resolves poles and a lag in the fewest steps; not fewer than `size`.
 
     Parameters
     ----------
@@ -104,12 +104,12 @@ def circle_for(poles: ArrayLike, lag: int = 0, *, size: int = SHORTEST) -> Circl
 
 
 def _warps(poles: Complex) -> Iterator[float]:
-    """None, and one for the detail nearest to either end, and half as far."""
+    """Yield no warp, and one for the detail nearest to either end, and half as far."""
     yield 0.0
     for end in _ENDS:
         distance = float(np.abs(end - poles).min(initial=1.0))
         for share in (1.0, 4.0, 16.0):
-            yield end * warp_for(min(1.0, share * distance))
+            yield end * choose_warp(min(1.0, share * distance))
 
 
 def _steps(poles: Complex, lag: int, warp: float) -> float:

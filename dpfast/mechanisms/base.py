@@ -13,7 +13,7 @@ from dpfast._support import html, validation
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import FITTED, Provenance, check_declared, fitted, with_declared
 from dpfast.signals.model import Model
-from dpfast.signals.output_variance import explained, output_variance
+from dpfast.signals.output_variance import explained_share, output_variance
 
 Option = float | int | str | None
 
@@ -103,7 +103,7 @@ class Designed(abc.ABC):
         """
         if self.model is None or self.predicted_mse is None:
             return None
-        return explained(self.predicted_mse, output_variance(self.target, self.model))
+        return explained_share(self.predicted_mse, output_variance(self.target, self.model))
 
     def summary(self) -> str:
         """A few lines for people."""

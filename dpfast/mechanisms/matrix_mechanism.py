@@ -17,7 +17,7 @@ from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import DesignError
 from dpfast._support.safe_rounding import round_up
 from dpfast._support.validation import Array
-from dpfast.filters.toeplitz import Toeplitz, convolved, times_symmetric
+from dpfast.filters.toeplitz import Toeplitz, convolve_series, multiply_symmetric
 from dpfast.mechanisms.base import Designed, Option, shown
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.least_squares import lmmse_receiver
@@ -213,7 +213,7 @@ class MatrixMechanism(Designed):
         return replace(
             self,
             name=name or f"{self.name}, LMMSE {'smoother' if delay is None else f'lag {delay}'}",
-            reconstruction=Dense(validation.frozen(receiver)),
+            reconstruction=Dense(validation.freeze(receiver)),
             model=model,
             centre=model.mean,
             lag=delay,
@@ -247,13 +247,13 @@ class MatrixMechanism(Designed):
             return None
         check_model(model)
         residual = self._residual
-        spread = np.einsum("ij,ij->i", times_symmetric(residual, autocovariance(model, self.horizon)), residual)
+        spread = np.einsum("ij,ij->i", multiply_symmetric(residual, autocovariance(model, self.horizon)), residual)
         return np.asarray(noise + spread + (residual.sum(axis=1) * (model.mean - self.centre)) ** 2)
 
     @functools.cached_property
     def _residual(self) -> Array:
         made = self.reconstruction.matrix() @ self.strategy.matrix()
-        return validation.frozen(made - Convolution(self.target.coefficients).matrix())
+        return validation.freeze(made - Convolution(self.target.coefficients).matrix())
 
     @functools.cached_property
     def predicted_mse(self) -> float | None:
@@ -374,7 +374,7 @@ def squared_errors(
             here, u = group * GROUP, np.empty((GROUP, n))
             simulation.sample(source, seed, u, 1, first + here)
             for i, link in enumerate(links):
-                error = link.run(u, seed, first + here)[1] - convolved(link.target, u)
+                error = link.run(u, seed, first + here)[1] - convolve_series(link.target, u)
                 errors[here : here + GROUP, i] = np.einsum("ij,ij->i", error, error) / n
             if advance is not None:
                 advance(min(GROUP, n_streams - here) * n * len(links))

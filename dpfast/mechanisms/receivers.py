@@ -218,7 +218,7 @@ class DecisionFeedback(CausalReceiver):
     def __post_init__(self) -> None:
         for name in ("forward", "feedback", "levels", "probabilities"):
             own = validation.array(name, getattr(self, name), ndim=1)  # a copy, which nobody else can write to
-            object.__setattr__(self, name, validation.frozen(own))
+            object.__setattr__(self, name, validation.freeze(own))
 
     def response(self, omega: ArrayLike) -> None:
         """None: a decision is not linear."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
-from dpfast.filters.peak_gain import fft_points, largest_gain
-from dpfast.filters.quadrature import Grid, graded_grid
+from dpfast.filters.peak_gain import fft_points, hinf_norm
+from dpfast.filters.quadrature import QuadratureGrid, graded_grid
 from dpfast.mechanisms.receivers import LinearReceiver, Smoother
 from dpfast.signals.model import Model
 
@@ -50,11 +50,11 @@ def worst_errors(
         return np.asarray(np.abs(wanted - receiver.response(omega) * prefilter.response(omega)))
 
     uniform = distortion(np.linspace(0, np.pi, fft_points(lag + sum(x.order for x in filters)) // 2 + 1))
-    worst = largest_gain(distortion, np.concatenate([x.poles for x in filters]), uniform)
+    worst = hinf_norm(distortion, np.concatenate([x.poles for x in filters]), uniform)
     grid = steady_grid(*filters)
     return Errors(noise_std**2 * grid.mean(np.abs(receiver.response(grid.omega)) ** 2), mean_square * worst**2)
 
 
-def steady_grid(*filters: Filter) -> Grid:
+def steady_grid(*filters: Filter) -> QuadratureGrid:
     """Return a quadrature grid that resolves the poles and taps of all filters together."""
     return graded_grid(np.concatenate([x.poles for x in filters]), degree=sum(len(x.b) for x in filters))

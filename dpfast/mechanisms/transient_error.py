@@ -8,10 +8,10 @@ import numpy as np
 
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
-from dpfast.filters.toeplitz import convolved
+from dpfast.filters.toeplitz import convolve_series
 from dpfast.mechanisms.receivers import LinearReceiver, Smoother
 from dpfast.signals.model import Model, autocovariance
-from dpfast.signals.output_variance import variances
+from dpfast.signals.output_variance import variances_by_step
 
 
 class _Responses(NamedTuple):
@@ -43,7 +43,7 @@ def step_errors(
     if model is None:
         return noise[-n:]
     bias = (model.mean - receiver.mean) * np.cumsum(q)
-    return np.asarray(noise + variances(q, autocovariance(model, len(q))) + bias**2)[-n:]
+    return np.asarray(noise + variances_by_step(q, autocovariance(model, len(q))) + bias**2)[-n:]
 
 
 def _responses(target: Filter, prefilter: Filter, receiver: LinearReceiver | Smoother, n: int) -> _Responses:
@@ -56,7 +56,7 @@ def _responses(target: Filter, prefilter: Filter, receiver: LinearReceiver | Smo
     size = n + late
     taps = np.zeros(size)
     taps[: len(ahead)] = ahead
-    h, passed = (convolved(taps, x.impulse(size)) for x in (forward, forward * prefilter))
+    h, passed = (convolve_series(taps, x.impulse(size)) for x in (forward, forward * prefilter))
     wanted = np.zeros(size)
     wanted[late:] = target.impulse(n)
     return _Responses(h, wanted - passed)

@@ -24,7 +24,7 @@ from dpfast.reports import html_page, styles
 from dpfast.reports.figures import figure, legend, logarithmic, near, plot_lines, png, words
 from dpfast.reports.glossary import FIGURES, of_model, of_task
 from dpfast.reports.html_page import code, facts, repeated
-from dpfast.signals.output_variance import explained
+from dpfast.signals.output_variance import explained_share
 
 COLUMNS = (
     "mechanism",
@@ -110,7 +110,7 @@ def _page(task: ComparisonTask, parts: Mapping[str, list[Html]], banner: str, co
 
 
 def _cells(label: str, m: Mechanism, designs: Mapping[str, Mechanism], mean: Constant) -> tuple[Any, ...]:
-    part = explained(m.predicted_mse, mean.predicted_mse)  # also of those that need no model
+    part = explained_share(m.predicted_mse, mean.predicted_mse)  # also of those that need no model
     shares = (_share(x, m.predicted_mse) for x in (m.predicted_noise_mse, m.predicted_distortion_mse))
     sizes = size(m.prefilter), _receiver_size(m)
     return label, lags.shown(m.lag), m.predicted_rmse, m.ideal_rmse, lower_bound(m, designs), part, *shares, *sizes

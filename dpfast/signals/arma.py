@@ -1,4 +1,4 @@
-"""Models of the private stream: its spectrum, for design, and samples of it, for simulation."""
+"""The model ARMA: a stream with a rational spectrum, noise that a filter has shaped."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
-from dpfast.filters.state_space import stationary_root
+from dpfast.filters.state_space import gramian_root
 from dpfast.privacy.provenance import FITTED, Provenance, check_source
 from dpfast.signals.model import SLACK, ShapedModel, set_fields
 
 
 @dataclass(frozen=True, eq=False)
 class ARMA(ShapedModel):
-    r"""Gaussian stream with a rational spectrum: u = mean + (b/a) w, w white of standard deviation `innovation_std`.
+    r"""A Gaussian stream with a rational spectrum: u = mean + (b/a) w, w white noise.
+
+    The standard deviation of w is `innovation_std`.
 
     Parameters
     ----------
@@ -86,7 +88,7 @@ class ARMA(ShapedModel):
         alphabet = None if levels is None else np.unique(validation.array("levels", levels, ndim=1, empty=False))
         if alphabet is not None:
             _check_alphabet(alphabet, mean, variance)
-            validation.frozen(alphabet)
+            validation.freeze(alphabet)
         set_fields(self, shaping=shaping, mean=mean, variance=variance, levels=alphabet)
         set_fields(self, source=check_source("source", source), fitted_order=fitted_order)
 
@@ -100,7 +102,7 @@ class ARMA(ShapedModel):
         source: Provenance = "assumed",
         fitted_order: int | None = None,
     ) -> Self:
-        """Model with the spectrum |shaping|², its factors kept as they are.
+        """Make the model with the spectrum |shaping|², its factors kept as they are.
 
         Parameters
         ----------
@@ -124,7 +126,7 @@ class ARMA(ShapedModel):
 
     @classmethod
     def fit(cls, u: ArrayLike, order: int, *, levels: ArrayLike | None = None, source: Provenance = FITTED) -> Self:
-        """Autoregression of the given order through the sample autocovariances (Yule-Walker).
+        """Fit an autoregression of the given order through the sample autocovariances (Yule-Walker).
 
         Always stable; poles of a trend or a sine, nearer to the circle than a filter may have, are moved to the limit.
 
@@ -175,17 +177,17 @@ class ARMA(ShapedModel):
 
     @functools.cached_property
     def probabilities(self) -> Array | None:
-        """A Gaussian of this mean and variance on the levels, None without levels."""
+        """The probabilities of the levels, by a Gaussian of this mean and variance; None without levels."""
         if self.levels is None:
             return None
         exponents = -((self.levels - self.mean) ** 2) / (2 * self.variance)
         weights = np.exp(exponents - exponents.max())
-        return validation.frozen(weights / weights.sum())
+        return validation.freeze(weights / weights.sum())
 
     def compiled(self) -> simulation.SignalSource:
-        """What the compiled simulation draws from."""
+        """Return the source that the compiled simulation draws from."""
         a, b, _, _ = self.shaping.state_space()
-        root = stationary_root(a, b) if len(a) else np.zeros((0, 0))
+        root = gramian_root(a, b) if len(a) else np.zeros((0, 0))
         return simulation.GaussianSource(self.shaping.factors, root, self.mean, self.levels)
 
 

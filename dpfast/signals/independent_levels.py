@@ -1,4 +1,4 @@
-"""A stream of independent samples of a few levels."""
+"""The model IndependentLevels: a stream of independent samples of a few levels."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.privacy.provenance import Provenance, check_source
-from dpfast.signals.model import ShapedModel, center_levels, normalized, set_fields
+from dpfast.signals.model import ShapedModel, center_levels, normalize_rows, set_fields
 
 
 @dataclass(frozen=True, eq=False)
 class IndependentLevels(ShapedModel):
-    """Independent draws from finitely many levels.
+    """A stream of independent draws from finitely many levels.
 
     Parameters
     ----------
@@ -51,16 +51,16 @@ class IndependentLevels(ShapedModel):
         if (p < 0).any() or abs(p.sum() - 1) > 1e-9:
             raise ValueError(f"probabilities must be non-negative and sum to one, got a sum of {p.sum():.9g}")
         order = np.argsort(x)
-        x, p = x[order], normalized(p[order])
+        x, p = x[order], normalize_rows(p[order])
         mean, centred = center_levels(p, x)
         variance = float(p @ centred**2)
         if variance <= 0:
             raise ValueError("probabilities must not all fall on one level: a constant stream needs no publication")
-        set_fields(self, levels=validation.frozen(x), probabilities=validation.frozen(p))
+        set_fields(self, levels=validation.freeze(x), probabilities=validation.freeze(p))
         set_fields(self, mean=mean, variance=variance, shaping=Filter([math.sqrt(variance)]))
         set_fields(self, source=check_source("source", source))
 
     def compiled(self) -> simulation.SignalSource:
-        """What the compiled simulation draws from."""
+        """Return the source that the compiled simulation draws from."""
         cumulative = np.cumsum(self.probabilities)
         return simulation.LevelSource(cumulative, cumulative[None], self.levels)

@@ -1,4 +1,4 @@
-"""A stream that is a stationary Markov chain on levels."""
+"""The model MarkovChain: a stream that is a stationary Markov chain on levels."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.privacy.provenance import Provenance, check_source
 from dpfast.signals.markov_spectrum import shaping_filter, stationary_distribution
-from dpfast.signals.model import ShapedModel, center_levels, check_spread, normalized, set_fields
+from dpfast.signals.model import ShapedModel, center_levels, check_spread, normalize_rows, set_fields
 
 
 @dataclass(frozen=True, eq=False)
 class MarkovChain(ShapedModel):
-    r"""Stationary Markov chain over finitely many levels.
+    r"""A stream that is a stationary Markov chain over finitely many levels.
 
     Parameters
     ----------
@@ -61,32 +61,32 @@ class MarkovChain(ShapedModel):
                 "transition must be stochastic (no negative entries, rows that sum to one), "
                 f"got row {worst} with sum {p[worst].sum():.9g} and smallest entry {p.min():.9g}"
             )
-        p = normalized(p)
+        p = normalize_rows(p)
         pi = stationary_distribution(p)
         check_spread(states)
         mean, centred = center_levels(pi, states)
         variance = float(pi @ centred**2)
         set_fields(
             self,
-            transition=validation.frozen(p),
-            states=validation.frozen(states),
+            transition=validation.freeze(p),
+            states=validation.freeze(states),
             mean=mean,
             variance=variance,
             source=check_source("source", source),
         )
-        set_fields(self, shaping=shaping_filter(p, pi, centred), _stationary=validation.frozen(pi))
+        set_fields(self, shaping=shaping_filter(p, pi, centred), _stationary=validation.freeze(pi))
 
     @functools.cached_property
     def levels(self) -> Array:
         """The distinct values, sorted."""
-        return validation.frozen(np.unique(self.states))
+        return validation.freeze(np.unique(self.states))
 
     @functools.cached_property
     def probabilities(self) -> Array:
-        """Stationary probabilities of the distinct values."""
+        """The stationary probabilities of the distinct values."""
         index = np.searchsorted(self.levels, self.states)
-        return validation.frozen(np.bincount(index, self._stationary))
+        return validation.freeze(np.bincount(index, self._stationary))
 
     def compiled(self) -> simulation.SignalSource:
-        """What the compiled simulation draws from."""
+        """Return the source that the compiled simulation draws from."""
         return simulation.LevelSource(np.cumsum(self._stationary), np.cumsum(self.transition, axis=1), self.states)

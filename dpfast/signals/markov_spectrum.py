@@ -1,4 +1,4 @@
-"""Finite Markov chains: stationary distribution, and a filter that shapes white noise to their spectrum."""
+"""Finite Markov chains: their stationary distribution, and a filter that shapes white noise to their spectrum."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
 from dpfast.filters.sections import make_sections
-from dpfast.filters.state_space import balanced
+from dpfast.filters.state_space import balance_states
 
 _NOTHING = 1e-9  # a mode so small, or so fast, is none
 _EXACT = 1e-13  # what fewer states may cost the factor, relative
@@ -26,7 +26,7 @@ _NEARLY = 1e-6
 
 
 def stationary_distribution(p: Array) -> Array:
-    """Stationary distribution; a reducible or periodic chain is refused."""
+    """Compute the stationary distribution; a reducible or periodic chain is refused."""
     from scipy.sparse import csgraph
 
     k = len(p)
@@ -43,11 +43,11 @@ def stationary_distribution(p: Array) -> Array:
             f"transition must be aperiodic and mixing, got a second eigenvalue of modulus {moduli[-2]:.9g} "
             f"(the limit is {MAX_POLE_RADIUS:g}): its spectrum has a line"
         )
-    return _eliminated(p)
+    return _eliminate_states(p)
 
 
-def _eliminated(p: Array) -> Array:
-    """Stationary distribution by elimination without subtractions: small probabilities keep their digits.
+def _eliminate_states(p: Array) -> Array:
+    """Compute the stationary distribution without subtractions: small probabilities keep their digits.
 
     Grassmann, Taksar and Heyman 1985.
     """
@@ -62,7 +62,7 @@ def _eliminated(p: Array) -> Array:
 
 
 def shaping_filter(p: Array, pi: Array, centred: Array) -> Filter:
-    """Minimum-phase factor of the spectrum of a chain, as poles and zeros.
+    """Compute the minimum-phase factor of the spectrum of a chain, as poles and zeros.
 
     r(τ) = bᵀ Sᵗ b with S = Π^½ (P - 1πᵀ) Π^-½ and b = Π^½ c; in the Krylov space of b, where modes that b does not
     excite are gone, it is σ² e₁ᵀ Aᵗ e₁, and the spectrum is σ² Re e₁ᵀ (I + Az)(I - Az)⁻¹ e₁, z = e^{-iω}. The factor
@@ -77,7 +77,7 @@ def shaping_filter(p: Array, pi: Array, centred: Array) -> Filter:
     root, variance = np.sqrt(pi), float(pi @ centred**2)
     full = _krylov(root[:, None] * (p - pi) / root, root * centred)
     gain, output = _innovations_gain(full), np.eye(1, len(full))[0]
-    into, out = balanced(full, gain[:, None], output[None], _EXACT)
+    into, out = balance_states(full, gain[:, None], output[None], _EXACT)
     a, gain, output = into @ full @ out, into @ gain, output @ out
     poles, zeros = (np.asarray(linalg.eigvals(x), dtype=np.complex128) for x in (a, a - np.outer(gain, output)))
     zeros /= np.maximum(np.abs(zeros), 1)
@@ -97,14 +97,14 @@ def shaping_filter(p: Array, pi: Array, centred: Array) -> Filter:
 
 
 def _telling_angles(poles: NDArray[np.complexfloating]) -> Array:
-    """Angles around those of the poles, at their distances from the circle, and all over."""
+    """Choose angles around those of the poles, at their distances from the circle, and all over."""
     slow = poles[np.argsort(-np.abs(poles))[:_TELLING]]
     around = np.abs(np.angle(slow))[:, None] + np.log(np.maximum(np.abs(slow), 0.1))[:, None] * np.linspace(-4, 4, 9)
     return np.concatenate([np.linspace(0, np.pi, 65), np.clip(around, 0, np.pi).ravel()])
 
 
 def _innovations_gain(a: Array) -> Array:
-    """K of the innovations form of r(τ) = e₁ᵀ Aᵗ e₁, by structured doubling (Chu, Fan, Lin and Wang 2004).
+    """Compute K of the innovations form of r(τ) = e₁ᵀ Aᵗ e₁, by structured doubling (Chu, Fan, Lin and Wang 2004).
 
     With N = A e₁ the state covariance is the least solution of P = A P Aᵀ + (N - A P e₁)(N - A P e₁)ᵀ/(1 - P₁₁).
     """
@@ -126,7 +126,7 @@ def _innovations_gain(a: Array) -> Array:
 
 
 def _krylov(s: Array, b: Array) -> Array:
-    """The matrix S in an orthonormal basis of b, Sb, S²b, ... (Arnoldi), b the first vector."""
+    """Write the matrix S in an orthonormal basis of b, Sb, S²b, ... (Arnoldi), b the first vector."""
     basis = [b / linalg.norm(b)]
     while len(basis) < len(s):
         v = s @ basis[-1]
@@ -140,7 +140,7 @@ def _krylov(s: Array, b: Array) -> Array:
 
 
 def _resolvent(a: Array, omega: Array) -> Array:
-    """Re e₁ᵀ (I + Az)(I - Az)⁻¹ e₁ at z = e^{-iω}."""
+    """Evaluate Re e₁ᵀ (I + Az)(I - Az)⁻¹ e₁ at z = e^{-iω}."""
     identity, values = np.eye(len(a)), []
     for part in np.array_split(omega, 1 + len(omega) * a.size // _LARGEST_STACK):
         z = np.exp(-1j * part)[:, None, None]

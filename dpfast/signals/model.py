@@ -1,4 +1,4 @@
-"""What a model of the private stream is, and its autocovariance."""
+"""The interface of a model of the private stream, what models share, and the autocovariance of any."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _SETTLED = 1e-13  # where an impulse response is cut
 
 @runtime_checkable
 class Model(Protocol):
-    """What a design and a simulation need of a stationary stream."""
+    """A model of a stationary stream, as a design and a simulation need it."""
 
     @property
     def mean(self) -> float:
-        """E[u_t]."""
+        """The mean E[u_t]."""
 
     @property
     def variance(self) -> float:
-        """Var(u_t)."""
+        """The variance Var(u_t)."""
 
     @property
     def levels(self) -> Array | None:
@@ -36,7 +36,7 @@ class Model(Protocol):
 
     @property
     def probabilities(self) -> Array | None:
-        """Their stationary probabilities."""
+        """The stationary probabilities of the levels."""
 
     @property
     def shaping(self) -> Filter:
@@ -44,27 +44,27 @@ class Model(Protocol):
 
     @property
     def source(self) -> Provenance:
-        """Where the model comes from: "public", "assumed" or "fitted-from-private"."""
+        """The provenance of the model: "public", "assumed" or "fitted-from-private"."""
 
     def psd(self, omega: ArrayLike) -> Array:
-        """Power spectral density of the centred stream."""
+        """Return the power spectral density of the centred stream."""
 
     def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
-        """Independent streams (n_streams, n_samples)."""
+        """Draw independent streams (n_streams, n_samples)."""
 
     def compiled(self) -> simulation.SignalSource:
-        """What the compiled simulation draws from."""
+        """Return the source that the compiled simulation draws from."""
 
 
 def check_model(model: Any) -> None:
-    """A model of this package or of the user's own."""
+    """Refuse what is neither a model of this package nor one of the user's own."""
     if not isinstance(model, Model):
         raise validation.fail("model", "a MarkovChain, IndependentLevels or ARMA", model)
     check_source("model.source", model.source)
 
 
 def autocovariance(model: Model, n: int) -> Array:
-    """R_0 ... R_{n-1} of the centred signal, from its shaping filter's impulse response."""
+    """Return R_0 ... R_{n-1} of the centred signal, from its shaping filter's impulse response."""
     response = model.shaping.impulse(model.shaping.settling_time(_SETTLED) + 1)
     size = 1 << (len(response) + n).bit_length()
     r = np.fft.irfft(np.abs(np.fft.rfft(response, size)) ** 2, size)[:n]
@@ -72,28 +72,28 @@ def autocovariance(model: Model, n: int) -> Array:
 
 
 class ShapedModel(validation.Frozen, abc.ABC):
-    """What follows from the shaping filter and the compiled source of samples."""
+    """A model of which spectrum and samples follow from its shaping filter and its compiled source."""
 
     shaping: Filter
 
     def psd(self, omega: ArrayLike) -> Array:
-        """Power spectral density of the centred stream at the angles `omega`; its mean is the variance."""
+        """Return the power spectral density of the centred stream at the angles `omega`; its mean is the variance."""
         return np.asarray(np.abs(self.shaping.response(omega)) ** 2)
 
     @abc.abstractmethod
     def compiled(self) -> simulation.SignalSource:
-        """What the compiled simulation draws from."""
+        """Return the source that the compiled simulation draws from."""
 
     def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
-        """Independent stationary streams (n_streams, n_samples); stream i depends on (seed, i) alone."""
+        """Draw independent stationary streams (n_streams, n_samples); stream i depends on (seed, i) alone."""
         shape = validation.integer("n_streams", n_streams, 0), validation.integer("n_samples", n_samples, 0)
         out = np.empty(shape)
         simulation.sample(self.compiled(), validation.seed(seed), out, validation.n_threads(None))
         return out
 
 
-def normalized(probabilities: Array) -> Array:
-    """Rows that sum to one; those that do, up to rounding, stay as they are, so that doing it twice changes nothing."""
+def normalize_rows(probabilities: Array) -> Array:
+    """Divide rows by their sums, except those that sum to one up to rounding: doing it twice changes nothing."""
     total = probabilities.sum(axis=-1, keepdims=True)
     rounding = probabilities.shape[-1] * np.finfo(float).eps
     return np.where(np.abs(total - 1) <= rounding, probabilities, probabilities / total)

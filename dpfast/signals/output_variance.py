@@ -1,4 +1,4 @@
-"""How much of the true output an estimate explains: its error against the variance of what it estimates."""
+"""The variance of the true output, and how much of it an estimate explains."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import numpy as np
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.quadrature import graded_grid
-from dpfast.filters.toeplitz import Toeplitz, convolved
+from dpfast.filters.toeplitz import Toeplitz, convolve_series
 from dpfast.signals.model import Model, autocovariance
 
 
-def explained(mse: float | None, variance: float | None) -> float | None:
-    """1 - MSE/variance: 1 for an estimate without error, 0 for the mean, below 0 for what is worse than that.
+def explained_share(mse: float | None, variance: float | None) -> float | None:
+    """Return 1 - MSE/variance: 1 without error, 0 for the mean, below 0 for what is worse than that.
 
     None where one of them is not known, and where the true output does not vary.
 
     Examples
     --------
-    >>> explained(1.0, 4.0)
+    >>> explained_share(1.0, 4.0)
     0.75
     """
     return 1 - mse / variance if mse is not None and variance else None
 
 
 def output_variance(target: Filter | Toeplitz, model: Model, n_first: int | None = None) -> float:
-    r"""Variance <P_u \|F\|²> of the target's output under a model; over a horizon the mean of those of its steps.
+    r"""Return the variance <P_u \|F\|²> of the target's output under a model; over a horizon the mean over its steps.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ def output_variance(target: Filter | Toeplitz, model: Model, n_first: int | None
 
 
 def step_variances(target: Filter | Toeplitz, model: Model, n: int | None = None) -> Array:
-    """Of the target's output at each of n steps from the start, or of its horizon."""
+    """Return the variance of the target's output at each of n steps from the start, or of its horizon."""
     f = target.coefficients[:n] if isinstance(target, Toeplitz) else target.impulse(n or 0)
-    return variances(f, autocovariance(model, len(f)))
+    return variances_by_step(f, autocovariance(model, len(f)))
 
 
-def variances(q: Array, r: Array) -> Array:
-    """Of Σ_{k ≤ t} q_k u_{t-k} for t = 0, 1, ..., where u has the autocovariance r."""
-    past = convolved(q, r) - r[0] * q
+def variances_by_step(q: Array, r: Array) -> Array:
+    """Return the variances of Σ_{k ≤ t} q_k u_{t-k} for t = 0, 1, ..., where u has the autocovariance r."""
+    past = convolve_series(q, r) - r[0] * q
     return np.cumsum(q * (r[0] * q + 2 * past))

@@ -32,7 +32,7 @@ _DAMPING = 1e-3, 1e12  # at the start; where it is given up
 
 
 class Periodogram(NamedTuple):
-    """Average over equally long segments of all streams, at the angles of an FFT.
+    """A periodogram, averaged over equally long segments of all streams, at the angles of an FFT.
 
     Attributes
     ----------
@@ -51,17 +51,17 @@ class Periodogram(NamedTuple):
     n_segments: int
 
     @classmethod
-    def of(cls, v: Array, n_parts: int) -> tuple[Periodogram, ...]:
-        """Those of consecutive equal parts in time of v (streams, time); a rest is left out at the start."""
+    def from_parts(cls, v: Array, n_parts: int) -> tuple[Periodogram, ...]:
+        """Compute those of consecutive equal parts in time of v (streams, time); a rest is left out at the start."""
         time = v.shape[1] // n_parts
         n_pieces = -(-time // MAX_LENGTH)
         length = time // n_pieces // 2 * 2
         last = v[:, v.shape[1] - n_parts * n_pieces * length :]
         parts = last.reshape(len(v), n_parts, n_pieces, length).transpose(1, 0, 2, 3).reshape(n_parts, -1, length)
-        return tuple(map(cls._of, parts))
+        return tuple(map(cls._from_segments, parts))
 
     @classmethod
-    def _of(cls, segments: Array) -> Periodogram:
+    def _from_segments(cls, segments: Array) -> Periodogram:
         n, length = segments.shape
         total = np.zeros(length // 2 + 1)
         for x in segments:  # one at a time: they stay in the cache
@@ -69,30 +69,30 @@ class Periodogram(NamedTuple):
         return cls(total / (n * length), float(segments.mean()), length, n)
 
     def about(self, mean: float) -> Periodogram:
-        """The same of v - mean."""
+        """Return the periodogram of v - mean."""
         ordinates = self.ordinates.copy()
         ordinates[0] += self.length * mean * (mean - 2 * self.mean)
         return self._replace(ordinates=ordinates, mean=self.mean - mean)
 
     @property
     def angles(self) -> Array:
-        """Of the ordinates."""
+        """The angles of the ordinates."""
         return np.linspace(0, np.pi, self.length // 2 + 1)
 
     def average(self, values: Array) -> float:
-        """Over the circle, of values at the angles."""
+        """Average values at the angles over the circle."""
         return float(2 * values.sum() - values[0] - values[-1]) / self.length
 
 
-def joined(parts: tuple[Periodogram, ...]) -> Periodogram:
-    """The average of parts with equally many segments."""
+def join_periodograms(parts: tuple[Periodogram, ...]) -> Periodogram:
+    """Average the periodograms of parts with equally many segments."""
     ordinates = np.mean([x.ordinates for x in parts], axis=0)
     mean, n_segments = float(np.mean([x.mean for x in parts])), sum(x.n_segments for x in parts)
     return Periodogram(ordinates, mean, parts[0].length, n_segments)
 
 
-def expected(psd: Array, length: int) -> Array:
-    """E[I] of segments of a length: the spectrum smoothed by Fejér's kernel.
+def expected_periodogram(psd: Array, length: int) -> Array:
+    """Compute E[I] of segments of a length: the spectrum smoothed by Fejér's kernel.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def expected(psd: Array, length: int) -> Array:
 
 
 class Fit(NamedTuple):
-    """u = mean + s/A(z) w, w white of variance one; s = 0 where no signal was found.
+    """A fitted model u = mean + s/A(z) w, w white of variance one; s = 0 where no signal was found.
 
     Attributes
     ----------
@@ -127,22 +127,22 @@ class Fit(NamedTuple):
 
     @property
     def order(self) -> int:
-        """Number of past samples in the regression."""
+        """The number of past samples in the regression."""
         return len(self.a) - 1
 
     @property
     def shaping(self) -> Filter:
-        """s/A."""
+        """The filter s/A."""
         return Filter([self.innovation_std], self.a)
 
 
 class Whittle:
-    """The likelihood of a periodogram behind a prefilter.
+    """The likelihood of a periodogram behind a prefilter, to be maximised over autoregressions.
 
     Parameters
     ----------
     gain : array, (length // 2 + 1,)
-        |G|² at the angles of the data, smoothed as by :func:`expected`. (G alone: signals are flatter than the kernel.)
+        |G|² at the angles of the data, smoothed by :func:`expected_periodogram`. (G alone: u is flatter.)
     noise : float
         σ², above 0.
     data : Periodogram
@@ -156,39 +156,39 @@ class Whittle:
         self.radius = 1 - 1 / data.length  # lines that are narrower are not resolved
         self.waves = np.exp(-1j * data.angles[1:])
 
-    def fits(self, highest: int) -> list[Fit]:
-        """The maxima of orders 0 … highest, each from that of the order before."""
-        found = [self.maximum(np.array([math.log(self._white())]))]
+    def fit_orders(self, highest: int) -> list[Fit]:
+        """Fit the orders 0 … highest, each from the one before."""
+        found = [self.maximize(np.array([math.log(self._white_variance())]))]
         for _ in range(highest):
-            found.append(self.maximum(np.append(found[-1].parameters, 0.0)))
+            found.append(self.maximize(np.append(found[-1].parameters, 0.0)))
         return found
 
-    def at(self, parameters: Array) -> float:
-        """The log-likelihood of given parameters, as of a :class:`Fit`."""
+    def log_likelihood(self, parameters: Array) -> float:
+        """Return the log-likelihood of given parameters, as of a :class:`Fit`."""
         shape = parameters[1:]
-        return self._log_likelihood(self._signal(parameters) + self.noise) - float(shape @ shape) / 2
+        return self._spectrum_likelihood(self._signal(parameters) + self.noise) - float(shape @ shape) / 2
 
-    def of_signal(self, signal: Array) -> float:
-        """ℓ of a P_u |G|² that was not fitted, smoothed as by :func:`expected`."""
-        return self._log_likelihood(signal[1:] + self.noise)
+    def signal_log_likelihood(self, signal: Array) -> float:
+        """Return ℓ of a P_u |G|² that was not fitted, smoothed by :func:`expected_periodogram`."""
+        return self._spectrum_likelihood(signal[1:] + self.noise)
 
     def score(self, fit: Fit) -> float:
-        """ℓ less what its parameters cost, to be compared with that of what was not fitted."""
+        """Return ℓ less what its parameters cost, to be compared with that of what was not fitted."""
         return fit.log_likelihood - self.penalty(len(fit.parameters))
 
     def penalty(self, n_parameters: int) -> float:
-        """Half of ln(samples) a parameter (Schwarz 1978)."""
+        """Return what parameters cost: half of ln(samples) each (Schwarz 1978)."""
         return n_parameters / 2 * math.log(self.data.n_segments * self.data.length)
 
-    def _white(self) -> float:
-        """Least squares for the variance of white u, kept above what is surely invisible."""
+    def _white_variance(self) -> float:
+        """Find the variance of white u by least squares, kept above what is surely invisible."""
         least = float((self.gain * (self.ordinates - self.noise)) @ self.weights / (self.gain**2 @ self.weights))
         return max(least, 1e-3 * self.noise / float(self.gain.max()))
 
-    def maximum(self, start: Array) -> Fit:
-        """The maximum near the given parameters: Fisher's scoring, damped as by Levenberg and Marquardt."""
+    def maximize(self, start: Array) -> Fit:
+        """Find the maximum near the given parameters: Fisher's scoring, damped as by Levenberg and Marquardt."""
         theta, damping = start, _DAMPING[0]
-        signal, value = self._signal(theta), self.at(theta)
+        signal, value = self._signal(theta), self.log_likelihood(theta)
         prior = np.append(0.0, np.ones(len(theta) - 1))
         for _ in range(_MOST_STEPS):
             psd = signal + self.noise
@@ -198,8 +198,8 @@ class Whittle:
             while damping < _DAMPING[1]:
                 damped = information + damping * (np.diag(np.diag(information)) + 1e-12 * np.eye(len(theta)))
                 step = np.linalg.solve(damped, score)
-                trial = self._bounded(theta + np.clip(step, -2, 2))
-                gained = self.at(trial) - value
+                trial = self._bound(theta + np.clip(step, -2, 2))
+                gained = self.log_likelihood(trial) - value
                 if gained >= 0:
                     break
                 damping *= 10
@@ -211,17 +211,17 @@ class Whittle:
         a, innovation = self._polynomial(theta), math.exp(theta[0] / 2)
         return Fit(a, innovation, value, theta)
 
-    def _bounded(self, theta: Array) -> Array:
+    def _bound(self, theta: Array) -> Array:
         middle = math.log(self.noise / float(self.gain.max()))
         result = np.clip(theta, -_LARGEST, _LARGEST)
         result[0] = min(max(theta[0], middle - _LOUDEST / 2), middle + _LOUDEST)
         return result
 
-    def _log_likelihood(self, psd: Array) -> float:
+    def _spectrum_likelihood(self, psd: Array) -> float:
         return -float(self.weights @ (np.log(psd) + self.ordinates / psd))
 
     def _polynomial(self, theta: Array) -> Array:
-        """A from its reflection coefficients, its roots drawn inwards."""
+        """Make A from its reflection coefficients, its roots drawn inwards."""
         a = np.ones(1)
         for k in np.tanh(theta[1:]):
             a = np.append(a, 0.0)
@@ -232,11 +232,11 @@ class Whittle:
         return np.asarray(polyval(self.waves, self._polynomial(theta)))
 
     def _signal(self, theta: Array) -> Array:
-        """P_u |G|²."""
+        """Return P_u |G|²."""
         return np.asarray(math.exp(theta[0]) * self.gain / np.abs(self._response(theta)) ** 2)
 
     def _slopes(self, theta: Array) -> Array:
-        """∂ ln P_u / ∂θ, (parameters, ordinates)."""
+        """Return ∂ ln P_u / ∂θ, (parameters, ordinates)."""
         here, a = self._response(theta), self._polynomial(theta)
         rows = [np.ones(len(here))]
         for k in range(1, len(theta)):

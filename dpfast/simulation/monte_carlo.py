@@ -124,7 +124,7 @@ def monte_carlo(
         root = None if predicted is None else math.sqrt(predicted)
         variance = output_variance(mechanism.target, model, n_first)
         sizes = mixed_study.error_sizes(link, inputs, n_samples)
-        results.append(Result(mechanism.name, root, validation.frozen(row.copy()), confidence, variance, sizes))
+        results.append(Result(mechanism.name, root, validation.freeze(row.copy()), confidence, variance, sizes))
     return Study(tuple(results), n_samples, burn_in, seed, confidence)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from dpfast._support import html, validation
 from dpfast._support.validation import Array
 from dpfast.mechanisms.constant import NAME
-from dpfast.signals.output_variance import explained
+from dpfast.signals.output_variance import explained_share
 from dpfast.simulation.intervals import ENOUGH, ErrorSizes, difference_interval, is_rare, n_events, rmse_interval
 
 SINGLE_ERROR = 1e-3  # relative, of an MSE in float32
@@ -85,7 +85,7 @@ class Result:
 
         None where that variance is not known.
         """
-        return explained(self.mse, self.variance)
+        return explained_share(self.mse, self.variance)
 
     def _shown(self) -> tuple[str, ...]:
         """Name, predicted and simulated RMSE, interval, what is explained."""

@@ -99,7 +99,7 @@ def test_array_is_a_float_copy(value):
 
 def test_array_copies_and_leaves_the_callers_alone():
     given = np.ones(3)
-    result = validation.frozen(validation.array("u", given))
+    result = validation.freeze(validation.array("u", given))
     given[0] = 7
     assert result.tolist() == [1, 1, 1]
     assert given.flags.writeable

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import signal
 
 from dpfast._support.errors import DesignError
-from dpfast.filters.roots import aberth, in_pairs, polynomial_roots, polynomial_with
+from dpfast.filters.roots import aberth, multiply_roots, pair_roots, polynomial_roots
 
 
 def distance(found, expected):
@@ -72,14 +72,14 @@ def test_every_root_is_one_of_a_polynomial_next_to_it(coefficients):
 
 @pytest.mark.parametrize("n", [5, 33, 300, 2000])
 def test_a_polynomial_with_given_roots_is_multiplied_out(n):
-    np.testing.assert_allclose(polynomial_with(0.999 * polynomial_roots(np.ones(n))), 0.999 ** np.arange(n), atol=1e-9)
+    np.testing.assert_allclose(multiply_roots(0.999 * polynomial_roots(np.ones(n))), 0.999 ** np.arange(n), atol=1e-9)
 
 
 def test_pairs_are_exact():
     rng = np.random.default_rng(0)
     upper = rng.uniform(0.1, 1, 20) * np.exp(1j * rng.uniform(0.1, 3, 20))
     noisy = np.concatenate([upper, upper.conj(), rng.uniform(-1, 1, 5)]) + 1e-13 * rng.normal(size=(2, 45)).T @ [1, 1j]
-    exact = in_pairs(noisy)
+    exact = pair_roots(noisy)
     assert distance(exact, noisy) <= 1e-12
     assert np.count_nonzero(exact.imag) == 40
     np.testing.assert_array_equal(np.sort_complex(exact), np.sort_complex(exact.conj()))

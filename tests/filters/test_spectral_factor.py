@@ -14,13 +14,13 @@ from dpfast.filters.quadrature import graded_grid
 from dpfast.filters.spectral_factor import (
     allpass,
     causal_energy,
+    choose_warp,
     factor_polynomial,
     fft_angles,
     fft_length,
     minimum_phase,
     spectral_factor,
     sum_zeros,
-    warp_for,
     warped_angles,
 )
 
@@ -284,7 +284,7 @@ def test_warped_angles_are_those_of_the_allpass(nu, warp):
 
 @pytest.mark.parametrize("distance", [1e-6, 1e-4, 0.01, 0.5, 1.0, 2.0])
 def test_warp_brings_detail_to_the_square_root_of_its_distance(distance):
-    moved = 1 - allpass(1 - min(distance, 1.0), -warp_for(distance)).real
+    moved = 1 - allpass(1 - min(distance, 1.0), -choose_warp(distance)).real
     assert math.sqrt(distance) / 2.1 <= moved <= 2.1 * math.sqrt(distance)
 
 

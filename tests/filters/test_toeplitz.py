@@ -9,7 +9,7 @@ from scipy import signal
 from scipy.linalg import toeplitz
 
 import dpfast as dp
-from dpfast.filters.toeplitz import convolved, inverse_series, square_root_series
+from dpfast.filters.toeplitz import convolve_series, inverse_series, square_root_series
 
 COEFFICIENTS = st.lists(st.floats(-3, 3), min_size=1, max_size=12).filter(lambda x: max(map(abs, x)) > 1e-3)
 LEADING = st.floats(0.2, 3)
@@ -91,7 +91,7 @@ def test_square_roots_and_inverses_of_power_series(first, rest):
     products = np.convolve(np.abs(b), np.abs(f))[: len(f)]
     one = np.eye(1, len(f))[0]
     np.testing.assert_array_less(np.abs(np.convolve(b, f)[: len(f)] - one), 1e-13 * products + 1e-300)
-    np.testing.assert_allclose(convolved(f, f), np.convolve(f, f)[: len(f)], atol=1e-12 * (f @ f))
+    np.testing.assert_allclose(convolve_series(f, f), np.convolve(f, f)[: len(f)], atol=1e-12 * (f @ f))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 1000, 2048, 2049, 10_000])

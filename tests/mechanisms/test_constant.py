@@ -5,7 +5,7 @@ import pytest
 from scipy import linalg, signal
 
 import dpfast as dp
-from dpfast.signals.output_variance import explained, output_variance, step_variances
+from dpfast.signals.output_variance import explained_share, output_variance, step_variances
 
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[0, 1])  # covariance 2^-|k| / 4
 MODELS = {
@@ -157,8 +157,8 @@ def test_without_a_model_or_a_prediction_it_is_not_known(mechanism):
 
 
 def test_an_output_that_does_not_vary_is_not_explained():
-    assert explained(1.0, 0.0) is None
-    assert explained(None, 1.0) is None
+    assert explained_share(1.0, 0.0) is None
+    assert explained_share(None, 1.0) is None
 
 
 def test_a_study_of_several_targets_has_a_constant_for_each():

@@ -24,7 +24,7 @@ from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smooth
 from dpfast.privacy.provenance import Provenance
 from dpfast.signals.arma import ARMA
 from dpfast.signals.model import Model
-from dpfast.signals.whittle import Fit, Periodogram, joined
+from dpfast.signals.whittle import Fit, Periodogram, join_periodograms
 
 HIGHEST = 6  # order that is looked at unasked
 MAX_ORDER = 20
@@ -229,7 +229,7 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     parts = _parts(mechanism, _centred(mechanism, unwrap("v", v)[0])[1])
     behind = _channel(mechanism)
     channel = Channel(behind.target, behind.prefilter, behind.noise_std, behind.receiver, length=parts[0].length)
-    whole = joined(parts)
+    whole = join_periodograms(parts)
     fit, best = _fitted(channel, whole, order)
     model = channel.model(whole, fit)
     refusal = _refusal(channel, whole, fit, best, behind.model)
@@ -287,13 +287,13 @@ def _parts(mechanism: Adaptable, v: Array) -> tuple[Periodogram, ...]:
         )
     if v.min() == v.max():
         raise ValueError("v must not be constant, as its noise is not: give the privatized signal")
-    return Periodogram.of(v[:, transient:], N_PARTS)
+    return Periodogram.from_parts(v[:, transient:], N_PARTS)
 
 
 def _fitted(channel: Channel, whole: Periodogram, order: int | None) -> tuple[Fit, Fit]:
     """The fit of the order, and that of the order which explains v best."""
     whittle = channel.likelihood(whole)
-    fits = whittle.fits(max(HIGHEST, order or 0))
+    fits = whittle.fit_orders(max(HIGHEST, order or 0))
     best = max(fits, key=whittle.score)
     return (best if order is None else fits[order]), best
 
@@ -326,7 +326,9 @@ def _doubts(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit, best: Fi
 def _chance_of_change(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit) -> float:
     """That parts of a stationary input differ as much as these: likelihood ratio, and the spread of the means."""
     likelihoods = [channel.likelihood(x) for x in parts]
-    statistic = sum(2 * (x.maximum(fit.parameters).log_likelihood - x.at(fit.parameters)) for x in likelihoods)
+    statistic = sum(
+        2 * (x.maximize(fit.parameters).log_likelihood - x.log_likelihood(fit.parameters)) for x in likelihoods
+    )
     spread = float(np.var([x.mean for x in parts])) / channel.power_at_zero(fit)
     statistic += spread * sum(x.n_segments * x.length for x in parts)
     freedom = (len(parts) - 1) * (len(fit.parameters) + 1)

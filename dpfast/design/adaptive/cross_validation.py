@@ -20,7 +20,7 @@ from dpfast.filters.warped_circle import make_circle
 from dpfast.mechanisms.receivers import LinearReceiver, Smoother
 from dpfast.signals.arma import ARMA
 from dpfast.signals.model import Model
-from dpfast.signals.whittle import Fit, Periodogram, Whittle, expected, joined
+from dpfast.signals.whittle import Fit, Periodogram, Whittle, expected_periodogram, join_periodograms
 
 Complex = NDArray[np.complex128]
 _VISIBLE = 0.01  # of the noise: for signals below it a model's spectrum stands in
@@ -64,7 +64,7 @@ class Channel:
 
     def seen(self, spectrum: Array) -> Array:
         """The periodogram that is expected of a spectrum on the circle."""
-        return expected(spectrum, self.length)
+        return expected_periodogram(spectrum, self.length)
 
     def likelihood(self, data: Periodogram) -> Whittle:
         """Of spectra of u."""
@@ -74,11 +74,11 @@ class Channel:
         """Whittle's ℓ of a model as it is, and of its mean, which moves that of v alone; None: no signal."""
         whittle = self.likelihood(data)
         if model is None:
-            return whittle.of_signal(np.zeros(self.length // 2 + 1))
+            return whittle.signal_log_likelihood(np.zeros(self.length // 2 + 1))
         signal = self.seen(model.psd(self.circle.grid.omega) * np.abs(self.gain) ** 2)
         off = data.mean - (model.mean - self.mean) * self.steady
         power = float(signal[0]) + self.noise
-        return whittle.of_signal(signal) - off**2 * data.n_segments * data.length / (2 * power)
+        return whittle.signal_log_likelihood(signal) - off**2 * data.n_segments * data.length / (2 * power)
 
     def power_at_zero(self, fit: Fit) -> float:
         """P_v(0)."""
@@ -102,8 +102,8 @@ class Channel:
         cross = psd * self.wanted * self.gain.conj()
         if self.lag is None:
             return Response(cross / power, model.mean)
-        q = self.circle.outer(power)
-        return Response(self.circle.causal(cross / q.conj()) / q, model.mean)
+        q = self.circle.outer_factor(power)
+        return Response(self.circle.causal_part(cross / q.conj()) / q, model.mean)
 
 
 class Response(NamedTuple):
@@ -135,11 +135,11 @@ class Gain(NamedTuple):
 
 def cross_validated(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit) -> Gain:
     """Each part is held out once, from a fit of this order to the others."""
-    whole, given, at_zero = joined(parts), channel.given, channel.power_at_zero(fit)
+    whole, given, at_zero = join_periodograms(parts), channel.given, channel.power_at_zero(fit)
     errors, saved, foreseen, variance = [], [], [], []
     for i, part in enumerate(parts):
-        rest = joined(parts[:i] + parts[i + 1 :])
-        model = channel.model(rest, channel.likelihood(rest).maximum(fit.parameters))
+        rest = join_periodograms(parts[:i] + parts[i + 1 :])
+        model = channel.model(rest, channel.likelihood(rest).maximize(fit.parameters))
         trial, adapted = _Trial(channel, part, model), channel.best(model)
         errors.append(trial.mse(given))
         saved.append(errors[-1] - trial.mse(adapted))

@@ -129,7 +129,7 @@ def optimal_factorization(
 
 def _unbiased_mechanism(target: Toeplitz, privacy: Privacy, name: str | None) -> MatrixMechanism:
     best = _factorization_after_delay(target)
-    strategy, receiver = (Dense(validation.frozen(x)) for x in (best.strategy, best.receiver))
+    strategy, receiver = (Dense(validation.freeze(x)) for x in (best.strategy, best.receiver))
     found = MatrixMechanism(name or "optimal factorization", target, privacy, strategy, receiver)
     return _with_lower_bound(found, best.lower_bound * _noise_variance(privacy), _GAP)
 
@@ -142,7 +142,7 @@ def _joint_mechanism(
     kept = in_time(np.arange(n), n, lag)
     joint = JointFactorization(a, linalg.toeplitz(autocovariance(model, n)), _noise_variance(privacy), kept)
     best = joint_factorization(joint)
-    strategy, silent = Dense(validation.frozen(best.strategy)), Dense(np.zeros((n, n)))
+    strategy, silent = Dense(validation.freeze(best.strategy)), Dense(np.zeros((n, n)))
     found = MatrixMechanism(name, target, privacy, strategy, silent, unbiased=False)
     # the receiver for the noise that it really has, which several events make larger
     return _with_lower_bound(found.with_receiver(model, lag=lag, name=name), best.lower_bound, _LARGEST_GAP)

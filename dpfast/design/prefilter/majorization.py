@@ -16,7 +16,7 @@ from dpfast._support.validation import Array
 from dpfast.design.prefilter.objectives import MOST_STEPS, resolve_on_circle
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.water_filling import smoother_water_filling, zero_forcing_mse
-from dpfast.filters.warped_circle import SHORTEST, Circle, make_circle
+from dpfast.filters.warped_circle import SHORTEST, WarpedCircle, make_circle
 
 Complex = NDArray[np.complex128]
 _FLOOR = 1e-13  # of the largest x: a smaller one makes the next spectrum overflow
@@ -50,7 +50,7 @@ class JointOptimum(NamedTuple):
         in its steps.
     """
 
-    circle: Circle
+    circle: WarpedCircle
     product: Array
     power: Array
     mse: float
@@ -98,7 +98,7 @@ def joint_optimum(problem: Problem, lag: int, goal: float) -> JointOptimum:
         before = after
 
 
-def _zero_forcing_optimum(problem: Problem, circle: Circle, bound: float) -> JointOptimum:
+def _zero_forcing_optimum(problem: Problem, circle: WarpedCircle, bound: float) -> JointOptimum:
     """K = z^{-D}F: the best that is known with hardly any noise, by rounding and by what steps do not resolve."""
     product = problem.gain(circle.grid.omega)
     power = np.maximum(product, _FLOOR * product.max()) / problem.weight(circle.grid.omega)
@@ -111,7 +111,7 @@ class Majorization:
     With the spectrum that the circle holds; errors and bounds are those of the spectrum of the problem.
     """
 
-    def __init__(self, problem: Problem, held: Problem, lag: int, circle: Circle) -> None:
+    def __init__(self, problem: Problem, held: Problem, lag: int, circle: WarpedCircle) -> None:
         omega = circle.grid.omega
         self.circle, self.cost, self.mean = circle, problem.cost, circle.grid.mean
         self.psd, self.weight = problem.psd(omega), problem.weight(omega)
@@ -119,7 +119,7 @@ class Majorization:
         self.wanted = problem.target.response(omega) * circle.z**-lag
         self.largest = np.abs(self.held * self.wanted).max()
         positive = self.psd.min() > _POSITIVE * self.psd.max()
-        self.shaping = circle.outer(self.psd) if positive else None
+        self.shaping = circle.outer_factor(self.psd) if positive else None
 
     def solve(self, x: Array, goal: float, bound: float) -> JointOptimum:
         """Iterate from x = |G|² until the gap to the largest of all bounds is the goal, or nothing closes it."""
@@ -127,8 +127,8 @@ class Majorization:
         for step in range(max(_FEWEST, _EFFORT // self.circle.size)):
             x = np.maximum(x, _FLOOR * x.max())
             noise = self.cost * self.mean(x * self.weight**2) / x
-            inverse = self.circle.outer(self.held + noise)
-            k = self.circle.causal(self.held * self.wanted / inverse.conj()) / inverse
+            inverse = self.circle.outer_factor(self.held + noise)
+            k = self.circle.causal_part(self.held * self.wanted / inverse.conj()) / inverse
             size = np.abs(k)
             if step % _CERTIFY_EVERY == 0 or step < _PLAIN_STEPS:
                 error = self.wanted - k
@@ -158,10 +158,10 @@ class Majorization:
         quite, by more than rounding, and what is missing is added; nor is K causal then, which counts against it.
         """
         phi, anticausal = noise * k - (self.held - self.psd) * error, self.held * error - noise * k
-        missing = self.circle.causal(anticausal)
+        missing = self.circle.causal_part(anticausal)
         if np.abs(missing).max() > _ROUNDING * self.largest:
             phi, anticausal = phi + missing, anticausal - missing
-        early = k - self.circle.causal(k)
+        early = k - self.circle.causal_part(k)
         bound = 2 * self.mean((phi.conj() * k).real) - (np.abs(phi) / self.weight).max() ** 2 / self.cost
         return float(bound - 2 * self.mean(np.abs(anticausal) * np.abs(early)))
 
@@ -171,6 +171,6 @@ class Majorization:
             return -math.inf
         norm = self.mean(self.weight * size)
         phi = self.cost * norm * self.weight * np.divide(k, size, out=np.zeros_like(k), where=size > 0)
-        filtered = self.circle.causal(phi / self.shaping.conj())
+        filtered = self.circle.causal_part(phi / self.shaping.conj())
         gained = 2 * self.mean((self.wanted.conj() * phi).real) - self.mean(np.abs(filtered) ** 2)
         return gained - self.cost * norm**2

@@ -15,9 +15,9 @@ from dpfast._support.validation import Array
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.realization import Loss, Objective
 from dpfast.design.prefilter.water_filling import WaterFilling, feedback_mse
-from dpfast.filters.quadrature import Grid
+from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.spectral_factor import Spectrum
-from dpfast.filters.warped_circle import SHORTEST, Circle, circle_for
+from dpfast.filters.warped_circle import SHORTEST, WarpedCircle, choose_circle
 
 Complex = NDArray[np.complex128]
 MOST_STEPS = 2**18  # of a circle; more where the poles alone need more
@@ -30,7 +30,7 @@ _DISTANCES = (1e-5, 2.2e-4)  # from the circle, of zeros of a spectrum that step
 def shape_objective(problem: Problem, shape: Spectrum, detail: complex, breaks: tuple[float, ...] = ()) -> Objective:
     """c²<ψ²|G|²> <ψ²S²/|G|²> ≥ c²<ψ²S>²: the loss of zero forcing with |F| = ψS, least for |G|² ∝ S."""
 
-    def resolve(roots: Complex, degree: int) -> tuple[Grid, Loss]:
+    def resolve(roots: Complex, degree: int) -> tuple[QuadratureGrid, Loss]:
         grid = problem.grid(roots, degree, breaks)
         weight = problem.weight(grid.omega) ** 2
         square = weight * shape(grid.omega) ** 2
@@ -58,7 +58,7 @@ def zero_forcing_objective(problem: Problem) -> Objective:
 def smoother_objective(problem: Problem, ideal: WaterFilling) -> Objective:
     """The error of the non-causal Wiener filter behind G."""
 
-    def resolve(roots: Complex, degree: int) -> tuple[Grid, Loss]:
+    def resolve(roots: Complex, degree: int) -> tuple[QuadratureGrid, Loss]:
         grid = problem.grid(roots, degree, ideal.cutoffs)
         psd, weight = problem.psd(grid.omega), problem.weight(grid.omega) ** 2
         alpha, beta = psd * problem.gain(grid.omega) ** 2, psd / problem.cost
@@ -77,7 +77,7 @@ def smoother_objective(problem: Problem, ideal: WaterFilling) -> Objective:
 def feedback_objective(problem: Problem, ideal: WaterFilling) -> Objective:
     """The error-free approximation of decision feedback behind G."""
 
-    def resolve(roots: Complex, degree: int) -> tuple[Grid, Loss]:
+    def resolve(roots: Complex, degree: int) -> tuple[QuadratureGrid, Loss]:
         grid = problem.grid(roots, degree, ideal.cutoffs)
         beta = problem.psd(grid.omega) / problem.cost
 
@@ -98,7 +98,7 @@ def wiener_objective(problem: Problem, lag: int, ideal: Objective, cutoffs: tupl
     The cutoffs are those of the smoother, at its zeros of the spectrum.
     """
 
-    def resolve(roots: Complex, degree: int) -> tuple[Grid, Loss]:
+    def resolve(roots: Complex, degree: int) -> tuple[QuadratureGrid, Loss]:
         held, circle = resolve_on_circle(problem, lag, cutoffs, roots, degree)
         return circle.grid, wiener_loss(held, lag, circle)
 
@@ -107,7 +107,7 @@ def wiener_objective(problem: Problem, lag: int, ideal: Objective, cutoffs: tupl
 
 def resolve_on_circle(
     problem: Problem, lag: int, cutoffs: tuple[float, ...], roots: Any = (), degree: int = 0, size: int = SHORTEST
-) -> tuple[Problem, Circle]:
+) -> tuple[Problem, WarpedCircle]:
     """A circle that resolves a problem, further roots, and so many taps; and the problem that it resolves.
 
     That is another one where beside a zero of the spectrum only a band narrower than most steps lets nothing pass: one
@@ -117,13 +117,13 @@ def resolve_on_circle(
     for distance in _DISTANCES:
         held = problem if nearest >= distance else problem.with_zeros_off_circle(distance)
         every = np.concatenate([held.resolved_roots(cutoffs), roots])
-        circle = circle_for(every, max(lag, problem.degree, 2 * degree), size=size)
+        circle = choose_circle(every, max(lag, problem.degree, 2 * degree), size=size)
         if circle.size <= MOST_STEPS:
             break
     return held, circle
 
 
-def wiener_loss(problem: Problem, lag: int, circle: Circle) -> Loss:
+def wiener_loss(problem: Problem, lag: int, circle: WarpedCircle) -> Loss:
     r"""The error of the causal Wiener filter of a lag behind a minimum-phase G.
 
     The smoother's error plus the energy of what the lag cuts off, both sums of positive terms. With H held at its
@@ -135,9 +135,9 @@ def wiener_loss(problem: Problem, lag: int, circle: Circle) -> Loss:
 
     def loss(power: Array) -> tuple[float, Array]:
         noise = problem.cost * mean(weight * power)
-        g, q = circle.outer(power), circle.outer(psd * power + noise)
+        g, q = circle.outer_factor(power), circle.outer_factor(psd * power + noise)
         whole = psd * wanted * (g / q).conj()
-        causal = circle.causal(whole)
+        causal = circle.causal_part(whole)
         h = causal / q
         smoother = mean(psd * np.abs(wanted) ** 2 * noise / (psd * power + noise))
         mse = smoother + mean(np.abs(whole - causal) ** 2)

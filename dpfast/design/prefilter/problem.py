@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from dpfast._support.validation import Array
 from dpfast.design.prefilter.several_events import ONE_EVENT, Contributions
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
-from dpfast.filters.quadrature import ON_CIRCLE, Grid, graded_grid
-from dpfast.filters.roots import polynomial_with
+from dpfast.filters.quadrature import ON_CIRCLE, QuadratureGrid, graded_grid
+from dpfast.filters.roots import multiply_roots
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.arma import ARMA
 from dpfast.signals.model import Model
@@ -108,7 +108,7 @@ class Problem:
         finest = complex(near[np.argmax(np.abs(near))])
         return finest * min(1.0, MAX_POLE_RADIUS / abs(finest))
 
-    def grid(self, roots: Any = (), degree: int = 0, breaks: tuple[float, ...] = ()) -> Grid:
+    def grid(self, roots: Any = (), degree: int = 0, breaks: tuple[float, ...] = ()) -> QuadratureGrid:
         """A grid that resolves the problem, further roots and so many taps; breaks are cutoffs."""
         every = np.concatenate([self.poles, self.spectrum_zeros(breaks), np.asarray(roots, dtype=np.complex128)])
         return graded_grid(every, kinks=self.target.zeros, breaks=breaks, degree=max(2 * degree, self.degree))
@@ -138,7 +138,7 @@ def canonical_factor(filter: Filter) -> tuple[float, Filter]:
     _, sections, recursion = filter.factors
     poles = sections.copy()
     poles[:, :3] = [1.0, 0.0, 0.0]
-    return gain, Filter.from_factors(polynomial_with(reflected), poles, recursion)
+    return gain, Filter.from_factors(multiply_roots(reflected), poles, recursion)
 
 
 def move_zeros_off_circle(model: Model, distance: float) -> Model:
@@ -150,7 +150,7 @@ def move_zeros_off_circle(model: Model, distance: float) -> Model:
     modulus = np.maximum(np.abs(monic.zeros), _NONE)
     ratio = np.minimum(1, (1 - distance) / modulus)
     _, sections, recursion = monic.factors
-    taps = math.sqrt(gain / np.prod(ratio)) * polynomial_with(monic.zeros * ratio)
+    taps = math.sqrt(gain / np.prod(ratio)) * multiply_roots(monic.zeros * ratio)
     return ARMA.from_shaping(Filter.from_factors(taps, sections, recursion), mean=model.mean)
 
 

@@ -21,7 +21,7 @@ from dpfast.design.causal_part import CausalPart
 from dpfast.design.prefilter.problem import Problem
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
 from dpfast.filters.quadrature import ON_CIRCLE, graded_grid
-from dpfast.filters.roots import in_pairs
+from dpfast.filters.roots import pair_roots
 from dpfast.filters.sections import cascade_response, section_roots
 
 Complex = NDArray[np.complex128]
@@ -115,7 +115,7 @@ class Basis:
         now[-1, :n], now[-1, -1], later[-1, n:-1] = c, 2 * d, -b
         above, below = linalg.eigvals(now, later, homogeneous_eigvals=True)
         inside = np.argsort(np.abs(above) / np.maximum(np.abs(below), _INFINITE * np.abs(above)))[:n]
-        zeros = in_pairs(above[inside] / below[inside])
+        zeros = pair_roots(above[inside] / below[inside])
         if len(zeros) and np.abs(zeros).max() > 1:
             raise DesignError("no filter was found with so little gain over so much of the band")
         filter = Filter.from_zpk(zeros, np.append(self.poles, np.zeros(n - len(self.poles))), 1.0)

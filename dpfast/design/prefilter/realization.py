@@ -18,15 +18,15 @@ from scipy import linalg
 from dpfast._support.errors import ToleranceWarning, warn
 from dpfast._support.validation import Array
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
-from dpfast.filters.quadrature import Grid
+from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.sections import make_sections
 from dpfast.filters.spectral_factor import (
     Spectrum,
     allpass,
+    choose_warp,
     fft_angles,
     fft_length,
     minimum_phase,
-    warp_for,
     warped_angles,
 )
 
@@ -66,7 +66,7 @@ class Objective(NamedTuple):
         One that is quick to evaluate and least for the same shape: fits start from its fits.
     """
 
-    resolve: Callable[[Complex, int], tuple[Grid, Loss]]
+    resolve: Callable[[Complex, int], tuple[QuadratureGrid, Loss]]
     shape: Spectrum
     ideal: float
     detail: complex
@@ -343,7 +343,7 @@ def _starts_by_reduction(objective: Objective) -> Callable[[int], list[Array]]:
     """
     at_an_end = abs(objective.detail.real) > _AT_THE_ENDS * abs(objective.detail)
     side = -1 if at_an_end and objective.detail.real < 0 else 1
-    warp = warp_for(1 - abs(objective.detail)) if at_an_end else 0.0
+    warp = choose_warp(1 - abs(objective.detail)) if at_an_end else 0.0
     angles = warped_angles(fft_angles(16 * _REDUCED_LENGTH), warp)
     h = np.fft.irfft(minimum_phase(_raise_to_floor(objective.shape(angles if side > 0 else np.pi - angles), _FLOOR)))
     n = _REDUCED_LENGTH

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfast._support.validation import Array
-from dpfast.filters.quadrature import Grid, graded_grid
+from dpfast.filters.quadrature import QuadratureGrid, graded_grid
 from dpfast.filters.spectral_factor import Spectrum, fft_angles
 from dpfast.privacy.privacy import Privacy
 
@@ -75,7 +75,7 @@ class Mixture:
         self.probabilities = np.stack([start, start])  # of a sign, an l and a lag
         weights = np.full(size // 2 + 1, 2.0 / size)
         weights[[0, -1]] = 1.0 / size
-        self.grid = Grid(fft_angles(size), weights)
+        self.grid = QuadratureGrid(fft_angles(size), weights)
 
     def contributions(self) -> Contributions:
         """Return the mixture as it is now."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfast._support.validation import Array
 from dpfast.design.prefilter.problem import Problem
-from dpfast.filters.quadrature import Grid
+from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.spectral_factor import Spectrum
 
 _PASSES = 3  # solve, insert the cutoffs into the grid, solve again
@@ -83,7 +83,7 @@ def smoother_water_filling(problem: Problem) -> WaterFilling:
         psd = problem.psd(omega)
         return np.maximum(margin(m, omega), 0) / np.where(psd > 0, psd, 1)
 
-    def level(grid: Grid) -> float:
+    def level(grid: QuadratureGrid) -> float:
         gain, psd, weight = (f(grid.omega) for f in (problem.gain, problem.psd, problem.weight))
         safe = np.where(psd > 0, psd, 1)
 
@@ -111,7 +111,7 @@ def feedback_water_filling(problem: Problem) -> WaterFilling:
         psd = problem.psd(omega)
         return np.maximum(margin(mu, omega), 0) / np.where(psd > 0, psd, 1)
 
-    def level(grid: Grid) -> float:
+    def level(grid: QuadratureGrid) -> float:
         high = 1.0
         while grid.mean(x(high, grid.omega)) < 1:
             high *= 2
@@ -131,10 +131,10 @@ def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
     def margin(tau: float, omega: Array) -> Array:
         return problem.gain(omega) - tau
 
-    def worst(tau: float, grid: Grid) -> float:
+    def worst(tau: float, grid: QuadratureGrid) -> float:
         return mean_square * tau**2 + problem.cost * grid.mean(np.maximum(margin(tau, grid.omega), 0)) ** 2
 
-    def level(grid: Grid) -> float:
+    def level(grid: QuadratureGrid) -> float:
         # not by its slope, which on a grid jumps where τ is the gain at a node; by its logarithm, as with little noise
         # it is tiny: about c²<|F|>/V, at the most
         from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
@@ -156,8 +156,8 @@ def _find_root(function: Callable[[float], float], low: float, high: float, xtol
 
 
 def _solve_for_level(
-    problem: Problem, solve: Callable[[Grid], float], margin: Callable[[float, Array], Array]
-) -> tuple[float, Grid, tuple[float, ...]]:
+    problem: Problem, solve: Callable[[QuadratureGrid], float], margin: Callable[[float, Array], Array]
+) -> tuple[float, QuadratureGrid, tuple[float, ...]]:
     """Solve for the water level, with the angles where the margin changes sign as breakpoints of the grid."""
     cutoffs: tuple[float, ...] = ()
     for number in range(_PASSES):
@@ -179,7 +179,7 @@ def _find_crossing(margin: Callable[[float, Array], Array], level: float, low: f
     return _find_root(at, low, high, xtol=1e-15)
 
 
-def feedback_mse(problem: Problem, grid: Grid, x: Array) -> float:
+def feedback_mse(problem: Problem, grid: QuadratureGrid, x: Array) -> float:
     """γ_u² γ_F² exp(-<ln(P_u x/c² + 1)>), the error of ideal decision feedback *assuming error-free decisions*.
 
     Le Ny 2013, equation (10).

@@ -18,7 +18,7 @@ from dpfast.design.prefilter.water_filling import WaterFilling, smoother_water_f
 from dpfast.design.programs.prefilter_program import floored_shape, one_event_problem, realize_shape
 from dpfast.design.programs.solver import solve_program
 from dpfast.filters.filter import Filter, ratio
-from dpfast.filters.quadrature import Grid
+from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.mechanisms.lags import check_causal
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers import LinearReceiver
@@ -89,7 +89,7 @@ class JointProgram:
         Their sum, the value of the criterion.
     """
 
-    grid: Grid
+    grid: QuadratureGrid
     product: Filter
     x: Array
     h: Array
@@ -253,7 +253,7 @@ class _Cone(NamedTuple):
     """The program on a grid, K = functions · coefficients."""
 
     problem: Problem
-    grid: Grid
+    grid: QuadratureGrid
     functions: Complex
     lag: int
     constraints: JointConstraints | None

@@ -21,7 +21,7 @@ from dpfast.design.prefilter.water_filling import (
 )
 from dpfast.design.programs.solver import solve_program
 from dpfast.filters.filter import Filter
-from dpfast.filters.quadrature import Grid
+from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.spectral_factor import Spectrum
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model, check_model
@@ -45,7 +45,7 @@ class Program:
         The value of the criterion.
     """
 
-    grid: Grid
+    grid: QuadratureGrid
     x: Array
     mse: float
     _problem: Problem
@@ -115,7 +115,7 @@ def lmmse_program(
     problem = one_event_problem(target, privacy, model)
     water = smoother_water_filling(problem)
 
-    def criterion(cp: Any, ratio: Any, guess: Array, grid: Grid) -> Any:
+    def criterion(cp: Any, ratio: Any, guess: Array, grid: QuadratureGrid) -> Any:
         # with x = ratio · guess and s = P_u · guess/c² it is the mean of (P_u|F|²/s) / (ratio + 1/s)
         snr = problem.psd(grid.omega) * guess / problem.cost
         passed = snr > 0
@@ -171,14 +171,14 @@ def feedback_program(
     problem = one_event_problem(target, privacy, model)
     water = feedback_water_filling(problem)
 
-    def criterion(cp: Any, ratio: Any, guess: Array, grid: Grid) -> Any:
+    def criterion(cp: Any, ratio: Any, guess: Array, grid: QuadratureGrid) -> Any:
         return cp.Maximize(grid.weights @ cp.log1p(cp.multiply(problem.psd(grid.omega) * guess / problem.cost, ratio)))
 
     grid, x, _ = _solve_near_guess(problem, water, criterion, constraints, solver)
     return Program(grid, x, feedback_mse(problem, grid, x), problem, feedback_objective, water)
 
 
-def floored_shape(grid: Grid, x: Array) -> Spectrum:
+def floored_shape(grid: QuadratureGrid, x: Array) -> Spectrum:
     """What a filter can follow: x between the nodes of a grid too, and nowhere zero."""
     above = np.maximum(x, _FLOOR)
     return lambda omega: np.interp(omega, grid.omega, above)
@@ -204,10 +204,10 @@ def one_event_problem(target: Filter, privacy: Privacy, model: Model) -> Problem
 def _solve_near_guess(
     problem: Problem,
     water: WaterFilling,
-    criterion: Callable[[Any, Any, Array, Grid], Any],
+    criterion: Callable[[Any, Any, Array, QuadratureGrid], Any],
     constraints: Constraints | None,
     solver: str,
-) -> tuple[Grid, Array, float]:
+) -> tuple[QuadratureGrid, Array, float]:
     """Solve for ratio = x / guess, the guess near the unconstrained optimum: solvers want numbers of like size."""
     import cvxpy as cp
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.validation import Array
-from dpfast.filters.toeplitz import convolved
+from dpfast.filters.toeplitz import convolve_series
 
 # those that operators have already, by their ids
 _OWN: weakref.WeakValueDictionary[int, NDArray[Any]] = weakref.WeakValueDictionary()
@@ -82,7 +82,7 @@ def _owned(name: str, value: Any, hint: Any) -> Any:
     if _OWN.get(id(value)) is value:
         return value
     found = validation.array(name, value)  # a copy of read-only arrays too: views of before may still be written to
-    own = validation.frozen(found if hint == Array else found.astype(np.int64))
+    own = validation.freeze(found if hint == Array else found.astype(np.int64))
     validation.check_size(name, own)
     _OWN[id(own)] = own
     return own
@@ -106,7 +106,7 @@ class Convolution(NamedTuple):
 
     def apply(self, x: Array) -> Array:
         """In FFTs."""
-        return convolved(self.coefficients, x)
+        return convolve_series(self.coefficients, x)
 
     def products(self) -> Array:
         """Autocorrelations of the magnitudes: exact where no coefficient is negative and none is larger than before."""

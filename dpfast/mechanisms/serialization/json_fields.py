@@ -113,7 +113,7 @@ class Fields:
         if ndim is None:
             ndim = 2 if value and isinstance(value[0], list) else 1
         rows = value or np.empty((0,) * ndim)
-        return validation.frozen(validation.array(self.path(name), rows, ndim=ndim, empty=empty))
+        return validation.freeze(validation.array(self.path(name), rows, ndim=ndim, empty=empty))
 
     def integers(self, name: str) -> NDArray[np.int64]:
         """An array of integers."""

@@ -331,7 +331,7 @@ def _own_taps(taps: Any) -> Integers:
     if given.dtype.kind not in "iu" or given.ndim != 1 or not 1 <= len(given) <= MAX_TAPS:
         must_be = f"an array of 1 to {MAX_TAPS:,} integers"
         raise ValueError(f"taps must be {must_be}, got dtype {given.dtype} and shape {given.shape}: make it by exact")
-    return validation.frozen(np.array(given, dtype=np.int64))
+    return validation.freeze(np.array(given, dtype=np.int64))
 
 
 def check_mechanism(mechanism: Any) -> None:

@@ -264,7 +264,7 @@ def count_events(
     sums = np.bincount(cells, None if weights is None else weights[inside], span.n_bins * len(groups))
     counts = np.minimum(sums, MAX_COUNT).astype(np.int64).reshape(len(groups), span.n_bins)
     return EventCounts(
-        counts=validation.frozen(counts),
+        counts=validation.freeze(counts),
         series=tuple(groups),
         start=np.datetime64(span.start, "us"),
         period=np.timedelta64(span.period, "us"),

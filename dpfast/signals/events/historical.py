@@ -135,7 +135,7 @@ def read_events(
     weights = None if count is None else _parse_counts(columns[count])
     counts = np.bincount(cells, weights, n_bins * len(series)).astype(np.float64)
     return EventCounts(
-        counts=validation.frozen(counts.reshape(len(series), n_bins)),
+        counts=validation.freeze(counts.reshape(len(series), n_bins)),
         series=series,
         start=np.datetime64(midnight + first_bin * step, "us"),
         period=np.timedelta64(step, "us"),

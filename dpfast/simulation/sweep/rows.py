@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from dpfast._support.validation import Array
 from dpfast.design.catalogue import label
 from dpfast.mechanisms.constant import NAME
-from dpfast.signals.output_variance import explained
+from dpfast.signals.output_variance import explained_share
 from dpfast.simulation.intervals import ErrorSizes, is_rare, n_events, rmse_interval
 from dpfast.simulation.study import interval_by
 from dpfast.simulation.sweep.blocks import BATCHES, STREAMS
@@ -169,7 +169,7 @@ class Row:
     @property
     def explained(self) -> float | None:
         """1 - simulated MSE/variance of the true output; None where the design failed."""
-        return None if self.failed else explained(self.mse, self.variance)
+        return None if self.failed else explained_share(self.mse, self.variance)
 
     def figures(self) -> dict[str, Any]:
         """What tables show of it."""

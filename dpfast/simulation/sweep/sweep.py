@@ -264,7 +264,7 @@ def _row(run: Run, case: Case, n_blocks: int, stopped: str | None, variance: flo
         noise_std=design.noise_std,
         n_samples=run.frame.n_samples,
         confidence=run.rule.confidence,
-        batch_means=validation.frozen(run.means[case.number].first(n_blocks).copy()),
+        batch_means=validation.freeze(run.means[case.number].first(n_blocks).copy()),
         stopped=cast("Stopped", stopped or "failed"),
         sizes=run.error_sizes(case.number),
         error=design.error,

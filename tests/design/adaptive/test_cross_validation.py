@@ -8,7 +8,7 @@ import pytest
 import dpfast as dp
 from dpfast.design.adaptive.cross_validation import Channel, _Trial, cross_validated
 from dpfast.design.wiener import wiener_receiver
-from dpfast.signals.whittle import Periodogram, joined
+from dpfast.signals.whittle import Periodogram, join_periodograms
 
 LENGTH = 1000
 TARGET = dp.Filter([1, 0.9], [1, -0.9])
@@ -88,9 +88,9 @@ def test_gain_and_standard_error_are_those_of_many_runs(lag, mean):
     through, scores = channel(m), []
     on_truth = _Trial(through, foreseen(m, model), model)
     for one in v:
-        parts = Periodogram.of(one[None], 5)
-        whole = joined(parts)
-        fit = through.likelihood(whole).fits(1)[1]
+        parts = Periodogram.from_parts(one[None], 5)
+        whole = join_periodograms(parts)
+        fit = through.likelihood(whole).fit_orders(1)[1]
         fitted = through.model(whole, fit)
         exact = 1 - on_truth.on_model(through.best(fitted)) / m.predict(model)
         gain = cross_validated(through, parts, fit)
