@@ -1,4 +1,4 @@
-"""What would help a mechanism that explains less than half of the true output's variance."""
+"""Say what would help a mechanism that explains less than half of the true output's variance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpfast.signals.model import Model
 from dpfast.signals.output_variance import explained_share, output_variance
 
 HALF = 0.5
-_STEPS = 12  # of a search for epsilon by halves of its logarithm: to a thousandth
+_STEPS = 12  # halvings of an interval of log(epsilon), which find epsilon to a thousandth
 _TARGET = "and a target of a narrower band, such as a longer average, may help too"
 
 
@@ -23,7 +23,7 @@ def warn_of_low_accuracy(
 ) -> None:
     """Warn where a mechanism explains less than half of the variance of the true output, and say what would help.
 
-    All of it under the model, nothing of any data: there is no warning where there is no model or no prediction.
+    The warning rests on the model alone and reads no data. Without a model or a prediction there is none.
     """
     if model is None or mse is None:
         return
@@ -38,7 +38,7 @@ def warn_of_low_accuracy(
 
 
 def advice_text(target: Filter, privacy: Privacy, model: Model, lag: int | None) -> str:
-    """What helps, by the least error of all linear mechanisms with Gaussian noise, which see the whole signal."""
+    """Return what would help, judged by the smoother with the least error, which sees the whole signal."""
     most = _largest_share(target, privacy, model)
     if most >= HALF:
         how = "another mechanism" if lag is None else "a larger lag"
@@ -49,13 +49,13 @@ def advice_text(target: Filter, privacy: Privacy, model: Model, lag: int | None)
 
 
 def _largest_share(target: Filter, privacy: Privacy, model: Model) -> float:
-    """What the smoother with the least error explains."""
+    """Return the share of the variance that the smoother with the least error explains."""
     mse = smoother_water_filling(Problem(target, model, noise_cost(privacy, None))).mse
     return explained_share(mse, output_variance(target, model)) or 0.0
 
 
 def _sufficient_epsilon(target: Filter, privacy: Privacy, model: Model) -> float | None:
-    """The epsilon with which that smoother explains half, from below; None where none does."""
+    """Return the epsilon, from below, with which that smoother explains half; None where none does."""
     low, high = math.log(privacy.epsilon), math.log(LARGEST_EPSILON * (1 - 1e-9))
 
     def enough(log_epsilon: float) -> bool:
@@ -73,6 +73,6 @@ def _sufficient_epsilon(target: Filter, privacy: Privacy, model: Model) -> float
 
 
 def _format_rounded_down(x: float) -> str:
-    """Two digits, rounded down: what is needed at least."""
+    """Format a number in two digits, rounded down, as it is a lower bound of what is needed."""
     unit = 10.0 ** (math.floor(math.log10(x)) - 1)
     return f"{math.floor(x / unit) * unit:.2g}"

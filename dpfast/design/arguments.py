@@ -1,4 +1,4 @@
-"""What every design function is given."""
+"""Check the arguments that all design functions share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpfast.privacy.privacy import Privacy
 
 
 def check_filter(name: str, value: Filter) -> None:
-    """A filter that is not zero."""
+    """Refuse anything but a filter that is not zero."""
     if isinstance(value, Toeplitz):
         raise ValueError(
             f"{name} must be a Filter here, got a Toeplitz of {value.horizon} steps, for which there is "
@@ -26,18 +26,18 @@ def check_filter(name: str, value: Filter) -> None:
 
 
 def check_inputs(target: Filter, privacy: Privacy) -> None:
-    """What every design takes."""
+    """Refuse a target that is no filter or zero, and a privacy demand that is no Privacy."""
     check_filter("target", target)
     validation.instance("privacy", privacy, Privacy, "a Privacy")
 
 
 def check_tolerance(tolerance: float) -> float:
-    """A relative excess of an MSE."""
+    """Return the relative excess of an MSE that a design may cost; refuse one that is not between 0 and 1."""
     return validation.number("tolerance", tolerance, above=0, below=1)
 
 
 def check_one_event(privacy: Privacy) -> None:
-    """What a convex program in |G|² asks for."""
+    """Refuse several events a person, for which a convex program in |G|² has no noise."""
     if privacy.max_events > 1:
         raise DesignError(
             f"max_events must be 1 in a convex program, got {privacy.max_events}: the sensitivity to several events "

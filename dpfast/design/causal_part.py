@@ -16,12 +16,12 @@ from dpfast.filters.spectral_factor import fft_angles
 from dpfast.filters.state_space import balance_states
 
 Complex = NDArray[np.complex128]
-_NO_STATE = 1e-15
+_NO_STATE = 1e-15  # what a state may contribute and still be left out
 _INFINITE = 1e-13  # inverse of a zero that is none
 
 
 class CausalPart(NamedTuple):
-    """X = [z^{-D} B(1/z) S(z)]₊ = R/D by its samples x_0 ... x_T, and then C A^j ξ."""
+    """The causal part X = [z^{-D} B(1/z) S(z)]₊ = R/D: samples x_0 ... x_T, which C A^j ξ continues."""
 
     samples: Array
     a: Array
@@ -31,12 +31,12 @@ class CausalPart(NamedTuple):
     denominator: Filter
 
     def balance(self) -> CausalPart:
-        """The same in coordinates in which a few slow poles close together keep their digits."""
+        """Return the same X in balanced coordinates, in which slow poles that are close together keep their digits."""
         into, out = balance_states(self.a, self.b, self.c[None], _NO_STATE)
         return self._replace(a=into @ self.a @ out, b=into @ self.b, c=self.c @ out, state=into @ self.state)
 
     def reduce(self, negligible: float) -> CausalPart:
-        """X itself in the fewest states that change it by at most `negligible`, their poles the only ones of D."""
+        """Return X in the fewest states that change it by at most `negligible`; D keeps their poles alone."""
         scale = float(np.linalg.norm(self.c)) or 1.0  # so that the Hankel values sum to about one
         into, out = balance_states(self.a, self.state[:, None], self.c[None] / scale, negligible / scale)
         a, state = into @ self.a @ out, into @ self.state
@@ -46,11 +46,11 @@ class CausalPart(NamedTuple):
         return CausalPart(self.samples, a, state[:, None], self.c @ out, state, denominator)
 
     def filter(self) -> Filter:
-        """R/D, by zeros and poles."""
+        """Return X as the filter R/D, from its zeros and poles."""
         return ratio((self.numerator(),), (self.denominator,))
 
     def state_space(self) -> tuple[Array, Array, Array, float]:
-        """A, B, C and D: the states are the last T inputs, and those that ξ begins."""
+        """Return A, B, C and D of X: the states are the last T inputs, and those that ξ starts."""
         last, n = len(self.samples) - 1, len(self.a)
         a, b = np.zeros((last + n, last + n)), np.zeros(last + n)
         a[:last, :last] = np.eye(last, k=-1)
@@ -62,7 +62,7 @@ class CausalPart(NamedTuple):
         return a, b, np.concatenate([self.samples[1:], self.c]), float(self.samples[0])
 
     def numerator(self) -> Filter:
-        """R by its zeros, those of a state space, where the coefficients would lose what roots in a cluster hold."""
+        """Return R by its zeros, those of the state space: coefficients would lose the digits of clustered roots."""
         a, b, c, d = self.state_space()
         pencil = np.block([[a, b[:, None]], [c, d]])
         identity = np.diag(np.append(np.ones(len(a)), 0.0))
@@ -76,7 +76,7 @@ class CausalPart(NamedTuple):
         return monic * float(gain.item().real)
 
     def response(self, omega: ArrayLike) -> Complex:
-        """X at angles."""
+        """Return X at the given angles."""
         z = np.exp(1j * np.atleast_1d(omega))
         right = np.broadcast_to(self.state[:, None], (len(z), len(self.a), 1))
         later = np.linalg.solve(z[:, None, None] * np.eye(len(self.a)) - self.a, right)[:, :, 0] @ self.c
@@ -84,7 +84,7 @@ class CausalPart(NamedTuple):
 
 
 def causal_part(signal: Filter, backward: Filter, lag: int) -> CausalPart:
-    """B and the taps of S are a two-sided sequence that runs through the rest of S: X is what comes from time 0 on."""
+    """Run the two-sided sequence of B and the taps of S through the rest of S: X is what comes from time 0 on."""
     taps, sections, recursion = signal.factors
     rest = Filter.from_factors(sections=sections, recursion=recursion)
     b = backward.impulse(backward.settling_time(1e-18) + lag)

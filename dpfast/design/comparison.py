@@ -1,4 +1,4 @@
-"""All families of mechanisms side by side, for one target, privacy, model and lag: ``dpfast design``."""
+"""Design all families of mechanisms side by side, for one target, privacy, model and lag: ``dpfast design``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _N_LAGS, _N_EPSILONS = 8, 9
 
 @dataclass(frozen=True)
 class ComparisonTask:
-    """What is to be designed; a lag None is the smoother."""
+    """What is to be designed by every family; a lag of None asks for smoothers."""
 
     target: Filter
     privacy: Privacy
@@ -40,12 +40,12 @@ class ComparisonTask:
 
     @functools.cached_property
     def constant(self) -> Constant:
-        """What every family has to be better than."""
+        """The constant estimate that every family has to beat."""
         return constant(self.target, self.model)
 
 
 class Entry(NamedTuple):
-    """A line of the comparison: a family of the catalogue, at the lag of the task or as a smoother."""
+    """A line of the comparison: a family of the catalogue, either at the lag of the task or as a smoother."""
 
     label: str
     design: Callable[[ComparisonTask], Mechanism]
@@ -72,33 +72,33 @@ ENTRIES = tuple(_entries())
 
 
 def lags_around(lag: int) -> list[int]:
-    """About ten lags from 0 to four times the given one, which is among them; at least to 20."""
+    """Return about ten lags from 0 to four times the given one, which is among them, and to 20 at least."""
     last = min(max(_SMALLEST_LAST_LAG, 4 * lag), validation.MAX_LAG)
     return sorted({0, lag, *np.rint(np.geomspace(1, last, _N_LAGS)).astype(int).tolist()})
 
 
 def epsilons_around(epsilon: float) -> list[float]:
-    """Two decades around the given epsilon, which is among them, as far as a Privacy allows."""
+    """Return values in two decades around the given epsilon, which is among them, as far as a Privacy allows."""
     factors = np.geomspace(0.1, 10, _N_EPSILONS)
     factors[_N_EPSILONS // 2] = 1.0
     return [x for x in (epsilon * factors).tolist() if x < LARGEST_EPSILON]
 
 
 def with_epsilon(task: ComparisonTask, epsilon: float) -> ComparisonTask:
-    """The task under another epsilon."""
+    """Return the task under another epsilon."""
     return replace(task, privacy=replace(task.privacy, epsilon=epsilon))
 
 
 @dataclass
 class ComparedDesigns:
-    """Designs of tasks that differ by lag and epsilon, each made once, and notes on those that there are not."""
+    """Designs for tasks that differ in lag and epsilon, each made once, and notes on those that failed."""
 
     advance: Callable[[int], object]
     notes: dict[str, None] = field(default_factory=dict)
     _made: dict[tuple[Any, ...], Mechanism | None] = field(default_factory=dict)
 
     def side_by_side(self, entries: list[Entry], task: ComparisonTask) -> dict[str, Mechanism]:
-        """The mechanism of each family that has one."""
+        """Design the mechanism of every family for a task; leave out the families that have none."""
         made = {x.label: self._design(x, task) for x in entries}
         return {label: mechanism for label, mechanism in made.items() if mechanism is not None}
 
@@ -115,7 +115,7 @@ class ComparedDesigns:
         mechanism = self._made[key]
         if mechanism is None or mechanism.privacy == task.privacy:
             return mechanism
-        # without a model the filters are those of any epsilon, and the noise follows
+        # the filters of a design without a model are the same for every epsilon: only the noise changes
         return replace(mechanism, privacy=task.privacy, ideal_mse=None)
 
 

@@ -1,4 +1,4 @@
-"""Decision-feedback mechanisms, for streams on finitely many levels."""
+"""Decision-feedback mechanisms, for streams that take finitely many levels."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def decision_feedback(
     tolerance: float = 1e-3,
     name: str | None = None,
 ) -> Mechanism:
-    r"""FIR decision-feedback mechanism: estimates of u that know its levels, through the target.
+    r"""Design an FIR decision-feedback mechanism, which estimates u on its levels and filters that by the target.
 
     Model
     -----
@@ -91,9 +91,10 @@ def decision_feedback(
 
     Examples
     --------
-    >>> from dpfast.signals.markov_chain import MarkovChain
-    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
-    >>> mechanism = decision_feedback(Filter([1], [1, -0.9]), Privacy(5, 1e-3), chain, lag=2, prefilter="zero-forcing")
+    >>> import dpfast as dp
+    >>> chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> target, privacy = dp.Filter([1], [1, -0.9]), dp.Privacy(5, 1e-3)
+    >>> mechanism = dp.decision_feedback(target, privacy, chain, lag=2, prefilter="zero-forcing")
     >>> mechanism.predicted_mse is None, mechanism.receiver.forward.shape, mechanism.receiver.feedback.shape
     (True, (64,), (16,))
     """
@@ -153,7 +154,7 @@ def design_equalizer(
     n_forward: int,
     n_feedback: int,
 ) -> DecisionFeedback:
-    """The FIR decision-feedback receiver behind a given prefilter, from the normal equations."""
+    """Return the FIR decision-feedback receiver behind a given prefilter, from the normal equations."""
     levels, probabilities = model.levels, model.probabilities
     assert levels is not None
     assert probabilities is not None
@@ -185,7 +186,7 @@ def design_equalizer(
 
 
 class IdealFeedback(NamedTuple):
-    """Ideal decision feedback, *assuming error-free decisions*; responses at the angles `omega`.
+    """Ideal decision feedback, *assuming error-free decisions*, as responses at the angles `omega`.
 
     Attributes
     ----------
@@ -205,7 +206,7 @@ class IdealFeedback(NamedTuple):
 
 
 def ideal_feedback(target: Filter, privacy: Privacy, model: Model, prefilter: Filter) -> IdealFeedback:
-    """The formulas of Le Ny 2013, equations (9) and (10), behind a given prefilter.
+    """Return ideal decision feedback behind a given prefilter, by Le Ny 2013, equations (9) and (10).
 
     B = Q/(Q_u Q_F), where Q, Q_u and Q_F are the canonical factors of P_u|G|²/σ² + 1, P_u and |F|².
 
@@ -221,9 +222,10 @@ def ideal_feedback(target: Filter, privacy: Privacy, model: Model, prefilter: Fi
 
     Examples
     --------
-    >>> from dpfast.signals.independent_levels import IndependentLevels
-    >>> coin = IndependentLevels([-0.5, 0.5], [0.5, 0.5])
-    >>> ideal = ideal_feedback(Filter([1]), Privacy.from_gdp(2, 1e-3), coin, Filter([1]))  # σ² = 1/4, as the signal
+    >>> import dpfast as dp
+    >>> coin = dp.IndependentLevels([-0.5, 0.5], [0.5, 0.5])
+    >>> privacy = dp.Privacy.from_gdp(2, 1e-3)  # σ² = 1/4, the variance of the signal
+    >>> ideal = dp.ideal_feedback(dp.Filter([1]), privacy, coin, dp.Filter([1]))
     >>> round(ideal.mse, 6)
     0.125
     """

@@ -1,4 +1,4 @@
-"""What the command line and its files say: targets, models, and files of words."""
+"""Read targets and models from the descriptions that the command line and its files give."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MODEL = "markov:0.75,0.25;0.25,0.75@-0.5,0.5, levels:0,1@0.9,0.1, or arma:0.4/1,
 
 
 def parse_target(spec: Any) -> Filter:
-    """A target filter from its description.
+    """Return the target filter that a description names.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def parse_target(spec: Any) -> Filter:
 
 
 def parse_toeplitz(spec: Any) -> Toeplitz:
-    """A target over a horizon from its description.
+    """Return the target over a horizon that a description names.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def parse_toeplitz(spec: Any) -> Toeplitz:
 
 
 def parse_any_target(spec: Any) -> Filter | Toeplitz:
-    """A target of either kind: :func:`parse_toeplitz` where the description is of one, else :func:`parse_target`."""
+    """Return a target of either kind: by :func:`parse_toeplitz` or by :func:`parse_target`."""
     if isinstance(spec, Mapping):
         return parse_toeplitz(spec) if "coefficients" in spec else parse_target(spec)
     return parse_toeplitz(spec) if str(spec).partition(":")[0] in _OVER_HORIZON else parse_target(spec)
@@ -117,9 +117,8 @@ def _read_target_file(path: Path) -> Filter:
     if not path.is_file():
         if str(path).partition(":")[0] in _OVER_HORIZON:
             raise ValueError(f"target must be a filter here, without a horizon: {TARGET}; got {str(path)!r}")
-        raise ValueError(
-            f"target must be {TARGET}, got {str(path)!r}{_suggest_kind(str(path), (*_FILTERS, *_OVER_HORIZON))}"
-        )
+        meant = _suggest_kind(str(path), (*_FILTERS, *_OVER_HORIZON))
+        raise ValueError(f"target must be {TARGET}, got {str(path)!r}{meant}")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return Filter(content["b"], content.get("a", [1.0]))
@@ -128,7 +127,7 @@ def _read_target_file(path: Path) -> Filter:
 
 
 def parse_model(spec: Any, source: Provenance = "assumed") -> Model:
-    """A model of the stream from its description.
+    """Return the model of the stream that a description names.
 
     Parameters
     ----------

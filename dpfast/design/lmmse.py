@@ -1,4 +1,4 @@
-"""Linear mechanisms: zero forcing, LMMSE, and the two extremes."""
+"""LMMSE mechanisms: a prefilter, and the linear receiver with the least mean square error behind it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model, check_model
 
 _CONVERGED = 1e-6  # relative change of an MSE when the steps of the circle are doubled
-_SEARCH_SIZE = 2**14  # steps at the least: x has kinks
+_SEARCH_SIZE = 2**14  # the fewest steps of the circle: x has kinks
 
 
 def lmmse(
@@ -42,7 +42,7 @@ def lmmse(
     tolerance: float = 1e-3,
     name: str | None = None,
 ) -> Mechanism:
-    r"""Linear minimum mean square error mechanism: a Wiener receiver.
+    r"""Design a mechanism whose receiver is the Wiener filter: linear, with the least mean square error (LMMSE).
 
     Model
     -----
@@ -69,9 +69,9 @@ def lmmse(
     Returns
     -------
     Mechanism
-        Of the smoother ``ideal_mse`` is the least that any G and H reach, and the lower bound too. At a finite lag it
-        is that of one rule, of the ideal G with its zero band filled: the realised G, which is fitted to the error
-        itself, may come below it, and :func:`optimal` tells how far one can get.
+        For the smoother, ``ideal_mse`` is the least that any G and H reach, and the lower bound too. At a finite lag
+        it is that of the ideal G with its zero band filled: the realised G, which is fitted to the error itself, may
+        come below it, and :func:`optimal` tells how far one can get.
 
     Raises
     ------
@@ -92,10 +92,11 @@ def lmmse(
 
     Examples
     --------
-    >>> from dpfast.signals.markov_chain import MarkovChain
-    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
-    >>> privacy = Privacy(math.log(3), 0.05, calibration="paper")
-    >>> round(lmmse(Filter([1, 0.995], [1, -0.995]), privacy, chain).ideal_rmse, 4)
+    >>> import math
+    >>> import dpfast as dp
+    >>> chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> privacy = dp.Privacy(math.log(3), 0.05, calibration="paper")
+    >>> round(dp.lmmse(dp.Filter([1, 0.995], [1, -0.995]), privacy, chain).ideal_rmse, 4)
     4.6704
     """
     check_inputs(target, privacy)
@@ -121,13 +122,13 @@ def lmmse(
 def wiener_mechanism(
     name: str, target: Filter, privacy: Privacy, model: Model, prefilter: Filter, lag: int | None
 ) -> Mechanism:
-    """The mechanism of a given prefilter and the Wiener receiver behind it."""
+    """Return the mechanism of a given prefilter and the Wiener receiver behind it."""
     receiver = wiener_receiver(target, model, prefilter, privacy.noise_std(prefilter), lag)
     return Mechanism(name, target, privacy, model, prefilter, receiver)
 
 
 def smoother_ideal(problem: Problem) -> Ideal:
-    """Water-filling."""
+    """Return the ideal of the smoother, by water-filling."""
     water = smoother_water_filling(problem)
     distortion = water.mse - problem.cost * water.level**2
 
@@ -141,7 +142,10 @@ def smoother_ideal(problem: Problem) -> Ideal:
 
 
 def _two_step_ideal(problem: Problem, lag: int) -> Ideal:
-    """The smoother's prefilter with its zero band filled: fitted to that shape, measured by the error at the lag."""
+    """Return the ideal of a lag behind the smoother's prefilter with its zero band filled.
+
+    Prefilters are fitted to that shape, and measured by the error at the lag.
+    """
     water = smoother_water_filling(problem)
     fill, mse = best_filling(problem, water, lag)
 
@@ -155,7 +159,7 @@ def _two_step_ideal(problem: Problem, lag: int) -> Ideal:
 
 
 def best_filling(problem: Problem, water: WaterFilling, lag: int) -> tuple[float, float]:
-    """The θ with the least MSE of the ideal Wiener receiver behind |G|² = x + θ, and that MSE."""
+    """Return the θ with the least MSE of the ideal Wiener receiver behind |G|² = x + θ, and that MSE."""
     from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
 
     held, circle = resolve_on_circle(problem, lag, water.cutoffs, size=_SEARCH_SIZE)

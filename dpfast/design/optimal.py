@@ -25,8 +25,8 @@ from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model, check_model
 
-LONG_LAG = 50  # beyond it the iteration is slower
-GAPS = (1e-7, 1e-5)  # relative: up to a long lag, and beyond
+LONG_LAG = 50  # beyond it the iteration converges more slowly
+GAPS = (1e-7, 1e-5)  # relative gaps up to a long lag, and beyond
 _MARGIN = 5.0  # of a gap, left for what a finer grid changes
 _LOST = 1e-300  # stands for zero in a logarithm
 
@@ -40,7 +40,7 @@ def optimal(
     tolerance: float = 1e-3,
     name: str | None = None,
 ) -> Mechanism:
-    r"""The linear mechanism with the least mean square error at a lag, prefilter and receiver designed together.
+    r"""Design prefilter and receiver together, with the least mean square error of all linear mechanisms at a lag.
 
     Model
     -----
@@ -84,7 +84,7 @@ def optimal(
     Warns
     -----
     ConvergenceWarning
-        Where the gap is larger; the bound is still a bound. For several events where the design for their least
+        Where the gap is larger; the bound still holds. For several events, where the design for their least
         favourable times may be more than 1e-2 above the best one.
     ToleranceWarning
         Where the tolerance is not reached.
@@ -97,10 +97,10 @@ def optimal(
     Examples
     --------
     >>> import math
-    >>> from dpfast.signals.markov_chain import MarkovChain
-    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
-    >>> privacy = Privacy(math.log(3), 0.05, calibration="paper")
-    >>> mechanism = optimal(Filter([1, 0.995], [1, -0.995]), privacy, chain, lag=5)
+    >>> import dpfast as dp
+    >>> chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> privacy = dp.Privacy(math.log(3), 0.05, calibration="paper")
+    >>> mechanism = dp.optimal(dp.Filter([1, 0.995], [1, -0.995]), privacy, chain, lag=5)
     >>> round(mechanism.ideal_rmse, 4), mechanism.prefilter.order
     (5.0866, 4)
     >>> mechanism.lower_bound_mse <= mechanism.ideal_mse <= mechanism.predicted_mse <= 1.001 * mechanism.ideal_mse
@@ -122,7 +122,7 @@ def optimal(
 
 
 def joint_ideal(problem: Problem, lag: int) -> Ideal:
-    """The joint optimum of a lag."""
+    """Return the joint optimum of prefilter and receiver at a lag; warn where its certificate is loose."""
     one_event = problem.contributions is ONE_EVENT
     largest_gap = GAPS[lag > LONG_LAG] if one_event else GAP
     found = joint_optimum(problem, lag, largest_gap / _MARGIN)

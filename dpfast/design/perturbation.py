@@ -1,4 +1,4 @@
-"""Noise on the input or on the output: the two mechanisms that need no design."""
+"""Put noise on the input or on the output: the two mechanisms that need no design."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def input_perturbation(
 def input_perturbation(
     target: Filter | Toeplitz, privacy: Privacy, *, noise: Noise = "gaussian", name: str = "input perturbation"
 ) -> Mechanism | MatrixMechanism:
-    """Noise on the input: G = 1, H = F, MSE c²‖F‖₂² (Le Ny 2013, Section III).
+    """Put noise on the input and filter it: G = 1, H = F, MSE c²‖F‖₂² (Le Ny 2013, Section III).
 
     Over a horizon: C = 1, B = A.
 
@@ -41,13 +41,13 @@ def input_perturbation(
         F, or A.
     privacy : Privacy
     noise : {"gaussian", "laplace"}
-        Laplace for a Toeplitz target alone: pure ε, δ is not used. On the input it is the lesser where δ is small.
+        Laplace noise is for a Toeplitz target alone. It gives pure ε, without δ, and is the lesser where δ is small.
     name : str
 
     Returns
     -------
     Mechanism or MatrixMechanism
-        The latter for a Toeplitz target.
+        A MatrixMechanism for a Toeplitz target.
 
     Notes
     -----
@@ -55,13 +55,13 @@ def input_perturbation(
 
     Examples
     --------
-    >>> round(input_perturbation(Filter([1, 1]), Privacy.from_gdp(1, 1e-6)).predicted_mse, 6)
+    >>> import dpfast as dp
+    >>> round(dp.input_perturbation(dp.Filter([1, 1]), dp.Privacy.from_gdp(1, 1e-6)).predicted_mse, 6)
     2.0
     """
     if isinstance(target, Toeplitz):
-        return _perturbation_over_horizon(
-            name, target, privacy, _identity(target), Convolution(target.coefficients), noise
-        )
+        strategy, reconstruction = _identity(target), Convolution(target.coefficients)
+        return _perturbation_over_horizon(name, target, privacy, strategy, reconstruction, noise)
     check_inputs(target, privacy)
     _check_gaussian(noise)
     return _perturbation(name, target, privacy, Filter([1.0]), target)
@@ -80,7 +80,7 @@ def output_perturbation(
 def output_perturbation(
     target: Filter | Toeplitz, privacy: Privacy, *, noise: Noise = "gaussian", name: str = "output perturbation"
 ) -> Mechanism | MatrixMechanism:
-    """Noise on the output: G = F, H = 1, MSE c²‖F‖₂² (Le Ny 2013, Section III).
+    """Filter the input and put noise on the output: G = F, H = 1, MSE c²‖F‖₂² (Le Ny 2013, Section III).
 
     Over a horizon: C = A, B = 1.
 
@@ -90,13 +90,13 @@ def output_perturbation(
         F, or A.
     privacy : Privacy
     noise : {"gaussian", "laplace"}
-        Laplace for a Toeplitz target alone: pure ε, δ is not used.
+        Laplace noise is for a Toeplitz target alone. It gives pure ε, without δ.
     name : str
 
     Returns
     -------
     Mechanism or MatrixMechanism
-        The latter for a Toeplitz target.
+        A MatrixMechanism for a Toeplitz target.
 
     Notes
     -----
@@ -104,13 +104,13 @@ def output_perturbation(
 
     Examples
     --------
-    >>> round(output_perturbation(Filter([1, 1]), Privacy.from_gdp(1, 1e-6)).noise_std ** 2, 6)
+    >>> import dpfast as dp
+    >>> round(dp.output_perturbation(dp.Filter([1, 1]), dp.Privacy.from_gdp(1, 1e-6)).noise_std ** 2, 6)
     2.0
     """
     if isinstance(target, Toeplitz):
-        return _perturbation_over_horizon(
-            name, target, privacy, Convolution(target.coefficients), _identity(target), noise
-        )
+        strategy, reconstruction = Convolution(target.coefficients), _identity(target)
+        return _perturbation_over_horizon(name, target, privacy, strategy, reconstruction, noise)
     check_inputs(target, privacy)
     _check_gaussian(noise)
     return _perturbation(name, target, privacy, target, Filter([1.0]))

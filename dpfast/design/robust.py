@@ -1,8 +1,9 @@
-r"""The best mechanism for every input of a mean square, whatever its spectrum.
+r"""Robust mechanisms, which are best for the worst input of a given mean square, whatever its spectrum.
 
-min over K = HG of V ‖e^{-iωD}F - K‖∞² + c² <|K|>², V the mean square: by Cauchy-Schwarz the noise behind the best G and
-H with HG = K is c²<|K|>², and a sinusoid at the worst frequency makes the rest. The smoother has a closed form; a
-finite lag is a cone program, and so is the rational response that realises the smoother.
+They minimise V ‖e^{-iωD}F - K‖∞² + c² <|K|>² over K = HG, V the mean square: by Cauchy-Schwarz the noise behind the
+best G and H with HG = K is c²<|K|>², and a sinusoid at the worst frequency makes the rest, the square of an H-infinity
+norm. The smoother has a closed form; a finite lag is a cone program, and so is the rational response that realises the
+smoother.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def robust(
     tolerance: float = 1e-3,
     name: str | None = None,
 ) -> Mechanism:
-    r"""The mechanism that is best for the worst input of a given power: no other statistics are needed.
+    r"""Design the mechanism that is best for the worst input of a given power: no other statistics are needed.
 
     Whatever the input, as long as its mean square is at most `mean_square`, the stationary MSE is at most
     ``predicted_mse``; and no linear mechanism of this lag can promise less than ``lower_bound_mse``.
@@ -110,8 +111,10 @@ def robust(
 
     Examples
     --------
-    >>> privacy = Privacy(np.log(3), 0.05, calibration="paper")
-    >>> mechanism = robust(Filter([1, 0.995], [1, -0.995]), privacy, mean_square=0.25)
+    >>> import math
+    >>> import dpfast as dp
+    >>> privacy = dp.Privacy(math.log(3), 0.05, calibration="paper")
+    >>> mechanism = dp.robust(dp.Filter([1, 0.995], [1, -0.995]), privacy, mean_square=0.25)
     >>> round(mechanism.ideal_rmse, 3), mechanism.predicted_mse < mechanism.ideal_mse * 1.001
     (5.177, True)
     """
@@ -148,18 +151,18 @@ class _RobustFilters(NamedTuple):
 
 
 class _RobustProblem(NamedTuple):
-    """What is asked for."""
+    """A target with its noise, the mean square of the input, and the tolerance."""
 
     problem: Problem
     mean_square: float
     tolerance: float
 
     def worst_mse(self, largest: float, noise: float) -> float:
-        """V ‖E‖∞² + c² · noise."""
+        """Return the worst MSE, V ‖E‖∞² + c² · noise."""
         return self.mean_square * largest**2 + self.problem.cost * noise
 
     def prefilter(self, product: Callable[[Array], Array], poles: Complex, largest: float, worst: float) -> Filter:
-        """G for |HG| = product, whose noise raises the worst MSE with the ideal G by a part of the tolerance."""
+        """Realise a G for |HG| = product; its noise may raise the worst MSE by a part of the tolerance."""
         problem = self.problem
 
         def excess(g: Filter) -> float:
@@ -201,7 +204,7 @@ def _design_causal(design: _RobustProblem, filling: RobustFilling, lag: int) -> 
 
 
 def _post_filter(design: _RobustProblem, prefilter: Filter, product: Filter, lag: int, ideal: float) -> Filter:
-    """H behind a given G: the best of as many functions as the tolerance takes, K/G at the most."""
+    """Return the best H behind a given G, of as many functions as the tolerance takes; K/G where none reach it."""
     problem, target = design.problem, design.problem.target
     noise_std = math.sqrt(problem.cost) * prefilter.h2_norm()
     for richness in _GROWTH:
@@ -221,7 +224,7 @@ def _post_filter(design: _RobustProblem, prefilter: Filter, product: Filter, lag
 
 
 def _try_silence(design: _RobustProblem, filling: RobustFilling, lag: int | None) -> _RobustFilters | None:
-    """No estimate at all, where the power of the input is so small that hardly anything is better."""
+    """Give no estimate, where the power of the input is so small that hardly anything is better."""
     target, nothing = design.problem.target, Filter([0.0])
     mse = design.mean_square * target.hinf_norm() ** 2
     if mse > filling.mse * (1 + design.tolerance / 2):
@@ -252,7 +255,7 @@ def _try_zero_forcing(design: _RobustProblem, filling: RobustFilling, lag: int |
 
 
 def _delay_target(target: Filter, lag: int) -> Filter:
-    """Delay F by some steps: z^-D F."""
+    """Return z^-D F, the target delayed by a lag."""
     return ratio((target.numerator, Filter([0.0] * lag + [1.0])), (target.denominator,))
 
 
@@ -260,7 +263,7 @@ def _delay_target(target: Filter, lag: int) -> Filter:
 
 
 def _design_smoother(design: _RobustProblem, filling: RobustFilling) -> _RobustFilters:
-    """H = F|R|²/G, forward through F R/G and backward through R."""
+    """Return the smoother H = F|R|²/G, which runs forward through F R/G and backward through R."""
     problem, target = design.problem, design.problem.target
     root, largest, worst = _smoother_root(design, filling)
 
@@ -276,7 +279,10 @@ def _design_smoother(design: _RobustProblem, filling: RobustFilling) -> _RobustF
 
 
 def _smoother_root(design: _RobustProblem, filling: RobustFilling) -> tuple[Filter, float, float]:
-    """R, |R|² near (1 - τ/|F|)₊, of as many functions as the tolerance takes, sup|F|(1 - |R|²) and the worst MSE."""
+    """Return R with |R|² near (1 - τ/|F|)₊, the H-infinity norm of F(1 - |R|²), and the worst MSE.
+
+    R has as many functions as the tolerance takes.
+    """
     problem, least, failure = design.problem, np.inf, None
     for richness in _GROWTH:
         basis = basis_for(problem, 0, richness, filling.cutoffs)
@@ -303,19 +309,18 @@ def _smoother_root(design: _RobustProblem, filling: RobustFilling) -> tuple[Filt
 
 
 def _passed_share(design: _RobustProblem, filling: RobustFilling, basis: Basis) -> Array:
-    """Coefficients of the function whose real part is |R|² = K/F, above zero at all angles."""
+    """Return coefficients of the function whose real part is |R|² = K/F, above zero at all angles."""
     problem = design.problem
     grid, fine, finest = (problem.grid(basis.poles, n * basis.taps, filling.cutoffs) for n in (1, _FINER, _FINER**2))
     share, gain = basis.response(grid.omega).real, problem.gain(grid.omega)
     mean, everywhere = grid.mean(gain), basis.response(fine.omega).real
     least = _POSITIVE * design.tolerance * filling.passed / mean
     functions = share * (gain / mean)[:, None]
-    found = (
-        _minimize_worst_error(
-            design, grid, gain, functions, _noise_of_positive_product, lambda x: everywhere @ x >= least
-        )
-        / mean
-    )
+
+    def above_zero(x: Any) -> Any:
+        return everywhere @ x >= least
+
+    found = _minimize_worst_error(design, grid, gain, functions, _noise_of_positive_product, above_zero) / mean
     found[0] += max(0.0, least / 2 - float((basis.response(finest.omega).real @ found).min()))
     return found
 
@@ -331,15 +336,14 @@ def _minimize_worst_error(
     noise: Callable[[Any, QuadratureGrid, Any, Any], tuple[Any, list[Any]]],
     constraint: Callable[[Any], Any] | None = None,
 ) -> Array:
-    """Coefficients x with the least V sup|wanted - functions · x|² + c² · noise², on a grid; values real or complex."""
+    """Return the coefficients x with the least V sup|wanted - functions · x|² + c² · noise² on a grid."""
     import cvxpy as cp
 
     mean = grid.mean(np.abs(wanted))
     level = math.sqrt(design.problem.cost / design.mean_square) * mean  # as bad as the noise of zero forcing
     x, largest = cp.Variable(functions.shape[1]), cp.Variable()
-    error = [
-        w / level - f @ x for w, f in zip(_real_parts(wanted), _real_parts(functions * (mean / level)), strict=True)
-    ]
+    pairs = zip(_real_parts(wanted), _real_parts(functions * (mean / level)), strict=True)
+    error = [w / level - f @ x for w, f in pairs]
     cones = [cp.SOC(cp.multiply(np.ones(len(wanted)), largest), cp.vstack(error), axis=0)]
     root, more = noise(cp, grid, functions, x)
     cones += more if constraint is None else [*more, constraint(x)]
@@ -348,7 +352,7 @@ def _minimize_worst_error(
 
 
 def _noise_of_product(cp: Any, grid: QuadratureGrid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
-    """<|K|>, that of the best G and H, with the cones that it takes."""
+    """Return <|K|>, the noise behind the best G and H, with the cones that it takes."""
     size = np.abs(functions).max(axis=1)
     guess = np.maximum(size, _LEAST_GUESS * grid.mean(size))
     gain = cp.Variable(len(guess))
@@ -357,12 +361,12 @@ def _noise_of_product(cp: Any, grid: QuadratureGrid, functions: Any, x: Any) -> 
 
 
 def _noise_of_positive_product(cp: Any, grid: QuadratureGrid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
-    """<|K|> where K is positive."""
+    """Return <|K|> for a K that is positive."""
     return (grid.weights @ functions) @ x, []
 
 
 def _noise_of_receiver(cp: Any, grid: QuadratureGrid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
-    """‖H‖₂ in an orthonormal basis, behind a G of unit norm."""
+    """Return ‖H‖₂ in an orthonormal basis, the noise behind a G of unit norm."""
     return cp.norm(x), []
 
 
@@ -371,5 +375,5 @@ def _real_parts(values: Any) -> list[Any]:
 
 
 def _largest_error(error: Callable[[Array], Array], poles: Complex, order: int) -> float:
-    """The largest value of an error over all frequencies."""
-    return hinf_norm(error, poles, error(np.linspace(0, np.pi, fft_points(order) // 2 + 1)))
+    """Return the H-infinity norm of an error, its largest value over all frequencies."""
+    return largest_gain(error, poles, error(np.linspace(0, np.pi, fft_points(order) // 2 + 1)))

@@ -1,4 +1,4 @@
-"""Wiener receivers: the least mean square error behind a given prefilter."""
+"""Wiener receivers, which have the least mean square error behind a given prefilter."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dpfast.signals.model import Model
 
 Complex = NDArray[np.complex128]
 _ACCURACY = 1e-10  # of a receiver, relative to its largest gain
-_EXCESS = 1e-6  # of an MSE over the optimum: what is said
+_EXCESS = 1e-6  # of an MSE over the optimum: a larger one is warned of
 _OVERFLOW = 1e40  # a recursion whose poles rounding has moved outside
 _FURTHER, _FURTHEST = 1.25, 1e-4  # steps in which zeros are moved off the circle, and how far
 _LONGEST_PENCIL = 1000  # its zeros take the cube of that: some seconds
@@ -36,7 +36,7 @@ _LONGEST_PENCIL = 1000  # its zeros take the cube of that: some seconds
 def wiener_receiver(
     target: Filter, model: Model, prefilter: Filter, noise_std: float, lag: int | None
 ) -> LinearReceiver | Smoother:
-    r"""The receiver with the least mean square error, as an exact rational filter.
+    r"""Return the receiver with the least mean square error behind a prefilter, as an exact rational filter.
 
     With Ω = N_u/D_u the shaping filter, G = N_g/D_g, F = N_f/D_f, and q the minimum-phase polynomial of
     |q|² = |N_u N_g|² + σ²|D_u D_g|²: the smoother is A(z) B(1/z) with A = F D_g N_u/q and B = N_u N_g/q; that of a lag
@@ -87,7 +87,7 @@ def _most_accurate_receiver(
 
 
 def _reachable_spectrum(model: Model, prefilter: Filter, noise_std: float) -> tuple[Model, Filter]:
-    """The model, its zeros so far off the circle that 1/q is a filter, and q."""
+    """Return q, and the model with its zeros moved so far off the circle that 1/q is a filter."""
     reachable, q = model, innovations_numerator(model.shaping, prefilter, noise_std)
     distance = 1 - MAX_POLE_RADIUS
     while np.abs(q.zeros).max(initial=0.0) > MAX_POLE_RADIUS and distance < _FURTHEST:
@@ -98,7 +98,7 @@ def _reachable_spectrum(model: Model, prefilter: Filter, noise_std: float) -> tu
 
 
 def innovations_numerator(shaping: Filter, prefilter: Filter, noise_std: float) -> Filter:
-    """The FIR filter q: in sections, or as taps where it is long."""
+    """Return q, the spectral factor of |N_u N_g|² + σ²|D_u D_g|², in sections, or as taps where it is long."""
     poles = np.concatenate([shaping.poles, prefilter.poles])
     degree = max(len(shaping.b) + len(prefilter.b), len(shaping.a) + len(prefilter.a)) - 2
 
@@ -116,9 +116,9 @@ def innovations_numerator(shaping: Filter, prefilter: Filter, noise_std: float) 
 
 
 def _direct_numerator(signal: Filter, backward: Filter, lag: int) -> Filter:
-    """R with [z^{-D} B(1/z) S(z)]₊ = R/D, as taps, D the denominator of S.
+    """Return the taps of R with [z^{-D} B(1/z) S(z)]₊ = R/D, D the denominator of S.
 
-    The two-sided numerator is fed to 1/D up to time -1; what its state holds then is added to the rest.
+    The two-sided numerator runs through 1/D up to time -1; what the state holds then is added to the rest.
     """
     from scipy.signal import lfilter  # late: it takes half as long to import as all of dpfast
 
@@ -135,7 +135,7 @@ def _direct_numerator(signal: Filter, backward: Filter, lag: int) -> Filter:
 
 
 def _rounding_bound(part: CausalPart, rest: Filter) -> float:
-    """Bound of the rounding of R's taps in H, relative to the largest value of H."""
+    """Bound what the rounding of the taps of R does to H, relative to the H-infinity norm of H."""
     omega = graded_grid(rest.poles).omega
     size = np.abs(part.denominator.b).sum() * np.abs(part.samples).sum()
     gain = np.abs(rest.response(omega))
@@ -144,7 +144,7 @@ def _rounding_bound(part: CausalPart, rest: Filter) -> float:
 
 
 def wiener_mse(target: Filter, model: Model, prefilter: Filter, noise_std: float, lag: int) -> float:
-    """The least MSE of a lag behind a given prefilter, without its receiver, as :func:`wiener_mse`."""
+    """Return the MSE of the Wiener receiver of a lag behind a given prefilter, without designing the receiver."""
     filters = (target, model.shaping, prefilter)
     poles = np.concatenate([x.poles for x in filters])
     grid = graded_grid(poles, degree=sum(len(x.b) for x in filters))
@@ -157,9 +157,10 @@ def wiener_mse(target: Filter, model: Model, prefilter: Filter, noise_std: float
 
 
 def cut_off_energy(psd: Array, f: Complex, g: Complex, noise: float, lag: int) -> float:
-    """Energy of the smoother's response before the lag, in front of white innovations, at the angles of an FFT.
+    """Return by how much the MSE of the Wiener receiver of a lag is above that of the smoother.
 
-    What the MSE of the Wiener receiver of this lag is above that of the smoother.
+    That is the energy of the smoother's response before the lag, in front of white innovations. All spectra and
+    responses are given at the angles of an FFT.
     """
     q = minimum_phase(psd * np.abs(g) ** 2 + noise)
     return causal_energy(psd * f * (g / q).conj(), lag)[1]

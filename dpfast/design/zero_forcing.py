@@ -1,4 +1,4 @@
-"""Zero forcing: the prefilter that errs least when the receiver inverts it."""
+"""Zero forcing: the prefilter that has the least error when the receiver undoes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpfast.privacy.privacy import Privacy
 
 
 def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, name: str = "LZF") -> Mechanism:
-    r"""Linear zero-forcing mechanism: no distortion, the least noise. It needs no model of the signal.
+    r"""Design a mechanism without distortion and with the least noise (LZF). It needs no model of the signal.
 
     Model
     -----
@@ -51,8 +51,9 @@ def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, n
     Examples
     --------
     >>> import math
-    >>> privacy = Privacy(math.log(3), 0.05, calibration="paper")
-    >>> mechanism = zero_forcing(Filter([1, 0.995], [1, -0.995]), privacy)
+    >>> import dpfast as dp
+    >>> privacy = dp.Privacy(math.log(3), 0.05, calibration="paper")
+    >>> mechanism = dp.zero_forcing(dp.Filter([1, 0.995], [1, -0.995]), privacy)
     >>> round(mechanism.ideal_rmse, 4), mechanism.prefilter.order
     (7.4715, 4)
     """
@@ -66,7 +67,7 @@ def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, n
 
 
 def zero_forcing_ideal(problem: Problem) -> Ideal:
-    """K = F. The fit does not depend on the noise, not even by rounding."""
+    """Return the ideal of zero forcing, K = F. The fit does not depend on the noise, not even by rounding."""
     mse = zero_forcing_mse(problem)
 
     def shape(p: Problem) -> Objective:

@@ -1,1 +1,1 @@
-"""design/horizon."""
+"""Design matrix mechanisms for a target over a horizon: a file for every mechanism."""

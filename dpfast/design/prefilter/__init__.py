@@ -1,1 +1,1 @@
-"""design/prefilter."""
+"""Find the prefilter with the least error, and realise it as a filter of few states."""

@@ -1,1 +1,1 @@
-"""design/programs."""
+"""Design by convex programs, which take further constraints."""
