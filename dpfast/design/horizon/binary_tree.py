@@ -1,4 +1,4 @@
-"""Binary trees of partial sums."""
+"""Binary trees of partial sums, for running sums."""
 
 from __future__ import annotations
 
@@ -17,35 +17,6 @@ from dpfast.mechanisms.operators.trees import level_sizes
 from dpfast.privacy.privacy import Privacy
 
 
-def tree_strategy(horizon: int, shares: Array, ratio: float = 1.0) -> Sparse:
-    """Sums over nodes, times the share of their level; an input k steps before the end of its node counts ratio^k.
-
-    Every step is in at most one node of a level, the first of the horizon is in one of each: with ratio 1 the largest
-    column has Δ₂² = Σ shares², Δ₁ = Σ shares.
-    """
-    levels = np.flatnonzero(shares)
-    sizes = level_sizes(horizon)[levels]
-    rows = [shares[level] * ratio ** np.arange((1 << level) - 1, -1, -1.0) for level in levels]
-    data = np.concatenate([np.tile(row, size) for row, size in zip(rows, sizes, strict=True)])
-    columns = np.concatenate([np.arange(size << level) for level, size in zip(levels, sizes, strict=True)])
-    ends = np.cumsum(np.repeat(1 << levels, sizes))
-    return Sparse(data, columns, np.concatenate([[0], ends]), horizon)
-
-
-def mean_prefix_variance(variances: Array, horizon: int) -> float:
-    """Mean of the variance of the prefixes 1, ..., n, in closed form.
-
-    Numbers below n + 1 that share the digits of n + 1 above position a, where it has a one and they a zero, have those
-    digits' variances and, on average, half of each below.
-    """
-    ones = [level for level in reversed(range((horizon + 1).bit_length())) if (horizon + 1) >> level & 1]
-    above, total = 0.0, 0.0
-    for level in ones:
-        total += (above + variances[:level].sum() / 2) * 2.0**level
-        above += variances[level] if level < len(variances) else 0.0
-    return total / horizon
-
-
 def binary_tree(
     target: Target,
     privacy: Privacy,
@@ -55,7 +26,7 @@ def binary_tree(
     noise: Noise = "gaussian",
     name: str | None = None,
 ) -> MatrixMechanism:
-    r"""Binary tree mechanism for running sums: noise on the sums of dyadic nodes.
+    r"""Design a binary tree mechanism for running sums: noise on the sums of dyadic nodes.
 
     Model
     -----
@@ -94,8 +65,8 @@ def binary_tree(
     Examples
     --------
     >>> import math
-    >>> from dpfast import running_sum
-    >>> mechanism = binary_tree(running_sum(1024), Privacy.from_gdp(1, 1e-6), estimator="plain")
+    >>> import dpfast as dp
+    >>> mechanism = dp.binary_tree(dp.running_sum(1024), dp.Privacy.from_gdp(1, 1e-6), estimator="plain")
     >>> round(mechanism.predicted_rmse, 3), round(math.sqrt(mechanism.max_mse), 3)
     (7.417, 10.488)
     """
@@ -120,3 +91,34 @@ def binary_tree(
     mechanism = MatrixMechanism(name, whole, privacy, strategy, reconstruction, noise=noise, options=options)
     ideal = (mechanism.noise_std * gain) ** 2 * mean_prefix_variance(variances, n)
     return replace(mechanism, ideal_mse=ideal)
+
+
+def tree_strategy(horizon: int, shares: Array, ratio: float = 1.0) -> Sparse:
+    """Return the strategy of sums over nodes, each times the share of its level.
+
+    An input k steps before the end of its node counts ratio^k.
+
+    Every step is in at most one node of a level, and the first step of the horizon is in one of each: with ratio 1 the
+    largest column has Δ₂² = Σ shares², Δ₁ = Σ shares.
+    """
+    levels = np.flatnonzero(shares)
+    sizes = level_sizes(horizon)[levels]
+    rows = [shares[level] * ratio ** np.arange((1 << level) - 1, -1, -1.0) for level in levels]
+    data = np.concatenate([np.tile(row, size) for row, size in zip(rows, sizes, strict=True)])
+    columns = np.concatenate([np.arange(size << level) for level, size in zip(levels, sizes, strict=True)])
+    ends = np.cumsum(np.repeat(1 << levels, sizes))
+    return Sparse(data, columns, np.concatenate([[0], ends]), horizon)
+
+
+def mean_prefix_variance(variances: Array, horizon: int) -> float:
+    """Return the mean of the variance of the prefixes 1, ..., n, in closed form.
+
+    Numbers below n + 1 that share the digits of n + 1 above position a, where it has a one and they have a zero, have
+    the variances of those digits and, on average, half of each variance below.
+    """
+    ones = [level for level in reversed(range((horizon + 1).bit_length())) if (horizon + 1) >> level & 1]
+    above, total = 0.0, 0.0
+    for level in ones:
+        total += (above + variances[:level].sum() / 2) * 2.0**level
+        above += variances[level] if level < len(variances) else 0.0
+    return total / horizon

@@ -1,4 +1,4 @@
-"""The compressive mechanism (Li et al. 2011)."""
+"""The compressive mechanism (Li et al. 2011): random projections, decoded by sparsity."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def compressive(
     phi_seed: int = 0,
     name: str = "compressive",
 ) -> MatrixMechanism:
-    r"""Noise on a few random projections of the output, which is taken to be sparse. It needs the whole series.
+    r"""Put noise on a few random projections of the output, and decode them as a sparse series.
+
+    The estimate needs the whole series.
 
     Model
     -----
@@ -54,13 +56,13 @@ def compressive(
     noise : {"laplace", "gaussian"}
         Laplace as published, with pure ε: δ is not used. Gaussian with the ℓ₂ sensitivity of Φ A.
     phi_seed : int
-        Of Φ, which is public, and is kept with the mechanism: NumPy may draw another in a later version.
+        The seed of Φ. Φ is public and kept with the mechanism, as NumPy may draw another in a later version.
     name : str
 
     Returns
     -------
     MatrixMechanism
-        Of lag None.
+        Its lag is None.
 
     Raises
     ------
@@ -77,7 +79,8 @@ def compressive(
 
     Examples
     --------
-    >>> mechanism = compressive([1.0], Privacy(1, 1e-6), horizon=64, n_measurements=16)
+    >>> import dpfast as dp
+    >>> mechanism = dp.compressive([1.0], dp.Privacy(1, 1e-6), horizon=64, n_measurements=16)
     >>> round(mechanism.sensitivity, 9), mechanism.predicted_rmse is None
     (4.0, True)
     >>> mechanism.simulate([0] * 64, seed=1).estimate.shape

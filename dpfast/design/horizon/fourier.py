@@ -1,4 +1,4 @@
-"""Perturbed Fourier coefficients (Rastogi and Nath 2010)."""
+"""The Fourier perturbation algorithm (Rastogi and Nath 2010): noise on the first coefficients."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def fourier_perturbation(
     noise: Noise = "laplace",
     name: str = "FPA",
 ) -> MatrixMechanism:
-    r"""Noise on the first Fourier coefficients of the output, the others left out. It needs the whole series.
+    r"""Put noise on the first Fourier coefficients of the output, and leave out the others. It needs the whole series.
 
     Model
     -----
     The Fourier perturbation algorithm FPA_k of Rastogi and Nath 2010, in real numbers: with P the first k real
     orthonormal Fourier vectors on n steps (the constant, cos, sin, cos of twice the frequency, ...), C = P A, B = Pᵀ.
-    An error of two parts: k/n times the variance of the noise, the mean over the horizon, and what the left out
-    coefficients of the output were, ‖y - PᵀP y‖²/n, for which :meth:`MatrixMechanism.predict` takes a model.
+    The mean error over the horizon has two parts: k/n times the variance of the noise, and the coefficients of the
+    output that are left out, ‖y - PᵀP y‖²/n, for which :meth:`MatrixMechanism.predict` takes a model.
 
     The source scales Laplace noise by √k Δ₂/ε, Δ₂ the ℓ₂ sensitivity of the output: with it, the first part is
     2 k² Δ₂²/(n ε²), in its words an error of Θ(k) a step in place of Θ(n). Here it is scaled by Δ₁(PA)/ε, the exact
@@ -49,7 +49,7 @@ def fourier_perturbation(
     Returns
     -------
     MatrixMechanism
-        Of lag None.
+        Its lag is None.
 
     Raises
     ------
@@ -67,11 +67,11 @@ def fourier_perturbation(
     Examples
     --------
     >>> import math
-    >>> from dpfast import MarkovChain, running_sum
-    >>> mechanism = fourier_perturbation(running_sum(256), Privacy(1, 1e-6), n_coefficients=5)
+    >>> import dpfast as dp
+    >>> mechanism = dp.fourier_perturbation(dp.running_sum(256), dp.Privacy(1, 1e-6), n_coefficients=5)
     >>> round(mechanism.sensitivity, 3), round(math.sqrt(5 * 256), 3)  # exact, and the bound of the source
     (23.634, 35.777)
-    >>> round(mechanism.predict(MarkovChain([[0.9, 0.1], [0.1, 0.9]], levels=[-0.5, 0.5])) ** 0.5, 3)
+    >>> round(mechanism.predict(dp.MarkovChain([[0.9, 0.1], [0.1, 0.9]], levels=[-0.5, 0.5])) ** 0.5, 3)
     6.38
     """
     f = target_over_horizon(target, privacy, horizon)

@@ -21,7 +21,7 @@ from dpfast.mechanisms.operators.operators import Convolution, Dense
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model, autocovariance, check_model
 
-LONGEST = 2048  # steps: all is dense
+LONGEST = 2048  # steps, as all matrices are dense
 _GAP = 1e-6  # relative, of the unbiased optimum
 _MAX_STEPS = 200
 _OVER = 1.8  # over-relaxation of the fixed point
@@ -45,7 +45,7 @@ def optimal_factorization(
     lag: Lag = 0,
     name: str | None = None,
 ) -> MatrixMechanism:
-    r"""The matrix mechanism with the least mean square error over a horizon.
+    r"""Design the matrix mechanism with the least mean square error over a horizon.
 
     Model
     -----
@@ -96,7 +96,8 @@ def optimal_factorization(
     Warns
     -----
     ConvergenceWarning
-        Where the gap is larger; the bound is still a bound. Not for several events, of which it takes no account.
+        Where the gap is larger; the bound still holds. There is no warning for several events, of which it
+        takes no account.
 
     Notes
     -----
@@ -106,8 +107,8 @@ def optimal_factorization(
     Examples
     --------
     >>> import math
-    >>> from dpfast import running_sum
-    >>> mechanism = optimal_factorization(running_sum(64), Privacy.from_gdp(1, 1e-6))
+    >>> import dpfast as dp
+    >>> mechanism = dp.optimal_factorization(dp.running_sum(64), dp.Privacy.from_gdp(1, 1e-6))
     >>> round(mechanism.predicted_rmse, 4), round(math.sqrt(mechanism.lower_bound_mse), 4)
     (2.0999, 2.0999)
     """
@@ -149,12 +150,12 @@ def _joint_mechanism(
 
 
 def _noise_variance(privacy: Privacy) -> float:
-    """Behind columns of norm one, for one event."""
+    """Return the variance of the noise behind columns of norm one, for one event."""
     return (privacy.noise_multiplier * privacy.max_change) ** 2
 
 
 def _with_lower_bound(found: MatrixMechanism, bound: float, largest: float) -> MatrixMechanism:
-    """With a bound on the sum of squared errors, which must be as near as usual for one event."""
+    """Attach a bound on the sum of squared errors; warn if, for one event, it is further off than usual."""
     bound /= found.horizon
     mse = found.predicted_mse
     if found.privacy.max_events == 1 and mse is not None and mse > bound * (1 + largest):
@@ -178,7 +179,7 @@ class Factorization(NamedTuple):
 
 
 def _factorization_after_delay(target: Toeplitz) -> Factorization:
-    """Of a target whose first coefficients are zero: what comes after them counts, and the last inputs do not."""
+    """Factor a target whose first coefficients may be zero: only those after them and the inputs they reach count."""
     f = target.coefficients
     delay = int(np.flatnonzero(f)[0])
     best = unbiased_factorization(Convolution(f[delay:]).matrix())
@@ -188,9 +189,9 @@ def _factorization_after_delay(target: Toeplitz) -> Factorization:
 
 
 def unbiased_factorization(a: Array) -> Factorization:
-    """For noise of variance one, and A with no zero on its diagonal.
+    """Return the best unbiased factorization for noise of variance one; A must have no zero on its diagonal.
 
-    The bound is the dual's max over v of (tr N)²/Σv with N the root of V^{1/2} AᵀA V^{1/2}.
+    The bound is that of the dual, the maximum over v of (tr N)²/Σv with N the root of V^{1/2} AᵀA V^{1/2}.
     """
     gram, weights, bound = a.T @ a, np.ones(len(a)), 0.0
     for _ in range(_MAX_STEPS):
@@ -205,7 +206,7 @@ def unbiased_factorization(a: Array) -> Factorization:
 
 
 def _symmetric_root(gram: Array, weights: Array) -> tuple[Array, float]:
-    """The positive definite root of V^{1/2} gram V^{1/2}, and its trace, rounded down.
+    """Return the positive definite root of V^{1/2} gram V^{1/2}, gram a Gramian, and its trace, rounded down.
 
     The eigenvalues have a floor: of a target such as 1 - 2z⁻¹ one is smaller than rounding can tell, and no estimate
     depends on it.
@@ -222,7 +223,7 @@ def _with_unit_diagonal(gram: Array) -> Array:
 
 
 def _lower_triangular_root(gram: Array) -> Array:
-    """The lower-triangular C with CᵀC = gram."""
+    """Return the lower-triangular C with CᵀC = gram."""
     return np.ascontiguousarray(linalg.cholesky(gram[::-1, ::-1])[::-1, ::-1])
 
 
@@ -230,7 +231,7 @@ def _lower_triangular_root(gram: Array) -> Array:
 
 
 class JointFactorization:
-    """Errors behind strategies of the best receivers; a strategy by the entries on and below its diagonal."""
+    """Errors of the best receivers behind strategies, which are given by the entries on and below the diagonal."""
 
     def __init__(self, a: Array, covariance: Array, noise_variance: float, kept: NDArray[np.bool_]) -> None:
         self.a, self.covariance, self.noise_variance, self.kept = a, covariance, noise_variance, kept
@@ -239,18 +240,18 @@ class JointFactorization:
         self.places = np.tril_indices(len(a))
 
     def strategy(self, entries: Array) -> tuple[Array, Array]:
-        """C with columns of norm one, and the norms by which they were divided."""
+        """Return C with columns of norm one, and the norms by which they were divided."""
         c = np.zeros_like(self.a)
         c[self.places] = entries
         norms = np.sqrt((c**2).sum(axis=0))
         return c / norms, norms
 
     def innovations(self, c: Array) -> Innovations:
-        """Of the noise behind C."""
+        """Return the innovations of what C and the noise let through."""
         return innovations(c, self.covariance, self.noise_variance, self.a)
 
     def error(self, entries: Array) -> tuple[float, Array]:
-        """Sum of the squared errors, and its gradient.
+        """Return the sum of the squared errors, and its gradient.
 
         With P the lower half of (M ∘ W)ᵀ W, half of its diagonal: -2 L⁻ᵀ [(M ∘ W)ᵀ A R - (P + Pᵀ) L⁻¹ C R] for C as it
         is, less the part along its columns.
@@ -267,14 +268,16 @@ class JointFactorization:
 
 
 def joint_factorization(joint: JointFactorization, start: Array | None = None) -> Factorization:
-    """By L-BFGS, from between the identity and the first step towards the unbiased optimum: it has full rank."""
+    """Search for the best strategy by L-BFGS.
+
+    It starts halfway between the identity and the first step towards the unbiased optimum, where C has full rank.
+    """
     from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
 
     n = len(joint.a)
     if start is None:
-        start = _lower_triangular_root(
-            (_with_unit_diagonal(_symmetric_root(joint.a.T @ joint.a, np.ones(n))[0]) + np.eye(n)) / 2
-        )
+        first = _with_unit_diagonal(_symmetric_root(joint.a.T @ joint.a, np.ones(n))[0])
+        start = _lower_triangular_root((first + np.eye(n)) / 2)
     unit = joint.error(start[joint.places])[0]
 
     def relative(entries: Array) -> tuple[float, Array]:
@@ -290,7 +293,7 @@ def joint_factorization(joint: JointFactorization, start: Array | None = None) -
 
 
 def factorization_lower_bound(joint: JointFactorization, c: Array, b: Array) -> float:
-    r"""What no strategy with any receiver goes below: the nearer C is to the optimum, the closer.
+    r"""Return a bound that no strategy with any receiver goes below; the nearer C is to the optimum, the tighter.
 
     For any v with Σv = 1, Φ, T ≥ ‖Φ V^{-1/2}‖ and τ, as K = B C reaches as far as M does,
 
@@ -322,7 +325,7 @@ def factorization_lower_bound(joint: JointFactorization, c: Array, b: Array) -> 
 
 
 def _dual_bound(joint: JointFactorization, root: Array, phi: Array, norm: float) -> float:
-    """The bound for the best τ."""
+    """Return the bound for the best τ."""
     noise = joint.noise_variance
     rest = linalg.solve_triangular(root, (joint.kept * phi).T, lower=True).T * joint.kept
     linear, square = noise * float((joint.a * phi).sum()), float((rest**2).sum())

@@ -1,4 +1,4 @@
-"""Mechanisms of the literature over a horizon, without a model of the signal."""
+"""The square root of the target as a strategy, and once more as the reconstruction."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.operators.operators import Convolution
 from dpfast.privacy.privacy import Privacy
 
-_LARGEST_GROWTH = 1e7  # from here on rounding would spoil the first steps
+_LARGEST_GROWTH = 1e7  # beyond it rounding would spoil the first steps
 
 
 def square_root(
     target: Target, privacy: Privacy, *, horizon: int | None = None, name: str = "square root"
 ) -> MatrixMechanism:
-    r"""Square-root factorisation of a Toeplitz target: C and B both have the power series of √f.
+    r"""Factor a Toeplitz target into square roots: C and B both have the power series of √f.
 
     Model
     -----
@@ -55,8 +55,9 @@ def square_root(
 
     Examples
     --------
-    >>> from dpfast import running_sum
-    >>> mechanism = square_root(running_sum(1024), Privacy.from_gdp(1, 1e-6))
+    >>> import math
+    >>> import dpfast as dp
+    >>> mechanism = dp.square_root(dp.running_sum(1024), dp.Privacy.from_gdp(1, 1e-6))
     >>> round(mechanism.predicted_rmse, 4), round(math.sqrt(mechanism.max_mse), 4)
     (3.1098, 3.2726)
     """

@@ -1,4 +1,4 @@
-"""Numerics of the designs that transform the whole series: a Fourier basis, random projections, sparse decoding."""
+"""Transform the whole series: a Fourier basis, random projections, and their products with a target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.filters.toeplitz import Toeplitz
 
-MOST_STEPS = 4096  # of dense matrices
+MOST_STEPS = 4096  # the longest horizon of a dense matrix
 
 
 def check_steps(horizon: int, shortest: int = 1) -> None:
@@ -23,7 +23,7 @@ def check_steps(horizon: int, shortest: int = 1) -> None:
 
 
 def fourier_basis(horizon: int, n_vectors: int) -> Array:
-    """The first real orthonormal Fourier vectors, (n_vectors, horizon): the constant, cos, sin, cos of twice, ..."""
+    """Return the first real orthonormal Fourier vectors as rows: the constant, cos, sin, cos of twice, ..."""
     order = np.arange(n_vectors)
     turns = np.outer((order + 1) // 2, np.arange(horizon)) % horizon / horizon
     quarter = np.where(order % 2 == 0, 0.25, 0.0)[:, None]  # sin x = cos(x - π/2)
@@ -35,11 +35,11 @@ def fourier_basis(horizon: int, n_vectors: int) -> Array:
 
 
 def random_signs(n_rows: int, horizon: int, seed: int) -> Array:
-    """A matrix of ±1/√n_rows from a public seed; NumPy may give another one in a later version."""
+    """Draw a matrix of ±1/√n_rows from a public seed; NumPy may draw another one in a later version."""
     signs = np.random.default_rng(seed).integers(0, 2, (n_rows, horizon))
     return np.where(signs == 1, 1.0, -1.0) / math.sqrt(n_rows)
 
 
 def rows_of_product(rows: Array, target: Toeplitz) -> Array:
-    """`rows` times the matrix of the target: the transposed filter runs backwards."""
+    """Multiply `rows` by the matrix of the target: the transposed filter runs backwards."""
     return np.ascontiguousarray(target.apply(rows[:, ::-1])[:, ::-1])
