@@ -376,4 +376,4 @@ def _real_parts(values: Any) -> list[Any]:
 
 def _largest_error(error: Callable[[Array], Array], poles: Complex, order: int) -> float:
     """Return the H-infinity norm of an error, its largest value over all frequencies."""
-    return largest_gain(error, poles, error(np.linspace(0, np.pi, fft_points(order) // 2 + 1)))
+    return hinf_norm(error, poles, error(np.linspace(0, np.pi, fft_points(order) // 2 + 1)))

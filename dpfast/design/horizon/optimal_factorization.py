@@ -96,8 +96,8 @@ def optimal_factorization(
     Warns
     -----
     ConvergenceWarning
-        Where the gap is larger; the bound still holds. There is no warning for several events, of which it
-        takes no account.
+        Where the gap is larger; the bound still holds. For several events, which it does not account for, there
+        is no warning.
 
     Notes
     -----

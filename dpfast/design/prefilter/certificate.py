@@ -1,4 +1,4 @@
-r"""A lower bound of the worst MSE of every causal K of a lag, from a point that is feasible for the dual problem.
+r"""Bound the worst MSE of every causal K of a lag from below, by a point that is feasible for the dual problem.
 
 With F' = e^{-iωD}F: for every p and q on the circle whose causal parts are the same, every causal K and every V,
 V ‖F' - K‖∞² + c²<|K|>² ≥ 2 Re<p* F'> - <|p|>²/V - sup|q|²/c², since a² ≥ 2ab - b² for <p* (F' - K)> and for <q* K>, and
@@ -17,13 +17,13 @@ from dpfast.design.prefilter.rational_basis import Basis
 from dpfast.design.programs.solver import solve_program
 
 Complex = NDArray[np.complex128]
-_FINER = 4  # degree of the grid on which the bound is evaluated, in those of the basis
+_FINER = 4  # degree of the grid on which the bound is evaluated, as a multiple of the taps of the basis
 _PHASES = 64
 _GOLDEN = (np.sqrt(5) - 1) / 2
 
 
 def robust_lower_bound(problem: Problem, mean_square: float, lag: int, basis: Basis, solver: str) -> float:
-    """The bound, on a grid finer than that of the program; the quadrature is its only error."""
+    """Return the bound, evaluated on a grid finer than that of the program; the quadrature is its only error."""
     grid = problem.grid(basis.poles, basis.taps // 2)
     # down to zeros of the target on the circle, where its phase jumps and no rational q - p can
     fine = problem.grid(np.concatenate([basis.poles, problem.target.zeros]), _FINER * basis.taps)
@@ -47,7 +47,7 @@ def robust_lower_bound(problem: Problem, mean_square: float, lag: int, basis: Ba
 def _solve_dual(
     weights: Array, wanted: Complex, functions: Complex, weight: float, solver: str
 ) -> tuple[Array, float, float]:
-    """Coefficients of q - p, sup|q| and <|p|>."""
+    """Solve the dual as a cone program; return the coefficients of q - p, sup|q| and <|p|>."""
     import cvxpy as cp
 
     n = len(wanted)
@@ -63,7 +63,10 @@ def _solve_dual(
 
 
 def _best_point(f: Complex, a: Complex, largest: float, weight: float) -> Complex:
-    """P with a large Re(p* f) - weight·|p| for |p + a| ≤ largest: the least, or the best with p + a on the boundary."""
+    """Return p with a large Re(p* f) - weight·|p| for |p + a| ≤ largest.
+
+    It is the better one of the least p that is allowed and the best with p + a on the boundary.
+    """
 
     def value(p: Complex) -> Array:
         return np.asarray((p.conj() * f).real - weight * np.abs(p))

@@ -1,4 +1,4 @@
-"""What a family of mechanisms comes to with filters of any order."""
+"""The ideal of a family of mechanisms: the least error that it reaches with filters of any order."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Ideal(NamedTuple):
     product : callable
         ω → |K|.
     distortion : float
-        The part of the MSE that is not noise.
+        The part of the MSE that is distortion, without the noise.
     shape : callable
-        Problem → what a realised |G|² is fitted by.
+        Problem → the objective by which |G|² is fitted.
     loss : callable
-        Problem → what it is measured by there: the MSE of G.
+        Problem → the objective by which G is measured: its MSE.
     """
 
     mse: float
@@ -37,7 +37,7 @@ class Ideal(NamedTuple):
     loss: Callable[[Problem], Objective]
 
     def excess(self, problem: Problem, g: Filter) -> float:
-        """Relative excess of the MSE of G on a problem."""
+        """Return the relative excess of the MSE of G on a problem."""
         return self.loss(problem)._replace(ideal=self.mse).excess(g)
 
 

@@ -1,4 +1,4 @@
-"""The least favourable times of a person's events, and the best mechanism of a family for them."""
+"""Find the least favourable times of a person's events, and the best mechanism of a family for them."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from dpfast.design.prefilter.ideal import Ideal, IdealFamily
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.several_events import Mixture
 
-GAP = 1e-4  # relative, between the MSE reached and the bound, where the rounds end
+GAP = 1e-4  # the rounds end at this relative gap between the MSE reached and the bound
 _ROUNDS = 200
-_PATIENCE = 25  # rounds that are watched
-_PROGRESS = 0.9  # of the gap: what so many rounds must bring it to
+_PATIENCE = 25  # rounds over which progress is measured
+_PROGRESS = 0.9  # so many rounds must bring the gap below this part of it
 _LONGEST_STRIDE = 30.0  # steps of the mixture between two designs
 _LONGER, _SHORTER = 2.0, 0.25  # of a stride, after one that went up, and after one too far
 
 
 class Saddle(NamedTuple):
-    """Where the best design and the worst times meet, nearly.
+    """A saddle point, nearly: the best design for the worst times.
 
     Attributes
     ----------
     problem : Problem
-        With the mixture of times.
+        The problem with the least favourable mixture of times.
     ideal : Ideal
-        Designed for it. Its MSE is one that is reached at the worst times of its own, its lower bound that of all
-        mixtures tried: for all mechanisms of the family whose noise is that of the mixed times.
+        The ideal for it. Its MSE is reached at the times that are worst for it; its lower bound is the largest of all
+        mixtures tried, and holds for all mechanisms of the family whose noise is that of the mixed times.
     """
 
     problem: Problem
@@ -35,9 +35,9 @@ class Saddle(NamedTuple):
 
 
 def find_saddle(problem: Problem, mixture: Mixture, family: IdealFamily) -> Saddle:
-    """Strides of the mixture between designs for it, each longer than the last one, or shorter when it went too far.
+    """Move the mixture in strides, with a design after each: longer every time, or shorter after one too far.
 
-    The error of the best design is concave in the mixture: it only ever goes up.
+    The error of the best design is concave in the mixture, and a stride is kept only if it raises that error.
     """
     best, reached, stride = None, math.inf, _LONGEST_STRIDE
     accepted, size, value, gaps = mixture.probabilities, None, -math.inf, []
@@ -59,5 +59,5 @@ def find_saddle(problem: Problem, mixture: Mixture, family: IdealFamily) -> Sadd
         mixture.probabilities = accepted
         mixture.ascend(size, stride)
     assert best is not None
-    # no noise at the worst times is less than at mixed ones: what is, is what the steps of the circle lose
+    # the noise at the worst times is no less than at mixed ones, but for what the steps of the circle lose
     return Saddle(best[0], best[1]._replace(mse=max(reached, value), lower_bound=value))

@@ -1,4 +1,4 @@
-r"""The joint optimum of G and H for a receiver of finite lag: an iteration with certificates.
+r"""Find the joint optimum of G and H for a receiver of finite lag, by majorization and with certificates.
 
 With K = HG the least MSE is min over causal K of ‖(z^{-D}F - K)Ω‖₂² + c²<ψ|K|>², reached by |G|² ∝ |K|/ψ; ψ = 1 for
 one event a person. (By Cauchy-Schwarz ‖G‖₂‖H‖₂ ≥ <|K|>, and K = K_i K_o with G = K_o^{1/2} and H = K_i K_o^{1/2}.)
@@ -19,7 +19,7 @@ from dpfast.design.prefilter.water_filling import smoother_water_filling, zero_f
 from dpfast.filters.warped_circle import SHORTEST, WarpedCircle, make_circle
 
 Complex = NDArray[np.complex128]
-_FLOOR = 1e-13  # of the largest x: a smaller one makes the next spectrum overflow
+_FLOOR = 1e-13  # of the largest x: a smaller x would make the next spectrum overflow
 _PLAIN_STEPS = 3
 _RELAXATION = 1.8
 _EFFORT = 2**26  # steps of the iteration times those of the circle
@@ -34,7 +34,7 @@ _POSITIVE = 1e-10  # of the largest P_u: where it is smaller, nothing is divided
 
 
 class JointOptimum(NamedTuple):
-    """The solution, at the nodes of a circle.
+    """The joint optimum, at the nodes of a circle.
 
     Attributes
     ----------
@@ -42,12 +42,12 @@ class JointOptimum(NamedTuple):
     product : array
         |K|.
     power : array
-        |G|², in any unit.
+        |G|², up to a factor.
     mse : float
-        That of K: no bound for the continuous problem, but for `change`.
+        The MSE of K, evaluated at the nodes.
     lower_bound : float
-        From :func:`joint_optimum`: no linear mechanism of this lag has a smaller MSE. From one circle: of the problem
-        in its steps.
+        From :func:`joint_optimum`, no linear mechanism of this lag has a smaller MSE. From a :class:`Majorization`,
+        it is a bound for the problem at the nodes of its circle.
     """
 
     circle: WarpedCircle
@@ -58,14 +58,14 @@ class JointOptimum(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """Relative distance of the MSE to the bound."""
+        """The relative distance of the MSE from the bound."""
         return max(0.0, 1 - self.lower_bound / self.mse)
 
 
 def joint_optimum(problem: Problem, lag: int, goal: float) -> JointOptimum:
-    """Solve on a circle, and on one of twice as many steps until that changes nothing.
+    """Solve on a circle, and on circles of twice as many steps until that changes nothing.
 
-    A certificate is one for the problem in N steps: the change from N/2 to N is taken off it.
+    A certificate holds for the problem in N steps: the change from N/2 to N is taken off it.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def joint_optimum(problem: Problem, lag: int, goal: float) -> JointOptimum:
     lag : int
         D ≥ 0.
     goal : float
-        Relative gap at which the iteration ends.
+        The iteration ends at this relative gap.
     """
     smoother = smoother_water_filling(problem)
     held, finest = resolve_on_circle(problem, lag, smoother.cutoffs)
@@ -99,16 +99,16 @@ def joint_optimum(problem: Problem, lag: int, goal: float) -> JointOptimum:
 
 
 def _zero_forcing_optimum(problem: Problem, circle: WarpedCircle, bound: float) -> JointOptimum:
-    """K = z^{-D}F: the best that is known with hardly any noise, by rounding and by what steps do not resolve."""
+    """Return K = z^{-D}F, the best point known where, with hardly any noise, rounding or steps spoil the iteration."""
     product = problem.gain(circle.grid.omega)
     power = np.maximum(product, _FLOOR * product.max()) / problem.weight(circle.grid.omega)
     return JointOptimum(circle, product, power, zero_forcing_mse(problem), bound)
 
 
 class Majorization:
-    """Majorise and minimise: <ψ|K|>² ≤ <xψ²><|K|²/x>, with equality for x = |K|/ψ.
+    """The iteration that majorizes <ψ|K|>² ≤ <xψ²><|K|²/x>, with equality for x = |K|/ψ, and minimizes over K.
 
-    With the spectrum that the circle holds; errors and bounds are those of the spectrum of the problem.
+    It uses the spectrum that the circle resolves; errors and bounds are those of the spectrum of the problem.
     """
 
     def __init__(self, problem: Problem, held: Problem, lag: int, circle: WarpedCircle) -> None:
@@ -151,11 +151,12 @@ class Majorization:
         return best
 
     def _bound_by_iterate(self, noise: Array, k: Complex, error: Complex) -> float:
-        """2 Re<φ*K> - sup|φ/ψ|²/c², which with <P_u|z^{-D}F - K|²> is a bound. Without a division by Ω.
+        """Return 2 Re<φ*K> - sup|φ/ψ|²/c², which together with <P_u|z^{-D}F - K|²> is a bound, without dividing by Ω.
 
-        For every φ for which P_u (z^{-D}F - K) - φ is strictly anticausal; K is the best for another spectrum P in
-        front of the noise n, so that φ = nK - (P - P_u)(z^{-D}F - K) is one. Where the steps do not resolve Ω it is not
-        quite, by more than rounding, and what is missing is added; nor is K causal then, which counts against it.
+        It is one for every φ for which P_u (z^{-D}F - K) - φ is strictly anticausal. K is the best for another spectrum
+        P in front of the noise n, so that φ = nK - (P - P_u)(z^{-D}F - K) is such a φ. Where the steps do not resolve
+        Ω, that fails by more than rounding: what is missing is added to φ, and what keeps K from being causal is taken
+        off the bound.
         """
         phi, anticausal = noise * k - (self.held - self.psd) * error, self.held * error - noise * k
         missing = self.circle.causal_part(anticausal)
@@ -166,7 +167,7 @@ class Majorization:
         return float(bound - 2 * self.mean(np.abs(anticausal) * np.abs(early)))
 
     def _bound_by_phase(self, k: Complex, size: Array) -> float:
-        """The dual at φ = c²<ψ|K|>ψK/|K|: 2 Re<F* z^D φ> - ‖[φ/Ω*]₊‖² - c²<ψ|K|>², where P_u > 0."""
+        """Return the dual at φ = c²<ψ|K|>ψK/|K|, which is 2 Re<F* z^D φ> - ‖[φ/Ω*]₊‖² - c²<ψ|K|>², if P_u > 0."""
         if self.shaping is None:
             return -math.inf
         norm = self.mean(self.weight * size)

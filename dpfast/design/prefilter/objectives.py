@@ -1,8 +1,4 @@
-r"""Optimal prefilters: convex problems in x(ω) = |G(ω)|² / ‖G‖₂².
-
-In closed form (water-filling, on a graded grid); `programs` has the same as convex programs, open to further
-constraints. c² is the variance of the noise per unit of ‖G‖₂²: (κ d)² for one event.
-"""
+"""The objectives that realised prefilters are fitted to: the MSE behind G, and its slope in ln|G|²."""
 
 from __future__ import annotations
 
@@ -20,15 +16,15 @@ from dpfast.filters.spectral_factor import Spectrum
 from dpfast.filters.warped_circle import SHORTEST, WarpedCircle, choose_circle
 
 Complex = NDArray[np.complex128]
-MOST_STEPS = 2**18  # of a circle; more where the poles alone need more
+MOST_STEPS = 2**18  # the largest circle, unless the poles alone need a larger one
 _DISTANCES = (1e-5, 2.2e-4)  # from the circle, of zeros of a spectrum that steps resolve: near one end, or anywhere
 
 
-# --- objectives for the realisation ---------------------------------------------------------------
-
-
 def shape_objective(problem: Problem, shape: Spectrum, detail: complex, breaks: tuple[float, ...] = ()) -> Objective:
-    """c²<ψ²|G|²> <ψ²S²/|G|²> ≥ c²<ψ²S>²: the loss of zero forcing with |F| = ψS, least for |G|² ∝ S."""
+    """Return the loss c²<ψ²|G|²> <ψ²S²/|G|²> ≥ c²<ψ²S>², which is least for |G|² ∝ S.
+
+    It is the loss of zero forcing for a target with |F| = ψS.
+    """
 
     def resolve(roots: Complex, degree: int) -> tuple[QuadratureGrid, Loss]:
         grid = problem.grid(roots, degree, breaks)
@@ -47,7 +43,7 @@ def shape_objective(problem: Problem, shape: Spectrum, detail: complex, breaks: 
 
 
 def zero_forcing_objective(problem: Problem) -> Objective:
-    """The error of LZF."""
+    """Return the error of zero forcing behind G as an objective."""
 
     def shape(omega: Array) -> Array:
         return problem.gain(omega) / problem.weight(omega)
@@ -56,7 +52,7 @@ def zero_forcing_objective(problem: Problem) -> Objective:
 
 
 def smoother_objective(problem: Problem, ideal: WaterFilling) -> Objective:
-    """The error of the non-causal Wiener filter behind G."""
+    """Return the error of the smoother, the non-causal Wiener filter, behind G as an objective."""
 
     def resolve(roots: Complex, degree: int) -> tuple[QuadratureGrid, Loss]:
         grid = problem.grid(roots, degree, ideal.cutoffs)
@@ -75,7 +71,7 @@ def smoother_objective(problem: Problem, ideal: WaterFilling) -> Objective:
 
 
 def feedback_objective(problem: Problem, ideal: WaterFilling) -> Objective:
-    """The error-free approximation of decision feedback behind G."""
+    """Return the error of decision feedback behind G, *assuming error-free decisions*, as an objective."""
 
     def resolve(roots: Complex, degree: int) -> tuple[QuadratureGrid, Loss]:
         grid = problem.grid(roots, degree, ideal.cutoffs)
@@ -93,9 +89,9 @@ def feedback_objective(problem: Problem, ideal: WaterFilling) -> Objective:
 
 
 def wiener_objective(problem: Problem, lag: int, ideal: Objective, cutoffs: tuple[float, ...]) -> Objective:
-    """The error of the causal Wiener filter of a lag behind G, in place of the loss of another objective.
+    """Return the error of the Wiener filter of a lag behind G as an objective, with the shape of another one.
 
-    The cutoffs are those of the smoother, at its zeros of the spectrum.
+    That other one is the draft. The cutoffs are those of the smoother, beside the zeros of the spectrum.
     """
 
     def resolve(roots: Complex, degree: int) -> tuple[QuadratureGrid, Loss]:
@@ -108,10 +104,10 @@ def wiener_objective(problem: Problem, lag: int, ideal: Objective, cutoffs: tupl
 def resolve_on_circle(
     problem: Problem, lag: int, cutoffs: tuple[float, ...], roots: Any = (), degree: int = 0, size: int = SHORTEST
 ) -> tuple[Problem, WarpedCircle]:
-    """A circle that resolves a problem, further roots, and so many taps; and the problem that it resolves.
+    """Return a circle that resolves a problem, further roots and so many taps, and the problem that it resolves.
 
-    That is another one where beside a zero of the spectrum only a band narrower than most steps lets nothing pass: one
-    with zeros a little off the circle, whose errors differ by about that distance, relatively.
+    The problem is another one if, beside a zero of the spectrum, only a band narrower than most steps lets nothing
+    pass: its zeros are a little off the circle, and its errors differ by about that distance, relatively.
     """
     nearest = 1 - np.abs(problem.spectrum_zeros(cutoffs)).max(initial=0.0)
     for distance in _DISTANCES:
@@ -124,9 +120,9 @@ def resolve_on_circle(
 
 
 def wiener_loss(problem: Problem, lag: int, circle: WarpedCircle) -> Loss:
-    r"""The error of the causal Wiener filter of a lag behind a minimum-phase G.
+    r"""Return the error of the Wiener filter of a lag behind a minimum-phase G, and its slope, on a circle.
 
-    The smoother's error plus the energy of what the lag cuts off, both sums of positive terms. With H held at its
+    It is the smoother's error plus the energy of what the lag cuts off, both sums of positive terms. With H held at its
     optimum (envelope theorem) dJ = 2 Re<(-P_u E* H G + c²‖H‖²ψ²|G|²) d ln G>, E = z^{-D}F - HG.
     """
     omega, mean = circle.grid.omega, circle.grid.mean

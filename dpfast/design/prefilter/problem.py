@@ -1,4 +1,4 @@
-"""What is asked of a linear design, and where its numbers change fast."""
+"""The problem that a linear design solves, and the frequencies at which its spectra change fast."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from dpfast.signals.model import Model
 
 Complex = NDArray[np.complex128]
 _KINK = 1e-3  # distance of a zero of the target from the circle below which it is taken for a kink on it
-_NONE = 1e-300  # stands for the modulus of a root at zero
+_NONE = 1e-300  # replaces the modulus of a root at zero
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A target, a signal (None where the design needs none), the noise, and how a person's events count in it.
+    """A target, a model (None if the design needs none), the noise, and how a person's events count in it.
 
-    The variance of the noise is c²<ψ²|G|²>.
+    The variance of the noise is c²<ψ²|G|²>; for one event c = κ d, the noise multiplier times the largest change.
     """
 
     target: Filter
@@ -37,49 +37,49 @@ class Problem:
     contributions: Contributions = ONE_EVENT
 
     def gain(self, omega: Array) -> Array:
-        """|F|."""
+        """Return |F|, the gain of the target."""
         return np.asarray(np.abs(self.target.response(omega)))
 
     def psd(self, omega: Array) -> Array:
-        """P_u."""
+        """Return P_u, the spectrum of the input."""
         assert self.model is not None
         return self.model.psd(omega)
 
     def weight(self, omega: Array) -> Array:
-        """ψ, one where a person contributes one event."""
+        """Return ψ, which is one if a person contributes one event."""
         return self.contributions.weight(omega)
 
     @functools.cached_property
     def log_mean_output(self) -> float:
-        """γ_u² γ_F² = exp <ln P_u|F|²>."""
+        """The geometric mean of the output's spectrum, γ_u² γ_F² = exp <ln P_u|F|²>."""
         assert self.model is not None
         return canonical_factor(self.model.shaping)[0] * canonical_factor(self.target)[0]
 
     @property
     def degree(self) -> int:
-        """Taps in the target and the spectrum, or the longest lag in ψ."""
+        """The orders of target and spectrum together, or the longest lag in ψ if that is more."""
         taps = self.target.order + (0 if self.model is None else self.model.shaping.order)
         return max(taps, self.contributions.longest)
 
     @functools.cached_property
     def poles(self) -> Complex:
-        """Poles of the target and of the spectrum inside the circle."""
+        """The poles of the target and of the spectrum inside the circle."""
         shaping = Filter([1.0]) if self.model is None else self.model.shaping
         return np.concatenate([self.target.poles, shaping.poles])
 
     @property
     def slowest(self) -> float:
-        """Largest modulus of a pole."""
+        """The largest modulus of a pole."""
         return float(np.abs(self.poles).max(initial=0.0))
 
     @functools.cached_property
     def _zeros(self) -> Complex:
-        """Of the spectrum, inside the circle or on it."""
+        """The zeros of the spectrum inside the circle or on it, without those at zero."""
         zeros = _reflect_inside(Filter([1.0]).zeros if self.model is None else self.model.shaping.zeros)
         return np.asarray(zeros[zeros != 0])
 
     def spectrum_zeros(self, cutoffs: tuple[float, ...] = ()) -> Complex:
-        """Zeros of the spectrum inside the circle, and at least as far from it as from the nearest cutoff.
+        """Return the zeros of the spectrum inside the circle, at least as far from it as from the nearest cutoff.
 
         Between the cutoffs beside a zero P_u is so small that nothing passes: there is no finer detail than they are.
         """
@@ -90,17 +90,17 @@ class Problem:
         return np.asarray(np.exp(1j * np.angle(self._zeros) - distance))
 
     def resolved_roots(self, cutoffs: tuple[float, ...]) -> Complex:
-        """What steps of the circle must resolve, inside of it: poles, zeros of the spectrum, and those of the target.
+        """Return the roots inside the circle that its steps must resolve: poles, and zeros of spectrum and target.
 
-        These not where they are too near to the circle: there they are kinks.
+        Zeros of the target too near to the circle are left out, as they are kinks.
         """
         zeros = _reflect_inside(self.target.zeros)
         return np.concatenate([self.poles, self.spectrum_zeros(cutoffs), zeros[np.abs(zeros) < 1 - _KINK]])
 
     def finest_detail(self, cutoffs: tuple[float, ...] = ()) -> complex:
-        """The pole, zero (not one on the circle) or cutoff that is nearest to the circle, inside of it.
+        """Return the pole, zero (not one on the circle) or cutoff inside the circle that is nearest to it.
 
-        Not nearer than the pole of a filter may be.
+        It is moved away if it is nearer than the pole of a filter may be.
         """
         roots = np.concatenate([self.poles, _reflect_inside(self.target.zeros), self.spectrum_zeros(cutoffs)])
         ends = [1 - x if x < np.pi / 2 else np.pi - x - 1 for x in cutoffs if min(x, np.pi - x) < 0.5]
@@ -109,25 +109,25 @@ class Problem:
         return finest * min(1.0, MAX_POLE_RADIUS / abs(finest))
 
     def grid(self, roots: Any = (), degree: int = 0, breaks: tuple[float, ...] = ()) -> QuadratureGrid:
-        """A grid that resolves the problem, further roots and so many taps; breaks are cutoffs."""
+        """Return a grid that resolves the problem, further roots and so many taps; breaks are cutoffs."""
         every = np.concatenate([self.poles, self.spectrum_zeros(breaks), np.asarray(roots, dtype=np.complex128)])
         return graded_grid(every, kinks=self.target.zeros, breaks=breaks, degree=max(2 * degree, self.degree))
 
     def with_zeros_off_circle(self, distance: float) -> Problem:
-        """With no zero of the spectrum nearer to the circle."""
+        """Return the problem with no zero of the spectrum nearer to the circle than a distance."""
         assert self.model is not None
         return replace(self, model=move_zeros_off_circle(self.model, distance))
 
 
 def noise_cost(privacy: Privacy, prefilter: Filter | None) -> float:
-    """c²: variance of the noise per unit of ‖G‖₂². Without a G yet, that of events too far apart to overlap."""
+    """Return c², the variance of the noise per unit of ‖G‖₂²; without a G, for events too far apart to overlap."""
     if prefilter is None:
         return (privacy.noise_multiplier * privacy.max_change) ** 2 * privacy.max_events
     return (privacy.noise_std(prefilter) / prefilter.h2_norm()) ** 2
 
 
 def canonical_factor(filter: Filter) -> tuple[float, Filter]:
-    r"""γ² and the monic, causal, minimum-phase Q with |H|² = γ²|Q|².
+    r"""Return the canonical spectral factor of |H|²: γ² and the monic, causal, minimum-phase Q with |H|² = γ²|Q|².
 
     By Jensen's formula γ² = exp<ln|H|²> = (leading coefficient)² Π max(1, |zero|)².
     """
@@ -142,7 +142,7 @@ def canonical_factor(filter: Filter) -> tuple[float, Filter]:
 
 
 def move_zeros_off_circle(model: Model, distance: float) -> Model:
-    """The same spectrum but for zeros that are nearer to the circle, which are moved so far inside.
+    """Return the model with those zeros of its spectrum that are nearer to the circle moved to a distance inside.
 
     For a zero on the circle that adds (1 - r)²/r to the factor |1 - e^{-iω}|², r its new modulus, at all angles.
     """
@@ -155,6 +155,6 @@ def move_zeros_off_circle(model: Model, distance: float) -> Model:
 
 
 def _reflect_inside(roots: Complex) -> Complex:
-    """Those outside of the circle reflected."""
+    """Reflect the roots outside of the circle into it."""
     modulus = np.maximum(np.abs(roots), 1)
     return roots / modulus / modulus

@@ -1,6 +1,6 @@
-r"""Causal rational functions in orthonormal real coordinates, for convex programs over a response.
+r"""Orthonormal causal rational functions, for convex programs over a response.
 
-The basis of Takenaka and Malmquist: powers of z⁻¹, then for every pair of poles (two real, or conjugate) with
+The basis is that of Takenaka and Malmquist: powers of z⁻¹, then for every pair of poles (two real, or conjugate) with
 D = 1 + c₁z⁻¹ + c₂z⁻² the functions √((1 - c₂) D(±1)/2) (1 ± z⁻¹)/D, behind the delays and the all-pass
 (c₂ + c₁z⁻¹ + z⁻²)/D of every pair before. It is orthonormal in H2 whatever the poles, however close together.
 """
@@ -45,16 +45,16 @@ class Basis:
 
     @property
     def size(self) -> int:
-        """Number of functions."""
+        """The number of functions."""
         return self.taps + 2 * len(self.pairs)
 
     @property
     def poles(self) -> Complex:
-        """Poles of all functions, those at zero left out."""
+        """The poles of all functions, without those at zero."""
         return section_roots(np.column_stack([np.ones(len(self.pairs)), self.pairs]))
 
     def response(self, omega: Array) -> Complex:
-        """Values of all functions at angles, (angles, size)."""
+        """Return the values of all functions at angles, (angles, size)."""
         z = np.exp(-1j * omega)
         columns = [z**k for k in range(self.taps)]
         before = z**self.taps
@@ -65,7 +65,7 @@ class Basis:
         return np.column_stack(columns)
 
     def with_poles(self, poles: Complex) -> Basis:
-        """The basis with two more functions for every pair of given poles."""
+        """Return the basis with two more functions for every pair of given poles."""
         real = poles[poles.imag == 0].real
         couples = np.append(real, np.zeros(len(real) % 2)).reshape(-1, 2)
         above = poles[poles.imag > 0]
@@ -74,9 +74,9 @@ class Basis:
         return Basis(self.taps, np.array([*self.pairs, *more]))
 
     def filter(self, coefficients: Array) -> Filter:
-        """The filter with these coefficients, in so few states that it differs by about 1e-8 of its largest gain.
+        """Return a filter for these coefficients, in so few states that it differs by about 1e-8 of its largest gain.
 
-        Measured: what reduction leaves may have a pole too near to the circle, and many poles lose digits.
+        The difference is measured, as reduction may leave a pole too near to the circle, and many poles lose digits.
 
         Raises
         ------
@@ -103,9 +103,10 @@ class Basis:
         return found
 
     def root_filter(self, coefficients: Array) -> Filter:
-        """The minimum-phase R with |R|² the real part of the response of these coefficients, which is positive.
+        """Return the spectral factor of a positive real part: the minimum-phase R with |R|² = Re X.
 
-        R has the poles of the basis, and the zeros inside of the circle of X(z) + X(1/z): those of a state space.
+        X is the response of these coefficients. R has the poles of the basis, and the zeros of X(z) + X(1/z) inside of
+        the circle, found from a state space.
         """
         a, b, c, d = self._causal_part(coefficients).state_space()
         n = len(a)
@@ -129,7 +130,10 @@ class Basis:
         return CausalPart(coefficients[: self.taps], a, b[:, None], coefficients[self.taps :], b, Filter([1.0]))
 
     def state_space(self) -> tuple[Array, Array]:
-        """A and B, (zI - A)⁻¹B being z⁻¹ times the functions of the pairs; AAᵀ + BBᵀ = I: a cascade of all-passes."""
+        """Return A and B of a cascade of all-passes: (zI - A)⁻¹B is z⁻¹ times the functions of the pairs.
+
+        As AAᵀ + BBᵀ = I, the controllability Gramian is the identity.
+        """
         a, b = np.zeros((0, 0)), np.zeros(0)
         c, d = np.zeros(0), 1.0  # of the cascade up to here
         for c1, c2 in self.pairs:
@@ -144,12 +148,12 @@ class Basis:
 
 
 def _norms(c1: float, c2: float) -> tuple[float, float]:
-    """Factors that make (1 ± z⁻¹)/D functions of unit norm."""
+    """Return the factors that give the functions (1 ± z⁻¹)/D unit norm."""
     return math.sqrt((1 - c2) * (1 + c1 + c2) / 2), math.sqrt((1 - c2) * (1 - c1 + c2) / 2)
 
 
 def basis_for(problem: Problem, lag: int, richness: float = 1.0, kinks: tuple[float, ...] = ()) -> Basis:
-    """The functions that an optimal response of a lag is made of: of richness 1 to about 1e-6 of its error.
+    """Choose the functions for an optimal response of a lag: at richness 1 they cost about 1e-6 of its error.
 
     Taps: the lag, and two and a half for every tap of the target, whose zeros on the circle make a response decay
     slowly. Poles: on a ladder from every pole of the target and every root of the spectrum into the disk, three of them
@@ -170,7 +174,7 @@ def basis_for(problem: Problem, lag: int, richness: float = 1.0, kinks: tuple[fl
 
 
 def _ladder_ends(roots: Complex) -> list[tuple[float, float]]:
-    """Angles in [0, π] and distances where ladders start: the root nearest to the circle, of those that are close."""
+    """Return where ladders start, as angles in [0, π] and distances: of close roots at that nearest to the circle."""
     inside = np.where(np.abs(roots) > 1, 1 / np.where(roots == 0, 1, roots).conj(), roots)
     inside = inside[(inside.imag >= 0) & (1 - _WIDEST < np.abs(inside)) & (np.abs(inside) < 1 - ON_CIRCLE)]
     found: list[tuple[float, float]] = []
@@ -184,7 +188,7 @@ def _ladder_ends(roots: Complex) -> list[tuple[float, float]]:
 
 
 def _ladder(angle: float, distance: float, n: int, widest: float = 1.0) -> list[tuple[float, float]]:
-    """Pairs (c₁, c₂) of n poles at distances up to the widest; at the angles 0 and π of two real ones each."""
+    """Return pairs (c₁, c₂) for n poles at distances up to the widest; at the angles 0 and π two real ones a pair."""
     side = math.cos(angle)
     if abs(side) == 1:
         radius = side * (1 - np.geomspace(distance, widest, n + n % 2))

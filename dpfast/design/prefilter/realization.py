@@ -1,4 +1,4 @@
-r"""From a wanted magnitude to a minimum-phase filter of few states.
+r"""Realise a wanted magnitude as a minimum-phase filter of few states.
 
 G = Π N_i / Π D_i of second-order sections in reflection coefficients (through tanh, so that it is always stable and
 minimum phase) is fitted by BFGS on the *true* loss of the mechanism, not on a distance between curves. The order grows
@@ -73,15 +73,15 @@ class Objective(NamedTuple):
     draft: Objective | None = None
 
     def excess(self, g: Filter) -> float:
-        """Relative excess of the loss over the ideal, on a grid that resolves `g` too."""
+        """Return the relative excess of the loss of `g` over the ideal, on a grid that resolves `g` too."""
         grid, loss = self.resolve(np.concatenate([g.poles, np.empty(0) if g.is_fir else g.zeros]), g.order)
         return loss(np.abs(g.response(grid.omega)) ** 2)[0] / self.ideal - 1
 
 
 def realize(objective: Objective, *, tolerance: float, excess: Excess | None = None) -> Filter:
-    """Minimum-phase filter of unit H2 norm whose loss is within a relative `tolerance` of the ideal.
+    """Return a minimum-phase filter of unit H2 norm whose loss is within a relative `tolerance` of the ideal.
 
-    The fewest states that reach it, or a short FIR where that is cheaper.
+    It has the fewest states that reach the tolerance, or is a short FIR if that is cheaper.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def realize(objective: Objective, *, tolerance: float, excess: Excess | None = N
     tolerance : float
         Allowed relative excess of the loss.
     excess : callable, optional
-        G → relative excess of the loss that decides, where that is another one than the objective's.
+        G → relative excess of the loss that decides; by default that of the objective.
 
     Warns
     -----
@@ -114,7 +114,7 @@ def check_excess(excess: float, tolerance: float) -> None:
 
 
 def best_realization(objective: Objective, measure: Excess, tolerance: float) -> tuple[float, Filter]:
-    """The excess and the filter of :func:`realize`, without a warning."""
+    """Return the excess and the filter of :func:`realize`, without a warning."""
     found, best = math.inf, Filter([1.0])
     history: list[float] = []
     for candidate in _rational_filters(objective):
@@ -132,7 +132,7 @@ def best_realization(objective: Objective, measure: Excess, tolerance: float) ->
 
 
 def _worth_growing(history: list[float], tolerance: float) -> bool:
-    """Whether the trend of the last orders reaches the tolerance within the largest order."""
+    """Return whether the trend of the last orders reaches the tolerance within the largest order."""
     rate = math.log(max(history[-3], 1e-16) / max(history[-1], 1e-16)) / 2
     return rate > 0 and len(history) - 1 + math.log(history[-1] / tolerance) / rate <= MAX_ORDER
 
@@ -141,9 +141,9 @@ def _worth_growing(history: list[float], tolerance: float) -> bool:
 
 
 def _short_fir(shape: Spectrum, measure: Excess, tolerance: float, most: int) -> tuple[float, Filter]:
-    """The shortest truncation of the ideal impulse response within the tolerance, to an eighth of its length.
+    """Return the shortest truncation of the ideal impulse response within the tolerance, to an eighth of its length.
 
-    Where `most` taps are not enough the result is the one of so many.
+    If `most` taps are not enough, the result has so many.
     """
     ideal = ideal_impulse_response(shape)
     low, high = 0, min(8, most)
@@ -168,7 +168,7 @@ def ideal_impulse_response(shape: Spectrum) -> Array:
 
 
 def truncate_impulse_response(ideal: Array, n: int, measure: Excess) -> tuple[float, Filter]:
-    """The first n taps, with zeros outside of the circle reflected, and none so near to it that 1/G is no filter."""
+    """Return the first n taps, with zeros reflected into the circle and kept so far off it that 1/G is a filter."""
     taps = ideal[:n]
     size = fft_length(_INSIDE, decay=8.0)
     magnitude = np.abs(np.fft.rfft(taps, size)) ** 2
@@ -189,12 +189,12 @@ def _raise_to_floor(spectrum: Array, floor: float = 1e-9) -> Array:
 
 
 def _rational_filters(objective: Objective) -> Iterator[Filter]:
-    """The best filter found for 0, 1, 2, ... states."""
+    """Yield the best filter found for 0, 1, 2, ... states."""
     return map(_make_filter, _fitted_parameters(objective))
 
 
 def _fitted_parameters(objective: Objective) -> Iterator[Array]:
-    """Their parameters. Where an evaluation takes long, those of the draft."""
+    """Yield the parameters of the best filters; if an evaluation takes long, those of the draft."""
     yield np.empty(0)
     drafts = iter(()) if objective.draft is None else _fitted_parameters(objective.draft)
     next(drafts, None)
@@ -222,7 +222,7 @@ def _minimize(fit: _Fit, start: Array) -> tuple[float, Array]:
 
 
 class _Fit:
-    """ln J and its gradient with respect to the parameters."""
+    """The function that is minimised: parameters → ln J and its gradient."""
 
     def __init__(self, objective: Objective) -> None:
         grid, self.loss = objective.resolve(np.empty(0, dtype=np.complex128), 0)
@@ -239,13 +239,13 @@ class _Fit:
         return math.log(value), np.concatenate(gradient)
 
     def _sections(self, raw: Array) -> tuple[Array, Array, Array]:
-        """|1 + c1 z + c2 z²|² = p² + q² sin² for each section, with p and q."""
+        """Return p, q and |1 + c1 z + c2 z²|² = p² + q² sin² for each section."""
         c1, c2 = _polynomials(raw).T[:, :, None]
         p, q = c1 + (1 + c2) * self.cos, 1 - c2
         return p, q, p * p + q * q * self.sin2
 
     def _pull_back(self, raw: Array, slope: Array, p: Array, q: Array, squared: Array) -> Array:
-        """Gradient of <slope · ln of the product of the sections> with respect to the raw parameters."""
+        """Return the gradient of <slope · ln of the product of the sections> with respect to the raw parameters."""
         ratio = slope / squared
         by_c1 = 2 * (ratio * p).sum(axis=1)
         by_c2 = 2 * (ratio * (p * self.cos - q * self.sin2)).sum(axis=1)
@@ -262,7 +262,7 @@ def _reflection(raw: Array) -> Array:
 
 
 def _polynomials(raw: Array) -> Array:
-    """(sections, 2) coefficients of z⁻¹ and z⁻²."""
+    """Return the coefficients of z⁻¹ and z⁻², (sections, 2)."""
     k, n = _reflection(raw), len(raw) // 2
     result = np.zeros(((len(raw) + 1) // 2, 2))
     result[:n, 1] = k[1 : 2 * n : 2]
@@ -272,7 +272,7 @@ def _polynomials(raw: Array) -> Array:
 
 
 def _parameters(roots: Complex) -> Array:
-    """Raw parameters of the polynomial with these roots; those outside of the circle are reflected."""
+    """Return the raw parameters of the polynomial with these roots; those outside of the circle are reflected."""
     roots = _reflect_inside(roots)
     is_real = np.abs(roots.imag) <= 1e-12
     upper, real = roots[~is_real & (roots.imag > 0)], np.sort(roots[is_real].real)
@@ -285,7 +285,7 @@ def _parameters(roots: Complex) -> Array:
 
 
 def _reflect_inside(roots: Complex) -> Complex:
-    """Roots reflected into the circle, and kept off it."""
+    """Reflect roots into the circle, and keep them off it."""
     roots = np.asarray(roots, dtype=np.complex128)
     modulus = np.abs(roots)
     outside = modulus > 1
@@ -301,13 +301,13 @@ def _section_roots(raw: Array) -> Complex:
 
 
 def _make_filter(parameters: Array) -> Filter:
-    """The filter, its roots kept off the circle so that its inverse is stable too."""
+    """Return the filter, its roots kept off the circle so that its inverse is stable too."""
     zeros, poles = (_reflect_inside(_section_roots(raw)) for raw in np.split(parameters, 2))
     return Filter.from_factors(sections=make_sections(zeros, poles, 1.0))
 
 
 def _add_real_pair(parameters: Array, detail: complex) -> Iterator[Array]:
-    """The parameters with a near-cancelling real pole and zero more, at distances from 1 down to the finest detail."""
+    """Add a real pole and a zero that nearly cancel, at distances from 1 down to the finest detail."""
     side = 1 if detail.real >= 0 else -1
     for distance in _pair_distances(detail):
         for sign in (side, -side) if distance > 0.3 else (side,):
@@ -316,7 +316,7 @@ def _add_real_pair(parameters: Array, detail: complex) -> Iterator[Array]:
 
 
 def _add_complex_pair(parameters: Array, detail: complex) -> Iterator[Array]:
-    """The same with a pair of poles and of zeros at the angle of the finest detail, where that is not at 0 or π."""
+    """Add pairs of poles and zeros that nearly cancel, at the angle of the finest detail, unless it is 0 or π."""
     if abs(detail.real) > _AT_THE_ENDS * abs(detail):
         return
     direction = detail / abs(detail)
@@ -336,9 +336,9 @@ def _add_roots(parameters: Array, zeros: list[complex], poles: list[complex]) ->
 
 
 def _starts_by_reduction(objective: Objective) -> Callable[[int], list[Array]]:
-    """Starts by balanced reduction of the ideal impulse response.
+    """Return a function that starts fits of an order by balanced reduction of the ideal impulse response.
 
-    In a frequency warped by an allpass, which keeps orders, stability and minimum phase: slow poles near 1 (or -1,
+    The frequency is warped by an allpass, which keeps orders, stability and minimum phase: slow poles near 1 (or -1,
     with the frequency axis turned round) would otherwise need an impulse response of many thousands of samples.
     """
     at_an_end = abs(objective.detail.real) > _AT_THE_ENDS * abs(objective.detail)
@@ -363,10 +363,10 @@ def _starts_by_reduction(objective: Objective) -> Callable[[int], list[Array]]:
 
 
 def _leading_eigenpairs(matrix: Array, n: int) -> tuple[Array, Array]:
-    """About the n largest eigenvalues (by modulus) of a symmetric matrix of fast decay, and their vectors.
+    """Return about the n largest eigenvalues (by modulus) of a symmetric matrix of fast decay, and their vectors.
 
-    By projection on a random range (Halko, Martinsson and Tropp 2011): unlike a full decomposition it stays fast where
-    many processes share the cores.
+    They come from a projection on a random range (Halko, Martinsson and Tropp 2011), which unlike a full decomposition
+    stays fast when many processes share the cores.
     """
     probe = np.random.default_rng(0).standard_normal((len(matrix), n))
     basis = linalg.qr(matrix @ (matrix @ probe), mode="economic")[0]

@@ -1,4 +1,4 @@
-"""From the ideal of a family of mechanisms to a realised prefilter, for one event a person or for several."""
+"""Realise the ideal prefilter of a family of mechanisms, for one event a person or for several."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from dpfast.filters.filter import Filter
 from dpfast.filters.spectral_factor import fft_length
 from dpfast.privacy.privacy import Privacy
 
-_LOOSE = 1e-2  # a gap that is told
+_LOOSE = 1e-2  # a larger gap is warned of
 _SHORTEST, _LONGEST = 2**14, 2**19  # steps of the circle of a mixture
-_DECAY = 20.0
+_DECAY = 20.0  # the slowest pole decays by exp(-20) over the circle of a mixture
 
 
 class Realized(NamedTuple):
@@ -33,9 +33,9 @@ class Realized(NamedTuple):
 def realize_family(
     problem: Problem, privacy: Privacy, family: IdealFamily, tolerance: float, mixed_by: IdealFamily | None = None
 ) -> Realized:
-    """The prefilter of a family that is within the tolerance of its ideal.
+    """Return a realised prefilter of a family, within the tolerance of its ideal.
 
-    `mixed_by` is the family whose least favourable times are taken for several events, if that is another one.
+    For several events, `mixed_by` is the family whose least favourable times are used, if that is another one.
     """
     if privacy.max_events > 1:
         return _realize_for_several_events(problem, privacy, family, tolerance, mixed_by or family)

@@ -1,11 +1,10 @@
-r"""Users who contribute several events: the weight by which their least favourable times count in the noise.
+r"""Design for persons who contribute several events: their least favourable times weigh the noise.
 
 The squared sensitivity to m events, b apart, is at most d² max <xΦ>, Φ = m + 2 Σ_{l<m} (m - l) s_l cos ωτ_l, over all
-τ_l ≥ lb and signs s_l (exact for m = 2). It is convex in x = |G|². With
-r(τ) = <x cos ωτ> it is a sum of suprema of |r|.
-For a mixture λ of such Φ the least noise with |K| given is <|K|√Φ_λ>², at x = |K|/√Φ_λ; its largest value over λ is the
-least noise for the worst case (minimax theorem), and every λ gives a lower bound. For m > 2 such Φ may be more than any
-choice of times does: then only events far apart, Φ = m, bound what mechanisms can reach.
+τ_l ≥ lb and signs s_l (exact for m = 2). It is convex in x = |G|². With r(τ) = <x cos ωτ> it is a sum of suprema of
+|r|. For a mixture λ of such Φ the least noise with |K| given is <|K|√Φ_λ>², at x = |K|/√Φ_λ; its largest value over λ
+is the least noise for the worst case (minimax theorem), and every λ gives a lower bound. For m > 2 such Φ may be more
+than any choice of times does: then only events far apart, Φ = m, bound what mechanisms can reach.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from dpfast.filters.quadrature import QuadratureGrid, graded_grid
 from dpfast.filters.spectral_factor import Spectrum, fft_angles
 from dpfast.privacy.privacy import Privacy
 
-_SMALLEST = 1e-4  # of Φ/m: a person's events cancel at most so far
+_SMALLEST = 1e-4  # the least Φ/m: the events of a person cancel so far at most
 _DENSER = 8  # steps of the table of Φ for one of the circle
 _REST = 1e-2  # of the mass, beyond the longest lag that grids resolve
 _STEP = 4.0  # exponent of a multiplicative step, of which 1 is sure to ascend
 _DECAY = 1e-3  # of the first mixture, per sample
 _MOST_PAIRS = 50  # pairs of events that are mixed
-_RESOLVED = 16  # steps: what changes over fewer of them is averaged
+_RESOLVED = 16  # a function that changes over fewer steps is averaged
 
 
 class Contributions(NamedTuple):
@@ -78,13 +77,13 @@ class Mixture:
         self.grid = QuadratureGrid(fft_angles(size), weights)
 
     def contributions(self) -> Contributions:
-        """Return the mixture as it is now."""
+        """Return the weights of the present mixture."""
         mass = np.cumsum(self.probabilities.sum(axis=(0, 1)))
         longest = int(np.searchsorted(mass, (1 - _REST) * mass[-1]))
         return Contributions(self._phi(_DENSER * self.size), longest)
 
     def _phi(self, size: int) -> Array:
-        """Shrunk, by taking both signs alike as often as it takes, until it is nowhere negative."""
+        """Return Φ/m at uniform angles; opposite signs are mixed in until it is nowhere negative."""
         coefficients = self.share[:_MOST_PAIRS] @ (self.probabilities[0] - self.probabilities[1])
         even = np.zeros(size)
         even[: len(coefficients)] = coefficients / 2
@@ -95,7 +94,7 @@ class Mixture:
     def sample(self, function: Spectrum, roots: ArrayLike) -> Array:
         """Evaluate a function at the nodes; beside roots nearer to the circle than some steps, average over a step.
 
-        So that a band narrower than a step, where nothing passes, counts with its width, not with a step or nothing.
+        So a band narrower than a step, in which nothing passes, counts with its width, not with a step or not at all.
         """
         values, step = np.array(function(self.grid.omega)), 2 * np.pi / self.size
         near = np.atleast_1d(np.asarray(roots, dtype=np.complex128))
@@ -111,13 +110,13 @@ class Mixture:
         return values
 
     def squared_sensitivity(self, x: Array) -> float:
-        """The largest <xΦ>/m, or the largest x where that is less: the square of the sensitivity over d²m."""
+        """Return the square of the sensitivity over d²m: the largest <xΦ>/m, or the largest x if that is less."""
         r = np.fft.irfft(x)[: self.size // 2]
         beyond = np.maximum.accumulate(np.abs(r)[::-1])[::-1]
         return min(float(r[0] + self.share @ beyond[self.first]), float(x.max()))
 
     def ascend(self, size: Array, stride: float) -> None:
-        """So many steps, or a part of one, towards the mixture that is least favourable for a given |K|."""
+        """Take so many steps, or a part of one, towards the mixture that is least favourable for a given |K|."""
         for _ in range(math.ceil(stride)):
             r = np.fft.irfft(size / np.sqrt(self._phi(self.size)))[: self.size // 4 + 1]
             gain = np.maximum(np.stack([1 + r / r[0], 1 - r / r[0]]), 0.0)[:, None, :]

@@ -1,4 +1,4 @@
-"""Optimal squared magnitudes of the prefilter in closed form, as the pouring of water has them."""
+"""Optimal squared magnitudes of the prefilter in closed form, by water-filling."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.spectral_factor import Spectrum
 
 _PASSES = 3  # solve, insert the cutoffs into the grid, solve again
-_LOWEST = 1e-12  # of its bounds: a τ that no search goes below
-_SMALLEST = 1e-200  # of the largest |F|: so that its logarithm is a number for every mean square
+_LOWEST = 1e-12  # of the upper bound of τ: no search goes below
+_SMALLEST = 1e-200  # of the largest |F|: a floor that keeps ln τ finite for every mean square
 
 
 class WaterFilling(NamedTuple):
-    """The optimal x of a problem.
+    """The optimal x = |G|²/‖G‖₂² of a problem.
 
     Attributes
     ----------
     x : callable
         ω → x(ω).
     mse : float
-        The value of the criterion.
+        The least MSE, the value of the criterion.
     cutoffs : tuple of float
         Angles at which x starts or stops being zero.
     level : float
@@ -60,17 +60,14 @@ class RobustFilling(NamedTuple):
     cutoffs: tuple[float, ...]
 
 
-# --- closed forms ---------------------------------------------------------------------------------
-
-
 def zero_forcing_mse(problem: Problem) -> float:
-    """c² <ψ|F|>² (Le Ny 2013, Theorem 5, for ψ = 1), reached by |G|² ∝ |F|/ψ."""
+    """Return the least MSE of zero forcing, c² <ψ|F|>² (Le Ny 2013, Theorem 5, for ψ = 1), at |G|² ∝ |F|/ψ."""
     grid = problem.grid()
     return problem.cost * grid.mean(problem.weight(grid.omega) * problem.gain(grid.omega)) ** 2
 
 
 def smoother_water_filling(problem: Problem) -> WaterFilling:
-    """The prefilter that is best in front of a non-causal Wiener filter.
+    """Return the prefilter that is best in front of a smoother, the non-causal Wiener filter.
 
     With K = HG: |K| = (|F| - c²mψ/P_u)₊, m = <ψ|K|>, x = |K|/mψ, MSE = <P_u (|F| - |K|)²> + c²m². With ψ = 1 it is the
     solution of the program of Le Ny 2013, equation (7).
@@ -99,7 +96,7 @@ def smoother_water_filling(problem: Problem) -> WaterFilling:
 
 
 def feedback_water_filling(problem: Problem) -> WaterFilling:
-    """The prefilter that is best for the error-free approximation of decision feedback.
+    """Return the prefilter that is best for decision feedback, *assuming error-free decisions*.
 
     x = (μ - c²/P_u)₊ with <x> = 1 maximises <ln(P_u x/c² + 1)>: Le Ny 2013, equation (11). It does not depend on F.
     """
@@ -123,9 +120,9 @@ def feedback_water_filling(problem: Problem) -> WaterFilling:
 
 
 def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
-    """The smoother that is best for the worst input of a mean square V: |K| = (|F| - τ)₊, K along F.
+    """Return the smoother that is best for the worst input of a mean square V: |K| = (|F| - τ)₊, K along F.
 
-    Every |F - K| up to τ is free once one is τ, which is where V τ² + c² <(|F| - τ)₊>² is least.
+    Once |F - K| is τ somewhere it costs nothing to be τ everywhere; τ minimises V τ² + c² <(|F| - τ)₊>².
     """
 
     def margin(tau: float, omega: Array) -> Array:
@@ -135,8 +132,8 @@ def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
         return mean_square * tau**2 + problem.cost * grid.mean(np.maximum(margin(tau, grid.omega), 0)) ** 2
 
     def level(grid: QuadratureGrid) -> float:
-        # not by its slope, which on a grid jumps where τ is the gain at a node; by its logarithm, as with little noise
-        # it is tiny: about c²<|F|>/V, at the most
+        # the slope is no help: on a grid it jumps where τ is the gain at a node. The search is over ln τ, as τ is tiny
+        # with little noise: about c²<|F|>/V at the most
         from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
 
         gain = problem.gain(grid.omega)
@@ -180,8 +177,8 @@ def _find_crossing(margin: Callable[[float, Array], Array], level: float, low: f
 
 
 def feedback_mse(problem: Problem, grid: QuadratureGrid, x: Array) -> float:
-    """γ_u² γ_F² exp(-<ln(P_u x/c² + 1)>), the error of ideal decision feedback *assuming error-free decisions*.
+    """Return the MSE of ideal decision feedback *assuming error-free decisions*.
 
-    Le Ny 2013, equation (10).
+    It is γ_u² γ_F² exp(-<ln(P_u x/c² + 1)>): Le Ny 2013, equation (10).
     """
     return problem.log_mean_output * math.exp(-grid.mean(np.log1p(problem.psd(grid.omega) * x / problem.cost)))

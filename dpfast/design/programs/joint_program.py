@@ -1,4 +1,4 @@
-"""The best prefilter and receiver of a lag as a cone program: the place for constraints on both."""
+"""Design prefilter and receiver of a lag by a cone program, which takes constraints on both."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model
 
 Complex = NDArray[np.complex128]
-_LEAST_GUESS = 1e-2  # of the mean of x, or of h
-_FINER = 2  # a constraint makes ripples of the finest function, with peaks between nodes
+_LEAST_GUESS = 1e-2  # of the mean of x, or of h: the least guess
+_FINER = 2  # for the ripples that a constraint makes, with peaks between nodes
 _CLOSE = 2e-3  # to a break: an edge of the panel beside it, so that its first node is 1e-5 away
 
 
@@ -101,11 +101,11 @@ class JointProgram:
 
     @property
     def mse(self) -> float:
-        """Distortion and noise."""
+        """The sum of distortion and noise."""
         return self.distortion_mse + self.noise_mse
 
     def prefilter(self, *, tolerance: float = 1e-3) -> Filter:
-        """A filter of few states with |G|² near x, of unit H2 norm.
+        """Realise the prefilter: a filter of few states with |G|² near x, of unit H2 norm.
 
         Both the MSE, with the receiver K/G behind it, is within a relative `tolerance` of `mse`, and a zero-forcing
         loss <|G|²><x²/|G|²> within one of <x>²: |G|² follows x, and constraints on it hold, to about the root of the
@@ -119,12 +119,11 @@ class JointProgram:
             noise = cost * grid.mean(power) * grid.mean(passed / power)
             return (self.distortion_mse + noise) / self.mse - 1
 
-        return realize_shape(
-            shape_objective(problem, floored_shape(self.grid, self.x), problem.finest_detail()), excess, tolerance
-        )
+        shaped = shape_objective(problem, floored_shape(self.grid, self.x), problem.finest_detail())
+        return realize_shape(shaped, excess, tolerance)
 
     def mechanism(self, *, tolerance: float = 1e-3, name: str | None = None) -> Mechanism:
-        """The mechanism with a realised prefilter G and the receiver H = K/G.
+        """Return the mechanism with a realised prefilter G and the receiver H = K/G.
 
         Constraints on K = HG hold for it as in the program, to about 1e-8 of the largest gain. Those on G, on H alone
         and on the noise hold to what `tolerance` leaves, see :meth:`prefilter`.
@@ -160,7 +159,7 @@ def optimal_program(
     breaks: ArrayLike = (),
     solver: str = "CLARABEL",
 ) -> JointProgram:
-    r"""The jointly optimal prefilter and receiver of a lag, with further convex constraints.
+    r"""Design the jointly optimal prefilter and receiver of a lag under further convex constraints.
 
     Model
     -----
@@ -202,17 +201,17 @@ def optimal_program(
 
     Notes
     -----
-    *Privacy.* Of the mechanism: :meth:`JointProgram.mechanism`.
+    *Privacy.* See :meth:`JointProgram.mechanism`.
 
     Examples
     --------
     The power gain of the prefilter at most twice its mean, and what it costs:
 
-    >>> from dpfast import MarkovChain
-    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
-    >>> target, privacy = Filter([1], [1, -0.9]), Privacy(epsilon=1, delta=1e-3)
-    >>> free = optimal_program(target, privacy, chain, lag=2)
-    >>> capped = optimal_program(target, privacy, chain, lag=2, constraints=lambda v: [v.x <= 2])
+    >>> import dpfast as dp
+    >>> chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> target, privacy = dp.Filter([1], [1, -0.9]), dp.Privacy(epsilon=1, delta=1e-3)
+    >>> free = dp.optimal_program(target, privacy, chain, lag=2)
+    >>> capped = dp.optimal_program(target, privacy, chain, lag=2, constraints=lambda v: [v.x <= 2])
     >>> bool(capped.x.max() < 2.0001), capped.mse > free.mse
     (True, True)
     """
@@ -261,12 +260,12 @@ class _Cone(NamedTuple):
     water: WaterFilling
 
     def wanted_response(self) -> Complex:
-        """e^{-iωD}F."""
+        """Return e^{-iωD}F, the response that K should have."""
         omega = self.grid.omega
         return np.asarray(self.problem.target.response(omega) * np.exp(-1j * self.lag * omega))
 
     def initial_guess(self) -> tuple[Array, Array]:
-        """X and h of a multiple of the smoother's or of zero forcing's, that which is larger."""
+        """Guess x and h from those of the smoother or of zero forcing, at each angle the larger."""
         problem, grid = self.problem, self.grid
         psd, flat = problem.psd(grid.omega), problem.gain(grid.omega)
         x = np.maximum(self.water.x(grid.omega), flat / grid.mean(flat))
@@ -275,7 +274,7 @@ class _Cone(NamedTuple):
         return x, multiple**2 * x
 
     def solve(self, near_x: Array, near_h: Array, *, roughly: bool) -> _Solution:
-        """Solve for ratios to x and h nearby: solvers want numbers of like size."""
+        """Solve for ratios to x and h nearby, as solvers work best with numbers of like size."""
         import cvxpy as cp
 
         omega, weights = self.grid.omega, self.grid.weights
@@ -312,7 +311,7 @@ class _Cone(NamedTuple):
         )
 
     def _distortion(self, cp: Any, coefficients: Any, scale: float, unit: float) -> Any:
-        """<P_u |wanted - K|²> as a sum of no more squares than there are coefficients, and one."""
+        """Return <P_u |wanted - K|²> as a sum of at most one square more than there are coefficients."""
         root = np.sqrt(self.grid.weights * self.problem.psd(self.grid.omega) / unit)
         rows = np.column_stack([self.functions * scale, self.wanted_response()]) * root[:, None]
         triangle = np.asarray(np.linalg.qr(np.vstack([rows.real, rows.imag]), mode="r"))

@@ -1,4 +1,4 @@
-r"""The paper's convex programs for x(ω) = |G(ω)|² / ‖G‖₂², by cvxpy: the place for further constraints."""
+"""Design the prefilter by the paper's convex programs for x(ω) = |G(ω)|² / ‖G‖₂², which take constraints on x."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Program:
     _unconstrained: WaterFilling
 
     def prefilter(self, *, tolerance: float = 1e-3) -> Filter:
-        """A filter of few states with |G|² near x, for ``lmmse(..., prefilter=...)`` or ``decision_feedback``.
+        """Return a filter of few states with |G|² near x, for ``lmmse(..., prefilter=...)`` or ``decision_feedback``.
 
         Both its criterion is within a relative `tolerance` of `mse`, and a zero-forcing loss <|G|²><x²/|G|²> within one
         of <x>²: |G|² follows x, and constraints hold, to about the root of the tolerance.
@@ -72,10 +72,11 @@ def lmmse_program(
     constraints: Constraints | None = None,
     solver: str = "CLARABEL",
 ) -> Program:
-    """Minimise <P_u|F|² / (P_u x/c² + 1)> over x ≥ 0 with <x> = 1 (Le Ny 2013, equation (7)).
+    """Design the prefilter of the LMMSE mechanism by a convex program, under further constraints on its gain.
 
-    The paper's prefilter for the LMMSE mechanism, on the nodes of a graded grid instead of a uniform one; without
-    further constraints the optimum is the closed form behind :func:`dpfast.lmmse`.
+    Minimises <P_u|F|² / (P_u x/c² + 1)> over x ≥ 0 with <x> = 1 (Le Ny 2013, equation (7)), on the nodes of a graded
+    grid instead of a uniform one. Without further constraints the optimum is the closed form behind
+    :func:`dpfast.lmmse`.
 
     Parameters
     ----------
@@ -104,11 +105,11 @@ def lmmse_program(
     --------
     A cap on the gain, and what it costs:
 
-    >>> from dpfast import MarkovChain
-    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
-    >>> target, privacy = Filter([1], [1, -0.9]), Privacy(epsilon=1, delta=1e-3)
-    >>> free = lmmse_program(target, privacy, chain)
-    >>> capped = lmmse_program(target, privacy, chain, constraints=lambda x, omega: [x <= 3])
+    >>> import dpfast as dp
+    >>> chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> target, privacy = dp.Filter([1], [1, -0.9]), dp.Privacy(epsilon=1, delta=1e-3)
+    >>> free = dp.lmmse_program(target, privacy, chain)
+    >>> capped = dp.lmmse_program(target, privacy, chain, constraints=lambda x, omega: [x <= 3])
     >>> capped.mse > free.mse
     True
     """
@@ -134,9 +135,10 @@ def feedback_program(
     constraints: Constraints | None = None,
     solver: str = "CLARABEL",
 ) -> Program:
-    """Maximise <ln(P_u x/c² + 1)> over x ≥ 0 with <x> = 1 (Le Ny 2013, equation (11)).
+    """Design the prefilter of ideal decision feedback by a convex program, under further constraints on its gain.
 
-    The paper's prefilter for ideal decision feedback; ``mse`` *assumes error-free decisions*.
+    Maximises <ln(P_u x/c² + 1)> over x ≥ 0 with <x> = 1 (Le Ny 2013, equation (11)); ``mse`` *assumes error-free
+    decisions*.
 
     Parameters
     ----------
@@ -162,9 +164,9 @@ def feedback_program(
 
     Examples
     --------
-    >>> from dpfast import MarkovChain
-    >>> chain = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
-    >>> program = feedback_program(Filter([1], [1, -0.9]), Privacy(epsilon=10, delta=1e-3), chain)
+    >>> import dpfast as dp
+    >>> chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> program = dp.feedback_program(dp.Filter([1], [1, -0.9]), dp.Privacy(epsilon=10, delta=1e-3), chain)
     >>> bool(program.x.max() < 2)  # nearly flat: there is little noise
     True
     """
@@ -179,13 +181,13 @@ def feedback_program(
 
 
 def floored_shape(grid: QuadratureGrid, x: Array) -> Spectrum:
-    """What a filter can follow: x between the nodes of a grid too, and nowhere zero."""
+    """Return a shape that a filter can follow: x, interpolated between the nodes of a grid and nowhere zero."""
     above = np.maximum(x, _FLOOR)
     return lambda omega: np.interp(omega, grid.omega, above)
 
 
 def realize_shape(shaped: Objective, excess: Excess, tolerance: float) -> Filter:
-    """A filter of few states with both the shape and another excess within the tolerance."""
+    """Realise a shape: return a filter of few states with both its loss and another excess within the tolerance."""
 
     def larger(g: Filter) -> float:
         return max(excess(g), shaped.excess(g))
@@ -194,7 +196,7 @@ def realize_shape(shaped: Objective, excess: Excess, tolerance: float) -> Filter
 
 
 def one_event_problem(target: Filter, privacy: Privacy, model: Model) -> Problem:
-    """The problem of a convex program."""
+    """Check the arguments of a convex program, which is for one event a person, and return its problem."""
     check_inputs(target, privacy)
     check_model(model)
     check_one_event(privacy)
@@ -208,7 +210,7 @@ def _solve_near_guess(
     constraints: Constraints | None,
     solver: str,
 ) -> tuple[QuadratureGrid, Array, float]:
-    """Solve for ratio = x / guess, the guess near the unconstrained optimum: solvers want numbers of like size."""
+    """Solve for ratio = x / guess, the guess near the free optimum, as solvers work best with numbers of like size."""
     import cvxpy as cp
 
     grid = problem.grid(breaks=water.cutoffs)

@@ -1,4 +1,4 @@
-"""Solve a convex program by cvxpy, and say what to do where that fails."""
+"""Solve convex programs by cvxpy."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from typing import Any
 
 from dpfast._support.errors import DesignError
 
-# a band without gain leaves no interior, where a solver ends short of its goal: how short is near enough
+# a band without gain leaves no interior, and the solver ends short of its goal: so near is near enough
 _NEAR_ENOUGH = {"CLARABEL": dict.fromkeys(["reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas"], 1e-7)}
 
 
 def solve_program(program: Any, solver: str, *, roughly: bool = False) -> float:
-    """The optimum of a cvxpy problem (`roughly`: where its value is measured), or an error that says what to do."""
+    """Solve a cvxpy problem and return its optimum, or raise an error that says what to do.
+
+    `roughly` is for callers that measure the value themselves: an inaccurate optimum will do.
+    """
     import cvxpy as cp
 
     near_enough = _NEAR_ENOUGH.get(solver, {})
