@@ -38,7 +38,7 @@ class JointOptimum(NamedTuple):
 
     Attributes
     ----------
-    circle : Circle
+    circle : WarpedCircle
     product : array
         |K|.
     power : array

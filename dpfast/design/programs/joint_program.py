@@ -72,7 +72,7 @@ class JointProgram:
 
     Attributes
     ----------
-    grid : Grid
+    grid : QuadratureGrid
         Angles ``grid.omega`` in [0, π]; ``grid.mean(values)`` is the mean over the circle.
     product : Filter
         The optimal K = HG.

@@ -37,7 +37,7 @@ class Program:
 
     Attributes
     ----------
-    grid : Grid
+    grid : QuadratureGrid
         Angles ``grid.omega`` in [0, π]; ``grid.mean(values)`` is the mean over the circle.
     x : array
         The optimal |G|²/‖G‖₂² at these angles.
