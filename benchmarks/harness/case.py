@@ -10,7 +10,7 @@ import numpy as np
 from scipy import signal
 
 import dpfast as dp
-from dpfast.mechanisms.receivers import DecisionFeedback
+from dpfast.mechanisms.receivers.decision_feedback import DecisionFeedback
 
 LEVEL = 0.5
 LAG = 10

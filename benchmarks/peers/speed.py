@@ -22,7 +22,7 @@ from benchmarks.harness.race import one_core
 from benchmarks.peers import cases
 from benchmarks.peers.targets import LEVELS, LEVELS_OF_PRIVACY, TRANSITION, versions
 from benchmarks.peers.turns import Elsewhere, Here, Job, race
-from dpfast.mechanisms.receivers import LinearReceiver
+from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.privacy.discrete_gaussian import Sigma
 from dpfast.releases.noise import Noise
 

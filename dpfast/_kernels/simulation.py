@@ -132,12 +132,19 @@ class CompiledLinearReceiver(NamedTuple):
     level: float
     lag: int
 
+    @property
+    def equalizer(self) -> None:
+        """None, as nothing is decided."""
+
     def estimate(self, chain: Chain, v: int, *, states: bool = False) -> tuple[int, ...]:
         """Add the estimates to a chain; `states` as of a filter."""
         if self.level == 0.0:
             return (chain.filter(self.factors, v, states=states),)
         offset = chain.filter(self.target, chain.step(self.level, self.lag), states=states)
         return (chain.filter(self.factors, v, plus=Term(1.0, offset), states=states),)
+
+    def complete(self, estimates: Array, n_threads: int) -> None:
+        """Leave the estimates as they are, which are whole."""
 
     def square_errors(self, chain: Chain, v: int, x: int, window: range) -> int:
         """Sum the squared errors of the estimates of F x for a centred x; return the samples that this takes.
@@ -161,6 +168,10 @@ class CompiledSmoother(NamedTuple):
     target: Factors
     level: float
     lookahead: int
+
+    @property
+    def equalizer(self) -> None:
+        """None, as nothing is decided."""
 
     def estimate(self, chain: Chain, v: int) -> tuple[int, ...]:
         """Add A v to a chain; the rest can begin when all of it is there."""
@@ -198,6 +209,9 @@ class CompiledDecisionFeedback(NamedTuple):
             decisions = chain.add(decisions, Term(1.0, chain.step(self.level, self.equalizer.lag)))
         return chain.filter(self.target, decisions, states=states), decisions
 
+    def complete(self, estimates: Array, n_threads: int) -> None:
+        """Leave the estimates as they are, which are whole."""
+
     def square_errors(self, chain: Chain, v: int, x: int, window: range) -> int:
         """Sum the squared errors: those of the decisions, as the target passes them."""
         lag = self.equalizer.lag
@@ -223,8 +237,7 @@ def _run_paths(
         chain.write(signal)
     out = np.empty((len(signals), *x.shape))
     execute(chain, *x.shape, seed=seed, x=x, out=out, n_threads=n_threads)
-    if isinstance(receiver, CompiledSmoother):
-        receiver.complete(out[-1], n_threads)
+    receiver.complete(out[-1], n_threads)
     return out
 
 
@@ -254,6 +267,17 @@ class CompiledMechanism(NamedTuple):
     prefilter: Factors
     noise_std: float
     receiver: CompiledReceiver
+
+    @property
+    def horizon(self) -> None:
+        """None, as it runs without an end."""
+
+    def as_chain(self) -> CompiledMechanism:
+        """Return the mechanism itself, as it is a chain of filters."""
+        return self
+
+    def as_matrices(self) -> None:
+        """None, as it is no mechanism of matrices."""
 
 
 def privatize(chain: Chain, mechanism: CompiledMechanism, u: int, noise: int | None) -> int:

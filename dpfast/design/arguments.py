@@ -13,8 +13,8 @@ from dpfast.filters.toeplitz import Toeplitz
 from dpfast.privacy.privacy import Privacy
 
 
-def check_filter(name: str, value: Filter) -> None:
-    """Refuse anything but a filter that is not zero."""
+def check_filter(name: str, value: Filter | Toeplitz) -> Filter:
+    """Refuse what is no filter, and one that is zero; return it."""
     if isinstance(value, Toeplitz):
         raise ValueError(
             f"{name} must be a Filter here, got a Toeplitz of {value.horizon} steps, for which there is "
@@ -23,12 +23,14 @@ def check_filter(name: str, value: Filter) -> None:
     validation.instance(name, value, Filter, A_FILTER)
     if not np.abs(value.b).max() > validation.SMALLEST:
         raise DesignError(f"{name} must not be zero, nor have all its coefficients below {validation.SMALLEST:g}")
+    return value
 
 
-def check_inputs(target: Filter, privacy: Privacy) -> None:
-    """Refuse a target that is no filter or zero, and a privacy demand that is no Privacy."""
-    check_filter("target", target)
+def check_inputs(target: Filter | Toeplitz, privacy: Privacy) -> Filter:
+    """Refuse what no design of filters takes as its target or its privacy; return the target."""
+    filter = check_filter("target", target)
     validation.instance("privacy", privacy, Privacy, "a Privacy")
+    return filter
 
 
 def check_tolerance(tolerance: float) -> float:
@@ -43,6 +45,16 @@ def check_one_event(privacy: Privacy) -> None:
             f"max_events must be 1 in a convex program, got {privacy.max_events}: the sensitivity to several events "
             "is not a multiple of the norm of G; use lmmse"
         )
+
+
+def filter_or_none(value: object) -> Filter | None:
+    """Return an argument that may be a filter or something else, where it is a filter."""
+    return value if isinstance(value, Filter) else None
+
+
+def toeplitz_or_none(value: object) -> Toeplitz | None:
+    """Return an argument that may be a target over a horizon or something else, where it is one."""
+    return value if isinstance(value, Toeplitz) else None
 
 
 Target = Filter | Toeplitz | Sequence[float]

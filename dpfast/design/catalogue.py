@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from dpfast.design.decision_feedback import decision_feedback
+from dpfast.design.decision_feedback import decision_feedback, redesign_equalizer
 from dpfast.design.horizon.binary_tree import binary_tree
 from dpfast.design.horizon.buffered_toeplitz import buffered_toeplitz
 from dpfast.design.horizon.compressive import compressive
@@ -15,11 +15,17 @@ from dpfast.design.horizon.decayed_sum import decayed_sum
 from dpfast.design.horizon.fourier import fourier_perturbation
 from dpfast.design.horizon.optimal_factorization import optimal_factorization
 from dpfast.design.horizon.square_root import square_root
-from dpfast.design.lmmse import lmmse
+from dpfast.design.lmmse import lmmse, redesign_wiener
 from dpfast.design.optimal import optimal
 from dpfast.design.perturbation import input_perturbation, output_perturbation
-from dpfast.design.robust import robust
-from dpfast.design.zero_forcing import zero_forcing
+from dpfast.design.robust import keep_receiver, robust
+from dpfast.design.zero_forcing import redesign_inverse, zero_forcing
+from dpfast.filters.filter import Filter
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.receivers.base import Receiver
+from dpfast.mechanisms.receivers.decision_feedback import DecisionFeedback
+from dpfast.mechanisms.receivers.linear import LinearReceiver
+from dpfast.mechanisms.receivers.smoother import Smoother
 
 Dashes = str | tuple[float, tuple[float, ...]]  # as matplotlib has them: a word, or lengths of dashes and gaps
 
@@ -47,6 +53,11 @@ class Family(NamedTuple):
     serves : frozenset of str
         What it is for: targets that are a "filter", targets over a "horizon", "pure" guarantees without a δ,
         "several_events" of one person.
+    redesign : callable or None
+        Designs the receiver of a mechanism behind another prefilter and noise, from (mechanism, prefilter, noise_std).
+        None over a horizon, where :meth:`MatrixMechanism.with_receiver` does.
+    redesigned : frozenset of str
+        The kinds of receivers that `redesign` takes the place of.
     color, line, marker : str, Dashes, str
         How it is drawn. Colours are those of Okabe and Ito (2008), which colour-blind readers tell apart; lines and
         markers tell families apart in grey too. Families of filters have each a colour of their own, and so have those
@@ -61,6 +72,8 @@ class Family(NamedTuple):
     color: str
     line: Dashes
     marker: str
+    redesign: Callable[[Mechanism, Filter, float], Receiver] | None = None
+    redesigned: frozenset[str] = frozenset()
 
     @property
     def is_smoother_by_default(self) -> bool:
@@ -80,18 +93,35 @@ def _words(text: str) -> frozenset[str]:
 
 _FILTER, _HORIZON = _words("filter several_events"), _words("horizon several_events")
 _PURE, _ANY = _HORIZON | {"pure"}, _FILTER | _HORIZON | {"pure"}
+_LINEAR, _DECIDING = frozenset({LinearReceiver.kind, Smoother.kind}), frozenset({DecisionFeedback.kind})
+_ANY_KIND = _LINEAR | _DECIDING
 _NONE, _LAG, _LEVELS = _words(""), _words("model lag"), _words("model lag levels")
 
 FAMILIES: dict[str, Family] = {
     x.name: x
     for x in (
-        Family("optimal", "optimal", optimal, _LAG, _FILTER, "#009E73", "-", "o"),
-        Family("zero_forcing", "LZF", zero_forcing, _NONE, _FILTER, "#0072B2", _DASH_DOT, "s"),
-        Family("lmmse", "LMMSE", lmmse, _LAG, _FILTER, "#D55E00", _DASHED, "^"),
-        Family("input_perturbation", "input perturbation", input_perturbation, _NONE, _ANY, "#56B4E9", _SHORT, "P"),
-        Family("output_perturbation", "output perturbation", output_perturbation, _NONE, _ANY, "#E69F00", _DOTTED, "X"),
-        Family("decision_feedback", "DFE", decision_feedback, _LEVELS, _FILTER, "#CC79A7", _TWO_DOTS, "D"),
-        Family("robust", "robust", robust, _words("lag mean_square"), _words("filter"), GREY, _LONG, "v"),
+        Family("optimal", "optimal", optimal, _LAG, _FILTER, "#009E73", "-", "o", redesign_wiener, _LINEAR),
+        Family(
+            *("zero_forcing", "LZF", zero_forcing, _NONE, _FILTER, "#0072B2", _DASH_DOT, "s"),
+            *(redesign_inverse, _ANY_KIND),
+        ),
+        Family("lmmse", "LMMSE", lmmse, _LAG, _FILTER, "#D55E00", _DASHED, "^", redesign_wiener, _LINEAR),
+        Family(
+            *("input_perturbation", "input perturbation", input_perturbation, _NONE, _ANY, "#56B4E9", _SHORT, "P"),
+            *(redesign_inverse, _ANY_KIND),
+        ),
+        Family(
+            *("output_perturbation", "output perturbation", output_perturbation, _NONE, _ANY, "#E69F00", _DOTTED, "X"),
+            *(redesign_inverse, _ANY_KIND),
+        ),
+        Family(
+            *("decision_feedback", "DFE", decision_feedback, _LEVELS, _FILTER, "#CC79A7", _TWO_DOTS, "D"),
+            *(redesign_equalizer, _DECIDING),
+        ),
+        Family(
+            *("robust", "robust", robust, _words("lag mean_square"), _words("filter"), GREY, _LONG, "v"),
+            *(keep_receiver, _ANY_KIND),
+        ),
         Family(
             "optimal_factorization",
             "optimal factorization",
@@ -135,3 +165,28 @@ def family_of(mechanism: str) -> str | None:
         return word
     longest = sorted(FAMILIES, key=lambda x: -len(FAMILIES[x].label))  # "optimal factorization" is not "optimal"
     return next((x for x in longest if re.match(rf"{FAMILIES[x].label}\b", word)), None)
+
+
+def redesign_receiver(mechanism: Mechanism, prefilter: Filter, noise_std: float) -> Receiver:
+    """Design the receiver of a mechanism behind another prefilter and noise, as its family does.
+
+    Raises
+    ------
+    UnstableFilterError
+        For zero forcing, where the prefilter has no stable inverse.
+    """
+    gain = prefilter.h2_norm()
+    unit = prefilter * (1 / gain)  # systems are then well conditioned
+    redesign = _family_like(mechanism).redesign
+    assert redesign is not None
+    return redesign(mechanism, unit, noise_std / gain).scaled(1 / gain)
+
+
+def _family_like(mechanism: Mechanism) -> Family:
+    """Find a family that designs such a receiver for what the mechanism was designed for, whatever its name is."""
+    needed = "mean_square" if mechanism.mean_square is not None else None if mechanism.model is None else "model"
+    return next(
+        x
+        for x in FAMILIES.values()
+        if mechanism.receiver.kind in x.redesigned and (needed in x.needs if needed else not x.needs)
+    )

@@ -19,7 +19,6 @@ from dpfast.filters.filter import Filter
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.constant import Constant, constant
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.receivers import DecisionFeedback
 from dpfast.privacy.privacy import LARGEST_EPSILON, Privacy
 from dpfast.privacy.provenance import Provenance
 from dpfast.signals.model import Model
@@ -209,7 +208,7 @@ def lower_bound(m: Mechanism, designs: Mapping[str, Mechanism]) -> float | None:
 
     It is that of a design which is as late, or later.
     """
-    if isinstance(m.receiver, DecisionFeedback):
+    if m.receiver.as_linear() is None:
         return None
     later = [x for x in designs.values() if x.lag is None or (m.lag is not None and x.lag >= m.lag)]
     bounds = [x.lower_bound_mse for x in later if x.model is not None]  # that of zero forcing is for its kind

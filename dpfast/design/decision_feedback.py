@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from scipy import linalg
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.design.arguments import check_filter, check_inputs, check_tolerance
+from dpfast.design.arguments import check_filter, check_inputs, check_tolerance, filter_or_none
 from dpfast.design.lmmse import lmmse
 from dpfast.design.prefilter.objectives import feedback_objective
 from dpfast.design.prefilter.problem import Problem, canonical_factor, noise_cost
@@ -23,7 +23,8 @@ from dpfast.filters.spectral_factor import fft_angles, fft_length, minimum_phase
 from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.lags import check_causal
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.receivers import DECISIONS, Decision, DecisionFeedback
+from dpfast.mechanisms.receivers.base import Receiver
+from dpfast.mechanisms.receivers.decision_feedback import DECISIONS, Decision, DecisionFeedback
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model, check_model
 
@@ -132,9 +133,8 @@ def _check_decision(decision: Decision, model: Model) -> Decision:
 def _choose_prefilter(
     target: Filter, privacy: Privacy, model: Model, prefilter: Prefilter | Filter, tolerance: float
 ) -> Filter:
-    if isinstance(prefilter, Filter):
-        check_filter("prefilter", prefilter)
-        return prefilter
+    if (given := filter_or_none(prefilter)) is not None:
+        return check_filter("prefilter", given)
     validation.choice("prefilter", prefilter, PREFILTERS)
     if prefilter == "lmmse":
         return lmmse(target, privacy, model, tolerance=tolerance).prefilter
@@ -183,6 +183,14 @@ def design_equalizer(
         mean=model.mean,
         lag=lag,
     )
+
+
+def redesign_equalizer(mechanism: Mechanism, prefilter: Filter, noise_std: float) -> Receiver:
+    """Design the equaliser of a mechanism, with as many taps and the same decisions, behind another prefilter."""
+    assert mechanism.model is not None
+    old = cast("DecisionFeedback", mechanism.receiver)
+    sizes = len(old.forward), len(old.feedback)
+    return design_equalizer(mechanism.target, mechanism.model, prefilter, noise_std, old.lag, old.decision, *sizes)
 
 
 class IdealFeedback(NamedTuple):

@@ -25,6 +25,7 @@ from dpfast.filters.spectral_factor import MAX_FFT
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.receivers.base import Receiver
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model, check_model
 
@@ -125,6 +126,12 @@ def wiener_mechanism(
     """Return the mechanism of a given prefilter and the Wiener receiver behind it."""
     receiver = wiener_receiver(target, model, prefilter, privacy.noise_std(prefilter), lag)
     return Mechanism(name, target, privacy, model, prefilter, receiver)
+
+
+def redesign_wiener(mechanism: Mechanism, prefilter: Filter, noise_std: float) -> Receiver:
+    """Design the Wiener filter of a mechanism's lag behind another prefilter and noise."""
+    assert mechanism.model is not None
+    return wiener_receiver(mechanism.target, mechanism.model, prefilter, noise_std, mechanism.lag)
 
 
 def smoother_ideal(problem: Problem) -> Ideal:

@@ -8,13 +8,13 @@ from typing import get_args, overload
 import numpy as np
 
 from dpfast._support import validation
-from dpfast.design.arguments import check_inputs
+from dpfast.design.arguments import check_inputs, toeplitz_or_none
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.operators.operators import Convolution
-from dpfast.mechanisms.receivers import LinearReceiver
+from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.privacy.privacy import Privacy
 
 
@@ -59,12 +59,12 @@ def input_perturbation(
     >>> round(dp.input_perturbation(dp.Filter([1, 1]), dp.Privacy.from_gdp(1, 1e-6)).predicted_mse, 6)
     2.0
     """
-    if isinstance(target, Toeplitz):
-        strategy, reconstruction = _identity(target), Convolution(target.coefficients)
-        return _perturbation_over_horizon(name, target, privacy, strategy, reconstruction, noise)
-    check_inputs(target, privacy)
+    if (series := toeplitz_or_none(target)) is not None:
+        strategy, reconstruction = _identity(series), Convolution(series.coefficients)
+        return _perturbation_over_horizon(name, series, privacy, strategy, reconstruction, noise)
+    filter = check_inputs(target, privacy)
     _check_gaussian(noise)
-    return _perturbation(name, target, privacy, Filter([1.0]), target)
+    return _perturbation(name, filter, privacy, Filter([1.0]), filter)
 
 
 @overload
@@ -108,12 +108,12 @@ def output_perturbation(
     >>> round(dp.output_perturbation(dp.Filter([1, 1]), dp.Privacy.from_gdp(1, 1e-6)).noise_std ** 2, 6)
     2.0
     """
-    if isinstance(target, Toeplitz):
-        strategy, reconstruction = Convolution(target.coefficients), _identity(target)
-        return _perturbation_over_horizon(name, target, privacy, strategy, reconstruction, noise)
-    check_inputs(target, privacy)
+    if (series := toeplitz_or_none(target)) is not None:
+        strategy, reconstruction = Convolution(series.coefficients), _identity(series)
+        return _perturbation_over_horizon(name, series, privacy, strategy, reconstruction, noise)
+    filter = check_inputs(target, privacy)
     _check_gaussian(noise)
-    return _perturbation(name, target, privacy, target, Filter([1.0]))
+    return _perturbation(name, filter, privacy, filter, Filter([1.0]))
 
 
 def _perturbation(name: str, target: Filter, privacy: Privacy, prefilter: Filter, post: Filter) -> Mechanism:

@@ -32,7 +32,9 @@ from dpfast.filters.peak_gain import fft_points, hinf_norm
 from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.receivers import LinearReceiver, Smoother
+from dpfast.mechanisms.receivers.base import Receiver
+from dpfast.mechanisms.receivers.linear import LinearReceiver
+from dpfast.mechanisms.receivers.smoother import Smoother
 from dpfast.mechanisms.steady_error import worst_errors
 from dpfast.privacy.privacy import Privacy
 
@@ -141,6 +143,11 @@ def robust(
         )
     # a receiver of more functions than the program had may be better than its K
     return replace(mechanism, ideal_mse=max(found.bound, min(found.ideal, mechanism.predicted_mse)))
+
+
+def keep_receiver(mechanism: Mechanism, prefilter: Filter, noise_std: float) -> Receiver:
+    """Return the receiver that there is, for a prefilter of norm 1: another one would have another worst input."""
+    return mechanism.receiver.scaled(mechanism.prefilter.h2_norm())
 
 
 class _RobustFilters(NamedTuple):

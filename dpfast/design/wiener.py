@@ -21,7 +21,8 @@ from dpfast.filters.spectral_factor import (
     minimum_phase,
     sum_zeros,
 )
-from dpfast.mechanisms.receivers import LinearReceiver, Smoother
+from dpfast.mechanisms.receivers.linear import LinearReceiver
+from dpfast.mechanisms.receivers.smoother import Smoother
 from dpfast.mechanisms.steady_error import linear_mse
 from dpfast.signals.model import Model
 

@@ -11,9 +11,9 @@ from dpfast.design.prefilter.problem import Problem, noise_cost
 from dpfast.design.prefilter.realization import Objective
 from dpfast.design.prefilter.realized import realize_family
 from dpfast.design.prefilter.water_filling import zero_forcing_mse
-from dpfast.filters.filter import Filter
+from dpfast.filters.filter import Filter, ratio
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.receivers import LinearReceiver
+from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.privacy.privacy import Privacy
 
 
@@ -74,3 +74,16 @@ def zero_forcing_ideal(problem: Problem) -> Ideal:
         return zero_forcing_objective(replace(p, cost=1.0))
 
     return Ideal(mse, mse, problem.gain, 0.0, shape, zero_forcing_objective)
+
+
+def redesign_inverse(mechanism: Mechanism, prefilter: Filter, noise_std: float) -> LinearReceiver:
+    """Return the target behind the inverse of another prefilter, as late as the mechanism; noise makes no difference.
+
+    Raises
+    ------
+    UnstableFilterError
+        Where the prefilter has no stable inverse.
+    """
+    target, lag = mechanism.target, mechanism.lag or 0
+    inverse = ratio((target.numerator, prefilter.denominator), (prefilter.numerator, target.denominator))
+    return LinearReceiver(inverse * Filter([0.0] * lag + [1.0]), target, mechanism.receiver.mean, lag)

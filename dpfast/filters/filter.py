@@ -239,6 +239,25 @@ class Filter:
         """Tell whether the impulse response is finite."""
         return len(self.a) == 1
 
+    @property
+    def horizon(self) -> None:
+        """None, as a filter runs without an end; a :class:`Toeplitz` target has so many steps."""
+
+    def as_filter(self) -> Filter:
+        """Return the filter itself; a target over a horizon, which is none, gives None."""
+        return self
+
+    def size_text(self) -> str:
+        """Say how large the filter is.
+
+        Examples
+        --------
+        >>> Filter([1, 2]).size_text(), Filter([1], [1, -0.5]).size_text()
+        ('FIR of 2 taps', '1 state')
+        """
+        kind, count, unit = ("FIR of ", len(self.b), "tap") if self.is_fir else ("", self.order, "state")
+        return f"{kind}{count} {unit}{'s' * (count != 1)}"
+
     @functools.cached_property
     def poles(self) -> Complex:
         """The poles in the z plane, without those at zero."""
@@ -355,6 +374,14 @@ class Filter:
     def _chains(self) -> dict[np.dtype[Any], Chain]:
         """The compiled chain for each dtype."""
         return {}
+
+    def checked(self, u: ArrayLike) -> Array:
+        """Return an input (..., time) of any length as numbers; refuse what is none."""
+        return validation.samples("u", u)
+
+    def apply(self, u: ArrayLike) -> Any:
+        """Return the output (..., time) for an input that begins at rest; with its labels, where it has some."""
+        return self.filter(u).y
 
     def impulse(self, n: int) -> Array:
         """Return the first `n` samples of the impulse response."""

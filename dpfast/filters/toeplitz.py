@@ -92,6 +92,17 @@ class Toeplitz:
         """The number n of steps."""
         return len(self._coefficients)
 
+    def as_filter(self) -> None:
+        """None, as it runs over a horizon alone; a filter gives itself."""
+
+    def size_text(self) -> str:
+        """Say how long the horizon is."""
+        return f"{self.horizon} steps"
+
+    def impulse(self, n: int) -> Array:
+        """Return the first n coefficients, or all where the horizon is shorter."""
+        return self._coefficients[:n]
+
     def apply(self, u: ArrayLike) -> Any:
         """Return the output (..., n) for an input (..., n) from step 0; with its labels, where it has some."""
         values, wrap = unwrap("u", u)

@@ -7,15 +7,36 @@ import functools
 import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from dpfast._support import html, validation
+from dpfast.filters.filter import Filter
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import FITTED, Provenance, check_declared, fitted, with_declared
 from dpfast.signals.model import Model
 from dpfast.signals.output_variance import explained_share, output_variance
 
 Option = float | int | str | None
+
+
+class Promise(NamedTuple):
+    """What is particular to the guarantee of a kind of mechanism.
+
+    Attributes
+    ----------
+    streams : str
+        What is told apart.
+    noise : str
+        What is drawn anew.
+    delta : float
+    ending : str
+        What holds besides.
+    """
+
+    streams: str
+    noise: str
+    delta: float
+    ending: str = ""
 
 
 class Designed(abc.ABC):
@@ -28,6 +49,7 @@ class Designed(abc.ABC):
     ideal_mse: float | None
     options: tuple[tuple[str, Option], ...]
     declared: tuple[tuple[str, Provenance], ...]
+    sees_data: ClassVar[bool] = True  # unlike the constant
 
     def __post_init__(self) -> None:
         validation.instance("name", self.name, str, "text")
@@ -78,6 +100,23 @@ class Designed(abc.ABC):
         same: Any = self  # a dataclass, as all of these are
         changed: Self = replace(same, declared=tuple((dict(self.declared) | sources).items()))
         return changed
+
+    @property
+    @abc.abstractmethod
+    def horizon(self) -> int | None:
+        """The steps that it is made for; None without an end."""
+
+    @abc.abstractmethod
+    def filters(self) -> tuple[Filter, ...]:
+        """Return all filters that have to settle; none over a horizon, where the first step counts."""
+
+    @abc.abstractmethod
+    def promise(self) -> Promise:
+        """Say what is particular to the guarantee of this kind of mechanism."""
+
+    @abc.abstractmethod
+    def predict_first(self, n: int, model: Model) -> float | None:
+        """Return the MSE over the first n steps from rest, on a model; None where only simulation tells."""
 
     @property
     @abc.abstractmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,6 +42,7 @@ class Constant:
     name: str
     target: Filter | Toeplitz
     model: Model
+    sees_data: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         validation.instance("name", self.name, str, "text")
@@ -51,8 +52,18 @@ class Constant:
 
     @property
     def lag(self) -> int:
-        """It waits for nothing."""
+        """0, as it waits for nothing."""
         return 0
+
+    @property
+    def horizon(self) -> int | None:
+        """The steps that the target has; None without an end."""
+        return self.target.horizon
+
+    def filters(self) -> tuple[Filter, ...]:
+        """Return the filters that have to settle: the target, where it is one."""
+        filter = self.target.as_filter()
+        return () if filter is None else (filter,)
 
     @property
     def predicted_mse(self) -> float:
@@ -72,10 +83,11 @@ class Constant:
     def predict(self, model: Model) -> float:
         """MSE on another model: the variance of the output there, and the square of what the mean is off by."""
         check_model(model)
-        if isinstance(self.target, Toeplitz):
+        filter = self.target.as_filter()
+        if filter is None:
             return float(self.step_mse(model=model).mean())
-        bias = (model.mean - self.model.mean) * float(self.target.response(0.0).real)
-        return output_variance(self.target, model) + bias**2
+        bias = (model.mean - self.model.mean) * float(filter.response(0.0).real)
+        return output_variance(filter, model) + bias**2
 
     def step_mse(self, n: int | None = None, model: Model | None = None) -> Array:
         """E|ŷ_t - y_t|² for t = 0 ... n - 1, where the target starts at rest.
@@ -91,6 +103,10 @@ class Constant:
         check_model(model)
         bias = (model.mean - self.model.mean) * self._sums(n)
         return step_variances(self.target, model, n) + bias**2
+
+    def predict_first(self, n: int, model: Model) -> float:
+        """Return the mean of :meth:`step_mse` over the first n steps."""
+        return float(self.step_mse(n, model).mean())
 
     def expected(self, n: int | None = None) -> Array:
         """What it publishes, (n,): the mean of the true output at each step from the start.
@@ -118,30 +134,29 @@ class Constant:
             ``privatized`` is zero.
         """
         values, wrap = unwrap("u", u)
-        x = self.target.checked(values) if isinstance(self.target, Toeplitz) else validation.samples("u", values)
+        x = self.target.checked(values)
         validation.seed(seed)
         estimate = np.broadcast_to(self.model.mean * self._sums(x.shape[-1]), x.shape).copy()
         return Paths(wrap(np.zeros(x.shape)), wrap(estimate), None, 0)
 
     def link(self) -> simulation.CompiledMechanism | CompiledMatrixMechanism:
         """What the simulation runs."""
-        mean = self.model.mean
-        if isinstance(self.target, Toeplitz):
-            nothing = Convolution(np.zeros(self.target.horizon))
-            return CompiledMatrixMechanism(self.target.coefficients, mean, nothing, "gaussian", 0.0, nothing)
+        mean, filter = self.model.mean, self.target.as_filter()
+        if filter is None:
+            coefficients = self.target.impulse(self.horizon or 0)
+            nothing = Convolution(np.zeros(len(coefficients)))
+            return CompiledMatrixMechanism(coefficients, mean, nothing, "gaussian", 0.0, nothing)
         zero = Filter([0.0]).factors
         return simulation.CompiledMechanism(
-            mean, zero, 0.0, simulation.CompiledLinearReceiver(zero, self.target.factors, mean, 0)
+            mean, zero, 0.0, simulation.CompiledLinearReceiver(zero, filter.factors, mean, 0)
         )
 
     def _steps(self, n: int | None) -> int:
-        horizon = self.target.horizon if isinstance(self.target, Toeplitz) else None
-        return validation.integer("n", horizon if n is None else n, 1, horizon or MAX_HORIZON)
+        return validation.integer("n", self.horizon if n is None else n, 1, self.horizon or MAX_HORIZON)
 
     def _sums(self, n: int) -> Array:
         """What the target makes of a constant input of 1."""
-        f = self.target.coefficients[:n] if isinstance(self.target, Toeplitz) else self.target.impulse(n)
-        return np.cumsum(f)
+        return np.cumsum(self.target.impulse(n))
 
     def summary(self) -> str:
         """A few lines for people."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 
 from dpfast.mechanisms.checks import AnyMechanism
-from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import SOURCES, fitted
 
@@ -33,23 +32,13 @@ def _sources(mechanism: AnyMechanism) -> list[str]:
 
 def guarantee(mechanism: AnyMechanism) -> str:
     """What holds for whom, and on which condition."""
-    privacy = mechanism.privacy
-    noise, delta, streams = "noise", privacy.delta, "streams"
-    if isinstance(mechanism, MatrixMechanism):
-        streams = f"streams of {mechanism.horizon} steps"
-        if mechanism.noise == "laplace":
-            noise, delta = "Laplace noise", 0.0
+    privacy, promise = mechanism.privacy, mechanism.promise()
     text = (
-        f"Two {streams} that differ by {_events(privacy)} are told apart, from v and all that is computed from v, "
-        f"no better than ({privacy.epsilon:g}, {delta:g})-differential privacy allows: in exact arithmetic, "
-        f"with {noise} of standard deviation {mechanism.noise_std:.6g} that is drawn anew, once, and kept secret, "
-        "if the design does not depend on the data."
+        f"Two {promise.streams} that differ by {_events(privacy)} are told apart, from v and all that is computed from "
+        f"v, no better than ({privacy.epsilon:g}, {promise.delta:g})-differential privacy allows: in exact arithmetic, "
+        f"with {promise.noise} of standard deviation {mechanism.noise_std:.6g} that is drawn anew, once, and kept "
+        f"secret, if the design does not depend on the data.{promise.ending}"
     )
-    if isinstance(mechanism, MatrixMechanism):
-        text += (
-            " It ends with these steps: who is in a further run of it pays again. Its simulation is for studies; there "
-            "is no exact release of it."
-        )
     if private := fitted(mechanism.sources):
         text += f" It does depend on private data ({', '.join(private)}): for those data nothing is guaranteed."
     return _wrapped(text, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dpfast.filters.filter import Filter
-from dpfast.mechanisms.receivers import LinearReceiver, Smoother
+from dpfast.mechanisms.receivers.base import LinearMap
 from dpfast.signals.model import Model
 
 
@@ -32,4 +32,4 @@ class LinearChannel(NamedTuple):
     model: Model | None
     prefilter: Filter
     noise_std: float
-    receiver: LinearReceiver | Smoother
+    receiver: LinearMap

@@ -25,6 +25,18 @@ class CompiledMatrixMechanism(NamedTuple):
     reconstruction: Operator
 
     @property
+    def horizon(self) -> int:
+        """The steps that it runs."""
+        return len(self.target)
+
+    def as_chain(self) -> None:
+        """None, as it is no chain of filters."""
+
+    def as_matrices(self) -> CompiledMatrixMechanism:
+        """Return the mechanism itself, as it is one of matrices."""
+        return self
+
+    @property
     def noise_std(self) -> float:
         """Standard deviation of a component of the noise."""
         return self.scale * (math.sqrt(2) if self.noise == "laplace" else 1.0)

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,8 +17,9 @@ from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import DesignError
 from dpfast._support.safe_rounding import round_up
 from dpfast._support.validation import Array
+from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz, convolve_series, multiply_symmetric
-from dpfast.mechanisms.base import Designed, Option, shown
+from dpfast.mechanisms.base import Designed, Option, Promise, shown
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.least_squares import lmmse_receiver
 from dpfast.mechanisms.matrix_chain import GROUP, CompiledMatrixMechanism
@@ -101,6 +102,7 @@ class MatrixMechanism(Designed):
     lower_bound_mse: float | None = None
     options: tuple[tuple[str, Option], ...] = ()
     declared: tuple[tuple[str, Provenance], ...] = ()
+    mean_square: ClassVar[None] = None  # no design over a horizon is made for the worst input
 
     def __post_init__(self) -> None:
         validation.instance("target", self.target, Toeplitz, "a Toeplitz target")
@@ -151,6 +153,21 @@ class MatrixMechanism(Designed):
     def horizon(self) -> int:
         """n, the number of steps."""
         return self.target.horizon
+
+    def filters(self) -> tuple[Filter, ...]:
+        """Return none, as nothing has to settle: the first step counts."""
+        return ()
+
+    def promise(self) -> Promise:
+        """Say what is particular to the guarantee over a horizon, which ends with it."""
+        laplace = self.noise == "laplace"
+        return Promise(
+            streams=f"streams of {self.horizon} steps",
+            noise="Laplace noise" if laplace else "noise",
+            delta=0.0 if laplace else self.privacy.delta,
+            ending=" It ends with these steps: who is in a further run of it pays again. Its simulation is for "
+            "studies; there is no exact release of it.",
+        )
 
     @functools.cached_property
     def sensitivity(self) -> float:
@@ -271,6 +288,10 @@ class MatrixMechanism(Designed):
         """Mean of :meth:`step_mse` on another model."""
         steps = self.step_mse(model)
         return None if steps is None else float(steps.mean())
+
+    def predict_first(self, n: int, model: Model) -> float | None:
+        """Return the mean over the horizon, which is what a study simulates."""
+        return self.predict(model)
 
     # --- simulation -------------------------------------------------------------------------------
 

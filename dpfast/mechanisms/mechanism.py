@@ -16,11 +16,10 @@ from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import MAX_HORIZON
-from dpfast.mechanisms.base import Designed, Option, shown
+from dpfast.mechanisms.base import Designed, Option, Promise, shown
 from dpfast.mechanisms.linear_channel import LinearChannel
-from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
-from dpfast.mechanisms.steady_error import Errors, linear_errors, steady_grid, worst_errors
-from dpfast.mechanisms.transient_error import step_errors
+from dpfast.mechanisms.receivers.base import LinearMap, Receiver
+from dpfast.mechanisms.steady_error import Errors, steady_grid
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import Provenance
 from dpfast.signals.model import Model, check_model
@@ -99,7 +98,7 @@ class Mechanism(Designed):
     privacy: Privacy
     model: Model | None
     prefilter: Filter
-    receiver: LinearReceiver | Smoother | DecisionFeedback
+    receiver: Receiver
     ideal_mse: float | None = None
     lower_bound_mse: float | None = None
     mean_square: float | None = None
@@ -115,6 +114,18 @@ class Mechanism(Designed):
     def lag(self) -> int | None:
         """Samples by which the estimate is late; None for a smoother."""
         return self.receiver.lag
+
+    @property
+    def horizon(self) -> None:
+        """None, as it runs without an end."""
+
+    def filters(self) -> tuple[Filter, ...]:
+        """Return all filters: target, prefilter, and those of the receiver."""
+        return self.target, self.prefilter, *self.receiver.filters()
+
+    def promise(self) -> Promise:
+        """Say what is particular to the guarantee of filters: nothing."""
+        return Promise("streams", "noise", self.privacy.delta)
 
     @property
     def predicted_mse(self) -> float | None:
@@ -154,12 +165,7 @@ class Mechanism(Designed):
         return None if errors is None else sum(errors)
 
     def _errors(self, model: Model) -> Errors | None:
-        if isinstance(self.receiver, DecisionFeedback):
-            return None
-        gain = self.target.response(0.0) - self.receiver.response(0.0) * self.prefilter.response(0.0)
-        bias = (model.mean - self.receiver.mean) * float(gain.real)
-        errors = linear_errors(self.target, model, self.prefilter, self.noise_std, self.receiver)
-        return errors._replace(distortion=errors.distortion + bias**2)
+        return self.receiver.predicted_errors(self.target, self.prefilter, self.noise_std, model)
 
     def step_mse(self, n: int, model: Model | None = None) -> Array | None:
         r"""E|ŷ_t - y_t|² for t = 0 ... n - 1 where all begins at step 0; None where only simulation tells.
@@ -188,9 +194,14 @@ class Mechanism(Designed):
         model = self.model if model is None else model
         if model is not None:
             check_model(model)
-        if isinstance(self.receiver, DecisionFeedback) or (model is None and self.predicted_distortion_mse != 0.0):
+        if model is None and self.predicted_distortion_mse != 0.0:
             return None
-        return step_errors(self.target, self.prefilter, self.noise_std, self.receiver, model, n)
+        return self.receiver.step_errors(self.target, self.prefilter, self.noise_std, model, n)
+
+    def predict_first(self, n: int, model: Model) -> float | None:
+        """Return the mean of :meth:`step_mse` over the first n steps."""
+        steps = self.step_mse(n, model)
+        return None if steps is None else float(steps.mean())
 
     def worst_case_mse(self, mean_square: float) -> float | None:
         r"""The largest MSE over all inputs of a mean square; None where only simulation tells.
@@ -207,9 +218,7 @@ class Mechanism(Designed):
         return None if errors is None else sum(errors)
 
     def _worst_errors(self, mean_square: float) -> Errors | None:
-        if isinstance(self.receiver, DecisionFeedback):
-            return None
-        return worst_errors(self.target, mean_square, self.prefilter, self.noise_std, self.receiver)
+        return self.receiver.worst_errors(self.target, self.prefilter, self.noise_std, mean_square)
 
     def simulate(self, u: ArrayLike, *, seed: Any, n_threads: int | None = None) -> Paths:
         """Run the mechanism on given inputs, with seeded noise: for studies, never for publication.
@@ -260,7 +269,7 @@ class Mechanism(Designed):
         """Return G (u - mean) + n of v (streams, time), as :meth:`simulate` gives it: v itself."""
         return np.asarray(v, dtype=np.float64)
 
-    def adapted_to(self, model: Model, receiver: LinearReceiver | Smoother, **sources: Provenance) -> Mechanism:
+    def adapted_to(self, model: Model, receiver: LinearMap, **sources: Provenance) -> Mechanism:
         """Return the same prefilter and noise with a receiver that was designed for another model.
 
         Parameters
@@ -284,7 +293,7 @@ class Mechanism(Designed):
 
     def _facts(self) -> dict[str, str]:
         found = {
-            "prefilter": size(self.prefilter),
+            "prefilter": self.prefilter.size_text(),
             "noise std": f"{self.noise_std:.6g}",
             "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
             "ideal RMSE": shown(self.ideal_rmse) + self._assumption() + self._worst(),
@@ -302,16 +311,10 @@ class Mechanism(Designed):
         return f" (MSE {self.predicted_mse / self.ideal_mse - 1:+.2%} from the ideal)"
 
     def _assumption(self) -> str:
-        return " (assumes error-free decisions)" if isinstance(self.receiver, DecisionFeedback) else ""
+        return f" (assumes {self.receiver.assumption})" if self.receiver.assumption else ""
 
     def _worst(self) -> str:
         return "" if self.mean_square is None else f" (worst input of mean square {self.mean_square:g})"
 
     def __repr__(self) -> str:
         return f"<Mechanism {self.name!r}: predicted RMSE {shown(self.predicted_rmse)}>"
-
-
-def size(filter: Filter) -> str:
-    """How large a filter is, in words."""
-    kind, count, unit = ("FIR of ", len(filter.b), "tap") if filter.is_fir else ("", filter.order, "state")
-    return f"{kind}{count} {unit}{'s' * (count != 1)}"

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.peak_gain import fft_points, hinf_norm
 from dpfast.filters.quadrature import QuadratureGrid, graded_grid
-from dpfast.mechanisms.receivers import LinearReceiver, Smoother
 from dpfast.signals.model import Model
+
+
+class Linear(Protocol):
+    """What is asked of a linear receiver."""
+
+    @property
+    def lag(self) -> int | None:
+        """Samples by which the estimate is late; None for a smoother."""
+
+    def filters(self) -> tuple[Filter, ...]:
+        """Return the filters inside, whose poles and taps a grid has to resolve."""
+
+    def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
+        """Return H(ω)."""
 
 
 class Errors(NamedTuple):
@@ -21,9 +35,7 @@ class Errors(NamedTuple):
     distortion: float
 
 
-def linear_errors(
-    target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
-) -> Errors:
+def linear_errors(target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: Linear) -> Errors:
     """σ² <|H|²> and <P_u |e^{-iωD} F - H G|²>, the stationary errors where the mean is known."""
     grid = steady_grid(target, prefilter, *receiver.filters(), model.shaping)
     omega, h = grid.omega, receiver.response(grid.omega)
@@ -32,16 +44,12 @@ def linear_errors(
     return Errors(noise_std**2 * grid.mean(np.abs(h) ** 2), grid.mean(distortion))
 
 
-def linear_mse(
-    target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
-) -> float:
+def linear_mse(target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: Linear) -> float:
     """The sum of both."""
     return sum(linear_errors(target, model, prefilter, noise_std, receiver))
 
 
-def worst_errors(
-    target: Filter, mean_square: float, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother
-) -> Errors:
+def worst_errors(target: Filter, mean_square: float, prefilter: Filter, noise_std: float, receiver: Linear) -> Errors:
     """σ² <|H|²> and mean_square · ‖e^{-iωD} F - H G‖∞², rounded up."""
     filters, lag = (target, prefilter, *receiver.filters()), receiver.lag or 0
 

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import convolve_series
-from dpfast.mechanisms.receivers import LinearReceiver, Smoother
 from dpfast.signals.model import Model, autocovariance
 from dpfast.signals.output_variance import variances_by_step
+
+
+class CausalForm(NamedTuple):
+    """A linear receiver that runs `late` samples late: a filter, and behind it a few taps."""
+
+    filter: Filter
+    taps: Array
+    late: int
+
+
+class Linear(Protocol):
+    """What is asked of a linear receiver."""
+
+    @property
+    def mean(self) -> float:
+        """The mean that it takes u to have."""
+
+    def causal_form(self) -> CausalForm:
+        """Return the receiver as a filter and taps that run late enough to be causal."""
 
 
 class _Responses(NamedTuple):
@@ -25,7 +43,7 @@ def step_errors(
     target: Filter,
     prefilter: Filter,
     noise_std: float,
-    receiver: LinearReceiver | Smoother,
+    receiver: Linear,
     model: Model | None,
     n: int,
 ) -> Array:
@@ -46,13 +64,9 @@ def step_errors(
     return np.asarray(noise + variances_by_step(q, autocovariance(model, len(q))) + bias**2)[-n:]
 
 
-def _responses(target: Filter, prefilter: Filter, receiver: LinearReceiver | Smoother, n: int) -> _Responses:
-    """As if the receiver were causal: a smoother waits until its backward filter has decayed."""
-    if isinstance(receiver, LinearReceiver):
-        forward, ahead, late = receiver.filter, np.ones(1), receiver.lag
-    else:
-        late = receiver.compiled().lookahead
-        forward, ahead = receiver.forward, receiver.backward.impulse(late + 1)[::-1]
+def _responses(target: Filter, prefilter: Filter, receiver: Linear, n: int) -> _Responses:
+    """Return the responses as if the receiver were causal: a smoother waits until its backward filter has decayed."""
+    forward, ahead, late = receiver.causal_form()
     size = n + late
     taps = np.zeros(size)
     taps[: len(ahead)] = ahead

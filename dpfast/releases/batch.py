@@ -15,7 +15,7 @@ from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.releases.composition import bounds, composed
 from dpfast.releases.guarantee import Guarantee, rounded_up
-from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, exact
+from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, exact, exact_or_none
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.noise import Noise
 from dpfast.releases.store.release_store import ReleaseStore, check_steps
@@ -191,12 +191,13 @@ class Batch:
 
 def as_exact(mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, tolerance: float) -> ExactMechanism:
     """The exact mechanism of a design and declared inputs."""
-    if not isinstance(mechanism, ExactMechanism):
+    plan = exact_or_none(mechanism)
+    if plan is None:
         return exact(mechanism, inputs, tolerance=tolerance)  # type: ignore[arg-type]  # refuses None
-    if inputs is not None and inputs != mechanism.inputs:
+    if inputs is not None and inputs != plan.inputs:
         raise ValueError("inputs must be those of the ExactMechanism, got others: leave them out")
-    check_mechanism(mechanism.mechanism)
-    return mechanism
+    check_mechanism(plan.mechanism)
+    return plan
 
 
 def _run(plan: ExactMechanism, x: Integers, lag: int) -> tuple[Integers, Array]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.releases.batch import as_exact
 from dpfast.releases.composition import bounds
-from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, demand
+from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, demand, exact_or_none
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
 from dpfast.releases.store.records import Earlier
@@ -79,7 +79,8 @@ def open_stream(
     ...         stream.position, (stream.read(0, 3).privatized == v).all()
     (3, np.True_)
     """
-    check_mechanism(mechanism.mechanism if isinstance(mechanism, ExactMechanism) else mechanism)
+    given = exact_or_none(mechanism)
+    check_mechanism(mechanism if given is None else given.mechanism)
     return stream_in(ReleaseStore.open(path, published, adopt=adopt), mechanism, inputs, tolerance)
 
 
@@ -117,13 +118,13 @@ def _resumed(
 ) -> ExactMechanism:
     """The mechanism that the stream has run so far, to the last bit, where it is the one that is asked for."""
     plan = ExactMechanism.from_configuration(entry.configuration)
-    if isinstance(mechanism, ExactMechanism):
-        wanted, found = as_exact(mechanism, inputs, tolerance).configuration, plan.configuration
+    if (given := exact_or_none(mechanism)) is not None:
+        wanted, found = as_exact(given, inputs, tolerance).configuration, plan.configuration
     else:
         # not its taps: another machine rounds a design otherwise
         if not isinstance(inputs, Inputs):
             raise validation.fail("inputs", "an Inputs, which says what the data are", inputs)
-        wanted, found = demand(mechanism, inputs, tolerance), plan.demand
+        wanted, found = demand(cast("Mechanism", mechanism), inputs, tolerance), plan.demand
     if fields := differences(json.loads(json.dumps(wanted)), json.loads(json.dumps(found))):
         raise ReleaseError(
             f"mechanism must be that of the stream, got one that differs in {', '.join(fields)}: open it with what it "

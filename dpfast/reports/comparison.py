@@ -16,8 +16,7 @@ from dpfast.design.comparison import ENTRIES, ComparisonTask, compare_families, 
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.constant import NAME, Constant
 from dpfast.mechanisms.describe import describe
-from dpfast.mechanisms.mechanism import Mechanism, size
-from dpfast.mechanisms.receivers import DecisionFeedback, Smoother
+from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.serialization.mechanism_file import to_text
 from dpfast.privacy.provenance import FITTED, Provenance
 from dpfast.reports import html_page, styles
@@ -112,7 +111,7 @@ def _page(task: ComparisonTask, parts: Mapping[str, list[Html]], banner: str, co
 def _cells(label: str, m: Mechanism, designs: Mapping[str, Mechanism], mean: Constant) -> tuple[Any, ...]:
     part = explained_share(m.predicted_mse, mean.predicted_mse)  # also of those that need no model
     shares = (_share(x, m.predicted_mse) for x in (m.predicted_noise_mse, m.predicted_distortion_mse))
-    sizes = size(m.prefilter), _receiver_size(m)
+    sizes = m.prefilter.size_text(), m.receiver.size_text()
     return label, lags.shown(m.lag), m.predicted_rmse, m.ideal_rmse, lower_bound(m, designs), part, *shares, *sizes
 
 
@@ -122,15 +121,6 @@ def _constant_cells(mean: Constant) -> tuple[Any, ...]:
 
 def _share(part: float | None, whole: float | None) -> float | None:
     return 100 * part / whole if part is not None and whole else None
-
-
-def _receiver_size(m: Mechanism) -> str:
-    receiver = m.receiver
-    if isinstance(receiver, DecisionFeedback):
-        return f"{len(receiver.forward)} + {len(receiver.feedback)} taps"
-    if isinstance(receiver, Smoother):
-        return f"{size(receiver.forward)}, back {size(receiver.backward)}"
-    return size(receiver.filter)
 
 
 def _lines(

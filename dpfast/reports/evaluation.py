@@ -16,7 +16,6 @@ from dpfast.design.catalogue import label
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.checks import AnyMechanism
-from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.reports import html_page
 from dpfast.reports.figures import figure, plot_path, png
@@ -83,7 +82,7 @@ def report_evaluation(
     text = "\n".join(BANNER)
     folder.add("evaluation.csv", table.csv(BANNER))
     folder.add("evaluation.md", f"**{text}**\n\n{table.markdown()}\n\n{footer}\n")
-    private = [x for x in results if isinstance(x.mechanism, Mechanism)]
+    private = [x for x in results if x.mechanism.sees_data]
     folder.add("outputs.csv", _outputs(counts, outputs, private).csv(BANNER))
     drawn = _picture(counts, outputs, private)
     folder.add("outputs.png", png(drawn))

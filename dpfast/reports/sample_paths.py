@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfast._support.validation import Array
-from dpfast.filters.filter import Filter
 from dpfast.mechanisms.checks import AnyMechanism
-from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.reports.figures import PAGE, SMALL, figure, plot_path, words
 from dpfast.reports.styles import Style
 from dpfast.signals.model import Model
@@ -35,10 +33,10 @@ def sample_paths(
     u = model.sample(1, before + n_samples + after, seed=seed)[0]
     shown = slice(before, before + n_samples)
     target = next(iter(mechanisms.values())).target
-    truth = target.filter(u).y if isinstance(target, Filter) else target.apply(u[: target.horizon])
+    truth = target.apply(u[: target.horizon])
     found = {}
     for name, x in mechanisms.items():
-        made = x.simulate(u[: x.horizon] if isinstance(x, MatrixMechanism) else u, seed=seed)
+        made = x.simulate(u[: x.horizon], seed=seed)
         found[name] = made.estimate[made.lag :][shown]
     return SamplePaths(truth[shown], found)
 

@@ -40,16 +40,17 @@ def output_variance(target: Filter | Toeplitz, model: Model, n_first: int | None
     >>> output_variance(Filter([1, 1]), IndependentLevels([0, 1], [0.5, 0.5]))
     0.5
     """
-    if isinstance(target, Toeplitz) or n_first is not None:
+    filter = target.as_filter()
+    if filter is None or n_first is not None:
         return float(step_variances(target, model, n_first).mean())
-    poles = np.concatenate([target.poles, model.shaping.poles])
-    grid = graded_grid(poles, degree=len(target.b) + len(model.shaping.b))
-    return grid.mean(model.psd(grid.omega) * np.abs(target.response(grid.omega)) ** 2)
+    poles = np.concatenate([filter.poles, model.shaping.poles])
+    grid = graded_grid(poles, degree=len(filter.b) + len(model.shaping.b))
+    return grid.mean(model.psd(grid.omega) * np.abs(filter.response(grid.omega)) ** 2)
 
 
 def step_variances(target: Filter | Toeplitz, model: Model, n: int | None = None) -> Array:
     """Return the variance of the target's output at each of n steps from the start, or of its horizon."""
-    f = target.coefficients[:n] if isinstance(target, Toeplitz) else target.impulse(n or 0)
+    f = target.impulse((target.horizon or 0) if n is None else n)
     return variances_by_step(f, autocovariance(model, len(f)))
 
 

@@ -48,17 +48,17 @@ class MixedStudy(NamedTuple):
         if compiled:
             errors[:, compiled] = kernels.squared_errors(self._chain(compiled), *run)
         if over_horizon:
-            links = tuple(x for x in self.links if isinstance(x, CompiledMatrixMechanism))
+            links = tuple(x for link in self.links if (x := link.as_matrices()) is not None)
             errors[:, over_horizon] = matrix_mechanism.squared_errors(self.source, links, *run)
         return errors
 
     def _sorted(self) -> tuple[list[int], list[int]]:
         """Places of the compiled links, and of the others."""
-        over_horizon = [i for i, x in enumerate(self.links) if isinstance(x, CompiledMatrixMechanism)]
+        over_horizon = [i for i, x in enumerate(self.links) if x.horizon is not None]
         return [i for i in range(len(self.links)) if i not in over_horizon], over_horizon
 
     def _chain(self, compiled: Sequence[int]) -> kernels.CompiledStudy:
-        links = tuple(x for i in compiled if isinstance(x := self.links[i], kernels.CompiledMechanism))
+        links = tuple(x for i in compiled if (x := self.links[i].as_chain()) is not None)
         return kernels.CompiledStudy(self.source, links, self.burn_in, self.n_samples, self.dtype)
 
 
@@ -87,12 +87,13 @@ def error_sizes(
     n_streams : int
         Over which the mean is taken.
     """
-    if isinstance(link, CompiledMatrixMechanism) or not isinstance(link.receiver, kernels.CompiledDecisionFeedback):
+    chain = link.as_chain()
+    if chain is None or chain.receiver.equalizer is None:
         return None
-    levels = np.sort(link.receiver.equalizer.levels)
+    levels = np.sort(chain.receiver.equalizer.levels)
     if len(levels) < 2:
         return None
-    energy, gain = _responses(*(x.tobytes() for x in link.receiver.target), n_samples)
+    energy, gain = _responses(*(x.tobytes() for x in chain.receiver.target), n_samples)
     # before the first input there is none: zero, when centred
     farthest = max(abs(x - level) for x in (*inputs, link.centre) for level in link.centre + levels[[0, -1]])
     smallest = float(np.diff(levels).min() / 2) ** 2 * energy / (n_streams * n_samples)

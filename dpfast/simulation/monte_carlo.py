@@ -13,11 +13,8 @@ from numpy.typing import DTypeLike
 from dpfast._kernels import simulation as kernels
 from dpfast._support import validation
 from dpfast._support.validation import Array
-from dpfast.filters.filter import Filter
-from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.constant import Constant
-from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.signals.model import Model, check_model
 from dpfast.signals.output_variance import output_variance
@@ -108,13 +105,13 @@ def monte_carlo(
     seed = validation.seed(seed)
     confidence = validation.number("confidence", confidence, above=0, below=1)
     burn_in = None if burn_in is None else validation.integer("burn_in", burn_in, 0)
-    check_window([(repr(x.name), n) for x in items if (n := _horizon(x)) is not None], n_samples, burn_in)
+    check_window([(repr(x.name), n) for x in items if (n := x.horizon) is not None], n_samples, burn_in)
     burn_in = default_burn_in(items) if burn_in is None else burn_in
     n_threads, precision = validation.n_threads(n_threads), validation.precision(dtype)
     study = mixed_study.MixedStudy(model.compiled(), tuple(x.link() for x in items), burn_in, n_samples, precision)
     if precision == np.float32:
         for mechanism in items:
-            if isinstance(mechanism, Mechanism):
+            if mechanism.sees_data and mechanism.horizon is None:
                 check_single(mechanism.name, _single_error(mechanism, model))  # type: ignore[arg-type]
     errors = _simulate(study, n_streams, seed, n_threads, progress)
     inputs = mixed_study.input_range(study.source)
@@ -157,33 +154,21 @@ def check_window(horizons: Iterable[tuple[str, int]], n_samples: int, burn_in: i
             )
 
 
-def _horizon(mechanism: AnyMechanism | Constant) -> int | None:
-    target = mechanism.target
-    return target.horizon if isinstance(target, Toeplitz) else None
-
-
 def default_burn_in(mechanisms: Sequence[AnyMechanism | Constant]) -> int:
     """Samples until all mechanisms have settled; none with one over a horizon, whose first step counts."""
-    if any(_horizon(x) is not None for x in mechanisms):
+    if any(x.horizon is not None for x in mechanisms):
         return 0
     return max(settling_time(x) for x in mechanisms)
 
 
 def settling_time(mechanism: AnyMechanism | Constant) -> int:
     """Samples until the slowest pole of target, prefilter and receiver has decayed; 0 over a horizon."""
-    if isinstance(mechanism, Mechanism):
-        filters = (mechanism.target, mechanism.prefilter, *mechanism.receiver.filters())
-    else:
-        filters = (mechanism.target,) if isinstance(mechanism.target, Filter) else ()
-    return max((max(len(f.factors[0]), f.settling_time(_SETTLED)) for f in filters), default=0)
+    return max((max(len(f.factors[0]), f.settling_time(_SETTLED)) for f in mechanism.filters()), default=0)
 
 
 def predicted_mse(mechanism: AnyMechanism | Constant, model: Model, n_first: int | None) -> float | None:
     """Of the first so many steps, from zero state; None: settled. None where only simulation tells."""
-    if n_first is None or isinstance(mechanism, MatrixMechanism):
-        return mechanism.predict(model)
-    steps = mechanism.step_mse(n_first, model)
-    return None if steps is None else float(steps.mean())
+    return mechanism.predict(model) if n_first is None else mechanism.predict_first(n_first, model)
 
 
 def check_single(name: str, error: float) -> None:

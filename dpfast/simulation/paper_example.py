@@ -15,7 +15,7 @@ from dpfast.design.perturbation import input_perturbation, output_perturbation
 from dpfast.design.zero_forcing import zero_forcing
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.receivers import Decision, DecisionFeedback
+from dpfast.mechanisms.receivers.decision_feedback import Decision
 from dpfast.privacy.privacy import Calibration, Privacy
 from dpfast.signals.arma import ARMA
 from dpfast.signals.markov_chain import MarkovChain
@@ -47,8 +47,7 @@ class PaperMechanism:
     @property
     def decision(self) -> str | None:
         """The kind of decision, None for a linear mechanism."""
-        receiver = self.mechanism.receiver
-        return receiver.decision if isinstance(receiver, DecisionFeedback) else None
+        return self.mechanism.receiver.decision_kind
 
 
 def design_mechanisms(calibration: Calibration) -> list[PaperMechanism]:

@@ -7,7 +7,7 @@ from helpers.plants import EXAMPLE, NASTY_TARGETS, PRIVACY, privacies, targets
 from hypothesis import given, settings
 
 from dpfast import MarkovChain, input_perturbation, output_perturbation, zero_forcing
-from dpfast.mechanisms.receivers import LinearReceiver
+from dpfast.mechanisms.receivers.linear import LinearReceiver
 
 
 @pytest.fixture(scope="module", params=NASTY_TARGETS.values(), ids=list(NASTY_TARGETS))

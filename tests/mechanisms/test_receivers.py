@@ -9,7 +9,9 @@ from helpers.equalizers import FEEDBACK, FORWARD
 
 from dpfast import Filter
 from dpfast._kernels import chain_execute
-from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
+from dpfast.mechanisms.receivers.decision_feedback import DecisionFeedback
+from dpfast.mechanisms.receivers.linear import LinearReceiver
+from dpfast.mechanisms.receivers.smoother import Smoother
 
 LAG, MEAN = 3, 0.5
 TARGET = Filter([1.0, 0.2], [1.0, -0.9])

@@ -7,7 +7,7 @@ import pytest
 from scipy import linalg, signal, stats
 
 import dpfast as dp
-from dpfast.mechanisms.receivers import Smoother
+from dpfast.mechanisms.receivers.smoother import Smoother
 
 ALARM = 1e-7  # of one of the statistical tests
 FILTER = dp.Filter([1, 0.9], [1, -0.9])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
-from dpfast.mechanisms.receivers import LinearReceiver
+from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.releases import batch
 from dpfast.releases.store.records import Records
 from dpfast.releases.store.release_store import MAX_SAMPLES, ReleaseStore

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 import dpfast
-from dpfast.mechanisms import receivers
+from dpfast.mechanisms.receivers.decision_feedback import DecisionFeedback
+from dpfast.mechanisms.receivers.linear import LinearReceiver
+from dpfast.mechanisms.receivers.smoother import Smoother
 
 PACKAGE = Path(dpfast.__file__).parent
 MODULES = {
@@ -196,12 +198,11 @@ def test_public_methods_have_docstrings():
     assert [method.__qualname__ for method in every if not method.__doc__] == []
 
 
-@pytest.mark.parametrize("receiver", ["LinearReceiver", "Smoother", "DecisionFeedback"])
-def test_receivers_have_no_argument_through_which_the_input_could_reach_them(receiver):
-    cls = getattr(receivers, receiver)
+@pytest.mark.parametrize("cls", [LinearReceiver, Smoother, DecisionFeedback])
+def test_receivers_have_no_argument_through_which_the_input_could_reach_them(cls):
     assert list(inspect.signature(cls.estimate).parameters) == ["self", "v"]
-    assert hasattr(cls, "continued") == (receiver != "Smoother")
-    if receiver != "Smoother":
+    assert hasattr(cls, "continued") == (cls is not Smoother)
+    if cls is not Smoother:
         assert list(inspect.signature(cls.continued).parameters) == ["self", "v", "state"]
     for name in ("response", "filters", "compiled"):
         assert set(inspect.signature(getattr(cls, name)).parameters) <= {"self", "omega"}

@@ -20,7 +20,7 @@ from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.checks import of_filters
 from dpfast.mechanisms.linear_channel import LinearChannel
-from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
+from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.privacy.provenance import Provenance
 from dpfast.signals.arma import ARMA
 from dpfast.signals.model import Model
@@ -57,7 +57,7 @@ class Adaptable(Protocol):
         """G, as it runs."""
 
     @property
-    def receiver(self) -> LinearReceiver | Smoother | DecisionFeedback:
+    def receiver(self) -> Receiver:
         """The receiver that there is."""
 
     def linear_channel(self) -> LinearChannel | None:
@@ -66,7 +66,7 @@ class Adaptable(Protocol):
     def receiver_input(self, v: Array) -> Array:
         """Return G (u - mean) + n of v (streams, time)."""
 
-    def adapted_to(self, model: Model, receiver: LinearReceiver | Smoother, **sources: Provenance) -> Self:
+    def adapted_to(self, model: Model, receiver: LinearMap, **sources: Provenance) -> Self:
         """Return the same prefilter and noise with a receiver that was designed for another model."""
 
 

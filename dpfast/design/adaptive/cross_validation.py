@@ -17,7 +17,7 @@ from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.spectral_factor import fft_length
 from dpfast.filters.warped_circle import make_circle
-from dpfast.mechanisms.receivers import LinearReceiver, Smoother
+from dpfast.mechanisms.receivers.base import LinearMap
 from dpfast.signals.arma import ARMA
 from dpfast.signals.model import Model
 from dpfast.signals.whittle import Fit, Periodogram, Whittle, expected_periodogram, join_periodograms
@@ -38,15 +38,13 @@ class Channel:
         G.
     noise_std : float
         σ.
-    receiver : LinearReceiver or Smoother
+    receiver : LinearMap
         The given one; its mean was subtracted from u.
     length : int
         Of a segment of v.
     """
 
-    def __init__(
-        self, target: Filter, prefilter: Filter, noise_std: float, receiver: LinearReceiver | Smoother, length: int
-    ) -> None:
+    def __init__(self, target: Filter, prefilter: Filter, noise_std: float, receiver: LinearMap, length: int) -> None:
         slowest = max(float(np.abs(x.poles).max(initial=0.0)) for x in (target, prefilter, *receiver.filters()))
         self.step = max(_FINER, math.ceil(fft_length(slowest) / length))
         self.circle = make_circle(0.0, self.step * length)

@@ -21,7 +21,7 @@ from dpfast.filters.filter import Filter, ratio
 from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.mechanisms.lags import check_causal
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.receivers import LinearReceiver
+from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model
 

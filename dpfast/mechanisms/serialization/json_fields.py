@@ -44,6 +44,13 @@ def parsed(text: str) -> Any:
         raise ValueError(f"it must be JSON: {error}; is it a file that dpfast.save wrote, and whole?") from None
 
 
+def filter_content(filter: Filter) -> dict[str, Any]:
+    """Return a filter as JSON holds it, which :meth:`Fields.filter` reads."""
+    return {
+        name: factor.tolist() for name, factor in zip(("taps", "sections", "recursion"), filter.factors, strict=True)
+    }
+
+
 class Fields:
     """The fields of a JSON object, each to be taken once."""
 

@@ -17,11 +17,10 @@ from dpfast._support.output_folder import Folder
 from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.serialization.json_fields import Fields, naming, parsed
+from dpfast.mechanisms.serialization.json_fields import Fields, filter_content, naming, parsed
 from dpfast.mechanisms.serialization.parts import (
     SAME_MSE,
     SAME_NOISE,
-    filter_content,
     model_content,
     operator_content,
     read_model,

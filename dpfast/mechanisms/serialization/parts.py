@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import typing
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,11 @@ from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz
 from dpfast.mechanisms.operators.operators import Convolution, Dense, Operator, Sparse
 from dpfast.mechanisms.operators.sparse_decoder import SparseDecoder
 from dpfast.mechanisms.operators.trees import DecayedPrefixes, TreeEstimator
-from dpfast.mechanisms.receivers import DECISIONS, Decision, DecisionFeedback, LinearReceiver, Smoother
-from dpfast.mechanisms.serialization.json_fields import Fields, naming
+from dpfast.mechanisms.receivers.base import Receiver
+from dpfast.mechanisms.receivers.decision_feedback import DecisionFeedback
+from dpfast.mechanisms.receivers.linear import LinearReceiver
+from dpfast.mechanisms.receivers.smoother import Smoother
+from dpfast.mechanisms.serialization.json_fields import Fields, filter_content, naming
 from dpfast.privacy.provenance import check_source
 from dpfast.signals.arma import ARMA
 from dpfast.signals.independent_levels import IndependentLevels
@@ -39,14 +42,8 @@ OPERATORS: dict[str, Any] = {
     "tree-estimator": TreeEstimator,
     "sparse-decoder": SparseDecoder,
 }
+RECEIVERS: dict[str, type[Receiver]] = {x.kind: x for x in (LinearReceiver, Smoother, DecisionFeedback)}
 _KIND_OF = {x: kind for kind, x in OPERATORS.items()}
-
-
-def filter_content(filter: Filter) -> dict[str, Any]:
-    """A field with a filter."""
-    return {
-        name: factor.tolist() for name, factor in zip(("taps", "sections", "recursion"), filter.factors, strict=True)
-    }
 
 
 def toeplitz_content(target: Toeplitz) -> dict[str, Any]:
@@ -89,17 +86,9 @@ def _as_arma(model: Model) -> ARMA:
     return arma
 
 
-def receiver_content(receiver: LinearReceiver | Smoother | DecisionFeedback) -> dict[str, Any]:
-    """A field `receiver`."""
-    content: dict[str, Any] = {"mean": receiver.mean}
-    if isinstance(receiver, LinearReceiver):
-        return {"kind": "linear", "filter": filter_content(receiver.filter), "lag": receiver.lag, **content}
-    if isinstance(receiver, Smoother):
-        filters = {"forward": filter_content(receiver.forward), "backward": filter_content(receiver.backward)}
-        return {"kind": "smoother", **filters, **content}
-    arrays = {x: getattr(receiver, x).tolist() for x in ("forward", "feedback", "levels", "probabilities")}
-    content |= {x: getattr(receiver, x) for x in ("shrinkage", "error_variance", "decision", "lag")}
-    return {"kind": "decision-feedback", **arrays, **content}
+def receiver_content(receiver: Receiver) -> dict[str, Any]:
+    """Return a receiver as the field `receiver` holds it."""
+    return {"kind": receiver.kind, **receiver.to_fields()}
 
 
 def operator_content(operator: Operator) -> dict[str, Any]:
@@ -131,39 +120,11 @@ def read_model(content: Fields) -> Model:
         return ARMA.from_shaping(shaping, mean=mean, levels=alphabet, source=source, fitted_order=order)
 
 
-def read_receiver(content: Fields, target: Filter) -> LinearReceiver | Smoother | DecisionFeedback:
-    """The receiver in a field `receiver`."""
-    kind = content.choice("kind", ("linear", "smoother", "decision-feedback"))
-    mean = content.number("mean")
-    receiver: LinearReceiver | Smoother | DecisionFeedback
-    if kind == "linear":
-        receiver = LinearReceiver(content.filter("filter"), target, mean, content.lag())
-    elif kind == "smoother":
-        receiver = Smoother(content.filter("forward"), content.filter("backward"), target, mean)
-    else:
-        receiver = _read_feedback(content, target, mean)
+def read_receiver(content: Fields, target: Filter) -> Receiver:
+    """Read the receiver in a field `receiver`."""
+    receiver = RECEIVERS[content.choice("kind", RECEIVERS)].from_fields(content, target)
     content.end()
     return receiver
-
-
-def _read_feedback(content: Fields, target: Filter, mean: float) -> DecisionFeedback:
-    levels, probabilities = content.array("levels"), content.array("probabilities")
-    if len(levels) != len(probabilities) or (np.diff(levels) <= 0).any():
-        raise ValueError(f"{content.path('levels')} must grow, with a probability each")
-    if (probabilities < 0).any() or abs(probabilities.sum() - 1) > SAME_NOISE:
-        raise ValueError(f"{content.path('probabilities')} must be non-negative and sum to one")
-    return DecisionFeedback(
-        forward=content.array("forward"),
-        feedback=content.array("feedback", empty=True),
-        levels=levels,
-        probabilities=probabilities,
-        shrinkage=content.number("shrinkage"),
-        error_variance=content.number("error_variance", above=0),
-        decision=cast("Decision", content.choice("decision", DECISIONS)),
-        target=target,
-        mean=mean,
-        lag=content.lag(),
-    )
 
 
 def read_operator(content: Fields) -> Operator:

@@ -22,16 +22,16 @@ from dpfast.filters.filter import Filter
 from dpfast.mechanisms.checks import releasable
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
+from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.mechanisms.serialization.json_fields import Fields
 from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, from_content, mechanism_content
 from dpfast.mechanisms.serialization.parts import read_receiver, receiver_content
 from dpfast.privacy.discrete_gaussian import Shift, Sigma
 from dpfast.privacy.provenance import Provenance, fitted
 from dpfast.releases.guarantee import Guarantee
+from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.live_receiver import LiveReceiver, centred, estimate
-from dpfast.releases.integer.receiver_redesign import predicted_mse
 from dpfast.releases.integer.rounding import on_signal, rounded, shift_of
 from dpfast.releases.integer.taps import MAX_TAPS
 from dpfast.signals.model import Model
@@ -78,7 +78,7 @@ class ExactMechanism:
     tolerance: float
     taps: Integers
     sigma: Sigma
-    receiver: LinearReceiver | Smoother | DecisionFeedback
+    receiver: Receiver
 
     def __post_init__(self) -> None:
         check_mechanism(self.mechanism)
@@ -155,11 +155,12 @@ class ExactMechanism:
         ReleaseError
             For a smoother.
         """
-        if isinstance(self.receiver, Smoother):
+        receiver = self.receiver.as_causal()
+        if receiver is None:
             raise ReleaseError(
                 f"mechanism must be causal to run as a stream, got the smoother {self.mechanism.name!r}: give it a lag"
             )
-        return LiveReceiver(self.receiver, self.taps, self._shift_of_mean, self.inputs.n_streams)
+        return LiveReceiver(receiver, self.taps, self._shift_of_mean, self.inputs.n_streams)
 
     def estimate(self, privatized: Integers) -> validation.Array:
         """All estimates from all of v (streams, time)."""
@@ -191,7 +192,7 @@ class ExactMechanism:
             raise ValueError(f"v must hold the integers that were published, got dtype {v.dtype}")
         return self.centred(validation.samples("v", v).astype(np.int64))
 
-    def adapted_to(self, model: Model, receiver: LinearReceiver | Smoother, **sources: Provenance) -> ExactMechanism:
+    def adapted_to(self, model: Model, receiver: LinearMap, **sources: Provenance) -> ExactMechanism:
         """Return the same integers and noise with a receiver that was designed for another model.
 
         Parameters
@@ -332,6 +333,11 @@ def _own_taps(taps: Any) -> Integers:
         must_be = f"an array of 1 to {MAX_TAPS:,} integers"
         raise ValueError(f"taps must be {must_be}, got dtype {given.dtype} and shape {given.shape}: make it by exact")
     return validation.freeze(np.array(given, dtype=np.int64))
+
+
+def exact_or_none(mechanism: object) -> ExactMechanism | None:
+    """Return a mechanism that may be a design or its exact form, where it is the latter."""
+    return mechanism if isinstance(mechanism, ExactMechanism) else None
 
 
 def check_mechanism(mechanism: Any) -> None:

@@ -11,10 +11,13 @@ from dpfast._support.validation import Array
 from dpfast.design.wiener import cut_off_energy
 from dpfast.filters.filter import Filter
 from dpfast.filters.spectral_factor import fft_angles, fft_length
-from dpfast.mechanisms.receivers import LinearReceiver, Smoother
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.receivers.base import LinearMap, Receiver
+from dpfast.mechanisms.steady_error import linear_mse, worst_errors
 from dpfast.signals.model import Model
 
 Complex = NDArray[np.complex128]
+LONG = 1024  # taps, beyond which quadrature takes long
 _DECAY = 24.0  # of the slowest mode over the period, in nepers: errors are right to about 1e-10
 _ANGLES_PER_TAP = 8
 
@@ -40,7 +43,7 @@ class Circle(NamedTuple):
         """Over all frequencies."""
         return float(2 * values.sum() - values[0] - values[-1]) / self.n
 
-    def mse(self, taps: Array, noise_std: float, receiver: LinearReceiver | Smoother, worst: float | None) -> float:
+    def mse(self, taps: Array, noise_std: float, receiver: LinearMap, worst: float | None) -> float:
         """Of a linear receiver behind these taps; on the worst input of a mean square, where one is given."""
         h = receiver.response(self.omega)
         wanted = self.target * np.exp(-1j * (receiver.lag or 0) * self.omega)
@@ -59,3 +62,19 @@ class Circle(NamedTuple):
                 return noise * self.mean(np.abs(self.target) ** 2 / np.abs(g) ** 2)
         smoother = self.mean(self.psd * np.abs(self.target) ** 2 * noise / (self.psd * np.abs(g) ** 2 + noise))
         return smoother if lag is None else smoother + cut_off_energy(self.psd, self.target, g, noise, lag)
+
+
+def predicted_mse(mechanism: Mechanism, prefilter: Filter, noise_std: float, receiver: Receiver) -> float | None:
+    """Return the stationary error of what runs, as that of a mechanism; None where only simulation tells."""
+    target, model, worst = mechanism.target, mechanism.model, mechanism.mean_square
+    linear = receiver.as_linear()
+    if linear is None:
+        return None
+    if worst is None and model is None:
+        return noise_std**2 * Circle.of(target).mean(np.abs(linear.response(Circle.of(target).omega)) ** 2)
+    if len(prefilter.b) > LONG:
+        return Circle.of(target, model, len(prefilter.b)).mse(prefilter.b, noise_std, linear, worst)
+    if worst is not None:
+        return sum(worst_errors(target, worst, prefilter, noise_std, linear))
+    assert model is not None
+    return linear_mse(target, model, prefilter, noise_std, linear)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.validation import Array
-from dpfast.mechanisms.receivers import CausalReceiver, Smoother
+from dpfast.mechanisms.receivers.base import CausalReceiver, Receiver
 
 Integers = NDArray[np.int64]
 
@@ -50,7 +50,7 @@ class LiveReceiver:
     Examples
     --------
     >>> from dpfast.filters.filter import Filter
-    >>> from dpfast.mechanisms.receivers import LinearReceiver
+    >>> from dpfast.mechanisms.receivers.linear import LinearReceiver
     >>> receiver = LinearReceiver(Filter([0.5]), Filter([1]), mean=3.0, lag=0)
     >>> live = LiveReceiver(receiver, np.array([2]), shift=3.0, n_streams=1)
     >>> live.push(np.array([[8, 6]])).tolist()
@@ -123,7 +123,7 @@ class LiveReceiver:
         self._state, self._position = values, position
 
 
-def estimate(receiver: CausalReceiver | Smoother, taps: Integers, shift: float, v: Integers) -> Array:
+def estimate(receiver: Receiver, taps: Integers, shift: float, v: Integers) -> Array:
     """Estimates from whole streams v; `receiver`, `taps` and `shift` as of :class:`LiveReceiver`, or a smoother.
 
     Parameters
@@ -141,7 +141,7 @@ def estimate(receiver: CausalReceiver | Smoother, taps: Integers, shift: float, 
     Examples
     --------
     >>> from dpfast.filters.filter import Filter
-    >>> from dpfast.mechanisms.receivers import LinearReceiver
+    >>> from dpfast.mechanisms.receivers.linear import LinearReceiver
     >>> estimate(LinearReceiver(Filter([0.5]), Filter([1]), 3.0, 0), np.array([2]), 3.0, np.array([[8, 6]])).tolist()
     [[4.0, 3.0]]
     """

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from dpfast._support.errors import DesignError, ToleranceWarning, UnstableFilterError
+from dpfast.design.catalogue import redesign_receiver
 from dpfast.design.wiener import wiener_mse
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.receivers import DecisionFeedback
+from dpfast.mechanisms.receivers.base import Receiver
 from dpfast.privacy.discrete_gaussian import Shift, Sigma, epsilon, smallest_sigma
 from dpfast.privacy.privacy import Privacy
-from dpfast.releases.integer.fft_error import Circle
+from dpfast.releases.integer.fft_error import LONG, Circle, predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
-from dpfast.releases.integer.receiver_redesign import LONG, Receiver, designed_for, predicted_mse, scaled
 from dpfast.releases.integer.taps import MAX_BITS, MAX_TAPS, integer_taps, squared_sensitivity
 
 _FEWEST_BITS = 2
@@ -68,9 +68,10 @@ class _Search:
     def __init__(self, mechanism: Mechanism, inputs: Inputs, most_taps: int, tolerance: float) -> None:
         noise = _float_noise(mechanism, inputs)
         self.mechanism, self.inputs, self.most_taps = mechanism, inputs, most_taps
-        self.receiver = designed_for(mechanism, mechanism.prefilter, noise)
-        feedback, robust = isinstance(self.receiver, DecisionFeedback), mechanism.mean_square is not None
-        self.kept = robust or (most_taps > LONG and mechanism.model is not None and not feedback)
+        self.receiver = redesign_receiver(mechanism, mechanism.prefilter, noise)
+        linear, robust = self.receiver.as_linear(), mechanism.mean_square is not None
+        long = most_taps > LONG and mechanism.model is not None
+        self.kept = linear if robust or long else None
         size = mechanism.prefilter.h2_norm() * float(inputs.unit)
         self.most_bits = min(MAX_BITS, max(_FEWEST_BITS, math.floor(_LARGEST_STD - math.log2(noise / size))))
         self.circle = Circle.of(mechanism.target, None if robust else mechanism.model, most_taps)
@@ -103,9 +104,8 @@ class _Search:
         if len(taps) == 0:
             return math.inf
         sigma, on = self.sigma(taps), on_signal(taps, self.inputs)
-        if self.kept:
-            receiver = self.rescaled(on)
-            assert not isinstance(receiver, DecisionFeedback)
+        if self.kept is not None:
+            receiver = self.kept.scaled(self.rise(on))
             return self.circle.mse(on.b, sigma.std, receiver, self.mechanism.mean_square)
         return self.circle.best_mse(on.b, sigma.std, self.receiver.lag)
 
@@ -113,14 +113,18 @@ class _Search:
         """With a receiver that runs; None where its error is not within the tolerance."""
         sigma, on = self.sigma(taps), on_signal(taps, self.inputs)
         try:
-            receiver = self.rescaled(on) if self.kept else designed_for(self.mechanism, on, sigma.std)
+            if self.kept is None:
+                receiver = redesign_receiver(self.mechanism, on, sigma.std)
+            else:
+                receiver = self.kept.scaled(self.rise(on))
         except UnstableFilterError:  # rounding has moved a zero out of the circle
             return None
         mse = predicted_mse(self.mechanism, on, sigma.std, receiver)
         return None if mse is not None and mse > self.allowed else Rounded(taps, sigma, receiver)
 
-    def rescaled(self, on: Filter) -> Receiver:
-        return scaled(self.receiver, self.mechanism.prefilter.h2_norm() / on.h2_norm())
+    def rise(self, on: Filter) -> float:
+        """Return by how much a kept receiver must be larger behind smaller taps."""
+        return self.mechanism.prefilter.h2_norm() / on.h2_norm()
 
     def sigma(self, taps: Integers) -> Sigma:
         return _sigma(self.mechanism.privacy, self.inputs, taps)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.reports.figures import explain, leftmost, legend, logarithmic, lowest, note, panels, words
 from dpfast.reports.sample_paths import draw_paths, sample_paths
 from dpfast.reports.styles import GREY, TRUTH, Style
@@ -65,7 +64,7 @@ def paths(sweep: Sweep, rows: Sequence[Row] | None = None, n_samples: int = 300)
     names = _names(sweep, rows)
     mechanisms = {name: sweep.mechanism(row) for name, row in zip(names, rows, strict=True)}
     settled = min(max(map(settling_time, mechanisms.values())), _LONGEST)
-    horizons = [x.horizon for x in mechanisms.values() if isinstance(x, MatrixMechanism)]
+    horizons = [x.horizon for x in mechanisms.values() if x.horizon is not None]
     grid = sweep.configuration["grid"]
     model = build_model(grid["contents"][grid["cases"][rows[0].number][2]])
     after = max(settled, *(x.lag or 0 for x in mechanisms.values()))

@@ -24,7 +24,6 @@ from dpfast._kernels.equalizer import Equalizer
 from dpfast._kernels.filtering import Factors
 from dpfast._support.errors import EngineError
 from dpfast._support.validation import Array
-from dpfast.mechanisms.matrix_chain import CompiledMatrixMechanism
 from dpfast.mechanisms.operators.operators import NotLinearError, Operator
 from dpfast.simulation.mixed_study import AnyCompiledMechanism, MixedStudy
 
@@ -229,9 +228,11 @@ def _by_number(lacking: Mapping[int, Sequence[int]], cases: tuple[int, ...]) -> 
 
 def cost(link: AnyCompiledMechanism) -> int:
     """Multiply-adds for a sample, about: as many as its filters have coefficients, and what their passes take."""
-    if isinstance(link, CompiledMatrixMechanism):
-        return _passes(link.strategy, len(link.target)) + _passes(link.reconstruction, len(link.target))
-    filters = [x for x in (link.prefilter, *link.receiver) if isinstance(x, Factors | Equalizer)]
+    chain, matrices = link.as_chain(), link.as_matrices()
+    if matrices is not None:
+        return sum(_passes(x, matrices.horizon) for x in (matrices.strategy, matrices.reconstruction))
+    assert chain is not None, "of one kind or the other"
+    filters = [x for x in (chain.prefilter, *chain.receiver) if isinstance(x, Factors | Equalizer)]
     return sum(_STAGE + sum(x.size for x in part if isinstance(x, np.ndarray)) for part in filters)
 
 

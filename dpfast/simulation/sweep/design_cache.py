@@ -14,7 +14,6 @@ from dpfast._support.canonical_json import digest
 from dpfast._support.errors import DataError
 from dpfast.design.catalogue import GIVEN
 from dpfast.mechanisms.checks import AnyMechanism
-from dpfast.mechanisms.matrix_chain import CompiledMatrixMechanism
 from dpfast.mechanisms.serialization.mechanism_file import from_text
 from dpfast.simulation.mixed_study import AnyCompiledMechanism
 from dpfast.simulation.sweep.design_task import Content, DesignAnswer, DesignTask, make_design, prediction_key
@@ -105,7 +104,7 @@ class Design:
 
         There is none either where errors count from the first step on, as filters that start from zero state err less.
         """
-        settled = n_first is None or isinstance(self.link, CompiledMatrixMechanism)
+        settled = n_first is None or (self.link is not None and self.link.horizon is not None)
         return self.bound if settled and self.model in (None, stream) else None
 
     def mechanism(self) -> AnyMechanism:

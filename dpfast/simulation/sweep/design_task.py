@@ -14,7 +14,6 @@ from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import ConvergenceWarning, DataError, ToleranceWarning
 from dpfast.design.catalogue import FAMILIES, GIVEN
 from dpfast.mechanisms.checks import AnyMechanism
-from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.serialization.json_fields import Fields
 from dpfast.mechanisms.serialization.mechanism_file import from_content, to_text
 from dpfast.mechanisms.serialization.parts import model_content, read_model
@@ -166,7 +165,7 @@ def _compute_figures(mechanism: AnyMechanism, streams: Mapping[str, tuple[Conten
 
 def _has_worst_case_errors(mechanism: AnyMechanism) -> bool:
     """Tell whether its errors are those of the worst input, and not of its model."""
-    return isinstance(mechanism, Mechanism) and mechanism.mean_square is not None
+    return mechanism.mean_square is not None
 
 
 def prediction_key(stream: str, n_first: int | None) -> str:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from dpfast._support import validation
 from dpfast._support.canonical_json import canonical, digest
 from dpfast.design.catalogue import GIVEN
-from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.simulation.sweep import labels
 from dpfast.simulation.sweep import parameters as values
@@ -364,7 +363,7 @@ _NOTHING = Value.of(None, None, None)
 
 
 def _family(mechanism: Value) -> FamilyParameters:
-    return values.READY if isinstance(mechanism.given, AnyMechanism) else values.family(mechanism.given)
+    return values.family(mechanism.given) if isinstance(mechanism.given, str) else values.READY
 
 
 def _impossible(family: FamilyParameters, part: Mapping[str, Sequence[Value]]) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz, polynomial_decay
-from dpfast.mechanisms.mechanism import size
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import FITTED
 from dpfast.signals.arma import ARMA
@@ -39,10 +38,8 @@ def described(value: Any) -> str | None:
 def numbered(name: str, number: int, value: Any) -> str:
     """What a value is called otherwise: "target 2, FIR of 30 taps"."""
     what = ""
-    if isinstance(value, Filter):
-        what = f", {size(value)}"
-    elif isinstance(value, Toeplitz):
-        what = f", {value.horizon} steps"
+    if hasattr(value, "size_text"):  # of targets and prefilters
+        what = f", {value.size_text()}"
     elif getattr(value, "source", None) == FITTED:
         what = ", fitted"
     return f"{name} {number}{what}"

@@ -15,12 +15,11 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.settings_file import check_known, underscored
-from dpfast.design.arguments import check_filter, check_tolerance
+from dpfast.design.arguments import check_filter, check_tolerance, filter_or_none, toeplitz_or_none
 from dpfast.design.catalogue import FAMILIES, GIVEN
 from dpfast.design.decision_feedback import PREFILTERS
 from dpfast.design.descriptions import parse_any_target, parse_model
 from dpfast.filters.filter import Filter
-from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.lags import SMOOTHER
 from dpfast.mechanisms.serialization.mechanism_file import mechanism_content
@@ -226,8 +225,8 @@ def _unknown(name: str, given: Any, must_be: str, words: Iterable[str]) -> Value
 
 
 def _target(name: str, given: Any) -> Value:
-    target = given if isinstance(given, Filter | Toeplitz) else parse_any_target(given)
-    if isinstance(target, Filter):
+    target = filter_or_none(given) or toeplitz_or_none(given) or parse_any_target(given)
+    if target.horizon is None:
         check_filter(name, target)
     return Value.of(given if isinstance(given, str) else None, target, target_content(target))
 
@@ -240,7 +239,7 @@ def target_of(mechanism: Value) -> Value:
 
 def check_horizon(family: str, has: Mapping[str, Value]) -> None:
     """Refuse a matrix mechanism for a filter that nothing is said of how many steps it is made for."""
-    if "horizon" in has and has["horizon"].given is None and isinstance(has["target"].given, Filter):
+    if "horizon" in has and has["horizon"].given is None and has["target"].given.horizon is None:
         raise ValueError(f"horizon must be given in the grid: {family} needs it for a target that is a filter")
 
 
@@ -249,10 +248,11 @@ def horizon_of(arguments: Mapping[str, Value]) -> int | None:
     if "mechanism" in arguments:
         found: int | None = getattr(arguments["mechanism"].given, "horizon", None)
         return found
-    horizon, target = arguments.get("horizon"), arguments["target"].given
+    horizon = arguments.get("horizon")
     if horizon is not None and horizon.given is not None:
         return int(horizon.given)
-    return target.horizon if isinstance(target, Toeplitz) else None
+    of_target: int | None = arguments["target"].given.horizon
+    return of_target
 
 
 def _prefilter(name: str, given: Any) -> Value:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from dpfast._kernels.simulation import SignalSource
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.mechanisms.matrix_chain import CompiledMatrixMechanism
 from dpfast.simulation.intervals import ErrorSizes
 from dpfast.simulation.mixed_study import AnyCompiledMechanism, error_sizes, input_range
 from dpfast.simulation.monte_carlo import check_single, single_error
@@ -121,9 +120,9 @@ class Run:
     def _check_single(self) -> None:
         for group in self._groups([[0] if x else [] for x in self.live]):
             for number in group.lacking:
-                design, link = self.made[number], self._link(number)
-                if not isinstance(link, CompiledMatrixMechanism):  # computed in float64
-                    check_single(design.name, single_error(group.source, link, design.settling))
+                design, chain = self.made[number], self._link(number).as_chain()
+                if chain is not None:  # matrices are computed in float64
+                    check_single(design.name, single_error(group.source, chain, design.settling))
 
     def _link(self, case: int) -> AnyCompiledMechanism:
         link = self.made[case].link

@@ -80,13 +80,13 @@ def digest(x):
 
 def inputs(mechanism):
     """Two streams: as long as the horizon, or of 60 samples."""
-    return np.random.default_rng(5).uniform(0, 2, size=(2, getattr(mechanism, "horizon", 60)))
+    return np.random.default_rng(5).uniform(0, 2, size=(2, getattr(mechanism, "horizon", None) or 60))
 
 
 def paths(mechanism):
     """What a simulation gives, as numbers over a horizon, where sums depend on a machine's libraries, else as bits."""
     found = mechanism.simulate(inputs(mechanism), seed=7)[:3]
-    over_horizon = hasattr(mechanism, "horizon")
+    over_horizon = getattr(mechanism, "horizon", None) is not None
     return [None if x is None else x.tolist() if over_horizon else digest(x) for x in found]
 
 

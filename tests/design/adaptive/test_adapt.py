@@ -8,7 +8,7 @@ import pytest
 
 import dpfast as dp
 from dpfast.design.wiener import wiener_receiver
-from dpfast.mechanisms.receivers import Smoother
+from dpfast.mechanisms.receivers.smoother import Smoother
 
 TARGET = dp.Filter([1, 0.995], [1, -0.995])
 PRIVACY = dp.Privacy(math.log(3), 0.05)

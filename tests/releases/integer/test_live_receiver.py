@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast import Filter
-from dpfast.mechanisms.receivers import DecisionFeedback, LinearReceiver, Smoother
+from dpfast.mechanisms.receivers.decision_feedback import DecisionFeedback
+from dpfast.mechanisms.receivers.linear import LinearReceiver
+from dpfast.mechanisms.receivers.smoother import Smoother
 from dpfast.releases.integer.live_receiver import LiveReceiver, estimate
 
 UNIT, CENTRE, MEAN, LAG = Fraction(1, 4), 7, 2.0, 3  # centre in units

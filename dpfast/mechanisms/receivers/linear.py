@@ -1,0 +1,60 @@
+"""A filter of v."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfast._kernels import simulation
+from dpfast.filters.filter import Filter
+from dpfast.mechanisms.receivers.base import CausalReceiver, LinearMap
+from dpfast.mechanisms.serialization.json_fields import Fields, filter_content
+from dpfast.mechanisms.transient_error import CausalForm
+
+
+@dataclass(frozen=True)
+class LinearReceiver(CausalReceiver, LinearMap):
+    """ŷ_t = (H v)_t + mean · (step response of the target)_{t - lag}."""
+
+    filter: Filter
+    target: Filter
+    mean: float
+    lag: int
+    kind: ClassVar[str] = "linear"
+
+    def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
+        """Return H(ω)."""
+        return self.filter.response(omega)
+
+    def causal_form(self) -> CausalForm:
+        """Return H as it is."""
+        return CausalForm(self.filter, np.ones(1), self.lag)
+
+    def filters(self) -> tuple[Filter, ...]:
+        """Return H alone."""
+        return (self.filter,)
+
+    def compiled(self) -> simulation.CompiledLinearReceiver:
+        """Return what the compiled simulation runs."""
+        return simulation.CompiledLinearReceiver(self.filter.factors, self.target.factors, self.mean, self.lag)
+
+    def scaled(self, gain: float) -> Self:
+        """Return a receiver that makes the same estimates from v that is smaller by this factor."""
+        return replace(self, filter=self.filter * gain)
+
+    def size_text(self) -> str:
+        """Say how large H is, in words."""
+        return self.filter.size_text()
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return all of it but the target as JSON holds it."""
+        return {"filter": filter_content(self.filter), "lag": self.lag, "mean": self.mean}
+
+    @classmethod
+    def from_fields(cls, fields: Fields, target: Filter) -> Self:
+        """Take a receiver out of fields that :meth:`to_fields` has made."""
+        mean = fields.number("mean")
+        return cls(fields.filter("filter"), target, mean, fields.lag())
