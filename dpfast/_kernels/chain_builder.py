@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from dpfast._kernels import chain_program as kinds
-from dpfast._kernels.chain_program import SIGNAL, STAGE, Memory, Program, Records, Words
+from dpfast._kernels.chain_program import SIGNAL, STAGE, BundleMemory, ChainProgram, Records, Words
 from dpfast._kernels.equalizer import Equalizer
 from dpfast._kernels.filtering import Factors
 from dpfast._kernels.simd import lanes
@@ -75,7 +75,7 @@ class Chain:
 
     def __init__(self, dtype: DTypeLike = np.float64, chunk: int = CHUNK) -> None:
         self.dtype, self.chunk = np.dtype(dtype), chunk
-        self.program: Program | None = None
+        self.program: ChainProgram | None = None
         self.signals: list[Signal] = []
         self.stages: list[dict[str, Any]] = []
         self.coefficients: list[Array] = []
@@ -306,14 +306,14 @@ class Chain:
         words = [np.atleast_2d(part(seed, first, count)) for part in self.words]
         return np.concatenate(words).astype(np.uint32).T if words else np.empty((count, 0), np.uint32)
 
-    def compile(self, n_samples: int) -> Program:
+    def compile(self, n_samples: int) -> ChainProgram:
         """Make the program for signals of a length; the last one is kept."""
         program = self.program
         if program is None or program.n_samples != n_samples:
             program = self.program = self._compile(n_samples)  # another thread may keep another one meanwhile
         return program
 
-    def _compile(self, n_samples: int) -> Program:
+    def _compile(self, n_samples: int) -> ChainProgram:
         chunk = min(self.chunk, max(1, -(-n_samples // ROWS)) * ROWS)  # a short signal takes little memory
         signals, first_state = self._layout(chunk)
         stages = np.zeros(len(self.stages), STAGE)
@@ -326,7 +326,7 @@ class Chain:
             places = [first_state + k if x is None else newest[x] - k for x, k in states]
             return np.array(places, dtype=np.int64)
 
-        return Program(
+        return ChainProgram(
             signals=signals,
             stages=stages.view(np.recarray),
             coefficients=np.concatenate([_NOTHING, *self.coefficients]).astype(self.dtype),
@@ -350,13 +350,13 @@ class Chain:
             row += signal.history + length + ROWS - 1
         return signals.view(np.recarray), row
 
-    def memory(self, program: Program) -> Memory:
+    def memory(self, program: ChainProgram) -> BundleMemory:
         """Make room for a bundle: zeros in one piece, from the beginning of a cache line."""
         n, n_words = lanes(self.dtype), len(self.words) + (STATE_WORDS - 1) * self.n_generators
         size, n_totals = program.n_rows * self.dtype.itemsize, self.n_totals + 1
         raw = np.zeros(n * (size + 8 * n_totals + 4 * n_words) + _LINE, np.uint8)
         start = -raw.ctypes.data % _LINE
-        return Memory(
+        return BundleMemory(
             now=np.zeros(len(self.signals), np.int64),
             rows=np.ndarray((program.n_rows, n), self.dtype, raw, start),
             totals=np.ndarray((n_totals, n), np.float64, raw, start + n * size),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpfast._kernels import chain_program as kinds
 from dpfast._kernels import equalizer, filtering, simulated_noise, tiles, transposition
 from dpfast._kernels._jit import kernel, part
-from dpfast._kernels.chain_program import Memory, Program, Records, Streams
+from dpfast._kernels.chain_program import BundleMemory, ChainProgram, Records, Streams
 from dpfast._kernels.denormals import flush, restore
 from dpfast._kernels.equalizer import Nearest, Soft
 from dpfast._kernels.tiles import ROWS, Rows
@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 
 @part
-def prepare(program: Program, memory: Memory, streams: Streams, first: int) -> None:
+def prepare(program: ChainProgram, memory: BundleMemory, streams: Streams, first: int) -> None:
     """Bring a bundle to time zero."""
     rows, words = memory.rows, memory.words
     for i in range(len(program.signals)):
@@ -38,7 +38,7 @@ def prepare(program: Program, memory: Memory, streams: Streams, first: int) -> N
 
 
 @part
-def finish(program: Program, memory: Memory, streams: Streams, first: int) -> None:
+def finish(program: ChainProgram, memory: BundleMemory, streams: Streams, first: int) -> None:
     """Hand over the states and the sums that are asked for."""
     for i in range(len(program.end)):
         give(memory.rows, program.end[i], streams.end, 0, first, i, memory.rows)
@@ -47,7 +47,7 @@ def finish(program: Program, memory: Memory, streams: Streams, first: int) -> No
 
 
 @part
-def advance(program: Program, memory: Memory) -> None:
+def advance(program: ChainProgram, memory: BundleMemory) -> None:
     """Go to the next chunk; where a signal has come to its end, its last rows become the history."""
     for i in range(len(program.signals)):
         signal = program.signals[i]
@@ -66,7 +66,9 @@ def row_at(now: Array, signals: Records, signal: int, back: int) -> Any:
 
 
 @part
-def run_filter(program: Program, stage: Records, memory: Memory, x: int, out: int, time: int, n: int) -> None:
+def run_filter_stage(
+    program: ChainProgram, stage: Records, memory: BundleMemory, x: int, out: int, time: int, n: int
+) -> None:
     """Run taps and sections, and what a pass does beside them."""
     now, signals, back = memory.now, program.signals, (stage.period - 1) * program.chunk
     minus, plus = row_at(now, signals, stage.minus, back), row_at(now, signals, stage.plus, back) - stage.late
@@ -101,7 +103,7 @@ def decide(c: Array, stage: Records, rows: Rows, x: int, out: int, n: int) -> No
 
 
 @part
-def draw(c: Array, table: Array, stage: Records, memory: Memory, out: int, n: int) -> None:
+def draw_levels(c: Array, table: Array, stage: Records, memory: BundleMemory, out: int, n: int) -> None:
     """Draw the levels of a Markov chain."""
     state, half = stage.place + simulated_noise.STATE_WORDS, np.uint32(1 << max(0, stage.n_levels - 1))
     levels = simulated_noise.Levels(
@@ -114,7 +116,9 @@ def draw(c: Array, table: Array, stage: Records, memory: Memory, out: int, n: in
 
 
 @part
-def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams, first: int, time: int) -> None:
+def run_stage(
+    program: ChainProgram, stage: Records, memory: BundleMemory, streams: Streams, first: int, time: int
+) -> None:
     """Run one pass of a stage from `time` on."""
     rows, n = memory.rows, stage.n
     if n == 0:
@@ -128,7 +132,7 @@ def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams
     elif stage.kind == kinds.WRITE:
         transposition.write(rows, x, streams.out, stage.place, first, time, n)
     elif stage.kind in (kinds.TWO_LEVELS, kinds.MANY_LEVELS):
-        draw(program.coefficients, program.table, stage, memory, out, n)
+        draw_levels(program.coefficients, program.table, stage, memory, out, n)
     elif stage.kind == kinds.NORMALS:
         simulated_noise.fill_normals(memory.words, stage.place, rows, out, n)
     elif stage.kind == kinds.STEP:
@@ -136,7 +140,7 @@ def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams
         tiles.fill(rows, out, early, 0.0)
         tiles.fill(rows, out + early, n - early, stage.scale)
     elif stage.kind == kinds.FILTER:
-        run_filter(program, stage, memory, x, out, time, n)
+        run_filter_stage(program, stage, memory, x, out, time, n)
     elif stage.kind == kinds.FEEDBACK:
         early = min(n, max(0, stage.lag - streams.past - time))
         tiles.fill(rows, out, early, 0.0)
@@ -148,7 +152,9 @@ def run_stage(program: Program, stage: Records, memory: Memory, streams: Streams
 
 
 @kernel
-def run_chunks(program: Program, memory: Memory, streams: Streams, n_bundles: int, start: int, stop: int) -> None:
+def run_chunks(
+    program: ChainProgram, memory: BundleMemory, streams: Streams, n_bundles: int, start: int, stop: int
+) -> None:
     """Run the chunks start ... stop - 1 of a number of bundles.
 
     Work may stop after any chunk and go on later: with one bundle only, of which all is in `memory`.

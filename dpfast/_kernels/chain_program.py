@@ -63,7 +63,7 @@ STAGE = np.dtype(
 )
 
 
-class Program(NamedTuple):
+class ChainProgram(NamedTuple):
     """A chain, ready to run on signals of one length."""
 
     signals: Records
@@ -84,7 +84,7 @@ class Program(NamedTuple):
         return -(-self.n_samples // self.chunk)
 
 
-class Memory(NamedTuple):
+class BundleMemory(NamedTuple):
     """The state of a bundle of streams under way."""
 
     now: NDArray[np.int64]  # row of each signal where the present chunk begins

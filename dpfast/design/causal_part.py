@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from dpfast._support.validation import Array
-from dpfast.filters.filter import MAX_POLE_RADIUS, Filter, ratio, run_filter
+from dpfast.filters.filter import MAX_POLE_RADIUS, Filter, filter_from_rest, ratio
 from dpfast.filters.roots import pair_roots
 from dpfast.filters.spectral_factor import fft_angles
 from dpfast.filters.state_space import balance_states
@@ -91,5 +91,5 @@ def causal_part(signal: Filter, backward: Filter, lag: int) -> CausalPart:
     sequence = np.convolve(b[::-1], taps)
     start = lag - len(b) + 1  # its time; never after 0, as b is longer than the lag
     a, inputs, c, _ = rest.state_space()
-    samples, state = run_filter(rest, sequence)
+    samples, state = filter_from_rest(rest, sequence)
     return CausalPart(samples[-start:], a, inputs, c[0], state, rest.denominator)

@@ -343,7 +343,7 @@ class Filter:
         if states.shape != state_shape:
             raise ValueError(f"zi must have the shape {state_shape} (..., n_states), got {states.shape}")
         if precision == np.float32:
-            check_single("the filter", self)
+            _check_single_precision("the filter", self)
         result = np.empty(samples.shape, precision) if out is None else _check_out(out, samples)
         if out is not None and np.may_share_memory(out, samples):
             validation.check_size("x", samples)  # before it is written over
@@ -507,9 +507,9 @@ class Filter:
         return f"Filter({self.b.tolist()}, {self.a.tolist()})"
 
 
-def check_single(name: str, filter: Filter) -> None:
+def _check_single_precision(name: str, filter: Filter) -> None:
     """Refuse float32 where it spoils a filter's output."""
-    error = single_error(filter)
+    error = _single_precision_error(filter)
     if not error <= _SINGLE_ERROR:
         slowest = np.abs(filter.poles).max(initial=0.0)
         raise ValueError(
@@ -519,7 +519,7 @@ def check_single(name: str, filter: Filter) -> None:
 
 
 @functools.lru_cache(maxsize=256)
-def single_error(filter: Filter) -> float:
+def _single_precision_error(filter: Filter) -> float:
     """Measure the relative root mean square error of the output in float32, on white noise."""
     n = min(4 * filter.settling_time(1e-3), _SINGLE_SAMPLES)
     x = np.random.default_rng(1).standard_normal((1, n)).astype(np.float32)
@@ -545,7 +545,7 @@ def _check_out(out: Any, x: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def run_filter(filter: Filter, x: Array) -> tuple[Array, Array]:
+def filter_from_rest(filter: Filter, x: Array) -> tuple[Array, Array]:
     """Filter (time,) from zero state; return the output, and the state at its end as of `Filter.state_space`."""
     out = np.empty_like(x)
     return out, filter._run(x, np.zeros(filter.n_states), out)

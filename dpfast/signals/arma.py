@@ -19,7 +19,9 @@ from dpfast._support.validation import Array
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
 from dpfast.filters.state_space import gramian_root
 from dpfast.privacy.provenance import FITTED, Provenance, check_source
-from dpfast.signals.model import SLACK, ShapedModel, set_fields
+from dpfast.signals.model import ShapedModel, set_fields
+
+_SLACK = 1e-9  # of a variance that levels may just have: rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +195,7 @@ class ARMA(ShapedModel):
 
 def _check_alphabet(levels: Array, mean: float, variance: float) -> None:
     largest = (levels[-1] - mean) * (mean - levels[0])
-    if variance > largest * (1 + SLACK):
+    if variance > largest * (1 + _SLACK):
         raise DesignError(
             f"levels from {levels[0]:g} to {levels[-1]:g} with mean {mean:g} must have a variance of at most "
             f"{max(largest, 0):g}, got a spectrum with variance {variance:g}: scale the spectrum or widen the levels"

@@ -14,7 +14,7 @@ from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.privacy.provenance import Provenance, check_source
 from dpfast.signals.markov_spectrum import shaping_filter, stationary_distribution
-from dpfast.signals.model import ShapedModel, center_levels, check_spread, normalize_rows, set_fields
+from dpfast.signals.model import ShapedModel, center_levels, normalize_rows, set_fields
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class MarkovChain(ShapedModel):
             )
         p = normalize_rows(p)
         pi = stationary_distribution(p)
-        check_spread(states)
+        _check_spread(states)
         mean, centred = center_levels(pi, states)
         variance = float(pi @ centred**2)
         set_fields(
@@ -90,3 +90,11 @@ class MarkovChain(ShapedModel):
     def compiled(self) -> simulation.SignalSource:
         """Return the source that the compiled simulation draws from."""
         return simulation.LevelSource(np.cumsum(self._stationary), np.cumsum(self.transition, axis=1), self.states)
+
+
+def _check_spread(levels: Array) -> None:
+    """Refuse levels that are equal, or too near to one another for their squares."""
+    if levels.min() == levels.max():
+        raise ValueError("levels must not all be equal: a constant stream needs no publication")
+    if np.ptp(levels) < validation.SMALLEST:
+        raise ValueError(f"levels must differ by more than {validation.SMALLEST:g}: scale them")

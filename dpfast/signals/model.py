@@ -14,7 +14,6 @@ from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.privacy.provenance import Provenance, check_source
 
-SLACK = 1e-9
 _SETTLED = 1e-13  # where an impulse response is cut
 
 
@@ -97,14 +96,6 @@ def normalize_rows(probabilities: Array) -> Array:
     total = probabilities.sum(axis=-1, keepdims=True)
     rounding = probabilities.shape[-1] * np.finfo(float).eps
     return np.where(np.abs(total - 1) <= rounding, probabilities, probabilities / total)
-
-
-def check_spread(levels: Array) -> None:
-    """Refuse levels that are equal, or too near to one another for their squares."""
-    if levels.min() == levels.max():
-        raise ValueError("levels must not all be equal: a constant stream needs no publication")
-    if np.ptp(levels) < validation.SMALLEST:
-        raise ValueError(f"levels must differ by more than {validation.SMALLEST:g}: scale them")
 
 
 def center_levels(probabilities: Array, levels: Array) -> tuple[float, Array]:
