@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from dpfast._kernels import simulation
+from dpfast._kernels import simulation, threads
 from dpfast._support.validation import Array
+from dpfast.filters.toeplitz import convolve_series
 from dpfast.mechanisms.operators.operators import Operator
 
 GROUP = 8  # streams that are computed at once, whatever the threads: how a product sums may depend on its size
@@ -54,3 +56,32 @@ class CompiledMatrixMechanism(NamedTuple):
             return simulation.draw_unit_noise(seed, first, count, n)
         x, y, z = simulation.draw_unit_noise(seed, first, count, 3 * n).reshape(count, n, 3).transpose(2, 0, 1)
         return np.hypot(x, y) * z
+
+
+def squared_errors(
+    source: simulation.SignalSource,
+    links: tuple[CompiledMatrixMechanism, ...],
+    n_streams: int,
+    seed: int,
+    n_threads: int,
+    advance: Callable[[int], None] | None = None,
+    first: int = 0,
+) -> Array:
+    """Mean squared errors (streams, links) over the horizon, of the streams first, first + 1, ... ."""
+    n = len(links[0].target)
+    n_groups = -(-n_streams // GROUP)
+    errors = np.empty((n_groups * GROUP, len(links)))
+
+    def some(start: int, count: int, check: Callable[[], None]) -> None:
+        for group in range(start, start + count):
+            check()
+            here, u = group * GROUP, np.empty((GROUP, n))
+            simulation.sample(source, seed, u, 1, first + here)
+            for i, link in enumerate(links):
+                error = link.run(u, seed, first + here)[1] - convolve_series(link.target, u)
+                errors[here : here + GROUP, i] = np.einsum("ij,ij->i", error, error) / n
+            if advance is not None:
+                advance(min(GROUP, n_streams - here) * n * len(links))
+
+    threads.for_ranges(some, n_groups, 1, n_threads)
+    return errors[:n_streams]

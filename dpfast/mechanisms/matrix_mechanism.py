@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfast._kernels import simulation, threads
 from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import DesignError
 from dpfast._support.safe_rounding import round_up
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
-from dpfast.filters.toeplitz import Toeplitz, convolve_series, multiply_symmetric
+from dpfast.filters.toeplitz import Toeplitz, multiply_symmetric
 from dpfast.mechanisms.base import Designed, Option, Promise, shown
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.least_squares import lmmse_receiver
@@ -373,32 +371,3 @@ def _first_columns(c: Array, m: int, b: int) -> float:
     sums[1:, :-1] += ends[:-1, 1:]
     column = sums.reshape(-1)[: len(c)]
     return float(column @ column)
-
-
-def squared_errors(
-    source: simulation.SignalSource,
-    links: tuple[CompiledMatrixMechanism, ...],
-    n_streams: int,
-    seed: int,
-    n_threads: int,
-    advance: Callable[[int], None] | None = None,
-    first: int = 0,
-) -> Array:
-    """Mean squared errors (streams, links) over the horizon, of the streams first, first + 1, ... ."""
-    n = len(links[0].target)
-    n_groups = -(-n_streams // GROUP)
-    errors = np.empty((n_groups * GROUP, len(links)))
-
-    def some(start: int, count: int, check: Callable[[], None]) -> None:
-        for group in range(start, start + count):
-            check()
-            here, u = group * GROUP, np.empty((GROUP, n))
-            simulation.sample(source, seed, u, 1, first + here)
-            for i, link in enumerate(links):
-                error = link.run(u, seed, first + here)[1] - convolve_series(link.target, u)
-                errors[here : here + GROUP, i] = np.einsum("ij,ij->i", error, error) / n
-            if advance is not None:
-                advance(min(GROUP, n_streams - here) * n * len(links))
-
-    threads.for_ranges(some, n_groups, 1, n_threads)
-    return errors[:n_streams]
