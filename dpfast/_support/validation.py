@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpfast._support.errors import MissingExtraError
 
 Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
 LARGEST = 1e50  # products of squares of such numbers do not overflow
 LARGEST_SINGLE = 1e9  # likewise in float32
 SMALLEST = 1 / LARGEST

@@ -6,16 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.polynomial import polyval
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter, filter_from_rest, ratio
 from dpfast.filters.roots import pair_roots
 from dpfast.filters.spectral_factor import fft_angles
 from dpfast.filters.state_space import balance_states
 
-Complex = NDArray[np.complex128]
 _NO_STATE = 1e-15  # what a state may contribute and still be left out
 _INFINITE = 1e-13  # inverse of a zero that is none
 

@@ -14,11 +14,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.errors import DesignError, ToleranceWarning, warn
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.design.arguments import check_inputs, check_one_event, check_tolerance
 from dpfast.design.prefilter.certificate import robust_lower_bound
 from dpfast.design.prefilter.objectives import shape_objective
@@ -38,7 +37,6 @@ from dpfast.mechanisms.receivers.smoother import Smoother
 from dpfast.mechanisms.steady_error import worst_errors
 from dpfast.privacy.privacy import Privacy
 
-Complex = NDArray[np.complex128]
 _RICHNESS = 2.0  # of the basis at a finite lag: |E| is flat on a band, which takes more functions than least squares
 _GROWTH = (1 / 3, 1 / 2, 2 / 3, 1.0, 4 / 3, 2.0, 3.0)  # richness of what is realised, until the tolerance is reached
 _LEAST_GUESS = 1e-2  # of the mean of |F|

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfast._support.errors import ToleranceWarning, UnstableFilterError, warn
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.design.causal_part import CausalPart, causal_part
 from dpfast.design.prefilter.problem import move_zeros_off_circle
 from dpfast.filters.filter import MAX_POLE_RADIUS, MAX_SECTION_POLES, Filter, ratio
@@ -26,7 +25,6 @@ from dpfast.mechanisms.receivers.smoother import Smoother
 from dpfast.mechanisms.steady_error import linear_mse
 from dpfast.signals.model import Model
 
-Complex = NDArray[np.complex128]
 _ACCURACY = 1e-10  # of a receiver, relative to its largest gain
 _EXCESS = 1e-6  # of an MSE over the optimum: a larger one is warned of
 _OVERFLOW = 1e40  # a recursion whose poles rounding has moved outside

@@ -10,15 +10,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 
 from dpfast._kernels.filtering import Factors
 from dpfast._support import validation
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.filters.sections import make_sections
 
-Complex = NDArray[np.complex128]
 StateSpace = tuple[Array, Array, Array, Array]  # A, B, C, D
 
 

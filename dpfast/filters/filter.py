@@ -21,7 +21,7 @@ from dpfast._kernels.filtering import Factors
 from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import UnstableFilterError
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.filters.conversion import Coefficients, make_state_space, read_roots, read_system
 from dpfast.filters.peak_gain import fft_points, hinf_norm
 from dpfast.filters.quadrature import graded_grid
@@ -34,8 +34,6 @@ _TINY = 1e-12  # beside a leading coefficient so small a companion matrix loses 
 _SINGLE_ERROR = 1e-4  # relative, of an output in float32
 _SINGLE_SAMPLES = 2**20
 _RADIUS_SLACK = 1e-10  # a pole at the limit stays below it after rounding
-
-Complex = NDArray[np.complex128]
 
 
 class Filtered(NamedTuple):

@@ -6,12 +6,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfast._support.safe_rounding import round_up
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 
-Complex = NDArray[np.complex128]
 _MAY_BE = 0.99  # of the largest value on the grid: a peak that may be the largest
 
 

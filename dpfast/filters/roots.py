@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._support.errors import DesignError
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 
-Complex = NDArray[np.complex128]
 Newton = Callable[[Complex], tuple[Complex, Complex, Array]]
 
 _MAX_ROUNDS = 300

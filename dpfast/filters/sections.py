@@ -5,12 +5,10 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.filters.roots import polynomial_roots
-
-Complex = NDArray[np.complex128]
 
 
 def make_sections(zeros: ArrayLike, poles: ArrayLike, gain: float) -> Array:

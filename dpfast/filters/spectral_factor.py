@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfast._support.errors import PaleyWienerError
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.filters.roots import aberth, pair_roots
 
-Complex = NDArray[np.complex128]
 Spectrum = Callable[[Array], Array]
 
 MAX_FFT = 2**22

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.spectral_factor import MAX_FFT, allpass, choose_warp, fft_angles, minimum_phase
 
-Complex = NDArray[np.complex128]
 _DECAY = 28.0  # of the slowest mode over the steps, in powers of e
 _STEPS_PER_LAG = 8
 SHORTEST = 4096

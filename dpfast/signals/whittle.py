@@ -16,12 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.polynomial import polyval
-from numpy.typing import NDArray
 
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.filters.filter import Filter
 
-Complex = NDArray[np.complex128]
 MAX_LENGTH = 2**14  # of a segment: resolves what changes within 4e-4 radians
 _MOST_STEPS = 200
 _CONVERGED = 1e-4  # of the log-likelihood that a step should gain: far below its chance

@@ -11,9 +11,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.filters.filter import Filter
 from dpfast.filters.spectral_factor import fft_length
 from dpfast.filters.warped_circle import make_circle
@@ -22,7 +21,6 @@ from dpfast.signals.arma import ARMA
 from dpfast.signals.model import Model
 from dpfast.signals.whittle import Fit, Periodogram, Whittle, expected_periodogram, join_periodograms
 
-Complex = NDArray[np.complex128]
 _VISIBLE = 0.01  # of the noise: for signals below it a model's spectrum stands in
 _FINER = 8  # steps of the circle an ordinate, at the least: responses settle within so many segments
 

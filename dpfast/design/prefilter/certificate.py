@@ -9,14 +9,12 @@ on a grid; p and q between its nodes are then the best that they allow, in close
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.rational_basis import Basis
 from dpfast.design.programs.solver import solve_program
 
-Complex = NDArray[np.complex128]
 _FINER = 4  # degree of the grid on which the bound is evaluated, as a multiple of the taps of the basis
 _PHASES = 64
 _GOLDEN = (np.sqrt(5) - 1) / 2

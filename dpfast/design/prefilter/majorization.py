@@ -10,15 +10,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.design.prefilter.objectives import MOST_STEPS, resolve_on_circle
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.water_filling import smoother_water_filling, zero_forcing_mse
 from dpfast.filters.warped_circle import SHORTEST, WarpedCircle, make_circle
 
-Complex = NDArray[np.complex128]
 _FLOOR = 1e-13  # of the largest x: a smaller x would make the next spectrum overflow
 _PLAIN_STEPS = 3
 _RELAXATION = 1.8

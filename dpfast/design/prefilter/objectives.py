@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.realization import Loss, Objective
 from dpfast.design.prefilter.water_filling import WaterFilling, feedback_mse
@@ -15,7 +14,6 @@ from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.spectral_factor import Spectrum
 from dpfast.filters.warped_circle import SHORTEST, WarpedCircle, choose_circle
 
-Complex = NDArray[np.complex128]
 MOST_STEPS = 2**18  # the largest circle, unless the poles alone need a larger one
 _DISTANCES = (1e-5, 2.2e-4)  # from the circle, of zeros of a spectrum that steps resolve: near one end, or anywhere
 

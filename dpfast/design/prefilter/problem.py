@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.design.prefilter.several_events import ONE_EVENT, Contributions
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
 from dpfast.filters.quadrature import ON_CIRCLE, QuadratureGrid, graded_grid
@@ -19,7 +18,6 @@ from dpfast.privacy.privacy import Privacy
 from dpfast.signals.arma import ARMA
 from dpfast.signals.model import Model
 
-Complex = NDArray[np.complex128]
 _KINK = 1e-3  # distance of a zero of the target from the circle below which it is taken for a kink on it
 _NONE = 1e-300  # replaces the modulus of a root at zero
 

@@ -12,11 +12,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from dpfast._support.errors import DesignError
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.design.causal_part import CausalPart
 from dpfast.design.prefilter.problem import Problem
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
@@ -24,7 +23,6 @@ from dpfast.filters.quadrature import ON_CIRCLE, graded_grid
 from dpfast.filters.roots import pair_roots
 from dpfast.filters.sections import cascade_response, section_roots
 
-Complex = NDArray[np.complex128]
 _NEGLIGIBLE = (1e-8, 1e-9, 1e-10, 1e-12, 1e-7)  # of the largest gain: bounds of what is left out of a filter
 _INFINITE = 1e-13  # inverse of a zero that is none
 _ACCURACY, _INACCURATE = 1e-8, 1e-6  # of a filter, relative to its largest gain: what is aimed at, what is refused

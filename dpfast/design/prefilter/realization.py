@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from dpfast._support.errors import ToleranceWarning, warn
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
 from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.sections import make_sections
@@ -30,7 +29,6 @@ from dpfast.filters.spectral_factor import (
     warped_angles,
 )
 
-Complex = NDArray[np.complex128]
 Loss = Callable[[Array], tuple[float, Array]]
 Excess = Callable[[Filter], float]
 

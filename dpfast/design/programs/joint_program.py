@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfast._support import validation
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.design.prefilter.objectives import shape_objective
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.rational_basis import Basis, basis_for
@@ -25,7 +25,6 @@ from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model
 
-Complex = NDArray[np.complex128]
 _LEAST_GUESS = 1e-2  # of the mean of x, or of h: the least guess
 _FINER = 2  # for the ripples that a constraint makes, with peaks between nodes
 _CLOSE = 2e-3  # to a break: an edge of the panel beside it, so that its first node is 1e-5 away

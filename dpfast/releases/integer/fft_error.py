@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
 from dpfast.design.wiener import cut_off_energy
 from dpfast.filters.filter import Filter
 from dpfast.filters.spectral_factor import fft_angles, fft_length
@@ -16,7 +15,6 @@ from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.mechanisms.steady_error import linear_mse, worst_errors
 from dpfast.signals.model import Model
 
-Complex = NDArray[np.complex128]
 LONG = 1024  # taps, beyond which quadrature takes long
 _DECAY = 24.0  # of the slowest mode over the period, in nepers: errors are right to about 1e-10
 _ANGLES_PER_TAP = 8
