@@ -35,6 +35,13 @@ delta = 1e-6
 
 
 @pytest.fixture
+def undrawn(monkeypatch):
+    """No pictures, which take longer than everything else."""
+    monkeypatch.setattr(study.pictures, "all", lambda found: {})
+    monkeypatch.setattr(study.page, "of_sweep", lambda found, **given: "")
+
+
+@pytest.fixture
 def file(tmp_path, monkeypatch):
     path = tmp_path / "study.toml"
     path.write_text(FILE)
@@ -85,7 +92,7 @@ def test_a_study_writes_its_files_and_prints_table_and_winners(file, tmp_path, c
     assert all((out / x).read_bytes().startswith(b"\x89PNG") for x in pictures)
 
 
-def test_arguments_go_before_the_file(file, tmp_path):
+def test_arguments_go_before_the_file(file, undrawn, tmp_path):
     given = ["--out", "there", "--store", "kept.sqlite", "--seed", "2", "--width", "none", "--budget", "1e5"]
     assert main(["study", *given, file]) == 0
     assert (tmp_path / "kept.sqlite").exists()
@@ -109,7 +116,7 @@ def test_the_engine_is_what_was_asked_for(file, monkeypatch):
     assert given["executor"] == "the cluster at tcp://10.0.0.1:8786"
 
 
-def test_a_long_table_is_cut_to_a_screenful(file, tmp_path, capsys):
+def test_a_long_table_is_cut_to_a_screenful(file, undrawn, tmp_path, capsys):
     text = FILE.replace("[0.5, 2]", "{ start = 0.1, stop = 10, number = 25 }").replace("width = 0.2", "width = 5")
     text = text.replace("zero-forcing", "output-perturbation")  # which takes no time
     (tmp_path / "study.toml").write_text(text.replace('decide = "mechanism"', ""))
@@ -121,7 +128,7 @@ def test_a_long_table_is_cut_to_a_screenful(file, tmp_path, capsys):
     assert len(rows(tmp_path / "dpfast-study" / "study.csv")) == 51
 
 
-def test_verbose_logs_to_standard_error_and_leaves_no_handler(file, capsys):
+def test_verbose_logs_to_standard_error_and_leaves_no_handler(file, undrawn, capsys):
     log = logging.getLogger("dpfast.studies")
     before = (list(log.handlers), log.level)
     assert main(["study", "--verbose", file]) == 0
@@ -131,7 +138,7 @@ def test_verbose_logs_to_standard_error_and_leaves_no_handler(file, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_an_interrupt_says_how_far_it_was_and_the_same_command_goes_on(file, tmp_path, monkeypatch, capsys):
+def test_an_interrupt_says_how_far_it_was_and_the_same_command_goes_on(file, undrawn, tmp_path, monkeypatch, capsys):
     longer = tmp_path / "study.toml"
     longer.write_text(FILE.replace("width = 0.2", "width = 0.02"))  # several stages
     assert main(["study", "--out", "whole", file]) == 0
