@@ -8,6 +8,8 @@ from pathlib import Path
 import cvxpy as cp
 import numpy as np
 import pytest
+from helpers.covers import pairwise
+from helpers.designs import designed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,20 +47,21 @@ def solved(target, model, cost, lag, goal=1e-8):
 
 
 @pytest.mark.parametrize(
-    ("case", "lag"),
+    ("case", "lag", "tolerance"),
     [
-        *zip(CASES, itertools.cycle([0, 5]), strict=False),
-        *(pytest.param(case, lag, marks=pytest.mark.long) for case in CASES for lag in (0, 5)),
+        *zip(CASES, itertools.cycle([0, 5]), itertools.repeat(0.01), strict=False),
+        *(pytest.param(case, lag, 1e-3, marks=pytest.mark.long) for case in CASES for lag in (0, 5)),
     ],
     ids=lambda x: f"{x['id']}-{x['name']}" if isinstance(x, dict) else str(x),
 )
-def test_reference_values_and_their_certificates(case, lag):
+def test_reference_values_and_their_certificates(case, lag, tolerance):
     privacy = Privacy(case["epsilon"], case["delta"], max_change=case["max_change"], calibration="paper")
-    mechanism = optimal(Filter(**case["target"]), privacy, ARMA(**case["signal_shaping"]), lag=lag)
+    target, model = Filter(**case["target"]), ARMA(**case["signal_shaping"])
+    mechanism = optimal(target, privacy, model, lag=lag, tolerance=tolerance)
     reference = case["optimal_mse"][str(lag)]
     assert mechanism.ideal_mse == pytest.approx(reference, rel=1e-7)
     assert 1 - 1e-9 <= mechanism.ideal_mse / mechanism.lower_bound_mse <= 1 + 1e-7
-    assert 1 - 1e-7 <= mechanism.predicted_mse / reference <= 1 + 1e-3
+    assert 1 - 1e-7 <= mechanism.predicted_mse / reference <= 1 + tolerance
 
 
 @pytest.mark.parametrize(
@@ -72,17 +75,17 @@ def test_reference_values_and_their_certificates(case, lag):
     ids=lambda x: getattr(x, "calibration", str(x)),
 )
 def test_the_example(privacy, lag, rmse):
-    mechanism = optimal(EXAMPLE, privacy, CHAIN, lag=lag)
+    mechanism = designed(optimal, EXAMPLE, privacy, CHAIN, lag=lag)
     assert mechanism.ideal_rmse == pytest.approx(rmse, abs=6e-5)
     assert mechanism.ideal_mse <= mechanism.predicted_mse * (1 + 1e-9) <= mechanism.ideal_mse * (1 + 1.001e-3)
     assert mechanism.prefilter.order <= 4
     assert mechanism.lag == lag
     assert mechanism.noise_std == privacy.noise_std(mechanism.prefilter)
-    assert mechanism.predicted_mse < lmmse(EXAMPLE, privacy, CHAIN, lag=lag).predicted_mse
+    assert mechanism.predicted_mse < lmmse(EXAMPLE, privacy, CHAIN, lag=lag, tolerance=0.1).ideal_mse
 
 
 def test_monte_carlo_agrees_with_the_prediction():
-    mechanisms = [optimal(EXAMPLE, PAPER, CHAIN, lag=lag) for lag in (0, 5, None)]
+    mechanisms = [designed(optimal, EXAMPLE, PAPER, CHAIN, lag=lag) for lag in (0, 5, None)]
     # false alarms of three intervals: 3e-7
     study = monte_carlo(mechanisms, CHAIN, n_streams=256, n_samples=4000, seed=5, confidence=1 - 1e-7)
     for mechanism in mechanisms:
@@ -94,7 +97,7 @@ def test_monte_carlo_agrees_with_the_prediction():
 @pytest.mark.parametrize("model", [CHAIN, ARMA([1, -1]), IndependentLevels([0, 1, 5], [0.7, 0.2, 0.1])])
 @pytest.mark.parametrize("target", [EXAMPLE, DIFFERENCE])
 def test_the_smoother_is_that_of_lmmse(target, model):
-    ours, theirs = (design(target, EXACT, model, lag=None) for design in (optimal, lmmse))
+    ours, theirs = (design(target, EXACT, model, lag=None, tolerance=0.01) for design in (optimal, lmmse))
     assert ours.lag is None
     assert ours.prefilter == theirs.prefilter
     assert (ours.ideal_mse, ours.predicted_mse) == (theirs.ideal_mse, theirs.predicted_mse)
@@ -298,9 +301,10 @@ def test_scaling(target, model, cost, lag, scale):
     assert solved(target, louder, cost * scale**2, lag).mse == pytest.approx(scale**2 * base, rel=1e-7)
 
 
-@pytest.mark.parametrize("model", [CHAIN, ARMA([1, 0.5])])
-@pytest.mark.parametrize("target", [EXAMPLE, Filter([1, -2]), Filter(np.full(5, 0.2)), DIFFERENCE])
-@pytest.mark.parametrize("lag", [0, 3])
+@pytest.mark.parametrize(
+    ("target", "model", "lag"),
+    pairwise([EXAMPLE, Filter([1, -2]), Filter(np.full(5, 0.2)), DIFFERENCE], [CHAIN, ARMA([1, 0.5])], [0, 3]),
+)
 def test_without_noise_it_becomes_zero_forcing(target, model, lag):
     ratios = [solved(target, model, cost, lag).mse / (cost * mean_gain(target) ** 2) for cost in (1e-2, 1e-5, 1e-9)]
     assert ratios[0] <= ratios[1] * (1 + 1e-9) <= ratios[2] * (1 + 2e-9) <= 1 + 1e-7
@@ -314,7 +318,7 @@ def test_with_endless_noise_the_estimate_is_the_mean():
 
 
 def test_with_a_long_lag_it_becomes_the_smoother():
-    smoother = lmmse(EXAMPLE, PAPER, CHAIN).ideal_mse
+    smoother = lmmse(EXAMPLE, PAPER, CHAIN, tolerance=0.3).ideal_mse
     assert solved(EXAMPLE, CHAIN, PAPER.noise_multiplier**2, 1000, 2e-6).mse == pytest.approx(smoother, rel=1e-5)
 
 
@@ -338,15 +342,15 @@ SLOW = ["resonator .999", "poles at both ends"]  # to design
 
 
 @pytest.mark.parametrize(
-    ("name", "lag"),
+    ("name", "lag", "tolerance"),
     [
-        *((x, lag) for x, lag in zip(TARGETS, itertools.cycle([5, 0]), strict=False) if x not in SLOW),
-        *(pytest.param(name, lag, marks=pytest.mark.long) for name in TARGETS for lag in (0, 5)),
+        *((x, lag, 0.01) for x, lag in zip(TARGETS, itertools.cycle([5, 0]), strict=False) if x not in SLOW),
+        *(pytest.param(name, lag, 1e-3, marks=pytest.mark.long) for name in TARGETS for lag in (0, 5)),
     ],
 )
-def test_targets_are_realised_within_the_tolerance(name, lag):
-    mechanism = optimal(TARGETS[name], EXACT, CHAIN, lag=lag)
-    assert 1 - 1e-6 <= mechanism.predicted_mse / mechanism.ideal_mse <= 1 + 1.001e-3
+def test_targets_are_realised_within_the_tolerance(name, lag, tolerance):
+    mechanism = optimal(TARGETS[name], EXACT, CHAIN, lag=lag, tolerance=tolerance)
+    assert 1 - 1e-6 <= mechanism.predicted_mse / mechanism.ideal_mse <= 1 + 1.001 * tolerance
     assert mechanism.ideal_mse / mechanism.lower_bound_mse <= 1 + 1e-7
     assert mechanism.prefilter.order <= 9
 
@@ -359,7 +363,7 @@ def test_a_smaller_tolerance_takes_more_states(tolerance):
 
 
 def test_the_summary_tells_order_loss_and_gap():
-    text = optimal(EXAMPLE, PAPER, CHAIN, lag=5).summary()
+    text = designed(optimal, EXAMPLE, PAPER, CHAIN, lag=5).summary()
     assert "4 states" in text
     assert "(MSE +0.03% from the ideal)" in text
     assert "lower bound" in text

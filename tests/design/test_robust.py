@@ -22,7 +22,10 @@ V = 0.25
 
 @pytest.fixture(scope="module")
 def designs():
-    return {lag: dp.robust(EXAMPLE, PAPER, mean_square=V, lag=lag) for lag in LAGS}
+    """To a wide tolerance but for one; that the smoother reaches a thousandth too is among the doctests."""
+    return {
+        lag: dp.robust(EXAMPLE, PAPER, mean_square=V, lag=lag, tolerance=1e-3 if lag == 0 else 0.01) for lag in LAGS
+    }
 
 
 def worst_sinusoid(mechanism, mean_square):
@@ -49,7 +52,7 @@ def worst_sinusoid(mechanism, mean_square):
 def test_example(designs, lag, rmse):
     mechanism = designs[lag]
     assert mechanism.ideal_rmse == pytest.approx(rmse, abs=6e-4)
-    assert mechanism.predicted_mse <= mechanism.ideal_mse * (1 + 1e-3)
+    assert mechanism.predicted_mse <= mechanism.ideal_mse * (1 + dict(mechanism.options)["tolerance"])
     assert mechanism.ideal_mse * (1 - 4e-4) <= mechanism.lower_bound_mse <= mechanism.ideal_mse * (1 + 1e-9)
     assert mechanism.predicted_mse >= mechanism.lower_bound_mse * (1 - 1e-9)
     assert mechanism.predicted_mse == mechanism.worst_case_mse(V)
@@ -67,7 +70,7 @@ def test_a_summary_says_that_its_figures_are_worst_cases(designs):
 def test_errors_fall_with_the_lag(designs):
     errors = [designs[lag].ideal_mse for lag in LAGS]
     assert errors == sorted(errors, reverse=True)
-    assert designs[0].ideal_mse < dp.zero_forcing(EXAMPLE, PAPER).ideal_mse
+    assert designs[0].ideal_mse < dp.zero_forcing(EXAMPLE, PAPER, tolerance=0.3).ideal_mse
 
 
 @pytest.mark.parametrize("lag", LAGS)
@@ -83,18 +86,18 @@ def test_no_signal_of_that_power_is_worse(designs, lag, model):
     assert model.variance == pytest.approx(V)
     assert designs[lag].predict(model) <= designs[lag].predicted_mse
     # nor better than what knows it
-    assert designs[lag].predict(model) >= dp.lmmse(EXAMPLE, PAPER, model).ideal_mse * (1 - 1e-9)
+    assert designs[lag].predict(model) >= dp.lmmse(EXAMPLE, PAPER, model, tolerance=0.3).ideal_mse * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("lag", [0, None])
 def test_from_nothing_to_zero_forcing_with_the_power(lag):
     powers = [1e-6, 1.0, 1e7]
-    found = [dp.robust(TARGET, PAPER, mean_square=v, lag=lag, tolerance=1e-2) for v in powers]
+    found = [dp.robust(TARGET, PAPER, mean_square=v, lag=lag, tolerance=0.1) for v in powers]
     errors = [x.ideal_mse for x in found]
     assert errors == sorted(errors)
     assert errors[0] == pytest.approx(1e-6 * TARGET.hinf_norm() ** 2, rel=0.03)  # hardly any K, no noise
-    assert errors[-1] == pytest.approx(dp.zero_forcing(TARGET, PAPER).ideal_mse, rel=1e-3)
-    assert all(x.predicted_mse <= x.ideal_mse * 1.01 for x in found)
+    assert errors[-1] == pytest.approx(dp.zero_forcing(TARGET, PAPER, tolerance=0.3).ideal_mse, rel=1e-3)
+    assert all(x.predicted_mse <= x.ideal_mse * 1.1 for x in found)
 
 
 @pytest.mark.parametrize("lag", [0, 3, None])
@@ -118,9 +121,9 @@ def test_smoother_on_a_dense_grid(target):
     filling = robust_filling(Problem(target, None, COST), V)
     assert filling.mse == pytest.approx(scanned, rel=2e-4)
     assert filling.mse <= scanned * (1 + 1e-6)
-    mechanism = dp.robust(target, PAPER, mean_square=V)
+    mechanism = dp.robust(target, PAPER, mean_square=V, tolerance=0.01)
     assert mechanism.ideal_mse == pytest.approx(filling.mse, rel=1e-9)
-    assert filling.mse * (1 - 1e-9) <= mechanism.predicted_mse <= filling.mse * (1 + 1e-3)
+    assert filling.mse * (1 - 1e-9) <= mechanism.predicted_mse <= filling.mse * 1.01
 
 
 @pytest.mark.parametrize(("target", "lag"), [(dp.Filter([1], [1, -0.9999]), 0), (dp.Filter([1, -2]), 5)])

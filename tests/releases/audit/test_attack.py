@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.designs import designed
 
 import dpfast as dp
 from dpfast.privacy.discrete_gaussian import smallest_sigma
@@ -20,7 +21,7 @@ ALONE, PUSHES, RELEASES = "canary, all steps", "opposite canaries, two pushes", 
 
 
 def attacked(privacy=PRIVACY, inputs=COUNTS, target=TARGET):
-    return violated(dp.zero_forcing(target, privacy), inputs)
+    return violated(designed(dp.zero_forcing, target, privacy), inputs)
 
 
 def violated(mechanism, inputs=None, n_runs=RUNS):
@@ -46,7 +47,7 @@ def test_a_release_keeps_its_claim(privacy, inputs):
 
 def test_a_sound_release_shows_much_of_its_epsilon_and_nearly_all_of_its_mu():
     """Not below half, so that twice the privacy loss would be seen; with 60,000 runs 0.8 are expected."""
-    result = dp.audit(dp.zero_forcing(TARGET, PRIVACY), COUNTS, n_runs=60_000, confidence=1 - 1e-9, seed=1)
+    result = dp.audit(designed(dp.zero_forcing, TARGET, PRIVACY), COUNTS, n_runs=60_000, confidence=1 - 1e-9, seed=1)
     canaries = [x for x in result.findings if x.reachable and x.quantity != "σ at most"]
     assert [x.quantity for x in canaries] == ["ε at least", "μ at least"] * 3
     for x in canaries:
@@ -172,7 +173,7 @@ def test_all_of_it_is_printed():
 
 
 def test_an_exact_mechanism_brings_its_inputs():
-    plan = exact(dp.zero_forcing(TARGET, PRIVACY), COUNTS)
+    plan = exact(designed(dp.zero_forcing, TARGET, PRIVACY), COUNTS)
     assert not dp.audit(plan, n_runs=1000, confidence=SURE).violated
     with pytest.raises(ValueError, match="inputs must be those of the ExactMechanism"):
         dp.audit(plan, dp.Inputs(0, 3))
@@ -188,15 +189,15 @@ def test_an_exact_mechanism_brings_its_inputs():
 )
 def test_arguments_are_checked(wrong, message):
     with pytest.raises(ValueError, match=message):
-        dp.audit(dp.zero_forcing(TARGET, PRIVACY), COUNTS, **wrong)
+        dp.audit(designed(dp.zero_forcing, TARGET, PRIVACY), COUNTS, **wrong)
 
 
 def test_designs_from_private_data_are_refused():
-    mechanism = dp.zero_forcing(TARGET, PRIVACY).with_sources(target="fitted-from-private")
+    mechanism = designed(dp.zero_forcing, TARGET, PRIVACY).with_sources(target="fitted-from-private")
     with pytest.raises(dp.ReleaseError, match="must not depend on private data"):
         dp.audit(mechanism, COUNTS)
 
 
 def test_a_bar_is_shown_on_demand(capsys):
-    dp.audit(dp.zero_forcing(TARGET, PRIVACY), COUNTS, n_runs=1000, progress=True)
+    dp.audit(designed(dp.zero_forcing, TARGET, PRIVACY), COUNTS, n_runs=1000, progress=True)
     assert "auditing: 100%" in capsys.readouterr().err
