@@ -1,1 +1,21 @@
-"""_support."""
+"""Everything that knows nothing of privacy or signals: checks, words, tables, files.
+
+All rooms may use all of it. Nothing here imports another room.
+
+==================  =======================================================
+``validation``      checks of arguments, in one wording; ``Array``
+``errors``          exceptions and warnings; ``warn``
+``dataframes``      signals with labels, in and out: ``unwrap``
+``text_table``      tables for a terminal, Markdown and CSV: ``Table``
+``csv_cells``       cells of CSV files that a spreadsheet reads as they are
+``html``            HTML from plain text
+``atomic_files``    files that are there as a whole or not at all
+``output_folder``   a folder that gets all of its files or none: ``Folder``
+``canonical_json``  JSON with one spelling, and its digest
+``settings_file``   settings in TOML files
+``sqlite``          files of SQLite: connections, transactions, checksums
+``progress``        bars for what takes long
+``safe_rounding``   rounding to the safe side of what a guarantee rests on
+``version``         the version of dpfast
+==================  =======================================================
+"""

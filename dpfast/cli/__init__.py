@@ -1,1 +1,24 @@
-"""cli."""
+"""The command ``dpfast``: a file for each of its words, with the options, the settings and the run.
+
+Others use nothing of it::
+
+    main ──┬──► design, evaluate, study, example, show, audit ──► options, output
+           └──► release ──► follow_release, read_release
+
+==================  ===========================================
+``main``            dispatch, errors, exit status
+``parser``          options that name the word they do not know
+``options``         options that several commands share
+``output``          the files that a command leaves
+``console``         standard output that may be closed
+``design``          ``dpfast design``
+``evaluate``        ``dpfast evaluate``
+``study``           ``dpfast study``
+``example``         ``dpfast example``
+``show``            ``dpfast show``
+``audit``           ``dpfast audit``
+``release``         ``dpfast release``
+``follow_release``  ``dpfast release --follow``
+``read_release``    ``dpfast release --read``
+==================  ===========================================
+"""

@@ -1,1 +1,21 @@
-"""filters."""
+"""Targets, and the numerics of linear systems: what should be published, and all that is known of filters.
+
+Others use ``Filter`` and ``Toeplitz``, the two kinds of targets; designs use the numerics as well::
+
+    toeplitz ──► filter ──┬──► conversion ──► sections ──► roots ◄── spectral_factor
+                          ├──► peak_gain                                  ▲
+                          └──► quadrature ◄── warped_circle ──────────────┘
+
+===================  ======================================================================
+``filter``           ``Filter``: made, run, multiplied, divided; its response and norms
+``toeplitz``         ``Toeplitz``: targets over a horizon; power series
+``conversion``       other forms of a filter: roots, systems of other packages, state space
+``sections``         second-order sections: how they are made, their roots and values
+``roots``            all zeros of a function at once
+``peak_gain``        the H-infinity norm of any gain
+``quadrature``       integrals over the unit circle, graded around poles and zeros
+``spectral_factor``  minimum-phase factors of spectra, on the circle and as polynomials
+``warped_circle``    causal parts and factors, in few steps near slow poles
+``state_space``      Gramians and balanced coordinates
+===================  ======================================================================
+"""

@@ -1,1 +1,17 @@
-"""simulation."""
+"""What mechanisms really do: their errors, simulated with confidence intervals.
+
+Others use ``monte_carlo`` and ``evaluate_log``, and ``sweep`` for grids of cases. No private data are published here::
+
+    mechanisms, model ──► monte_carlo ──┬──► mixed_study ──► squared errors of streams
+                                        └──► study ◄── intervals
+
+=================  =======================================================
+``monte_carlo``    ``monte_carlo``: how long, how many, in which precision
+``study``          what was found: ``Study``, ``Result``, ``Comparison``
+``intervals``      confidence intervals of errors
+``mixed_study``    filters and matrices on one input
+``evaluation``     every mechanism on a historical log
+``paper_example``  the example of Le Ny 2013
+``sweep/``         grids of cases, on any number of workers
+=================  =======================================================
+"""

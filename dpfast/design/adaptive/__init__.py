@@ -1,1 +1,9 @@
-"""design/adaptive."""
+"""Receivers fitted to what was published: they learn the spectrum of the input from v, which costs no privacy.
+
+Others use ``adapt`` and the ``Adaptation`` that it returns.
+
+====================  ===============================================================
+``adapt``             ``adapt``: whether a fitted receiver is better, and by how much
+``cross_validation``  errors estimated on parts that receivers were not fitted to
+====================  ===============================================================
+"""

@@ -1,1 +1,15 @@
-"""Design matrix mechanisms for a target over a horizon: a file for every mechanism."""
+"""Matrix mechanisms over a horizon: one file for each, with its mathematics.
+
+Others use the functions of the files' names.
+
+=========================  ============================================
+``square_root``            ``square_root`` of the target as a strategy
+``optimal_factorization``  the least mean error of all factorizations
+``buffered_toeplitz``      strategies with few buffers
+``binary_tree``            sums over nodes of binary trees
+``decayed_sum``            sums that forget
+``fourier``                ``fourier_perturbation``: noisy coefficients
+``compressive``            random projections and sparse decoding
+``transforms``             bases and projections of the last two
+=========================  ============================================
+"""

@@ -1,1 +1,12 @@
-"""mechanisms/operators."""
+"""Operators: the matrices of a matrix mechanism, which know their columns, for the sensitivity, and their rows.
+
+Others use the classes; each has a ``kind``, its name in files, and refuses contents that would lie about its norms.
+
+=====================  ================================================================
+``operators``          ``Operator``, ``Dense``, ``Sparse``, ``Convolution``
+``buffered_toeplitz``  ``BufferedToeplitz``: a Toeplitz matrix applied with few buffers
+``trees``              sums over nodes of binary trees, and estimates from them
+``sparse_decoder``     ``SparseDecoder``: decoding by sparsity in a basis
+``lasso``              the lasso, which the decoder solves
+=====================  ================================================================
+"""
