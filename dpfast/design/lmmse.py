@@ -9,6 +9,7 @@ from dpfast._support.validation import Array
 from dpfast.design.arguments import check_filter, check_inputs, check_tolerance
 from dpfast.design.prefilter.ideal import Ideal
 from dpfast.design.prefilter.objectives import (
+    Objective,
     resolve_on_circle,
     shape_objective,
     smoother_objective,
@@ -16,7 +17,6 @@ from dpfast.design.prefilter.objectives import (
     wiener_objective,
 )
 from dpfast.design.prefilter.problem import Problem, noise_cost
-from dpfast.design.prefilter.realization import Objective
 from dpfast.design.prefilter.realized import realize_family
 from dpfast.design.prefilter.water_filling import WaterFilling, smoother_water_filling
 from dpfast.design.wiener import wiener_receiver

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from dpfast.design.prefilter.objectives import Objective
 from dpfast.design.prefilter.problem import Problem
-from dpfast.design.prefilter.realization import Objective
 from dpfast.filters.filter import Filter
 from dpfast.filters.spectral_factor import Spectrum
 

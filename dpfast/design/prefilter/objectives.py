@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.prefilter.problem import Problem
-from dpfast.design.prefilter.realization import Loss, Objective
 from dpfast.design.prefilter.water_filling import WaterFilling, feedback_mse
+from dpfast.filters.filter import Filter
 from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.spectral_factor import Spectrum
 from dpfast.filters.warped_circle import SHORTEST, WarpedCircle, choose_circle
 
+Loss = Callable[[Array], tuple[float, Array]]
+Excess = Callable[[Filter], float]
+
 MOST_STEPS = 2**18  # the largest circle, unless the poles alone need a larger one
 _DISTANCES = (1e-5, 2.2e-4)  # from the circle, of zeros of a spectrum that steps resolve: near one end, or anywhere
+
+
+class Objective(NamedTuple):
+    """A loss J(G) to be made small.
+
+    Attributes
+    ----------
+    resolve : callable
+        (roots, degree) → a grid that resolves the target, the signal, those roots, and that many taps; and the loss on
+        it: |G|² → (J, S) with dJ = <S · d ln|G|²>. J must not depend on the gain of G.
+    shape : callable
+        ω → the ideal |G|².
+    ideal : float
+        The loss of the ideal G.
+    detail : complex
+        Where the finest detail of the shape is: the root that is nearest to the circle.
+    draft : Objective, optional
+        One that is quick to evaluate and least for the same shape: fits start from its fits.
+    """
+
+    resolve: Callable[[Complex, int], tuple[QuadratureGrid, Loss]]
+    shape: Spectrum
+    ideal: float
+    detail: complex
+    draft: Objective | None = None
+
+    def excess(self, g: Filter) -> float:
+        """Return the relative excess of the loss of `g` over the ideal, on a grid that resolves `g` too."""
+        grid, loss = self.resolve(np.concatenate([g.poles, np.empty(0) if g.is_fir else g.zeros]), g.order)
+        return loss(np.abs(g.response(grid.omega)) ** 2)[0] / self.ideal - 1
 
 
 def shape_objective(problem: Problem, shape: Spectrum, detail: complex, breaks: tuple[float, ...] = ()) -> Objective:

@@ -1,3 +1,5 @@
+"""Realised prefilters: within their tolerance for every target, of few states, and stable with their inverse."""
+
 import functools
 import math
 import warnings
@@ -7,8 +9,9 @@ import pytest
 from scipy import optimize, signal
 
 from dpfast import ARMA, Filter, MarkovChain, Privacy, ToleranceWarning, UnstableFilterError
-from dpfast.design.prefilter import objectives, realization, water_filling
-from dpfast.design.prefilter.realization import MAX_POLE_RADIUS, ideal_impulse_response, truncate_impulse_response
+from dpfast.design.prefilter import objectives, rational_fit, realization, short_fir, water_filling
+from dpfast.design.prefilter.short_fir import ideal_impulse_response, truncate_impulse_response
+from dpfast.filters.filter import MAX_POLE_RADIUS
 
 
 def resonator(radius, angle):
@@ -104,7 +107,7 @@ def zero_forcing_excess(target, g):
 @pytest.mark.parametrize("name", ["example", "moving average of 3", "resonator .97", "elliptic"])
 @pytest.mark.parametrize("order", [1, 2, 5])
 def test_gradient_of_the_fit_is_that_of_finite_differences(objective, name, order):
-    fit = realization._Fit(objective(TARGETS[name]))
+    fit = rational_fit._Fit(objective(TARGETS[name]))
     start = np.random.default_rng(order).uniform(-0.8, 0.8, 2 * order)
     value, gradient = fit(start)
     assert math.isfinite(value)
@@ -229,8 +232,10 @@ def test_other_objectives_are_realised(objective, model, name):
 
 
 def test_tolerance_that_cannot_be_reached_is_warned_about(monkeypatch):
-    monkeypatch.setattr(realization, "MAX_TAPS", 32)
-    monkeypatch.setattr(realization, "MAX_ORDER", 3)
+    for module in (realization, short_fir):
+        monkeypatch.setattr(module, "MAX_TAPS", 32)
+    for module in (realization, rational_fit):
+        monkeypatch.setattr(module, "MAX_ORDER", 3)
     o = zero_forcing(TARGETS["moving average of 12"])
     with pytest.warns(
         ToleranceWarning, match=r"tolerance is 1e-12: no order up to 3 and no FIR up to 32 taps .* raise tolerance"
@@ -240,7 +245,8 @@ def test_tolerance_that_cannot_be_reached_is_warned_about(monkeypatch):
 
 
 def test_a_given_excess_decides(monkeypatch):
-    monkeypatch.setattr(realization, "MAX_ORDER", 3)
+    for module in (realization, rational_fit):
+        monkeypatch.setattr(module, "MAX_ORDER", 3)
     o = zero_forcing(TARGETS["example"])
     seen = []
 
@@ -250,28 +256,6 @@ def test_a_given_excess_decides(monkeypatch):
 
     assert realization.realize(o, tolerance=1e-3, excess=measure).order == 2
     assert seen == [0, 1, 2, 4]  # last the five taps that cost as much as two states
-
-
-# --- its parts ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "roots",
-    [[], [0.5], [0.5, -0.3], [0.5 + 0.3j, 0.5 - 0.3j], [0.9, 0.2 + 0.1j, 0.2 - 0.1j], [0.999, 0.99, -0.5], [0.0, 0.0]],
-)
-def test_reflection_coefficients_keep_the_roots(roots):
-    found = realization._section_roots(realization._parameters(np.array(roots, complex)))
-    np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(np.array(roots, complex)), atol=1e-7)
-
-
-@pytest.mark.parametrize("raw", [[3.0, -4.0], [100.0, -100.0, 5.0], [-20.0, 20.0, 20.0, 20.0]])
-def test_any_parameters_are_stable(raw):
-    assert (np.abs(realization._section_roots(np.array(raw))) <= 1 + 1e-7).all()
-    assert (np.abs(realization._reflect_inside(realization._section_roots(np.array(raw)))) < MAX_POLE_RADIUS).all()
-
-
-def test_zeros_outside_of_the_circle_are_reflected():
-    np.testing.assert_allclose(realization._reflect_inside(np.array([2.0, 0.5, 2j])), [0.5, 0.5, 0.5j])
 
 
 def test_inverse_of_a_prefilter_with_a_zero_on_the_circle_is_refused():

@@ -6,7 +6,7 @@ from helpers.plants import CHAIN, PRIVACY
 
 from dpfast import Filter, decision_feedback, zero_forcing
 from dpfast._support.errors import ToleranceWarning
-from dpfast.design.prefilter import realization
+from dpfast.design.prefilter import rational_fit, realization, short_fir
 
 
 @pytest.mark.parametrize(
@@ -17,8 +17,10 @@ from dpfast.design.prefilter import realization
     ],
 )
 def test_a_missed_tolerance_is_shown_at_the_line_of_the_caller(design, monkeypatch):
-    monkeypatch.setattr(realization, "MAX_TAPS", 32)
-    monkeypatch.setattr(realization, "MAX_ORDER", 3)
+    for module in (realization, short_fir):
+        monkeypatch.setattr(module, "MAX_TAPS", 32)
+    for module in (realization, rational_fit):
+        monkeypatch.setattr(module, "MAX_ORDER", 3)
     with pytest.warns(ToleranceWarning, match="tolerance is 1e-09") as caught:
         design()
     assert caught[0].filename == __file__

@@ -1,0 +1,219 @@
+r"""Fit rational prefilters of 0, 1, 2, ... states to an objective.
+
+G = Π N_i / Π D_i of second-order sections in reflection coefficients (through tanh, so that it is always stable and
+minimum phase) is fitted by BFGS on the *true* loss of the mechanism, not on a distance between curves.
+
+The parameters are the reflection coefficients (before tanh) of the numerator, then those of the denominator. A
+polynomial of degree n is n // 2 sections 1 + k1 (1 + k2) z^-1 + k2 z^-2, and for odd n a last one 1 + k z^-1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy import linalg
+
+from dpfast._support.validation import Array, Complex
+from dpfast.design.prefilter.objectives import Objective
+from dpfast.design.prefilter.short_fir import MAX_ROOT_RADIUS, raise_to_floor
+from dpfast.filters.filter import Filter
+from dpfast.filters.sections import make_sections
+from dpfast.filters.spectral_factor import allpass, choose_warp, fft_angles, minimum_phase, warped_angles
+
+MAX_ORDER = 16
+GROWTH_STARTS = 2
+_LONG_FIT = 2**15  # nodes above which an evaluation takes long
+_REDUCED_LENGTH = 256  # samples of the warped impulse response that is reduced to few states
+_FLOOR = 1e-5  # of the largest value: it replaces zeros of the shape
+_REACH = 1 - 1e-12  # largest reflection coefficient of a fit: no root is ever on the circle
+_AT_THE_ENDS = 0.9  # a detail whose angle has a cosine above this counts as one at 0 or π
+_CANCELLING = (0.8, 1.25)  # distances from the circle of a new zero and of its pole
+
+
+def rational_filters(objective: Objective) -> Iterator[Filter]:
+    """Yield the best filter found for 0, 1, 2, ... states."""
+    return map(_make_filter, _fitted_parameters(objective))
+
+
+def _fitted_parameters(objective: Objective) -> Iterator[Array]:
+    """Yield the parameters of the best filters; if an evaluation takes long, those of the draft."""
+    yield np.empty(0)
+    drafts = iter(()) if objective.draft is None else _fitted_parameters(objective.draft)
+    next(drafts, None)
+    fit = _Fit(objective)
+    if objective.draft is not None and len(fit.weights) > _LONG_FIT:
+        yield from drafts
+        return
+    reduced = _starts_by_reduction(objective)
+    best = [np.empty(0)]
+    for order in range(1, MAX_ORDER + 1):
+        drafted = next(drafts, None)
+        more = [x for fewer, x in ((1, _add_real_pair), (2, _add_complex_pair)) if fewer <= order]
+        grown = [start for i, grow in enumerate(more, 1) for start in grow(best[-i], objective.detail)]
+        grown = sorted(grown, key=lambda start: fit(start)[0])
+        starts = [*reduced(order), *grown[:GROWTH_STARTS], *([] if drafted is None else [drafted])]
+        best.append(min((_minimize(fit, start) for start in starts), key=lambda x: x[0])[1])
+        yield best[-1]
+
+
+def _minimize(fit: _Fit, start: Array) -> tuple[float, Array]:
+    from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
+
+    result = optimize.minimize(fit, start, jac=True, method="BFGS", options={"maxiter": 120, "gtol": 1e-7})
+    return float(result.fun), np.asarray(result.x)
+
+
+class _Fit:
+    """The function that is minimised: parameters → ln J and its gradient."""
+
+    def __init__(self, objective: Objective) -> None:
+        grid, self.loss = objective.resolve(np.empty(0, dtype=np.complex128), 0)
+        self.weights = grid.weights
+        self.cos, self.sin2 = np.cos(grid.omega), np.sin(grid.omega) ** 2
+
+    def __call__(self, parameters: Array) -> tuple[float, Array]:
+        numerator, denominator = np.split(parameters, 2)
+        above, below = self._sections(numerator), self._sections(denominator)
+        log_gain = np.log(above[2]).sum(axis=0) - np.log(below[2]).sum(axis=0)
+        value, slope = self.loss(np.exp(log_gain - log_gain.mean()))
+        slope = self.weights * slope / value
+        gradient = [self._pull_back(numerator, slope, *above), -self._pull_back(denominator, slope, *below)]
+        return math.log(value), np.concatenate(gradient)
+
+    def _sections(self, raw: Array) -> tuple[Array, Array, Array]:
+        """Return p, q and |1 + c1 z + c2 z²|² = p² + q² sin² for each section."""
+        c1, c2 = _polynomials(raw).T[:, :, None]
+        p, q = c1 + (1 + c2) * self.cos, 1 - c2
+        return p, q, p * p + q * q * self.sin2
+
+    def _pull_back(self, raw: Array, slope: Array, p: Array, q: Array, squared: Array) -> Array:
+        """Return the gradient of <slope · ln of the product of the sections> with respect to the raw parameters."""
+        ratio = slope / squared
+        by_c1 = 2 * (ratio * p).sum(axis=1)
+        by_c2 = 2 * (ratio * (p * self.cos - q * self.sin2)).sum(axis=1)
+        k, n = _reflection(raw), len(raw) // 2
+        by_k = np.empty_like(raw)
+        by_k[0 : 2 * n : 2] = by_c1[:n] * (1 + k[1 : 2 * n : 2])
+        by_k[1 : 2 * n : 2] = by_c2[:n] + by_c1[:n] * k[0 : 2 * n : 2]
+        by_k[2 * n :] = by_c1[n:]
+        return np.asarray(by_k * (_REACH - k * k / _REACH))
+
+
+def _reflection(raw: Array) -> Array:
+    return np.asarray(_REACH * np.tanh(raw))
+
+
+def _polynomials(raw: Array) -> Array:
+    """Return the coefficients of z⁻¹ and z⁻², (sections, 2)."""
+    k, n = _reflection(raw), len(raw) // 2
+    result = np.zeros(((len(raw) + 1) // 2, 2))
+    result[:n, 1] = k[1 : 2 * n : 2]
+    result[:n, 0] = k[0 : 2 * n : 2] * (1 + result[:n, 1])
+    result[n:, 0] = k[2 * n :]
+    return result
+
+
+def _parameters(roots: Complex) -> Array:
+    """Return the raw parameters of the polynomial with these roots; those outside of the circle are reflected."""
+    roots = _reflect_inside(roots)
+    is_real = np.abs(roots.imag) <= 1e-12
+    upper, real = roots[~is_real & (roots.imag > 0)], np.sort(roots[is_real].real)
+    alone, real = real[: len(real) % 2], real[len(real) % 2 :]
+    first, second = np.concatenate([upper, real[::2]]), np.concatenate([upper.conj(), real[1::2]])
+    k2 = (first * second).real
+    k1 = -(first + second).real / (1 + k2)
+    k = np.concatenate([np.column_stack([k1, k2]).ravel(), -alone])
+    return np.asarray(np.arctanh(np.clip(k / _REACH, -1 + 1e-15, 1 - 1e-15)))
+
+
+def _reflect_inside(roots: Complex) -> Complex:
+    """Reflect roots into the circle, and keep them off it."""
+    roots = np.asarray(roots, dtype=np.complex128)
+    modulus = np.abs(roots)
+    outside = modulus > 1
+    roots = np.where(outside, roots / np.where(outside, modulus, 1) ** 2, roots)
+    modulus = np.abs(roots)
+    return np.where(modulus > MAX_ROOT_RADIUS, roots * (MAX_ROOT_RADIUS / np.maximum(modulus, MAX_ROOT_RADIUS)), roots)
+
+
+def _section_roots(raw: Array) -> Complex:
+    n = len(raw) // 2
+    roots = [np.roots([1.0, *row]) for row in _polynomials(raw)[:n]]
+    return np.concatenate([*roots, -_reflection(raw[2 * n :])]).astype(np.complex128)
+
+
+def _make_filter(parameters: Array) -> Filter:
+    """Return the filter, its roots kept off the circle so that its inverse is stable too."""
+    zeros, poles = (_reflect_inside(_section_roots(raw)) for raw in np.split(parameters, 2))
+    return Filter.from_factors(sections=make_sections(zeros, poles, 1.0))
+
+
+def _add_real_pair(parameters: Array, detail: complex) -> Iterator[Array]:
+    """Add a real pole and a zero that nearly cancel, at distances from 1 down to the finest detail."""
+    side = 1 if detail.real >= 0 else -1
+    for distance in _pair_distances(detail):
+        for sign in (side, -side) if distance > 0.3 else (side,):
+            for ratio in _CANCELLING:
+                yield _add_roots(parameters, [sign * (1 - ratio * distance)], [sign * (1 - distance)])
+
+
+def _add_complex_pair(parameters: Array, detail: complex) -> Iterator[Array]:
+    """Add pairs of poles and zeros that nearly cancel, at the angle of the finest detail, unless it is 0 or π."""
+    if abs(detail.real) > _AT_THE_ENDS * abs(detail):
+        return
+    direction = detail / abs(detail)
+    for distance in _pair_distances(detail):
+        for ratio in _CANCELLING:
+            zero, pole = ((1 - x * distance) * direction for x in (ratio, 1))
+            yield _add_roots(parameters, [zero, zero.conjugate()], [pole, pole.conjugate()])
+
+
+def _pair_distances(detail: complex) -> Array:
+    return np.geomspace(min(1 - abs(detail), 0.5) / 2, 1, 6)
+
+
+def _add_roots(parameters: Array, zeros: list[complex], poles: list[complex]) -> Array:
+    old = (_section_roots(raw) for raw in np.split(parameters, 2))
+    return np.concatenate([_parameters(np.append(x, new)) for x, new in zip(old, (zeros, poles), strict=True)])
+
+
+def _starts_by_reduction(objective: Objective) -> Callable[[int], list[Array]]:
+    """Return a function that starts fits of an order by balanced reduction of the ideal impulse response.
+
+    The frequency is warped by an allpass, which keeps orders, stability and minimum phase: slow poles near 1 (or -1,
+    with the frequency axis turned round) would otherwise need an impulse response of many thousands of samples.
+    """
+    at_an_end = abs(objective.detail.real) > _AT_THE_ENDS * abs(objective.detail)
+    side = -1 if at_an_end and objective.detail.real < 0 else 1
+    warp = choose_warp(1 - abs(objective.detail)) if at_an_end else 0.0
+    angles = warped_angles(fft_angles(16 * _REDUCED_LENGTH), warp)
+    h = np.fft.irfft(minimum_phase(raise_to_floor(objective.shape(angles if side > 0 else np.pi - angles), _FLOOR)))
+    n = _REDUCED_LENGTH
+    value, vector = _leading_eigenpairs(linalg.hankel(h[1 : n + 1], h[n : 2 * n]), 2 * MAX_ORDER)
+    rank = int(np.count_nonzero(np.abs(value) > 1e-13 * max(abs(value[0]), abs(h[0]))))
+
+    def start(order: int) -> list[Array]:
+        if order > rank:
+            return []
+        root, u = np.sqrt(np.abs(value[:order])), vector[:, :order]
+        a = linalg.lstsq(u[:-1], u[1:])[0] * root / root[:, None]
+        feedthrough = np.outer(np.sign(value[:order]) * root * u[0], u[0] * root) / h[0]
+        unwarped = [side * allpass(linalg.eigvals(x), warp) for x in (a - feedthrough, a)]
+        return [np.concatenate([_parameters(r) for r in unwarped])]
+
+    return start
+
+
+def _leading_eigenpairs(matrix: Array, n: int) -> tuple[Array, Array]:
+    """Return about the n largest eigenvalues (by modulus) of a symmetric matrix of fast decay, and their vectors.
+
+    They come from a projection on a random range (Halko, Martinsson and Tropp 2011), which unlike a full decomposition
+    stays fast when many processes share the cores.
+    """
+    probe = np.random.default_rng(0).standard_normal((len(matrix), n))
+    basis = linalg.qr(matrix @ (matrix @ probe), mode="economic")[0]
+    value, vector = linalg.eigh(basis.T @ matrix @ basis)
+    largest = np.argsort(-np.abs(value))
+    return value[largest], basis @ vector[:, largest]
