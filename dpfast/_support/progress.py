@@ -1,19 +1,30 @@
-"""Bars on standard error for what takes long."""
+"""Bars on standard error for what takes long: the one place that calls tqdm (extra ``progress``)."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from dpfast._support import validation
 
 
+def bar_class() -> Any:
+    """Return tqdm's class of bars; a MissingExtraError says how to install it where it is not there."""
+    return validation.optional("tqdm", "progress").tqdm
+
+
 @contextlib.contextmanager
-def bar(shown: bool, total: int, title: str, *, unit: str = "it") -> Iterator[Callable[[int], object]]:
-    """A bar (tqdm, extra ``progress``), if it is to be shown; by calling what this gives it moves on by so many."""
+def bar(
+    shown: bool, total: int, title: str, *, unit: str = "it", scaled: bool | None = None
+) -> Iterator[Callable[[int], object]]:
+    """Show a bar, if it is to be shown; by calling what this gives it moves on by so many.
+
+    Numbers are shortened (12.3k) where `scaled` says so, by default from a total of 1000 on.
+    """
     if not shown:
         yield lambda n: None
         return
-    tqdm = validation.optional("tqdm", "progress").tqdm
-    with tqdm(total=total, desc=title, unit=unit, unit_scale=total >= 1000) as shown_bar:
+    scaled = total >= 1000 if scaled is None else scaled
+    with bar_class()(total=total, desc=title, unit=unit, unit_scale=scaled) as shown_bar:
         yield shown_bar.update

@@ -143,7 +143,9 @@ class DesignCache:
         wanted: dict[str, list[_Stream]] = {key: [] for key in cases}
         for case in self._grid.cases:
             wanted[case.key].append(self._wanted[case.number])
-        lacking = {key: (cases[key].family, cases[key].arguments, streams) for key, streams in wanted.items()}
+        lacking: dict[str, tuple[str, Content, list[_Stream]]] = {
+            key: (cases[key].family, cases[key].arguments, streams) for key, streams in wanted.items()
+        }
         for key, text in self._store.designs(wanted):
             content = json.loads(text)
             streams = [x for x in wanted[key] if _lacks_prediction(content, x)]

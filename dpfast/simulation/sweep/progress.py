@@ -1,6 +1,6 @@
 """What a sweep says while it runs: a bar for people who watch, a log for those who look later.
 
-The log is that of the standard library, named ``dpfast.studies``: INFO when designs, stages and the sweep begin and
+The log is one of the standard library, named ``dpfast.studies``: INFO when designs, stages and the sweep begin and
 end, WARNING when a worker dies or a design fails. No handler is added here.
 """
 
@@ -10,7 +10,7 @@ import logging
 import time
 from typing import Any, Self
 
-from dpfast._support import validation
+from dpfast._support.progress import bar_class
 
 log = logging.getLogger("dpfast.studies")
 
@@ -18,7 +18,7 @@ _SMOOTHING = 0.05  # of the rate: over some twenty results, as cases cost differ
 
 
 class Progress:
-    """A bar on a terminal if it is to be shown, and the log; a context manager.
+    """A bar on a terminal, if it is to be shown, and the log, which tell how far a sweep is; a context manager.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Progress:
 
     def __init__(self, shown: bool, n_cases: int) -> None:
         self.n_cases = n_cases
-        self._tqdm = validation.optional("tqdm", "progress").tqdm if shown else None
+        self._open = bar_class() if shown else None
         self._bar: Any = None
         self._began = time.monotonic()
         self._samples: range | None = None  # from those that were there before
@@ -45,7 +45,7 @@ class Progress:
         log.info("%s: %d samples in %.1f s", how, n, seconds)
 
     def designed(self, done: int, total: int) -> None:
-        """So many of the designs that were missing are there."""
+        """Say that so many of the designs that were missing are there."""
         if done == 0:
             log.info("designing %d mechanisms", total)
         self._show("designing", "design", done, total)
@@ -54,15 +54,15 @@ class Progress:
             self._end()
 
     def failed(self, name: str, message: str) -> None:
-        """A case has no design."""
+        """Say that a case has no design, and why."""
         log.warning("no design for %s: %s", name, message)
 
     def stage(self, number: int, n_cases: int, n_samples: int) -> None:
-        """A stage begins: so many cases need so many samples more."""
+        """Say that a stage begins, in which so many cases need so many samples more."""
         log.info("stage %d: %d cases, %d samples", number, n_cases, n_samples)
 
     def update(self, samples_done: int, samples_expected: int, cases_done: int, widest: float | None) -> None:
-        """Counted samples so far and as expected now; finished cases; the widest interval, relative, of any case.
+        """Show counted samples, done and expected, finished cases, and the widest interval of any case, relative.
 
         What the first call says is done was there before, and does not count for samples/s.
         """
@@ -74,12 +74,12 @@ class Progress:
         self._show("simulating", "sample", samples_done, samples_expected, text)
 
     def _show(self, title: str, unit: str, done: int, total: int, text: str = "") -> None:
-        if self._tqdm is None:
+        if self._open is None:
             return
         if self._bar is None:
             size = {"initial": done, "total": total, "unit": unit, "unit_scale": unit == "sample"}
             # by time alone, as results come in lumps; disable=None: unless it is a terminal
-            self._bar = self._tqdm(desc=title, **size, smoothing=_SMOOTHING, miniters=1, disable=None)
+            self._bar = self._open(desc=title, **size, smoothing=_SMOOTHING, miniters=1, disable=None)
         self._bar.total = max(done, total)
         self._bar.set_postfix_str(text, refresh=False)
         self._bar.update(done - self._bar.n)

@@ -1,4 +1,8 @@
-"""Processes of our own: started afresh, fed through a pipe, one thread each, gone with their parent."""
+"""Processes of our own: started afresh, fed through a pipe, one thread each, gone with their parent.
+
+Why not loky: there one worker that dies (of too little memory, for example) breaks the executor and fails all tasks
+that are under way, and workers outlive a parent that is killed until their tasks are done. Starting takes as long.
+"""
 
 from __future__ import annotations
 
