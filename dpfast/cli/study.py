@@ -20,7 +20,7 @@ from dpfast.cli.output import require_matplotlib, write_files
 from dpfast.reports.figures import png
 from dpfast.reports.sweep import page, pictures
 from dpfast.simulation.sweep import tables
-from dpfast.simulation.sweep.executors import dask
+from dpfast.simulation.sweep.executors import connect_dask
 from dpfast.simulation.sweep.grid import ParameterGrid
 from dpfast.simulation.sweep.result import SHOWN, Sweep
 from dpfast.simulation.sweep.sweep import sweep
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> str:
             found = sweep(asked.grid, **asked.options, executor=executor, progress=sys.stderr.isatty())
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt(f"{stop}: {options.line}") from None
-    winners = tables.winners(found.winners()) if found.contest else None
+    winners = tables.winners_table(found.winners()) if found.contest else None
     folder.add("study.csv", found.table().csv())
     folder.add("study.md", _markdown(asked, found, winners))
     title, description = asked.title, asked.description
@@ -210,7 +210,7 @@ def _making(folder: Path) -> Iterator[None]:
 
 def _executor(address: str | None) -> Any:
     """Return the context of an executor on a cluster, or of None."""
-    return contextlib.nullcontext() if address is None else dask(address)
+    return contextlib.nullcontext() if address is None else connect_dask(address)
 
 
 # --- what is written ------------------------------------------------------------------------------

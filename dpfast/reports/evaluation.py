@@ -24,7 +24,7 @@ from dpfast.reports.html_page import facts, repeated
 from dpfast.signals.events.historical import EventCounts
 from dpfast.signals.events.timestamps import period_text
 from dpfast.simulation.evaluation import CONFIDENCE, MAX_LEVELS, SeriesResult, evaluate_log, has_levels
-from dpfast.simulation.study import told_of_rare
+from dpfast.simulation.study import describe_rare_errors
 
 BANNER = (
     "AN EVALUATION, NOT A RELEASE: these outputs contain the data, unprotected.",
@@ -77,7 +77,7 @@ def report_evaluation(
         f"RMSE over all bins and {draws} noise draws (seed {seed}), with {CONFIDENCE:.0%} intervals over the draws; "
         f"models: AR({order}) fitted to each series; epsilon {privacy.epsilon:g}, delta {privacy.delta:g}; "
         "explained: 1 - MSE/variance of the true output, both measured on these data."
-        f"{_left_out(counts)} {told_of_rare(x.result for x in results)}".rstrip()
+        f"{_left_out(counts)} {describe_rare_errors(x.result for x in results)}".rstrip()
     )
     text = "\n".join(BANNER)
     folder.add("evaluation.csv", table.csv(BANNER))

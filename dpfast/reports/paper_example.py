@@ -37,7 +37,7 @@ from dpfast.simulation.paper_example import (
     design_mechanisms,
     find_mechanism,
 )
-from dpfast.simulation.study import Result, Study, told_of_rare
+from dpfast.simulation.study import Result, Study, describe_rare_errors
 
 ERRATA = """\
 The paper prints RMSE 8.82 (LZF) and 7.43 (LMMSE). They do not follow from its own parameters:
@@ -123,7 +123,7 @@ def report_example(folder: Folder, *, n_streams: int, n_samples: int, seed: int,
         "Designed for the printed spectrum (variance 1) or the chain's (variance 1/4). Lower bound: for all linear "
         "mechanisms of the lag;\nof LZF, for those that do not distort. Ideal RMSE of decision feedback assumes "
         "error-free decisions.\nExplained: 1 - simulated MSE/variance of the true output, the latter by the chain's "
-        f"spectrum; the constant publishes the mean. {told_of_rare(study)}".rstrip()
+        f"spectrum; the constant publishes the mean. {describe_rare_errors(study)}".rstrip()
     )
     folder.add("example.csv", table.csv())
     folder.add(

@@ -31,8 +31,8 @@ class MixedStudy(NamedTuple):
     @property
     def length(self) -> int:
         """Samples of a stream that are simulated, of all links."""
-        compiled, over_horizon = self._sorted()
-        length = self._chain(compiled).length if compiled else 0
+        compiled, over_horizon = self._split_links()
+        length = self._compiled_study(compiled).length if compiled else 0
         return length + self.n_samples * len(over_horizon)
 
     def squared_errors(
@@ -44,20 +44,20 @@ class MixedStudy(NamedTuple):
         """
         errors = np.empty((n_streams, len(self.links)))
         run = n_streams, seed, n_threads, advance, first
-        compiled, over_horizon = self._sorted()
+        compiled, over_horizon = self._split_links()
         if compiled:
-            errors[:, compiled] = kernels.squared_errors(self._chain(compiled), *run)
+            errors[:, compiled] = kernels.squared_errors(self._compiled_study(compiled), *run)
         if over_horizon:
             links = tuple(x for link in self.links if (x := link.as_matrices()) is not None)
             errors[:, over_horizon] = matrix_chain.squared_errors(self.source, links, *run)
         return errors
 
-    def _sorted(self) -> tuple[list[int], list[int]]:
+    def _split_links(self) -> tuple[list[int], list[int]]:
         """Places of the compiled links, and of the others."""
         over_horizon = [i for i, x in enumerate(self.links) if x.horizon is not None]
         return [i for i in range(len(self.links)) if i not in over_horizon], over_horizon
 
-    def _chain(self, compiled: Sequence[int]) -> kernels.CompiledStudy:
+    def _compiled_study(self, compiled: Sequence[int]) -> kernels.CompiledStudy:
         links = tuple(x for i in compiled if (x := self.links[i].as_chain()) is not None)
         return kernels.CompiledStudy(self.source, links, self.burn_in, self.n_samples, self.dtype)
 

@@ -99,7 +99,7 @@ def monte_carlo(
     >>> low < mechanism.predicted_rmse < high
     True
     """
-    items = _checked(mechanisms)
+    items = _check_mechanisms(mechanisms)
     check_model(model)
     n_streams = validation.integer("n_streams", n_streams, 2)
     n_samples = validation.integer("n_samples", n_samples, 1)
@@ -113,7 +113,7 @@ def monte_carlo(
     if precision == np.float32:
         for mechanism in items:
             if mechanism.sees_data and mechanism.horizon is None:
-                check_single(mechanism.name, _single_error(mechanism, model))  # type: ignore[arg-type]
+                check_single_precision(mechanism.name, _pilot_error(mechanism, model))  # type: ignore[arg-type]
     errors = _simulate(study, n_streams, seed, n_threads, progress)
     inputs = mixed_study.input_range(study.source)
     results, n_first = [], n_samples if burn_in == 0 else None
@@ -126,7 +126,7 @@ def monte_carlo(
     return Study(tuple(results), n_samples, burn_in, seed, confidence)
 
 
-def _checked(mechanisms: Any) -> tuple[AnyMechanism | Constant, ...]:
+def _check_mechanisms(mechanisms: Any) -> tuple[AnyMechanism | Constant, ...]:
     """Mechanisms, at least one, of different names."""
     several = isinstance(mechanisms, Iterable) and not isinstance(mechanisms, AnyMechanism | Constant)
     items = tuple(mechanisms) if several else (mechanisms,)
@@ -172,7 +172,7 @@ def predicted_mse(mechanism: AnyMechanism | Constant, model: Model, n_first: int
     return mechanism.predict(model) if n_first is None else mechanism.predict_first(n_first, model)
 
 
-def check_single(name: str, error: float) -> None:
+def check_single_precision(name: str, error: float) -> None:
     """Refuse float32 where it changes an error, which is a difference of outputs that may be much larger."""
     if not abs(error) <= SINGLE_ERROR:
         raise ValueError(
@@ -182,11 +182,11 @@ def check_single(name: str, error: float) -> None:
 
 
 @functools.lru_cache(maxsize=256)
-def _single_error(mechanism: Mechanism, model: Any) -> float:
-    return single_error(model.compiled(), mechanism.link(), default_burn_in([mechanism]))
+def _pilot_error(mechanism: Mechanism, model: Any) -> float:
+    return single_precision_error(model.compiled(), mechanism.link(), default_burn_in([mechanism]))
 
 
-def single_error(source: kernels.SignalSource, link: kernels.CompiledMechanism, burn_in: int) -> float:
+def single_precision_error(source: kernels.SignalSource, link: kernels.CompiledMechanism, burn_in: int) -> float:
     """Relative change of an MSE by float32, measured on a few streams.
 
     Their median, as a decision that flips changes one stream by chance.

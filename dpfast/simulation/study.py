@@ -87,7 +87,7 @@ class Result:
         """
         return explained_share(self.mse, self.variance)
 
-    def _shown(self) -> tuple[str, ...]:
+    def _cells(self) -> tuple[str, ...]:
         """Name, predicted and simulated RMSE, interval, what is explained."""
         predicted = "-" if self.predicted_rmse is None else f"{self.predicted_rmse:.5g}"
         part = "-" if self.explained is None else f"{self.explained:.3f}"
@@ -95,7 +95,7 @@ class Result:
         return self.name, predicted, f"{self.rmse:.5g}", f"{low:.5g} … {high:.5g}", part
 
     def _repr_html_(self) -> str:
-        return html.notebook(_table([self], [self._shown()]))
+        return html.notebook(_table([self], [self._cells()]))
 
 
 class Comparison(NamedTuple):
@@ -131,7 +131,7 @@ class Comparison(NamedTuple):
         return html.notebook(html.facts(shown, caption="Comparison"))
 
 
-def paired(
+def compare_paired(
     first: Array,
     second: Array,
     confidence: float,
@@ -149,7 +149,7 @@ def rmse_ratio(first: Array, second: Array) -> float:
     return math.sqrt(first.mean() / second.mean())
 
 
-def told_of_rare(results: Iterable[Result]) -> str:
+def describe_rare_errors(results: Iterable[Result]) -> str:
     """What has to be said of intervals that are bounds, in sentences; nothing where there are none."""
     return " ".join(
         f"{x.name}: {x.error_events} of {x.n_streams} streams have an error event, fewer than {ENOUGH}: too few for an "
@@ -192,7 +192,7 @@ class Study:
     def compare(self, first: str, second: str) -> Comparison:
         """Paired comparison of two mechanisms by name."""
         a, b = self[first], self[second]
-        return paired(a.stream_mse, b.stream_mse, self.confidence, (a.sizes, b.sizes))
+        return compare_paired(a.stream_mse, b.stream_mse, self.confidence, (a.sizes, b.sizes))
 
     def constants(self) -> dict[str, float]:
         """RMSE of publishing the mean, "constant", as the model predicts it: nothing has to be simulated for it.
@@ -222,17 +222,17 @@ class Study:
         rows = [_columns(self.confidence), *self._rows()]
         name, interval = (max(len(x[i]) for x in rows) for i in (0, 3))
         lines = [f"{x[0]:<{name}}  {x[1]:>14}  {x[2]:>14}  {x[3]:<{interval}}  {x[4]:>9}" for x in rows]
-        return "\n".join([*lines, self._size(), *filter(None, [told_of_rare(self)])])
+        return "\n".join([*lines, self._size(), *filter(None, [describe_rare_errors(self)])])
 
     def _rows(self) -> list[tuple[str, ...]]:
         """As they are shown, the constant last."""
         constants = [(name, f"{x:.5g}", "-", "-", f"{0:.3f}") for name, x in self.constants().items()]
-        return [*(x._shown() for x in self.results), *constants]
+        return [*(x._cells() for x in self.results), *constants]
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        told = filter(None, [self._size(), told_of_rare(self)])
+        told = filter(None, [self._size(), describe_rare_errors(self)])
         return html.notebook(_table(self.results, self._rows()), *map(html.paragraphs, told))
 
     def _size(self) -> str:
@@ -251,7 +251,7 @@ def _table(results: Sequence[Result], rows: Sequence[tuple[str, ...]]) -> html.H
     return html.table(columns, rows, right, drawn=html.intervals(found))
 
 
-def interval_by(rare: bool) -> str:
+def interval_basis(rare: bool) -> str:
     """What an interval comes from, in tables."""
     return "rare errors" if rare else "spread"
 
@@ -268,5 +268,5 @@ def _row(x: Result) -> dict[str, Any]:
         "n_streams": x.n_streams,
         "explained": math.nan if x.explained is None else x.explained,
         "error_events": x.error_events,
-        "interval_by": interval_by(x.is_rare),
+        "interval_by": interval_basis(x.is_rare),
     }

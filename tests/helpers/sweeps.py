@@ -3,7 +3,7 @@
 import functools
 
 import dpfast as dp
-from dpfast.simulation.sweep.executors import Here
+from dpfast.simulation.sweep.executors import ThisProcess
 from dpfast.simulation.sweep.sweep import sweep
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
@@ -69,7 +69,7 @@ def mechanisms():
     )
 
 
-class Faulty(Here):
+class Faulty(ThisProcess):
     """This process, in which something else fails at the n-th answer: what would be the engine's."""
 
     def __init__(self, n):

@@ -13,7 +13,7 @@ from dpfast._support import version
 from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, mechanism_content
 from dpfast.mechanisms.serialization.parts import OPERATORS
 from dpfast.simulation.sweep import link_content
-from dpfast.simulation.sweep.executors import Here
+from dpfast.simulation.sweep.executors import ThisProcess
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
 FOLDER = Path(__file__).parents[1] / "data" / "of_0_1_0"
@@ -87,7 +87,7 @@ def test_the_files_hold_every_kind():
 # --- a store of sweeps ----------------------------------------------------------------------------
 
 
-class Idle(Here):
+class Idle(ThisProcess):
     """An engine that is given nothing to do."""
 
     def run(self, function, items):

@@ -29,7 +29,7 @@ from dpfast.reports.figures import (
 from dpfast.reports.styles import BOUND, Style
 from dpfast.reports.sweep import panels as lines
 from dpfast.reports.sweep.panels import Panel
-from dpfast.simulation.study import paired
+from dpfast.simulation.study import compare_paired
 from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.result import Sweep
 from dpfast.simulation.sweep.rows import Row
@@ -120,7 +120,7 @@ class _Curves:
         if row is None or best.mse == 0:
             return _NAN
         n = min(len(row.batch_means), len(best.batch_means))
-        found = paired(row.batch_means[:n], best.batch_means[:n], self.confidence, (row.sizes, best.sizes))
+        found = compare_paired(row.batch_means[:n], best.batch_means[:n], self.confidence, (row.sizes, best.sizes))
         mse = float(best.batch_means[:n].mean())
         low, high = (_percent(math.sqrt(max(0.0, 1 + x / mse))) for x in found.interval)
         if row.is_rare or best.is_rare:

@@ -23,7 +23,7 @@ from dpfast.simulation.sweep import tables
 from dpfast.simulation.sweep.blocks import BATCHES, STREAMS
 from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.result import Sweep
-from dpfast.simulation.sweep.rows import Cell, Row, constants
+from dpfast.simulation.sweep.rows import Cell, Row, constant_rows
 
 TITLE = "A sweep of mechanisms"
 FILES, OBJECTS = ("study.csv", "study.md"), ("sweep.to_pandas()", "sweep.winners()")  # rows and winners, all of them
@@ -235,16 +235,16 @@ def _contents(sweep: Sweep) -> Iterator[tuple[str, str, str]]:
 
 def _results(sweep: Sweep, where: str) -> Html:
     """A row for each point, and for the constant of each group."""
-    axes = tables.with_mechanism(_varied(sweep, sweep.axes))
+    axes = tables.add_mechanism_axis(_varied(sweep, sweep.axes))
     rows = {x.number: (x, x.figures()) for x in sweep}
-    columns = tables.of_decisions(_COLUMNS, sweep)
+    columns = tables.drop_decision_columns(_COLUMNS, sweep)
     cells = []
     for point in sweep.points:
         row, figures = rows[point.case]
         known = {**row.settings, **point.labels}
-        labels = (tables.taken(axis, _cell(axis, known[axis]), row) for axis in axes)
+        labels = (tables.label_text(axis, _cell(axis, known[axis]), row) for axis in axes)
         cells.append((*labels, *(figures[name] for name in columns)))
-    cells += [tuple(mean.get(x) for x in (*axes, *columns)) for mean in constants(sweep)]
+    cells += [tuple(mean.get(x) for x in (*axes, *columns)) for mean in constant_rows(sweep)]
     shown = Table((*axes, *(_COLUMNS[x] for x in columns)), tuple(cells))
     return table(shown, "results", where=where, n_headers=len(axes))
 
@@ -265,7 +265,7 @@ def _winners(sweep: Sweep, where: str) -> list[Html]:
     cells = sweep.winners()
     states = Counter(x.state for x in cells)
     told = ", ".join(f"{n} {state}" for state, n in states.items())
-    found = tables.winners([_told(sweep, x) for x in cells], lambda cell, row: lines.name(row, cell.contest))
+    found = tables.winners_table([_told(sweep, x) for x in cells], lambda cell, row: lines.name(row, cell.contest))
     n_headers = len(found.columns) - len(tables.VERDICT)
     return [
         paragraphs(f"Between the values of {' and '.join(sweep.contest)}, where all else is the same: {told}."),

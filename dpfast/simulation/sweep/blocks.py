@@ -22,6 +22,7 @@ from dpfast._kernels import simulation as kernels
 from dpfast._kernels import threads
 from dpfast._kernels.equalizer import Equalizer
 from dpfast._kernels.filtering import Factors
+from dpfast._support import version
 from dpfast._support.errors import EngineError
 from dpfast._support.validation import Array
 from dpfast.mechanisms.operators.operators import NotLinearError, Operator
@@ -49,7 +50,7 @@ class Block(NamedTuple):
     dtype: DTypeLike = np.float64
 
 
-def simulate(block: Block, n_threads: int = 1, advance: Callable[[int], None] | None = None) -> Array:
+def simulate_block(block: Block, n_threads: int = 1, advance: Callable[[int], None] | None = None) -> Array:
     """Mean squared errors (links, batches), each of 8 streams. `advance` hears of the samples that are done."""
     study = MixedStudy(block.source, block.links, block.burn_in, block.n_samples, block.dtype)
     first = STREAMS * block.number
@@ -79,7 +80,7 @@ class BlockAnswer(NamedTuple):
     version: str
 
 
-def run(task: BlockTask, n_threads: int = 1) -> BlockAnswer:
+def run_task(task: BlockTask, n_threads: int = 1) -> BlockAnswer:
     """Simulate the blocks of a task, as many at once as there are threads; these do not change the result.
 
     Raises
@@ -87,30 +88,30 @@ def run(task: BlockTask, n_threads: int = 1) -> BlockAnswer:
     EngineError
         Where this is another version of dpfast.
     """
-    if task.version != _version():
+    if task.version != version.__version__:
         raise EngineError(
-            f"a worker has dpfast {_version()}, the sweep was started by {task.version}: install the same version "
-            "everywhere and start again; what is finished is kept"
+            f"a worker has dpfast {version.__version__}, the sweep was started by {task.version}: install the same "
+            "version everywhere and start again; what is finished is kept"
         )
     began, n_blocks = time.perf_counter(), len(task.blocks)
     means = [np.empty(0)] * n_blocks
 
     def some(first: int, count: int, check: Callable[[], None]) -> None:
         for i in range(first, first + count):
-            means[i] = simulate(task.blocks[i], max(1, n_threads // n_blocks), lambda _: check())
+            means[i] = simulate_block(task.blocks[i], max(1, n_threads // n_blocks), lambda _: check())
 
     threads.for_ranges(some, n_blocks, 1, n_threads)
     return BlockAnswer(means, time.perf_counter() - began, task.version)
 
 
-def rows(task: BlockTask, answer: BlockAnswer) -> Iterator[tuple[int, int, Array]]:
+def iterate_rows(task: BlockTask, answer: BlockAnswer) -> Iterator[tuple[int, int, Array]]:
     """(case, number of the block, batch means) of all that a task has given."""
     for block, cases, means in zip(task.blocks, task.cases, answer.means, strict=True):
         for case, row in zip(cases, means, strict=True):
             yield case, block.number, row
 
 
-def counted(task: BlockTask) -> int:
+def count_samples(task: BlockTask) -> int:
     """Samples that count, of all cases."""
     return sum(STREAMS * block.n_samples * len(block.links) for block in task.blocks)
 
@@ -142,7 +143,7 @@ class Pace:
         return self.rate is not None and self.rate * work <= _SECONDS
 
 
-def plan(
+def plan_tasks(
     groups: Sequence[Group],
     link: Callable[[int], AnyCompiledMechanism],
     *,
@@ -160,15 +161,15 @@ def plan(
     n_left = sum(len(numbers) for group in groups for numbers in group.lacking.values())
     pieces: list[_Piece] = []
     work, n_cases = 0.0, 0
-    for piece in _pieces(groups, link, (n_samples, seed, dtype), pace):
+    for piece in _plan_pieces(groups, link, (n_samples, seed, dtype), pace):
         work, n_cases = work + piece.work, n_cases + len(piece.cases)
         if pieces and not (pace.fits(work) and n_cases * in_flight <= n_left):
-            yield _task(pieces)
+            yield _build_task(pieces)
             n_left -= n_cases - len(piece.cases)
             pieces, work, n_cases = [], piece.work, len(piece.cases)
         pieces.append(piece)
     if pieces:
-        yield _task(pieces)
+        yield _build_task(pieces)
 
 
 class _Piece(NamedTuple):
@@ -179,26 +180,26 @@ class _Piece(NamedTuple):
     work: float
 
 
-def _task(pieces: list[_Piece]) -> BlockTask:
+def _build_task(pieces: list[_Piece]) -> BlockTask:
     blocks, cases, works = zip(*pieces, strict=True)
-    return BlockTask(_version(), blocks, cases, sum(works))
+    return BlockTask(version.__version__, blocks, cases, sum(works))
 
 
-def _pieces(
+def _plan_pieces(
     groups: Sequence[Group], link: Callable[[int], AnyCompiledMechanism], frame: tuple[int, int, Any], pace: Pace
 ) -> Iterator[_Piece]:
     """All blocks; the links of cases that share blocks are made once."""
     n_samples, seed, dtype = frame
     for group in groups:
         n_times = STREAMS * (group.burn_in + n_samples)
-        for links, works in _parts(group.lacking, link, n_times, pace):
-            for number, cases in _by_number(group.lacking, tuple(links)):
+        for links, works in _split_cases(group.lacking, link, n_times, pace):
+            for number, cases in _group_by_number(group.lacking, tuple(links)):
                 here = tuple(links[case] for case in cases)
                 block = Block(group.source, here, group.burn_in, n_samples, seed, number, dtype)
                 yield _Piece(block, cases, sum(works[case] for case in cases))
 
 
-def _parts(
+def _split_cases(
     lacking: Mapping[int, Sequence[int]], link: Callable[[int], AnyCompiledMechanism], n_times: int, pace: Pace
 ) -> Iterator[tuple[dict[int, AnyCompiledMechanism], dict[int, float]]]:
     """Links and work of cases that fit into one block, those that lack equally much side by side."""
@@ -216,7 +217,9 @@ def _parts(
         yield links, works
 
 
-def _by_number(lacking: Mapping[int, Sequence[int]], cases: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
+def _group_by_number(
+    lacking: Mapping[int, Sequence[int]], cases: tuple[int, ...]
+) -> Iterator[tuple[int, tuple[int, ...]]]:
     """The cases that lack a block, for each block in turn."""
     found: dict[int, list[int]] = {}
     for case in cases:
@@ -230,13 +233,13 @@ def cost(link: AnyCompiledMechanism) -> int:
     """Multiply-adds for a sample, about: as many as its filters have coefficients, and what their passes take."""
     chain, matrices = link.as_chain(), link.as_matrices()
     if matrices is not None:
-        return sum(_passes(x, matrices.horizon) for x in (matrices.strategy, matrices.reconstruction))
+        return sum(_operator_cost(x, matrices.horizon) for x in (matrices.strategy, matrices.reconstruction))
     assert chain is not None, "of one kind or the other"
     filters = [x for x in (chain.prefilter, *chain.receiver) if isinstance(x, Factors | Equalizer)]
     return sum(_STAGE + sum(x.size for x in part if isinstance(x, np.ndarray)) for part in filters)
 
 
-def _passes(operator: Operator, horizon: int) -> int:
+def _operator_cost(operator: Operator, horizon: int) -> int:
     """Of a matrix; of a decoder, which multiplies by one over and over."""
     values: Any = operator
     n_entries = sum(x.size for x in values if isinstance(x, np.ndarray)) // horizon
@@ -245,9 +248,3 @@ def _passes(operator: Operator, horizon: int) -> int:
     except NotLinearError:
         n_entries *= _ITERATIONS
     return _TRANSFORM + n_entries
-
-
-def _version() -> str:
-    from dpfast._support.version import __version__
-
-    return __version__

@@ -58,7 +58,7 @@ class Engine(abc.ABC):
         self.close()
 
 
-class Here(Engine):
+class ThisProcess(Engine):
     """In this process, one task after the other, each on so many threads."""
 
     def __init__(self, n_threads: int) -> None:
@@ -110,7 +110,7 @@ class Pool(Engine):
                     more = bool(new)
                     jobs += new
                 elif n_busy or jobs:
-                    yield from self._answers(jobs)
+                    yield from self._receive_answers(jobs)
                 else:
                     return
         finally:
@@ -121,7 +121,7 @@ class Pool(Engine):
             if jobs and worker.ready and worker.job is None:
                 worker.give(jobs.popleft())
 
-    def _answers(self, jobs: collections.deque[Job]) -> Iterator[tuple[Any, Any]]:
+    def _receive_answers(self, jobs: collections.deque[Job]) -> Iterator[tuple[Any, Any]]:
         """What has come in, after a while at the latest; jobs of dead workers go back."""
         by_connection = {worker.connection: worker for worker in self._workers}
         for connection in multiprocessing.connection.wait(list(by_connection), _LOOK):
@@ -180,7 +180,7 @@ class Pool(Engine):
 # --- executors ------------------------------------------------------------------------------------
 
 
-class Remote(Engine):
+class ExecutorEngine(Engine):
     """Somebody's executor, of which only `submit` is used; never shut down here.
 
     Parameters
@@ -198,7 +198,7 @@ class Remote(Engine):
         in_flight: int | Callable[[], int] | None = None,
         lost: tuple[type[Exception], ...] = (),
     ) -> None:
-        self.executor, self._in_flight = executor, _two_each(executor) if in_flight is None else in_flight
+        self.executor, self._in_flight = executor, _default_in_flight(executor) if in_flight is None else in_flight
         self._pending: dict[Any, Any] = {}
         self._lost: tuple[type[Exception], ...] = (
             futures.BrokenExecutor,
@@ -227,7 +227,7 @@ class Remote(Engine):
                         pending[future] = item
                         future.add_done_callback(done.put)
                 if pending:
-                    future = _take(done)
+                    future = _take_next(done)
                     yield pending.pop(future), self._result(future)
         finally:
             self.close()
@@ -256,14 +256,14 @@ class Remote(Engine):
         ) from error
 
 
-def _two_each(executor: futures.Executor) -> int:
+def _default_in_flight(executor: futures.Executor) -> int:
     """Two tasks for each worker, at least four."""
     told = [getattr(executor, name, None) for name in ("_max_workers", "num_workers")]
     n_workers = next((x for x in told if isinstance(x, int)), validation.n_threads(None))
     return max(4, 2 * n_workers)
 
 
-def _take(done: queue.SimpleQueue[T]) -> T:
+def _take_next(done: queue.SimpleQueue[T]) -> T:
     """The next of a queue, in steps: a wait without a limit would hold up Ctrl-C on Windows."""
     while True:
         with contextlib.suppress(queue.Empty):
@@ -271,7 +271,7 @@ def _take(done: queue.SimpleQueue[T]) -> T:
 
 
 @contextlib.contextmanager
-def dask(address: str) -> Iterator[Remote]:
+def connect_dask(address: str) -> Iterator[ExecutorEngine]:
     """The workers of a Dask scheduler, two tasks for each of their threads; workers may come and go.
 
     The task of a worker that is lost goes to another one. One that has lost more workers than the scheduler's
@@ -292,11 +292,11 @@ def dask(address: str) -> Iterator[Remote]:
         ) from None
     # every task is new (not pure): no need to find out whether it is equal to another one
     executor, lost = client.get_executor(pure=False), (distributed.KilledWorker,)
-    with client, Remote(executor, _Threads(client), lost) as engine:
+    with client, ExecutorEngine(executor, _ClusterSize(client), lost) as engine:
         yield engine
 
 
-class _Threads:
+class _ClusterSize:
     """Two tasks for each thread of a cluster, at least four; asked now and then."""
 
     def __init__(self, client: Any) -> None:

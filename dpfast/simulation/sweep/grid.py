@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from dpfast._support import validation
+from dpfast._support import validation, version
 from dpfast._support.canonical_json import canonical, digest
 from dpfast.design.catalogue import GIVEN
 from dpfast.privacy.privacy import Privacy
@@ -154,7 +154,7 @@ class ParameterGrid:
 
     def __init__(self, definition: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         told = _Labels()
-        parts = [told.part(x) for x in _parts(definition)]
+        parts = [told.read_part(x) for x in _check_parts(definition)]
         total = sum(math.prod(map(len, x.values())) for x in parts)
         if total > MAX_POINTS:
             raise ValueError(f"a grid must have at most {MAX_POINTS:,} points, got {total:,}: give fewer values")
@@ -165,10 +165,12 @@ class ParameterGrid:
         self._contents = expansion.contents
         self.models = {x: self._contents[x] for x in expansion.models}
         self.targets = {x: self._contents[x] for x in expansion.targets}
-        self.groups = _grouped(self.cases)
+        self.groups = _group_cases(self.cases)
         varied = {name for name in self.parameters if _varies(name, self.cases)}
         self.axes = {
-            name: x for name, x in _labels(self.parameters, pairs).items() if name in told.axes or name in varied
+            name: x
+            for name, x in _labels_by_parameter(self.parameters, pairs).items()
+            if name in told.axes or name in varied
         }
         points = (Point({name: all_labels[name] for name in self.axes}, case) for all_labels, case in pairs)
         self.points = tuple({tuple(x.labels.items()): x for x in points}.values())
@@ -179,14 +181,16 @@ class ParameterGrid:
         return {"cases": [x.content() for x in self.cases], "contents": self._contents}
 
 
-def _parts(definition: Any) -> list[Mapping[str, Any]]:
+def _check_parts(definition: Any) -> list[Mapping[str, Any]]:
     parts = [definition] if isinstance(definition, Mapping) else definition
     if not isinstance(parts, (list, tuple)) or not parts or not all(isinstance(x, Mapping) for x in parts):
         raise validation.fail("grid", "a mapping of parameters, or several", definition)
     return list(parts)
 
 
-def _labels(parameters: Sequence[str], pairs: Sequence[tuple[dict[str, Label], int]]) -> dict[str, tuple[Label, ...]]:
+def _labels_by_parameter(
+    parameters: Sequence[str], pairs: Sequence[tuple[dict[str, Label], int]]
+) -> dict[str, tuple[Label, ...]]:
     """The labels of all parameters, in order."""
     return {name: tuple(dict.fromkeys(labels[name] for labels, _ in pairs)) for name in parameters}
 
@@ -199,7 +203,7 @@ def _varies(name: str, cases: Sequence[Case]) -> bool:
     return len(pairs) > len({mechanism for mechanism, _ in pairs})
 
 
-def _grouped(cases: Sequence[Case]) -> tuple[tuple[int, ...], ...]:
+def _group_cases(cases: Sequence[Case]) -> tuple[tuple[int, ...], ...]:
     groups: dict[int, list[int]] = {}
     for case in cases:
         groups.setdefault(case.group, []).append(case.number)
@@ -215,10 +219,10 @@ class _Labels:
         self._by_label: dict[tuple[str, Label], str] = {}
         self._counts: Counter[str] = Counter()
 
-    def part(self, given: Mapping[str, Any]) -> dict[str, tuple[Value, ...]]:
+    def read_part(self, given: Mapping[str, Any]) -> dict[str, tuple[Value, ...]]:
         """The values of all parameters of a part."""
         for name in given:
-            validation.choice("a parameter of the grid", name, values.known())
+            validation.choice("a parameter of the grid", name, values.known_parameters())
         both = [x for x in OF_PRIVACY if x in given and "privacy" in given]
         if both:
             raise ValueError(f"privacy must be given whole or by its fields, got both privacy and {both[0]}")
@@ -227,12 +231,12 @@ class _Labels:
         return {name: self._values(name, x) for name, x in given.items()}
 
     def _values(self, name: str, given: Any) -> tuple[Value, ...]:
-        several = values.axis(name, given)
+        several = values.read_axis(name, given)
         if several is None:
-            return (self._labelled(name, values.value(name, given), None),)
+            return (self._label_value(name, values.read_value(name, given), None),)
         self.axes.add(name)
         said = several.items() if isinstance(several, dict) else ((None, x) for x in several)
-        found = [self._labelled(name, values.value(name, x), label) for label, x in said]
+        found = [self._label_value(name, values.read_value(name, x), label) for label, x in said]
         if not found:
             raise ValueError(f"{name} must not be an empty axis: give values, or leave it out")
         seen: set[str] = set()
@@ -242,13 +246,13 @@ class _Labels:
             seen.add(x.digest)
         return tuple(found)
 
-    def _labelled(self, name: str, value: Value, said: Label) -> Value:
+    def _label_value(self, name: str, value: Value, said: Label) -> Value:
         """With the label that is said, its own, the one that it has already, or a number."""
         known = self._by_digest.get((name, value.digest))
         self._counts[name] += (name, value.digest) not in self._by_digest
         label = value.label if said is None else said
         if label is None and not value.is_simple:
-            label = known or self._own(name, value)
+            label = known or self._own_label(name, value)
         same = self._by_label.setdefault((name, label), value.digest) == value.digest
         if not same or self._by_digest.setdefault((name, value.digest), label) != label:
             raise ValueError(
@@ -256,24 +260,22 @@ class _Labels:
             )
         return value._replace(label=label)
 
-    def _own(self, name: str, value: Value) -> str:
+    def _own_label(self, name: str, value: Value) -> str:
         """A label for a value that has none: what it is, where that is short and no other's."""
-        text = labels.described(value.given)
+        text = labels.describe_value(value.given)
         free = text is not None and self._by_label.get((name, text), value.digest) == value.digest
-        return text if text is not None and free else labels.numbered(name, self._counts[name], value.given)
+        return text if text is not None and free else labels.number_label(name, self._counts[name], value.given)
 
 
 class _Expansion:
     """Points to cases: everything that several of them share is made once."""
 
     def __init__(self, parameters: Sequence[str]) -> None:
-        from dpfast._support.version import __version__
-
         self.cases: dict[tuple[str, ...], Case] = {}
         self.contents: dict[str, Any] = {}
         self.models: dict[str, None] = {}
         self.targets: dict[str, None] = {}
-        self._version, self._parameters = __version__, parameters
+        self._version, self._parameters = version.__version__, parameters
         self._groups: dict[tuple[str, str], int] = {}
         self._privacies: dict[tuple[str, ...], Value] = {}
         self._used: set[tuple[str, str]] = set()
@@ -291,7 +293,7 @@ class _Expansion:
     def _point(self, point: dict[str, Value]) -> tuple[dict[str, Label], int] | None:
         family = _family(point["mechanism"])
         taken = {name: x for name, x in point.items() if name in family.takes}
-        if not all(values.possible(family.takes[name], x.given) for name, x in taken.items()):
+        if not all(values.is_possible(family.takes[name], x.given) for name, x in taken.items()):
             return None
         simulated = "stream" if "stream" in point else "model"
         values.check_stream(point[simulated])
@@ -307,14 +309,14 @@ class _Expansion:
         if family is values.READY:
             given: tuple[tuple[str, Value], ...] = (("mechanism", mechanism),)
         else:
-            given = self._given({name: x for name, x in has.items() if name in family.takes})
+            given = self._design_arguments({name: x for name, x in has.items() if name in family.takes})
         identity = (family.name, stream.digest, *(x.digest for _, x in given))
         if identity not in self.cases:
             settings = {name: has[name].label for name in self._parameters if name in has}
-            self.cases[identity] = self._made(settings, family.name, given, stream)
+            self.cases[identity] = self._build_case(settings, family.name, given, stream)
         return self.cases[identity]
 
-    def _given(self, has: dict[str, Value]) -> tuple[tuple[str, Value], ...]:
+    def _design_arguments(self, has: dict[str, Value]) -> tuple[tuple[str, Value], ...]:
         """Arguments of a design function, in order of their names."""
         whole = {name: x for name, x in has.items() if name not in OF_PRIVACY}
         if "privacy" not in whole:
@@ -325,11 +327,11 @@ class _Expansion:
             whole["privacy"] = self._privacies[told]
         return tuple(sorted(whole.items()))
 
-    def _made(
+    def _build_case(
         self, settings: dict[str, Label], family: str, given: tuple[tuple[str, Value], ...], stream: Value
     ) -> Case:
         arguments = dict(given)
-        target = arguments["target"] if family != GIVEN else values.target_of(arguments["mechanism"])
+        target = arguments["target"] if family != GIVEN else values.target_value(arguments["mechanism"])
         models = (stream, arguments.get("model", stream))
         self.models |= dict.fromkeys(x.digest for x in models if x.given is not None)
         self.targets[target.digest] = None
@@ -338,7 +340,7 @@ class _Expansion:
                 self.contents[x.digest] = x.content
         key = digest(canonical([self._version, family, {name: x.digest for name, x in given}]))
         group = self._groups.setdefault((stream.digest, target.digest), len(self._groups))
-        horizon = values.horizon_of(arguments)
+        horizon = values.design_horizon(arguments)
         return Case(len(self.cases), settings, family, key, stream.digest, target.digest, group, horizon, given)
 
     def _check_used(self, part: Mapping[str, Sequence[Value]]) -> None:
@@ -346,7 +348,7 @@ class _Expansion:
         mechanisms = ", ".join(str(x.label) for x in part["mechanism"])
         for mechanism in part["mechanism"]:
             if ("mechanism", mechanism.digest) not in self._used:
-                names = _impossible(_family(mechanism), part)
+                names = _impossible_parameters(_family(mechanism), part)
                 raise ValueError(
                     f"mechanism {mechanism.label} must have a point, got no {names} that it can have: give another, or "
                     "leave it out"
@@ -363,13 +365,15 @@ _NOTHING = Value.of(None, None, None)
 
 
 def _family(mechanism: Value) -> FamilyParameters:
-    return values.family(mechanism.given) if isinstance(mechanism.given, str) else values.READY
+    return values.family_parameters(mechanism.given) if isinstance(mechanism.given, str) else values.READY
 
 
-def _impossible(family: FamilyParameters, part: Mapping[str, Sequence[Value]]) -> str:
+def _impossible_parameters(family: FamilyParameters, part: Mapping[str, Sequence[Value]]) -> str:
     """Parameters of which a family can have no value that is given."""
     taken = {name: x for name, x in part.items() if name in family.takes}
-    return " and no ".join(n for n, x in taken.items() if not any(values.possible(family.takes[n], v.given) for v in x))
+    return " and no ".join(
+        n for n, x in taken.items() if not any(values.is_possible(family.takes[n], v.given) for v in x)
+    )
 
 
 def _check_needed(family: FamilyParameters, part: Mapping[str, Any]) -> None:

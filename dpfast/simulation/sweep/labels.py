@@ -20,7 +20,7 @@ from dpfast.signals.markov_chain import MarkovChain
 _LONGEST = 40  # characters
 
 
-def described(value: Any) -> str | None:
+def describe_value(value: Any) -> str | None:
     """The text that makes a value on the command line, or for a privacy its fields; None where that is not short.
 
     Examples
@@ -35,7 +35,7 @@ def described(value: Any) -> str | None:
     return text if text is not None and len(text) <= _LONGEST else None
 
 
-def numbered(name: str, number: int, value: Any) -> str:
+def number_label(name: str, number: int, value: Any) -> str:
     """What a value is called otherwise: "target 2, FIR of 30 taps"."""
     what = ""
     if hasattr(value, "size_text"):  # of targets and prefilters

@@ -79,7 +79,7 @@ READY = FamilyParameters(GIVEN, {}, {})
 
 
 @functools.cache
-def family(name: str) -> FamilyParameters:
+def family_parameters(name: str) -> FamilyParameters:
     """As the signature of a design function says; the fields of a privacy are parameters too."""
     takes, defaults = _signature(FAMILIES[name].design)
     if "privacy" in takes:
@@ -97,16 +97,21 @@ def _signature(function: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, 
 
 
 @functools.cache
-def known() -> tuple[str, ...]:
+def known_parameters() -> tuple[str, ...]:
     """All parameters of a grid."""
-    return tuple(dict.fromkeys(["mechanism", "stream", *(name for x in FAMILIES for name in family(x).takes)]))
+    return tuple(
+        dict.fromkeys(["mechanism", "stream", *(name for x in FAMILIES for name in family_parameters(x).takes)])
+    )
 
 
 @functools.cache
-def _types(name: str) -> frozenset[Any]:
+def _parameter_types(name: str) -> frozenset[Any]:
     """What a parameter may be, for any family."""
     return frozenset(
-        x for each in FAMILIES if name in family(each).takes for x in alternatives(family(each).takes[name])
+        x
+        for each in FAMILIES
+        if name in family_parameters(each).takes
+        for x in alternatives(family_parameters(each).takes[name])
     )
 
 
@@ -119,7 +124,7 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
     return typing.get_args(hint) if origin is Literal else (hint,)
 
 
-def possible(hint: Any, given: Any) -> bool:
+def is_possible(hint: Any, given: Any) -> bool:
     """Whether a parameter with this annotation can have a value: None, a word, a number, a target, a model."""
     options = alternatives(hint)
     if given is None:
@@ -134,14 +139,14 @@ def possible(hint: Any, given: Any) -> bool:
 # --- from what somebody gives to values -----------------------------------------------------------
 
 
-def axis(name: str, given: Any) -> dict[Any, Any] | list[Any] | None:
+def read_axis(name: str, given: Any) -> dict[Any, Any] | list[Any] | None:
     """The values of an axis, by their labels where there are some; None for a parameter with one value."""
     if isinstance(given, Mapping):
-        if _described(name, given):
+        if _is_description(name, given):
             return None
         if _OF_RANGE <= set(given) or (given and set(given) <= set(OF_NUMBERS)):
-            return _numbers(name, given)
-        return {_label(name, label): value for label, value in given.items()}
+            return _spread_numbers(name, given)
+        return {_check_label(name, label): value for label, value in given.items()}
     if isinstance(given, np.ndarray):
         if given.ndim != 1:
             raise validation.fail(name, "an axis of one dimension", given)
@@ -149,7 +154,7 @@ def axis(name: str, given: Any) -> dict[Any, Any] | list[Any] | None:
     return list(given) if isinstance(given, (list, tuple, range)) else None
 
 
-def _described(name: str, table: Mapping[str, Any]) -> bool:
+def _is_description(name: str, table: Mapping[str, Any]) -> bool:
     """Whether a table is a value, and not an axis with labels, which may be "a" and "b" too."""
     if name in ("model", "stream"):
         return "kind" in table
@@ -157,13 +162,13 @@ def _described(name: str, table: Mapping[str, Any]) -> bool:
     return name in ("target", "prefilter") and isinstance(numbers, (list, tuple, np.ndarray))
 
 
-def _label(name: str, label: Any) -> Label:
+def _check_label(name: str, label: Any) -> Label:
     if isinstance(label, bool) or not isinstance(label, (str, int, float)):
         raise validation.fail(f"a label of {name}", "a word or a number", label)
     return label
 
 
-def _numbers(name: str, table: Mapping[str, Any]) -> list[Any]:
+def _spread_numbers(name: str, table: Mapping[str, Any]) -> list[Any]:
     """From start to stop, in equal steps or equal ratios."""
     check_known(f"the table of numbers of {name}", table, OF_NUMBERS)
     missing = [x for x in OF_NUMBERS[:3] if x not in table]
@@ -182,7 +187,7 @@ def _numbers(name: str, table: Mapping[str, Any]) -> list[Any]:
     return list(values.tolist())
 
 
-def value(name: str, given: Any) -> Value:
+def read_value(name: str, given: Any) -> Value:
     """A value with the label that it has by itself; None for the label of one that has none."""
     if name in _OBJECTS:
         return _OBJECTS[name](name, given)
@@ -190,48 +195,50 @@ def value(name: str, given: Any) -> Value:
     if name == "lag" and (plain is None or plain == SMOOTHER):
         return _SMOOTHER
     if plain is None or isinstance(plain, str):
-        if not any(possible(x, plain) for x in _types(name)):
-            raise _unknown(name, plain, _wanted(name), [x for x in _types(name) if isinstance(x, str)])
+        if not any(is_possible(x, plain) for x in _parameter_types(name)):
+            raise _unknown_error(
+                name, plain, _wanted_text(name), [x for x in _parameter_types(name) if isinstance(x, str)]
+            )
     elif name in _CHECKS:
         plain = _CHECKS[name](plain)
-    elif float in _types(name):
+    elif float in _parameter_types(name):
         plain = validation.number(name, plain)
-    elif int in _types(name):
+    elif int in _parameter_types(name):
         plain = validation.integer(name, plain, 0)
     else:
-        raise validation.fail(name, _wanted(name), plain)
+        raise validation.fail(name, _wanted_text(name), plain)
     return Value.of(plain, plain, plain)
 
 
-def _wanted(name: str) -> str:
+def _wanted_text(name: str) -> str:
     """What a parameter may be, in words."""
-    words = [repr(x) for x in _types(name) if isinstance(x, str)]
+    words = [repr(x) for x in _parameter_types(name) if isinstance(x, str)]
     kinds = {float: "a number", int: "an integer", type(None): "None", Filter: "a Filter"}
-    return " or ".join(sorted([*words, *(kinds[x] for x in _types(name) if x in kinds)]))
+    return " or ".join(sorted([*words, *(kinds[x] for x in _parameter_types(name) if x in kinds)]))
 
 
-def _mechanism(name: str, given: Any) -> Value:
+def _read_mechanism(name: str, given: Any) -> Value:
     if isinstance(given, AnyMechanism):
         return Value.of(given.name, given, mechanism_content(given))
     word = underscored(given) if isinstance(given, str) else None
     for each, known_family in FAMILIES.items():
         if given is known_family.design or word == each:
             return Value.of(each, each, each)
-    raise _unknown(name, given, f"a mechanism or one of {', '.join(FAMILIES)}", FAMILIES)
+    raise _unknown_error(name, given, f"a mechanism or one of {', '.join(FAMILIES)}", FAMILIES)
 
 
-def _unknown(name: str, given: Any, must_be: str, words: Iterable[str]) -> ValueError:
+def _unknown_error(name: str, given: Any, must_be: str, words: Iterable[str]) -> ValueError:
     return ValueError(f"{validation.fail(name, must_be, given)}{validation.did_you_mean(given, words)}")
 
 
-def _target(name: str, given: Any) -> Value:
+def _read_target(name: str, given: Any) -> Value:
     target = filter_or_none(given) or toeplitz_or_none(given) or parse_any_target(given)
     if target.horizon is None:
         check_filter(name, target)
     return Value.of(given if isinstance(given, str) else None, target, target_content(target))
 
 
-def target_of(mechanism: Value) -> Value:
+def target_value(mechanism: Value) -> Value:
     """What a mechanism that is there already is for."""
     target = mechanism.given.target
     return Value.of(None, target, target_content(target))
@@ -243,7 +250,7 @@ def check_horizon(family: str, has: Mapping[str, Value]) -> None:
         raise ValueError(f"horizon must be given in the grid: {family} needs it for a target that is a filter")
 
 
-def horizon_of(arguments: Mapping[str, Value]) -> int | None:
+def design_horizon(arguments: Mapping[str, Value]) -> int | None:
     """Steps that a mechanism is made for; None without an end."""
     if "mechanism" in arguments:
         found: int | None = getattr(arguments["mechanism"].given, "horizon", None)
@@ -255,24 +262,24 @@ def horizon_of(arguments: Mapping[str, Value]) -> int | None:
     return of_target
 
 
-def _prefilter(name: str, given: Any) -> Value:
+def _read_prefilter(name: str, given: Any) -> Value:
     if given is None or given in PREFILTERS:
         return Value.of(given, given, given)
     if validation.did_you_mean(given, PREFILTERS):
-        raise _unknown(name, given, f"a filter or one of {', '.join(PREFILTERS)}", PREFILTERS)
-    found = _target(name, given)
+        raise _unknown_error(name, given, f"a filter or one of {', '.join(PREFILTERS)}", PREFILTERS)
+    found = _read_target(name, given)
     validation.instance(name, found.given, Filter, "a filter, without a horizon")
     return found
 
 
-def _model(name: str, given: Any) -> Value:
+def _read_model(name: str, given: Any) -> Value:
     model = parse_model(given) if isinstance(given, (str, Mapping)) else given
     check_model(model)
     return Value.of(given if isinstance(given, str) else None, model, model_content(model))
 
 
-def _stream(name: str, given: Any) -> Value:
-    found = _model(name, given)
+def _read_stream(name: str, given: Any) -> Value:
+    found = _read_model(name, given)
     check_stream(found)
     return found
 
@@ -286,7 +293,7 @@ def check_stream(model: Value) -> None:
         )
 
 
-def _privacy(name: str, given: Any) -> Value:
+def _read_privacy(name: str, given: Any) -> Value:
     validation.instance(name, given, Privacy, "a Privacy")
     return privacy_value(given)
 
@@ -297,10 +304,10 @@ def privacy_value(privacy: Privacy) -> Value:
 
 
 _OBJECTS: dict[str, Callable[[str, Any], Value]] = {
-    "mechanism": _mechanism,
-    "target": _target,
-    "prefilter": _prefilter,
-    "model": _model,
-    "stream": _stream,
-    "privacy": _privacy,
+    "mechanism": _read_mechanism,
+    "target": _read_target,
+    "prefilter": _read_prefilter,
+    "model": _read_model,
+    "stream": _read_stream,
+    "privacy": _read_privacy,
 }

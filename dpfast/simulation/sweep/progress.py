@@ -44,7 +44,7 @@ class Progress:
         n, seconds = len(self._samples or ()), time.monotonic() - self._began
         log.info("%s: %d samples in %.1f s", how, n, seconds)
 
-    def designed(self, done: int, total: int) -> None:
+    def report_designs(self, done: int, total: int) -> None:
         """Say that so many of the designs that were missing are there."""
         if done == 0:
             log.info("designing %d mechanisms", total)
@@ -53,15 +53,15 @@ class Progress:
             log.info("designed %d mechanisms", total)
             self._end()
 
-    def failed(self, name: str, message: str) -> None:
+    def report_failure(self, name: str, message: str) -> None:
         """Say that a case has no design, and why."""
         log.warning("no design for %s: %s", name, message)
 
-    def stage(self, number: int, n_cases: int, n_samples: int) -> None:
+    def report_stage(self, number: int, n_cases: int, n_samples: int) -> None:
         """Say that a stage begins, in which so many cases need so many samples more."""
         log.info("stage %d: %d cases, %d samples", number, n_cases, n_samples)
 
-    def update(self, samples_done: int, samples_expected: int, cases_done: int, widest: float | None) -> None:
+    def report_samples(self, samples_done: int, samples_expected: int, cases_done: int, widest: float | None) -> None:
         """Show counted samples, done and expected, finished cases, and the widest interval of any case, relative.
 
         What the first call says is done was there before, and does not count for samples/s.

@@ -12,13 +12,13 @@ from dpfast._support.output_folder import Folder
 from dpfast._support.text_table import Table
 from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.lags import SMOOTHER
-from dpfast.simulation.study import Comparison, paired
+from dpfast.simulation.study import Comparison, compare_paired
 from dpfast.simulation.sweep import tables
 from dpfast.simulation.sweep.blocks import BATCHES
 from dpfast.simulation.sweep.design_cache import unpack_mechanism
 from dpfast.simulation.sweep.grid import Point
 from dpfast.simulation.sweep.parameters import Label
-from dpfast.simulation.sweep.rows import Cell, Row, State, cells, check_comparable
+from dpfast.simulation.sweep.rows import Cell, Row, State, check_comparable, group_cells
 from dpfast.simulation.sweep.stopping_rule import Outcome, StoppingRule
 
 SHOWN = 40  # rows of a printed sweep
@@ -129,7 +129,7 @@ class Sweep:
         check_comparable(first, second)
         n = min(len(first.batch_means), len(second.batch_means))
         means = first.batch_means[:n], second.batch_means[:n]
-        return paired(*means, self.confidence, (first.sizes, second.sizes))
+        return compare_paired(*means, self.confidence, (first.sizes, second.sizes))
 
     def winners(self, *contest: str) -> tuple[Cell, ...]:
         """Which value of an axis, or of several together, errs least, for all values of the other axes.
@@ -151,16 +151,16 @@ class Sweep:
         for axis in contest:
             validation.choice("contest", axis, self.axes)
         rows = {x.number: x for x in self.rows}
-        parts = list(cells(self.points, contest))
+        parts = list(group_cells(self.points, contest))
         found = [(labels, [rows[x] for x in cases if not rows[x].failed]) for labels, cases in parts]
         live = [(labels, some) for labels, some in found if some]
         outcomes = self._outcomes([some for _, some in live])
         return tuple(
-            Cell(contest, labels, self._ranked(some, x), cast("State", x.state))
+            Cell(contest, labels, self._rank_rows(some, x), cast("State", x.state))
             for (labels, some), x in zip(live, outcomes, strict=True)
         )
 
-    def _ranked(self, rows: list[Row], outcome: Outcome) -> tuple[Row, ...]:
+    def _rank_rows(self, rows: list[Row], outcome: Outcome) -> tuple[Row, ...]:
         """What was compared comes first: cases that ran on more streams may have other means on those they share."""
         first = [self.rows[x] for x in (outcome.winner, outcome.runner_up) if x is not None]
         return (*first, *sorted((x for x in rows if x not in first), key=lambda x: x.mse))
@@ -191,7 +191,7 @@ class Sweep:
 
     def table(self) -> Table:
         """Tidy: a row for each point of the grid, with all its labels, and for the constant of each group."""
-        return tables.tidy(self.rows, self.points, self.axes)
+        return tables.tidy_table(self.rows, self.points, self.axes)
 
     def to_pandas(self) -> Any:
         """A tidy pandas DataFrame: a row for each point of the grid, and for the constant of each group.
@@ -199,7 +199,7 @@ class Sweep:
         The column ``lag`` is of integers. Beside it, ``smoother`` is True for the smoother, which has no number in
         ``lag``, False for a lag, and missing, as ``lag`` is, for a mechanism without one.
         """
-        return tables.frame(self.table())
+        return tables.build_frame(self.table())
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """The tidy table as a Parquet file, with the columns of :meth:`to_pandas`; digest and version as metadata.
@@ -216,14 +216,14 @@ class Sweep:
 
     def parquet(self) -> bytes:
         """The content of such a file."""
-        return tables.parquet(self.table(), {"sweep": self.digest, "dpfast": self.configuration["dpfast"]})
+        return tables.parquet_bytes(self.table(), {"sweep": self.digest, "dpfast": self.configuration["dpfast"]})
 
     def short(self, n_rows: int | None = None) -> Table:
         """The columns that matter most, of the first points."""
-        return tables.short(self.rows, self.points, tuple(self.axes), n_rows)
+        return tables.short_table(self.rows, self.points, tuple(self.axes), n_rows)
 
     def __str__(self) -> str:
-        return "\n".join([self.short(SHOWN).text(), *self._more(), self.about()])
+        return "\n".join([self.short(SHOWN).text(), *self._hidden_rows(), self.about()])
 
     __repr__ = __str__
 
@@ -236,11 +236,11 @@ class Sweep:
         ]
         drawn = html.intervals(found)
         drawn += [html.Html("")] * (len(table.rows) - len(drawn))  # nothing of constants is simulated
-        n_headers = len(tables.with_mechanism(self.axes))
+        n_headers = len(tables.add_mechanism_axis(self.axes))
         shown = html.table(table.columns, table.shown(), table.numeric(), n_headers=n_headers, drawn=drawn)
-        return html.notebook(shown, *map(html.paragraphs, [*self._more(), self.about()]))
+        return html.notebook(shown, *map(html.paragraphs, [*self._hidden_rows(), self.about()]))
 
-    def _more(self) -> list[str]:
+    def _hidden_rows(self) -> list[str]:
         more = len(self.points) - SHOWN
         return [f"… and {more} more rows: to_pandas() has all"] if more > 0 else []
 

@@ -12,7 +12,7 @@ from dpfast.design.catalogue import label
 from dpfast.mechanisms.constant import NAME
 from dpfast.signals.output_variance import explained_share
 from dpfast.simulation.intervals import ErrorSizes, is_rare, n_events, rmse_interval
-from dpfast.simulation.study import interval_by
+from dpfast.simulation.study import interval_basis
 from dpfast.simulation.sweep.blocks import BATCHES, STREAMS
 from dpfast.simulation.sweep.grid import Point
 from dpfast.simulation.sweep.parameters import Label
@@ -178,12 +178,12 @@ class Row:
             *(self.rmse, *self.interval, self.relative_width),
             *(self.predicted_rmse, self.ideal_rmse, self.lower_bound_rmse, self.explained, self.noise_std),
             *(self.n_streams, self.n_samples, self.error_events),
-            *(None if self.failed else interval_by(self.is_rare), self.stopped, note),
+            *(None if self.failed else interval_basis(self.is_rare), self.stopped, note),
         )
         return dict(zip(FIGURES, values, strict=True))
 
 
-def constants(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def constant_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """What tables show of publishing the mean, which needs no simulation: labels and figures, for each group of cases.
 
     The labels are those of what it depends on, target and stream.
@@ -253,7 +253,7 @@ def check_comparable(first: Row, second: Row) -> None:
         )
 
 
-def cells(points: Sequence[Point], contest: Sequence[str]) -> Iterator[tuple[dict[str, Label], tuple[int, ...]]]:
+def group_cells(points: Sequence[Point], contest: Sequence[str]) -> Iterator[tuple[dict[str, Label], tuple[int, ...]]]:
     """Cases of the points that agree in all axes but some, each case once."""
     found: dict[tuple[Any, ...], tuple[dict[str, Label], dict[int, None]]] = {}
     for point in points:

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels.simulation import SignalSource
+from dpfast._support import version
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.simulation.intervals import ErrorSizes
 from dpfast.simulation.mixed_study import AnyCompiledMechanism, error_sizes, input_range
-from dpfast.simulation.monte_carlo import check_single, single_error
+from dpfast.simulation.monte_carlo import check_single_precision, single_precision_error
 from dpfast.simulation.sweep import blocks
 from dpfast.simulation.sweep.design_cache import Design, DesignCache
 from dpfast.simulation.sweep.design_task import build_model, make_design
@@ -80,7 +81,7 @@ class _State:
     widest: float | None = None
 
 
-class Run:
+class SweepRun:
     """A sweep under way."""
 
     def __init__(
@@ -100,16 +101,16 @@ class Run:
     def design(self) -> None:
         """Make the designs that the store has not, and see which there are."""
         tasks = self.designs.missing()
-        self.bar.designed(0, len(tasks))
+        self.bar.report_designs(0, len(tasks))
         with contextlib.closing(self.engine.run(make_design, tasks)) as answers:
             for done, (task, answer) in enumerate(answers, 1):
                 self.designs.add(task, answer)
-                self.bar.designed(done, len(tasks))
+                self.bar.report_designs(done, len(tasks))
         self.made = self.designs.load()
         self.live = np.array([x.error is None for x in self.made])
         for case, design in zip(self.grid.cases, self.made, strict=True):
             if design.error is not None:
-                self.bar.failed(", ".join(f"{name} {x}" for name, x in case.settings.items()), design.error)
+                self.bar.report_failure(", ".join(f"{name} {x}" for name, x in case.settings.items()), design.error)
         if not self.live.any():
             raise DesignError(f"no case of the grid has a design; the first: {self.made[0].error}")
         self.configuration = _configuration(self.grid, self.frame, self.made)
@@ -122,7 +123,7 @@ class Run:
             for number in group.lacking:
                 design, chain = self.made[number], self._link(number).as_chain()
                 if chain is not None:  # matrices are computed in float64
-                    check_single(design.name, single_error(group.source, chain, design.settling))
+                    check_single_precision(design.name, single_precision_error(group.source, chain, design.settling))
 
     def _link(self, case: int) -> AnyCompiledMechanism:
         link = self.made[case].link
@@ -139,8 +140,8 @@ class Run:
         n, pace = self.live.astype(np.int64), blocks.Pace()
         while True:
             self._stage(n, pace)
-            look = rule.look(functools.partial(self._first, n), n)
-            self._see(look)
+            look = rule.look(functools.partial(self._counted_means, n), n)
+            self._report_look(look)
             if (look.wanted == n).all():
                 return n, look
             n = look.wanted
@@ -149,11 +150,11 @@ class Run:
         """What decisions make of a batch mean of a case; None without any."""
         if not self.live[case]:
             return None
-        source, _ = self._shared(self.grid.cases[case].group)
+        source, _ = self._find_shared(self.grid.cases[case].group)
         n_streams = blocks.STREAMS // blocks.BATCHES
         return error_sizes(self._link(case), input_range(source), self.frame.n_samples, n_streams)
 
-    def _first(self, n: NDArray[np.int64], case: int) -> Array:
+    def _counted_means(self, n: NDArray[np.int64], case: int) -> Array:
         """Batch means of the blocks of a case that count."""
         return self.means[case].first(int(n[case]))
 
@@ -164,8 +165,8 @@ class Run:
     def _stage(self, wanted: NDArray[np.int64], pace: blocks.Pace) -> None:
         lacking = [means.lacking(n) for n, means in zip(wanted, self.means, strict=True)]
         self._begin(int(wanted.sum()), lacking)
-        run = functools.partial(blocks.run, n_threads=self.engine.n_threads)
-        tasks = blocks.plan(
+        run = functools.partial(blocks.run_task, n_threads=self.engine.n_threads)
+        tasks = blocks.plan_tasks(
             list(self._groups(lacking)),
             self._link,
             n_samples=self.frame.n_samples,
@@ -176,11 +177,11 @@ class Run:
         )
         with contextlib.closing(self.engine.run(run, tasks)) as answers:
             for task, answer in answers:
-                rows = list(blocks.rows(task, answer))
+                rows = list(blocks.iterate_rows(task, answer))
                 self.store.add(self.entry, rows)
                 self._keep(rows)
                 pace.learn(task, answer)
-                self.state.samples_done += blocks.counted(task)
+                self.state.samples_done += blocks.count_samples(task)
                 self._show()
 
     def _begin(self, wanted: int, lacking: Sequence[Sequence[int]]) -> None:
@@ -188,7 +189,7 @@ class Run:
         n_lacking = sum(map(len, lacking))
         if n_lacking:
             self.n_stages += 1
-            self.bar.stage(self.n_stages, sum(map(bool, lacking)), n_lacking * self.frame.per_block)
+            self.bar.report_stage(self.n_stages, sum(map(bool, lacking)), n_lacking * self.frame.per_block)
         self.state.samples_done = (wanted - n_lacking) * self.frame.per_block
         self.state.samples_expected = max(self.state.samples_expected, wanted * self.frame.per_block)
         self._show()
@@ -198,9 +199,9 @@ class Run:
         for number, members in enumerate(self.grid.groups):
             here = {case: lacking[case] for case in members if lacking[case]}
             if here:
-                yield blocks.Group(*self._shared(number), here)
+                yield blocks.Group(*self._find_shared(number), here)
 
-    def _shared(self, group: int) -> tuple[SignalSource, int]:
+    def _find_shared(self, group: int) -> tuple[SignalSource, int]:
         """Source and burn-in of a group."""
         if group not in self._known:
             members = [x for x in self.grid.groups[group] if self.live[x]]
@@ -216,7 +217,7 @@ class Run:
         over_horizon = any(self.grid.cases[x].horizon is not None for x in self.grid.groups[group])
         return 0 if self.frame.burn_in is None and over_horizon else self.frame.burn_in
 
-    def _see(self, look: Look) -> None:
+    def _report_look(self, look: Look) -> None:
         """What is known after a stage."""
         self.state.samples_expected = int(look.expected.sum()) * self.frame.per_block
         self.state.cases_done = sum(x is not None for x in look.reasons)
@@ -224,20 +225,18 @@ class Run:
         self._show()
 
     def _show(self) -> None:
-        self.bar.update(*astuple(self.state))
+        self.bar.report_samples(*astuple(self.state))
 
-    def told(self) -> str:
+    def describe_state(self) -> str:
         """How far it is."""
         return f"{self.state.cases_done} of {len(self.grid.cases)} cases were finished"
 
 
 def _configuration(grid: ParameterGrid, frame: Frame, made: Sequence[Design]) -> dict[str, Any]:
     """All that decides what blocks hold; also the designs, as two machines may round them differently."""
-    from dpfast._support.version import __version__
-
     return {
         "format": _FORMAT,
-        "dpfast": __version__,
+        "dpfast": version.__version__,
         "seed": frame.seed,
         "n_samples": frame.n_samples,
         "burn_in": frame.burn_in,

@@ -170,9 +170,9 @@ class StoppingRule:
         outcomes: tuple[Outcome, ...] = ()
         wishes = [_Wish(np.zeros(len(data.n), dtype=bool), data.n, data.n)]
         if self.width is not None:
-            wishes.append(_narrower(data.n, np.maximum(widths / self.width, self._scarcity(data))))
+            wishes.append(_wish_for_width(data.n, np.maximum(widths / self.width, self._scarcity(data))))
         if self.decide is not None:
-            contests = _contests(self, data)
+            contests = _find_contests(self, data)
             wishes.append(contests.wish(data.n, self.looks))
             outcomes = contests.outcomes(len(self.decide))
         if len(wishes) == 1:
@@ -188,14 +188,14 @@ class StoppingRule:
         widths = np.full(len(data.n), np.nan)
         for members, values in data.groups(np.flatnonzero(data.n > 0)):
             mse, low, high = mean_interval(values, 1 - self.confidence)
-            for i in self._rare(members, values):
+            for i in self._rare_places(members, values):
                 low[i], high[i] = mse_interval(values[i], 1 - self.confidence, self.sizes[int(members[i])])
             length = np.sqrt(high) - np.sqrt(np.maximum(low, 0))
             unseen = np.where(length > 0, np.inf, 0)  # relative to no error at all
             widths[members] = np.where(mse > 0, length / np.sqrt(np.where(mse > 0, mse, 1)), unseen)
         return widths
 
-    def _rare(self, cases: Integers, values: Array) -> list[int]:
+    def _rare_places(self, cases: Integers, values: Array) -> list[int]:
         """Places of the cases whose errors are rare, by their batch means."""
         return [i for i, x in enumerate(cases.tolist()) if is_rare(values[i], self.sizes.get(x))]
 
@@ -204,7 +204,7 @@ class StoppingRule:
         excess = np.zeros(len(data.n))
         for case, sizes in self.sizes.items():
             if data.n[case] > 0:
-                found = n_events(data.of(case), sizes)
+                found = n_events(data.batch_means(case), sizes)
                 excess[case] = 0 if found >= ENOUGH else np.sqrt(ENOUGH / found) if found else np.inf
         return excess
 
@@ -225,7 +225,7 @@ class _Wish(NamedTuple):
     expected: Integers | Array
 
 
-def _narrower(n: Integers, excess: Array) -> _Wish:
+def _wish_for_width(n: Integers, excess: Array) -> _Wish:
     """Blocks after which intervals that are wider than asked, by a factor, are narrow enough."""
     wide = excess > 1
     predicted = np.where(wide, np.ceil(n * excess**2 * _MARGIN), n)  # one block more at least
@@ -240,7 +240,7 @@ class _Data:
         live = np.flatnonzero(n > 0)
         self._batches = len(means(int(live[0]))) // int(n[live[0]]) if len(live) else 0
 
-    def of(self, case: int) -> Array:
+    def batch_means(self, case: int) -> Array:
         """Of one case."""
         values, expected = self._means(case), int(self.n[case]) * self._batches
         if len(values) != expected:
@@ -250,7 +250,7 @@ class _Data:
     def groups(self, cases: Integers) -> Iterator[tuple[Integers, Array]]:
         """(members, their batch means) of cases with as many blocks, not too many at a time."""
         for members, _ in self._split(self.n[cases]):
-            yield cases[members], np.stack([self.of(case) for case in cases[members].tolist()])
+            yield cases[members], np.stack([self.batch_means(case) for case in cases[members].tolist()])
 
     def differences(self, first: Integers, second: Integers, blocks: Integers) -> Iterator[tuple[Integers, Array]]:
         """(members, differences of batch means over the first blocks) of pairs that use as many blocks."""
@@ -261,7 +261,7 @@ class _Data:
     def pair(self, first: int, second: int, blocks: int) -> tuple[Array, Array]:
         """Of two cases over their first blocks."""
         size = int(blocks) * self._batches
-        return self.of(int(first))[:size], self.of(int(second))[:size]
+        return self.batch_means(int(first))[:size], self.batch_means(int(second))[:size]
 
     def _split(self, blocks: Integers) -> Iterator[tuple[Integers, int]]:
         for count in np.unique(blocks).tolist():
@@ -317,24 +317,24 @@ class _Contests(NamedTuple):
         return tuple(found)
 
 
-def _contests(rule: StoppingRule, data: _Data) -> _Contests:
+def _find_contests(rule: StoppingRule, data: _Data) -> _Contests:
     """Find the best of each cell, one comparison after the other, and test it against the others."""
-    table = _table(rule.decide or (), data.n)
+    table = _tabulate_cells(rule.decide or (), data.n)
     rows = np.arange(len(table))
     best = np.zeros_like(rows)  # its column
     for column in range(1, table.shape[1]):
         some = rows[table[:, column] >= 0]
         first, second = table[some, best[some]], table[some, column]
-        for members, values in data.differences(first, second, _looked_at(rule, data, first, second)):
+        for members, values in data.differences(first, second, _last_common_look(rule, data, first, second)):
             best[some[members[values.mean(axis=1) > 0]]] = column
     winners = {row: case for row, case in enumerate(table[rows, best].tolist()) if case >= 0}
     cell, columns = np.nonzero((table >= 0) & (np.arange(table.shape[1]) != best[:, None]))
     first, second = table[cell, best[cell]], table[cell, columns]
     level = (1 - rule.confidence) / (len(rule.looks) * np.bincount(cell, minlength=1)[cell])
-    return _Contests(winners, cell, first, second, *_test(rule, data, first, second, level))
+    return _Contests(winners, cell, first, second, *_test_pairs(rule, data, first, second, level))
 
 
-def _table(cells: tuple[tuple[int, ...], ...], n: Integers) -> Integers:
+def _tabulate_cells(cells: tuple[tuple[int, ...], ...], n: Integers) -> Integers:
     """The cases of each cell that have data; -1 behind them."""
     live = n > 0
     members = [[case for case in cell if live[case]] for cell in cells]
@@ -344,20 +344,20 @@ def _table(cells: tuple[tuple[int, ...], ...], n: Integers) -> Integers:
     return table
 
 
-def _looked_at(rule: StoppingRule, data: _Data, first: Integers, second: Integers) -> Integers:
+def _last_common_look(rule: StoppingRule, data: _Data, first: Integers, second: Integers) -> Integers:
     """The last look that both cases of each pair have reached, in blocks."""
     common = np.minimum(data.n[first], data.n[second])
     return rule.looks[np.searchsorted(rule.looks, common, side="right") - 1]
 
 
-def _test(
+def _test_pairs(
     rule: StoppingRule, data: _Data, first: Integers, second: Integers, level: Array
 ) -> tuple[Integers, Array, Array, Flags]:
     """Of pairs: blocks looked at, difference of the MSE, upper end of its interval, whether all is equal to the bit.
 
     Where errors of one of them are rare, the end is a bound, and equality a matter of what has not been seen.
     """
-    blocks = _looked_at(rule, data, first, second)
+    blocks = _last_common_look(rule, data, first, second)
     difference, upper, tie = np.zeros(len(first)), np.zeros(len(first)), np.zeros(len(first), dtype=bool)
     for members, values in data.differences(first, second, blocks):
         difference[members], _, upper[members] = mean_interval(values, level[members])

@@ -17,12 +17,12 @@ from dpfast._support.canonical_json import canonical, digest
 from dpfast.simulation.monte_carlo import check_window
 from dpfast.simulation.sweep import blocks as block
 from dpfast.simulation.sweep.design_task import prediction_key, true_output_variance
-from dpfast.simulation.sweep.executors import Engine, Here, Pool, Remote
+from dpfast.simulation.sweep.executors import Engine, ExecutorEngine, Pool, ThisProcess
 from dpfast.simulation.sweep.grid import Case, ParameterGrid
 from dpfast.simulation.sweep.progress import Progress
 from dpfast.simulation.sweep.result import Sweep
-from dpfast.simulation.sweep.rows import Row, Stopped, cells
-from dpfast.simulation.sweep.scheduler import Frame, Run
+from dpfast.simulation.sweep.rows import Row, Stopped, group_cells
+from dpfast.simulation.sweep.scheduler import Frame, SweepRun
 from dpfast.simulation.sweep.stopping_rule import Look, StoppingRule
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
@@ -161,33 +161,33 @@ def sweep(
     )
     check_window(over_horizon, frame.n_samples, frame.burn_in)
     contest = [decide] if isinstance(decide, str) else decide
-    contests = None if contest is None else _contests(definition, contest)
+    contests = None if contest is None else _list_contests(definition, contest)
     budget = validation.number("budget", budget, above=0, below=_MOST)
     blocks = budget // (frame.n_samples * block.STREAMS)
     rule = StoppingRule(width, contests, int(max(1, blocks)), confidence)
     file = None if store is None else validation.path("store", store)
-    engine = _engine(workers, executor, in_flight, n_threads)
+    engine = _choose_engine(workers, executor, in_flight, n_threads)
     ours = contextlib.nullcontext() if engine is executor else engine
     with ours, SweepStore(file) as kept, Progress(progress, len(definition.cases)) as bar:
-        run = Run(definition, frame, rule, kept, engine, bar)
+        run = SweepRun(definition, frame, rule, kept, engine, bar)
         try:
             run.design()
             n, look = run.simulate()
-            return _sweep(run, n, look, tuple(contest or ()), _in_words(width, contest, budget))
+            return _build_sweep(run, n, look, tuple(contest or ()), _describe_rule(width, contest, budget))
         except KeyboardInterrupt:
             go_on = (
                 f"the same call with seed={frame.seed} goes on" if store is not None else "without a store, all is lost"
             )
-            raise KeyboardInterrupt(f"{run.told()}; {go_on}") from None
+            raise KeyboardInterrupt(f"{run.describe_state()}; {go_on}") from None
 
 
-def _contests(grid: ParameterGrid, axes: Any) -> tuple[tuple[int, ...], ...]:
+def _list_contests(grid: ParameterGrid, axes: Any) -> tuple[tuple[int, ...], ...]:
     """The cells of a contest between the values of some axes, each within one group."""
     if not isinstance(axes, (list, tuple)) or not axes:
         raise validation.fail("decide", "an axis of the grid, or several", axes)
     for axis in axes:
         validation.choice("decide", axis, grid.axes)
-    found = tuple(cases for _, cases in cells(grid.points, axes))
+    found = tuple(cases for _, cases in group_cells(grid.points, axes))
     if any(len({grid.cases[x].group for x in cases}) > 1 for cases in found):
         raise ValueError(
             f"decide must be of axes along which stream and target stay the same, got {', '.join(axes)}: only on the "
@@ -196,14 +196,14 @@ def _contests(grid: ParameterGrid, axes: Any) -> tuple[tuple[int, ...], ...]:
     return found
 
 
-def _in_words(width: float | None, contest: Sequence[str] | None, budget: float) -> str:
+def _describe_rule(width: float | None, contest: Sequence[str] | None, budget: float) -> str:
     """The rule, for people."""
     asked = [f"interval of at most {100 * width:g}% of the RMSE"] if width is not None else []
     asked += [f"best {' and '.join(contest)} decided"] if contest is not None else []
     return f"until {' and '.join(asked)}, or {budget:g} samples" if asked else f"{budget:g} samples a case"
 
 
-def _engine(
+def _choose_engine(
     workers: int | None, executor: Executor | Engine | None, in_flight: int | None, n_threads: int | None
 ) -> Engine:
     if workers is not None and executor is not None:
@@ -215,23 +215,25 @@ def _engine(
     if workers is not None:
         return Pool(validation.integer("workers", workers, 1))
     if executor is None:
-        return Here(validation.n_threads(n_threads))
+        return ThisProcess(validation.n_threads(n_threads))
     if isinstance(executor, Engine):
         if in_flight is not None:
             raise ValueError("in_flight must be left out with an engine of this package, which has its own")
         return executor
     if not callable(getattr(executor, "submit", None)):
         raise validation.fail("executor", "a concurrent.futures.Executor", executor)
-    return Remote(executor, None if in_flight is None else validation.integer("in_flight", in_flight, 1))
+    return ExecutorEngine(executor, None if in_flight is None else validation.integer("in_flight", in_flight, 1))
 
 
-def _sweep(run: Run, n: NDArray[np.int64], look: Look, contest: tuple[str, ...], rule: str) -> Sweep:
+def _build_sweep(run: SweepRun, n: NDArray[np.int64], look: Look, contest: tuple[str, ...], rule: str) -> Sweep:
     """All rows."""
     variance = functools.cache(
         lambda target, stream, n_first: true_output_variance(run.grid.targets[target], run.grid.models[stream], n_first)
     )
     rows = tuple(
-        _row(run, x, int(n[x.number]), look.reasons[x.number], variance(x.target, x.stream, run.n_first[x.number]))
+        _build_row(
+            run, x, int(n[x.number]), look.reasons[x.number], variance(x.target, x.stream, run.n_first[x.number])
+        )
         for x in run.grid.cases
     )
     return Sweep(
@@ -249,7 +251,7 @@ def _sweep(run: Run, n: NDArray[np.int64], look: Look, contest: tuple[str, ...],
     )
 
 
-def _row(run: Run, case: Case, n_blocks: int, stopped: str | None, variance: float) -> Row:
+def _build_row(run: SweepRun, case: Case, n_blocks: int, stopped: str | None, variance: float) -> Row:
     design = run.made[case.number]
     return Row(
         number=case.number,

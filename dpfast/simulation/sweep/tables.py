@@ -13,59 +13,59 @@ from dpfast.mechanisms.lags import SMOOTHER
 from dpfast.simulation.study import rmse_ratio
 from dpfast.simulation.sweep.grid import Point
 from dpfast.simulation.sweep.parameters import Label
-from dpfast.simulation.sweep.rows import FIGURES, OF_DECISIONS, Cell, Row, constants
+from dpfast.simulation.sweep.rows import FIGURES, OF_DECISIONS, Cell, Row, constant_rows
 
 _BESIDE = ("predicted_rmse", "lower_bound_rmse", "explained")
 _SHORT = ("rmse", "low", "high", *_BESIDE, "n_streams", *OF_DECISIONS, "stopped")
 VERDICT = ("least error", "RMSE", "low", "high", "nearest", "its RMSE, times", "state")
 
 
-def tidy(rows: Iterable[Row], points: Iterable[Point], axes: Iterable[str]) -> Table:
+def tidy_table(rows: Iterable[Row], points: Iterable[Point], axes: Iterable[str]) -> Table:
     """A row for each point: labels of the axes, other parameters, figures; then the constant, for each group."""
     by_number = {x.number: x for x in rows}
     settings = dict.fromkeys(name for row in by_number.values() for name in row.settings)
     columns = (*dict.fromkeys([*axes, *settings]), *FIGURES)
     figures = {number: row.figures() for number, row in by_number.items()}
     cells = [{**by_number[x.case].settings, **x.labels, **figures[x.case]} for x in points]
-    cells += constants(by_number.values())
+    cells += constant_rows(by_number.values())
     return Table(columns, tuple(tuple(cell.get(name) for name in columns) for cell in cells))
 
 
-def short(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str], n_points: int | None) -> Table:
+def short_table(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str], n_points: int | None) -> Table:
     """The columns that matter most, of the first points and their constants.
 
     In parentheses what a mechanism does not take.
     """
     by_number, found = {x.number: x for x in rows}, []
-    columns, axes = of_decisions(_SHORT, by_number.values()), with_mechanism(axes)
+    columns, axes = drop_decision_columns(_SHORT, by_number.values()), add_mechanism_axis(axes)
     shown = [(by_number[x.case], x.labels) for x in points[:n_points]]
     for row, labels in shown:
         figures, known = row.figures(), {**row.settings, **labels}
-        found.append((*(taken(x, known[x], row) for x in axes), *(figures[x] for x in columns)))
-    found += [tuple(mean.get(x) for x in (*axes, *columns)) for mean in constants(row for row, _ in shown)]
+        found.append((*(label_text(x, known[x], row) for x in axes), *(figures[x] for x in columns)))
+    found += [tuple(mean.get(x) for x in (*axes, *columns)) for mean in constant_rows(row for row, _ in shown)]
     return Table((*axes, *columns), tuple(found))
 
 
-def with_mechanism(axes: Iterable[str]) -> tuple[str, ...]:
+def add_mechanism_axis(axes: Iterable[str]) -> tuple[str, ...]:
     """The axes, and first the mechanism where it is none of them: rows and constants are told apart by it."""
     known = tuple(axes)
     return known if "mechanism" in known else ("mechanism", *known)
 
 
-def of_decisions(columns: Iterable[str], rows: Iterable[Row]) -> list[str]:
+def drop_decision_columns(columns: Iterable[str], rows: Iterable[Row]) -> list[str]:
     """Columns, without those that are for decisions where there are none."""
     decide = any(x.sizes is not None for x in rows)
     return [x for x in columns if decide or x not in OF_DECISIONS]
 
 
-def winners(cells: Sequence[Cell], name: Callable[[Cell, Row], str] = Cell.name) -> Table:
+def winners_table(cells: Sequence[Cell], name: Callable[[Cell, Row], str] = Cell.name) -> Table:
     """Who errs least in every cell, with the interval of its RMSE, and how far the nearest one is behind, paired."""
     axes = tuple(cells[0].labels) if cells else ()
     rows = tuple((*cell.labels.values(), *_verdict(cell, name)) for cell in cells)
     return Table((*axes, *VERDICT), rows)
 
 
-def taken(name: str, label: Label, row: Row) -> Label:
+def label_text(name: str, label: Label, row: Row) -> Label:
     """A label in parentheses where the mechanism does not take that parameter: it is the same for all of its values."""
     if label is None or name in (*row.settings, "mechanism"):
         return label
@@ -74,17 +74,17 @@ def taken(name: str, label: Label, row: Row) -> Label:
 
 def _verdict(cell: Cell, name: Callable[[Cell, Row], str]) -> tuple[Any, ...]:
     best, second = cell.best, cell.second
-    behind = (None, None) if second is None else (name(cell, second), _times(second, best))
+    behind = (None, None) if second is None else (name(cell, second), _rmse_ratio(second, best))
     return name(cell, best), best.rmse, *best.interval, *behind, cell.state
 
 
-def _times(second: Row, best: Row) -> float:
+def _rmse_ratio(second: Row, best: Row) -> float:
     """Ratio of the RMSE on the streams of both."""
     n = min(len(second.batch_means), len(best.batch_means))
     return rmse_ratio(second.batch_means[:n], best.batch_means[:n])
 
 
-def typed(table: Table) -> dict[str, list[Any]]:
+def type_columns(table: Table) -> dict[str, list[Any]]:
     """Columns of one type each: integers, numbers, words or truth values, with None where there is nothing.
 
     Behind a column of lags comes one that says whether it is the smoother, which has no number there.
@@ -95,21 +95,23 @@ def typed(table: Table) -> dict[str, list[Any]]:
             found[name] = [None if x == SMOOTHER else x for x in values]
             found[SMOOTHER] = [None if x is None else x == SMOOTHER for x in values]
         else:
-            found[name] = _alike(values)
+            found[name] = _unify_types(values)
     return found
 
 
-def frame(table: Table) -> Any:
+def build_frame(table: Table) -> Any:
     """A pandas DataFrame; columns of integers and truth values that have gaps are of pandas' nullable types."""
     pandas = validation.optional("pandas", "pandas")
-    columns = {name: pandas.Series(x, dtype=_NULLABLE.get(_kind(name, x))) for name, x in typed(table).items()}
+    columns = {
+        name: pandas.Series(x, dtype=_NULLABLE.get(_column_type(name, x))) for name, x in type_columns(table).items()
+    }
     return pandas.DataFrame(columns)
 
 
 _NULLABLE: dict[type | None, str] = {int: "Int64", bool: "boolean"}
 
 
-def _kind(name: str, values: Sequence[Any]) -> type | None:
+def _column_type(name: str, values: Sequence[Any]) -> type | None:
     """Integers or truth values with gaps; None where the values tell their type by themselves."""
     kinds = {type(x) for x in values} - {type(None)}
     if name in _ALWAYS:
@@ -120,23 +122,23 @@ def _kind(name: str, values: Sequence[Any]) -> type | None:
 _ALWAYS: dict[str, type] = {"lag": int, SMOOTHER: bool}  # without gaps too, and with nothing else
 
 
-def parquet(table: Table, about: Mapping[str, Any]) -> bytes:
+def parquet_bytes(table: Table, about: Mapping[str, Any]) -> bytes:
     """A Parquet file: a column of numbers, or of words where there are any among them; `about` in its metadata."""
     arrow = validation.optional("pyarrow", "parquet")
     writer = validation.optional("pyarrow.parquet", "parquet")
-    columns = typed(table)
+    columns = type_columns(table)
     names: dict[type | None, Any] = {int: arrow.int64(), bool: arrow.bool_()}
-    arrays = [arrow.array(x, names.get(_kind(name, x))) for name, x in columns.items()]
+    arrays = [arrow.array(x, names.get(_column_type(name, x))) for name, x in columns.items()]
     whole = arrow.Table.from_arrays(arrays, names=list(columns))
-    metadata = {"dpfast": json.dumps(about), "pandas": json.dumps(_for_pandas(columns))}
+    metadata = {"dpfast": json.dumps(about), "pandas": json.dumps(_pandas_metadata(columns))}
     buffer = io.BytesIO()
     writer.write_table(whole.replace_schema_metadata(metadata), buffer)
     return buffer.getvalue()
 
 
-def _for_pandas(columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """What tells pandas to read columns with gaps as :func:`frame` has them, and not as floats."""
-    kinds = {name: _NULLABLE[x] for name, values in columns.items() if (x := _kind(name, values)) in _NULLABLE}
+def _pandas_metadata(columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """What tells pandas to read columns with gaps as :func:`build_frame` has them, and not as floats."""
+    kinds = {name: _NULLABLE[x] for name, values in columns.items() if (x := _column_type(name, values)) in _NULLABLE}
     told = [
         {"name": name, "field_name": name, "pandas_type": x.lower(), "numpy_type": x, "metadata": None}
         for name, x in kinds.items()
@@ -144,7 +146,7 @@ def _for_pandas(columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     return {"index_columns": [], "column_indexes": [], "columns": told}
 
 
-def _alike(values: Sequence[Any]) -> list[Any]:
+def _unify_types(values: Sequence[Any]) -> list[Any]:
     """A column has one type: numbers beside words are written as words."""
     if any(isinstance(x, str) for x in values):
         return [None if x is None else str(x) for x in values]

@@ -38,7 +38,7 @@ class Worker:
         self.process = context.Process(target=_serve, args=(theirs,), name="dpfast worker", daemon=True)
         self.ready, self.exit_code = False, ""
         self.job: Job | None = None
-        with theirs, _without_interrupts(), _one_thread():
+        with theirs, _holding_interrupts(), _limiting_threads():
             self.process.start()
 
     def give(self, job: Job) -> None:
@@ -62,7 +62,7 @@ def _serve(connection: multiprocessing.connection.Connection) -> None:
     connection.send_bytes(pickle.dumps(None))
     with contextlib.suppress(EOFError, OSError):
         while True:
-            connection.send_bytes(_answer(connection.recv_bytes()))
+            connection.send_bytes(_run_job(connection.recv_bytes()))
 
 
 def _end_with_parent() -> None:
@@ -72,17 +72,17 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _answer(data: bytes) -> bytes:
+def _run_job(data: bytes) -> bytes:
     """(whether it succeeded, result or error)."""
     try:
         function, item = pickle.loads(data)
         return pickle.dumps((True, function(item)), pickle.HIGHEST_PROTOCOL)
     except Exception as error:  # noqa: BLE001  the parent raises it
         error.add_note("in a worker:\n" + "".join(traceback.format_exception(error)))
-        return _portable(error)
+        return _pickle_error(error)
 
 
-def _portable(error: Exception) -> bytes:
+def _pickle_error(error: Exception) -> bytes:
     """An error as bytes; in other words if it cannot travel."""
     try:
         data = pickle.dumps((False, error))
@@ -93,7 +93,7 @@ def _portable(error: Exception) -> bytes:
 
 
 @contextlib.contextmanager
-def _without_interrupts() -> Iterator[None]:
+def _holding_interrupts() -> Iterator[None]:
     """Ctrl-C waits; a process that is started meanwhile never gets it, not even before it can ignore it."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
@@ -106,7 +106,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
+def _limiting_threads() -> Iterator[None]:
     """An environment for workers: processes that are started meanwhile have it."""
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))

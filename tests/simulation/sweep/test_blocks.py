@@ -20,11 +20,11 @@ from dpfast.simulation.sweep.blocks import (
     Group,
     Pace,
     cost,
-    counted,
-    plan,
-    rows,
-    run,
-    simulate,
+    count_samples,
+    iterate_rows,
+    plan_tasks,
+    run_task,
+    simulate_block,
 )
 
 SOURCE = pytest.mark.parametrize("source", SOURCES)
@@ -35,44 +35,44 @@ PER_BATCH = STREAMS // BATCHES
 @SOURCE
 @DTYPE
 def test_blocks_are_the_streams_of_one_long_run(source, dtype):
-    run = kernels.CompiledStudy(SOURCES[source], LINKS, 20, 60, dtype)
-    errors = kernels.squared_errors(run, 3 * STREAMS, 7, 2)
+    study = kernels.CompiledStudy(SOURCES[source], LINKS, 20, 60, dtype)
+    errors = kernels.squared_errors(study, 3 * STREAMS, 7, 2)
     for number in range(3):
-        for case, row in enumerate(simulate(block(number, source=source, dtype=dtype))):
+        for case, row in enumerate(simulate_block(block(number, source=source, dtype=dtype))):
             streams = errors[number * STREAMS : (number + 1) * STREAMS, case].tolist()
             batches = [sum(streams[k : k + PER_BATCH]) / PER_BATCH for k in range(0, STREAMS, PER_BATCH)]
             assert row.tolist() == batches
 
 
 def test_streams_from_any_on_are_those_of_a_long_run():
-    run = kernels.CompiledStudy(SOURCES["Gaussian"], LINKS, 20, 60)
-    whole = kernels.squared_errors(run, 50, 7, 1)
-    assert np.array_equal(kernels.squared_errors(run, 17, 7, 1, first=33), whole[33:])
+    study = kernels.CompiledStudy(SOURCES["Gaussian"], LINKS, 20, 60)
+    whole = kernels.squared_errors(study, 50, 7, 1)
+    assert np.array_equal(kernels.squared_errors(study, 17, 7, 1, first=33), whole[33:])
 
 
 @SOURCE
 @DTYPE
 def test_a_case_does_not_depend_on_the_cases_beside_it(source, dtype):
-    together = simulate(block(3, source=source, dtype=dtype))
+    together = simulate_block(block(3, source=source, dtype=dtype))
     for k, link in enumerate(LINKS):
-        assert np.array_equal(simulate(block(3, [link], source, dtype=dtype)), together[[k]])
-        many = simulate(block(3, [LINKS[2], *[link] * 16, LINKS[4]], source, dtype=dtype))
+        assert np.array_equal(simulate_block(block(3, [link], source, dtype=dtype)), together[[k]])
+        many = simulate_block(block(3, [LINKS[2], *[link] * 16, LINKS[4]], source, dtype=dtype))
         assert np.array_equal(many[1:-1], together[[k] * 16])
-    assert np.array_equal(simulate(block(3, LINKS[::-1], source, dtype=dtype)), together[::-1])
+    assert np.array_equal(simulate_block(block(3, LINKS[::-1], source, dtype=dtype)), together[::-1])
 
 
 def test_threads_do_not_matter():
-    expected = simulate(block(1, n_samples=3000))
-    assert np.array_equal(simulate(block(1, n_samples=3000), n_threads=3), expected)
+    expected = simulate_block(block(1, n_samples=3000))
+    assert np.array_equal(simulate_block(block(1, n_samples=3000), n_threads=3), expected)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_a_task_gives_what_its_blocks_give(n_threads):
     one = task(block(0), block(4, LINKS[:2]), block(1, LINKS[3:]))
-    answer = run(one, n_threads)
-    assert list(map(np.array_equal, answer.means, map(simulate, one.blocks))) == [True] * 3
+    answer = run_task(one, n_threads)
+    assert list(map(np.array_equal, answer.means, map(simulate_block, one.blocks))) == [True] * 3
     assert answer.seconds > 0
-    found = list(rows(one, answer))
+    found = list(iterate_rows(one, answer))
     assert [(case, number) for case, number, _ in found] == [
         *((k, 0) for k in range(5)),
         (0, 4),
@@ -80,30 +80,30 @@ def test_a_task_gives_what_its_blocks_give(n_threads):
         (0, 1),
         (1, 1),
     ]
-    assert np.array_equal(found[6][2], simulate(one.blocks[1])[1])
+    assert np.array_equal(found[6][2], simulate_block(one.blocks[1])[1])
     assert found[0][2].shape == (BATCHES,)
     assert found[0][2].flags.c_contiguous
-    assert counted(one) == 9 * STREAMS * 60
+    assert count_samples(one) == 9 * STREAMS * 60
 
 
 def test_a_task_travels():
     one = task(block(2, dtype=np.dtype("f4")))
-    answer = pickle.loads(pickle.dumps(run(pickle.loads(pickle.dumps(one)))))
-    assert np.array_equal(answer.means[0], simulate(one.blocks[0]))
+    answer = pickle.loads(pickle.dumps(run_task(pickle.loads(pickle.dumps(one)))))
+    assert np.array_equal(answer.means[0], simulate_block(one.blocks[0]))
 
 
 def test_another_version_is_refused():
     with pytest.raises(EngineError, match=r"dpfast .*, the sweep was started by 0\.0\.7: install the same"):
-        run(task(block(), version="0.0.7"))
+        run_task(task(block(), version="0.0.7"))
 
 
 def test_blocks_end_soon_after_an_interruption():
     """In all threads, in the middle of what would take a minute."""
-    run(task(block()))  # compiled
+    run_task(task(block()))  # compiled
     long = task(*[block(k, n_samples=10**7) for k in range(2)])
     began = time.process_time()  # of both threads; not of whatever else the machine does
     with ctrl_c(0.3), pytest.raises(KeyboardInterrupt):
-        run(long, 2)
+        run_task(long, 2)
     assert time.process_time() - began < 5  # mostly 0.7
 
 
@@ -112,7 +112,7 @@ def test_blocks_end_soon_after_an_interruption():
 
 def planned(lackings, pace=None, link=lambda case: LINKS[case % len(LINKS)], **options):
     groups = [Group(SOURCES["levels"], 20, lacking) for lacking in lackings]
-    return plan(groups, link, n_samples=60, seed=7, pace=pace or Pace(), **options)
+    return plan_tasks(groups, link, n_samples=60, seed=7, pace=pace or Pace(), **options)
 
 
 def at_pace(rate):
@@ -176,7 +176,7 @@ def test_a_plan_gives_the_same_bits_for_every_pace():
     lackings = [{0: range(3), 1: range(1), 4: [2]}, {2: range(2)}]
     results = []
     for rate in (None, 1e-12, 1e-3):
-        means = [rows(one, run(one)) for one in planned(lackings, at_pace(rate))]
+        means = [iterate_rows(one, run_task(one)) for one in planned(lackings, at_pace(rate))]
         results.append({(case, number): x.tolist() for case, number, x in itertools.chain.from_iterable(means)})
     assert len(results[0]) == 7
     assert results[0] == results[1] == results[2]

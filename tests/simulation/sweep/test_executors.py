@@ -17,8 +17,8 @@ from helpers.patience import PATIENCE
 
 from dpfast._support.errors import EngineError, MissingExtraError
 from dpfast.simulation.sweep import executors, worker_processes
-from dpfast.simulation.sweep.blocks import run
-from dpfast.simulation.sweep.executors import Here, Pool, Remote
+from dpfast.simulation.sweep.blocks import run_task
+from dpfast.simulation.sweep.executors import ExecutorEngine, Pool, ThisProcess
 
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 TASKS = blocks.tasks(12, 4000)
@@ -26,7 +26,7 @@ TASKS = blocks.tasks(12, 4000)
 
 @pytest.fixture(scope="module")
 def expected():
-    return sorted(digest(x, run(x)) for x in TASKS)
+    return sorted(digest(x, run_task(x)) for x in TASKS)
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +38,15 @@ def pool():
 @pytest.fixture
 def threads():
     with concurrent.futures.ThreadPoolExecutor(2) as executor:
-        yield Remote(executor)
+        yield ExecutorEngine(executor)
 
 
 def digest(task, answer):
     return [x.number for x in task.blocks], [x.tobytes() for x in answer.means]
 
 
-def results(engine, function=run, items=TASKS):
-    return sorted(digest(*x) if function is run else x for x in engine.run(function, items))
+def results(engine, function=run_task, items=TASKS):
+    return sorted(digest(*x) if function is run_task else x for x in engine.run(function, items))
 
 
 def counted(items, taken):
@@ -61,7 +61,7 @@ def counted(items, taken):
 
 @pytest.fixture(params=["here", "threads", "pool"])
 def engine(request):
-    return Here(2) if request.param == "here" else request.getfixturevalue(request.param)
+    return ThisProcess(2) if request.param == "here" else request.getfixturevalue(request.param)
 
 
 def test_all_give_the_same_bits(engine, expected):
@@ -103,7 +103,7 @@ def test_a_run_may_be_left(engine):
 
 def test_ctrl_c_ends_a_run_at_once(engine):
     list(engine.run(time.sleep, [0.0]))
-    seconds = 0.7 if isinstance(engine, Remote) else PATIENCE  # threads of others can only be waited for
+    seconds = 0.7 if isinstance(engine, ExecutorEngine) else PATIENCE  # threads of others can only be waited for
     began = time.monotonic()
     with ctrl_c(0.2), pytest.raises(KeyboardInterrupt):
         list(engine.run(time.sleep, [seconds] * 4))
@@ -132,7 +132,7 @@ def test_the_environment_is_that_of_workers_only_while_they_start(monkeypatch):
     monkeypatch.delenv("DPFAST_NUM_THREADS", raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     before = dict(os.environ)
-    with worker_processes._one_thread():
+    with worker_processes._limiting_threads():
         assert (os.environ["DPFAST_NUM_THREADS"], os.environ["OMP_NUM_THREADS"]) == ("1", "1")
     assert os.environ == before
 
@@ -164,7 +164,7 @@ def test_workers_do_not_hear_ctrl_c(pool):
 def test_a_killed_worker_costs_its_task_only(pool, expected, caplog):
     found, before = [], at_work(pool)
     with caplog.at_level(logging.WARNING, "dpfast.studies"):
-        for task, answer in pool.run(run, TASKS):
+        for task, answer in pool.run(run_task, TASKS):
             if not found:
                 os.kill(next(x.process.pid for x in pool._workers if x.job), KILL)
             found.append(digest(task, answer))
@@ -232,11 +232,11 @@ def test_workers_end_with_their_parent_however_it_ends(tmp_path):
 def test_other_peoples_processes(expected):
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, context) as executor:
-        assert results(Remote(executor)) == expected
+        assert results(ExecutorEngine(executor)) == expected
         with pytest.raises(EngineError, match=r"lost its workers.* \(BrokenProcessPool\).* is kept.* a new executor"):
-            list(Remote(executor).run(jobs.die, [1, 2]))
+            list(ExecutorEngine(executor).run(jobs.die, [1, 2]))
         with pytest.raises(EngineError, match="lost its workers"):
-            list(Remote(executor).run(jobs.double, [1]))
+            list(ExecutorEngine(executor).run(jobs.double, [1]))
 
 
 class Executor(concurrent.futures.Executor):
@@ -256,20 +256,20 @@ class Executor(concurrent.futures.Executor):
 def test_two_tasks_for_each_worker_are_in_flight(attribute):
     executor = Executor()
     setattr(executor, attribute, 7)
-    assert Remote(executor).in_flight == 14
-    assert Remote(executor, 3).in_flight == 3
-    assert Remote(executor, lambda: 5).in_flight == 5
+    assert ExecutorEngine(executor).in_flight == 14
+    assert ExecutorEngine(executor, 3).in_flight == 3
+    assert ExecutorEngine(executor, lambda: 5).in_flight == 5
 
 
 def test_of_an_executor_that_says_nothing_it_is_two_for_each_processor(monkeypatch):
     for n, expected in (("1", 4), ("9", 18)):
         monkeypatch.setenv("DPFAST_NUM_THREADS", n)
-        assert Remote(Executor()).in_flight == expected
+        assert ExecutorEngine(Executor()).in_flight == expected
 
 
 def test_what_is_under_way_is_cancelled_when_a_run_ends():
     executor = Executor()
-    with ctrl_c(0.1), pytest.raises(KeyboardInterrupt), Remote(executor, 3) as engine:
+    with ctrl_c(0.1), pytest.raises(KeyboardInterrupt), ExecutorEngine(executor, 3) as engine:
         list(engine.run(jobs.double, range(9)))
     assert [x.cancelled() for x in executor.futures] == [True] * 3
 
@@ -277,7 +277,7 @@ def test_what_is_under_way_is_cancelled_when_a_run_ends():
 def test_a_cancelled_future_is_a_lost_worker():
     executor = Executor(3, lambda self: self.futures[1].cancel())
     with pytest.raises(EngineError, match="CancelledError"):
-        list(Remote(executor, 3).run(jobs.double, range(9)))
+        list(ExecutorEngine(executor, 3).run(jobs.double, range(9)))
 
 
 # --- Dask -----------------------------------------------------------------------------------------
@@ -291,11 +291,11 @@ def cluster():
 
 def test_a_cluster_gives_the_same_bits_when_a_worker_is_killed(cluster, expected):
     address, machines = cluster
-    with executors.dask(address) as engine:
+    with executors.connect_dask(address) as engine:
         assert eventually(lambda: len({pid for _, pid in engine.run(jobs.where, [0.05] * 9)}) == 3)
         assert engine.in_flight in (4, 6)
         found = []
-        for x in engine.run(run, TASKS):
+        for x in engine.run(run_task, TASKS):
             if not found:
                 machines[0].kill()
             found.append(digest(*x))
@@ -309,11 +309,11 @@ def test_a_cluster_gives_the_same_bits_when_a_worker_is_killed(cluster, expected
 def test_no_scheduler_is_said_in_a_line(monkeypatch):
     monkeypatch.setattr(executors, "_CONNECT", 0.5)
     said = r"no Dask scheduler answers at '127\.0\.0\.1:1' .*: start one with `dask"
-    with pytest.raises(EngineError, match=said), executors.dask("127.0.0.1:1"):
+    with pytest.raises(EngineError, match=said), executors.connect_dask("127.0.0.1:1"):
         pass
 
 
 def test_no_distributed_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'dpfast\[dask\]'"), executors.dask("127.0.0.1:1"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'dpfast\[dask\]'"), executors.connect_dask("127.0.0.1:1"):
         pass

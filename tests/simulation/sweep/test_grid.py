@@ -283,7 +283,8 @@ def test_targets_over_a_horizon_are_called_as_on_the_command_line():
 
 def test_parameters_are_those_of_the_design_functions():
     assert {
-        name: set(parameters.family(name).takes) - {"target", "privacy", *parameters.OF_PRIVACY} for name in TAKES
+        name: set(parameters.family_parameters(name).takes) - {"target", "privacy", *parameters.OF_PRIVACY}
+        for name in TAKES
     } == TAKES
     assert set(catalogue.FAMILIES) == set(TAKES)
 

@@ -112,7 +112,7 @@ def test_faults_one_after_the_other(path, whole):
 
 
 def test_ctrl_c_says_how_to_go_on(path, whole, monkeypatch):
-    calls, simulate = itertools.count(1), block.simulate
+    calls, simulate = itertools.count(1), block.simulate_block
 
     def interrupted(*given):
         if next(calls) == 6:
@@ -120,7 +120,7 @@ def test_ctrl_c_says_how_to_go_on(path, whole, monkeypatch):
         return simulate(*given)
 
     with monkeypatch.context() as patch, unswallowed():
-        patch.setattr(block, "simulate", interrupted)
+        patch.setattr(block, "simulate_block", interrupted)
         with pytest.raises(
             KeyboardInterrupt, match=r"^\d of 4 cases were finished; the same call with seed=3 goes on$"
         ):

@@ -38,10 +38,10 @@ def last(screen):
 def test_a_bar_has_cases_rate_time_left_and_the_widest_interval(monkeypatch, clock):
     screen = watched(monkeypatch)
     with Progress(True, 1000) as progress:
-        progress.update(3_000_000, 9_000_000, 5, None)
+        progress.report_samples(3_000_000, 9_000_000, 5, None)
         for k in range(1, 11):
             clock[0] += 1
-            progress.update(3_000_000 + 100_000 * k, 9_000_000, 450, 0.016)
+            progress.report_samples(3_000_000 + 100_000 * k, 9_000_000, 450, 0.016)
         text = last(screen)
         assert text.startswith("simulating:  44%")
         assert "4.00M/9.00M" in text
@@ -55,7 +55,7 @@ def test_the_time_left_follows_what_is_expected(monkeypatch, clock):
     with Progress(True, 10) as progress:
         for k in range(21):
             clock[0] += 1
-            progress.update(100 * k, 2100 if k < 20 else 12_000, k, 0.1)
+            progress.report_samples(100 * k, 2100 if k < 20 else 12_000, k, 0.1)
         assert "01:40" in last(screen)
 
 
@@ -64,7 +64,7 @@ def test_more_than_was_expected_is_all(monkeypatch, clock):
     with Progress(True, 10) as progress:
         for k in range(3):
             clock[0] += 1
-            progress.update(100 * k, 150, k, None)
+            progress.report_samples(100 * k, 150, k, None)
     assert "100%" in last(screen)
 
 
@@ -73,17 +73,17 @@ def test_designs_have_a_bar_of_their_own(monkeypatch, clock):
     with Progress(True, 10) as progress:
         for k in range(4):
             clock[0] += 1
-            progress.designed(k, 3)
+            progress.report_designs(k, 3)
         assert "3/3" in screen.getvalue()
-        progress.update(0, 100, 0, None)
+        progress.report_samples(0, 100, 0, None)
     assert screen.getvalue().index("designing") < screen.getvalue().index("simulating")
 
 
 def go(shown):
     with Progress(shown, 10) as progress:
-        progress.designed(1, 2)
-        progress.update(50, 100, 1, 0.5)
-        progress.update(100, 100, 1, 0.5)
+        progress.report_designs(1, 2)
+        progress.report_samples(50, 100, 1, 0.5)
+        progress.report_samples(100, 100, 1, 0.5)
 
 
 def test_there_is_nothing_on_a_terminal_unless_it_is_asked_for(monkeypatch):
@@ -106,12 +106,12 @@ def test_no_tqdm_is_said_when_a_bar_is_asked_for(monkeypatch):
 
 def test_the_log(caplog):
     with caplog.at_level(logging.INFO, "dpfast.studies"), Progress(False, 12) as progress:
-        progress.designed(0, 2)
-        progress.failed("case 3", "no such mechanism")
-        progress.designed(2, 2)
-        progress.stage(1, 12, 1_000_000)
-        progress.update(500, 2000, 1, None)
-        progress.update(1500, 2000, 12, 0.1)
+        progress.report_designs(0, 2)
+        progress.report_failure("case 3", "no such mechanism")
+        progress.report_designs(2, 2)
+        progress.report_stage(1, 12, 1_000_000)
+        progress.report_samples(500, 2000, 1, None)
+        progress.report_samples(1500, 2000, 12, 0.1)
     found = [(x.name, x.levelname, x.getMessage().partition(" in ")[0]) for x in caplog.records]
     assert {x[0] for x in found} == {"dpfast.studies"}
     assert [x[1:] for x in found] == [

@@ -133,7 +133,7 @@ class Task:
     def batch_means(self, seed, n_blocks):
         """(cases, batches) of the first blocks of a seed, as a sweep has them."""
         parts = (blocks.Block(self.source, self.links, self.burn_in, self.n_samples, seed, k) for k in range(n_blocks))
-        return np.concatenate([blocks.simulate(x, 2) for x in parts], axis=1)
+        return np.concatenate([blocks.simulate_block(x, 2) for x in parts], axis=1)
 
 
 def finished(rule, draws):

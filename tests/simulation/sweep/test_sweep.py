@@ -22,7 +22,7 @@ from dpfast.simulation.sweep import blocks as block
 from dpfast.simulation.sweep import executors
 from dpfast.simulation.sweep import sweep as module
 from dpfast.simulation.sweep.blocks import STREAMS
-from dpfast.simulation.sweep.executors import Here, Pool
+from dpfast.simulation.sweep.executors import Pool, ThisProcess
 from dpfast.simulation.sweep.grid import ParameterGrid
 from dpfast.simulation.sweep.sweep import sweep
 from dpfast.simulation.sweep.sweep_store import SweepStore
@@ -120,7 +120,7 @@ def expected():
     [
         {"n_threads": 2},
         {"n_threads": None},
-        {"executor": Here(1), "n_threads": None},
+        {"executor": ThisProcess(1), "n_threads": None},
     ],
     ids=["two threads", "threads", "executor"],
 )
@@ -157,7 +157,7 @@ class Killed:
 @pytest.mark.crash
 def test_a_cluster_that_loses_a_machine_gives_the_same_bits(monkeypatch, path):
     long = {"n_samples": 20_000, "width": None, "budget": 6 * 20_000 * STREAMS}
-    with cluster(3) as (address, machines), executors.dask(address) as executor:
+    with cluster(3) as (address, machines), executors.connect_dask(address) as executor:
         expected = rows(run(**long, store=path.with_name("whole")))
         assert eventually(lambda: len({pid for _, pid in executor.run(jobs.where, [0.05] * 9)}) == 3, 20)
         monkeypatch.setattr(block, "_SECONDS", 0.0)  # a block to a task
@@ -404,9 +404,9 @@ def test_single_precision_that_changes_an_error_is_refused():
         ({"decide": "stream"}, "decide must be of axes along which stream and target stay the same, got stream:"),
         ({"workers": 0, "n_threads": None}, "workers must be an integer, at least 1, got 0"),
         ({"workers": 1}, "n_threads must be left out with workers or an executor"),
-        ({"workers": 1, "executor": Here(1), "n_threads": None}, "workers and executor must not both be given"),
+        ({"workers": 1, "executor": ThisProcess(1), "n_threads": None}, "workers and executor must not both be given"),
         ({"in_flight": 3}, "in_flight must be left out without an executor"),
-        ({"in_flight": 3, "executor": Here(1), "n_threads": None}, "in_flight must be left out"),
+        ({"in_flight": 3, "executor": ThisProcess(1), "n_threads": None}, "in_flight must be left out"),
         ({"executor": 3, "n_threads": None}, "executor must be a concurrent.futures.Executor, got 3"),
         ({"n_threads": 0}, "n_threads must be an integer, at least 1"),
         ({"store": 3}, "store must be a path"),
@@ -460,8 +460,8 @@ def test_memory_does_not_grow_with_the_samples(path):
 
 def test_progress_is_told_from_what_is_there_already(path, monkeypatch):
     told = []
-    monkeypatch.setattr(module.Progress, "update", lambda _, *state: told.append(state))
-    monkeypatch.setattr(module.Progress, "stage", lambda _, *stage: told.append(stage))
+    monkeypatch.setattr(module.Progress, "report_samples", lambda _, *state: told.append(state))
+    monkeypatch.setattr(module.Progress, "report_stage", lambda _, *stage: told.append(stage))
     found = run(store=path)
     samples = sum(x.n_streams for x in found) * 50
     assert told[0] == (1, 4, 4 * STREAMS * 50)

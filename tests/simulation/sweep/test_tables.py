@@ -14,11 +14,11 @@ import dpfast as dp
 from dpfast import DataError, __version__
 from dpfast._support.errors import MissingExtraError
 from dpfast._support.text_table import Table
-from dpfast.simulation.sweep.tables import frame, parquet, taken, winners
+from dpfast.simulation.sweep.tables import build_frame, label_text, parquet_bytes, winners_table
 
 
 def back(columns, *rows, about=None):
-    return reader.read_table(io.BytesIO(parquet(Table(columns, rows), about or {})))
+    return reader.read_table(io.BytesIO(parquet_bytes(Table(columns, rows), about or {})))
 
 
 @pytest.mark.parametrize(
@@ -81,23 +81,29 @@ def test_a_sweep_as_a_file(tmp_path):
 )
 def test_lags_are_integers_and_the_smoother_is_told_from_what_has_none(lags, integers, smoothers, kinds):
     table = Table(("lag", "x"), tuple((x, 0.5) for x in lags))
-    typed = frame(table)
+    typed = build_frame(table)
     assert list(typed.columns) == ["lag", "smoother", "x"]
     assert (str(typed["lag"].dtype), str(typed["smoother"].dtype)) == kinds
-    for found in (typed, reader.read_table(io.BytesIO(parquet(table, {}))).to_pandas()):
+    for found in (typed, reader.read_table(io.BytesIO(parquet_bytes(table, {}))).to_pandas()):
         assert [None if pandas.isna(x) else int(x) for x in found["lag"]] == integers
         assert [None if pandas.isna(x) else bool(x) for x in found["smoother"]] == smoothers
 
 
 def test_what_somebody_calls_lags_stays():
-    typed = frame(Table(("lag",), ((0,), ("late",), ("smoother",))))
+    typed = build_frame(Table(("lag",), ((0,), ("late",), ("smoother",))))
     assert list(typed.columns) == ["lag"]
     assert list(typed["lag"]) == ["0", "late", "smoother"]
 
 
 def test_a_value_that_is_not_taken_is_shown_as_the_others():
     row = dataclasses.replace(run(budget=1).rows[0], settings={})
-    assert [taken("epsilon", x, row) for x in (5, 5.0, 0.5, "soft", None)] == ["(5)", "(5)", "(0.5)", "(soft)", None]
+    assert [label_text("epsilon", x, row) for x in (5, 5.0, 0.5, "soft", None)] == [
+        "(5)",
+        "(5)",
+        "(0.5)",
+        "(soft)",
+        None,
+    ]
 
 
 def test_a_file_that_cannot_be_written(tmp_path):
@@ -112,7 +118,7 @@ def test_a_file_that_cannot_be_written(tmp_path):
 def test_no_pyarrow_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'dpfast\[parquet\]'"):
-        parquet(Table(("a",), ((1,),)), {})
+        parquet_bytes(Table(("a",), ((1,),)), {})
 
 
 def test_the_nearest_is_compared_on_the_streams_of_both():
@@ -132,6 +138,6 @@ def test_the_nearest_is_compared_on_the_streams_of_both():
     )
     assert len({x.n_streams for x in found}) > 1
     cells = found.winners()
-    shown = [row[-2] for row in winners(cells).rows]
+    shown = [row[-2] for row in winners_table(cells).rows]
     assert shown == pytest.approx([found.compare(x.second, x.best).rmse_ratio for x in cells], rel=1e-12)
     assert shown != pytest.approx([x.second.rmse / x.best.rmse for x in cells], rel=1e-12)
