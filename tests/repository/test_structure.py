@@ -102,6 +102,17 @@ def test_imports_inside_rooms_have_no_cycles():
     graphlib.TopologicalSorter(inside).prepare()  # an error has the cycle
 
 
+def test_every_folder_names_its_parts():
+    """The table in its docstring has each file and folder that is in it, and none that is not."""
+    wrong = {}
+    for path in sorted(PACKAGE.glob("*/**/__init__.py")):
+        parts = {x.stem for x in path.parent.glob("*.py")} - {"__init__"}
+        parts |= {f"{x.parent.name}/" for x in path.parent.glob("*/__init__.py")}
+        named = set(re.findall(r"^``([\w/]+)``  ", path.read_text(encoding="utf-8"), re.MULTILINE))
+        wrong[path] = named ^ parts
+    assert {path: names for path, names in wrong.items() if names} == {}
+
+
 def test_files_are_short():
     """The class Filter is one; so is what traces a tile."""
     long = {module: path.read_text(encoding="utf-8").count("\n") for module, path in MODULES.items()}
