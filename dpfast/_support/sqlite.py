@@ -172,14 +172,14 @@ def explaining(explain: Callable[[Cause, Exception], Exception | None]) -> Itera
 # Two, as files of both kinds are there: a seal covers a whole row, a checksum a content and the key where it belongs.
 
 
-def sealed(*row: Any) -> tuple[Any, ...]:
+def seal_row(*row: Any) -> tuple[Any, ...]:
     """Append to a row its CRC, which tells damage. That of an input goes with its row, and nothing of it stays."""
     return *row, zlib.crc32(b"\0".join(x if isinstance(x, bytes) else repr(x).encode() for x in row))
 
 
 def is_sealed(row: tuple[Any, ...]) -> bool:
-    """Tell whether a row is as :func:`sealed` made it."""
-    return sealed(*row[:-1]) == row
+    """Tell whether a row is as :func:`seal_row` made it."""
+    return seal_row(*row[:-1]) == row
 
 
 def checksum(content: bytes, *key: object) -> int:

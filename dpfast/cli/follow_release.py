@@ -12,14 +12,14 @@ from dpfast._support import validation
 from dpfast.releases.feed.clock import Clock, Feed
 from dpfast.releases.feed.estimates_file import Journal, Layout
 from dpfast.releases.feed.event_lines import ByteSource, Lines
-from dpfast.releases.feed.missed_bins import NAME, mark
+from dpfast.releases.feed.missed_bins import NAME, write_missed
 from dpfast.releases.feed.status import Watch
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.store.places import Places
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
-from dpfast.releases.stream_opening import stream_in
+from dpfast.releases.stream_opening import open_in_store
 
 
 class StandardInput:
@@ -53,21 +53,21 @@ def publish(
     _check_future(options.end, layout.span.time(layout.span.n_bins) + grace, places, clock)
     private = PrivateCounts(layout.groups, plan.inputs, follow=True) if options.private_counts else None
     store = ReleaseStore.open(places.store, places.out, adopt=options.adopt)
-    stream = stream_in(store, mechanism, plan.inputs, options.tolerance, declared, adopt=options.adopt)
+    stream = open_in_store(store, mechanism, plan.inputs, options.tolerance, declared, adopt=options.adopt)
     watch = Watch(layout, clock, private=private, quiet=options.quiet)
     with stream, Journal(path, layout) as journal, watch:
         print(stream.guarantee, flush=True)
         _catch_up(stream, journal, mechanism.lag or 0)
         position, seen = min(stream.position, layout.span.n_bins), None if private is None else private.see
         feed = Feed(source, lines, first=position, grace=grace, clock=clock, seen=seen, wait=watch.wait)
-        mark(places.out / NAME, layout, feed.missed)
+        write_missed(places.out / NAME, layout, feed.missed)
         watch.begin(position, feed.missed)
         for first, counts in feed.bins():
             published = stream.push(counts, first=first)
             journal.append(published.first - published.lag, published.estimate)
             if private is not None:
                 private.clamp(counts)
-            watch.published(first + counts.shape[1])
+            watch.note_published(first + counts.shape[1])
             stream.prepare()
         published = stream.close()  # of a stream that is over: the same once more
         journal.append(published.first - published.lag, published.estimate)

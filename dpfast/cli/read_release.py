@@ -12,7 +12,7 @@ from dpfast._support.atomic_files import replace_file
 from dpfast._support.csv_cells import lines
 from dpfast._support.errors import DataError, ReleaseError
 from dpfast.releases.batch import Release
-from dpfast.releases.reading import edges, opened, read
+from dpfast.releases.reading import bin_edges, open_existing, read_entry
 from dpfast.releases.store.private_files import make_folders
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.witness import Witness
@@ -34,8 +34,8 @@ def show_store(path: str, out: str | None = None, *, adopt: bool = False) -> str
         As for :func:`dpfast.releases.batch.release`.
     """
     published = out if out is not None and Witness(Path(out)).path.exists() else None
-    with opened(path, published, adopt=adopt) as store:
-        results = [read(store, entry) for entry in store.releases()]
+    with open_existing(path, published, adopt=adopt) as store:
+        results = [read_entry(store, entry) for entry in store.releases()]
         if not results:
             raise ReleaseError(f"nothing was released in the store {store.path} so far")
         table = lines([COLUMNS, *(row for result in results for row in _rows(store, result))])
@@ -73,7 +73,7 @@ def _rows(store: ReleaseStore, result: Release) -> Iterator[tuple[Any, ...]]:
 def _times(store: ReleaseStore, first: int, count: int) -> list[str]:
     """Return the left edges of bins as texts, empty where the store declares no bins."""
     declaration = store.declaration
-    times = edges(declaration, first, count)
+    times = bin_edges(declaration, first, count)
     if declaration is None or times is None:
         return [""] * count
     whole = not np.any(times.astype(np.int64) % 1_000_000)

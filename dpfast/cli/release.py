@@ -17,7 +17,7 @@ from dpfast.cli.options import BY, COUNT, LOG, MECHANISM, PERIOD, TIME, TIME_FOR
 from dpfast.mechanisms.checks import releasable
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.releases.batch import Batch
-from dpfast.releases.composition import bounds
+from dpfast.releases.composition import declared_bounds
 from dpfast.releases.feed.clock import Clock, SystemClock
 from dpfast.releases.feed.estimates_file import Layout
 from dpfast.releases.feed.event_lines import ByteSource
@@ -25,8 +25,8 @@ from dpfast.releases.feed.status import heartbeat
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.private_counts import PrivateCounts
-from dpfast.releases.reading import chosen, read
-from dpfast.releases.released_file import Wanted, check_free, check_name, file_of, finish_others, write
+from dpfast.releases.reading import choose_release, read_entry
+from dpfast.releases.released_file import Wanted, check_free, check_name, estimates_path, finish_others, write_estimates
 from dpfast.releases.store.places import Places, for_new_store
 from dpfast.releases.store.records import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
@@ -248,7 +248,7 @@ def _check_shown(options: argparse.Namespace) -> None:
 def _find_places(options: argparse.Namespace, declared: dict[str, Any]) -> Places:
     """Find the folders to publish from; a new store has places of its own."""
     out, store = Path(options.out), None if options.store is None else Path(options.store)
-    return for_new_store(out, store, declared) if options.new_store else Places.of(out, store)
+    return for_new_store(out, store, declared) if options.new_store else Places.choose(out, store)
 
 
 def _describe_files(text: str, file: Path, options: argparse.Namespace, places: Places) -> str:
@@ -278,7 +278,7 @@ def _declare(options: argparse.Namespace, plan: ExactMechanism, layout: Layout) 
         "groups": list(layout.groups),
         "last_step": span.n_bins - 1 if options.follow else None,
         "grace_us": _microseconds(options.grace) if options.follow else None,
-        **bounds(plan),
+        **declared_bounds(plan),
     }
 
 
@@ -318,17 +318,17 @@ def _release(options: argparse.Namespace, plan: ExactMechanism, layout: Layout, 
     wanted = Wanted(plan, first, layout.span.n_bins, options.name, options.compose)
     if places.used:
         with _open_store(options, places, declared) as store:
-            if (entry := wanted.found(store)) is not None:
+            if (entry := wanted.find_published(store)) is not None:
                 return _write_earlier(options, places, store, entry, declared)
     Folder(places.out)
-    check_free(file_of(places.out, options.name, options.format))
+    check_free(estimates_path(places.out, options.name, options.format))
     batch = Batch(plan, _count(options, plan, layout), first, compose=options.compose, name=options.name)
     with _open_store(options, places, declared) as store:
-        if (entry := wanted.found(store)) is not None:  # by another run meanwhile
+        if (entry := wanted.find_published(store)) is not None:  # by another run meanwhile
             return _write_earlier(options, places, store, entry, declared)
         finish_others(store, wanted, declared, options.format)
         result = batch.enter(store)
-        file, _ = write(store, chosen(store, result.number), declared, options.format)
+        file, _ = write_estimates(store, choose_release(store, result.number), declared, options.format)
     return _describe_files(str(result.guarantee), file, options, places)
 
 
@@ -346,9 +346,9 @@ def _write_earlier(
     options: argparse.Namespace, places: Places, store: ReleaseStore, entry: Earlier, declared: dict[str, Any]
 ) -> str:
     """Write what an earlier run has published, and no more."""
-    file, now = write(store, entry, declared, options.format)
+    file, now = write_estimates(store, entry, declared, options.format)
     done = "it is written now" if now else "its file holds it"
-    text = f"{read(store, entry).guarantee}\n\n{entry.title} was published by an earlier run, and {done}"
+    text = f"{read_entry(store, entry).guarantee}\n\n{entry.title} was published by an earlier run, and {done}"
     return _describe_files(f"{text}: nothing more was published, nothing spent.", file, options, places)
 
 

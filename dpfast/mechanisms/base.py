@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from dpfast._support import html, validation
 from dpfast.filters.filter import Filter
 from dpfast.privacy.privacy import Privacy
-from dpfast.privacy.provenance import FITTED, Provenance, check_declared, fitted, with_declared
+from dpfast.privacy.provenance import FITTED, Provenance, check_declared, fitted_inputs, merge_declared
 from dpfast.signals.model import Model
 from dpfast.signals.output_variance import explained_share, output_variance
 
@@ -54,7 +54,7 @@ class Designed(abc.ABC):
     def __post_init__(self) -> None:
         validation.instance("name", self.name, str, "text")
         # kept when dataclasses.replace puts another model in the place of a fitted one
-        kept = dict(self.declared) | dict.fromkeys(fitted(self.sources), FITTED)
+        kept = dict(self.declared) | dict.fromkeys(fitted_inputs(self.sources), FITTED)
         object.__setattr__(self, "declared", tuple(kept.items()))
 
     @property
@@ -73,7 +73,7 @@ class Designed(abc.ABC):
                 implied["levels"] = self.model.source
             if getattr(self.model, "fitted_order", None) is not None:
                 implied["order"] = "assumed"
-        return with_declared(implied, dict(self.declared))
+        return merge_declared(implied, dict(self.declared))
 
     def with_sources(self, **sources: Provenance) -> Self:
         """The same mechanism, with what is known of where its inputs come from.
@@ -159,7 +159,7 @@ class Designed(abc.ABC):
         found = {"privacy": self._promised(), **self._facts()}
         if self.explained is not None:
             found["explained"] = f"{self.explained:.1%} of the variance of the true output"
-        if private := fitted(self.sources):
+        if private := fitted_inputs(self.sources):
             found["not for release"] = f"fitted from private data: {', '.join(private)}"
         return found
 

@@ -6,7 +6,7 @@ import textwrap
 
 from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.privacy.privacy import Privacy
-from dpfast.privacy.provenance import SOURCES, fitted
+from dpfast.privacy.provenance import SOURCES, fitted_inputs
 
 _WIDTH = 110
 
@@ -39,7 +39,7 @@ def guarantee(mechanism: AnyMechanism) -> str:
         f"with {promise.noise} of standard deviation {mechanism.noise_std:.6g} that is drawn anew, once, and kept "
         f"secret, if the design does not depend on the data.{promise.ending}"
     )
-    if private := fitted(mechanism.sources):
+    if private := fitted_inputs(mechanism.sources):
         text += f" It does depend on private data ({', '.join(private)}): for those data nothing is guaranteed."
     return _wrapped(text, 2)
 

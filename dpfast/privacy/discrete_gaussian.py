@@ -125,15 +125,15 @@ def epsilon(shifts: Sequence[Shift], delta: float) -> float:
     0.5212
     """
     target = validation.number("delta", delta, above=0, below=1)
-    mu, n = gdp_mu(shifts), _coordinates(shifts)
+    mu, n = gdp_mu(shifts), _count_coordinates(shifts)
     if _delta(mu, n, 0.0) <= target:
         return 0.0
     if math.isinf(mu):
         return mu
     # math.log rounds by less than one part in 1e15
-    threshold = threshold_above(math.log(target) * (1 + 1e-15) - _up(n * _THREE_ETA), mu)
+    threshold = threshold_above(math.log(target) * (1 + 1e-15) - _round_up(n * _THREE_ETA), mu)
     continuous = Fraction(mu) * (Fraction(threshold) + Fraction(mu) / 2)
-    return _up(max(continuous, Fraction(0)) + n * _LOSS)
+    return _round_up(max(continuous, Fraction(0)) + n * _LOSS)
 
 
 def delta(shifts: Sequence[Shift], epsilon: float) -> float:
@@ -147,7 +147,7 @@ def delta(shifts: Sequence[Shift], epsilon: float) -> float:
     level = validation.number("epsilon", epsilon)
     if level < 0:
         raise validation.fail("epsilon", "a finite number, at least 0", epsilon)
-    return _delta(gdp_mu(shifts), _coordinates(shifts), level)
+    return _delta(gdp_mu(shifts), _count_coordinates(shifts), level)
 
 
 def gdp_mu(shifts: Sequence[Shift]) -> float:
@@ -161,7 +161,7 @@ def gdp_mu(shifts: Sequence[Shift]) -> float:
     1.0
     """
     mu_squared = sum(
-        (shift.squared_sensitivity / (shift.sigma.variance - _VARIANCE_OF_ROUNDING) for shift in _checked(shifts)),
+        (shift.squared_sensitivity / (shift.sigma.variance - _VARIANCE_OF_ROUNDING) for shift in _check_shifts(shifts)),
         Fraction(0),
     )
     return _sqrt_up(mu_squared)
@@ -175,10 +175,10 @@ def zcdp_rho(shifts: Sequence[Shift]) -> Fraction:
     >>> zcdp_rho([Shift(12, Sigma(4, 0), 1)])
     Fraction(3, 8)
     """
-    return sum((shift.squared_sensitivity / shift.sigma.variance / 2 for shift in _checked(shifts)), Fraction(0))
+    return sum((shift.squared_sensitivity / shift.sigma.variance / 2 for shift in _check_shifts(shifts)), Fraction(0))
 
 
-def group(shifts: Sequence[Shift], size: int) -> tuple[Shift, ...]:
+def group_shifts(shifts: Sequence[Shift], size: int) -> tuple[Shift, ...]:
     """The shifts of a group of `size` people: Δ and the number of outputs reached, times `size`.
 
     Examples
@@ -187,7 +187,7 @@ def group(shifts: Sequence[Shift], size: int) -> tuple[Shift, ...]:
     (Shift(squared_sensitivity=108, sigma=Sigma(a=4, j=0), n_coordinates=15),)
     """
     size = validation.integer("size", size, 1)
-    return tuple(Shift(size**2 * squared, sigma, size * n) for squared, sigma, n in _checked(shifts))
+    return tuple(Shift(size**2 * squared, sigma, size * n) for squared, sigma, n in _check_shifts(shifts))
 
 
 def _delta(mu: float, n: int, epsilon: float) -> float:
@@ -200,15 +200,15 @@ def _delta(mu: float, n: int, epsilon: float) -> float:
     if threshold < -40:
         return 1.0
     below = math.nextafter(float(min(threshold, Fraction(1000))), -math.inf)
-    log_delta = log_delta_beyond(below, mu) * (1 - LOG_DELTA_MARGIN) + _up(n * _THREE_ETA)
+    log_delta = log_delta_beyond(below, mu) * (1 - LOG_DELTA_MARGIN) + _round_up(n * _THREE_ETA)
     return min(1.0, math.nextafter(math.exp(min(log_delta, 0.0)), math.inf))
 
 
-def _coordinates(shifts: Sequence[Shift]) -> int:
-    return sum(shift.n_coordinates for shift in _checked(shifts) if shift.squared_sensitivity)
+def _count_coordinates(shifts: Sequence[Shift]) -> int:
+    return sum(shift.n_coordinates for shift in _check_shifts(shifts) if shift.squared_sensitivity)
 
 
-def _checked(shifts: Sequence[Shift]) -> list[Shift]:
+def _check_shifts(shifts: Sequence[Shift]) -> list[Shift]:
     result = []
     for shift in shifts:
         validation.instance("shifts", shift, Shift, "a sequence of Shift")
@@ -226,10 +226,10 @@ def _sqrt_up(square: Fraction) -> float:
     """The square root, rounded up."""
     p, q = square.as_integer_ratio()
     shift = max(0, 64 - (p.bit_length() - q.bit_length()) // 2)
-    return _up(Fraction(math.isqrt(-(-(p << 2 * shift) // q) - 1) + 1, 1 << shift)) if p else 0.0
+    return _round_up(Fraction(math.isqrt(-(-(p << 2 * shift) // q) - 1) + 1, 1 << shift)) if p else 0.0
 
 
-def _up(x: Fraction) -> float:
+def _round_up(x: Fraction) -> float:
     """The smallest float that is not below."""
     try:
         nearest = float(x)

@@ -18,7 +18,7 @@ def check_source(name: str, value: Any) -> Provenance:
     return cast("Provenance", validation.choice(name, value, SOURCES))
 
 
-def with_declared(implied: Mapping[str, Provenance], declared: Mapping[str, Provenance]) -> Mapping[str, Provenance]:
+def merge_declared(implied: Mapping[str, Provenance], declared: Mapping[str, Provenance]) -> Mapping[str, Provenance]:
     """What a person says of the inputs, over what is known of them; what was fitted to private data stays so.
 
     Also where the input is gone: it has shaped what is left.
@@ -40,6 +40,6 @@ def check_declared(known: Mapping[str, Provenance], words: Mapping[str, Any]) ->
             )
 
 
-def fitted(sources: Mapping[str, Provenance]) -> tuple[str, ...]:
+def fitted_inputs(sources: Mapping[str, Provenance]) -> tuple[str, ...]:
     """Names of the inputs that were fitted to, or chosen by looking at, private data."""
     return tuple(name for name, word in sources.items() if word == FITTED)

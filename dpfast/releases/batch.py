@@ -13,8 +13,8 @@ from dpfast._support import html, validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.releases.composition import bounds, composed
-from dpfast.releases.guarantee import Guarantee, rounded_up
+from dpfast.releases.composition import compose_guarantee, declared_bounds
+from dpfast.releases.guarantee import Guarantee, format_rounded_up
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, exact, exact_or_none
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.noise import Noise
@@ -61,7 +61,7 @@ class Release:
     groups: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
-        return f"<{self._size()}: epsilon {rounded_up(self.guarantee.epsilon, 6)}>"
+        return f"<{self._size()}: epsilon {format_rounded_up(self.guarantee.epsilon, 6)}>"
 
     def _repr_html_(self) -> str:
         error = "-" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
@@ -176,10 +176,10 @@ class Batch:
     def enter(self, store: ReleaseStore) -> Release:
         """Publish it in a store."""
         plan, first, n = self._plan, self._first, self._x.shape[1]
-        store.hold(bounds(plan))
+        store.hold(declared_bounds(plan))
         earlier = store.check_released(first, n, compose=self._compose)
-        guarantee = composed(plan, store.releases(), earlier, store.unchecked)
-        v, estimate = _run(plan, self._x, self._lag)
+        guarantee = compose_guarantee(plan, store.releases(), earlier, store.unchecked)
+        v, estimate = _run_mechanism(plan, self._x, self._lag)
         labelled: Any = estimate
         if self._wrap is not None:
             labelled = self._wrap(estimate.reshape(self._shape))
@@ -200,7 +200,7 @@ def as_exact(mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, toler
     return plan
 
 
-def _run(plan: ExactMechanism, x: Integers, lag: int) -> tuple[Integers, Array]:
+def _run_mechanism(plan: ExactMechanism, x: Integers, lag: int) -> tuple[Integers, Array]:
     streams, n = x.shape
     noise = Noise(plan.sigma)
     noise.ready(streams * (n + lag))

@@ -18,13 +18,13 @@ from dpfast.releases.store.records import Earlier
 _PERSON = ("max_change", "max_events", "min_separation")
 
 
-def bounds(plan: ExactMechanism) -> dict[str, Any]:
+def declared_bounds(plan: ExactMechanism) -> dict[str, Any]:
     """What a release declares of values, streams and persons, as JSON holds it."""
     privacy = plan.mechanism.privacy
     return {**plan.inputs.public(), **{name: getattr(privacy, name) for name in _PERSON}}
 
 
-def plans_of(releases: Sequence[Earlier]) -> dict[int, ExactMechanism]:
+def load_plans(releases: Sequence[Earlier]) -> dict[int, ExactMechanism]:
     """The mechanisms of releases, by their ids."""
     known: dict[str, ExactMechanism] = {}
     result = {}
@@ -36,7 +36,7 @@ def plans_of(releases: Sequence[Earlier]) -> dict[int, ExactMechanism]:
     return result
 
 
-def composed(
+def compose_guarantee(
     plan: ExactMechanism, others: Sequence[Earlier], same_steps: Sequence[Earlier], unchecked: Sequence[str] = ()
 ) -> Guarantee:
     """The guarantee of a release among those of its store.
@@ -57,23 +57,23 @@ def composed(
     """
     if not others:
         return replace(plan.guarantee, unchecked=tuple(unchecked)) if unchecked else plan.guarantee
-    plans = plans_of(others)
-    alike = len({_person(x) for x in (plan, *plans.values())}) == 1
+    plans = load_plans(others)
+    alike = len({_declared_person(x) for x in (plan, *plans.values())}) == 1
     past = [plans[entry.id] for entry in (same_steps if alike else others)]
     if not past:
         return replace(plan.guarantee, unchecked=tuple(unchecked))
     everyone = [plan, *past]
-    shifts = [_shift(x, everyone) for x in everyone]
-    privacy, inputs = _largest(plan, everyone)
+    shifts = [_shift_largest(x, everyone) for x in everyone]
+    privacy, inputs = _largest_declaration(plan, everyone)
     return Guarantee.of(privacy, inputs, plan.taps, shifts, whole=not alike, unchecked=unchecked)
 
 
-def _person(plan: ExactMechanism) -> tuple[float, ...]:
-    declared = bounds(plan)
+def _declared_person(plan: ExactMechanism) -> tuple[float, ...]:
+    declared = declared_bounds(plan)
     return tuple(declared[name] for name in (*_PERSON, "streams_per_person", "n_streams"))
 
 
-def _largest(plan: ExactMechanism, everyone: Sequence[ExactMechanism]) -> tuple[Privacy, Inputs]:
+def _largest_declaration(plan: ExactMechanism, everyone: Sequence[ExactMechanism]) -> tuple[Privacy, Inputs]:
     """What a release declares, but for a person of the largest bounds that any of some releases declares."""
     demands = [x.mechanism.privacy for x in everyone]
     privacy = replace(
@@ -86,7 +86,7 @@ def _largest(plan: ExactMechanism, everyone: Sequence[ExactMechanism]) -> tuple[
     return privacy, replace(plan.inputs, streams_per_person=min(streams, plan.inputs.n_streams))
 
 
-def _shift(plan: ExactMechanism, everyone: Sequence[ExactMechanism]) -> Shift:
+def _shift_largest(plan: ExactMechanism, everyone: Sequence[ExactMechanism]) -> Shift:
     """How far such a person moves a release."""
-    privacy, inputs = _largest(plan, everyone)
+    privacy, inputs = _largest_declaration(plan, everyone)
     return shift_of(privacy, inputs, plan.taps, plan.sigma)

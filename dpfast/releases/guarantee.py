@@ -15,10 +15,10 @@ import numba
 import numpy as np
 
 from dpfast._support import html
-from dpfast.privacy.discrete_gaussian import Shift, Sigma, epsilon, gdp_mu, group, zcdp_rho
+from dpfast.privacy.discrete_gaussian import Shift, Sigma, epsilon, gdp_mu, group_shifts, zcdp_rho
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.integer.inputs import Inputs, Integers
-from dpfast.releases.store.declaration import not_checked
+from dpfast.releases.store.declaration import unchecked_text
 
 GROUPS = (2, 5, 10)
 ADJACENCY = (
@@ -122,7 +122,7 @@ class Guarantee:
     @property
     def groups(self) -> dict[int, float]:
         """Epsilon, at the same delta, for groups of several people."""
-        return {size: epsilon(group(self.shifts, size), self.delta) for size in GROUPS}
+        return {size: epsilon(group_shifts(self.shifts, size), self.delta) for size in GROUPS}
 
     @property
     def sentence(self) -> str:
@@ -133,22 +133,22 @@ class Guarantee:
         return (
             f"Whether {self._contribution} in the data or not: anyone who sees all published values, whatever else "
             f"they know, comes to any conclusion with a probability that is at most e^ε = {self._factor} times what it "
-            f"is in the other case, plus δ = {_written(self.delta)}."
+            f"is in the other case, plus δ = {_format_declared(self.delta)}."
         )
 
     @property
     def _factor(self) -> str:
         """e^ε, where a reader can make something of it."""
         if self.epsilon > _LARGEST_EXPONENT:
-            return f"e^{rounded_up(self.epsilon, 3)}"
+            return f"e^{format_rounded_up(self.epsilon, 3)}"
         context = Context(prec=30, traps=[])
         factor = context.exp(Decimal(self.epsilon))
-        return rounded_up(context.next_plus(factor) if self.epsilon else factor, 3)
+        return format_rounded_up(context.next_plus(factor) if self.epsilon else factor, 3)
 
     @property
     def _contribution(self) -> str:
         privacy = self.privacy
-        size = f"of size at most {_written(privacy.max_change)}"
+        size = f"of size at most {_format_declared(privacy.max_change)}"
         if privacy.max_events == 1:
             return f"one event {size} was"
         return f"the at most {privacy.max_events} events of one person, each {size}, were"
@@ -162,7 +162,7 @@ class Guarantee:
         lines = {
             "protected": self._contribution.rpartition(" ")[0],
             "adjacency": ADJACENCY,
-            "max change": f"{_written(privacy.max_change)}, {inputs.change(privacy.max_change)} on the lattice",
+            "max change": f"{_format_declared(privacy.max_change)}, {inputs.change(privacy.max_change)} on the lattice",
             "events": f"{privacy.max_events}"
             + (f", at least {privacy.min_separation} steps apart" if privacy.max_events > 1 else ""),
             "streams per person": f"{inputs.streams_per_person} of {inputs.n_streams}",
@@ -170,23 +170,25 @@ class Guarantee:
             "range": f"{inputs.low} to {inputs.high}; values outside are always clamped, never refused{missing}",
             "centre": f"{inputs.centre}, public; integers from {low} to {high} are behind it",
             "squared sensitivity": f"Δ² = {self.squared_sensitivity}",
-            "noise": f"discrete Gaussian, σ = {_fraction(self.sigma)}, drawn exactly, once for every step",
-            "(ε, δ)": f"({rounded_up(self.epsilon, 9)}, {_written(self.delta)}), computed from this σ and rounded up; "
-            f"demanded: ({_written(privacy.epsilon)}, {_written(privacy.delta)})",
-            "zCDP": f"ρ = {self.zcdp_rho} (at most {rounded_up(self.zcdp_rho, 6)})",
-            "Gaussian DP": f"μ = {rounded_up(self.gdp_mu, 6)}",
-            "groups": "; ".join(f"{n} people: ε = {rounded_up(value, 4)}" for n, value in self.groups.items()),
+            "noise": f"discrete Gaussian, σ = {_format_sigma(self.sigma)}, drawn exactly, once for every step",
+            "(ε, δ)": f"({format_rounded_up(self.epsilon, 9)}, {_format_declared(self.delta)}), computed from this σ "
+            f"and rounded up; demanded: ({_format_declared(privacy.epsilon)}, {_format_declared(privacy.delta)})",
+            "zCDP": f"ρ = {self.zcdp_rho} (at most {format_rounded_up(self.zcdp_rho, 6)})",
+            "Gaussian DP": f"μ = {format_rounded_up(self.gdp_mu, 6)}",
+            "groups": "; ".join(f"{n} people: ε = {format_rounded_up(value, 4)}" for n, value in self.groups.items()),
             "prefilter": f"{self.n_taps} integer taps, SHA-256 {self.prefilter}",
         }
         if len(self.shifts) > 1:
-            others = ", ".join(f"Δ² = {x.squared_sensitivity} and σ = {_fraction(x.sigma)}" for x in self.shifts[1:])
+            others = ", ".join(
+                f"Δ² = {x.squared_sensitivity} and σ = {_format_sigma(x.sigma)}" for x in self.shifts[1:]
+            )
             n = f"{len(self.shifts) - 1} other release{'s' * (len(self.shifts) > 2)}"
             which = _OF_STORE if self.whole else "of the same data"
             lines["composed"] = (
                 f"with {n} {which} ({others}): (ε, δ), ρ, μ and groups are those of all of them together"
             )
         if self.unchecked:
-            lines["not checked"] = not_checked(self.unchecked)
+            lines["not checked"] = unchecked_text(self.unchecked)
         return lines
 
     @property
@@ -243,18 +245,18 @@ class Guarantee:
         return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def rounded_up(value: float | Fraction | Decimal, digits: int) -> str:
+def format_rounded_up(value: float | Fraction | Decimal, digits: int) -> str:
     """A number of so many digits, never below: what is computed is a bound."""
     exact, context = Fraction(value), Context(prec=digits, rounding=ROUND_CEILING, traps=[])
     return f"{float(context.divide(Decimal(exact.numerator), Decimal(exact.denominator))):.{digits}g}"
 
 
-def _written(declared: float) -> str:
+def _format_declared(declared: float) -> str:
     """A number as it was declared, in full."""
     return str(declared).removesuffix(".0")
 
 
-def _fraction(sigma: Sigma) -> str:
+def _format_sigma(sigma: Sigma) -> str:
     return f"{sigma.a}/2^{sigma.j}"
 
 

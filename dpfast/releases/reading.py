@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.batch import Release
-from dpfast.releases.composition import composed, plans_of
+from dpfast.releases.composition import compose_guarantee, load_plans
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.records import Earlier
 from dpfast.releases.store.release_store import NAME, ReleaseStore
@@ -67,18 +67,18 @@ def read_release(
     """
     if release is not None and (isinstance(release, bool) or not isinstance(release, int | str)):
         raise validation.fail("release", "the number or the name of a release, or None for the last one", release)
-    with opened(path, published, adopt=adopt) as store:
-        return read(store, chosen(store, release))
+    with open_existing(path, published, adopt=adopt) as store:
+        return read_entry(store, choose_release(store, release))
 
 
-def opened(path: Path, published: Path | None = None, *, adopt: bool = False) -> ReleaseStore:
+def open_existing(path: Path, published: Path | None = None, *, adopt: bool = False) -> ReleaseStore:
     """A store that is there; none is begun."""
     if not os.path.lexists(validation.path("path", path) / NAME):
         raise ReleaseError(f"there is no store in {path} to read from: give the private folder, which holds {NAME}")
     return ReleaseStore.open(path, published, adopt=adopt)
 
 
-def chosen(store: ReleaseStore, release: int | str | None) -> Earlier:
+def choose_release(store: ReleaseStore, release: int | str | None) -> Earlier:
     """The release of a number or a name, or the last one."""
     releases = store.releases()
     if not releases:
@@ -90,9 +90,9 @@ def chosen(store: ReleaseStore, release: int | str | None) -> Earlier:
     raise ValueError(f"release must be one that the store {store.path} has, got {release!r}: {there}")
 
 
-def read(store: ReleaseStore, entry: Earlier) -> Release:
+def read_entry(store: ReleaseStore, entry: Earlier) -> Release:
     """All of a release that a store has."""
-    plan, releases = plans_of([entry])[entry.id], store.releases()
+    plan, releases = load_plans([entry])[entry.id], store.releases()
     lag = plan.lag or 0
     live = entry.kind == "live"
     others = [x for x in releases if x.id != entry.id]
@@ -105,15 +105,15 @@ def read(store: ReleaseStore, entry: Earlier) -> Release:
         v,
         aligned,
         plan.predicted_rmse_if_model_holds,
-        composed(plan, others, shared, store.unchecked),
+        compose_guarantee(plan, others, shared, store.unchecked),
         entry.id,
         entry.name,
-        edges(store.declaration, entry.first, aligned.shape[1]),
+        bin_edges(store.declaration, entry.first, aligned.shape[1]),
         None if groups is None else tuple(groups),
     )
 
 
-def edges(declaration: Declaration | None, first: int, count: int) -> NDArray[np.datetime64] | None:
+def bin_edges(declaration: Declaration | None, first: int, count: int) -> NDArray[np.datetime64] | None:
     """Left edges of the bins of some steps, where they are declared."""
     fields = {} if declaration is None else declaration.fields
     if fields.get("period_us") is None or fields.get("origin") is None:

@@ -15,13 +15,13 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.atomic_files import replace_file
 from dpfast._support.errors import DataError, ReleaseError
-from dpfast.releases.composition import plans_of
+from dpfast.releases.composition import load_plans
 from dpfast.releases.feed.estimates_file import HEADER, Layout
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
-from dpfast.releases.reading import read
+from dpfast.releases.reading import read_entry
 from dpfast.releases.store.records import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
-from dpfast.releases.stream_opening import differences
+from dpfast.releases.stream_opening import differing_fields
 from dpfast.signals.events.declared import Span
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -54,7 +54,7 @@ class Wanted:
     name: str | None
     compose: bool
 
-    def found(self, store: ReleaseStore) -> Earlier | None:
+    def find_published(self, store: ReleaseStore) -> Earlier | None:
         """The release, where an earlier run of the same command has published it: nothing of it is computed again.
 
         Raises
@@ -62,9 +62,9 @@ class Wanted:
         ReleaseError
             Where it would publish steps once more that another release has published, and may not.
         """
-        shared = store.overlapping(self.first, self.count)
+        shared = store.find_overlapping(self.first, self.count)
         for entry in (store.releases() if self.name is not None else shared)[::-1]:
-            if entry.name == self.name and self._is(entry):
+            if entry.name == self.name and self._matches(entry):
                 return entry
             if entry.name == self.name is not None:
                 raise ReleaseError(
@@ -79,18 +79,18 @@ class Wanted:
             )
         return None
 
-    def _is(self, entry: Earlier) -> bool:
+    def _matches(self, entry: Earlier) -> bool:
         if entry.kind != "batch" or (entry.first, entry.count) != (self.first, self.count):
             return False
-        found = plans_of([entry])[entry.id].demand  # not its taps: another machine rounds a design otherwise
-        return not differences(_as_json(found), _as_json(self.plan.demand))
+        found = load_plans([entry])[entry.id].demand  # not its taps: another machine rounds a design otherwise
+        return not differing_fields(_through_json(found), _through_json(self.plan.demand))
 
 
-def _as_json(content: Any) -> Any:
+def _through_json(content: Any) -> Any:
     return json.loads(json.dumps(content))
 
 
-def file_of(out: Path, name: str | None, kind: str) -> Path:
+def estimates_path(out: Path, name: str | None, kind: str) -> Path:
     """Where the estimates of a release of a name are."""
     return out / (f"estimates.{kind}" if name is None else f"estimates-{name}.{kind}")
 
@@ -103,7 +103,7 @@ def check_free(file: Path) -> None:
         )
 
 
-def write(store: ReleaseStore, entry: Earlier, declared: Mapping[str, Any], kind: str) -> tuple[Path, bool]:
+def write_estimates(store: ReleaseStore, entry: Earlier, declared: Mapping[str, Any], kind: str) -> tuple[Path, bool]:
     """The file of a release, from the store alone, and whether it was written now: a whole one that is there stays.
 
     Parameters
@@ -122,7 +122,7 @@ def write(store: ReleaseStore, entry: Earlier, declared: Mapping[str, Any], kind
     DataError
         Where it cannot be written.
     """
-    file, content = file_of(store.published, entry.name, kind), _content(store, entry, declared, kind)
+    file, content = estimates_path(store.published, entry.name, kind), _file_content(store, entry, declared, kind)
     try:
         if file.is_file() and not file.is_symlink() and file.read_bytes() == content:
             return file, False
@@ -141,8 +141,8 @@ def write(store: ReleaseStore, entry: Earlier, declared: Mapping[str, Any], kind
     return file, True
 
 
-def _content(store: ReleaseStore, entry: Earlier, fields: Mapping[str, Any], kind: str) -> bytes:
-    result = read(store, entry)
+def _file_content(store: ReleaseStore, entry: Earlier, fields: Mapping[str, Any], kind: str) -> bytes:
+    result = read_entry(store, entry)
     start = int(np.datetime64(fields["origin"], "us").astype(np.int64)) + entry.first * fields["period_us"]
     span = Span(start, fields["period_us"], entry.count, fields["zone"] == "UTC")
     layout = Layout(span, tuple(fields["groups"]), result.predicted_rmse_if_model_holds)
@@ -153,6 +153,6 @@ def _content(store: ReleaseStore, entry: Earlier, fields: Mapping[str, Any], kin
 
 def finish_others(store: ReleaseStore, wanted: Wanted, declared: Mapping[str, Any], kind: str) -> None:
     """Write what earlier releases of the same steps have published and a run that was interrupted has not written."""
-    for entry in store.overlapping(wanted.first, wanted.count):
-        if entry.kind == "batch" and not os.path.lexists(file_of(store.published, entry.name, kind)):
-            write(store, entry, declared, kind)
+    for entry in store.find_overlapping(wanted.first, wanted.count):
+        if entry.kind == "batch" and not os.path.lexists(estimates_path(store.published, entry.name, kind)):
+            write_estimates(store, entry, declared, kind)

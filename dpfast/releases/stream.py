@@ -13,7 +13,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
-from dpfast.releases.composition import composed
+from dpfast.releases.composition import compose_guarantee
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Integers
 from dpfast.releases.noise import Noise
@@ -72,7 +72,9 @@ class Stream:
             self._release = entry.id
         # while it is open nothing else can be released
         others = [x for x in store.releases() if x.id != self._release]
-        self._guarantee = composed(plan, others, [] if entry is None else _beside(entry, others), store.unchecked)
+        self._guarantee = compose_guarantee(
+            plan, others, [] if entry is None else _sharing_steps(entry, others), store.unchecked
+        )
         self._position, inputs, state = store.memory(self._release)
         try:
             live.restore(state)
@@ -117,7 +119,7 @@ class Stream:
         n : int
             Steps.
         """
-        with self._turn():
+        with self._take_turn():
             n, n_streams = validation.integer("n", n, 0), len(self._history)
             check_steps(self._position, n_streams, n)
             self._noise.ready(n_streams * n)
@@ -154,7 +156,7 @@ class Stream:
         """
         published = False
         try:
-            with self._turn():
+            with self._take_turn():
                 if self._state == "closed":
                     raise ReleaseError(
                         f"the stream in {self._store.path} is over at step {self._position}: read it only"
@@ -178,7 +180,7 @@ class Stream:
                 return self._read(first, n)
         except BaseException:
             if published:  # and not returned: whoever tries again would publish the same values as further steps
-                self._interrupted()
+                self._give_up()
             raise
 
     def read(self, first: int, count: int) -> Published:
@@ -189,7 +191,7 @@ class Stream:
         ReleaseError
             Where some of them were not published.
         """
-        with self._turn():
+        with self._take_turn():
             first, count = validation.integer("first", first, 0), validation.integer("count", count, 0)
             if first + count > self._position:
                 raise ReleaseError(
@@ -204,7 +206,7 @@ class Stream:
         Declared ones, not data: the integer 0, which is the centre. Reading goes on, pushing does not; the store then
         holds no inputs any more. Of a stream that is over it gives these steps again.
         """
-        with self._turn():
+        with self._take_turn():
             lag = self._lag
             if self._state == "open":
                 self._noise.ready(len(self._history) * lag)
@@ -219,7 +221,7 @@ class Stream:
                 self._store.close()
 
     @contextlib.contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _take_turn(self) -> Iterator[None]:
         """A call of its own, on a stream of this process that nothing interrupted."""
         self._store.check_process()
         with self._lock:
@@ -240,7 +242,7 @@ class Stream:
             finally:
                 self._running = False
 
-    def _interrupted(self) -> None:
+    def _give_up(self) -> None:
         self._state = "interrupted"
         self._store.abandon()
 
@@ -282,7 +284,7 @@ class Stream:
                 last=last,
             )
         except BaseException:
-            self._interrupted()
+            self._give_up()
             raise
         n = x.shape[1]
         self._history = np.concatenate([self._history, x], axis=1)[:, n:]
@@ -298,6 +300,6 @@ def live_release(store: ReleaseStore) -> Earlier | None:
     return next((entry for entry in store.releases() if entry.kind == "live"), None)
 
 
-def _beside(entry: Earlier, others: list[Earlier]) -> list[Earlier]:
+def _sharing_steps(entry: Earlier, others: list[Earlier]) -> list[Earlier]:
     """Return those of the same steps."""
     return [x for x in others if entry.overlaps(x.first, x.count)]

@@ -11,7 +11,7 @@ from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.releases.batch import as_exact
-from dpfast.releases.composition import bounds
+from dpfast.releases.composition import declared_bounds
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, demand, exact_or_none
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
@@ -81,10 +81,10 @@ def open_stream(
     """
     given = exact_or_none(mechanism)
     check_mechanism(mechanism if given is None else given.mechanism)
-    return stream_in(ReleaseStore.open(path, published, adopt=adopt), mechanism, inputs, tolerance)
+    return open_in_store(ReleaseStore.open(path, published, adopt=adopt), mechanism, inputs, tolerance)
 
 
-def stream_in(
+def open_in_store(
     store: ReleaseStore,
     mechanism: Mechanism | ExactMechanism,
     inputs: Inputs | None,
@@ -102,9 +102,11 @@ def stream_in(
             store.declare(declared, adopt=adopt)
         entry = live_release(store)
         plan = (
-            as_exact(mechanism, inputs, tolerance) if entry is None else _resumed(entry, mechanism, inputs, tolerance)
+            as_exact(mechanism, inputs, tolerance)
+            if entry is None
+            else _resume_plan(entry, mechanism, inputs, tolerance)
         )
-        store.hold(bounds(plan))
+        store.hold(declared_bounds(plan))
         stream = Stream(store, plan, Noise(plan.sigma))
         stream.prepare()
         return stream
@@ -113,7 +115,7 @@ def stream_in(
         raise
 
 
-def _resumed(
+def _resume_plan(
     entry: Earlier, mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, tolerance: float
 ) -> ExactMechanism:
     """The mechanism that the stream has run so far, to the last bit, where it is the one that is asked for."""
@@ -125,7 +127,7 @@ def _resumed(
         if not isinstance(inputs, Inputs):
             raise validation.fail("inputs", "an Inputs, which says what the data are", inputs)
         wanted, found = demand(cast("Mechanism", mechanism), inputs, tolerance), plan.demand
-    if fields := differences(json.loads(json.dumps(wanted)), json.loads(json.dumps(found))):
+    if fields := differing_fields(json.loads(json.dumps(wanted)), json.loads(json.dumps(found))):
         raise ReleaseError(
             f"mechanism must be that of the stream, got one that differs in {', '.join(fields)}: open it with what it "
             "was begun with, or begin a new one in a store of its own, with data that were never published"
@@ -133,9 +135,9 @@ def _resumed(
     return plan
 
 
-def differences(a: Any, b: Any, name: str = "") -> list[str]:
+def differing_fields(a: Any, b: Any, name: str = "") -> list[str]:
     """The names of fields in which two JSON documents differ."""
     if not (isinstance(a, Mapping) and isinstance(b, Mapping)):
         return [] if a == b else [name]
     inner = ((x, f"{name}.{x}".removeprefix(".")) for x in sorted(a.keys() | b.keys()))
-    return [found for x, path in inner for found in differences(a.get(x), b.get(x), path)]
+    return [found for x, path in inner for found in differing_fields(a.get(x), b.get(x), path)]

@@ -83,7 +83,7 @@ def test_errors_are_explained_or_pass(connection, explained):
 
 
 def test_checksums_are_those_of_files_that_are_there():
-    row = sqlite.sealed(1, "live", b"\x00\x01", None)
+    row = sqlite.seal_row(1, "live", b"\x00\x01", None)
     assert row == (1, "live", b"\x00\x01", None, 3366151077)
     assert sqlite.is_sealed(row)
     assert not sqlite.is_sealed((2, *row[1:]))

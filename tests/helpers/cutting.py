@@ -32,7 +32,7 @@ class Anywhere(tuple):
 
 def in_one_place(set_attribute):
     """Stores may be looked at elsewhere, and are no copies."""
-    set_attribute(release_database, "place", lambda file: Anywhere(("1", "anywhere")))
+    set_attribute(release_database, "locate", lambda file: Anywhere(("1", "anywhere")))
 
 
 # --- scenarios ------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dpfast import Privacy
 from dpfast.privacy import discrete_gaussian
-from dpfast.privacy.discrete_gaussian import Shift, Sigma, group, smallest_sigma
+from dpfast.privacy.discrete_gaussian import Shift, Sigma, group_shifts, smallest_sigma
 
 # The inverse FFT of 2^17 numbers is off by some 2^-53 of its norm, at most 1: their sum by 2^8.5 times that.
 FFT_ERROR = 1e-12
@@ -183,7 +183,7 @@ def test_groups():
         size, sigma = int(rng.integers(2, 5)), Sigma(int(rng.integers(129, 800)), 6)
         people = rng.integers(-2, 3, (size, 4))
         squared = max(1, int((people**2).sum(axis=1).max()))
-        claimed = group([Shift(squared, sigma, 4)], size)
+        claimed = group_shifts([Shift(squared, sigma, 4)], size)
         epsilon = float(rng.uniform(0, 3))
         assert exact_deltas(people.sum(axis=0)[None], [sigma.std], [epsilon])[0] <= (
             discrete_gaussian.delta(claimed, epsilon) + FFT_ERROR
@@ -191,7 +191,7 @@ def test_groups():
         worst = size * people[:1]
         alone = [shift_of(people[0], sigma)]
         assert exact_deltas(worst, [sigma.std], [epsilon])[0] <= (
-            discrete_gaussian.delta(group(alone, size), epsilon) + FFT_ERROR
+            discrete_gaussian.delta(group_shifts(alone, size), epsilon) + FFT_ERROR
         )
 
 
@@ -439,7 +439,7 @@ def test_a_sigma_out_of_range_is_refused(sigma):
     ],
 )
 def test_shifts_out_of_range_are_refused_by_name(shift, name):
-    for call in (discrete_gaussian.gdp_mu, discrete_gaussian.zcdp_rho, lambda shifts: group(shifts, 2)):
+    for call in (discrete_gaussian.gdp_mu, discrete_gaussian.zcdp_rho, lambda shifts: group_shifts(shifts, 2)):
         with pytest.raises(ValueError, match=f"^{name} must be "):
             call([shift])
 
@@ -454,7 +454,7 @@ def test_other_arguments_out_of_range_are_refused_by_name():
             discrete_gaussian.delta(shifts, value)
     for value in (0, -1, 1.5):
         with pytest.raises(ValueError, match=r"^size must be "):
-            group(shifts, value)
+            group_shifts(shifts, value)
     for value in (0, -1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match=r"^noise_multiplier must be "):
             smallest_sigma(value, 1)

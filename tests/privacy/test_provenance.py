@@ -87,7 +87,7 @@ def test_every_input_of_a_design_has_a_source(mechanism, more):
 
 def test_a_fit_shows_in_the_mechanism_and_its_summary():
     mechanism = dp.lmmse(TARGET, PRIVACY, FITTED, prefilter=G)
-    assert provenance.fitted(mechanism.sources) == ("model", "mean", "levels")
+    assert provenance.fitted_inputs(mechanism.sources) == ("model", "mean", "levels")
     assert mechanism.sources["order"] == "assumed"
     assert "fitted from private data: model, mean, levels" in mechanism.summary()
 
@@ -113,7 +113,7 @@ def test_nothing_takes_back_that_an_input_was_fitted_to_private_data():
         mechanism.with_sources(mean="public")
 
     trusted = dp.lmmse(TARGET, PRIVACY, CHAIN, prefilter=G).with_sources(model="public", mean="public")
-    assert provenance.fitted(dataclasses.replace(trusted, model=FITTED).sources) == ("model", "mean", "levels")
+    assert provenance.fitted_inputs(dataclasses.replace(trusted, model=FITTED).sources) == ("model", "mean", "levels")
 
 
 def test_unknown_names_and_words_are_refused():

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import dpfast as dp
 from dpfast.privacy.discrete_gaussian import Shift, Sigma
-from dpfast.releases.guarantee import Guarantee, rounded_up
+from dpfast.releases.guarantee import Guarantee, format_rounded_up
 
 mpmath.mp.dps = 80
 ETA = mpmath.mpf("2.01") * mpmath.exp(-8 * mpmath.pi**2)
@@ -167,9 +167,9 @@ def test_every_number_in_json(release):
 @example(999.5, 3)
 @example(Fraction(10**12 + 1, 10**12), 9)
 def test_what_is_shown_is_never_below_and_less_than_a_digit_above(value, digits):
-    shown = Fraction(rounded_up(value, digits))
+    shown = Fraction(format_rounded_up(value, digits))
     assert Fraction(value) <= shown
-    assert len(Decimal(rounded_up(value, digits)).normalize().as_tuple().digits) <= digits
+    assert len(Decimal(format_rounded_up(value, digits)).normalize().as_tuple().digits) <= digits
     # below: one digit at this place less
     place = Fraction(10) ** (math.floor(math.log10(shown)) - digits + 1) if shown else 1
     assert shown - Fraction(value) <= place

@@ -220,7 +220,13 @@ def test_a_stream_has_one_file(folder, saved, capsys):
 
 # --- crashes --------------------------------------------------------------------------------------
 
-CALLS = [*faults.CALLS[:8], (release.Batch, "enter"), (released_file, "write"), (release, "write"), (release, "read")]
+CALLS = [
+    *faults.CALLS[:8],
+    (release.Batch, "enter"),
+    (released_file, "write_estimates"),
+    (release, "write_estimates"),
+    (release, "read_entry"),
+]
 
 
 def command_killed(arguments, k):

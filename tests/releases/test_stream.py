@@ -290,7 +290,7 @@ def while_it_is_read(patch):
 
 
 def at_the_end(patch):
-    turn = Stream._turn
+    turn = Stream._take_turn
 
     @contextlib.contextmanager
     def interrupt(self):
@@ -298,7 +298,7 @@ def at_the_end(patch):
             yield
         raise KeyboardInterrupt
 
-    patch.setattr(Stream, "_turn", interrupt)
+    patch.setattr(Stream, "_take_turn", interrupt)
 
 
 @pytest.mark.parametrize("interrupted", [while_it_is_read, at_the_end])

@@ -9,7 +9,7 @@ from dpfast._support.errors import ReleaseError
 from dpfast.releases.integer.exact_mechanism import exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.stream import Stream
-from dpfast.releases.stream_opening import differences, open_stream
+from dpfast.releases.stream_opening import differing_fields, open_stream
 
 MODEL = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[0, 1])
 TARGET = dp.Filter([1], [1, -0.9])
@@ -83,6 +83,6 @@ def test_a_design_from_private_data_is_refused(folder):
 
 def test_differences_are_named():
     a = {"x": 1, "y": {"z": [1, 2], "w": None}}
-    assert differences(a, a) == []
-    assert differences(a, {"x": 1, "y": {"z": [1, 3]}, "v": 0}) == ["v", "y.z"]
-    assert differences(a, {"x": 1, "y": 2}) == ["y"]
+    assert differing_fields(a, a) == []
+    assert differing_fields(a, {"x": 1, "y": {"z": [1, 3]}, "v": 0}) == ["v", "y.z"]
+    assert differing_fields(a, {"x": 1, "y": 2}) == ["y"]

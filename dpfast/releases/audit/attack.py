@@ -15,9 +15,9 @@ from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.privacy.discrete_gaussian import epsilon, gdp_mu
 from dpfast.releases.audit import noise_statistics as tests
 from dpfast.releases.audit.canary import Canary, statistics
-from dpfast.releases.audit.confidence_bounds import clopper_pearson, epsilon_at, judge, least_mu, reachable
+from dpfast.releases.audit.confidence_bounds import clopper_pearson, epsilon_at, judge_rule, least_mu, reachable_bound
 from dpfast.releases.audit.findings import N_TESTS, Audit, Finding
-from dpfast.releases.audit.floating_point_grid import evidence, possible
+from dpfast.releases.audit.floating_point_grid import evidence, is_possible
 from dpfast.releases.audit.known_zeros import Silence
 from dpfast.releases.batch import as_exact
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
@@ -125,7 +125,7 @@ class _Canaries(NamedTuple):
 
 def _canaries(stage: _Stage, runs: int | None) -> list[_Canaries]:
     """Alone, and twice with opposite events."""
-    up, down = (Canary.of(stage.plan, stage.rng, sign) for sign in (1, -1))
+    up, down = (Canary.place(stage.plan, stage.rng, sign) for sign in (1, -1))
     result = []
     for name, canaries, apart in (
         ("canary, all steps", (up,), False),
@@ -146,7 +146,7 @@ class _Stage(NamedTuple):
 
     def on_simulation(self) -> Finding:
         """The grid attack: the stream without the events is impossible, or it is not."""
-        mechanism, canary = self.plan.mechanism, Canary.of(self.plan, self.rng)
+        mechanism, canary = self.plan.mechanism, Canary.place(self.plan, self.rng)
         memory = self.plan.memory
         step = _loudest(canary)
         streams = np.stack([u[0, max(0, memory - _BEFORE) : memory + step + 1] for u in canary.u]).astype(np.float64)
@@ -169,7 +169,7 @@ class _Stage(NamedTuple):
 
     def on_value(self) -> list[Finding]:
         """The same on one value of a release, where integers may be rounded values; and whether it is an integer."""
-        canary = Canary.of(self.plan, self.rng)
+        canary = Canary.place(self.plan, self.rng)
         step, noise, values, broken = _loudest(canary), Noise(self.plan.sigma), [], 0
         responses = canary.expected[0, step], canary.expected[0, step] + canary.change[0, step]
         for x in canary.x:
@@ -181,7 +181,7 @@ class _Stage(NamedTuple):
             whole = v == np.rint(v)
             broken += len(v) if published.dtype.kind != "i" else int(np.count_nonzero(~whole))
             slack = np.where(whole, 0.5, 0.0)
-            seen = [possible(v, float(r), self.plan.sigma.std, slack).astype(np.float64) for r in responses]
+            seen = [is_possible(v, float(r), self.plan.sigma.std, slack).astype(np.float64) for r in responses]
             values.append(seen[1] - seen[0])
         trials = 2 * _GRID_RUNS
         integers = Finding(
@@ -197,7 +197,7 @@ class _Stage(NamedTuple):
         ]
         mu = math.sqrt(sum(x.squared_change for x in attack.canaries)) / self.plan.sigma.std
         n_releases = len(attack.canaries)
-        found = judge(values[0], values[1], least_mu, self.miss)
+        found = judge_rule(values[0], values[1], least_mu, self.miss)
         of_mu = Finding(
             target="release",
             attack=attack.name,
@@ -206,15 +206,15 @@ class _Stage(NamedTuple):
             found=found.bound,
             hits=found.hits,
             false_alarms=found.false_alarms,
-            reachable=reachable(mu, attack.runs, least_mu, self.miss),
+            reachable=reachable_bound(mu, attack.runs, least_mu, self.miss),
             claim=gdp_mu([self.plan.shift] * n_releases),
         )
-        could = reachable(mu, attack.runs, epsilon_at(self.plan.mechanism.privacy.delta), self.miss)
+        could = reachable_bound(mu, attack.runs, epsilon_at(self.plan.mechanism.privacy.delta), self.miss)
         return [self._of_epsilon(attack.name, values, n_releases, could), of_mu]
 
     def on_noise(self) -> list[Finding]:
         """What is published of known zeros."""
-        silence, sigma, std = Silence.of(self.plan), self.plan.sigma, self.plan.sigma.std
+        silence, sigma, std = Silence.publish(self.plan), self.plan.sigma, self.plan.sigma.std
         noise = silence.noise
         of_sigma = Finding(
             target="release",
@@ -226,12 +226,12 @@ class _Stage(NamedTuple):
             claim=std,
         )
         looked_at = {
-            "residues": tests.residues(noise, sigma),
-            "published without noise": tests.zeros(noise, sigma),
-            "shape": tests.law(noise, sigma),
-            "correlation between steps": tests.between_steps(silence.series, sigma),
-            "correlation between streams": tests.between_streams(silence.series, sigma),
-            "correlation between releases": tests.between_releases(*silence.batches, sigma),
+            "residues": tests.residues_p_value(noise, sigma),
+            "published without noise": tests.zeros_p_value(noise, sigma),
+            "shape": tests.law_p_value(noise, sigma),
+            "correlation between steps": tests.steps_p_value(silence.series, sigma),
+            "correlation between streams": tests.streams_p_value(silence.series, sigma),
+            "correlation between releases": tests.releases_p_value(*silence.batches, sigma),
         }
         return [
             of_sigma,
@@ -250,7 +250,7 @@ class _Stage(NamedTuple):
 
     def _of_epsilon(self, name: str, values: Sequence[Array], n_releases: int, reachable: float | None) -> Finding:
         delta = self.plan.mechanism.privacy.delta
-        found = judge(values[0], values[1], epsilon_at(delta), self.miss)
+        found = judge_rule(values[0], values[1], epsilon_at(delta), self.miss)
         return Finding(
             target="release",
             attack=name,

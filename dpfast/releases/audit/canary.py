@@ -55,7 +55,7 @@ class Canary:
         return float((self.change.astype(np.float64) ** 2).sum())
 
     @classmethod
-    def of(cls, plan: ExactMechanism, rng: np.random.Generator, sign: int = 1) -> Canary:
+    def place(cls, plan: ExactMechanism, rng: np.random.Generator, sign: int = 1) -> Canary:
         """Events of the largest change at a random place, where it is largest; the rest at or beyond the range's ends.
 
         sign : 1 where the first event increases its value, -1 where it decreases it.

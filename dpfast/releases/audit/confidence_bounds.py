@@ -114,7 +114,7 @@ class Judged(NamedTuple):
     bound: float  # ε or μ is at least this
 
 
-def choose(without: Array, with_: Array, measure: Measure, miss: float) -> AttackRule:
+def choose_rule(without: Array, with_: Array, measure: Measure, miss: float) -> AttackRule:
     """The rule with the largest bound, on these runs."""
     n, (sorted_without, sorted_with) = len(without), (np.sort(without), np.sort(with_))
     tail = np.logspace(-math.log10(2 * n), math.log10(0.5), _N_THRESHOLDS // 2)
@@ -131,7 +131,7 @@ def choose(without: Array, with_: Array, measure: Measure, miss: float) -> Attac
     return max(best)[1]
 
 
-def judge(without: Array, with_: Array, measure: Measure, miss: float) -> Judged:
+def judge_rule(without: Array, with_: Array, measure: Measure, miss: float) -> Judged:
     """A bound from a statistic's values in runs of both kinds: the first half chooses a rule, the other judges it.
 
     Parameters
@@ -144,15 +144,15 @@ def judge(without: Array, with_: Array, measure: Measure, miss: float) -> Judged
         The probability that the bound is above the truth.
     """
     n = len(without) // 2
-    rule = choose(without[:n], with_[:n], measure, miss / 2 * _STRICTER)
+    rule = choose_rule(without[:n], with_[:n], measure, miss / 2 * _STRICTER)
     hits, false_alarms = rule.counts(without[n:], with_[n:])
     trials = len(without) - n
     bound = float(measure(hits, false_alarms, trials, miss / 2))
     return Judged(int(hits), int(false_alarms), trials, bound)
 
 
-def reachable(mu: float, runs: int, measure: Measure, miss: float) -> float:
-    """What `judge` finds of a Gaussian statistic whose mean moves by `mu` standard deviations, at expected counts.
+def reachable_bound(mu: float, runs: int, measure: Measure, miss: float) -> float:
+    """What `judge_rule` finds of a Gaussian statistic whose mean moves by `mu` standard deviations, at expected counts.
 
     Rare events bound ε best, and few runs have few of them: an honest mechanism shows less than its ε.
 

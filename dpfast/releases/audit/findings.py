@@ -110,19 +110,19 @@ class Audit:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What it means."""
-        said = [_broken(x, self.confidence) for x in self.findings if x.claim is None]
-        said += [self._contradicted(x) for x in self.findings if x.violated]
+        said = [_broken_text(x, self.confidence) for x in self.findings if x.claim is None]
+        said += [self._contradiction_text(x) for x in self.findings if x.violated]
         if not self.violated:
             said.append(
                 "Nothing that was tried contradicts what a release claims. An audit finds faults; it proves nothing: "
                 "bounds of ε and μ below the claim are what few runs can show: the column “could show” is what they "
-                f"show on average where the noise is as stated.{self._seen()}"
+                f"show on average where the noise is as stated.{self._power_text()}"
             )
         return tuple(said)
 
-    def _contradicted(self, x: Finding) -> str:
+    def _contradiction_text(self, x: Finding) -> str:
         """What a finding says that contradicts a claim."""
-        rest = f"with confidence {_digits(self.confidence)}. Do not publish with this version."
+        rest = f"with confidence {_format_confidence(self.confidence)}. Do not publish with this version."
         if x.quantity == "ε at least":
             return (
                 f"The claim ε = {x.claim:.6g} is VIOLATED: {x.attack}: ε ≥ {x.found:.4g} at δ = {self.delta:g}, {rest}"
@@ -139,7 +139,7 @@ class Audit:
             f"chance with a probability of {chance}, {rest}"
         )
 
-    def _seen(self) -> str:
+    def _power_text(self) -> str:
         """How small a fault of σ would have been found."""
         tested = next((x for x in self.findings if x.quantity == "σ at most"), None)
         if tested is None:
@@ -149,34 +149,35 @@ class Audit:
 
     def __str__(self) -> str:
         said = (textwrap.fill(x, _WIDTH) for x in self.sentences)
-        return "\n\n".join([f"{self._head()}\n\n{self.table.text()}", *said])
+        return "\n\n".join([f"{self._headline()}\n\n{self.table.text()}", *said])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         table = self.table
-        shown = html.table(table.columns, table.shown(), table.numeric(), n_headers=2, caption=self._head())
+        shown = html.table(table.columns, table.shown(), table.numeric(), n_headers=2, caption=self._headline())
         return html.notebook(shown, *map(html.paragraphs, self.sentences))
 
-    def _head(self) -> str:
-        how = f"all attacks together with confidence {_digits(self.confidence)}"
+    def _headline(self) -> str:
+        how = f"all attacks together with confidence {_format_confidence(self.confidence)}"
         return f"audit of {self.name!r}: δ = {self.delta:g}, {how}"
 
 
-def _broken(x: Finding, confidence: float) -> str:
+def _broken_text(x: Finding, confidence: float) -> str:
     if x.found == 0:
         return f"{x.target}: {x.attack} did not tell two inputs apart here; {x.target} claims nothing even so."
     return (
         f"{x.target} claims nothing, and keeps nothing: in {x.hits:,} of {x.trials:,} runs one published number "
-        f"could not have come from the other input, whatever the noise. No (ε, δ) with δ below {_down(x.found)} holds "
-        f"(confidence {_digits(confidence)}). It is for studies: publish by a release."
+        "could not have come from the other input, whatever the noise. No (ε, δ) with δ below "
+        f"{_round_down(x.found)} holds (confidence {_format_confidence(confidence)}). It is for studies: publish by a "
+        "release."
     )
 
 
-def _digits(confidence: float) -> str:
+def _format_confidence(confidence: float) -> str:
     """All of them: 1 - 1e-9 is not 1."""
     return f"{confidence:.15g}"
 
 
-def _down(delta: float) -> str:
+def _round_down(delta: float) -> str:
     return f"{math.floor(delta * 1e5) / 1e5:g}"

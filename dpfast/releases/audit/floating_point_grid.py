@@ -57,10 +57,10 @@ def evidence(mechanism: Mechanism, v: ArrayLike, candidates: ArrayLike) -> Boole
             f"candidates must be (n_candidates, time) with the time of v, got shapes {inputs.shape} and {values.shape}"
         )
     responses = mechanism.prefilter.filter(inputs - mechanism.receiver.mean).y
-    return np.stack([possible(values, response, mechanism.noise_std) for response in responses])
+    return np.stack([is_possible(values, response, mechanism.noise_std) for response in responses])
 
 
-def possible(v: Array, response: Array | float, noise_std: float, slack: Array | float = 0.0) -> Booleans:
+def is_possible(v: Array, response: Array | float, noise_std: float, slack: Array | float = 0.0) -> Booleans:
     """Whether v is a float32 number times `noise_std`, plus a response, but for the rounding of a product and a sum.
 
     And but for a further slack: 1/2, where that was rounded to an integer.

@@ -47,7 +47,7 @@ class Silence(NamedTuple):
         return np.concatenate([x.ravel() for x in self.series])
 
     @classmethod
-    def of(cls, plan: ExactMechanism) -> Silence:
+    def publish(cls, plan: ExactMechanism) -> Silence:
         """Publish the centre, by the functions that publish data, in stores that are deleted afterwards."""
         few, u = _few_streams(plan)
         n = u.shape[1]

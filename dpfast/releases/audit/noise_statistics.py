@@ -37,7 +37,7 @@ def largest_lack(n_values: int, miss: float, power: float) -> float:
     return 1 - math.sqrt(low / usual)
 
 
-def residues(noise: Integers, sigma: Sigma) -> float:
+def residues_p_value(noise: Integers, sigma: Sigma) -> float:
     """A p-value of the counts of residues, as that only even values come."""
     values, probabilities = _law(sigma)
     found = []
@@ -49,14 +49,14 @@ def residues(noise: Integers, sigma: Sigma) -> float:
     return min(1.0, len(MODULI) * min(found))
 
 
-def zeros(noise: Integers, sigma: Sigma) -> float:
+def zeros_p_value(noise: Integers, sigma: Sigma) -> float:
     """The probability of so many zeros or more: steps that are published without noise."""
     count = int(np.count_nonzero(noise == 0))
     # the normaliser, but for one part in 1e34
     return float(special.bdtrc(count - 1, noise.size, 1 / (sigma.std * math.sqrt(2 * math.pi)))) if count else 1.0
 
 
-def law(noise: Integers, sigma: Sigma) -> float:
+def law_p_value(noise: Integers, sigma: Sigma) -> float:
     """A p-value of the counts between quantiles: signs, tails, and whatever else is not that of a Gaussian."""
     levels = np.arange(1, _CELLS) / _CELLS
     values, probabilities = _law(sigma)
@@ -70,7 +70,7 @@ def law(noise: Integers, sigma: Sigma) -> float:
     return _chi_squared(cells, np.diff(below, prepend=0.0, append=1.0))
 
 
-def between_steps(series: Sequence[Integers], sigma: Sigma) -> float:
+def steps_p_value(series: Sequence[Integers], sigma: Sigma) -> float:
     """A p-value of the largest correlation of values of a stream (streams, time), over all distances in time."""
     found = []
     for x in series:
@@ -80,7 +80,7 @@ def between_steps(series: Sequence[Integers], sigma: Sigma) -> float:
     return _largest(np.concatenate(found))
 
 
-def between_streams(series: Sequence[Integers], sigma: Sigma) -> float:
+def streams_p_value(series: Sequence[Integers], sigma: Sigma) -> float:
     """The same of values of different streams, all pairs of them together."""
     found = []
     for x in series:
@@ -91,7 +91,7 @@ def between_streams(series: Sequence[Integers], sigma: Sigma) -> float:
     return _largest(np.concatenate(found))
 
 
-def between_releases(first: Integers, second: Integers, sigma: Sigma) -> float:
+def releases_p_value(first: Integers, second: Integers, sigma: Sigma) -> float:
     """The same of values of two releases of as many streams and steps."""
     a, b = (_scaled(x, sigma) for x in (first, second))
     # stream by stream, and all streams with all others: the first tells of the whole, the second of shifted streams

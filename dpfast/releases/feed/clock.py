@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._support.errors import DataError
-from dpfast.releases.feed.event_lines import ByteSource, Event, Lines, blocks
+from dpfast.releases.feed.event_lines import ByteSource, Event, Lines, read_blocks
 from dpfast.signals.events.declared import Rows
 from dpfast.signals.events.historical import MAX_COUNT
 
@@ -168,7 +168,7 @@ class Feed:
 
     def _count(self) -> None:
         header: tuple[str, ...] | None = None
-        for lines in blocks(self._source):
+        for lines in read_blocks(self._source):
             if header is None and lines:
                 try:
                     header = self._lines.header(lines.pop(0))

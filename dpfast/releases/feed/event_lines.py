@@ -113,7 +113,7 @@ def _fields(line: bytes) -> list[str] | None:
         return None
 
 
-def blocks(source: ByteSource) -> Iterator[list[bytes]]:
+def read_blocks(source: ByteSource) -> Iterator[list[bytes]]:
     """Whole lines, as soon as they are there; of those that are too long, a part that is."""
     rest = b""
     while block := source.read(_BLOCK):

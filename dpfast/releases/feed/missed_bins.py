@@ -15,7 +15,7 @@ NAME = "missed.csv"
 COLUMNS = ("from", "until")
 
 
-def mark(path: Path, layout: Layout, missed: range) -> None:
+def write_missed(path: Path, layout: Layout, missed: range) -> None:
     """Write intervals of bins, those of earlier runs too; on the disk when this returns.
 
     To be called before the first of the missed bins is published. What an earlier run marked from there on, it did not

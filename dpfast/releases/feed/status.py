@@ -73,7 +73,7 @@ class Watch:
             times = f"{self._edge(missed.start)} until {self._edge(missed.stop)}"
             say(f"{steps}, from {times}, ended while this was not running; they count as zeros and are in {NAME}")
 
-    def published(self, position: int) -> None:
+    def note_published(self, position: int) -> None:
         """All bins before this one are published."""
         self._published = position
         self._beat(_MINUTE)

@@ -27,7 +27,7 @@ from dpfast.mechanisms.serialization.json_fields import Fields
 from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, from_content, mechanism_content
 from dpfast.mechanisms.serialization.parts import read_receiver, receiver_content
 from dpfast.privacy.discrete_gaussian import Shift, Sigma
-from dpfast.privacy.provenance import Provenance, fitted
+from dpfast.privacy.provenance import Provenance, fitted_inputs
 from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
@@ -343,7 +343,7 @@ def exact_or_none(mechanism: object) -> ExactMechanism | None:
 def check_mechanism(mechanism: Any) -> None:
     """Refuse designs that depend on private data, and matrix mechanisms."""
     validation.instance("mechanism", releasable(mechanism), Mechanism, "a Mechanism")
-    if private := fitted(mechanism.sources):
+    if private := fitted_inputs(mechanism.sources):
         raise ReleaseError(
             f"mechanism must not depend on private data, got a design whose {', '.join(private)} "
             f"{'is' if len(private) == 1 else 'are'} fitted from private data: the guarantee would not hold; design "

@@ -51,7 +51,11 @@ class Declaration:
         """In words, where declared fields differ from the given ones, all of which are there where they are `whole`."""
         names = ({*self.fields, *given} if whole else set(given)) - {*self.unknown}
         pairs = {name: (self.fields.get(name), given.get(name)) for name in sorted(names)}
-        return [f"{name} must be {_shown(name, a)}, got {_shown(name, b)}" for name, (a, b) in pairs.items() if a != b]
+        return [
+            f"{name} must be {_show_value(name, a)}, got {_show_value(name, b)}"
+            for name, (a, b) in pairs.items()
+            if a != b
+        ]
 
     def hold(self, given: Mapping[str, Any], path: object, *, whole: bool) -> None:
         """Refuse fields that differ from what the store at a path declares; not `whole` are bounds alone.
@@ -85,7 +89,7 @@ class Declaration:
         return cls(content["fields"], tuple(content["unknown"]), tuple(content["unchecked"]))
 
 
-def not_checked(names: Iterable[str]) -> str:
+def unchecked_text(names: Iterable[str]) -> str:
     """What a guarantee says of fields that are the operator's word, or nobody's."""
     return (
         f"{', '.join(names)}: earlier releases did not declare them; that they mean the same in all of them is the "
@@ -93,7 +97,7 @@ def not_checked(names: Iterable[str]) -> str:
     )
 
 
-def _shown(name: str, value: Any) -> str:
+def _show_value(name: str, value: Any) -> str:
     if value is None:
         return "not declared"
     length = f" ({period_text(np.timedelta64(value, 'us'))})" if name.endswith("_us") and value else ""

@@ -31,21 +31,21 @@ class Mark:
         self.path, self._new = file.with_name(NAME), file.with_name(f".{NAME}.new")
         self._file, self._connection = file, connection
 
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """Whether the database has heard of any; one of a version before has not."""
         return bool(self._connection.execute("SELECT name FROM sqlite_master WHERE name = 'mark'").fetchall())
 
     def agrees(self) -> bool:
         """Whether the file is the one of which the database speaks, or an older one, as a loss of power may leave."""
-        if not self.known():
+        if not self.is_known():
             return not os.path.lexists(self.path)
         rows = self._connection.execute("SELECT * FROM mark").fetchall()
         if len(rows) != 1 or not sqlite.is_sealed(rows[0]):
-            raise release_database.damaged(self._file)
+            raise release_database.damage_error(self._file)
         _, born, before, _ = rows[0]
         if born is None:
             return True
-        found = self._born()
+        found = self._birth_time()
         return found == before or (found is not None and found <= born)
 
     def renew(self) -> None:
@@ -57,7 +57,7 @@ class Mark:
     def enter(self) -> None:
         """Within the transaction."""
         self._connection.execute(_TABLE)
-        row = sqlite.sealed(1, private_files.born(self._new), self._born())
+        row = sqlite.seal_row(1, private_files.birth_time(self._new), self._birth_time())
         self._connection.execute("INSERT OR REPLACE INTO mark VALUES (?, ?, ?, ?)", row)
 
     def put(self) -> None:
@@ -67,5 +67,5 @@ class Mark:
         if first:  # later ones may be lost with the power, the name may not
             atomic_files.sync_folder(self.path.parent)
 
-    def _born(self) -> int | None:
-        return private_files.born(self.path) if os.path.lexists(self.path) else None
+    def _birth_time(self) -> int | None:
+        return private_files.birth_time(self.path) if os.path.lexists(self.path) else None

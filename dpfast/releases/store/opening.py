@@ -16,7 +16,7 @@ from dpfast.releases.store.witness import Attestation, Witness
 _READABLE = (1, release_database.FORMAT)
 
 
-def ensure(file: Path, witness: Witness) -> None:
+def ensure_database(file: Path, witness: Witness) -> None:
     """The database is there, or is made where nothing was before; it is private."""
     log = sqlite.log_path(file)
     if not os.path.lexists(file):
@@ -29,7 +29,7 @@ def ensure(file: Path, witness: Witness) -> None:
         release_database.create(file)
     for path in (file, log):
         if os.path.lexists(path):
-            private_files.check(path)
+            private_files.check_private(path)
 
 
 def check_place(path: Path, records: Records, here: tuple[str, str], *, adopt: bool) -> None:
@@ -57,7 +57,7 @@ def check_mark(path: Path, mark: Mark, *, adopt: bool) -> None:
         )
 
 
-def last_push(path: Path, records: Records, witness: Witness, seen: Attestation | None) -> Attestation:
+def attest_last_push(path: Path, records: Records, witness: Witness, seen: Attestation | None) -> Attestation:
     """What a witness says behind the last push, if the store is as new as what its witness says.
 
     The whole chain is followed, and held against the witness, which a crash may have left behind.

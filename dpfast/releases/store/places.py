@@ -23,7 +23,7 @@ class Places(NamedTuple):
     store: Path
 
     @classmethod
-    def of(cls, out: Path, store: Path | None) -> Places:
+    def choose(cls, out: Path, store: Path | None) -> Places:
         """The private one lies beside the other by default: who copies that one must not copy the store."""
         out = out.resolve() if ".." in out.parts else out.absolute()
         if store is None and not out.name:
@@ -44,7 +44,7 @@ def for_new_store(out: Path, store: Path | None, given: Mapping[str, Any]) -> Pl
     for n in itertools.count(1):
         end = f"-{n}" * (n > 1)
         private = None if store is None else store.with_name(f"{store.name}{end}")
-        places = Places.of(out.with_name(f"{out.name}{end}"), private)
+        places = Places.choose(out.with_name(f"{out.name}{end}"), private)
         if not places.used and (n == 1 or not (places.out.exists() or places.store.exists())):
             return places
         if (places.store / NAME).exists():

@@ -28,7 +28,7 @@ def make_folder(path: Path) -> Path:
     if not os.path.lexists(path):
         make_folders(path, 0o700)
         path.chmod(0o700)  # whatever the umask
-    check(path)
+    check_private(path)
     if not path.is_dir():
         raise ReleaseError(f"{path} must be a folder, got a file: choose another path")
     return path.resolve()
@@ -52,7 +52,7 @@ def make_file(path: Path) -> None:
         os.close(descriptor)
 
 
-def check(path: Path) -> None:
+def check_private(path: Path) -> None:
     """Refuse a link and what others may open, without opening it.
 
     To close a file drops all locks that the process has on it, those of a store that is in use too.
@@ -68,7 +68,7 @@ def check(path: Path) -> None:
         )
 
 
-def hold(path: Path) -> Callable[[], None]:
+def hold_folder(path: Path) -> Callable[[], None]:
     """Have a folder to oneself, among all that ask for it so on this machine; what is returned lets it go.
 
     Unlike the locks of SQLite this one stays when another descriptor of a file in the folder is closed, as by a copy
@@ -117,7 +117,7 @@ def _statx() -> Any:
     return getattr(ctypes.CDLL(None), "statx", None) if POSIX else None
 
 
-def born(path: Path) -> int | None:
+def birth_time(path: Path) -> int | None:
     """When a file was made, in nanoseconds since 1970; None where the system or the file system does not tell.
 
     Unlike its other times nobody can set it, nor does writing into the file change it.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dpfast._support import sqlite
 from dpfast._support.validation import Array
 from dpfast.releases.store import release_database
-from dpfast.releases.store.declaration import Declaration, not_checked
+from dpfast.releases.store.declaration import Declaration, unchecked_text
 from dpfast.releases.store.witness import Attestation
 
 Integers = NDArray[np.int64]
@@ -90,7 +90,7 @@ class Earlier:
         return f"steps from {self.first} on" if self.kind == "live" else f"{self.count} steps from {self.first} on"
 
 
-def stated(releases: list[Earlier], declaration: Declaration | None = None) -> tuple[str, str]:
+def state_guarantees(releases: list[Earlier], declaration: Declaration | None = None) -> tuple[str, str]:
     """What all releases of a store promise, for people and for machines.
 
     Each for events at its own steps, up to the last one that covers the whole store: that one holds for those before.
@@ -103,7 +103,7 @@ def stated(releases: list[Earlier], declaration: Declaration | None = None) -> t
         texts.setdefault(promise.guarantee, []).append(entry)
     again = {x.id: [y.id for y in releases[max(i, covering) + 1 :] if x.shares(y)] for i, x in enumerate(releases)}
     parts = [
-        "\n".join([*(f"{x.title}, {x.steps}{_but(again[x.id])}:" for x in entries), "", text, ""])
+        "\n".join([*(f"{x.title}, {x.steps}{_except_text(again[x.id])}:" for x in entries), "", text, ""])
         for text, entries in texts.items()
     ]
     content = [
@@ -117,11 +117,11 @@ def stated(releases: list[Earlier], declaration: Declaration | None = None) -> t
     if declaration is not None:
         document["declaration"] = json.loads(declaration.to_json())
         if names := (*declaration.unknown, *declaration.unchecked):
-            parts.append(f"Not checked: {not_checked(names)}.\n")
+            parts.append(f"Not checked: {unchecked_text(names)}.\n")
     return "\n".join(parts), json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def _but(again: list[int]) -> str:
+def _except_text(again: list[int]) -> str:
     """For which events a guarantee is not, where later releases have published some of its steps too."""
     if not again:
         return ""
@@ -159,25 +159,25 @@ class Records:
 
     def __init__(self, file: Path, connection: sqlite.Connection) -> None:
         self._file, self._connection = file, connection
-        self.store_id, self.version, inode, path = self._one(self._rows("SELECT id, format, inode, path FROM meta"))
+        self.store_id, self.version, inode, path = self._only(self._fetch("SELECT id, format, inode, path FROM meta"))
         self.place = inode, path
 
-    def _rows(self, query: str, *values: Any) -> list[Any]:
+    def _fetch(self, query: str, *values: Any) -> list[Any]:
         with release_database.refusing_damage(self._file):
             return self._connection.execute(query, values).fetchall()
 
-    def _one(self, rows: list[Any]) -> Any:
+    def _only(self, rows: list[Any]) -> Any:
         if len(rows) != 1:
-            raise release_database.damaged(self._file)
+            raise release_database.damage_error(self._file)
         return rows[0]
 
-    def _sealed(self, query: str, *values: Any) -> list[Any]:
+    def _fetch_sealed(self, query: str, *values: Any) -> list[Any]:
         """Rows without their seals, which are whole."""
-        return [self._unsealed(row) for row in self._rows(query, *values)]
+        return [self._unseal(row) for row in self._fetch(query, *values)]
 
-    def _unsealed(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _unseal(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
         if not sqlite.is_sealed(row):
-            raise release_database.damaged(self._file)
+            raise release_database.damage_error(self._file)
         return row[:-1]
 
     @contextlib.contextmanager
@@ -191,43 +191,43 @@ class Records:
 
     def releases(self) -> list[Earlier]:
         """All releases, in the order in which they began."""
-        names = {} if self.version == 1 else dict(self._sealed("SELECT release, name, seal FROM names"))
-        rows = self._sealed(f"SELECT {_RELEASE}, seal FROM releases ORDER BY id")
+        names = {} if self.version == 1 else dict(self._fetch_sealed("SELECT release, name, seal FROM names"))
+        rows = self._fetch_sealed(f"SELECT {_RELEASE}, seal FROM releases ORDER BY id")
         return [self._release(row, names.get(row[0])) for row in rows]
 
     def _release(self, row: tuple[Any, ...], name: str | None) -> Earlier:
         id, kind, configuration, guarantee, guarantee_json, streams, first = row
         _, _, count, closed, _ = self._progress(id)
-        stated = guarantee, guarantee_json
-        return Earlier(id, kind, json.loads(configuration), *stated, streams, first, count, bool(closed), name)
+        texts = guarantee, guarantee_json
+        return Earlier(id, kind, json.loads(configuration), *texts, streams, first, count, bool(closed), name)
 
     def _progress(self, release: int) -> Any:
         """Release, position, count, closed, receiver."""
-        return self._one(self._sealed(f"SELECT {_PROGRESS}, seal FROM progress WHERE release = ?", release))
+        return self._only(self._fetch_sealed(f"SELECT {_PROGRESS}, seal FROM progress WHERE release = ?", release))
 
     def declaration(self) -> Declaration | None:
         """What the store declares; None where nothing is declared."""
-        _, content = self._one(self._sealed("SELECT id, content, seal FROM declaration"))
+        _, content = self._only(self._fetch_sealed("SELECT id, content, seal FROM declaration"))
         return None if json.loads(content) is None else Declaration.from_json(content)
 
     def memory(self, release: int) -> Memory:
         """With what a stream goes on."""
         _, position, _, _, receiver = self._progress(release)
-        rows = self._sealed("SELECT release, step, x, seal FROM inputs WHERE release = ? ORDER BY step", release)
+        rows = self._fetch_sealed("SELECT release, step, x, seal FROM inputs WHERE release = ? ORDER BY step", release)
         steps, streams = list(range(position - len(rows), position)), self._streams(release)
         if [step for _, step, _ in rows] != steps or any(len(x) != 8 * streams for *_, x in rows):
-            raise release_database.damaged(self._file)
+            raise release_database.damage_error(self._file)
         x = np.frombuffer(b"".join(x for *_, x in rows), "<i8").reshape(len(rows), streams).T
         return Memory(position, x.astype(np.int64), receiver)
 
     def length(self, release: int) -> int:
         """How many steps of a release are published."""
-        ((first,),) = self._rows("SELECT first FROM releases WHERE id = ?", release)
+        ((first,),) = self._fetch("SELECT first FROM releases WHERE id = ?", release)
         return int(self._progress(release)[1] - first)
 
     def read(self, release: int, first: int, count: int) -> tuple[Integers, Array]:
         """What was published of some steps: v (n_streams, count), and the estimate of those that have one."""
-        rows = self._rows(
+        rows = self._fetch(
             "SELECT first, privatized, estimate FROM pushes WHERE release = ? AND first < ? AND first >= "
             "(SELECT max(first) FROM pushes WHERE release = ? AND first <= ?) ORDER BY first",
             *(release, first + count, release, first),
@@ -242,7 +242,7 @@ class Records:
         return v.astype(np.int64), estimate.astype(np.float64)
 
     def _streams(self, release: int) -> int:
-        return int(self._one(self._rows("SELECT streams FROM releases WHERE id = ?", release))[0])
+        return int(self._only(self._fetch("SELECT streams FROM releases WHERE id = ?", release))[0])
 
     def chain(self) -> Iterator[Attestation]:
         """What a witness says of the store before the first push, and behind each; a damaged one is refused."""
@@ -251,20 +251,20 @@ class Records:
         releases = {entry.id: entry for entry in self.releases()}
         ends = {id: entry.first for id, entry in releases.items()}
         rows = self._connection.execute("SELECT * FROM pushes ORDER BY id")
-        for id, release, first, count, v, estimate, chain in map(self._unsealed, rows):
+        for id, release, first, count, v, estimate, chain in map(self._unseal, rows):
             entry = releases.get(release)
             if entry is None or first != ends[release]:
-                raise release_database.damaged(self._file)
+                raise release_database.damage_error(self._file)
             columns = count if entry.kind == "live" else entry.count  # a batch is cut to its inputs
             sizes = 8 * entry.streams * count, 8 * entry.streams * columns
             last = _link(last, release, first, count, v)
             if (len(v), len(estimate)) != sizes or (id, chain) != (last.position, bytes.fromhex(last.sha256)):
-                raise release_database.damaged(self._file)
+                raise release_database.damage_error(self._file)
             ends[release] = first + count
             yield last
         for id, end in ends.items():
             if self._progress(id)[1] != end:  # pages of two times, as a log of another one leaves them
-                raise release_database.damaged(self._file)
+                raise release_database.damage_error(self._file)
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -279,7 +279,7 @@ class Records:
         if declaration is not None:
             self.declare(declaration)
         if restated is not None:
-            *_, (*row, _, _, streams, first) = self._sealed(f"SELECT {_RELEASE}, seal FROM releases ORDER BY id")
+            *_, (*row, _, _, streams, first) = self._fetch_sealed(f"SELECT {_RELEASE}, seal FROM releases ORDER BY id")
             self._insert("releases", *row, str(restated), restated.to_json(), streams, first)
         self._connection.execute("UPDATE meta SET format = ?", (release_database.FORMAT,))
         self.version = release_database.FORMAT
@@ -293,7 +293,7 @@ class Records:
     ) -> int:
         """Enter a release without pushes; its id."""
         content = json.dumps(configuration, sort_keys=True, allow_nan=False)
-        release = len(self._rows("SELECT id FROM releases")) + 1
+        release = len(self._fetch("SELECT id FROM releases")) + 1
         row = release, kind, content, str(guarantee), guarantee.to_json(), streams, first
         self._insert("releases", *row)
         self._insert("progress", release, first, 0, 0, receiver)
@@ -304,7 +304,7 @@ class Records:
         self._insert("names", release, name)
 
     def _insert(self, table: str, *row: Any) -> None:
-        values = sqlite.sealed(*row)
+        values = sqlite.seal_row(*row)
         self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(values))})", values)
 
     def push(self, last: Attestation, release: int, first: int, v: Integers, estimate: Array) -> Attestation:

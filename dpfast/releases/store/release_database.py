@@ -76,7 +76,7 @@ class PrivateConnection(sqlite.Connection):
 
     def hold(self, folder: Path) -> None:
         """Have the folder of the file to itself, until it is closed or forgotten."""
-        self._let_go = weakref.finalize(self, private_files.hold(folder))
+        self._let_go = weakref.finalize(self, private_files.hold_folder(folder))
 
     def close(self) -> None:
         """Close the file, without a log, and let its folder go."""
@@ -109,7 +109,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_keep_in_child)
 
 
-def place(file: Path) -> tuple[str, str]:
+def locate(file: Path) -> tuple[str, str]:
     """Where a database is: number of the file, absolute path."""
     return str(file.lstat().st_ino), str(file)
 
@@ -122,7 +122,7 @@ def create(file: Path) -> None:
         with contextlib.closing(PrivateConnection.open(new)) as connection:
             connection.executescript(f"BEGIN; {_SCHEMA}")
             add_format_2(connection)
-            meta = (FORMAT, str(uuid.uuid4()), place(new)[0], str(file))
+            meta = (FORMAT, str(uuid.uuid4()), locate(new)[0], str(file))
             connection.execute("INSERT INTO meta VALUES (?, ?, ?, ?)", meta)
             connection.execute("COMMIT")
         with contextlib.suppress(FileExistsError):  # somebody else was faster
@@ -136,7 +136,7 @@ def add_format_2(connection: sqlite.Connection) -> None:
     """What format 2 has and format 1 has not, with nothing declared, and no release that has a name."""
     connection.execute(_NAMES)
     connection.execute(_DECLARATION)
-    connection.execute("INSERT INTO declaration VALUES (?, ?, ?)", sqlite.sealed(1, _NOTHING))
+    connection.execute("INSERT INTO declaration VALUES (?, ?, ?)", sqlite.seal_row(1, _NOTHING))
 
 
 def connect(file: Path) -> PrivateConnection:
@@ -154,7 +154,7 @@ def connect(file: Path) -> PrivateConnection:
             for statement in ("PRAGMA secure_delete=ON", "PRAGMA temp_store=MEMORY", "BEGIN EXCLUSIVE", "COMMIT"):
                 connection.execute(statement)
             if not connection.is_whole():
-                raise damaged(file)
+                raise damage_error(file)
             connection.own(file)
     except BaseException:
         connection.close()
@@ -164,28 +164,28 @@ def connect(file: Path) -> PrivateConnection:
 
 def refusing_damage(file: Path) -> AbstractContextManager[None]:
     """Turn errors of SQLite into refusals, while a store is read."""
-    return sqlite.explaining(functools.partial(_refusal, file))
+    return sqlite.explaining(functools.partial(_explain, file))
 
 
-def _refusal(file: Path, cause: Cause, error: Exception) -> ReleaseError:
+def _explain(file: Path, cause: Cause, error: Exception) -> ReleaseError:
     if cause is Cause.BUSY:
-        return _in_use(file)
+        return _in_use_error(file)
     if cause in (Cause.DAMAGE, Cause.MISUSE):
-        return damaged(file)
+        return damage_error(file)
     return ReleaseError(
         f"cannot open the store {file.parent}: {error}; its disk must have room and let you write, also to read "
         "what was published"
     )
 
 
-def _in_use(file: Path) -> ReleaseError:
+def _in_use_error(file: Path) -> ReleaseError:
     return ReleaseError(
         f"the store {file.parent} is in use, by another process or by an object of this one: "
         "one at a time may publish from it. End the other one (a stream: suspend it) and open it again"
     )
 
 
-def damaged(file: Path) -> ReleaseError:
+def damage_error(file: Path) -> ReleaseError:
     """Say of a file that it is not what was written."""
     return ReleaseError(
         f"{file} is damaged, or no store of dpfast: nothing may be published from it. Only a copy that is as new as "

@@ -15,8 +15,8 @@ from dpfast._support.validation import Array
 from dpfast.releases.store import opening, private_files, release_database, takeover
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.mark import Mark
-from dpfast.releases.store.records import Earlier, Integers, Memory, Promise, Records, list_releases, stated
-from dpfast.releases.store.witness import Attestation, Witness, beside
+from dpfast.releases.store.records import Earlier, Integers, Memory, Promise, Records, list_releases, state_guarantees
+from dpfast.releases.store.witness import Attestation, Witness, default_folder
 
 NAME = "store.sqlite"
 __all__ = ["Earlier", "ReleaseStore"]
@@ -77,13 +77,13 @@ class ReleaseStore:
         public = None if published is None else validation.path("published", published)
         try:
             file = private_files.make_folder(folder) / NAME
-            witness = Witness(beside(file.parent) if public is None else public.absolute())
-            opening.ensure(file, witness)
+            witness = Witness(default_folder(file.parent) if public is None else public.absolute())
+            opening.ensure_database(file, witness)
             connection = release_database.connect(file)
             try:
                 with release_database.refusing_damage(file):
                     store = cls(file, connection, witness)
-                    store._check(adopt)
+                    store._check_and_upgrade(adopt)
                     return store
             except BaseException:
                 connection.close()
@@ -124,21 +124,22 @@ class ReleaseStore:
 
     # --- opening ----------------------------------------------------------------------------------
 
-    def _check(self, adopt: bool) -> None:
-        here = release_database.place(self._file)
+    def _check_and_upgrade(self, adopt: bool) -> None:
+        here = release_database.locate(self._file)
         opening.check_place(self.path, self._records, here, adopt=adopt)
-        self._attestation = opening.last_push(self.path, self._records, self._witness, seen := self._witness.read())
+        seen = self._witness.read()
+        self._attestation = opening.attest_last_push(self.path, self._records, self._witness, seen)
         opening.check_mark(self.path, self._mark, adopt=adopt)
-        if adopt or self._records.version != release_database.FORMAT or not self._mark.known():
-            with self._marked():
+        if adopt or self._records.version != release_database.FORMAT or not self._mark.is_known():
+            with self._marked_transaction():
                 if self._records.version != release_database.FORMAT:
                     releases = self._records.releases()
-                    declaration = takeover.taken_over(self.published, releases)
-                    self._records.upgrade(declaration, takeover.restated(releases))
+                    declaration = takeover.take_over_declaration(self.published, releases)
+                    self._records.upgrade(declaration, takeover.restate_guarantee(releases))
                 self._records.move(here)
         if seen != self._attestation:
             self._witness.write(self._attestation)
-        self._state()
+        self._publish_guarantees()
         self._connection.empty_log()
 
     # --- reading ----------------------------------------------------------------------------------
@@ -179,13 +180,13 @@ class ReleaseStore:
         declaration = self.declaration
         return () if declaration is None else (*declaration.unknown, *declaration.unchecked)
 
-    def overlapping(self, first: int, count: int) -> list[Earlier]:
+    def find_overlapping(self, first: int, count: int) -> list[Earlier]:
         """The releases with inputs of some of these steps; of a stream that may go on, all steps from its first."""
         return [entry for entry in self.releases() if entry.overlaps(first, count)]
 
     def check_released(self, first: int, count: int, *, compose: bool) -> list[Earlier]:
-        """Return :meth:`overlapping` releases, with which a further one composes; refuse it without `compose`."""
-        earlier = self.overlapping(first, count)
+        """Return :meth:`find_overlapping` releases, with which a further one composes; refuse it without `compose`."""
+        earlier = self.find_overlapping(first, count)
         if earlier and not compose:
             raise ReleaseError(
                 f"steps {first} … of this data were released already (release {earlier[0].id} of the store): "
@@ -229,7 +230,9 @@ class ReleaseStore:
             Where the store has another declaration, naming what differs; and for releases that nobody declared.
         """
         self.check_usable()
-        self._new = takeover.agreed(self.path, self._records.declaration(), self.releases(), given, adopt=adopt)
+        self._new = takeover.agree_declaration(
+            self.path, self._records.declaration(), self.releases(), given, adopt=adopt
+        )
 
     def hold(self, bounds: Mapping[str, Any]) -> None:
         """Refuse bounds that differ from what is declared, where something is."""
@@ -334,25 +337,25 @@ class ReleaseStore:
 
     def empty_log(self) -> None:
         """Fold SQLite's log into the database: what was deleted is gone from the log too."""
-        with self._undivided():
+        with self._closing_if_interrupted():
             self._connection.empty_log()
 
     @contextlib.contextmanager
     def _publication(self, *, new: bool) -> Iterator[None]:
         """A transaction, then what a new release promises and the witness: a crash between them loses nothing."""
-        with self._undivided():
+        with self._closing_if_interrupted():
             declaration = self._new
-            with self._marked():
+            with self._marked_transaction():
                 yield
                 if declaration is not None:
                     self._records.declare(declaration)
             if new or declaration is not None:
-                self._state()
+                self._publish_guarantees()
             self._new = None
             self._witness.write(self._attestation)
 
     @contextlib.contextmanager
-    def _marked(self) -> Iterator[None]:
+    def _marked_transaction(self) -> Iterator[None]:
         """A transaction, and the mark that is of it."""
         self._mark.renew()
         with self._records.transaction():
@@ -360,15 +363,15 @@ class ReleaseStore:
             self._mark.enter()
         self._mark.put()
 
-    def _state(self) -> None:
+    def _publish_guarantees(self) -> None:
         """Publish what is promised."""
         if releases := self._records.releases():
-            texts = stated(releases, self._records.declaration())
+            texts = state_guarantees(releases, self._records.declaration())
             for name, text in zip(("guarantee.txt", "guarantee.json"), texts, strict=True):
                 atomic_files.replace_file(self.published / name, text)
 
     @contextlib.contextmanager
-    def _undivided(self) -> Iterator[None]:
+    def _closing_if_interrupted(self) -> Iterator[None]:
         """What is not done to its end leaves the store closed."""
         self.check_usable()
         self._usable = False

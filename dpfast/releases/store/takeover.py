@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfast._support.errors import ReleaseError
-from dpfast.releases.composition import bounds, composed, plans_of
+from dpfast.releases.composition import compose_guarantee, declared_bounds, load_plans
 from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.store.declaration import OF_STEPS, Declaration
 from dpfast.releases.store.records import Earlier
@@ -20,7 +20,7 @@ _KINDS = {"bins": str, "period_us": int, "clock": str, "start": str, "groups": l
 _OF_FILES = {"bins", "period_us", "clock"}
 
 
-def taken_over(published: Path, releases: Sequence[Earlier]) -> Declaration | None:
+def take_over_declaration(published: Path, releases: Sequence[Earlier]) -> Declaration | None:
     """The declaration of a store of before, from what its command left in the published folder; None without that.
 
     What that file does not hold comes from the configurations of the releases, where they agree.
@@ -40,7 +40,7 @@ def taken_over(published: Path, releases: Sequence[Earlier]) -> Declaration | No
     if not releases:  # a run that published nothing left it
         return None
     live = [entry for entry in releases if entry.kind == "live"]
-    if not _sound(content, live=bool(live)) or any(len(content["groups"]) != entry.streams for entry in live):
+    if not _is_sound(content, live=bool(live)) or any(len(content["groups"]) != entry.streams for entry in live):
         raise ReleaseError(
             f"{path} contradicts the releases of the store, or is damaged: put back what the first of them wrote. "
             "Without that move it away: the store can then be read, and adopted, if you know what they declared"
@@ -54,39 +54,39 @@ def taken_over(published: Path, releases: Sequence[Earlier]) -> Declaration | No
         found["groups"] = content["groups"]
     else:
         found |= {"last_step": None, "grace_us": None}
-    declared = [bounds(plan) for plan in plans_of(releases).values()]
+    declared = [declared_bounds(plan) for plan in load_plans(releases).values()]
     found |= {name: value for name, value in declared[0].items() if all(x[name] == value for x in declared)}
     return Declaration(found, unknown=tuple(name for name in (*OF_STEPS, *declared[0]) if name not in found))
 
 
-def _sound(content: Any, *, live: bool) -> bool:
+def _is_sound(content: Any, *, live: bool) -> bool:
     names = _KINDS.keys() if live else _OF_FILES
     if not isinstance(content, dict) or content.keys() != names:
         return False
     if any(type(content[name]) is not _KINDS[name] for name in names) or content["period_us"] < 1:
         return False
-    if live and not (_moment(content["start"]) and all(isinstance(x, str) for x in content["groups"])):
+    if live and not (_is_moment(content["start"]) and all(isinstance(x, str) for x in content["groups"])):
         return False
     return content["bins"] == ("clock" if live else "file") and content["clock"] in ("UTC", "local")
 
 
-def _moment(text: str) -> bool:
+def _is_moment(text: str) -> bool:
     try:
         return str(np.datetime64(text, "us")) == text
     except ValueError:
         return False
 
 
-def restated(releases: Sequence[Earlier]) -> Guarantee | None:
+def restate_guarantee(releases: Sequence[Earlier]) -> Guarantee | None:
     """What all releases of a store of before promise together, where they declare different persons."""
     if not releases:
         return None
     *others, last = releases
-    guarantee = composed(plans_of([last])[last.id], others, [])
+    guarantee = compose_guarantee(load_plans([last])[last.id], others, [])
     return guarantee if guarantee.whole else None
 
 
-def agreed(
+def agree_declaration(
     path: Path, known: Declaration | None, releases: Sequence[Earlier], given: Mapping[str, Any], *, adopt: bool
 ) -> Declaration | None:
     """The declaration to enter, where a whole one is given; None where it is that of the store.
@@ -102,7 +102,7 @@ def agreed(
     if known is not None and not known.unknown:
         known.hold(given, path, whole=True)
         return None
-    declared = [bounds(plan) for plan in plans_of(releases).values()]
+    declared = [declared_bounds(plan) for plan in load_plans(releases).values()]
     known = known or Declaration(declared[0], unknown=OF_STEPS)
     known.hold(given, path, whole=True)
     if not adopt:

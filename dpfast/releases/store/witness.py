@@ -58,7 +58,7 @@ class Witness:
             raise ReleaseError(f"cannot read the witness {self.path}: {error.strerror}") from None
         except (ValueError, RecursionError):
             content = None
-        if not isinstance(content, dict) or content.keys() != _KINDS.keys() or not _sound(content):
+        if not isinstance(content, dict) or content.keys() != _KINDS.keys() or not _is_sound(content):
             raise ReleaseError(
                 f"the witness {self.path} is damaged, or no file of this format. Put a copy of it back that is as new "
                 "as what was published last; without one nobody can tell whether the store is complete: begin anew"
@@ -77,7 +77,7 @@ class Witness:
             sync_folder(self.path.parent)
 
 
-def beside(store: Path) -> Path:
+def default_folder(store: Path) -> Path:
     """Where the witness of a store is, if nobody says.
 
     Beside it; or where the command keeps it, in OUT for a store OUT-private; or in the store, where a version before
@@ -89,7 +89,7 @@ def beside(store: Path) -> Path:
     return next((x for x in folders if os.path.lexists(Witness(x).path)), folders[0])
 
 
-def _sound(content: dict[str, object]) -> bool:
+def _is_sound(content: dict[str, object]) -> bool:
     if content["format"] != FORMAT or any(type(content[name]) is not kind for name, kind in _KINDS.items()):
         return False
     digest = str(content["sha256"])

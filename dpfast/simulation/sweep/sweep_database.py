@@ -37,7 +37,7 @@ def connect(path: Path | None) -> Connection:
             if _is_new(connection, path):
                 connection.write(lambda: _create(connection, path))
             elif not connection.is_whole():
-                raise damaged(path)
+                raise damage_error(path)
             connection.keep_log("NORMAL", patience=PATIENCE)  # what a crash of the machine takes is simulated again
         except BaseException:
             connection.close()
@@ -74,10 +74,10 @@ def _create(connection: Connection, path: Path | None) -> None:
 
 def explaining(path: Path | None) -> AbstractContextManager[None]:
     """Turn errors of SQLite into ones that say what to do about them."""
-    return sqlite.explaining(functools.partial(_explanation, path))
+    return sqlite.explaining(functools.partial(_explain, path))
 
 
-def _explanation(path: Path | None, cause: Cause, error: Exception) -> DataError | None:
+def _explain(path: Path | None, cause: Cause, error: Exception) -> DataError | None:
     if cause is Cause.MISUSE:
         return None  # of the caller: a store that is closed, or of another thread
     if cause is Cause.BUSY:
@@ -95,10 +95,10 @@ def _explanation(path: Path | None, cause: Cause, error: Exception) -> DataError
             f"the store {path} cannot be used: {error}. Give the path of a file in a folder that is there and that "
             "you may write to"
         )
-    return damaged(path)
+    return damage_error(path)
 
 
-def damaged(path: Path | None, what: str = "it") -> DataError:
+def damage_error(path: Path | None, what: str = "it") -> DataError:
     """Say of a file that it does not hold what was written."""
     return DataError(
         f"the store {path} is damaged, or no store of sweeps: {what} is not as it was written. Take a copy of it that "

@@ -138,7 +138,7 @@ class SweepStore:
 
     def _design(self, key: str, content: bytes, crc: int) -> str:
         if not sqlite.is_intact(crc, content, key):
-            raise sweep_database.damaged(self.path, f"design {key}")
+            raise sweep_database.damage_error(self.path, f"design {key}")
         return zlib.decompress(content).decode()
 
     # --- sweeps -----------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class SweepStore:
             text = zlib.decompress(content)
             if hashlib.sha256(text).hexdigest() == name:
                 return json.loads(text)
-        raise sweep_database.damaged(self.path, f"the configuration of sweep {sweep}")
+        raise sweep_database.damage_error(self.path, f"the configuration of sweep {sweep}")
 
     def sweeps(self) -> list[StoredSweep]:
         """What is in the store, the oldest first."""
@@ -242,7 +242,7 @@ class SweepStore:
             try:
                 pairs = np.fromiter(rows, dtype=np.dtype((np.int64, 2)))
             except (TypeError, ValueError, OverflowError):  # no numbers
-                raise sweep_database.damaged(self.path, f"a block of sweep {sweep}") from None
+                raise sweep_database.damage_error(self.path, f"a block of sweep {sweep}") from None
         cases, starts = np.unique(pairs[:, 0], return_index=True)
         parts = np.split(pairs[:, 1], starts[1:])
         return dict(zip(cases.tolist(), parts, strict=False))  # no cases: one part, empty
@@ -283,7 +283,7 @@ class SweepStore:
 
     def _means(self, sweep: int, case: int, block: int, means: bytes, crc: int) -> Array:
         if not sqlite.is_intact(crc, means, sweep, case, block):
-            raise sweep_database.damaged(self.path, f"block {block} of case {case} of sweep {sweep}")
+            raise sweep_database.damage_error(self.path, f"block {block} of case {case} of sweep {sweep}")
         return np.frombuffer(means, dtype="<f8").astype(np.float64, copy=False)
 
 

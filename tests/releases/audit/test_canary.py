@@ -46,7 +46,7 @@ plans = st.builds(
 @given(plan=plans, seed=st.integers(0, 1000), sign=st.sampled_from([1, -1]))
 def test_canaries_are_neighbours_in_the_sense_of_the_guarantee(plan, seed, sign):
     """Else an honest release would be accused."""
-    canary = Canary.of(plan, np.random.default_rng(seed), sign)
+    canary = Canary.place(plan, np.random.default_rng(seed), sign)
     privacy, inputs = plan.mechanism.privacy, plan.inputs
     without, with_ = (x.astype(float) for x in canary.u)
     assert len(without) == inputs.streams_per_person
@@ -68,7 +68,7 @@ def test_canaries_are_neighbours_in_the_sense_of_the_guarantee(plan, seed, sign)
 
 @given(plan=plans, seed=st.integers(0, 1000))
 def test_what_is_expected_is_what_the_taps_give(plan, seed):
-    canary = Canary.of(plan, np.random.default_rng(seed))
+    canary = Canary.place(plan, np.random.default_rng(seed))
     for x, expected in zip(canary.x, (canary.expected, canary.expected + canary.change), strict=True):
         for row, wanted in zip(x, expected, strict=True):
             naive = [
@@ -81,7 +81,7 @@ def test_what_is_expected_is_what_the_taps_give(plan, seed):
 @pytest.mark.parametrize("taps", TAPS)
 def test_one_event_shows_nearly_all_of_the_sensitivity(taps):
     plan = plan_of(taps, streams=3, low=0, high=20)
-    canary = Canary.of(plan, np.random.default_rng(1))
+    canary = Canary.place(plan, np.random.default_rng(1))
     assert 0.95 <= canary.squared_change / plan.shift.squared_sensitivity <= 1
     assert canary.size <= 3 * len(plan.taps)
 
@@ -90,7 +90,7 @@ def test_one_event_shows_nearly_all_of_the_sensitivity(taps):
 def test_several_events_have_the_signs_that_add_up(taps):
     """Where autocorrelations have one sign, or alternate, the sensitivity is exact."""
     plan = plan_of(taps, max_events=3, low=0, high=20)
-    canary = Canary.of(plan, np.random.default_rng(1))
+    canary = Canary.place(plan, np.random.default_rng(1))
     assert 0.95 <= canary.squared_change / plan.shift.squared_sensitivity <= 1
     signs = np.sign(canary.u[1] - canary.u[0])[0, plan.memory :][:3].tolist()
     assert signs == ([1, 1, 1] if taps is FALLING else [1, -1, 1])
@@ -98,15 +98,15 @@ def test_several_events_have_the_signs_that_add_up(taps):
 
 def test_the_rest_is_at_the_ends_and_beyond():
     plan = plan_of(FALLING, low=0, high=20)
-    values = np.unique(np.concatenate([Canary.of(plan, np.random.default_rng(k)).u[0][0] for k in range(9)]))
+    values = np.unique(np.concatenate([Canary.place(plan, np.random.default_rng(k)).u[0][0] for k in range(9)]))
     assert set(values.tolist()) == {-20, 0, 20, 40}
 
 
 def test_the_place_is_random_but_public():
     plan = plan_of(FALLING, low=1, high=20, centre=5)
-    starts = {int(np.argmax(Canary.of(plan, np.random.default_rng(k)).x[0][0] != 0)) for k in range(50)}
+    starts = {int(np.argmax(Canary.place(plan, np.random.default_rng(k)).x[0][0] != 0)) for k in range(50)}
     assert len(starts) > plan.memory / 2
-    again = [Canary.of(plan, np.random.default_rng(3)) for _ in range(2)]
+    again = [Canary.place(plan, np.random.default_rng(3)) for _ in range(2)]
     assert (again[0].u[1] == again[1].u[1]).all()
 
 
@@ -114,7 +114,7 @@ def test_the_place_is_random_but_public():
 def test_statistics_are_standard_normal_but_for_their_mean(apart):
     """Kolmogorov and Smirnov, discrete noise of large σ; false alarm 4e-8."""
     plan = plan_of(FALLING, streams=2, max_change=1.0, low=0, high=20)
-    canaries = [Canary.of(plan, np.random.default_rng(2), sign) for sign in (1, -1)]
+    canaries = [Canary.place(plan, np.random.default_rng(2), sign) for sign in (1, -1)]
     size = np.sqrt(sum(x.squared_change for x in canaries)) / plan.sigma.std
     done = []
     for present in (False, True):
@@ -132,7 +132,7 @@ class Silent(Noise):
 
 def test_without_noise_the_statistic_is_the_size_of_the_change():
     plan = plan_of(TAPS[3], max_events=2, streams=3, low=0, high=20)
-    canary = Canary.of(plan, np.random.default_rng(2))
+    canary = Canary.place(plan, np.random.default_rng(2))
     for present in (False, True):
         found = canary.statistic(plan, Silent(plan.sigma), 5, present=present)
         assert found.tolist() == [canary.squared_change * present] * 5

@@ -5,13 +5,13 @@ from scipy import stats
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.audit.confidence_bounds import (
     AttackRule,
-    choose,
+    choose_rule,
     clopper_pearson,
     epsilon_at,
-    judge,
+    judge_rule,
     least_epsilon,
     least_mu,
-    reachable,
+    reachable_bound,
 )
 
 
@@ -53,7 +53,7 @@ def responses(rng, n, epsilon):
 
 
 def test_randomised_response_shows_nearly_all_of_its_epsilon():
-    found = judge(*responses(np.random.default_rng(1), 200_000, 2.0), epsilon_at(1e-9), 1e-3)
+    found = judge_rule(*responses(np.random.default_rng(1), 200_000, 2.0), epsilon_at(1e-9), 1e-3)
     assert 1.9 < found.bound < 2.0
     assert found.trials == 100_000
 
@@ -61,9 +61,9 @@ def test_randomised_response_shows_nearly_all_of_its_epsilon():
 def test_a_bound_is_above_the_truth_no_more_often_than_said():
     """False alarm of this test: below 1e-6."""
     rng, miss, n = np.random.default_rng(2), 0.1, 400
-    above = sum(judge(*responses(rng, 600, 1.0), epsilon_at(1e-12), miss).bound > 1.0 for _ in range(n))
+    above = sum(judge_rule(*responses(rng, 600, 1.0), epsilon_at(1e-12), miss).bound > 1.0 for _ in range(n))
     assert above <= stats.binom.isf(1e-6, n, miss)
-    loose = sum(judge(*responses(rng, 600, 1.0), epsilon_at(1e-12), 0.9).bound > 1.0 for _ in range(n))
+    loose = sum(judge_rule(*responses(rng, 600, 1.0), epsilon_at(1e-12), 0.9).bound > 1.0 for _ in range(n))
     assert loose > above  # it can fail
 
 
@@ -80,7 +80,7 @@ def test_a_bound_is_above_the_truth_no_more_often_than_said():
 def test_rules_of_all_four_kinds_are_found(without, with_, rule):
     rng = np.random.default_rng(3)
     a, b = rng.random(4000), rng.random(4000)
-    found = choose(without(a), with_(b), epsilon_at(1e-6), 1e-3)
+    found = choose_rule(without(a), with_(b), epsilon_at(1e-6), 1e-3)
     hits, false_alarms = found.counts(without(a), with_(b))
     assert false_alarms == 0
     assert hits > 2000
@@ -98,16 +98,16 @@ def test_counts_of_a_rule():
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_what_is_reachable_is_below_epsilon_and_comes_to_it(epsilon):
     mu = Privacy(epsilon, 1e-2).gdp_mu
-    found = [reachable(mu, n, epsilon_at(1e-2), 0.01) for n in (10**4, 10**6, 10**10)]
+    found = [reachable_bound(mu, n, epsilon_at(1e-2), 0.01) for n in (10**4, 10**6, 10**10)]
     assert found == sorted(found)
     assert 0.97 * epsilon < found[-1] < epsilon
 
 
 def test_gaussians_show_what_is_reachable():
     rng, mu, n = np.random.default_rng(4), 0.4477, 100_000
-    found = judge(rng.normal(size=n), mu + rng.normal(size=n), epsilon_at(1e-6), 1e-2).bound
-    assert found == pytest.approx(reachable(mu, n, epsilon_at(1e-6), 1e-2), abs=0.15)
-    nothing = judge(rng.normal(size=n), rng.normal(size=n), epsilon_at(1e-6), 1e-9).bound
+    found = judge_rule(rng.normal(size=n), mu + rng.normal(size=n), epsilon_at(1e-6), 1e-2).bound
+    assert found == pytest.approx(reachable_bound(mu, n, epsilon_at(1e-6), 1e-2), abs=0.15)
+    nothing = judge_rule(rng.normal(size=n), rng.normal(size=n), epsilon_at(1e-6), 1e-9).bound
     assert nothing == 0
 
 
@@ -124,7 +124,7 @@ def test_mu_is_between_the_quantiles_of_the_rates():
 def test_a_bound_of_mu_is_above_the_truth_no_more_often_than_said():
     """False alarm of this test: below 1e-6."""
     rng, miss, n = np.random.default_rng(5), 0.1, 400
-    shown = [judge(rng.normal(size=600), 0.5 + rng.normal(size=600), least_mu, miss).bound for _ in range(n)]
+    shown = [judge_rule(rng.normal(size=600), 0.5 + rng.normal(size=600), least_mu, miss).bound for _ in range(n)]
     assert np.count_nonzero(np.array(shown) > 0.5) <= stats.binom.isf(1e-6, n, miss)
 
 
@@ -136,10 +136,10 @@ def test_the_runs_that_show_half_of_epsilon_show_a_tenth_of_sigma_by_mu(factor, 
     """Scores against N(0, 1) and N(μ, 1), in standard deviations as stated; missed with a probability below 1e-9."""
     rng = np.random.default_rng(6)
     without, with_ = factor * rng.normal(size=RUNS), MU + factor * rng.normal(size=RUNS)
-    assert (judge(without, with_, least_mu, MISS).bound > MU) == seen
-    assert judge(without, with_, epsilon_at(1e-6), MISS).bound < 1
+    assert (judge_rule(without, with_, least_mu, MISS).bound > MU) == seen
+    assert judge_rule(without, with_, epsilon_at(1e-6), MISS).bound < 1
 
 
 def test_what_is_reachable_of_mu():
-    assert 0.224 < reachable(MU, RUNS, least_mu, MISS) < 0.227
-    assert reachable(MU, 10**12, least_mu, MISS) == pytest.approx(MU, rel=1e-4)
+    assert 0.224 < reachable_bound(MU, RUNS, least_mu, MISS) < 0.227
+    assert reachable_bound(MU, 10**12, least_mu, MISS) == pytest.approx(MU, rel=1e-4)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpfast as dp
-from dpfast.releases.audit.floating_point_grid import _difference, _product, evidence, possible
+from dpfast.releases.audit.floating_point_grid import _difference, _product, evidence, is_possible
 from dpfast.releases.integer.exact_mechanism import exact
 from dpfast.releases.noise import Noise
 
@@ -59,7 +59,7 @@ def test_a_release_is_as_possible_without_as_with():
     gain = int(plan.taps[0])
     for u in (0, 1):
         v = (gain * u + noise.take(20_000)).astype(np.float64)
-        seen.append([possible(v, gain * float(x), plan.sigma.std).mean() for x in (0, 1)])
+        seen.append([is_possible(v, gain * float(x), plan.sigma.std).mean() for x in (0, 1)])
     # an integer is off the grid but at n = 0; the rates of any event differ by no more than e^ε, here with 6 sigma
     for rates in np.transpose(seen):
         assert abs(rates[0] - rates[1]) < (math.e - 1) * rates.min() + 6 * math.sqrt(rates.max() / 20_000)
@@ -70,13 +70,13 @@ def test_rounding_twice_is_possible_too():
     """A processor that cannot multiply and add at once."""
     rng = np.random.default_rng(7)
     n, sigma = rng.normal(size=100_000).astype(np.float32).astype(float), COUNTS.noise_std
-    assert possible(n * sigma + 3.0, 3.0, sigma).all()
-    assert not possible(n * sigma + 3.0, 4.0, sigma).any()
+    assert is_possible(n * sigma + 3.0, 3.0, sigma).all()
+    assert not is_possible(n * sigma + 3.0, 4.0, sigma).any()
 
 
 def test_noise_of_53_bits_is_possible_nowhere():
     rng = np.random.default_rng(8)
-    assert not possible(rng.normal(size=10_000) * 4.0 + 1.0, 1.0, COUNTS.noise_std).any()
+    assert not is_possible(rng.normal(size=10_000) * 4.0 + 1.0, 1.0, COUNTS.noise_std).any()
 
 
 finite = st.floats(-1e6, 1e6, allow_subnormal=False)
@@ -96,11 +96,11 @@ def test_differences_and_products_are_exact(a, b, sigma):
 def test_possible_is_what_exact_arithmetic_says(n, response, sigma):
     exact_sum = Fraction(n) * Fraction(sigma) + Fraction(response)
     v = float(exact_sum)  # rounded once, as by a fused multiply-add
-    assert possible(np.array([v]), response, sigma).all()
+    assert is_possible(np.array([v]), response, sigma).all()
     step = np.spacing(abs(v)) + np.spacing(abs(float(Fraction(n) * Fraction(sigma))))
     near = v + 2 * step  # a neighbour that this n does not reach; another one is a float32 step away
     if abs(n) * sigma * 2.0**-25 > 8 * step:
-        assert not possible(np.array([near]), response, sigma).any()
+        assert not is_possible(np.array([near]), response, sigma).any()
 
 
 def test_the_classical_grid_of_naive_noise():

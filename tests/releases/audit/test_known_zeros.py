@@ -56,21 +56,21 @@ def test_residues_and_cells_have_the_probabilities_of_the_law(sigma):
     for m in (2, 3, 5, 7):
         expected = [p[k % m == r].sum() * z.size for r in range(m)]
         found.append(stats.chisquare([np.count_nonzero(z % m == r) for r in range(m)], expected).pvalue)
-    assert tests.residues(z, sigma) == pytest.approx(min(1, 4 * min(found)), rel=1e-6)
+    assert tests.residues_p_value(z, sigma) == pytest.approx(min(1, 4 * min(found)), rel=1e-6)
     below = np.cumsum(p)
     ends = sorted({int(k[np.argmax(below >= i / 64)]) for i in range(1, 64)})
     cells = [(-(10**9), ends[0]), *itertools.pairwise(ends), (ends[-1], 10**9)]
     counts = [np.count_nonzero((a < z) & (z <= b)) for a, b in cells]
     expected = [z.size * p[(a < k) & (k <= b)].sum() for a, b in cells]
-    assert tests.law(z, sigma) == pytest.approx(stats.chisquare(counts, expected).pvalue, rel=1e-6)
+    assert tests.law_p_value(z, sigma) == pytest.approx(stats.chisquare(counts, expected).pvalue, rel=1e-6)
 
 
 @pytest.mark.parametrize("sigma", SIGMAS[:3], ids=lambda x: f"{x.std:g}")
 def test_zeros_are_counted_against_the_binomial_distribution(sigma):
     z, (k, p) = drawn(sigma, 4000), naive_law(sigma)
     count = int((z == 0).sum())
-    assert tests.zeros(z, sigma) == pytest.approx(stats.binom.sf(count - 1, 4000, p[k == 0][0]), rel=1e-9)
-    assert tests.zeros(np.ones(9, np.int64), sigma) == 1
+    assert tests.zeros_p_value(z, sigma) == pytest.approx(stats.binom.sf(count - 1, 4000, p[k == 0][0]), rel=1e-9)
+    assert tests.zeros_p_value(np.ones(9, np.int64), sigma) == 1
 
 
 def test_correlations_are_those_of_all_products():
@@ -91,11 +91,11 @@ def test_correlations_are_those_of_all_products():
         for lag in range(6):
             pairs = sum(circular(part[i], part[j], lag) for i in range(3) for j in range(3) if i != j)
             streams.append(pairs / square / math.sqrt(60 * (1 + (lag in (0, 5)))))
-    assert tests.between_steps(x, sigma) == pytest.approx(p_value(steps))
-    assert tests.between_streams(x, sigma) == pytest.approx(p_value(streams))
+    assert tests.steps_p_value(x, sigma) == pytest.approx(p_value(steps))
+    assert tests.streams_p_value(x, sigma) == pytest.approx(p_value(streams))
     same = [sum(circular(a, b, lag) for a, b in zip(x[0], y, strict=True)) / square / math.sqrt(30) for lag in lags]
     mixed = [circular(x[0].sum(axis=0), y.sum(axis=0), lag) / square / (3 * math.sqrt(10)) for lag in lags]
-    assert tests.between_releases(x[0], y, sigma) == pytest.approx(p_value(same + mixed))
+    assert tests.releases_p_value(x[0], y, sigma) == pytest.approx(p_value(same + mixed))
 
 
 # --- together -------------------------------------------------------------------------------------
@@ -107,10 +107,10 @@ def alarms(sigma, miss, streams, n):
     noise = np.concatenate(series).ravel()
     return [
         tests.std_bound(noise, miss) < sigma.std,
-        *(test(noise, sigma) < miss for test in (tests.residues, tests.zeros, tests.law)),
-        tests.between_steps(series, sigma) < miss,
-        tests.between_streams(series, sigma) < miss,
-        tests.between_releases(*series[:2], sigma) < miss,
+        *(test(noise, sigma) < miss for test in (tests.residues_p_value, tests.zeros_p_value, tests.law_p_value)),
+        tests.steps_p_value(series, sigma) < miss,
+        tests.streams_p_value(series, sigma) < miss,
+        tests.releases_p_value(*series[:2], sigma) < miss,
     ]
 
 
@@ -171,11 +171,11 @@ def few_zeros(rng, z):
 
 SMALL = {
     "sigma": (lambda rng, z: np.rint(z * (1 - 0.0063)), lambda z, s, m: tests.std_bound(z.ravel(), m) < s.std),
-    "even": (more_even, lambda z, s, m: tests.residues(z, s) < m),
-    "zeros": (few_zeros, lambda z, s, m: tests.zeros(z, s) < m),
-    "steps": (some_again, lambda z, s, m: tests.between_steps(tuple(z), s) < m),
-    "streams": (some_in_both, lambda z, s, m: tests.between_streams(tuple(z), s) < m),
-    "releases": (some_in_two, lambda z, s, m: tests.between_releases(z[0], z[1], s) < m),
+    "even": (more_even, lambda z, s, m: tests.residues_p_value(z, s) < m),
+    "zeros": (few_zeros, lambda z, s, m: tests.zeros_p_value(z, s) < m),
+    "steps": (some_again, lambda z, s, m: tests.steps_p_value(tuple(z), s) < m),
+    "streams": (some_in_both, lambda z, s, m: tests.streams_p_value(tuple(z), s) < m),
+    "releases": (some_in_two, lambda z, s, m: tests.releases_p_value(z[0], z[1], s) < m),
 }
 
 
@@ -201,7 +201,7 @@ def test_the_faults_that_the_page_says_are_seen_are_seen(fault, test):
 def test_known_zeros_are_zeros_whatever_is_declared(monkeypatch, inputs):
     monkeypatch.setattr(Noise, "take", lambda self, n: np.zeros(n, np.int64))
     plan = dp.exact(dp.zero_forcing(dp.Filter([1], [1, -0.7]), dp.Privacy(1, 1e-2)), inputs)
-    silence = Silence.of(plan)
+    silence = Silence.publish(plan)
     n_streams = min(8, max(2, inputs.n_streams))
     assert [x.shape[0] for x in silence.series] == [n_streams] * 3
     assert silence.noise.size > 3 * 2**17 * 0.99

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast._support.errors import DataError
-from dpfast.releases.feed.event_lines import Event, Lines, blocks
+from dpfast.releases.feed.event_lines import Event, Lines, read_blocks
 from dpfast.signals.events.declared import Span, count_events
 
 SPAN = Span.declared("2013-01-01T00:00Z", "2013-01-01T02:00Z", "1h")
@@ -30,7 +30,7 @@ class Pieces:
 def test_lines_do_not_depend_on_the_pieces_in_which_they_come(content, cuts):
     edges = [0, *sorted(cuts), len(content)]
     pieces = [piece for i, j in itertools.pairwise(edges) if (piece := content[i:j])]
-    lines = [line for block in blocks(Pieces(pieces)) for line in block]
+    lines = [line for block in read_blocks(Pieces(pieces)) for line in block]
     expected = content.split(b"\n")
     assert lines == (expected if expected[-1] else expected[:-1])
 
@@ -43,11 +43,14 @@ def test_a_line_that_never_ends_takes_no_memory_and_spoils_no_other():
         b"y" * 65_537 + b"\n",
         b"z" * 65_536 + b"\n" + b"x" * 70_000,
     ]
-    lines = [line for block in blocks(Pieces(pieces)) for line in block]
+    lines = [line for block in read_blocks(Pieces(pieces)) for line in block]
     assert [line for line in lines if len(line) <= 65_536] == [b"first", b"next", b"z" * 65_536]
     assert len(lines) == 6
     tracemalloc.start()
-    assert sum(len(line) for block in blocks(Pieces(itertools.repeat(bytes(60_000), 200))) for line in block) == 65_537
+    assert (
+        sum(len(line) for block in read_blocks(Pieces(itertools.repeat(bytes(60_000), 200))) for line in block)
+        == 65_537
+    )
     assert tracemalloc.get_traced_memory()[1] < 10**6
     tracemalloc.stop()
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from dpfast._support.errors import DataError
 from dpfast.releases.feed.estimates_file import Layout
-from dpfast.releases.feed.missed_bins import mark
+from dpfast.releases.feed.missed_bins import write_missed
 from dpfast.signals.events.declared import Span
 
 LAYOUT = Layout(Span.declared("2013-01-01T00:00Z", "2013-01-01T12:00Z", "1h"), ("a", "b"), 0.5)
@@ -30,7 +30,7 @@ def test_intervals_of_several_runs(tmp_path):
         (range(5, 8), text((2, 8))),
         (range(9, 12), text((2, 8), (9, 12))),
     ]:
-        mark(path, LAYOUT, missed)
+        write_missed(path, LAYOUT, missed)
         assert path.read_text() == expected
 
 
@@ -40,7 +40,7 @@ def test_marked_are_the_bins_of_all_runs(tmp_path_factory, runs):
     path, position, expected = tmp_path_factory.mktemp("missed") / "missed.csv", 0, set()
     for missed, more in runs:
         end = min(position + missed, 12)
-        mark(path, LAYOUT, range(position, end))
+        write_missed(path, LAYOUT, range(position, end))
         expected |= set(range(position, end))
         position = min(end + more, 12)
         rows = [line.split(",") for line in path.read_text().splitlines()[1:]]
@@ -68,5 +68,5 @@ def test_a_file_of_something_else_is_left_alone(tmp_path, content):
     path = tmp_path / "missed.csv"
     path.write_text(content)
     with pytest.raises(DataError, match="must hold intervals of bins of this release"):
-        mark(path, LAYOUT, range(5, 6))
+        write_missed(path, LAYOUT, range(5, 6))
     assert path.read_text() == content

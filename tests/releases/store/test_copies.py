@@ -29,7 +29,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def birth(tmp_path):
-    if private_files.born(tmp_path) is None:
+    if private_files.birth_time(tmp_path) is None:
         pytest.skip("this file system does not tell when files were made")
 
 
@@ -183,7 +183,7 @@ def test_a_mark_that_is_gone_is_noticed(folder):
 
 def test_where_no_file_tells_when_it_was_made_stores_go_on(tmp_path, monkeypatch):
     """And an older copy over both goes unnoticed, as the documents say."""
-    monkeypatch.setattr(private_files, "born", lambda path: None)
+    monkeypatch.setattr(private_files, "birth_time", lambda path: None)
     folder = tmp_path / "all" / "store"
     push(folder, 2)
     shutil.copytree(folder.parent, tmp_path / "copy")

@@ -36,9 +36,9 @@ def recorded(memory):
 @pytest.fixture
 def here(memory, monkeypatch):
     """Where states are put; files there were made when the recorded ones were, and are where those were."""
-    born, real = {}, private_files.born
+    born, real = {}, private_files.birth_time
     cutting.in_one_place(monkeypatch.setattr)
-    monkeypatch.setattr(private_files, "born", lambda path: born.get(path.stat().st_ino) or real(path))
+    monkeypatch.setattr(private_files, "birth_time", lambda path: born.get(path.stat().st_ino) or real(path))
 
     @contextlib.contextmanager
     def put(state):

@@ -499,22 +499,22 @@ def test_steps_are_released_again_only_to_compose(tmp_path):
         for first, n in ((0, 6), (14, 1), (7, 2), (0, 30)):
             with pytest.raises(ReleaseError, match=rf"steps {first} … .* released already \(release 1 .*compose"):
                 enter(store, first, n)
-            assert [x.id for x in store.overlapping(first, n)] == [one]
-        assert store.overlapping(0, 5) == store.overlapping(15, 3) == store.overlapping(7, 0) == []
+            assert [x.id for x in store.find_overlapping(first, n)] == [one]
+        assert store.find_overlapping(0, 5) == store.find_overlapping(15, 3) == store.find_overlapping(7, 0) == []
         two, _ = enter(store, 14, 3, compose=True)
-        assert [x.id for x in store.overlapping(14, 1)] == [one, two]
+        assert [x.id for x in store.find_overlapping(14, 1)] == [one, two]
     with ReleaseStore.open(tmp_path / "store") as store:
         assert len(store.releases()) == 2
 
 
 def test_a_batch_beside_a_stream_composes_with_all_that_it_may_still_publish(folder):
     with ReleaseStore.open(folder) as store:
-        assert [x.kind for x in store.overlapping(1000, 1)] == ["live"]
+        assert [x.kind for x in store.find_overlapping(1000, 1)] == ["live"]
     with fakes.stream_in(folder) as stream:
         stream.close()
     with ReleaseStore.open(folder) as store:
-        assert store.overlapping(12, 5) == []
-        assert [x.kind for x in store.overlapping(11, 5)] == ["live"]
+        assert store.find_overlapping(12, 5) == []
+        assert [x.kind for x in store.find_overlapping(11, 5)] == ["live"]
 
 
 def test_a_stream_does_not_begin_beside_a_batch(tmp_path):
