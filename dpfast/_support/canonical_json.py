@@ -8,10 +8,10 @@ from typing import Any
 
 
 def canonical(value: Any) -> str:
-    """JSON of one value in one way: what digests are of."""
+    """Write a value as JSON in the one way that digests are of."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def digest(text: str) -> str:
-    """SHA-256, in hexadecimal digits."""
+    """Return the SHA-256 of a text, in hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,4 +1,4 @@
-r"""What discrete Gaussian noise guarantees, proven; floats are rounded outward, never below the truth.
+r"""Accounting of discrete Gaussian noise: what is guaranteed is proven, and floats never round below the truth.
 
 The noise N_Z(0, σ²) has P(k) ∝ exp(-k²/2σ²) on the integers; the mechanism adds it to integers of ℓ₂ sensitivity Δ.
 
@@ -38,7 +38,7 @@ _MOST_COORDINATES = 10**30  # the terms with η stay below 1e-3
 
 
 class Sigma(NamedTuple):
-    """Standard deviation a/2^j of discrete Gaussian noise.
+    """The standard deviation a/2^j of discrete Gaussian noise.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Shift(NamedTuple):
 
 
 def smallest_sigma(noise_multiplier: float, squared_sensitivity: int) -> Sigma:
-    """The smallest σ = a/2^j with σ² ≥ κ²Δ² + 4, a of 24 bits (j = 0 from 2^24 on).
+    """Return the smallest σ = a/2^j with σ² ≥ κ²Δ² + 4, a of 24 bits (j = 0 from 2^24 on).
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def smallest_sigma(noise_multiplier: float, squared_sensitivity: int) -> Sigma:
 
 
 def epsilon(shifts: Sequence[Shift], delta: float) -> float:
-    """The smallest epsilon proven for the composition at this delta; 0 where that is proven.
+    """Return the smallest epsilon proven for the composition at this delta; 0 where that is proven.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def epsilon(shifts: Sequence[Shift], delta: float) -> float:
 
 
 def delta(shifts: Sequence[Shift], epsilon: float) -> float:
-    """The smallest delta proven for the composition at this epsilon (at least 0).
+    """Return the smallest delta proven for the composition at this epsilon (at least 0).
 
     Examples
     --------
@@ -151,7 +151,7 @@ def delta(shifts: Sequence[Shift], epsilon: float) -> float:
 
 
 def gdp_mu(shifts: Sequence[Shift]) -> float:
-    """μ of the continuous mechanism that the composition is a rounding of, √(Σ Δ²/(σ² - 4)).
+    """Return μ = √(Σ Δ²/(σ² - 4)) of the continuous mechanism that the composition is a rounding of.
 
     The composition itself is μ-Gaussian DP but for the terms with η of the lemma, below n·1e-33.
 
@@ -168,7 +168,7 @@ def gdp_mu(shifts: Sequence[Shift]) -> float:
 
 
 def zcdp_rho(shifts: Sequence[Shift]) -> Fraction:
-    """ρ of zero-concentrated DP, Σ Δ²/2σ² exactly (Canonne, Kamath and Steinke 2020).
+    """Return ρ = Σ Δ²/2σ² of zero-concentrated DP, exactly (Canonne, Kamath and Steinke 2020).
 
     Examples
     --------
@@ -179,11 +179,11 @@ def zcdp_rho(shifts: Sequence[Shift]) -> Fraction:
 
 
 def group_shifts(shifts: Sequence[Shift], size: int) -> tuple[Shift, ...]:
-    """The shifts of a group of `size` people: Δ and the number of outputs reached, times `size`.
+    """Return the shifts of a group of `size` people: Δ and the number of outputs reached, times `size`.
 
     Examples
     --------
-    >>> group([Shift(12, Sigma(4, 0), 5)], 3)
+    >>> group_shifts([Shift(12, Sigma(4, 0), 5)], 3)
     (Shift(squared_sensitivity=108, sigma=Sigma(a=4, j=0), n_coordinates=15),)
     """
     size = validation.integer("size", size, 1)
@@ -191,7 +191,7 @@ def group_shifts(shifts: Sequence[Shift], size: int) -> tuple[Shift, ...]:
 
 
 def _delta(mu: float, n: int, epsilon: float) -> float:
-    """δ of the lemma, behind a continuous mechanism that is `mu`-GDP."""
+    """Return δ of the lemma, behind a continuous mechanism that is `mu`-GDP."""
     if mu == 0:
         return 0.0
     if math.isinf(mu):
@@ -223,14 +223,14 @@ def _check_shifts(shifts: Sequence[Shift]) -> list[Shift]:
 
 
 def _sqrt_up(square: Fraction) -> float:
-    """The square root, rounded up."""
+    """Return the square root, rounded up."""
     p, q = square.as_integer_ratio()
     shift = max(0, 64 - (p.bit_length() - q.bit_length()) // 2)
     return _round_up(Fraction(math.isqrt(-(-(p << 2 * shift) // q) - 1) + 1, 1 << shift)) if p else 0.0
 
 
 def _round_up(x: Fraction) -> float:
-    """The smallest float that is not below."""
+    """Return the smallest float that is not below."""
     try:
         nearest = float(x)
     except OverflowError:

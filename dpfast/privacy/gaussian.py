@@ -17,13 +17,13 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 def gaussian_log_delta(noise_multiplier: float, epsilon: float) -> float:
-    """Natural logarithm of the δ of a Gaussian mechanism."""
+    """Return the natural logarithm of the δ of a Gaussian mechanism."""
     mu = 1 / noise_multiplier
     return log_delta_beyond(epsilon * noise_multiplier - mu / 2, mu)
 
 
 def log_delta_beyond(threshold: float, mu: float) -> float:
-    r"""Natural logarithm of the δ of a μ-GDP mechanism whose privacy loss is above ε where X ~ N(0, 1) is above x.
+    r"""Return ln δ of a μ-GDP mechanism whose privacy loss is above ε where X ~ N(0, 1) is above x.
 
     Here x is the threshold, ε = μ(x + μ/2). δ = Φ(-x) - e^ε Φ(-x - μ) (Balle and Wang 2018, Theorem 8) is, as
     φ(x) = e^ε φ(x + μ), Φ(-x) - φ(x) M(x + μ) = φ(x)·(M(x) - M(x + μ)) with Mills' ratio M(x) = Φ(-x)/φ(x): no
@@ -40,12 +40,12 @@ def log_delta_beyond(threshold: float, mu: float) -> float:
 
 
 def _mills(x: Array | float) -> Any:
-    """M(x) = Φ(-x)/φ(x)."""
+    """Return Mills' ratio M(x) = Φ(-x)/φ(x)."""
     return math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2))
 
 
 def _mills_slope(x: Array) -> Array:
-    """-M'(x) = 1 - x M(x), by its asymptotic series 1/x² - 3/x⁴ + 15/x⁶ - ... where the difference would cancel."""
+    """Return -M'(x) = 1 - x M(x), by the series 1/x² - 3/x⁴ + 15/x⁶ - ... where the difference would cancel."""
     square = 1 / np.maximum(x * x, 400.0)
     series = np.ones_like(x)
     for odd in range(19, 1, -2):
@@ -54,7 +54,7 @@ def _mills_slope(x: Array) -> Array:
 
 
 def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
-    """The smallest κ of a Gaussian mechanism that is (epsilon, delta)-DP, rounded up by 1e-9."""
+    """Return the smallest κ of a Gaussian mechanism that is (epsilon, delta)-DP, rounded up by 1e-9."""
     log_delta = math.log(delta)
 
     def gap(log_kappa: float) -> float:
@@ -67,7 +67,7 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
 
 
 def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
-    """The smallest epsilon of a Gaussian mechanism at this delta, rounded up."""
+    """Return the smallest epsilon of a Gaussian mechanism at this delta, rounded up."""
     mu = 1 / noise_multiplier
     epsilon = round_up(mu * (threshold_above(math.log(delta), mu) + mu / 2))
     if epsilon <= 0:
@@ -79,7 +79,7 @@ def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
 
 
 def threshold_above(log_delta: float, mu: float) -> float:
-    """The smallest x ≥ -μ/2 (ε ≥ 0) at which ln δ of a μ-GDP mechanism is at most `log_delta`, rounded up."""
+    """Return the smallest x ≥ -μ/2 (ε ≥ 0) at which ln δ of a μ-GDP mechanism is at most `log_delta`, rounded up."""
 
     def gap(threshold: float) -> float:
         return log_delta_beyond(threshold, mu) * (1 - LOG_DELTA_MARGIN) - log_delta
@@ -89,7 +89,7 @@ def threshold_above(log_delta: float, mu: float) -> float:
 
 
 def _root(gap: Callable[[float], float], low: float) -> float:
-    """The root above `low` of a decreasing function, to 1e-14."""
+    """Return the root above `low` of a decreasing function, to 1e-14."""
     from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
 
     high = low + 1

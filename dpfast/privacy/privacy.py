@@ -23,7 +23,7 @@ _MOST_EVENTS = 10**9
 
 @dataclass(frozen=True)
 class Privacy:
-    r"""(epsilon, delta)-differential privacy at event level, by Gaussian noise.
+    r"""A demand of (epsilon, delta)-differential privacy at event level, which Gaussian noise meets.
 
     Two streams are adjacent when they differ by at most `max_events` events of one person, at times at least
     `min_separation` samples apart, each of size at most `max_change`.
@@ -91,7 +91,7 @@ class Privacy:
 
     @classmethod
     def from_zcdp(cls, rho: float, delta: float, *, max_change: float = 1.0) -> Self:
-        r"""Guarantee of a Gaussian mechanism that is `rho`-zCDP, at this delta: κ = 1/√(2ρ).
+        r"""Demand what a Gaussian mechanism that is `rho`-zCDP guarantees at this delta: κ = 1/√(2ρ).
 
         Examples
         --------
@@ -103,7 +103,7 @@ class Privacy:
 
     @classmethod
     def from_gdp(cls, mu: float, delta: float, *, max_change: float = 1.0) -> Self:
-        """Guarantee of a `mu`-GDP Gaussian mechanism (κ = 1/μ), at this delta.
+        """Demand what a `mu`-GDP Gaussian mechanism (κ = 1/μ) guarantees at this delta.
 
         Examples
         --------
@@ -138,7 +138,7 @@ class Privacy:
         return 1 / self.noise_multiplier
 
     def sensitivity(self, prefilter: Filter) -> float:
-        r"""ℓ₂ sensitivity of a prefilter: d‖G‖₂, and for several events a bound that is always sound.
+        r"""Return the ℓ₂ sensitivity of a prefilter: d‖G‖₂, and for several events a bound that is always sound.
 
         With r(τ) = Σ g_k g_{k+τ}, Δ² ≤ d² min{m r(0) + 2 Σ_{l<m} (m - l) sup_{τ ≥ lb} |r(τ)|, m² r(0), m ‖G‖_∞²};
         where r is non-negative and non-increasing the first is exact.
@@ -160,5 +160,5 @@ class Privacy:
         return self.max_change * math.sqrt(bound)
 
     def noise_std(self, prefilter: Filter) -> float:
-        """Standard deviation κ · sensitivity of the noise behind a prefilter."""
+        """Return the standard deviation κ · sensitivity of the noise behind a prefilter."""
         return self.noise_multiplier * self.sensitivity(prefilter)

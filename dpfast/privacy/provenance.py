@@ -1,4 +1,4 @@
-"""Where the inputs of a design come from: the guarantee assumes that none of them depends on the private data."""
+"""Provenance of the inputs of a design: the guarantee assumes that none of them depends on the private data."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ FITTED: Provenance = "fitted-from-private"
 
 
 def check_source(name: str, value: Any) -> Provenance:
-    """One of the three words."""
+    """Return one of the three words, and refuse any other."""
     return cast("Provenance", validation.choice(name, value, SOURCES))
 
 
 def merge_declared(implied: Mapping[str, Provenance], declared: Mapping[str, Provenance]) -> Mapping[str, Provenance]:
-    """What a person says of the inputs, over what is known of them; what was fitted to private data stays so.
+    """Put what a person says of the inputs over what is known of them; what was fitted to private data stays so.
 
     Also where the input is gone: it has shaped what is left.
     """
@@ -28,7 +28,7 @@ def merge_declared(implied: Mapping[str, Provenance], declared: Mapping[str, Pro
 
 
 def check_declared(known: Mapping[str, Provenance], words: Mapping[str, Any]) -> None:
-    """Words about inputs that there are, none of which takes back that an input was fitted to private data."""
+    """Refuse words about inputs that are not there, or that take back that one was fitted to private data."""
     for name, word in words.items():
         if name not in known:
             meant = validation.did_you_mean(name, known)
@@ -41,5 +41,5 @@ def check_declared(known: Mapping[str, Provenance], words: Mapping[str, Any]) ->
 
 
 def fitted_inputs(sources: Mapping[str, Provenance]) -> tuple[str, ...]:
-    """Names of the inputs that were fitted to, or chosen by looking at, private data."""
+    """Return the names of the inputs that were fitted to, or chosen by looking at, private data."""
     return tuple(name for name, word in sources.items() if word == FITTED)

@@ -1,4 +1,4 @@
-"""How much several events of one person change a filtered signal."""
+"""Sensitivity of a filtered signal to several events of one person."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEGLIGIBLE = 1e-14  # where impulse responses are cut; what is cut is bounded a
 def several_events(
     max_events: int, min_separation: int, largest: NDArray[Any], beyond: Any, energy: Any, peak: Any
 ) -> Any:
-    """Squared sensitivity to several events of size one, exactly where all that is given are integers.
+    """Return the squared sensitivity to several events of size one, exactly where all that is given are integers.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def several_events(
 
 
 def largest_autocorrelations(prefilter: Filter, norm: float) -> tuple[Array, float]:
-    """sup_{τ' ≥ τ} |r(τ')| for τ = 0, 1, ..., n - 1, and a bound on it for τ ≥ n.
+    """Return sup_{τ' ≥ τ} |r(τ')| for τ = 0, 1, ..., n - 1, and a bound on it for τ ≥ n.
 
     What the n samples of the impulse response miss is at most ‖g‖·‖g from n on‖ (Cauchy-Schwarz).
     """

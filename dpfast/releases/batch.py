@@ -1,4 +1,4 @@
-"""A whole signal released at once."""
+"""A release of a whole signal at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What was published; all of it is public, the labels of `estimate` too.
+    """A release that was published; all of it is public, the labels of `estimate` too.
 
     Attributes
     ----------
@@ -69,6 +69,7 @@ class Release:
         return html.notebook(shown, *self.guarantee.shown())
 
     def _size(self) -> str:
+        """Say how many steps and streams it has."""
         streams = len(self.privatized)
         return f"Release of {self.estimate.size // streams} steps from {self.first}, {streams} streams"
 
@@ -162,7 +163,7 @@ def release(
 
 
 class Batch:
-    """A whole signal to be released: all is checked but the store. Parameters of :func:`release`, and its name."""
+    """A whole signal to be released, checked but for the store; it takes what :func:`release` takes, and a name."""
 
     def __init__(self, plan: ExactMechanism, u: Any, first: int, *, compose: bool, name: str | None = None) -> None:
         values, wrap = unwrap("u", u)
@@ -174,7 +175,7 @@ class Batch:
         self._shape, self._wrap = values.shape, None if values is u else wrap
 
     def enter(self, store: ReleaseStore) -> Release:
-        """Publish it in a store."""
+        """Publish the signal in a store."""
         plan, first, n = self._plan, self._first, self._x.shape[1]
         store.hold(declared_bounds(plan))
         earlier = store.check_released(first, n, compose=self._compose)
@@ -190,7 +191,7 @@ class Batch:
 
 
 def as_exact(mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, tolerance: float) -> ExactMechanism:
-    """The exact mechanism of a design and declared inputs."""
+    """Return the exact mechanism of a design and declared inputs."""
     plan = exact_or_none(mechanism)
     if plan is None:
         return exact(mechanism, inputs, tolerance=tolerance)  # type: ignore[arg-type]  # refuses None
@@ -201,6 +202,7 @@ def as_exact(mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, toler
 
 
 def _run_mechanism(plan: ExactMechanism, x: Integers, lag: int) -> tuple[Integers, Array]:
+    """Return v and the estimates of integers x, with noise that is drawn before."""
     streams, n = x.shape
     noise = Noise(plan.sigma)
     noise.ready(streams * (n + lag))

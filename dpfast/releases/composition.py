@@ -1,4 +1,4 @@
-"""What several releases of one store promise together, to whoever they declare to be one person."""
+"""The guarantee of several releases of one store together, for whoever they declare to be one person."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _PERSON = ("max_change", "max_events", "min_separation")
 
 
 def declared_bounds(plan: ExactMechanism) -> dict[str, Any]:
-    """What a release declares of values, streams and persons, as JSON holds it."""
+    """Return what a release declares of values, streams and persons, as JSON holds it."""
     privacy = plan.mechanism.privacy
     return {**plan.inputs.public(), **{name: getattr(privacy, name) for name in _PERSON}}
 
 
 def load_plans(releases: Sequence[Earlier]) -> dict[int, ExactMechanism]:
-    """The mechanisms of releases, by their ids."""
+    """Return the mechanisms of releases, by their ids."""
     known: dict[str, ExactMechanism] = {}
     result = {}
     for entry in releases:
@@ -39,7 +39,7 @@ def load_plans(releases: Sequence[Earlier]) -> dict[int, ExactMechanism]:
 def compose_guarantee(
     plan: ExactMechanism, others: Sequence[Earlier], same_steps: Sequence[Earlier], unchecked: Sequence[str] = ()
 ) -> Guarantee:
-    """The guarantee of a release among those of its store.
+    """Return the guarantee of a release among those of its store.
 
     Where all of them declare one kind of person, it is composed with those of the same steps alone: what a person has
     at other steps is not there any more to be had at these. Where they differ, it is composed with all of them, for a
@@ -74,7 +74,7 @@ def _declared_person(plan: ExactMechanism) -> tuple[float, ...]:
 
 
 def _largest_declaration(plan: ExactMechanism, everyone: Sequence[ExactMechanism]) -> tuple[Privacy, Inputs]:
-    """What a release declares, but for a person of the largest bounds that any of some releases declares."""
+    """Return what a release declares, but for a person of the largest bounds that any of some releases declares."""
     demands = [x.mechanism.privacy for x in everyone]
     privacy = replace(
         plan.mechanism.privacy,
@@ -87,6 +87,6 @@ def _largest_declaration(plan: ExactMechanism, everyone: Sequence[ExactMechanism
 
 
 def _shift_largest(plan: ExactMechanism, everyone: Sequence[ExactMechanism]) -> Shift:
-    """How far such a person moves a release."""
+    """Return how far such a person moves a release."""
     privacy, inputs = _largest_declaration(plan, everyone)
     return shift_of(privacy, inputs, plan.taps, plan.sigma)

@@ -1,4 +1,4 @@
-"""What a release promises, in words and in numbers."""
+"""The guarantee of a release, in words and in numbers."""
 
 from __future__ import annotations
 
@@ -89,29 +89,29 @@ class Guarantee:
         whole: bool = False,
         unchecked: Sequence[str] = (),
     ) -> Guarantee:
-        """The guarantee of a release, the first of the shifts, composed with what the others moved."""
+        """Make the guarantee of a release, the first of the shifts, composed with what the others moved."""
         digest = hashlib.sha256(taps.astype("<i8").tobytes()).hexdigest()
         proven = epsilon(shifts, privacy.delta)
         return cls(privacy, inputs, tuple(shifts), digest, len(taps), proven, whole, tuple(unchecked))
 
     @property
     def squared_sensitivity(self) -> int:
-        """Δ², of the integers that the prefilter gives, over all streams that one person may be in."""
+        """Δ², the squared sensitivity of the prefilter's integers, over all streams that one person may be in."""
         return self.shifts[0].squared_sensitivity
 
     @property
     def sigma(self) -> Sigma:
-        """σ = a/2^j of the discrete Gaussian noise."""
+        """σ = a/2^j, the standard deviation of the discrete Gaussian noise."""
         return self.shifts[0].sigma
 
     @property
     def delta(self) -> float:
-        """As demanded."""
+        """δ, as it was demanded."""
         return self.privacy.delta
 
     @property
     def zcdp_rho(self) -> Fraction:
-        """ρ of zero-concentrated differential privacy, Δ²/2σ², exactly."""
+        """ρ = Δ²/2σ² of zero-concentrated differential privacy, exactly."""
         return zcdp_rho(self.shifts)
 
     @property
@@ -121,12 +121,12 @@ class Guarantee:
 
     @property
     def groups(self) -> dict[int, float]:
-        """Epsilon, at the same delta, for groups of several people."""
+        """ε of groups of several people, by their size, at the same delta."""
         return {size: epsilon(group_shifts(self.shifts, size), self.delta) for size in GROUPS}
 
     @property
     def sentence(self) -> str:
-        """For a reader without mathematics, and no more than (ε, δ) says.
+        """The guarantee for a reader without mathematics: it says no more than (ε, δ) does.
 
         Not that odds change by more than e^ε with a probability of at most δ: that one is larger, with Gaussian noise.
         """
@@ -138,7 +138,7 @@ class Guarantee:
 
     @property
     def _factor(self) -> str:
-        """e^ε, where a reader can make something of it."""
+        """e^ε where a reader can make something of it, and its exponent where not."""
         if self.epsilon > _LARGEST_EXPONENT:
             return f"e^{format_rounded_up(self.epsilon, 3)}"
         context = Context(prec=30, traps=[])
@@ -154,7 +154,7 @@ class Guarantee:
         return f"the at most {privacy.max_events} events of one person, each {size}, were"
 
     def items(self) -> dict[str, str]:
-        """All that is said, by name."""
+        """Return all that is promised, by name."""
         privacy, inputs = self.privacy, self.inputs
         low, high = inputs.range
         lattice = "values are multiples of it, others are rounded" if inputs.multiples else "values are rounded to it"
@@ -193,7 +193,7 @@ class Guarantee:
 
     @property
     def not_covered(self) -> tuple[str, ...]:
-        """What is not promised."""
+        """What the guarantee does not cover."""
         return tuple(x for x in NOT_COVERED if not (self.whole and x == OTHER_STEPS))
 
     def __str__(self) -> str:
@@ -205,7 +205,7 @@ class Guarantee:
         return html.notebook(*self.shown())
 
     def shown(self) -> tuple[html.Html, ...]:
-        """The same as HTML."""
+        """Return the guarantee as pieces of HTML."""
         return (
             html.paragraphs(self.sentence),
             html.facts(self.items(), caption="Guarantee"),
@@ -215,7 +215,7 @@ class Guarantee:
         )
 
     def to_json(self) -> str:
-        """The same for machines: exact numbers as texts."""
+        """Return the guarantee for machines, with exact numbers as texts."""
         content: dict[str, Any] = {
             "format": "dpfast-guarantee",
             "version": 1,
@@ -246,13 +246,13 @@ class Guarantee:
 
 
 def format_rounded_up(value: float | Fraction | Decimal, digits: int) -> str:
-    """A number of so many digits, never below: what is computed is a bound."""
+    """Write a number with so many digits, never below it: what is computed is a bound."""
     exact, context = Fraction(value), Context(prec=digits, rounding=ROUND_CEILING, traps=[])
     return f"{float(context.divide(Decimal(exact.numerator), Decimal(exact.denominator))):.{digits}g}"
 
 
 def _format_declared(declared: float) -> str:
-    """A number as it was declared, in full."""
+    """Write a number as it was declared, in full."""
     return str(declared).removesuffix(".0")
 
 
@@ -261,6 +261,7 @@ def _format_sigma(sigma: Sigma) -> str:
 
 
 def _versions() -> str:
+    """Name the versions that a release depends on."""
     from dpfast._support.version import __version__
 
     return (

@@ -1,4 +1,4 @@
-"""Noise for a release: exact discrete Gaussians from the operating system's randomness."""
+"""Noise for a release: exact discrete Gaussians, made of the operating system's randomness."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LIMBS, _MOST_LIMBS = 6, 24  # of the table, of 32 bits
 
 
 class Noise:
-    """Independent samples of the discrete Gaussian distribution, drawn in blocks before they are needed.
+    """A source of independent samples of the discrete Gaussian distribution, drawn in blocks before they are needed.
 
     An integer z comes with probability proportional to ``exp(-z**2 / (2 * sigma**2))``: exactly, as every decision is
     one of integers and looks at as many random bits as it needs (Karney 2016, algorithm D).
@@ -85,7 +85,7 @@ class Noise:
                 old[:] = 0
 
     def take(self, n: int) -> NDArray[np.int64]:
-        """The next `n` samples, which must be ready."""
+        """Take the next `n` samples, which must be ready."""
         n = validation.integer("n", n, 0)
         with self._owned():
             samples = self._samples
@@ -104,7 +104,7 @@ class Noise:
         raise TypeError("noise must not be used twice, so it cannot be copied or pickled: make another Noise")
 
     def _owned(self) -> threading.Lock:
-        """The lock, in the process that drew what is here."""
+        """Return the lock, in the process that drew what is here."""
         if self._process != os.getpid():  # a fork that Python was not told of
             self._forget()
         return self._lock
@@ -117,7 +117,7 @@ class Noise:
         self._samples = np.empty(0, np.int64)
 
     def _draw(self, out: NDArray[np.int64]) -> None:
-        """Samples into all of an array."""
+        """Draw samples into all of an array."""
         while len(out):
             n, n_words, missing = draw(self._words, make_table(self._n_limbs), self._law, out)
             out, used = out[n:], self._words[:n_words]
@@ -129,7 +129,7 @@ class Noise:
                 self._add_digits()
 
     def _add_words(self) -> None:
-        """Behind those that an unfinished sample begins with."""
+        """Draw random words behind those that an unfinished sample begins with."""
         old = self._words
         words = np.empty(len(old) + _WORDS_PER_SAMPLE * self._block, np.uint32)
         words[: len(old)] = old
@@ -138,13 +138,14 @@ class Noise:
         old[:] = 0
 
     def _add_digits(self) -> None:
+        """Make the table longer, in which a sample was not decided."""
         if self._n_limbs == _MOST_LIMBS:
             raise ReleaseError("the operating system's random bits are not random: use another machine")
         self._n_limbs *= 2
 
 
 def _fill(words: Words) -> None:
-    """Random words of the operating system."""
+    """Fill an array with random words of the operating system."""
     random = os.urandom(words.nbytes)
     if len(random) != words.nbytes:  # one word for all would be no error of NumPy's
         raise ReleaseError(

@@ -1,4 +1,4 @@
-"""What the operator alone may see of the data: whether column, year, format and groups are the right ones."""
+"""Counts for the operator alone, which tell whether column, year, format and groups are the right ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FOR_WHAT = (
 
 
 class PrivateCounts:
-    """Counts of rows and of clamped values; private, and shown on standard error alone.
+    """Counts of rows and of clamped values, which are private, and shown on standard error alone.
 
     Parameters
     ----------
@@ -42,13 +42,13 @@ class PrivateCounts:
             self._rows = rows if self._rows is None else self._rows + rows
 
     def clamp(self, counts: NDArray[np.int64]) -> None:
-        """Add counts of bins."""
+        """Add counts of bins, and how many of them lie outside of the range."""
         self._values += counts.size
         self._above += int(np.count_nonzero(counts > math.floor(self._inputs.high)))
         self._below += int(np.count_nonzero(counts < math.ceil(self._inputs.low)))
 
     def show(self) -> None:
-        """Print them, each line marked; nothing where no rows were seen, as those of a file that is none."""
+        """Print the counts, each line marked; print nothing where no rows were seen, as in a file without any."""
         with self._lock:
             rows = self._rows
         if rows is None:

@@ -1,4 +1,4 @@
-"""What a store has published, read back: nothing is computed from data, and nothing is spent."""
+"""Reading back what a store has published: nothing is computed from data, and nothing is spent."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def read_release(
 
 
 def open_existing(path: Path, published: Path | None = None, *, adopt: bool = False) -> ReleaseStore:
-    """A store that is there; none is begun."""
+    """Open a store that is there, and begin none."""
     if not os.path.lexists(validation.path("path", path) / NAME):
         raise ReleaseError(f"there is no store in {path} to read from: give the private folder, which holds {NAME}")
     return ReleaseStore.open(path, published, adopt=adopt)
 
 
 def choose_release(store: ReleaseStore, release: int | str | None) -> Earlier:
-    """The release of a number or a name, or the last one."""
+    """Return the release of a number or a name, or the last one."""
     releases = store.releases()
     if not releases:
         raise ReleaseError(f"nothing was released in the store {store.path} so far")
@@ -91,7 +91,7 @@ def choose_release(store: ReleaseStore, release: int | str | None) -> Earlier:
 
 
 def read_entry(store: ReleaseStore, entry: Earlier) -> Release:
-    """All of a release that a store has."""
+    """Read all of a release that a store has."""
     plan, releases = load_plans([entry])[entry.id], store.releases()
     lag = plan.lag or 0
     live = entry.kind == "live"
@@ -114,7 +114,7 @@ def read_entry(store: ReleaseStore, entry: Earlier) -> Release:
 
 
 def bin_edges(declaration: Declaration | None, first: int, count: int) -> NDArray[np.datetime64] | None:
-    """Left edges of the bins of some steps, where they are declared."""
+    """Return the left edges of the bins of some steps, where they are declared."""
     fields = {} if declaration is None else declaration.fields
     if fields.get("period_us") is None or fields.get("origin") is None:
         return None

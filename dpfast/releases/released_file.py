@@ -1,4 +1,4 @@
-"""What a run of the command publishes of a file of events: once, whatever interrupts it, and written from the store."""
+"""Release of a file of events by the command: it happens once, whatever interrupts it; files are made of the store."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Wanted:
     compose: bool
 
     def find_published(self, store: ReleaseStore) -> Earlier | None:
-        """The release, where an earlier run of the same command has published it: nothing of it is computed again.
+        """Return the release, where an earlier run of the same command has published it: nothing is computed again.
 
         Raises
         ------
@@ -80,6 +80,7 @@ class Wanted:
         return None
 
     def _matches(self, entry: Earlier) -> bool:
+        """Tell whether a release is of the same steps, demands and inputs."""
         if entry.kind != "batch" or (entry.first, entry.count) != (self.first, self.count):
             return False
         found = load_plans([entry])[entry.id].demand  # not its taps: another machine rounds a design otherwise
@@ -91,7 +92,7 @@ def _through_json(content: Any) -> Any:
 
 
 def estimates_path(out: Path, name: str | None, kind: str) -> Path:
-    """Where the estimates of a release of a name are."""
+    """Return where the estimates of a release of a name are."""
     return out / (f"estimates.{kind}" if name is None else f"estimates-{name}.{kind}")
 
 
@@ -104,7 +105,7 @@ def check_free(file: Path) -> None:
 
 
 def write_estimates(store: ReleaseStore, entry: Earlier, declared: Mapping[str, Any], kind: str) -> tuple[Path, bool]:
-    """The file of a release, from the store alone, and whether it was written now: a whole one that is there stays.
+    """Write the file of a release from the store alone, and say whether it was written now: a whole one stays.
 
     Parameters
     ----------

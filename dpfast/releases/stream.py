@@ -1,4 +1,4 @@
-"""A durable stream: what is pushed is published once, whatever happens in between."""
+"""Durable streams: what is pushed is published once, whatever happens in between."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Published(NamedTuple):
-    """What was published of some steps.
+    """What was published of some steps, as a push or a read returns it.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Published(NamedTuple):
 
 
 class Stream:
-    """A mechanism that runs on live data, with a store that remembers. Opened by :func:`open_stream`.
+    """A mechanism that runs on live data, with a store that remembers. :func:`open_stream` opens it.
 
     Steps are numbered from 0. A context manager, which leaves by :meth:`suspend`. Threads may share it: calls take
     turns, in no order but that of their `first`. A forked child may not use it, and it cannot be copied or pickled.
@@ -101,12 +101,12 @@ class Stream:
 
     @property
     def position(self) -> int:
-        """Number of the next step."""
+        """The number of the next step."""
         return self._position
 
     @property
     def guarantee(self) -> Guarantee:
-        """What all that is published promises, together with batches of the same steps."""
+        """The guarantee of all that is published, together with batches of the same steps."""
         return self._guarantee
 
     def prepare(self, n: int = 1) -> None:
@@ -184,7 +184,7 @@ class Stream:
             raise
 
     def read(self, first: int, count: int) -> Published:
-        """What was published of steps `first` to ``first + count - 1``.
+        """Return what was published of steps `first` to ``first + count - 1``.
 
         Raises
         ------
@@ -222,7 +222,7 @@ class Stream:
 
     @contextlib.contextmanager
     def _take_turn(self) -> Iterator[None]:
-        """A call of its own, on a stream of this process that nothing interrupted."""
+        """Run a call alone, on a stream of this process that nothing interrupted."""
         self._store.check_process()
         with self._lock:
             if self._running:
@@ -243,6 +243,7 @@ class Stream:
                 self._running = False
 
     def _give_up(self) -> None:
+        """Refuse all further calls, and let the store go."""
         self._state = "interrupted"
         self._store.abandon()
 
@@ -251,7 +252,7 @@ class Stream:
         return self._plan.lag or 0
 
     def _check_known(self, first: int, x: Integers) -> None:
-        """Steps that were published must come with the inputs that they had."""
+        """Refuse steps that were published, unless they come with the inputs that they had."""
         if not x.shape[1]:
             return
         oldest, last = self._position - self._plan.memory, first + x.shape[1] - 1
@@ -267,7 +268,7 @@ class Stream:
             )
 
     def _publish(self, x: Integers, *, last: bool = False) -> None:
-        """The only way to new steps: noise that is drawn, taken once; memory changes behind the disk."""
+        """Publish new steps, as nothing else does: noise is drawn, and taken once; memory changes behind the disk."""
         self._state = "interrupted"  # until the end
         try:
             noise = self._noise.take(x.size).reshape(x.shape)
@@ -301,5 +302,5 @@ def live_release(store: ReleaseStore) -> Earlier | None:
 
 
 def _sharing_steps(entry: Earlier, others: list[Earlier]) -> list[Earlier]:
-    """Return those of the same steps."""
+    """Return those releases that have steps of a stream."""
     return [x for x in others if entry.overlaps(x.first, x.count)]

@@ -70,7 +70,7 @@ def open_stream(
 
     Examples
     --------
-    >>> import dpfast as dp, tempfile
+    >>> import dpfast as dp, numpy as np, tempfile
     >>> mechanism = dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with dp.open_stream(mechanism, folder + "/store", dp.Inputs(0, 20)) as stream:
@@ -118,7 +118,7 @@ def open_in_store(
 def _resume_plan(
     entry: Earlier, mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, tolerance: float
 ) -> ExactMechanism:
-    """The mechanism that the stream has run so far, to the last bit, where it is the one that is asked for."""
+    """Return the mechanism that the stream has run so far, to the last bit, where it is the one that is asked for."""
     plan = ExactMechanism.from_configuration(entry.configuration)
     if (given := exact_or_none(mechanism)) is not None:
         wanted, found = as_exact(given, inputs, tolerance).configuration, plan.configuration
@@ -136,7 +136,7 @@ def _resume_plan(
 
 
 def differing_fields(a: Any, b: Any, name: str = "") -> list[str]:
-    """The names of fields in which two JSON documents differ."""
+    """Return the names of fields in which two JSON documents differ."""
     if not (isinstance(a, Mapping) and isinstance(b, Mapping)):
         return [] if a == b else [name]
     inner = ((x, f"{name}.{x}".removeprefix(".")) for x in sorted(a.keys() | b.keys()))

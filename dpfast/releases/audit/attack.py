@@ -1,4 +1,4 @@
-"""All attacks on a mechanism."""
+"""All attacks on a mechanism, one after the other."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class _Canaries(NamedTuple):
 
 
 def _canaries(stage: _Stage, runs: int | None) -> list[_Canaries]:
-    """Alone, and twice with opposite events."""
+    """Return the canaries: alone, and twice with opposite events."""
     up, down = (Canary.place(stage.plan, stage.rng, sign) for sign in (1, -1))
     result = []
     for name, canaries, apart in (
@@ -138,14 +138,14 @@ def _canaries(stage: _Stage, runs: int | None) -> list[_Canaries]:
 
 
 class _Stage(NamedTuple):
-    """What all attacks share."""
+    """The mechanism that is attacked, and what all attacks on it share."""
 
     plan: ExactMechanism
     rng: np.random.Generator
     miss: float  # probability that the bound of one attack fails
 
     def on_simulation(self) -> Finding:
-        """The grid attack: the stream without the events is impossible, or it is not."""
+        """Attack what is simulated by its grid: the stream without the events is impossible, or it is not."""
         mechanism, canary = self.plan.mechanism, Canary.place(self.plan, self.rng)
         memory = self.plan.memory
         step = _loudest(canary)
@@ -168,7 +168,7 @@ class _Stage(NamedTuple):
         )
 
     def on_value(self) -> list[Finding]:
-        """The same on one value of a release, where integers may be rounded values; and whether it is an integer."""
+        """Attack one value of a release by its grid, where integers may be rounded values; find what is no integer."""
         canary = Canary.place(self.plan, self.rng)
         step, noise, values, broken = _loudest(canary), Noise(self.plan.sigma), [], 0
         responses = canary.expected[0, step], canary.expected[0, step] + canary.change[0, step]
@@ -190,7 +190,7 @@ class _Stage(NamedTuple):
         return [integers, self._of_epsilon("floating-point grid, one value", values, 1, None)]
 
     def on_release(self, attack: _Canaries, advance: Callable[[int], object]) -> list[Finding]:
-        """Canaries, by ε and by μ."""
+        """Attack releases with canaries, and judge them by ε and by μ."""
         values = [
             statistics(self.plan, attack.canaries, attack.runs, present=present, apart=attack.apart, advance=advance)
             for present in (False, True)
@@ -213,7 +213,7 @@ class _Stage(NamedTuple):
         return [self._of_epsilon(attack.name, values, n_releases, could), of_mu]
 
     def on_noise(self) -> list[Finding]:
-        """What is published of known zeros."""
+        """Test what is published of known zeros."""
         silence, sigma, std = Silence.publish(self.plan), self.plan.sigma, self.plan.sigma.std
         noise = silence.noise
         of_sigma = Finding(
@@ -265,5 +265,5 @@ class _Stage(NamedTuple):
 
 
 def _loudest(canary: Canary) -> int:
-    """The step at which the events change most in the first stream."""
+    """Return the step at which the events change most in the first stream."""
     return int(np.abs(canary.change[0]).argmax())

@@ -46,17 +46,17 @@ class Canary:
 
     @property
     def size(self) -> int:
-        """Numbers that a run publishes."""
+        """How many numbers a run publishes."""
         return self.change.size
 
     @property
     def squared_change(self) -> float:
-        """‖change‖²."""
+        """‖change‖², the squared norm of what the events change."""
         return float((self.change.astype(np.float64) ** 2).sum())
 
     @classmethod
     def place(cls, plan: ExactMechanism, rng: np.random.Generator, sign: int = 1) -> Canary:
-        """Events of the largest change at a random place, where it is largest; the rest at or beyond the range's ends.
+        """Place events of the largest change at random, where it is largest; the rest is at or beyond the range's ends.
 
         sign : 1 where the first event increases its value, -1 where it decreases it.
         """
@@ -82,7 +82,7 @@ class Canary:
         return cls(u, (x[0], x[1]), expected, wanted - expected)
 
     def statistic(self, plan: ExactMechanism, noise: Noise, n_runs: int, *, present: bool) -> Array:
-        """Σ change · (v - expected) of independent runs: the matched filter, and for Gaussian noise the likelihood."""
+        """Return Σ change · (v - expected) of independent runs: the matched filter, the best for Gaussian noise."""
         streams, memory = len(self.change), plan.memory
         x = np.tile(self.x[int(present)], (n_runs, 1))
         noise.ready(n_runs * self.size)
@@ -102,7 +102,7 @@ def statistics(
     apart: bool = False,
     advance: Callable[[int], object] = lambda n: None,
 ) -> Array:
-    """The statistic of runs that publish all of the canaries, in standard deviations of the noise.
+    """Return the statistic of runs that publish all of the canaries, in standard deviations of the noise.
 
     apart : every canary in a release of its own, with noise of its own; else as pushes to one stream.
     advance : hears of the runs that are done.
@@ -122,7 +122,7 @@ def statistics(
 
 
 def _pattern(taps: Integers, privacy: Privacy) -> Integers:
-    """Signs of a person's events by step, from the first on: of the patterns that are tried, that of largest energy."""
+    """Return signs of a person's events by step, from the first on: of the patterns that are tried, the loudest."""
     events = min(privacy.max_events, _MOST_EVENTS)
     if events == 1:
         return np.ones(1, np.int64)
@@ -136,7 +136,7 @@ def _pattern(taps: Integers, privacy: Privacy) -> Integers:
 
 
 def _largest_change(inputs: Inputs, privacy: Privacy, sign: int) -> tuple[float, float]:
-    """Values without and with an event that are farthest apart as integers; they may lie beyond the range."""
+    """Return values without and with an event that are farthest apart as integers; they may lie beyond the range."""
     size, unit = Fraction(str(privacy.max_change)), Fraction(inputs.unit)
     smallest = [Fraction(inputs.low)]
     if inputs.multiples:
@@ -150,7 +150,7 @@ def _largest_change(inputs: Inputs, privacy: Privacy, sign: int) -> tuple[float,
 
 
 def with_floats(inputs: Inputs, n_streams: int | None = None) -> Inputs:
-    """The same, for values that no array of integers holds."""
+    """Return the same inputs, for values that no array of integers holds."""
     missing = inputs.low if inputs.missing is None else inputs.missing
     streams = inputs.n_streams if n_streams is None else n_streams
     return replace(
@@ -159,11 +159,11 @@ def with_floats(inputs: Inputs, n_streams: int | None = None) -> Inputs:
 
 
 def as_numbers(values: Array) -> NDArray[Any]:
-    """As integers where that is what they are: the usual way into a release."""
+    """Return values as integers where that is what they are: the usual way into a release."""
     whole = np.abs(values).max() < 2**53 and (values == np.rint(values)).all()
     return values.astype(np.int64) if whole else values
 
 
 def _filtered(x: Integers, taps: Integers) -> Integers:
-    """What the taps give behind their memory, by another way than that of a release."""
+    """Return what the taps give behind their memory, by another way than that of a release."""
     return np.stack([np.convolve(row, taps, "valid") for row in x])

@@ -1,4 +1,4 @@
-"""From how often a test is right to the privacy that there is at most.
+"""Confidence bounds: from how often a test is right to the privacy that there is at most.
 
 A mechanism that is (ε, δ)-differentially private has P(E | with) ≤ e^ε P(E | without) + δ for every event E, and the
 other way round (Kairouz, Oh and Viswanath 2015). So rates of an event bound ε from below, with a confidence that rates
@@ -36,7 +36,7 @@ class ProbabilityBounds(NamedTuple):
 
 
 def clopper_pearson(successes: ArrayLike, trials: int, miss: float) -> ProbabilityBounds:
-    """Exact one-sided bounds of a probability, each above or below it but for a probability `miss` (1934).
+    """Return exact one-sided bounds of a probability, each above or below it but for a probability `miss` (1934).
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def clopper_pearson(successes: ArrayLike, trials: int, miss: float) -> Probabili
 
 
 def least_epsilon(hits: ArrayLike, false_alarms: ArrayLike, trials: int, delta: float, miss: float) -> Array:
-    """ln((P(hit) - δ)/P(false alarm)) at least, but for a probability 2 miss; at least 0.
+    """Bound ln((P(hit) - δ)/P(false alarm)) from below, by at least 0, but for a probability 2 miss.
 
     Examples
     --------
@@ -74,12 +74,12 @@ def least_epsilon(hits: ArrayLike, false_alarms: ArrayLike, trials: int, delta: 
 
 
 def epsilon_at(delta: float) -> Measure:
-    """The measure of ε at this δ."""
+    """Return the measure of ε at this δ."""
     return lambda hits, false_alarms, trials, miss: least_epsilon(hits, false_alarms, trials, delta, miss)
 
 
 def least_mu(hits: ArrayLike, false_alarms: ArrayLike, trials: int, miss: float) -> Array:
-    """Φ⁻¹(P(hit)) - Φ⁻¹(P(false alarm)) at least, but for a probability 2 miss; at least 0.
+    """Bound Φ⁻¹(P(hit)) - Φ⁻¹(P(false alarm)) from below, by at least 0, but for a probability 2 miss.
 
     Examples
     --------
@@ -92,21 +92,21 @@ def least_mu(hits: ArrayLike, false_alarms: ArrayLike, trials: int, miss: float)
 
 
 class AttackRule(NamedTuple):
-    """A decision: "with" where the statistic is above a threshold, or "without" where it is not; or the reverse."""
+    """A rule that says "with" above a threshold of the statistic, or "without" where it is not, or the reverse."""
 
     threshold: float
     above: bool  # the event is to be above
     of_with: bool  # it speaks for "with"
 
     def counts(self, without: Array, with_: Array) -> tuple[Array, Array]:
-        """How often the event is there where it should be, and where it should not."""
+        """Count how often the event is found where it should be, and where it should not."""
         events = [np.count_nonzero((x > self.threshold) == self.above) for x in (without, with_)]
         hits, false_alarms = events[::-1] if self.of_with else events
         return np.asarray(hits), np.asarray(false_alarms)
 
 
 class Judged(NamedTuple):
-    """A rule on runs that had no part in its choice."""
+    """What a rule found on runs that had no part in its choice."""
 
     hits: int
     false_alarms: int
@@ -115,7 +115,7 @@ class Judged(NamedTuple):
 
 
 def choose_rule(without: Array, with_: Array, measure: Measure, miss: float) -> AttackRule:
-    """The rule with the largest bound, on these runs."""
+    """Choose the rule with the largest bound, on these runs."""
     n, (sorted_without, sorted_with) = len(without), (np.sort(without), np.sort(with_))
     tail = np.logspace(-math.log10(2 * n), math.log10(0.5), _N_THRESHOLDS // 2)
     pooled = np.concatenate([without, with_])
@@ -132,7 +132,7 @@ def choose_rule(without: Array, with_: Array, measure: Measure, miss: float) -> 
 
 
 def judge_rule(without: Array, with_: Array, measure: Measure, miss: float) -> Judged:
-    """A bound from a statistic's values in runs of both kinds: the first half chooses a rule, the other judges it.
+    """Bound from a statistic's values in runs of both kinds: the first half chooses a rule, the other judges it.
 
     Parameters
     ----------
@@ -152,14 +152,14 @@ def judge_rule(without: Array, with_: Array, measure: Measure, miss: float) -> J
 
 
 def reachable_bound(mu: float, runs: int, measure: Measure, miss: float) -> float:
-    """What `judge_rule` finds of a Gaussian statistic whose mean moves by `mu` standard deviations, at expected counts.
+    """Return what `judge_rule` finds of a Gaussian statistic whose mean moves by `mu`, at expected counts.
 
     Rare events bound ε best, and few runs have few of them: an honest mechanism shows less than its ε.
 
     Examples
     --------
-    >>> found = reachable(0.2367, 10**6, epsilon_at(1e-6), 0.01)  # of a mechanism with an epsilon of 1
-    >>> round(found, 1), round(reachable(0.2367, 10**6, least_mu, 0.01), 2)
+    >>> found = reachable_bound(0.2367, 10**6, epsilon_at(1e-6), 0.01)  # of a mechanism with an epsilon of 1
+    >>> round(found, 1), round(reachable_bound(0.2367, 10**6, least_mu, 0.01), 2)
     (0.6, 0.23)
     """
     trials = runs - runs // 2

@@ -1,4 +1,4 @@
-"""What an audit found."""
+"""Findings of an audit, as a table and in sentences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HIGH = "ε at least", "μ at least", "share"  # that contradict a claim where t
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One attack, and what it says of a claim.
+    """The finding of one attack, and what it says of a claim.
 
     Attributes
     ----------
@@ -57,21 +57,21 @@ class Finding:
 
     @property
     def violated(self) -> bool:
-        """Whether what was found contradicts what is claimed."""
+        """True where what was found contradicts what is claimed."""
         if self.claim is None:
             return False
         return self.found > self.claim if self.quantity in _HIGH else self.found < self.claim
 
     @property
     def verdict(self) -> str:
-        """In a word or two."""
+        """The verdict in a word or two."""
         if self.claim is not None:
             return "VIOLATED" if self.violated else "no contradiction"
         return "broken, as expected" if self.found > 0 else "not broken"
 
     @property
     def row(self) -> tuple[str | int | float | None, ...]:
-        """As in a table."""
+        """The finding as a row of the table."""
         rates = (None if x is None else x / self.trials for x in (self.hits, self.false_alarms))
         shown = self.quantity, self.found, self.reachable, self.claim, self.verdict
         return (self.target, self.attack, self.trials, *rates, *shown)
@@ -79,7 +79,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """Findings, printable: a line for each attack, and sentences.
+    """All findings about a mechanism; `print` gives a line for each attack, and sentences.
 
     Attributes
     ----------
@@ -99,17 +99,17 @@ class Audit:
 
     @property
     def violated(self) -> bool:
-        """Whether any claim is contradicted."""
+        """True where any claim is contradicted."""
         return any(x.violated for x in self.findings)
 
     @property
     def table(self) -> Table:
-        """A line for each attack."""
+        """The findings as a table, with a line for each attack."""
         return Table(COLUMNS, tuple(x.row for x in self.findings))
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What it means."""
+        """The findings in sentences, which say what they mean."""
         said = [_broken_text(x, self.confidence) for x in self.findings if x.claim is None]
         said += [self._contradiction_text(x) for x in self.findings if x.violated]
         if not self.violated:
@@ -121,7 +121,7 @@ class Audit:
         return tuple(said)
 
     def _contradiction_text(self, x: Finding) -> str:
-        """What a finding says that contradicts a claim."""
+        """Say of a finding how it contradicts a claim."""
         rest = f"with confidence {_format_confidence(self.confidence)}. Do not publish with this version."
         if x.quantity == "ε at least":
             return (
@@ -140,7 +140,7 @@ class Audit:
         )
 
     def _power_text(self) -> str:
-        """How small a fault of σ would have been found."""
+        """Say how small a fault of σ would have been found."""
         tested = next((x for x in self.findings if x.quantity == "σ at most"), None)
         if tested is None:
             return ""
@@ -175,7 +175,7 @@ def _broken_text(x: Finding, confidence: float) -> str:
 
 
 def _format_confidence(confidence: float) -> str:
-    """All of them: 1 - 1e-9 is not 1."""
+    """Write all digits of a confidence: 1 - 1e-9 is not 1."""
     return f"{confidence:.15g}"
 
 

@@ -19,7 +19,7 @@ _SPLITTER = 2.0**29 + 1  # leaves 24 bits to a factor, so that its products with
 
 
 def evidence(mechanism: Mechanism, v: ArrayLike, candidates: ArrayLike) -> Booleans:
-    r"""Which inputs a simulated value can have come from: what an attacker who knows the code finds in one step.
+    r"""Tell which inputs a simulated value can have come from, as an attacker who knows the code does in one step.
 
     An input is possible where some float32 number n has round(σ n + (G (u - mean))_t) = v_t. The true one always is.
 
@@ -61,7 +61,7 @@ def evidence(mechanism: Mechanism, v: ArrayLike, candidates: ArrayLike) -> Boole
 
 
 def is_possible(v: Array, response: Array | float, noise_std: float, slack: Array | float = 0.0) -> Booleans:
-    """Whether v is a float32 number times `noise_std`, plus a response, but for the rounding of a product and a sum.
+    """Tell whether v is a float32 number times `noise_std`, plus a response, but for rounding a product and a sum.
 
     And but for a further slack: 1/2, where that was rounded to an integer.
 
@@ -76,14 +76,14 @@ def is_possible(v: Array, response: Array | float, noise_std: float, slack: Arra
 
 
 def _difference(a: Array, b: Array | float) -> tuple[Array, Array]:
-    """Exactly a - b = s + e with s the rounded difference (Knuth's TwoSum)."""
+    """Return a - b exactly, as s + e with s the rounded difference (Knuth's TwoSum)."""
     s = a - b
     t = s - a
     return s, (a - (s - t)) - (b + t)
 
 
 def _product(single: Array, double: float) -> tuple[Array, Array]:
-    """Exactly the product p + e of float32 numbers and a float64 number (Dekker 1971)."""
+    """Return the product of float32 numbers and a float64 number exactly, as p + e (Dekker 1971)."""
     p = single * double
     high = _SPLITTER * double - (_SPLITTER * double - double)
     return p, (single * high - p) + single * (double - high)

@@ -23,7 +23,7 @@ _PUSHES = 16
 
 
 class Silence(NamedTuple):
-    """What was published, (streams, time) each.
+    """What was published of known zeros, (streams, time) each.
 
     Attributes
     ----------
@@ -38,12 +38,12 @@ class Silence(NamedTuple):
 
     @property
     def series(self) -> tuple[Integers, ...]:
-        """All of it."""
+        """All that was published, batch by batch."""
         return self.batches if self.live is None else (*self.batches, self.live)
 
     @property
     def noise(self) -> Integers:
-        """All of it in one row."""
+        """All that was published, in one row."""
         return np.concatenate([x.ravel() for x in self.series])
 
     @classmethod
@@ -62,7 +62,7 @@ class Silence(NamedTuple):
 
 
 def _few_streams(plan: ExactMechanism) -> tuple[ExactMechanism, NDArray[Any]]:
-    """The mechanism for at least two streams, and their values: the centre, which is the integer zero."""
+    """Return the mechanism for at least two streams, and their values: the centre, which is the integer zero."""
     inputs = plan.inputs
     n_streams = min(max(2, inputs.n_streams), _MOST_STREAMS)
     few = replace(inputs, n_streams=n_streams, streams_per_person=min(inputs.streams_per_person, n_streams))

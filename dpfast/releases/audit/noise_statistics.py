@@ -1,4 +1,4 @@
-"""Is the noise what the guarantee takes? What is published of known zeros is the noise alone, and tells."""
+"""Tests of noise: what is published of known zeros is noise alone, and must be what the guarantee takes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WIDEST = 12.0  # standard deviations, for a smaller one
 
 
 def std_bound(noise: Integers, miss: float) -> float:
-    """σ at most, but for a probability `miss`, by the second moment, which is a chi-squared variable for that σ.
+    """Bound σ from above, but for a probability `miss`, by the second moment, a chi-squared variable for that σ.
 
     Examples
     --------
@@ -32,13 +32,13 @@ def std_bound(noise: Integers, miss: float) -> float:
 
 
 def largest_lack(n_values: int, miss: float, power: float) -> float:
-    """By how much, relative, σ is too small where `std_bound` finds that with a probability `power`."""
+    """Return by how much, relative, σ is too small where `std_bound` finds that with a probability `power`."""
     usual, low = (float(special.chdtri(n_values, 1 - p)) for p in (power, miss))
     return 1 - math.sqrt(low / usual)
 
 
 def residues_p_value(noise: Integers, sigma: Sigma) -> float:
-    """A p-value of the counts of residues, as that only even values come."""
+    """Return a p-value of the counts of residues, which finds that only even values come."""
     values, probabilities = _law(sigma)
     found = []
     for m in MODULI:
@@ -50,14 +50,14 @@ def residues_p_value(noise: Integers, sigma: Sigma) -> float:
 
 
 def zeros_p_value(noise: Integers, sigma: Sigma) -> float:
-    """The probability of so many zeros or more: steps that are published without noise."""
+    """Return the probability of so many zeros or more: steps that are published without noise."""
     count = int(np.count_nonzero(noise == 0))
     # the normaliser, but for one part in 1e34
     return float(special.bdtrc(count - 1, noise.size, 1 / (sigma.std * math.sqrt(2 * math.pi)))) if count else 1.0
 
 
 def law_p_value(noise: Integers, sigma: Sigma) -> float:
-    """A p-value of the counts between quantiles: signs, tails, and whatever else is not that of a Gaussian."""
+    """Return a p-value of the counts between quantiles: signs, tails, and whatever else is not that of a Gaussian."""
     levels = np.arange(1, _CELLS) / _CELLS
     values, probabilities = _law(sigma)
     if len(values):
@@ -71,7 +71,7 @@ def law_p_value(noise: Integers, sigma: Sigma) -> float:
 
 
 def steps_p_value(series: Sequence[Integers], sigma: Sigma) -> float:
-    """A p-value of the largest correlation of values of a stream (streams, time), over all distances in time."""
+    """Return a p-value of the largest correlation of values of a stream (streams, time), at all distances in time."""
     found = []
     for x in series:
         scaled = _scaled(x, sigma)
@@ -81,7 +81,7 @@ def steps_p_value(series: Sequence[Integers], sigma: Sigma) -> float:
 
 
 def streams_p_value(series: Sequence[Integers], sigma: Sigma) -> float:
-    """The same of values of different streams, all pairs of them together."""
+    """Return a p-value of the largest correlation of values of different streams, all pairs of them together."""
     found = []
     for x in series:
         scaled = _scaled(x, sigma)
@@ -92,7 +92,7 @@ def streams_p_value(series: Sequence[Integers], sigma: Sigma) -> float:
 
 
 def releases_p_value(first: Integers, second: Integers, sigma: Sigma) -> float:
-    """The same of values of two releases of as many streams and steps."""
+    """Return a p-value of the largest correlation of values of two releases of as many streams and steps."""
     a, b = (_scaled(x, sigma) for x in (first, second))
     # stream by stream, and all streams with all others: the first tells of the whole, the second of shifted streams
     same = (_spectra(a) * _spectra(b).conj()).sum(axis=0) / math.sqrt(a.size)
@@ -101,7 +101,7 @@ def releases_p_value(first: Integers, second: Integers, sigma: Sigma) -> float:
 
 
 def _law(sigma: Sigma) -> tuple[Integers, Array]:
-    """The values that may come, and their probabilities; none where σ is so large that no test needs them."""
+    """Return the values that may come, and their probabilities; none where σ is so large that no test needs them."""
     if sigma.std > _FINE:
         return np.zeros(0, np.int64), np.zeros(0)
     most = math.ceil(_WIDEST * sigma.std)
@@ -124,7 +124,7 @@ def _spectra(x: Array) -> NDArray[np.complex128]:
 
 
 def _symmetric(power: Array, n: int) -> Array:
-    """Circular correlations at the distances 0 to n/2; at both ends every product counts twice."""
+    """Return circular correlations at the distances 0 to n/2; at both ends every product counts twice."""
     correlations = np.fft.irfft(power, n)[: n // 2 + 1]
     ends = [0, n // 2] if n % 2 == 0 else [0]
     correlations[ends] /= math.sqrt(2)
@@ -132,5 +132,5 @@ def _symmetric(power: Array, n: int) -> Array:
 
 
 def _largest(scores: Array) -> float:
-    """A p-value of the largest of standard normal scores."""
+    """Return a p-value of the largest of standard normal scores."""
     return min(1.0, 2 * len(scores) * float(special.ndtr(-np.abs(scores).max())))

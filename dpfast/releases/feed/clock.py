@@ -1,4 +1,4 @@
-"""Counts of events as they come, handed over on the clock: what is handed over depends on them, when it is does not."""
+"""Counts of events as they come, handed over on the clock: what they are depends on events, and when does not."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _CATCH_UP = 4096  # bins handed over at once after a pause
 
 
 class Clock(Protocol):
-    """Time in microseconds since 1970, UTC."""
+    """A clock that tells microseconds since 1970, UTC, and can be waited for."""
 
     def now(self) -> int:
-        """The present."""
+        """Return the present."""
 
     def sleep_until(self, moment: int) -> None:
         """Return at this moment, or a little earlier."""
@@ -34,7 +34,7 @@ class SystemClock:
     """The clock of the machine, which may be set while it is waited for."""
 
     def now(self) -> int:
-        """The present."""
+        """Return the present."""
         return time.time_ns() // 1000
 
     def sleep_until(self, moment: int) -> None:
@@ -43,7 +43,7 @@ class SystemClock:
 
 
 class Tally:
-    """Counts of the bins that are not over; safe for several threads.
+    """Counts of the bins that are not over, which several threads may add to.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Tally:
         self._lock = threading.Lock()
 
     def add(self, event: Event) -> bool:
-        """Count an event, unless its bin is over; whether it was counted."""
+        """Count an event, unless its bin is over; return whether it was counted."""
         with self._lock:
             if event.bin < self._next:
                 return False
@@ -67,7 +67,7 @@ class Tally:
             return True
 
     def close(self, bin: int) -> Integers:
-        """End a bin and those before it; its counts (groups, 1)."""
+        """End a bin and those before it, and return its counts (groups, 1)."""
         with self._lock:
             self._next = max(self._next, bin + 1)
             counts = self._counts.pop(bin, np.zeros(self._n_groups, np.int64))
@@ -75,7 +75,7 @@ class Tally:
 
 
 class Feed:
-    """Reads lines of events in a thread, and hands over the counts of every bin when it is over.
+    """A feed that reads lines of events in a thread, and hands over the counts of every bin when it is over.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class Feed:
         self._refusal: DataError | None = None
 
     def bins(self) -> Iterator[tuple[int, Integers]]:
-        """Pairs of a bin and the counts (groups, n) of it and those behind it, up to the end of the span.
+        """Yield pairs of a bin and the counts (groups, n) of it and those behind it, up to the end of the span.
 
         Raises
         ------

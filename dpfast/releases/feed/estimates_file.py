@@ -29,7 +29,7 @@ _SECOND = 1_000_000
 
 @dataclass(frozen=True)
 class Layout:
-    """Rows of estimates: bin by bin, in each the groups in the declared order.
+    """The rows of a file of estimates: bin by bin, in each the groups in the declared order.
 
     Attributes
     ----------
@@ -45,18 +45,18 @@ class Layout:
     predicted_rmse_if_model_holds: float | None
 
     def csv(self, first: int, estimate: Array) -> str:
-        """Lines of estimates (groups, n) of the bins from `first` on, with the digits that their error leaves."""
+        """Write lines of estimates (groups, n) of the bins from `first` on, with the digits that their error leaves."""
         values = rounded(estimate.T.ravel().tolist(), self.predicted_rmse_if_model_holds)
         error = "" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
         labels = self.labels(first, estimate.shape[1])
         return lines((time, group, value, error) for (time, group), value in zip(labels, values, strict=True))
 
     def labels(self, first: int, count: int) -> Iterator[tuple[str, str]]:
-        """Time and group of each row."""
+        """Return time and group of each row."""
         return itertools.product(self.edges(first, count), self.groups)
 
     def edges(self, first: int, count: int) -> list[str]:
-        """Left edges of bins, as texts."""
+        """Return left edges of bins, as texts."""
         whole = self.span.start % _SECOND == self.span.period % _SECOND == 0
         zone: Any = "UTC" if self.span.utc else "naive"
         times = np.datetime_as_string(self._times(first, count), unit="s" if whole else "us", timezone=zone)
@@ -64,12 +64,12 @@ class Layout:
         return texts
 
     def _times(self, first: int, count: int) -> NDArray[np.datetime64]:
-        """Left edges of bins."""
+        """Return left edges of bins."""
         edges = self.span.time(first) + self.span.period * np.arange(count, dtype=np.int64)
         return edges.astype("datetime64[us]")
 
     def parquet(self, estimate: Array) -> bytes:
-        """A Parquet file of estimates (groups, n_bins); times in microseconds, with their zone if it is UTC."""
+        """Write estimates (groups, n_bins) as a Parquet file; its times are in microseconds, in UTC or without a zone."""
         arrow = validation.optional("pyarrow", "parquet")
         writer = validation.optional("pyarrow.parquet", "parquet")
         n_groups, n_bins = estimate.shape

@@ -19,14 +19,14 @@ _LONGEST = 1 << 16  # bytes of a line
 
 
 class ByteSource(Protocol):
-    """An unbuffered binary file, as a pipe is."""
+    """An unbuffered binary file to read events from, as a pipe is."""
 
     def read(self, size: int, /) -> bytes | None:
-        """What is there, as soon as there is something; nothing at the end."""
+        """Return what is there, as soon as there is something; nothing at the end."""
 
 
 class Event(NamedTuple):
-    """How much is added to one count.
+    """An event, which adds something to one count.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Lines:
-    """How lines of CSV become events: one line, one event; a quoted field does not go on in the next line.
+    """Rules by which lines of CSV become events: one line is one event; a quoted field does not go on in the next line.
 
     A line is left out, without a word, where it is no CSV in UTF-8, has another number of fields than the header, is
     longer than 64 KiB, or holds a count that is no whole number from 0 to 2**53, a time without a UTC offset that is no
@@ -68,7 +68,7 @@ class Lines:
     time_format: str | None
 
     def header(self, line: bytes) -> tuple[str, ...]:
-        """The names of all columns, from the first line.
+        """Return the names of all columns, from the first line.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class Lines:
     def events(
         self, header: Sequence[str], lines: Sequence[bytes], seen: Callable[[Rows], None] | None = None
     ) -> list[Event]:
-        """The events that lines below a header hold; `seen` is called with where the lines fall, which is private."""
+        """Return the events in lines below a header; `seen` is called with where the lines fall, which is private."""
         written = [line for line in lines if line.strip()]
         rows = [row for row in map(_fields, written) if row is not None and len(row) == len(header)]
 
@@ -114,7 +114,7 @@ def _fields(line: bytes) -> list[str] | None:
 
 
 def read_blocks(source: ByteSource) -> Iterator[list[bytes]]:
-    """Whole lines, as soon as they are there; of those that are too long, a part that is."""
+    """Yield whole lines, as soon as they are there; of those that are too long, a part that is too long too."""
     rest = b""
     while block := source.read(_BLOCK):
         *lines, rest = (rest + block).split(b"\n")

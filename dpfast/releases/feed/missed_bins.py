@@ -1,4 +1,4 @@
-"""Which bins ended while the process was not running; that depends on the clock and on when it ran, on no event."""
+"""Bins that ended while the process was not running: they depend on the clock and on when it ran, on no event."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write_missed(path: Path, layout: Layout, missed: range) -> None:
 
 
 def _read(path: Path, edges: list[str]) -> list[tuple[int, int]]:
-    """Intervals of bins, in their order; none where there is no file."""
+    """Return intervals of bins, in their order; none where there is no file."""
     try:
         header, *rows = csv.reader(path.read_text(encoding="utf-8").splitlines())
         number = {edge: i for i, edge in enumerate(edges)}

@@ -1,4 +1,4 @@
-"""How far a release is, on standard error: it depends on the clock and on what is declared, and on no event."""
+"""Messages of how far a release is, on standard error: they depend on the clock and declarations, on no event."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BEAT = 10.0  # seconds between two messages of a file
 
 
 def say(text: str) -> None:
-    """A line on standard error, if it can be written: what is published does not depend on it."""
+    """Write a line to standard error, if it can be written: what is published does not depend on it."""
     with contextlib.suppress(OSError):
         print(f"dpfast: {text}", file=sys.stderr, flush=True)
 
@@ -47,7 +47,7 @@ def heartbeat(shown: bool, doing: str, *, seconds: float = _BEAT) -> Iterator[No
 
 
 class Watch:
-    """Messages while bins are followed: where it resumed, then how far it is, by the clock.
+    """Messages while bins are followed: they say where it resumed, then how far it is, by the clock.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Watch:
         self._published, self._said = 0, clock.now()
 
     def begin(self, position: int, missed: range) -> None:
-        """The first bin that is not published, and those that are over."""
+        """Say where it goes on: at the first bin that is not published, and behind those that are over."""
         n, self._published = self._layout.span.n_bins, position
         if position and not self._quiet:
             say(f"resumed at step {position:,} of {n:,}, which begins at {self._edge(position)}")
@@ -74,12 +74,12 @@ class Watch:
             say(f"{steps}, from {times}, ended while this was not running; they count as zeros and are in {NAME}")
 
     def note_published(self, position: int) -> None:
-        """All bins before this one are published."""
+        """Note that all bins before this one are published."""
         self._published = position
         self._beat(_MINUTE)
 
     def wait(self) -> None:
-        """The end of a bin is waited for."""
+        """Note that the end of a bin is waited for."""
         self._beat(_HOUR)
 
     def _beat(self, least: int) -> None:

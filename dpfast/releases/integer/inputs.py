@@ -1,4 +1,4 @@
-"""What is declared of the data before any of them is seen, and how values become integers."""
+"""Declarations of the data before any of them is seen, and how values become integers."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Inputs:
 
     @classmethod
     def of_counts(cls, low: Rational, high: Rational, *, unit: Rational = 1, **others: Any) -> Self:
-        """Inputs of whole numbers: multiples of the unit where 1 is one."""
+        """Declare whole numbers: they are multiples of the unit where 1 is one."""
         exact = _rational("unit", unit)
         multiples = exact == 0 or (1 / exact).denominator == 1  # 0 is refused below
         return cls(low, high, unit=exact, multiples=multiples, **others)
@@ -115,7 +115,7 @@ class Inputs:
         return self._in_units("low") - centre, self._in_units("high") - centre
 
     def change(self, max_change: float) -> int:
-        """The largest change of an integer when a value changes by at most `max_change`.
+        """Return the largest change of an integer when a value changes by at most `max_change`.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class Inputs:
         return min(change, high - low)
 
     def check(self, name: str, u: Any) -> NDArray[Any]:
-        """The values as an array (streams, time); types, shapes and labels are refused, values never are.
+        """Return the values as an array (streams, time); types, shapes and labels are refused, values never are.
 
         Raises
         ------
@@ -159,7 +159,7 @@ class Inputs:
         return x.reshape(shape)
 
     def integers(self, u: Any) -> Integers:
-        """Integers (streams, time) of values as `check` takes them: rounded, clamped, less the centre."""
+        """Return integers (streams, time) of values as `check` takes them: rounded, clamped, less the centre."""
         x = self.check("u", u)
         rounded = self._rounded(x) if x.dtype.kind == "f" else self._scaled(x)
         centre = self._in_units("centre")
@@ -167,7 +167,7 @@ class Inputs:
         return inside.astype(np.int64) - np.int64(centre)
 
     def _rounded(self, x: NDArray[Any]) -> Integers:
-        """⌊u/unit + 1/2⌋ of floats; the range first, which also makes infinities finite."""
+        """Return ⌊u/unit + 1/2⌋ of floats; the range comes first, which also makes infinities finite."""
         with np.errstate(all="ignore"):  # a warning would tell of values
             wide = x.astype(np.float64)
         wide[np.isnan(wide)] = float(self.missing or 0)
@@ -176,7 +176,7 @@ class Inputs:
         return np.asarray(down + (quotient - down >= 0.5), dtype=np.int64)
 
     def _scaled(self, x: NDArray[Any]) -> NDArray[Any]:
-        """The same of integers, exactly, and not yet clamped to the unit: they may be larger than 64 bits hold."""
+        """Return the same of integers, exactly, and not yet clamped to the unit: 64 bits may be too few for them."""
         p, q = Fraction(self.unit).as_integer_ratio()
         info = np.iinfo(x.dtype if x.dtype.kind != "b" else np.uint8)
         low, high = (min(max(x, int(info.min)), int(info.max)) for x in (math.floor(self.low), math.ceil(self.high)))
@@ -186,13 +186,13 @@ class Inputs:
         return np.asarray((inside * (2 * q) + p) // (2 * p)).reshape(x.shape)
 
     def public(self) -> dict[str, Any]:
-        """All of it, as JSON holds it."""
+        """Return all that is declared, as JSON holds it."""
         shown = {x.name: getattr(self, x.name) for x in fields(self)}
         return {name: str(x) if isinstance(x, Fraction) else x for name, x in shown.items()}
 
     @classmethod
     def from_public(cls, given: Mapping[str, Any]) -> Inputs:
-        """What `public` gave."""
+        """Return the inputs of which :meth:`public` gave this."""
         values: dict[str, Any] = {name: Fraction(x) if isinstance(x, str) else x for name, x in given.items()}
         return cls(**values)
 
@@ -207,7 +207,7 @@ def _no_array(name: str, u: Any) -> ValueError:
 
 
 def _rational(name: str, value: Any) -> Fraction:
-    """A number exactly, a float as the decimal that it is written as."""
+    """Return a number exactly, a float as the decimal that it is written as."""
     decimal = isinstance(value, Decimal) and value.is_finite()
     if decimal or isinstance(value, Fraction) or (isinstance(value, int) and not isinstance(value, bool)):
         return Fraction(value)

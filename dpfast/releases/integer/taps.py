@@ -18,7 +18,7 @@ _ANGLES_PER_TAP = 32
 
 
 def integer_taps(prefilter: Filter, n_taps: int, bits: int) -> Integers:
-    """round(2^bits · g) of the first samples of the impulse response, scaled to unit H2 norm, without zeros at the end.
+    """Return round(2^bits · g) of the first samples g of the response at unit H2 norm, without zeros at the end.
 
     The scale of a prefilter is that of its noise, and has no other meaning.
     """
@@ -27,10 +27,10 @@ def integer_taps(prefilter: Filter, n_taps: int, bits: int) -> Integers:
 
 
 def squared_sensitivity(taps: Integers, max_events: int, min_separation: int) -> int:
-    """Σ_t (Σ_k g_k e_{t-k})² at most, for the events e of one person, each a change by one unit.
+    """Bound Σ_t (Σ_k g_k e_{t-k})² for the events e of one person, each of which is a change by one unit.
 
-    `max_events` of them, at least `min_separation` samples apart: the bounds of :meth:`Privacy.sensitivity`, with
-    integer autocorrelations instead of those of the ideal filter.
+    There are `max_events` of them, at least `min_separation` samples apart. The bounds are those of
+    :meth:`Privacy.sensitivity`, with integer autocorrelations instead of those of the ideal filter.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def squared_sensitivity(taps: Integers, max_events: int, min_separation: int) ->
 
 
 def _squared_peak(taps: Integers) -> float:
-    r"""An upper bound of ‖G‖_∞², from a grid of N angles.
+    r"""Bound ‖G‖_∞² from above, by a grid of N angles.
 
     |G|² is a trigonometric polynomial of degree n = len(taps) - 1, and its largest value is at most that on the grid
     over cos(πn/N) (Ehlich and Zeller 1964).

@@ -1,4 +1,4 @@
-"""What a store declares: one meaning of its steps, streams and values, and one kind of person, for all its releases."""
+"""The declaration of a store: one meaning of steps, streams and values, and one kind of person, for all releases."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OF_STEPS = (
 
 @dataclass(frozen=True)
 class Declaration:
-    """Declared fields by their names, of values that JSON holds: public, and the same for all releases of a store.
+    """Declared fields by their names, with values that JSON holds: public, and the same for all releases of a store.
 
     A field that is not there is not declared, as one that is None: later versions may know further ones.
 
@@ -48,7 +48,7 @@ class Declaration:
     unchecked: tuple[str, ...] = ()
 
     def differences(self, given: Mapping[str, Any], *, whole: bool) -> list[str]:
-        """In words, where declared fields differ from the given ones, all of which are there where they are `whole`."""
+        """Say where declared fields differ from the given ones, all of which are there where they are `whole`."""
         names = ({*self.fields, *given} if whole else set(given)) - {*self.unknown}
         pairs = {name: (self.fields.get(name), given.get(name)) for name in sorted(names)}
         return [
@@ -58,7 +58,7 @@ class Declaration:
         ]
 
     def hold(self, given: Mapping[str, Any], path: object, *, whole: bool) -> None:
-        """Refuse fields that differ from what the store at a path declares; not `whole` are bounds alone.
+        """Refuse fields that differ from what the store at a path declares; they are bounds alone if not `whole`.
 
         Raises
         ------
@@ -73,24 +73,24 @@ class Declaration:
             )
 
     def completed(self, given: Mapping[str, Any]) -> Self:
-        """With the operator's word for what nobody knows."""
+        """Return the declaration with the operator's word for what nobody knows."""
         said = {name: given.get(name) for name in self.unknown}
         return type(self)({**self.fields, **given, **said}, (), (*self.unchecked, *self.unknown))
 
     def to_json(self) -> str:
-        """As :meth:`from_json` reads it."""
+        """Write the declaration as :meth:`from_json` reads it."""
         content = {"fields": dict(self.fields), "unknown": self.unknown, "unchecked": self.unchecked}
         return json.dumps(content, sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What `to_json` gave."""
+        """Read what :meth:`to_json` wrote."""
         content = json.loads(text)
         return cls(content["fields"], tuple(content["unknown"]), tuple(content["unchecked"]))
 
 
 def unchecked_text(names: Iterable[str]) -> str:
-    """What a guarantee says of fields that are the operator's word, or nobody's."""
+    """Say in a guarantee which fields are the operator's word, or nobody's."""
     return (
         f"{', '.join(names)}: earlier releases did not declare them; that they mean the same in all of them is the "
         "operator's word alone"

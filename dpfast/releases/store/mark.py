@@ -18,7 +18,7 @@ _TABLE = "CREATE TABLE IF NOT EXISTS mark (id INTEGER PRIMARY KEY, born INTEGER,
 
 
 class Mark:
-    """The file, and what the database says of it.
+    """The file of the mark, and what the database says of it.
 
     Parameters
     ----------
@@ -32,11 +32,11 @@ class Mark:
         self._file, self._connection = file, connection
 
     def is_known(self) -> bool:
-        """Whether the database has heard of any; one of a version before has not."""
+        """Tell whether the database has heard of any mark; one of a version before has not."""
         return bool(self._connection.execute("SELECT name FROM sqlite_master WHERE name = 'mark'").fetchall())
 
     def agrees(self) -> bool:
-        """Whether the file is the one of which the database speaks, or an older one, as a loss of power may leave."""
+        """Tell whether the file is the one that the database knows, or an older one, as a loss of power may leave."""
         if not self.is_known():
             return not os.path.lexists(self.path)
         rows = self._connection.execute("SELECT * FROM mark").fetchall()
@@ -55,13 +55,13 @@ class Mark:
         private_files.make_file(self._new)
 
     def enter(self) -> None:
-        """Within the transaction."""
+        """Enter the new mark in the database, within the transaction."""
         self._connection.execute(_TABLE)
         row = sqlite.seal_row(1, private_files.birth_time(self._new), self._birth_time())
         self._connection.execute("INSERT OR REPLACE INTO mark VALUES (?, ?, ?, ?)", row)
 
     def put(self) -> None:
-        """In its place, behind the transaction; a crash before leaves the last one, which the database knows too."""
+        """Put the mark in its place, behind the transaction; a crash before leaves the last one, which is known too."""
         first = not self.path.exists()
         self._new.replace(self.path)
         if first:  # later ones may be lost with the power, the name may not

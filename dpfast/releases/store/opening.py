@@ -1,4 +1,4 @@
-"""What is checked when a store is opened: that it is whole, private, where it was, and as new as its witness."""
+"""Checks of a store when it is opened: it must be whole, private, where it was, and as new as its witness."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _READABLE = (1, release_database.FORMAT)
 
 
 def ensure_database(file: Path, witness: Witness) -> None:
-    """The database is there, or is made where nothing was before; it is private."""
+    """Make the database where nothing was before, and refuse one that others may open."""
     log = sqlite.log_path(file)
     if not os.path.lexists(file):
         left = [path for path in (log, witness.path, file.with_name(MARK)) if os.path.lexists(path)]
@@ -58,7 +58,7 @@ def check_mark(path: Path, mark: Mark, *, adopt: bool) -> None:
 
 
 def attest_last_push(path: Path, records: Records, witness: Witness, seen: Attestation | None) -> Attestation:
-    """What a witness says behind the last push, if the store is as new as what its witness says.
+    """Return what a witness says behind the last push, if the store is as new as what its witness says.
 
     The whole chain is followed, and held against the witness, which a crash may have left behind.
     """

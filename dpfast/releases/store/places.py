@@ -1,4 +1,4 @@
-"""Where the stores of a command are: the private folder, and that of what is public."""
+"""Places of the stores of a command: the private folder, and that of what is public."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpfast.releases.store.witness import Witness
 
 
 class Places(NamedTuple):
-    """The folder of what is published, and the private one.
+    """The folder of what is published, and the private one, of one store.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Places(NamedTuple):
 
     @classmethod
     def choose(cls, out: Path, store: Path | None) -> Places:
-        """The private one lies beside the other by default: who copies that one must not copy the store."""
+        """Choose the private folder beside the other by default: who copies that one must not copy the store."""
         out = out.resolve() if ".." in out.parts else out.absolute()
         if store is None and not out.name:
             raise ValueError(f"store must be given where out is {out}, which has nothing beside it")
@@ -32,12 +32,12 @@ class Places(NamedTuple):
 
     @property
     def used(self) -> bool:
-        """Whether there is a store, or was one."""
+        """True where there is a store at these places, or was one."""
         return (self.store / NAME).exists() or Witness(self.out).path.exists()
 
 
 def for_new_store(out: Path, store: Path | None, given: Mapping[str, Any]) -> Places:
-    """The first of some places, numbered from 2 on behind the given ones, with a store of a declaration, or unused.
+    """Return the first places, numbered from 2 on behind the given ones, that are unused or declare the same.
 
     The same declaration finds the same store: a command that is run again does not publish again.
     """

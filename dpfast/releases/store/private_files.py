@@ -1,4 +1,4 @@
-"""Folders and files for their owner alone, and files that are replaced as a whole.
+"""Folders and files for their owner alone.
 
 Modes are those of POSIX. Windows has none: there a folder is as private as its access list makes it, unchecked.
 """
@@ -24,7 +24,7 @@ _AT_FDCWD, _AT_SYMLINK_NOFOLLOW, _STATX_BTIME = -100, 0x100, 0x800  # of Linux
 
 
 def make_folder(path: Path) -> Path:
-    """A folder for its owner alone, made where there is none; its absolute path, without links."""
+    """Make a folder for its owner alone where there is none; return its absolute path, without links."""
     if not os.path.lexists(path):
         make_folders(path, 0o700)
         path.chmod(0o700)  # whatever the umask
@@ -35,7 +35,7 @@ def make_folder(path: Path) -> Path:
 
 
 def make_folders(path: Path, mode: int = 0o777) -> None:
-    """A folder, and those that it is to be in, where there are none; they last through a loss of power."""
+    """Make a folder, and those that it is to be in, where there are none; they last through a loss of power."""
     missing = [x for x in (path, *path.parents) if not os.path.lexists(x)]
     path.mkdir(mode=mode, parents=True, exist_ok=True)
     for folder in missing:
@@ -43,7 +43,7 @@ def make_folders(path: Path, mode: int = 0o777) -> None:
 
 
 def make_file(path: Path) -> None:
-    """A new, empty file for its owner alone."""
+    """Make a new, empty file for its owner alone."""
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
         if POSIX:
@@ -69,7 +69,7 @@ def check_private(path: Path) -> None:
 
 
 def hold_folder(path: Path) -> Callable[[], None]:
-    """Have a folder to oneself, among all that ask for it so on this machine; what is returned lets it go.
+    """Have a folder to oneself, among all that ask for it so on this machine; call what is returned to let it go.
 
     Unlike the locks of SQLite this one stays when another descriptor of a file in the folder is closed, as by a copy
     for a backup. Windows needs none: there SQLite's locks are not dropped so either.
@@ -102,7 +102,7 @@ def _let_go(descriptor: int, process: int) -> None:
 
 
 def overwrite(path: Path) -> None:
-    """Replace what is in a file by zeros, on the disk too; the first block before the others."""
+    """Replace what is in a file by zeros, on the disk too; the first block goes before the others."""
     with path.open("r+b") as file:
         size = os.fstat(file.fileno()).st_size
         for first, last in ((0, min(size, _BLOCK)), (_BLOCK, size)):
@@ -118,7 +118,7 @@ def _statx() -> Any:
 
 
 def birth_time(path: Path) -> int | None:
-    """When a file was made, in nanoseconds since 1970; None where the system or the file system does not tell.
+    """Return when a file was made, in nanoseconds since 1970; None where the system or the file system does not tell.
 
     Unlike its other times nobody can set it, nor does writing into the file change it.
     """

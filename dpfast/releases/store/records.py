@@ -1,4 +1,4 @@
-"""The records of a store: rows of its database, and the chain over all that was published."""
+"""Records of a store: rows of its database, and the chain over all that was published."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _PROGRESS = "release, position, count, closed, receiver"
 
 
 class Promise(Protocol):
-    """A guarantee: its ``str()`` is for people."""
+    """A guarantee as a store needs it: its ``str()`` is for people."""
 
     def to_json(self) -> str:
-        """The same for machines."""
+        """Return the guarantee for machines."""
 
 
 @dataclass(frozen=True)
@@ -66,17 +66,17 @@ class Earlier:
     name: str | None = None
 
     def overlaps(self, first: int, count: int) -> bool:
-        """Whether it has inputs of some of these steps; a stream that may go on has all from its first."""
+        """Tell whether it has inputs of some of these steps; a stream that may go on has all from its first."""
         begins, ends = self.first < first + count, self.first + self.count
         return count > 0 and begins and (not self.closed or first < ends)
 
     def shares(self, other: Earlier) -> bool:
-        """Whether both have inputs of some step."""
+        """Tell whether both releases have inputs of some step."""
         return self.overlaps(other.first, other.count) or other.overlaps(self.first, self.count)
 
     @property
     def whole(self) -> bool:
-        """Whether its guarantee is that of all releases up to it."""
+        """True where its guarantee is that of all releases up to it."""
         return bool(json.loads(self.guarantee_json).get("covers_store"))
 
     @property
@@ -86,12 +86,12 @@ class Earlier:
 
     @property
     def steps(self) -> str:
-        """In words."""
+        """Its steps in words."""
         return f"steps from {self.first} on" if self.kind == "live" else f"{self.count} steps from {self.first} on"
 
 
 def state_guarantees(releases: list[Earlier], declaration: Declaration | None = None) -> tuple[str, str]:
-    """What all releases of a store promise, for people and for machines.
+    """State what all releases of a store promise, for people and for machines.
 
     Each for events at its own steps, up to the last one that covers the whole store: that one holds for those before.
     Events at steps that a later one published too are for that one, which is composed with those before it.
@@ -122,7 +122,7 @@ def state_guarantees(releases: list[Earlier], declaration: Declaration | None = 
 
 
 def _except_text(again: list[int]) -> str:
-    """For which events a guarantee is not, where later releases have published some of its steps too."""
+    """Say for which events a guarantee is not, where later releases have published some of its steps too."""
     if not again:
         return ""
     which = f"release{'s' * (len(again) > 1)} {' and '.join(map(str, again))}"
@@ -137,19 +137,19 @@ def list_releases(entries: list[Earlier]) -> str:
 
 
 class Memory(NamedTuple):
-    """With what a stream goes on: its next step, the inputs (n_streams, n) just before it, the receiver's state."""
+    """What a stream needs to go on: its next step, the inputs (n_streams, n) just before it, the receiver's state."""
 
     position: int
     inputs: Integers
     receiver: bytes
 
     def __repr__(self) -> str:
-        """Without the inputs."""
+        """Show it without the inputs."""
         return f"<Memory at step {self.position}, of {self.inputs.shape[1]} inputs>"
 
 
 class Records:
-    """The rows of a database. What is written is in a transaction of the caller's.
+    """The rows of a database. Whoever writes them begins and ends the transaction.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class Records:
         return rows[0]
 
     def _fetch_sealed(self, query: str, *values: Any) -> list[Any]:
-        """Rows without their seals, which are whole."""
+        """Return rows without their seals, and refuse a row that is not as it was sealed."""
         return [self._unseal(row) for row in self._fetch(query, *values)]
 
     def _unseal(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -182,7 +182,7 @@ class Records:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing, on the disk at the end; what ends it early leaves it to be rolled back by closing."""
+        """Write all or nothing, on the disk at the end; what ends it early leaves it to be rolled back by closing."""
         self._connection.execute("BEGIN IMMEDIATE")
         yield
         self._connection.execute("COMMIT")
@@ -190,7 +190,7 @@ class Records:
     # --- reading ----------------------------------------------------------------------------------
 
     def releases(self) -> list[Earlier]:
-        """All releases, in the order in which they began."""
+        """Return all releases, in the order in which they began."""
         names = {} if self.version == 1 else dict(self._fetch_sealed("SELECT release, name, seal FROM names"))
         rows = self._fetch_sealed(f"SELECT {_RELEASE}, seal FROM releases ORDER BY id")
         return [self._release(row, names.get(row[0])) for row in rows]
@@ -202,16 +202,16 @@ class Records:
         return Earlier(id, kind, json.loads(configuration), *texts, streams, first, count, bool(closed), name)
 
     def _progress(self, release: int) -> Any:
-        """Release, position, count, closed, receiver."""
+        """Return release, position, count, closed, receiver."""
         return self._only(self._fetch_sealed(f"SELECT {_PROGRESS}, seal FROM progress WHERE release = ?", release))
 
     def declaration(self) -> Declaration | None:
-        """What the store declares; None where nothing is declared."""
+        """Return what the store declares; None where nothing is declared."""
         _, content = self._only(self._fetch_sealed("SELECT id, content, seal FROM declaration"))
         return None if json.loads(content) is None else Declaration.from_json(content)
 
     def memory(self, release: int) -> Memory:
-        """With what a stream goes on."""
+        """Return what a stream needs to go on."""
         _, position, _, _, receiver = self._progress(release)
         rows = self._fetch_sealed("SELECT release, step, x, seal FROM inputs WHERE release = ? ORDER BY step", release)
         steps, streams = list(range(position - len(rows), position)), self._streams(release)
@@ -221,12 +221,12 @@ class Records:
         return Memory(position, x.astype(np.int64), receiver)
 
     def length(self, release: int) -> int:
-        """How many steps of a release are published."""
+        """Return how many steps of a release are published."""
         ((first,),) = self._fetch("SELECT first FROM releases WHERE id = ?", release)
         return int(self._progress(release)[1] - first)
 
     def read(self, release: int, first: int, count: int) -> tuple[Integers, Array]:
-        """What was published of some steps: v (n_streams, count), and the estimate of those that have one."""
+        """Return what was published of some steps: v (n_streams, count), and the estimate of those that have one."""
         rows = self._fetch(
             "SELECT first, privatized, estimate FROM pushes WHERE release = ? AND first < ? AND first >= "
             "(SELECT max(first) FROM pushes WHERE release = ? AND first <= ?) ORDER BY first",
@@ -245,7 +245,7 @@ class Records:
         return int(self._only(self._fetch("SELECT streams FROM releases WHERE id = ?", release))[0])
 
     def chain(self) -> Iterator[Attestation]:
-        """What a witness says of the store before the first push, and behind each; a damaged one is refused."""
+        """Yield what a witness says of the store before the first push, and behind each; refuse a damaged one."""
         last = Attestation(self.store_id, 0, 0, hashlib.sha256(self.store_id.encode()).hexdigest())
         yield last
         releases = {entry.id: entry for entry in self.releases()}
@@ -274,7 +274,7 @@ class Records:
         self.place = place
 
     def upgrade(self, declaration: Declaration | None, restated: Promise | None) -> None:
-        """From format 1: a declaration, and what the last release must promise for all."""
+        """Bring a store of format 1 to this one, with a declaration, and what the last release must promise for all."""
         release_database.add_format_2(self._connection)
         if declaration is not None:
             self.declare(declaration)
@@ -291,7 +291,7 @@ class Records:
     def begin(
         self, kind: str, configuration: Mapping[str, Any], guarantee: Promise, streams: int, first: int, receiver: bytes
     ) -> int:
-        """Enter a release without pushes; its id."""
+        """Enter a release without pushes, and return its id."""
         content = json.dumps(configuration, sort_keys=True, allow_nan=False)
         release = len(self._fetch("SELECT id FROM releases")) + 1
         row = release, kind, content, str(guarantee), guarantee.to_json(), streams, first

@@ -1,4 +1,4 @@
-"""The file of a store: its tables, and connections that hold it alone."""
+"""The file of a store: its tables, and connections that have it alone."""
 
 from __future__ import annotations
 
@@ -110,12 +110,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def locate(file: Path) -> tuple[str, str]:
-    """Where a database is: number of the file, absolute path."""
+    """Return where a database is: the number of the file, and its absolute path."""
     return str(file.lstat().st_ino), str(file)
 
 
 def create(file: Path) -> None:
-    """A new database, which is there as a whole or not at all."""
+    """Make a new database, which is there as a whole or not at all."""
     new = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
     private_files.make_file(new)
     try:
@@ -133,7 +133,7 @@ def create(file: Path) -> None:
 
 
 def add_format_2(connection: sqlite.Connection) -> None:
-    """What format 2 has and format 1 has not, with nothing declared, and no release that has a name."""
+    """Add what format 2 has and format 1 has not, with nothing declared, and no release that has a name."""
     connection.execute(_NAMES)
     connection.execute(_DECLARATION)
     connection.execute("INSERT INTO declaration VALUES (?, ?, ?)", sqlite.seal_row(1, _NOTHING))
@@ -186,7 +186,7 @@ def _in_use_error(file: Path) -> ReleaseError:
 
 
 def damage_error(file: Path) -> ReleaseError:
-    """Say of a file that it is not what was written."""
+    """Return the error for a file that is not what was written."""
     return ReleaseError(
         f"{file} is damaged, or no store of dpfast: nothing may be published from it. Only a copy that is as new as "
         "its witness can take its place; without one begin a new store, with data that were never published"

@@ -1,4 +1,4 @@
-"""A store: what was published, kept so that no step is ever published twice. It knows nothing of mechanisms."""
+"""The store of a release keeps what was published, so that no step is ever published twice. It knows no mechanisms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_SAMPLES = 5 * 10**7  # a row of SQLite holds 10⁹ bytes: v and the estimate
 
 
 class ReleaseStore:
-    """A private folder with an SQLite database, and the witness of it in a public one.
+    """A private folder with an SQLite database, and its witness in a public folder.
 
     Opened by :meth:`open`; a context manager that closes. Whatever interrupts a method that writes, Ctrl-C too, leaves
     the store closed, as what is in memory and what is on the disk may then differ: open it again. Of one process: a
@@ -102,7 +102,7 @@ class ReleaseStore:
         return f"ReleaseStore({str(self.path)!r}, {self._attestation.position} pushes, {state})"
 
     def close(self) -> None:
-        """Let the file go, without a log; nothing in a forked child, which has no part in it, nor a second time."""
+        """Let the file go, without a log; do nothing in a forked child, which has no part in it, nor a second time."""
         log = sqlite.log_path(self._file)
         try:
             if self._usable and self.owned:
@@ -116,7 +116,7 @@ class ReleaseStore:
             self.abandon()
 
     def abandon(self) -> bool:
-        """Let the file go as it is, so that it can be opened again; False where that was done before."""
+        """Let the file go as it is, so that it can be opened again; return False where that was done before."""
         usable, self._usable = self._usable and self.owned, False
         if self.owned:
             self._connection.close()
@@ -146,7 +146,7 @@ class ReleaseStore:
 
     @property
     def owned(self) -> bool:
-        """Whether it is of this process, and not of one that was forked into this."""
+        """True where the store is of this process, and not of one that was forked into this."""
         return self._process == os.getpid()
 
     def check_process(self) -> None:
@@ -164,7 +164,7 @@ class ReleaseStore:
             raise ReleaseError(f"the store {self.path} was closed, or interrupted while it was written: open it again")
 
     def releases(self) -> list[Earlier]:
-        """All releases, in the order in which they began."""
+        """Return all releases, in the order in which they began."""
         self.check_usable()
         return self._records.releases()
 
@@ -181,11 +181,11 @@ class ReleaseStore:
         return () if declaration is None else (*declaration.unknown, *declaration.unchecked)
 
     def find_overlapping(self, first: int, count: int) -> list[Earlier]:
-        """The releases with inputs of some of these steps; of a stream that may go on, all steps from its first."""
+        """Return the releases with inputs of some of these steps; a stream that may go on has all from its first."""
         return [entry for entry in self.releases() if entry.overlaps(first, count)]
 
     def check_released(self, first: int, count: int, *, compose: bool) -> list[Earlier]:
-        """Return :meth:`find_overlapping` releases, with which a further one composes; refuse it without `compose`."""
+        """Return :meth:`find_overlapping`, with which a further release composes; refuse it without `compose`."""
         earlier = self.find_overlapping(first, count)
         if earlier and not compose:
             raise ReleaseError(
@@ -195,17 +195,17 @@ class ReleaseStore:
         return earlier
 
     def memory(self, release: int) -> Memory:
-        """With what a stream goes on."""
+        """Return what a stream needs to go on."""
         self.check_usable()
         return self._records.memory(release)
 
     def length(self, release: int) -> int:
-        """How many steps of a release are published, with those of declared zeros that flush the filters."""
+        """Return how many steps of a release are published, with those of declared zeros that flush the filters."""
         self.check_usable()
         return self._records.length(release)
 
     def read(self, release: int, first: int, count: int) -> tuple[Integers, Array]:
-        """What was published of some steps: v (n_streams, count), and the estimate of those that have one."""
+        """Return what was published of some steps: v (n_streams, count), and the estimate of those that have one."""
         self.check_usable()
         return self._records.read(release, first, count)
 
@@ -240,7 +240,7 @@ class ReleaseStore:
             declaration.hold(bounds, self.path, whole=False)
 
     def begin_live(self, configuration: Mapping[str, Any], guarantee: Promise, n_streams: int, receiver: bytes) -> int:
-        """Begin a stream at step 0, in a store without other releases; its id."""
+        """Begin a stream at step 0, in a store without other releases, and return its id."""
         others = self.releases()
         if others:
             raise ReleaseError(
@@ -342,7 +342,7 @@ class ReleaseStore:
 
     @contextlib.contextmanager
     def _publication(self, *, new: bool) -> Iterator[None]:
-        """A transaction, then what a new release promises and the witness: a crash between them loses nothing."""
+        """Write a transaction, then what a new release promises and the witness: a crash between them loses nothing."""
         with self._closing_if_interrupted():
             declaration = self._new
             with self._marked_transaction():
@@ -356,7 +356,7 @@ class ReleaseStore:
 
     @contextlib.contextmanager
     def _marked_transaction(self) -> Iterator[None]:
-        """A transaction, and the mark that is of it."""
+        """Write a transaction, and the mark that is of it."""
         self._mark.renew()
         with self._records.transaction():
             yield
@@ -364,7 +364,7 @@ class ReleaseStore:
         self._mark.put()
 
     def _publish_guarantees(self) -> None:
-        """Publish what is promised."""
+        """Write what is promised into the public folder."""
         if releases := self._records.releases():
             texts = state_guarantees(releases, self._records.declaration())
             for name, text in zip(("guarantee.txt", "guarantee.json"), texts, strict=True):
@@ -372,7 +372,7 @@ class ReleaseStore:
 
     @contextlib.contextmanager
     def _closing_if_interrupted(self) -> Iterator[None]:
-        """What is not done to its end leaves the store closed."""
+        """Leave the store closed behind what is not done to its end."""
         self.check_usable()
         self._usable = False
         try:
@@ -389,7 +389,7 @@ class ReleaseStore:
 
 
 def check_steps(first: Any, n_streams: int, n_steps: int) -> int:
-    """The number of the first of some steps, as many as fit behind it and into one push."""
+    """Return the number of the first of some steps; refuse more than fit behind it and into one push."""
     if n_streams * n_steps > MAX_SAMPLES:
         raise ValueError(
             f"at most {MAX_SAMPLES:,} samples can be published at once, got {n_streams} × {n_steps}: cut them in chunks"

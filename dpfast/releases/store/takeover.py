@@ -1,4 +1,4 @@
-"""Stores of before: what their releases declared is in a file of the published folder, or in themselves, or unknown."""
+"""Stores of earlier versions: a file that was published, or the releases, say what they declared, or nobody does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_FILES = {"bins", "period_us", "clock"}
 
 
 def take_over_declaration(published: Path, releases: Sequence[Earlier]) -> Declaration | None:
-    """The declaration of a store of before, from what its command left in the published folder; None without that.
+    """Return the declaration of such a store, from what its command left in the published folder; None without that.
 
     What that file does not hold comes from the configurations of the releases, where they agree.
 
@@ -78,7 +78,7 @@ def _is_moment(text: str) -> bool:
 
 
 def restate_guarantee(releases: Sequence[Earlier]) -> Guarantee | None:
-    """What all releases of a store of before promise together, where they declare different persons."""
+    """Return what all releases of such a store promise together, where they declare different persons."""
     if not releases:
         return None
     *others, last = releases
@@ -89,7 +89,7 @@ def restate_guarantee(releases: Sequence[Earlier]) -> Guarantee | None:
 def agree_declaration(
     path: Path, known: Declaration | None, releases: Sequence[Earlier], given: Mapping[str, Any], *, adopt: bool
 ) -> Declaration | None:
-    """The declaration to enter, where a whole one is given; None where it is that of the store.
+    """Return the declaration to enter, where a whole one is given; None where it is that of the store.
 
     Raises
     ------

@@ -16,7 +16,7 @@ _KINDS = {"format": int, "store": str, "position": int, "steps": int, "sha256": 
 
 
 class Attestation(NamedTuple):
-    """What a witness says of a store.
+    """What a witness says of a store: how far it has come.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Attestation(NamedTuple):
 
 
 class Witness:
-    """One JSON file beside what is published; nothing in it is private.
+    """A JSON file beside what is published; nothing in it is private.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Witness:
         self.path = folder / "witness.json"
 
     def read(self) -> Attestation | None:
-        """What it says; None where there is no file."""
+        """Return what the witness says; None where there is no file."""
         try:
             content = json.loads(self.path.read_bytes())
         except FileNotFoundError:
@@ -66,7 +66,7 @@ class Witness:
         return Attestation(*(content[name] for name in Attestation._fields))
 
     def write(self, attestation: Attestation) -> None:
-        """Replace what it says. The rename is not synced: a loss of power may leave it behind, as a crash may.
+        """Replace what the witness says. The rename is not synced: a loss of power may leave it behind, as a crash may.
 
         It is for the first time: a witness that is missing is not one that is behind.
         """
@@ -78,7 +78,7 @@ class Witness:
 
 
 def default_folder(store: Path) -> Path:
-    """Where the witness of a store is, if nobody says.
+    """Return where the witness of a store is, if nobody says.
 
     Beside it; or where the command keeps it, in OUT for a store OUT-private; or in the store, where a version before
     has put it.

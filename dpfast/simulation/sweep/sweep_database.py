@@ -99,7 +99,7 @@ def _explain(path: Path | None, cause: Cause, error: Exception) -> DataError | N
 
 
 def damage_error(path: Path | None, what: str = "it") -> DataError:
-    """Say of a file that it does not hold what was written."""
+    """Return the error for a file that does not hold what was written."""
     return DataError(
         f"the store {path} is damaged, or no store of sweeps: {what} is not as it was written. Take a copy of it that "
         "is whole, or give another path: the same seed gives the same results"
