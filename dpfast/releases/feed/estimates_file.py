@@ -69,7 +69,7 @@ class Layout:
         return edges.astype("datetime64[us]")
 
     def parquet(self, estimate: Array) -> bytes:
-        """Write estimates (groups, n_bins) as a Parquet file; its times are in microseconds, in UTC or without a zone."""
+        """Write estimates (groups, n_bins) as a Parquet file, with times in microseconds, in UTC or without a zone."""
         arrow = validation.optional("pyarrow", "parquet")
         writer = validation.optional("pyarrow.parquet", "parquet")
         n_groups, n_bins = estimate.shape
