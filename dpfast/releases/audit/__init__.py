@@ -6,4 +6,13 @@ Others use ``audit`` and the ``Audit`` that it returns::
              ├──► known_zeros, noise_statistics     is the noise what it should be?
              └──► floating_point_grid               does a value betray its input?
 
-=======================  ========================================
+=======================  ===============================================
+``attack``               ``audit``: all attacks on a mechanism
+``canary``               a person's events, as large as they may be
+``confidence_bounds``    from rates of being right to a bound of privacy
+``findings``             ``Audit``: what was found
+``known_zeros``          releases of known zeros
+``noise_statistics``     is the noise what the guarantee takes?
+``floating_point_grid``  the attack on floating-point noise
+=======================  ===============================================
+"""

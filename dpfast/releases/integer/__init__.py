@@ -5,4 +5,12 @@ Others use ``exact``, ``ExactMechanism`` and ``Inputs``::
     prefilter, receiver ──► rounding ──► taps, live_receiver ──► ExactMechanism
     Inputs ────────────────────────────────────────────────────────┘
 
-===================  =================================================
+===================  ========================================================
+``exact_mechanism``  ``exact``, ``ExactMechanism``
+``inputs``           ``Inputs``: what is declared of the data
+``rounding``         which integer taps are fine enough
+``taps``             integer prefilters and their exact sensitivity
+``live_receiver``    receivers behind integers, all at once or piece by piece
+``fft_error``        errors on many angles at once
+===================  ========================================================
+"""

@@ -5,4 +5,16 @@ Others use ``ReleaseStore``; it knows nothing of mechanisms::
     Stream ──► release_store ──► records ──► release_database ──► private_files
                  └──► opening ──► mark, witness: is it whole, private, and the newest?
 
-====================  ============================================
+====================  ===================================================
+``release_store``     ``ReleaseStore``: no step twice
+``opening``           what is checked when a store is opened
+``declaration``       what a store declares for all its releases
+``records``           rows, and the chain over them
+``release_database``  the file and its tables
+``witness``           a public file that knows how far the store has come
+``mark``              a file that every publication makes anew
+``places``            where stores of a command are
+``private_files``     folders and files for their owner alone
+``takeover``          stores of earlier versions
+====================  ===================================================
+"""
