@@ -16,7 +16,7 @@ import numpy as np
 import dpfast as dp
 from dpfast._support.output_folder import Folder
 from dpfast._support.text_table import Table
-from dpfast.reports.figures import figure, logarithmic, png, words
+from dpfast.reports.figures import label_axes, make_figure, render_png, set_logarithmic
 from dpfast.reports.styles import FAMILIES, GREY
 
 TARGET = dp.Filter([1, 0.995], [1, -0.995])
@@ -98,19 +98,19 @@ def unfitted():
 
 def picture(table):
     """Excess over the length of v."""
-    drawn, axes = figure(1, len(GUESSES), height=2.4, sharex=True, sharey=True)
+    drawn, axes = make_figure(1, len(GUESSES), height=2.4, sharex=True, sharey=True)
     style = FAMILIES["lmmse"]
     for ax, name in zip(axes[0], GUESSES, strict=True):
         rows = np.array([row[1:5] for row in table.rows if row[0] == name], dtype=float)
         ax.plot(rows[:, 0], rows[:, 1], color=GREY, linestyle="--", label="as given")
         ax.plot(rows[:, 0], rows[:, 2], color=style.colour, marker=style.marker, markersize=4, label="adapted: median")
         ax.fill_between(rows[:, 0], rows[:, 2], rows[:, 3], color=style.colour, alpha=0.2, label="up to the largest")
-        logarithmic(ax, "x")
+        set_logarithmic(ax, "x")
         ax.set_yscale("symlog", linthresh=0.1, linscale=0.3)
         ax.set_yticks(TICKS, [f"{x:g}" for x in TICKS])
         ax.set_ylim(0, TICKS[-1])
-        words(ax, name, "samples of v")
-    words(axes[0, 0], y="RMSE, % above that of the\nreceiver that was told")
+        label_axes(ax, name, "samples of v")
+    label_axes(axes[0, 0], y="RMSE, % above that of the\nreceiver that was told")
     axes[0, -1].legend(fontsize=7, frameon=False)
     drawn.suptitle("The paper's example at lag 5, designed for another input", fontsize=9)
     return drawn
@@ -123,7 +123,7 @@ def main():
     fitted, others = learning(), unfitted()
     text = f"{fitted.markdown()}\n\n{others.markdown()}\n"
     folder.add("adapting.md", f"# Adapting to unknown statistics\n\n{text}")
-    folder.add("adapting.png", png(picture(fitted)))
+    folder.add("adapting.png", render_png(picture(fitted)))
     print(f"{fitted.text()}\n\n{others.text()}\n")
     print("Written:", *folder.write())
 

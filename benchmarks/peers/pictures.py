@@ -10,8 +10,17 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.peers.comparison_table import BEHIND, CONSTANT, CURVES_OF, by_level, by_target, error, is_whole
-from dpfast.reports.figures import PAGE, SMALL, figure, legend, logarithmic, plot_lines, png, words
-from dpfast.reports.styles import GREY, Style, styles
+from dpfast.reports.figures import (
+    PAGE,
+    SMALL,
+    add_legend,
+    label_axes,
+    make_figure,
+    plot_lines,
+    render_png,
+    set_logarithmic,
+)
+from dpfast.reports.styles import GREY, Style, choose_styles
 
 PEERS = {"jax-privacy": Style("#D55E00", marker="s"), "opendp": Style("#0072B2", marker="^")}
 KINDS = {  # of dots: which rows, what they are called, their style
@@ -36,14 +45,14 @@ ROW = 0.5  # inches
 def draw_steps(data):
     """RMSE of every step of the running sum."""
     curves = {f"{x['by']}: {x['mechanism']}": x["rmse"] for x in data["curves"]}
-    looks = styles(dict.fromkeys(curves))
-    drawn, axes = figure(1, 1, height=3.2, width=PAGE)
+    looks = choose_styles(dict.fromkeys(curves))
+    drawn, axes = make_figure(1, 1, height=3.2, width=PAGE)
     ax = axes[0, 0]
     for name, y in curves.items():
         plot_lines(ax, np.arange(1, len(y) + 1), {name: y}, {name: looks[name]._replace(marker="", width=1.0)})
-    logarithmic(ax, "x")
-    words(ax, x="step", y=f"RMSE of the {CURVES_OF}")
-    legend(drawn, ax, columns=2)
+    set_logarithmic(ax, "x")
+    label_axes(ax, x="step", y=f"RMSE of the {CURVES_OF}")
+    add_legend(drawn, ax, columns=2)
     return drawn
 
 
@@ -51,13 +60,13 @@ def draw_dots(data):
     """Every mechanism that runs over the whole horizon, relative to the least error of its target."""
     levels = by_level(data)
     n_targets = max(len(by_target(rows)) for rows in levels.values())
-    drawn, axes = figure(len(levels), 1, height=ROW * n_targets + 0.4, width=PAGE)
+    drawn, axes = make_figure(len(levels), 1, height=ROW * n_targets + 0.4, width=PAGE)
     for ax, (level, rows) in zip(axes[:, 0], levels.items(), strict=True):
         above = draw_targets(ax, by_target(rows))
         more = f"; {above} further ones are above {MOST}" if above else ""
-        words(ax, x=f"RMSE, relative to the least of the target; {level}{more}")
+        label_axes(ax, x=f"RMSE, relative to the least of the target; {level}{more}")
         ax.tick_params(labelsize=SMALL)
-    legend(drawn, axes[0, 0])
+    add_legend(drawn, axes[0, 0])
     return drawn
 
 
@@ -77,14 +86,14 @@ def draw_targets(ax, targets):
             ax.plot(near, [place] * len(near), label=label, **dots)
     ax.set_ylim(len(targets) - 0.5, -0.5)
     ax.set_yticks(range(len(targets)), list(targets), parse_math=False)
-    logarithmic(ax, "x")
+    set_logarithmic(ax, "x")
     return above
 
 
 def main(path, folder):
     data = json.loads(Path(path).read_text(encoding="utf-8"))
     for name, draw in {"steps": draw_steps, "dots": draw_dots}.items():
-        Path(folder, f"{name}.png").write_bytes(png(draw(data)))
+        Path(folder, f"{name}.png").write_bytes(render_png(draw(data)))
 
 
 if __name__ == "__main__":

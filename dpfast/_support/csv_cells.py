@@ -14,8 +14,8 @@ _FORMULA = re.compile(r"[\s']*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
 
-def lines(rows: Iterable[Iterable[Any]]) -> str:
-    r"""Rows as comma-separated values, None as an empty cell; an apostrophe goes before what would be a formula.
+def csv_lines(rows: Iterable[Iterable[Any]]) -> str:
+    r"""Write rows as comma-separated values, None as an empty cell; an apostrophe goes before what would be a formula.
 
     Examples
     --------
@@ -25,12 +25,12 @@ def lines(rows: Iterable[Iterable[Any]]) -> str:
     written: list[str] = []
     out = SimpleNamespace(write=written.append)
     # of both characters, as older versions of Python quote those of the terminator alone
-    csv.writer(out, lineterminator="\r\n").writerows([_written(cell) for cell in row] for row in rows)
+    csv.writer(out, lineterminator="\r\n").writerows([_escape(cell) for cell in row] for row in rows)
     return "".join(row.removesuffix("\r\n") + "\n" for row in written)
 
 
-def rounded(values: Iterable[float], error: float | None) -> list[str | None]:
-    """Numbers with the digits that matter: in steps of at most a hundredth of their error.
+def round_to_error(values: Iterable[float], error: float | None) -> list[str | None]:
+    """Round numbers to the digits that matter: in steps of at most a hundredth of their error.
 
     That adds less than 1e-5 of its square. With all digits where the error is zero or not known; None for NaN.
 
@@ -45,12 +45,12 @@ def rounded(values: Iterable[float], error: float | None) -> list[str | None]:
     return [None if x != x else repr(round(x, decimals) + 0.0) for x in values]  # + 0.0: no minus zero
 
 
-def original(cell: str) -> str:
-    """The text of a cell that was written."""
+def unescape(cell: str) -> str:
+    """Return the text of a cell that was written."""
     return cell[1:] if cell.startswith("'") and _is_formula(cell[1:]) else cell
 
 
-def _written(cell: Any) -> Any:
+def _escape(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and _is_formula(cell) else cell
 
 

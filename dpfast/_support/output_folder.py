@@ -27,7 +27,7 @@ class Folder:
         return DataError(f"cannot write to the folder {self.path}: {error.strerror}; choose another one")
 
     def add(self, name: str, content: str | bytes) -> None:
-        """Text or bytes, under a file name."""
+        """Add text or bytes under a file name."""
         self._files[name] = content.encode() if isinstance(content, str) else content
 
     def write(self) -> list[Path]:

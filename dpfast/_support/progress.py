@@ -15,7 +15,7 @@ def bar_class() -> Any:
 
 
 @contextlib.contextmanager
-def bar(
+def progress_bar(
     shown: bool, total: int, title: str, *, unit: str = "it", scaled: bool | None = None
 ) -> Iterator[Callable[[int], object]]:
     """Show a bar, if it is to be shown; by calling what this gives it moves on by so many.

@@ -15,14 +15,14 @@ _T = TypeVar("_T")
 
 
 def check_text(name: str, value: Any) -> str:
-    """A text."""
+    """Refuse what is no text, and return the text."""
     if not isinstance(value, str):
         raise validation.fail(name, "text", value)
     return value
 
 
-def made(name: str, make: Callable[..., _T], arguments: Mapping[str, Any]) -> _T:
-    """What a constructor makes of the words of a table."""
+def construct(name: str, make: Callable[..., _T], arguments: Mapping[str, Any]) -> _T:
+    """Call a constructor with the words of a table."""
     check_known(name, arguments, inspect.signature(make).parameters)
     try:
         return make(**arguments)
@@ -42,20 +42,20 @@ def check_known(name: str, words: Iterable[str], known: Iterable[str]) -> None:
 
 
 def read_words(path: Path, known: Iterable[str]) -> dict[str, Any]:
-    """The words of a TOML file: each of the known ones at most once, with - or with _."""
+    """Read the words of a TOML file: each of the known ones at most once, with - or with _."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:
         raise DataError(f"{path} must be TOML: {error}") from None
-    settings = {underscored(name): value for name, value in content.items()}
+    settings = {with_underscores(name): value for name, value in content.items()}
     if len(settings) < len(content):
         raise DataError(f"{path} must have every word once, with - or with _")
     check_known(str(path), settings, known)
     return settings
 
 
-def underscored(word: str) -> str:
-    """``max-change`` and ``max_change`` are the same word."""
+def with_underscores(word: str) -> str:
+    """Write a word with underscores: ``max-change`` and ``max_change`` are the same word."""
     return word.replace("-", "_")

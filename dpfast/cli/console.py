@@ -22,7 +22,7 @@ def open_missing() -> None:
 
 
 def unread() -> bool:
-    """Whether standard output or error is a pipe that nobody reads; such streams lead nowhere from now on.
+    """Tell whether standard output or error is a pipe that nobody reads; such streams lead nowhere from now on.
 
     Otherwise the interpreter would complain once more when it flushes them at its end.
     """
@@ -43,7 +43,7 @@ def _number(stream: TextIO) -> int | None:
 
 
 def _is_broken(number: int) -> bool:
-    """Whether nobody reads it; where the system cannot tell, a pipe that broke is taken for this one."""
+    """Tell whether nobody reads it; where the system cannot tell, a pipe that broke is taken for this one."""
     if not hasattr(select, "poll"):
         return True
     poll = select.poll()

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.output_folder import Folder
-from dpfast._support.settings_file import check_text, made, read_words, underscored
+from dpfast._support.settings_file import check_text, construct, read_words, with_underscores
 from dpfast.cli.options import DELTA, EPSILON, OUT, TARGET, add_columns, lag, name_and_word
 from dpfast.cli.output import require_matplotlib, write_files
 from dpfast.design.arguments import check_filter, check_tolerance
@@ -169,7 +169,7 @@ def read_settings(path: str | None, arguments: Mapping[str, Any]) -> dict[str, A
 
 def make_task(settings: Mapping[str, Any]) -> ComparisonTask:
     """Make the task of the settings; a model may be fitted to a log for it."""
-    privacy = made("privacy", Privacy, {x: settings[x] for x in OF_PRIVACY if x in settings})
+    privacy = construct("privacy", Privacy, {x: settings[x] for x in OF_PRIVACY if x in settings})
     task = ComparisonTask(
         target=parse_target(settings["target"]),
         privacy=privacy,
@@ -208,9 +208,9 @@ def _check_table(value: Any) -> dict[str, Any]:
 def _check_sources(pairs: Iterable[tuple[str, Any]]) -> dict[str, Provenance]:
     words: dict[str, Provenance] = {}
     for name, word in pairs:
-        if underscored(name) in words:
+        if with_underscores(name) in words:
             raise ValueError(f"the source of {name} must be given once, got several")
-        words[underscored(name)] = check_source(f"the source of {name}", word)
+        words[with_underscores(name)] = check_source(f"the source of {name}", word)
     return words
 
 

@@ -7,7 +7,7 @@ import csv
 from fractions import Fraction
 from typing import Any
 
-from dpfast._support.settings_file import underscored
+from dpfast._support.settings_file import with_underscores
 from dpfast.design.descriptions import TARGET as TARGETS
 from dpfast.mechanisms.lags import SMOOTHER
 
@@ -134,4 +134,4 @@ def name_and_word(text: str) -> tuple[str, str]:
     name, equals, word = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(f"must be NAME=WORD, got {text!r}")
-    return underscored(name), word
+    return with_underscores(name), word

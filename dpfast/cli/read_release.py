@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpfast._support.atomic_files import replace_file
-from dpfast._support.csv_cells import lines
+from dpfast._support.csv_cells import csv_lines
 from dpfast._support.errors import DataError, ReleaseError
 from dpfast.releases.batch import Release
 from dpfast.releases.reading import bin_edges, open_existing, read_entry
@@ -38,7 +38,7 @@ def show_store(path: str, out: str | None = None, *, adopt: bool = False) -> str
         results = [read_entry(store, entry) for entry in store.releases()]
         if not results:
             raise ReleaseError(f"nothing was released in the store {store.path} so far")
-        table = lines([COLUMNS, *(row for result in results for row in _rows(store, result))])
+        table = csv_lines([COLUMNS, *(row for result in results for row in _rows(store, result))])
     shown = "\n\n".join(f"{_title(result)}\n\n{result.guarantee}" for result in results)
     if out is None:
         return f"{shown}\n\n{table.rstrip()}"

@@ -13,11 +13,11 @@ from typing import Any
 
 from dpfast._support.errors import DataError, MissingExtraError
 from dpfast._support.output_folder import Folder
-from dpfast._support.settings_file import check_text, read_words, underscored
+from dpfast._support.settings_file import check_text, read_words, with_underscores
 from dpfast._support.text_table import Table
 from dpfast.cli.options import OUT, at_least, width
 from dpfast.cli.output import require_matplotlib, write_files
-from dpfast.reports.figures import png
+from dpfast.reports.figures import render_png
 from dpfast.reports.sweep import page, pictures
 from dpfast.simulation.sweep import tables
 from dpfast.simulation.sweep.executors import connect_dask
@@ -90,11 +90,11 @@ def run(options: argparse.Namespace) -> str:
     folder.add("study.csv", found.table().csv())
     folder.add("study.md", _markdown(asked, found, winners))
     title, description = asked.title, asked.description
-    folder.add("report.html", page.of_sweep(found, command=options.line, title=title, description=description))
+    folder.add("report.html", page.sweep_page(found, command=options.line, title=title, description=description))
     with contextlib.suppress(MissingExtraError):  # without pyarrow
         folder.add("study.parquet", found.parquet())
-    for name, figure in pictures.all(found).items():
-        folder.add(name, png(figure))
+    for name, figure in pictures.draw_all(found).items():
+        folder.add(name, render_png(figure))
     return write_files(folder, _summary(found, winners))
 
 
@@ -162,7 +162,7 @@ def read_definition(path: str, given: Mapping[str, Any]) -> Definition:
 
 def _read_axes(decide: Any) -> list[str]:
     """Return the names of axes, which a file may give as one text or as a list."""
-    return [underscored(check_text("decide", x)) for x in (decide if isinstance(decide, list) else [decide])]
+    return [with_underscores(check_text("decide", x)) for x in (decide if isinstance(decide, list) else [decide])]
 
 
 def _read_parts(path: str, grid: Any) -> list[dict[str, Any]]:
@@ -170,7 +170,7 @@ def _read_parts(path: str, grid: Any) -> list[dict[str, Any]]:
     tables = grid if isinstance(grid, list) else [grid]
     if not tables or not all(isinstance(x, dict) for x in tables):
         raise DataError(f"{path} must have a table [grid], or several [[grid]]")
-    parts = [{underscored(name): x for name, x in table.items()} for table in tables]
+    parts = [{with_underscores(name): x for name, x in table.items()} for table in tables]
     if any(len(part) < len(table) for part, table in zip(parts, tables, strict=True)):
         raise DataError(f"{path} must have every parameter of a grid once, with - or with _")
     return parts

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
-from dpfast._support.progress import bar
+from dpfast._support.progress import progress_bar
 from dpfast.design.advice import warn_of_low_accuracy
 from dpfast.design.catalogue import Family, filter_families
 from dpfast.filters.filter import Filter
@@ -167,7 +167,7 @@ def compare_families(
         validation.choice("choose", choose, [x.label for x in families])
     delays, epsilons = lags_around(task.lag or 0), epsilons_around(task.privacy.epsilon)
     total = len(families) + len(linear) * (len(delays) + len(epsilons))
-    with bar(progress, total, "designing", unit="design") as advance:
+    with progress_bar(progress, total, "designing", unit="design") as advance:
         designs = ComparedDesigns(advance)
         found = {label: _with_sources(x, sources) for label, x in designs.side_by_side(families, task).items()}
         _check_sources(sources, found)

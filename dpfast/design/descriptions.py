@@ -11,7 +11,7 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import DataError
-from dpfast._support.settings_file import check_text, made
+from dpfast._support.settings_file import check_text, construct
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz, polynomial_decay, running_sum
 from dpfast.privacy.provenance import Provenance
@@ -49,7 +49,7 @@ def parse_target(spec: Any) -> Filter:
     Filter([0.25], [1.0, -0.75])
     """
     if isinstance(spec, Mapping):
-        return made("target", Filter, spec)
+        return construct("target", Filter, spec)
     kind, colon, rest = check_text("target", spec).partition(":")
     try:
         if colon and kind == "moving-average":
@@ -86,7 +86,7 @@ def parse_toeplitz(spec: Any) -> Toeplitz:
     array([1.   , 0.5  , 0.333])
     """
     if isinstance(spec, Mapping):
-        return made("target", Toeplitz, spec)
+        return construct("target", Toeplitz, spec)
     kind, *numbers = check_text("target", spec).split(":")
     try:
         if kind == "running-sum" and len(numbers) == 1:
@@ -154,7 +154,7 @@ def parse_model(spec: Any, source: Provenance = "assumed") -> Model:
         kind = validation.choice("model.kind", rest.pop("kind", None), _KINDS)
         if source != "assumed" and "source" in rest:
             raise ValueError("the source of model must be said once: in its table, or among the sources")
-        return made("model", _KINDS[kind], {"source": source, **rest})
+        return construct("model", _KINDS[kind], {"source": source, **rest})
     kind, _, rest_of_text = check_text("model", spec).partition(":")
     if kind not in _PARSERS:
         raise ValueError(f"model must be {MODEL}, got {spec!r}{_suggest_kind(spec, _PARSERS)}")

@@ -1,4 +1,4 @@
-"""All families of mechanisms side by side, as tables, pictures and a page."""
+"""Reports of all families of mechanisms side by side: tables, pictures and a page."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.serialization.mechanism_file import to_text
 from dpfast.privacy.provenance import FITTED, Provenance
 from dpfast.reports import html_page, styles
-from dpfast.reports.figures import figure, legend, logarithmic, near, plot_lines, png, words
-from dpfast.reports.glossary import FIGURES, of_model, of_task
-from dpfast.reports.html_page import code, facts, repeated
+from dpfast.reports.figures import add_legend, label_axes, make_figure, plot_lines, render_png, set_logarithmic, zoom_in
+from dpfast.reports.glossary import FIGURES, describe_model, describe_task
+from dpfast.reports.html_page import code, facts, how_to_repeat
 from dpfast.signals.output_variance import explained_share
 
 COLUMNS = (
@@ -83,7 +83,7 @@ def report_comparison(
     folder.add("curves.csv", _long_table(lines).csv(banner))
     pictures = {"curves.png": _draw_curves(lines, task), "magnitudes.png": _draw_magnitudes(found.mechanisms, task)}
     for name, drawn in pictures.items():
-        folder.add(name, png(drawn))
+        folder.add(name, render_png(drawn))
     folder.add("mechanism.json", to_text(chosen))
     parts = {
         "Results": [
@@ -99,9 +99,14 @@ def report_comparison(
 
 
 def _page(task: ComparisonTask, parts: Mapping[str, list[Html]], banner: str, command: str) -> str:
-    asked = {"model": of_model(task.model), "lag": lags.shown(task.lag), "tolerance": f"{task.tolerance:g}"}
-    told = of_task(task.target, task.privacy) | asked
-    sections = {"Definition": [facts(told)], **parts, "What the figures mean": [facts(FIGURES)], **repeated(command)}
+    asked = {"model": describe_model(task.model), "lag": lags.shown(task.lag), "tolerance": f"{task.tolerance:g}"}
+    told = describe_task(task.target, task.privacy) | asked
+    sections = {
+        "Definition": [facts(told)],
+        **parts,
+        "What the figures mean": [facts(FIGURES)],
+        **how_to_repeat(command),
+    }
     return html_page.page("Mechanisms side by side", sections, banner=banner)
 
 
@@ -150,31 +155,31 @@ def _long_table(lines: Lines) -> Table:
 
 # --- pictures -------------------------------------------------------------------------------------
 
-_STYLES = {name: style._replace(marker="") for name, style in styles.styles(x.label for x in ENTRIES).items()}
+_STYLES = {name: style._replace(marker="") for name, style in styles.choose_styles(x.label for x in ENTRIES).items()}
 _STYLES |= {BOUND: styles.BOUND, NAME: styles.CONSTANT, "target": styles.Style(styles.GREY, "-", 4.0, 0.35)}
 
 
 def _draw_curves(lines: Lines, task: ComparisonTask) -> Any:
-    """Predicted RMSE over the lag, and over epsilon; what was asked for is marked."""
-    drawn, axes = figure(2, 1, height=2.6)
+    """Draw the predicted RMSE over the lag, and over epsilon; mark what was asked for."""
+    drawn, axes = make_figure(2, 1, height=2.6)
     over_lag, over_epsilon = axes[:, 0]
     plot_lines(over_lag, *lines["lag"], _STYLES, f"over the lag, ε = {task.privacy.epsilon:.4g}")
     plot_lines(over_epsilon, *lines["epsilon"], _STYLES, f"over ε, lag {lags.shown(task.lag)}")
     over_lag.locator_params(axis="x", integer=True)
     curves = lines["lag"][1]
-    near(over_lag, curves, max((y for y in curves[BOUND] if not math.isnan(y)), default=math.inf))
-    logarithmic(over_epsilon, "xy")
+    zoom_in(over_lag, curves, max((y for y in curves[BOUND] if not math.isnan(y)), default=math.inf))
+    set_logarithmic(over_epsilon, "xy")
     for ax, given, axis in ((over_lag, task.lag, "lag (samples)"), (over_epsilon, task.privacy.epsilon, "ε")):
         if given is not None:
             ax.axvline(given, color=styles.GREY, linewidth=0.6, zorder=0)
-        words(ax, None, axis, "predicted RMSE")
-    legend(drawn, over_lag)
+        label_axes(ax, None, axis, "predicted RMSE")
+    add_legend(drawn, over_lag)
     return drawn
 
 
 def _draw_magnitudes(made: Mapping[str, Mechanism], task: ComparisonTask) -> Any:
-    """G of unit norm, H with the gain that this takes away, and HG where it is not the target."""
-    drawn, axes = figure(3, 1, height=2.2, sharex=True)
+    """Draw |G| for G of unit norm, |H| with the gain that this takes away, and |HG| where it is not the target."""
+    drawn, axes = make_figure(3, 1, height=2.2, sharex=True)
     omega = _frequencies(task)
     norms = {label: m.prefilter.h2_norm() for label, m in made.items()}
     g = {label: np.abs(m.prefilter.response(omega)) / norms[label] for label, m in made.items()}
@@ -186,15 +191,15 @@ def _draw_magnitudes(made: Mapping[str, Mechanism], task: ComparisonTask) -> Any
     for ax, (title, curves) in zip(axes[:, 0], panels.items(), strict=True):
         plot_lines(ax, omega, curves, _STYLES, title)
         largest = max(y.max() for y in curves.values())
-        logarithmic(ax, "xy")
+        set_logarithmic(ax, "xy")
         ax.set_ylim(_SMALLEST_SHOWN * largest, 2 * largest)
-    words(axes[-1, 0], x="ω (radians per sample)")
-    legend(drawn, *axes[:, 0])
+    label_axes(axes[-1, 0], x="ω (radians per sample)")
+    add_legend(drawn, *axes[:, 0])
     return drawn
 
 
 def _frequencies(task: ComparisonTask) -> Array:
-    """From a tenth of the finest detail of target and signal to π."""
+    """Return frequencies from a tenth of the finest detail of target and signal to π."""
     poles = np.concatenate([task.target.poles, task.model.shaping.poles])
     detail = min((1 - np.abs(poles)).min(initial=1), 1 / len(task.target.b))
     return np.geomspace(np.clip(detail / 10, *_LOWEST), np.pi, 800)

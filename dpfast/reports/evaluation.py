@@ -1,4 +1,4 @@
-"""How well each mechanism would have served a historical log: tables, a picture and a page."""
+"""Reports of how well each mechanism would have served a historical log: tables, a picture and a page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfast._support.csv_cells import rounded
+from dpfast._support.csv_cells import round_to_error
 from dpfast._support.html import paragraphs
 from dpfast._support.output_folder import Folder
 from dpfast._support.text_table import Table
@@ -18,9 +18,9 @@ from dpfast.mechanisms import lags
 from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.reports import html_page
-from dpfast.reports.figures import figure, plot_path, png
-from dpfast.reports.glossary import FIGURES, of_task
-from dpfast.reports.html_page import facts, repeated
+from dpfast.reports.figures import make_figure, plot_path, render_png
+from dpfast.reports.glossary import FIGURES, describe_task
+from dpfast.reports.html_page import facts, how_to_repeat
 from dpfast.signals.events.historical import EventCounts
 from dpfast.signals.events.timestamps import period_text
 from dpfast.simulation.evaluation import CONFIDENCE, MAX_LEVELS, SeriesResult, evaluate_log, has_levels
@@ -77,22 +77,24 @@ def report_evaluation(
         f"RMSE over all bins and {draws} noise draws (seed {seed}), with {CONFIDENCE:.0%} intervals over the draws; "
         f"models: AR({order}) fitted to each series; epsilon {privacy.epsilon:g}, delta {privacy.delta:g}; "
         "explained: 1 - MSE/variance of the true output, both measured on these data."
-        f"{_left_out(counts)} {describe_rare_errors(x.result for x in results)}".rstrip()
+        f"{_note_left_out(counts)} {describe_rare_errors(x.result for x in results)}".rstrip()
     )
     text = "\n".join(BANNER)
     folder.add("evaluation.csv", table.csv(BANNER))
     folder.add("evaluation.md", f"**{text}**\n\n{table.markdown()}\n\n{footer}\n")
     private = [x for x in results if x.mechanism.sees_data]
-    folder.add("outputs.csv", _outputs(counts, outputs, private).csv(BANNER))
-    drawn = _picture(counts, outputs, private)
-    folder.add("outputs.png", png(drawn))
+    folder.add("outputs.csv", _tabulate_outputs(counts, outputs, private).csv(BANNER))
+    drawn = _draw_last_days(counts, outputs, private)
+    folder.add("outputs.png", render_png(drawn))
     sections = {
-        "Definition": [facts(of_task(target, privacy)), paragraphs(footer)],
+        "Definition": [facts(describe_task(target, privacy)), paragraphs(footer)],
         "Results": [html_page.table(table, "errors of the mechanisms", where="evaluation.csv", n_headers=3)],
-        "Least error": [html_page.table(_least(results), "least error of each series", where="evaluation.csv")],
+        "Least error": [
+            html_page.table(_tabulate_least(results), "least error of each series", where="evaluation.csv")
+        ],
         "Pictures": [html_page.picture(drawn, SHOWN)],
         "What the figures mean": [facts(MEANING)],
-        **repeated(command),
+        **how_to_repeat(command),
     }
     folder.add("report.html", html_page.page("Mechanisms on a log of events", sections, banner=" ".join(BANNER)))
     return f"{text}\n\n{table.text()}\n\n{footer}"
@@ -105,15 +107,15 @@ def _cells(x: SeriesResult) -> tuple[Any, ...]:
     return x.series, m.name, lags.shown(m.lag), *figures
 
 
-def _left_out(counts: EventCounts) -> str:
+def _note_left_out(counts: EventCounts) -> str:
     names = [name for name, u in zip(counts.series, counts.counts, strict=True) if not has_levels(u)]
     if not names:
         return ""
     return f" No decision feedback, which needs whole counts below {MAX_LEVELS}, for {', '.join(names)}."
 
 
-def _least(results: Sequence[SeriesResult]) -> Table:
-    """The mechanism that errs least on each series, among all and among those that can run as a stream."""
+def _tabulate_least(results: Sequence[SeriesResult]) -> Table:
+    """Tabulate the mechanism that errs least on each series, among all and among those that can run as a stream."""
     rows = []
     for name in dict.fromkeys(x.series for x in results):
         every = sorted((x for x in results if x.series == name), key=lambda x: x.result.rmse)
@@ -122,14 +124,14 @@ def _least(results: Sequence[SeriesResult]) -> Table:
     return Table(("series", "of all", "RMSE of it", "as a stream", "RMSE of that"), tuple(rows))
 
 
-def _outputs(counts: EventCounts, outputs: Array, results: list[SeriesResult]) -> Table:
-    """True output and one draw of every mechanism's estimate of it, by time and series."""
+def _tabulate_outputs(counts: EventCounts, outputs: Array, results: list[SeriesResult]) -> Table:
+    """Tabulate the true output and one draw of every mechanism's estimate of it, by time and series."""
     names = list(dict.fromkeys(x.mechanism.name for x in results))
     times = np.datetime_as_string(counts.times(), unit="s").tolist()
     rows: list[tuple[Any, ...]] = []
     for series, y in zip(counts.series, outputs, strict=True):
         estimates = {
-            x.mechanism.name: rounded(x.estimate.tolist(), x.result.rmse) for x in results if x.series == series
+            x.mechanism.name: round_to_error(x.estimate.tolist(), x.result.rmse) for x in results if x.series == series
         }
         missing = [None] * len(y)
         columns = [[f"{x:.6g}" for x in y.tolist()], *(estimates.get(x, missing) for x in names)]
@@ -137,11 +139,11 @@ def _outputs(counts: EventCounts, outputs: Array, results: list[SeriesResult]) -
     return Table(("time", "series", "true output", *(f"private: {x}" for x in names)), tuple(rows))
 
 
-def _picture(counts: EventCounts, outputs: Array, results: list[SeriesResult]) -> Any:
-    """The last days of every series: true output, zero forcing, and the best mechanism of finite lag."""
+def _draw_last_days(counts: EventCounts, outputs: Array, results: list[SeriesResult]) -> Any:
+    """Draw the last days of every series: true output, zero forcing, and the best mechanism of finite lag."""
     shown = int(min(outputs.shape[1], max(2, np.timedelta64(SHOWN_DAYS, "D") // counts.period)))
     n_panels = min(len(counts.series), MAX_PANELS)
-    drawn, axes = figure(n_panels, 1, height=1.9)
+    drawn, axes = make_figure(n_panels, 1, height=1.9)
     times = counts.times()[-shown:]
     for ax, series, y in zip(axes[:, 0], counts.series, outputs, strict=False):
         causal = {x.mechanism.name: x for x in results if x.series == series and x.mechanism.lag is not None}

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpfast._support import validation
 from dpfast._support.validation import Array
-from dpfast.reports.styles import GREY, TRUTH, Style, styles
+from dpfast.reports.styles import GREY, TRUTH, Style, choose_styles
 
 COLUMN, PAGE = 3.5, 7.0  # inches
 TITLE, LABEL, SMALL = 8.5, 8, 7  # points, at these widths
@@ -24,14 +24,14 @@ _NEAR = 2.0  # times the reference: what is shown where differences are small
 _MARGIN, _LEAST_ROOM = 0.12, 1e-3  # of the range, and of the values, above what is shown
 
 
-def png(figure: Any) -> bytes:
-    """A matplotlib figure as a picture."""
+def render_png(figure: Any) -> bytes:
+    """Render a matplotlib figure as a PNG file."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=_DPI)
     return buffer.getvalue()
 
 
-def figure(
+def make_figure(
     rows: int,
     columns: int = 1,
     *,
@@ -40,7 +40,7 @@ def figure(
     ratios: Sequence[float] = (1,),
     **shared: Any,
 ) -> tuple[Any, Any]:
-    """A figure and its axes (rows, columns); `height` is that of a row, `ratios` of heights are repeated downwards."""
+    """Make a figure and its axes (rows, columns); `height` is that of a row, `ratios` of heights repeat downwards."""
     module = validation.optional("matplotlib.figure", "plot")
     result = module.Figure(figsize=(width, height * rows + 0.5), layout="constrained")
     heights = [ratios[i % len(ratios)] for i in range(rows)]
@@ -52,10 +52,10 @@ def figure(
     return result, axes
 
 
-def panels(
+def make_panels(
     titles: Sequence[str], *, height: float, ratios: Sequence[float] = (1,), **shared: Any
 ) -> tuple[Any, list[tuple[Any, ...]]]:
-    """A figure with a panel for each title, each of axes one above the other with these ratios.
+    """Make a figure with a panel for each title; a panel has axes one above the other with these ratios.
 
     It is as wide as a page; a single panel as a column. Axes that are shared have their numbers at the lowest panels,
     or at all of them where the last row is not full.
@@ -63,41 +63,41 @@ def panels(
     n, each = len(titles), len(ratios)
     columns = n if n < _MOST_COLUMNS else min((3, 4), key=lambda x: -(-n // x))
     width = COLUMN if columns == 1 else PAGE
-    drawn, axes = figure(each * -(-n // columns), columns, height=height, width=width, ratios=ratios, **shared)
+    drawn, axes = make_figure(each * -(-n // columns), columns, height=height, width=width, ratios=ratios, **shared)
     places = [divmod(i, columns) for i in range(axes.size // each)]
     every = [tuple(axes[row * each : (row + 1) * each, column]) for row, column in places]
     for ax in (ax for of_panel in every[n:] for ax in of_panel):
         ax.remove()
     n_letters = int((72 * width / columns - _FRAME) / (_LETTER * TITLE))
     for of_panel, title in zip(every, titles, strict=False):
-        words(of_panel[0], _wrapped(title, n_letters))
+        label_axes(of_panel[0], _wrap(title, n_letters))
         of_panel[-1].tick_params(labelbottom=len(every) > n or of_panel in every[n - columns : n])
     return drawn, every[:n]
 
 
-def _wrapped(text: str, n_letters: int, mark: str = ",") -> str:
-    """In lines that end after a mark, if that can be."""
+def _wrap(text: str, n_letters: int, mark: str = ",") -> str:
+    """Break a text into lines that end after a mark, if that can be."""
     fixed = text.replace(" ", _FIXED).replace(f"{mark}{_FIXED}", f"{mark} ")
     return "\n".join(x.replace(_FIXED, " ").strip() for x in textwrap.wrap(fixed, n_letters))
 
 
-def lowest(grid: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The panels of the last row."""
+def lowest_panels(grid: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return the panels of the last row."""
     last = max(x[0].get_subplotspec().rowspan.start for x in grid)
     return [x for x in grid if x[0].get_subplotspec().rowspan.start == last]
 
 
-def leftmost(grid: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The first panel of each row."""
+def leftmost_panels(grid: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return the first panel of each row."""
     return [x for x in grid if x[0].get_subplotspec().colspan.start == 0]
 
 
-def note(drawn: Any, *texts: str) -> None:
-    """Above all panels, what has to be said of them, if there is anything."""
+def add_note(drawn: Any, *texts: str) -> None:
+    """Write above all panels what has to be said of them; nothing where all texts are empty."""
     said = "; ".join(x for x in texts if x)
     if said:
         drawn.suptitle(
-            _wrapped(said, int(72 * drawn.get_figwidth() / (_LETTER * SMALL)), ";"),
+            _wrap(said, int(72 * drawn.get_figwidth() / (_LETTER * SMALL)), ";"),
             fontsize=SMALL,
             color=GREY,
             x=0.01,
@@ -106,8 +106,8 @@ def note(drawn: Any, *texts: str) -> None:
         )
 
 
-def spaced(places: Sequence[float], least: float) -> list[int]:
-    """Which of several places in order to label, so that they are apart by a part of the range; the last one always."""
+def choose_apart(places: Sequence[float], least: float) -> list[int]:
+    """Choose which of several ordered places to label: the last, and others that are apart by a part of the range."""
     room = least * (max(places) - min(places))
     kept: list[int] = []
     for i, x in enumerate(places[:-1]):
@@ -116,8 +116,8 @@ def spaced(places: Sequence[float], least: float) -> list[int]:
     return [*kept, len(places) - 1]
 
 
-def words(ax: Any, title: str | None = None, x: str | None = None, y: str | None = None) -> None:
-    """Title and labels of an axis, in the same sizes everywhere; what is not given is left alone."""
+def label_axes(ax: Any, title: str | None = None, x: str | None = None, y: str | None = None) -> None:
+    """Set title and labels of an axis, in the same sizes everywhere; what is not given is left alone."""
     if title is not None:
         ax.set_title(title, fontsize=TITLE, loc="left", parse_math=False)
     if x is not None:
@@ -126,8 +126,8 @@ def words(ax: Any, title: str | None = None, x: str | None = None, y: str | None
         ax.set_ylabel(y, fontsize=LABEL, parse_math=False)
 
 
-def legend(drawn: Any, *axes: Any, columns: int = 3) -> None:
-    """One legend for the figure, of all that its panels show."""
+def add_legend(drawn: Any, *axes: Any, columns: int = 3) -> None:
+    """Add one legend to the figure, for all that its panels show."""
     handles = {label: line for ax in axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     place = {"loc": "outside lower center", "ncols": min(columns, len(handles))}
     drawn.legend(handles.values(), handles, fontsize=SMALL, frameon=False, **place)
@@ -141,12 +141,12 @@ def plot_path(
     title: str,
     looks: Mapping[str, Style] | None = None,
 ) -> None:
-    """True output, thick and black, under the estimates; with a legend where there are several."""
+    """Plot the true output, thick and black, under the estimates; with a legend where there are several."""
     ax.plot(time, truth, color=TRUTH, linewidth=2.2, alpha=0.75, label="true output")
-    known = styles(list(estimates)) if looks is None else looks
+    known = choose_styles(list(estimates)) if looks is None else looks
     for name, estimate in estimates.items():
         ax.plot(time, estimate, color=known[name].colour, linewidth=0.9, label=name)
-    words(ax, title)
+    label_axes(ax, title)
     if len(estimates) > 1:
         above = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.2}
         ax.legend(fontsize=SMALL, ncols=1 + len(estimates), frameon=False, **above)
@@ -160,30 +160,30 @@ def plot_lines(
     title: str | None = None,
     markersize: float = 4,
 ) -> None:
-    """Named curves over x, each in its own style; the legend is the figure's."""
+    """Plot named curves over x, each in its own style; the legend is the figure's."""
     for name, y in curves.items():
         colour, line, width, alpha, marker = looks[name]
         of_line = {"color": colour, "linestyle": line, "linewidth": width, "alpha": alpha, "label": name}
         ax.plot(x, y, marker=marker, markersize=markersize, **of_line)
-    words(ax, title)
+    label_axes(ax, title)
 
 
-def rings(ax: Any, x: Any, y: Any, look: Style) -> None:
-    """What was predicted: markers of a line, hollow."""
+def plot_rings(ax: Any, x: Any, y: Any, look: Style) -> None:
+    """Plot what was predicted: the markers of a line, hollow."""
     hollow = {"markersize": 5, "markerfacecolor": "none", "markeredgewidth": 0.7}
     ax.plot(x, y, color=look.colour, linestyle="", marker=look.marker, **hollow)
 
 
-def explain(ax: Any, confidence: float, *, with_rings: bool) -> None:
-    """What bands and rings are, for the legend."""
+def explain_marks(ax: Any, confidence: float, *, with_rings: bool) -> None:
+    """Add to the legend what bands and rings are."""
     if with_rings:
-        rings(ax, [], [], Style(GREY, marker="o"))
+        plot_rings(ax, [], [], Style(GREY, marker="o"))
         ax.lines[-1].set_label("predicted")
     ax.fill_between([], [], [], color=GREY, alpha=0.3, linewidth=0, label=f"{100 * confidence:g} % interval")
 
 
-def near(ax: Any, curves: Mapping[str, Sequence[float]], reference: float) -> None:
-    """The axis holds the curves that come near the reference (all where it is not finite), and names those above it."""
+def zoom_in(ax: Any, curves: Mapping[str, Sequence[float]], reference: float) -> None:
+    """Limit the axis to curves that come near the reference (to all where it is not finite); name those above it."""
     known = {label: [y for y in ys if not math.isnan(y)] for label, ys in curves.items()}
     lows = {label: min(ys) for label, ys in known.items() if ys}
     top = _NEAR * reference
@@ -196,8 +196,8 @@ def near(ax: Any, curves: Mapping[str, Sequence[float]], reference: float) -> No
         ax.text(0.99, 0.98, f"above: {above}", fontsize=SMALL, parse_math=False, **place)
 
 
-def logarithmic(ax: Any, directions: str, digits: Sequence[int] | None = None) -> None:
-    """Logarithmic "x", "y" or "xy", with plain numbers: of these first digits, or the more, the fewer decades."""
+def set_logarithmic(ax: Any, directions: str, digits: Sequence[int] | None = None) -> None:
+    """Make "x", "y" or "xy" logarithmic, with plain numbers: of these first digits, or the more, the fewer decades."""
     ticker = validation.optional("matplotlib.ticker", "plot")
     for direction in directions:
         getattr(ax, f"set_{direction}scale")("log")

@@ -1,4 +1,4 @@
-"""What pages say in words: of a task, and of the figures that all of them show."""
+"""Words of all pages: what a task is, and what the figures mean that all of them show."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ FIGURES = {
 _FEW = 16  # numbers that are all shown
 
 
-def of_task(target: Filter, privacy: Privacy) -> dict[str, str]:
-    """What is to be published, and how privately.
+def describe_task(target: Filter, privacy: Privacy) -> dict[str, str]:
+    """Describe what is to be published, and how privately.
 
     Examples
     --------
@@ -36,15 +36,15 @@ def of_task(target: Filter, privacy: Privacy) -> dict[str, str]:
     return {"target": _filter(target), **{name: x if isinstance(x, str) else f"{x:g}" for name, x in told.items()}}
 
 
-def of_model(model: Model) -> str:
-    """Its moments, levels and source; its numbers are in the files of mechanisms."""
+def describe_model(model: Model) -> str:
+    """Describe a model by its moments, levels and source; its numbers are in the files of mechanisms."""
     parts = [type(model).__name__, f"mean {model.mean:.6g}", f"variance {model.variance:.6g}"]
     parts += [] if model.levels is None else [f"levels {_numbers(model.levels.tolist())}"]
     return "; ".join([*parts, f"spectrum shaped by {_filter(model.shaping)}", model.source])
 
 
 def _filter(x: Filter) -> str:
-    """Its coefficients, in powers of 1/z."""
+    """Write the coefficients of a filter, in powers of 1/z."""
     return f"b = {_numbers(x.b.tolist())}; a = {_numbers(x.a.tolist())}"
 
 

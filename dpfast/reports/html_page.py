@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dpfast._support import html
-from dpfast._support.html import Html, escaped, paragraphs
+from dpfast._support.html import Html, escape, paragraphs
 from dpfast._support.text_table import Table
-from dpfast.reports.figures import png
+from dpfast.reports.figures import render_png
 
 MOST_ROWS = 200  # of a table
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # nothing from elsewhere
@@ -90,7 +90,7 @@ figcaption { color: var(--quiet); font-size: .86rem; margin-top: .4rem; max-widt
 
 
 def page(title: str, sections: Mapping[str, Sequence[Html]], *, lead: str | None = None, banner: str = "") -> str:
-    """A whole page; sections without parts are left out.
+    """Make a whole page; sections without parts are left out.
 
     Parameters
     ----------
@@ -112,14 +112,14 @@ def page(title: str, sections: Mapping[str, Sequence[Html]], *, lead: str | None
         '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        f"<title>{escaped(title)}</title>",
+        f"<title>{escape(title)}</title>",
         f"<style>{_STYLE}</style>",
     ]
     body = [
         f'<div class="banner" role="note">{paragraphs(banner)}</div>' if banner else "",
-        f"<header>\n<h1>{escaped(title)}</h1>",
+        f"<header>\n<h1>{escape(title)}</h1>",
         paragraphs(lead or ""),
-        _contents(filled),
+        _link_sections(filled),
         "</header>",
         *(_section(heading, parts) for heading, parts in filled.items()),
     ]
@@ -127,15 +127,15 @@ def page(title: str, sections: Mapping[str, Sequence[Html]], *, lead: str | None
     return "\n".join([*(x for x in lines if x), "</main>", "</body></html>"]) + "\n"
 
 
-def _contents(headings: Iterable[str]) -> str:
-    """Links to the sections, where there are several."""
-    links = [f'<li><a href="#{_anchor(x)}">{escaped(x)}</a></li>' for x in headings]
+def _link_sections(headings: Iterable[str]) -> str:
+    """Return links to the sections, where there are several."""
+    links = [f'<li><a href="#{_anchor(x)}">{escape(x)}</a></li>' for x in headings]
     return f'<nav aria-label="Sections"><ul>{"".join(links)}</ul></nav>' if len(links) > 1 else ""
 
 
 def _section(heading: str, parts: Sequence[Html]) -> str:
     return "\n".join(
-        ["<section>", f'<h2 id="{_anchor(heading)}">{escaped(heading)}</h2>', *filter(None, parts), "</section>"]
+        ["<section>", f'<h2 id="{_anchor(heading)}">{escape(heading)}</h2>', *filter(None, parts), "</section>"]
     )
 
 
@@ -147,19 +147,17 @@ def _anchor(heading: str) -> str:
 
 
 def code(text: str) -> Html:
-    """Lines as they are."""
-    return Html(f'<pre tabindex="0"><code>{escaped(text)}</code></pre>')
+    """Show lines as they are."""
+    return Html(f'<pre tabindex="0"><code>{escape(text)}</code></pre>')
 
 
 def facts(pairs: Mapping[str, str]) -> Html:
-    """Names, and what they are."""
-    return Html(
-        "<dl>\n" + "\n".join(f"<dt>{escaped(x)}</dt><dd>{escaped(y)}</dd>" for x, y in pairs.items()) + "\n</dl>"
-    )
+    """List names, and what they stand for."""
+    return Html("<dl>\n" + "\n".join(f"<dt>{escape(x)}</dt><dd>{escape(y)}</dd>" for x, y in pairs.items()) + "\n</dl>")
 
 
 def table(content: Table, name: str, *, where: str, n_headers: int = 1) -> Html:
-    """A table in a box that scrolls; its first rows, where there are many, and where all are.
+    """Show a table in a box that scrolls; where there are many rows, the first ones, and the file that has all.
 
     Parameters
     ----------
@@ -173,31 +171,32 @@ def table(content: Table, name: str, *, where: str, n_headers: int = 1) -> Html:
     """
     first = content.first(MOST_ROWS)
     cells = [
-        (*_labels(row[:n_headers]), *shown[n_headers:]) for row, shown in zip(first.rows, first.shown(), strict=True)
+        (*_write_labels(row[:n_headers]), *shown[n_headers:])
+        for row, shown in zip(first.rows, first.shown(), strict=True)
     ]
     lines = [
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escaped(name)}">',
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(name)}">',
         html.table(content.columns, cells, content.numeric(), n_headers=n_headers),
         "</div>",
     ]
-    return Html("\n".join([*lines, *_size(len(cells), len(content.rows), where)]))
+    return Html("\n".join([*lines, *_note_size(len(cells), len(content.rows), where)]))
 
 
-def _size(shown: int, total: int, where: str) -> list[str]:
-    """What is said of a table that its box does not show whole."""
+def _note_size(shown: int, total: int, where: str) -> list[str]:
+    """Note how long a table is that its box does not show whole."""
     if shown == total <= _IN_BOX:
         return []
     text = f"{total} rows." if shown == total else f"The first {shown} of {total} rows: all are in {where}."
-    return [f'<p class="note">{escaped(text)}</p>']
+    return [f'<p class="note">{escape(text)}</p>']
 
 
-def _labels(row: Iterable[Any]) -> list[str]:
-    """As they were given: 0.5, where a figure is 0.50000."""
+def _write_labels(row: Iterable[Any]) -> list[str]:
+    """Write labels as they were given: 0.5, where a figure is 0.50000."""
     return ["–" if x is None else f"{x:g}" if isinstance(x, float) else str(x) for x in row]
 
 
 def picture(figure: Any, alt: str, caption: str = "") -> Html:
-    """A matplotlib figure, somewhat larger than on paper, or as wide as the screen.
+    """Show a matplotlib figure somewhat larger than on paper, or as wide as the screen.
 
     Parameters
     ----------
@@ -208,23 +207,23 @@ def picture(figure: Any, alt: str, caption: str = "") -> Html:
         Below it; by default the same.
     """
     width, height = (round(_SCALE * x) for x in figure.get_size_inches())
-    data = base64.b64encode(png(figure)).decode()
+    data = base64.b64encode(render_png(figure)).decode()
     return Html(
-        f'<figure>\n<img src="data:image/png;base64,{data}" width="{width}" height="{height}" alt="{escaped(alt)}">\n'
-        f"<figcaption>{escaped(caption or alt)}</figcaption>\n</figure>"
+        f'<figure>\n<img src="data:image/png;base64,{data}" width="{width}" height="{height}" alt="{escape(alt)}">\n'
+        f"<figcaption>{escape(caption or alt)}</figcaption>\n</figure>"
     )
 
 
 # --- what all pages end with ----------------------------------------------------------------------
 
 
-def repeated(command: str) -> dict[str, list[Html]]:
-    """Sections: the command that makes it again, and with what it was made."""
+def how_to_repeat(command: str) -> dict[str, list[Html]]:
+    """Return the last sections: the command that makes the page again, and the versions of what made it."""
     return {"How to repeat it": [code(command)], "Versions": [facts(versions())]}
 
 
 def versions() -> dict[str, str]:
-    """Of the package, and of what figures depend on."""
+    """Return the versions of the package, and of what figures depend on."""
     from dpfast._support.version import __version__
 
     packages = {name: importlib.metadata.version(name) for name in _PACKAGES}

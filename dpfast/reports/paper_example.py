@@ -16,11 +16,11 @@ from dpfast.design.prefilter.water_filling import feedback_water_filling, smooth
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.constant import NAME, constant
 from dpfast.reports import html_page
-from dpfast.reports.figures import SMALL, figure, logarithmic, plot_lines, png, words
+from dpfast.reports.figures import SMALL, label_axes, make_figure, plot_lines, render_png, set_logarithmic
 from dpfast.reports.glossary import FIGURES
-from dpfast.reports.html_page import code, facts, repeated
-from dpfast.reports.sample_paths import draw_paths, sample_paths
-from dpfast.reports.styles import TRUTH, Style, styles
+from dpfast.reports.html_page import code, facts, how_to_repeat
+from dpfast.reports.sample_paths import draw_paths, simulate_paths
+from dpfast.reports.styles import TRUTH, Style, choose_styles
 from dpfast.simulation.monte_carlo import monte_carlo
 from dpfast.simulation.paper_example import (
     CALIBRATIONS,
@@ -131,16 +131,16 @@ def report_example(folder: Folder, *, n_streams: int, n_samples: int, seed: int,
     )
     paths, drawn = _draw_paths(rows, seed)
     folder.add("paths.csv", paths.csv())
-    folder.add("paths.png", png(drawn))
+    folder.add("paths.png", render_png(drawn))
     prefilters = _draw_prefilters(rows)
-    folder.add("prefilters.png", png(prefilters))
+    folder.add("prefilters.png", render_png(prefilters))
     sections = {
         "Definition": [facts(DEFINITION), paragraphs(footer)],
         "Results": [html_page.table(table, "errors of the mechanisms", where="example.csv", n_headers=6)],
         "Pictures": [html_page.picture(drawn, SHOWN["paths"]), html_page.picture(prefilters, SHOWN["prefilters"])],
         "What the figures mean": [facts(MEANING)],
         "Errata": [code(errata)],
-        **repeated(command),
+        **how_to_repeat(command),
     }
     folder.add("report.html", html_page.page("The example of Le Ny 2013, Section VI", sections))
     return f"{table.text()}\n\n{footer}\n\n{errata}"
@@ -178,7 +178,7 @@ def _draw_paths(rows: list[PaperMechanism], seed: int) -> tuple[Table, Any]:
         },
     }
     # after the start of every filter, and well before the end, which a smoother feels
-    paths = sample_paths(panels, CHAIN, seed=seed, before=3000, n_samples=600, after=1000)
+    paths = simulate_paths(panels, CHAIN, seed=seed, before=3000, n_samples=600, after=1000)
     columns: dict[str, Array] = {"t": np.arange(600.0), "true output": paths.truth, **paths.estimates}
     drawn = draw_paths(paths, "Sample paths over the true output (black); ε = ln 3, δ = 0.05, κ of the paper")
     shown = ([f"{x:.6g}" for x in values.tolist()] for values in columns.values())  # one simulation of many
@@ -194,12 +194,12 @@ def _draw_prefilters(rows: list[PaperMechanism]) -> Any:
         LMMSE: (smoother_water_filling(problem), find_mechanism(rows, LMMSE, LMMSE, lag=None)),
         DFE: (feedback_water_filling(problem), own),
     }
-    drawn, axes = figure(1, 2, height=2.2)
+    drawn, axes = make_figure(1, 2, height=2.2)
     for ax, (family, (water, mechanism)) in zip(axes[0], pairs.items(), strict=True):
         curves = {"ideal": np.sqrt(water.x(omega)), "realised": np.abs(mechanism.prefilter.response(omega))}
-        looks = {"ideal": Style(TRUTH, "-", 3.0, 0.3), "realised": styles([family])[family]._replace(marker="")}
+        looks = {"ideal": Style(TRUTH, "-", 3.0, 0.3), "realised": choose_styles([family])[family]._replace(marker="")}
         plot_lines(ax, omega, curves, looks, f"prefilter of the {family} design")
-        logarithmic(ax, "x")
-        words(ax, x="ω (radians per sample)", y="|G|, ‖G‖₂ = 1")
+        set_logarithmic(ax, "x")
+        label_axes(ax, x="ω (radians per sample)", y="|G|, ‖G‖₂ = 1")
         ax.legend(fontsize=SMALL, frameon=False)
     return drawn

@@ -1,4 +1,4 @@
-"""The public way to the pictures of a sweep, and of a study."""
+"""The public function that draws a sweep or a study."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 from dpfast._support import validation
 from dpfast.reports.study_plot import draw_study
 from dpfast.reports.sweep import panels
-from dpfast.reports.sweep.curves import over
-from dpfast.reports.sweep.pictures import convergence, paths
-from dpfast.reports.sweep.winner_map import winners
+from dpfast.reports.sweep.curves import draw_over
+from dpfast.reports.sweep.pictures import draw_convergence, draw_sample_paths
+from dpfast.reports.sweep.winner_map import draw_winners
 from dpfast.simulation.study import Study
 from dpfast.simulation.sweep.result import Sweep
 
@@ -66,13 +66,13 @@ def plot(x: Sweep | Study, kind: str | None = None, **options: Any) -> Any:
     validation.choice("kind", kind, [*numeric, *_KINDS])
     draw, taken = _KINDS.get(kind, (None, ()))
     _check_options(kind, options, taken)
-    return over(x, kind) if draw is None else draw(x, **options)
+    return draw_over(x, kind) if draw is None else draw(x, **options)
 
 
 _KINDS: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "winners": (winners, ("rows", "columns")),
-    "paths": (paths, ("rows", "n_samples")),
-    "convergence": (convergence, ()),
+    "winners": (draw_winners, ("rows", "columns")),
+    "paths": (draw_sample_paths, ("rows", "n_samples")),
+    "convergence": (draw_convergence, ()),
 }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfast._support.validation import Array
 from dpfast.mechanisms.checks import AnyMechanism
-from dpfast.reports.figures import PAGE, SMALL, figure, plot_path, words
+from dpfast.reports.figures import PAGE, SMALL, label_axes, make_figure, plot_path
 from dpfast.reports.styles import Style
 from dpfast.signals.model import Model
 
@@ -17,13 +17,13 @@ _ROOM = 1.0  # beyond the true output, in units of its range: an estimate that i
 
 
 class SamplePaths(NamedTuple):
-    """True output, and every mechanism's estimate of it, whenever that was known; each (time,)."""
+    """The true output, and every mechanism's estimate of it, whenever that was known; each (time,)."""
 
     truth: Array
     estimates: dict[str, Array]
 
 
-def sample_paths(
+def simulate_paths(
     mechanisms: Mapping[str, AnyMechanism], model: Model, *, seed: Any, before: int, n_samples: int, after: int
 ) -> SamplePaths:
     """Simulate on one stream, without the samples before, when filters start, and after, which a smoother needs.
@@ -42,27 +42,27 @@ def sample_paths(
 
 
 def draw_paths(paths: SamplePaths, title: str, *, looks: Mapping[str, Style] | None = None, columns: int = 2) -> Any:
-    """A panel for each mechanism, all on the same axes; an estimate that leaves them is said to."""
+    """Draw a panel for each mechanism, all on the same axes; an estimate that leaves them is said to."""
     rows = -(-len(paths.estimates) // columns)
-    drawn, axes = figure(rows, columns, width=PAGE * columns / 2, height=1.5, sharex=True, sharey=True)
+    drawn, axes = make_figure(rows, columns, width=PAGE * columns / 2, height=1.5, sharex=True, sharey=True)
     low, high = _limits(paths)
     for ax in axes.ravel()[len(paths.estimates) :]:
         ax.remove()
     for ax, (name, estimate) in zip(axes.ravel(), paths.estimates.items(), strict=False):
         plot_path(ax, range(len(paths.truth)), paths.truth, {name: estimate}, name, looks)
-        if extremes := _beyond(estimate, low, high):
+        if extremes := _note_extremes(estimate, low, high):
             place = {"transform": ax.transAxes, "ha": "right", "va": "bottom"}
             ax.text(0.99, 0.02, extremes, fontsize=SMALL, **place)
     axes[0, 0].set_ylim(low, high)
     for ax in axes.ravel()[: len(paths.estimates)][-columns:]:
         ax.tick_params(labelbottom=True)
-        words(ax, x="time (samples)")
+        label_axes(ax, x="time (samples)")
     drawn.suptitle(title, fontsize=9, parse_math=False)
     return drawn
 
 
 def _limits(paths: SamplePaths) -> tuple[float, float]:
-    """All that is near the true output, and a little room."""
+    """Return the limits of what is near the true output, with a little room."""
     low, high = paths.truth.min(), paths.truth.max()
     room, y = _ROOM * (high - low), np.array([paths.truth, *paths.estimates.values()])
     near = y[(low - room <= y) & (y <= high + room)]
@@ -70,8 +70,8 @@ def _limits(paths: SamplePaths) -> tuple[float, float]:
     return float(near.min() - margin), float(near.max() + margin)
 
 
-def _beyond(estimate: Array, low: float, high: float) -> str:
-    """Where an estimate goes, if out of sight."""
+def _note_extremes(estimate: Array, low: float, high: float) -> str:
+    """Tell where an estimate goes, if out of sight."""
     least, most = estimate.min(), estimate.max()
     if low <= least and most <= high:
         return ""

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpfast.reports.figures import PAGE, explain, figure, legend, logarithmic, rings, words
-from dpfast.reports.styles import GREY, Style, styles
+from dpfast.reports.figures import PAGE, add_legend, explain_marks, label_axes, make_figure, plot_rings, set_logarithmic
+from dpfast.reports.styles import GREY, Style, choose_styles
 from dpfast.simulation.study import Result, Study
 
 _ROW, _FRAME = 0.2, 0.45  # inches
@@ -17,24 +17,24 @@ _NOWHERE = math.nan
 
 
 def draw_study(study: Study) -> Any:
-    """The RMSE of each mechanism, and what was predicted of it; beside it, how far it is from that, in percent.
+    """Draw the RMSE of each mechanism, and what was predicted of it; beside it, how far it is from that, in percent.
 
     With intervals; in the order of the study, from the top down.
     """
-    results, looks = list(study), styles([x.name for x in study])
+    results, looks = list(study), choose_styles([x.name for x in study])
     known = any(x.predicted_rmse for x in results)
-    drawn, axes = figure(1, 1 + known, height=_ROW * len(results) + _FRAME, width=PAGE, sharey=True)
+    drawn, axes = make_figure(1, 1 + known, height=_ROW * len(results) + _FRAME, width=PAGE, sharey=True)
     for y, x in enumerate(results):
-        _dot(axes[0, 0], y, (x.rmse, *x.drawn_interval), looks[x.name])
-        rings(axes[0, 0], [_NOWHERE if x.predicted_rmse is None else x.predicted_rmse], [y], looks[x.name])
-    _limits(axes[0, 0], results)
-    words(axes[0, 0], x="RMSE")
+        _draw_dot(axes[0, 0], y, (x.rmse, *x.drawn_interval), looks[x.name])
+        plot_rings(axes[0, 0], [_NOWHERE if x.predicted_rmse is None else x.predicted_rmse], [y], looks[x.name])
+    _set_limits(axes[0, 0], results)
+    label_axes(axes[0, 0], x="RMSE")
     if known:
         _draw_distance(axes[0, 1], results, looks)
     axes[0, 0].set_ylim(len(results) - 0.5, -0.5)
     axes[0, 0].set_yticks(range(len(results)), [x.name for x in results], parse_math=False)
-    explain(axes[0, 0], study.confidence, with_rings=known)
-    legend(drawn, axes[0, 0])
+    explain_marks(axes[0, 0], study.confidence, with_rings=known)
+    add_legend(drawn, axes[0, 0])
     return drawn
 
 
@@ -42,19 +42,21 @@ def _draw_distance(ax: Any, results: Sequence[Result], looks: Mapping[str, Style
     ax.axvline(0, color=GREY, linewidth=0.6)
     for y, x in enumerate(results):
         if x.predicted_rmse:
-            _dot(ax, y, [100 * (rmse / x.predicted_rmse - 1) for rmse in (x.rmse, *x.drawn_interval)], looks[x.name])
-    words(ax, x="% above what was predicted")
+            _draw_dot(
+                ax, y, [100 * (rmse / x.predicted_rmse - 1) for rmse in (x.rmse, *x.drawn_interval)], looks[x.name]
+            )
+    label_axes(ax, x="% above what was predicted")
 
 
-def _dot(ax: Any, y: float, estimate: Sequence[float], look: Style) -> None:
-    """An estimate on its interval."""
+def _draw_dot(ax: Any, y: float, estimate: Sequence[float], look: Style) -> None:
+    """Draw an estimate on its interval."""
     middle, low, high = estimate
     ax.plot([low, high], [y, y], color=look.colour, linewidth=3, alpha=0.4, solid_capstyle="butt")
     ax.plot([middle], [y], color=look.colour, marker=look.marker, markersize=3)
 
 
-def _limits(ax: Any, results: Sequence[Result]) -> None:
-    """Room at both ends; logarithmic where errors are far apart."""
+def _set_limits(ax: Any, results: Sequence[Result]) -> None:
+    """Set limits with room at both ends; logarithmic where errors are far apart."""
     found = [y for x in results for y in (*x.drawn_interval, x.rmse, x.predicted_rmse)]
     every = [y for y in found if y is not None and not math.isnan(y)]
     low, high = min(every), max(every)
@@ -62,6 +64,6 @@ def _limits(ax: Any, results: Sequence[Result]) -> None:
     room = _ROOM * (math.log(high / low) if is_wide else high - low or 1.0)
     if is_wide:
         ax.set_xlim(low * math.exp(-room), high * math.exp(room))
-        logarithmic(ax, "x")
+        set_logarithmic(ax, "x")
     else:
         ax.set_xlim(low - room, high + room)

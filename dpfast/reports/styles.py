@@ -32,8 +32,8 @@ _LINES = ("-", _DOTTED, _SHORT, _LONG, _DASH_DOT, _TWO_DOTS)
 _MARKERS = ("p", "*", "h", "<", ">", "d")
 
 
-def styles(names: Iterable[str] | Mapping[str, str | None]) -> dict[str, Style]:
-    """A style for each mechanism of a picture: the colour of its family; within a family, lines and markers differ.
+def choose_styles(names: Iterable[str] | Mapping[str, str | None]) -> dict[str, Style]:
+    """Choose a style for each mechanism of a picture: the colour of its family, and lines and markers that differ.
 
     Families are those that a mapping says, or else what the names tell. Mechanisms of no known family get the colours
     of families, while these are not in the picture.
@@ -58,8 +58,8 @@ def styles(names: Iterable[str] | Mapping[str, str | None]) -> dict[str, Style]:
     return own
 
 
-def lighter(colour: str, white: float) -> tuple[float, ...]:
-    """A colour with a part of white, as red, green and blue; 0 leaves it.
+def lighten(colour: str, white: float) -> tuple[float, ...]:
+    """Mix a colour with a part of white, as red, green and blue; 0 leaves it.
 
     Examples
     --------

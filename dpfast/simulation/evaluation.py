@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import DataError
-from dpfast._support.progress import bar
+from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
 from dpfast.design.catalogue import FAMILIES, filter_families
 from dpfast.filters.filter import Filter
@@ -126,13 +126,13 @@ def evaluate_log(
     outputs = target.filter(counts.counts).y
     series = list(zip(counts.series, counts.counts, outputs, strict=True))
     designs: list[tuple[ARMA, list[Mechanism | Constant]]] = []
-    with bar(progress, len(series), "designing", unit="series") as advance:
+    with progress_bar(progress, len(series), "designing", unit="series") as advance:
         for _, u, _ in series:
             model = ARMA.fit(u, order)
             designs.append((model, [*design_mechanisms(u, target, privacy, model), *loaded, constant(target, model)]))
             advance(1)
     results: list[SeriesResult] = []
-    with bar(progress, sum(len(x) for _, x in designs), "evaluating", unit="mechanism") as advance:
+    with progress_bar(progress, sum(len(x) for _, x in designs), "evaluating", unit="mechanism") as advance:
         for i, ((name, u, y), (model, several)) in enumerate(zip(series, designs, strict=True)):
             for mechanism in several:
                 results += evaluate_series(name, u, y, model, [mechanism], draws, noise_seed(seed, i))

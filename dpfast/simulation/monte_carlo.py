@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike
 
 from dpfast._kernels import simulation as kernels
 from dpfast._support import validation
-from dpfast._support.progress import bar
+from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
 from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.constant import Constant
@@ -202,5 +202,5 @@ def single_precision_error(source: kernels.SignalSource, link: kernels.CompiledM
 
 def _simulate(study: mixed_study.MixedStudy, n_streams: int, seed: int, n_threads: int, progress: bool) -> Array:
     """Simulate the mean squared errors (streams, mechanisms), with a bar if it is to be shown."""
-    with bar(progress, n_streams * study.length, "simulating", unit="sample", scaled=True) as advance:
+    with progress_bar(progress, n_streams * study.length, "simulating", unit="sample", scaled=True) as advance:
         return study.squared_errors(n_streams, seed, n_threads, advance if progress else None)

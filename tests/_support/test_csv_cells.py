@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpfast._support.csv_cells import lines, original, rounded
+from dpfast._support.csv_cells import csv_lines, round_to_error, unescape
 
 FORMULAS = [
     *[
@@ -50,20 +50,20 @@ OTHERS = [
 
 @pytest.mark.parametrize("text", FORMULAS)
 def test_formulas_have_an_apostrophe(text):
-    ((cell,),) = csv.reader(io.StringIO(lines([(text,)]), newline=""), strict=True)
+    ((cell,),) = csv.reader(io.StringIO(csv_lines([(text,)]), newline=""), strict=True)
     assert cell == "'" + text
-    assert original(cell) == text
+    assert unescape(cell) == text
 
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_others_have_none(text):
-    assert next(csv.reader([lines([(text,)])])) == [text]
-    assert original(text) == text
+    assert next(csv.reader([csv_lines([(text,)])])) == [text]
+    assert unescape(text) == text
 
 
 def test_numbers_stay_numbers():
     row = [-1, -1.5, -1e-300, np.float64(-2.5), np.int64(-3), True, None]
-    assert lines([row]) == "-1,-1.5,-1e-300,-2.5,-3,True,\n"
+    assert csv_lines([row]) == "-1,-1.5,-1e-300,-2.5,-3,True,\n"
 
 
 texts = st.text(st.sampled_from("=+-@' \t1.e5x\uff1d,\""), max_size=6)
@@ -71,8 +71,8 @@ texts = st.text(st.sampled_from("=+-@' \t1.e5x\uff1d,\""), max_size=6)
 
 @given(st.lists(texts, min_size=1, max_size=4))
 def test_every_text_comes_back_and_none_is_a_formula(several):
-    row = next(csv.reader([lines([["x", *several]])], strict=True))[1:]
-    assert [original(cell) for cell in row] == several
+    row = next(csv.reader([csv_lines([["x", *several]])], strict=True))[1:]
+    assert [unescape(cell) for cell in row] == several
     for cell in row:
         assert not re.match(r"\s*[=+\-@\uff1d]", cell) or re.fullmatch(r"[+-][\d.e+-]+", cell)
 
@@ -89,4 +89,4 @@ def test_every_text_comes_back_and_none_is_a_formula(several):
     ],
 )
 def test_steps_are_at_most_a_hundredth_of_the_error(error, shown):
-    assert rounded([1.2345678901234567, math.nan], error) == [shown, None]
+    assert round_to_error([1.2345678901234567, math.nan], error) == [shown, None]

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import dpfast as dp
-from dpfast.cli import main
+from dpfast.cli import main, show
 
 DPFAST = [sys.executable, "-m", "dpfast"]
 
@@ -59,7 +59,7 @@ def test_other_pipes_that_break_are_errors_that_are_told(monkeypatch, capfd):
     def broken(_):
         raise BrokenPipeError(32, "Broken pipe")
 
-    monkeypatch.setitem(main._COMMANDS, "show", broken)
+    monkeypatch.setattr(show, "run", broken)
     assert main.main(["show", "mechanism.json"]) == 2
     assert capfd.readouterr().err == "dpfast: error: [Errno 32] Broken pipe\n"
 

@@ -39,7 +39,7 @@ QUICK = {
 def few(monkeypatch):
     """Curves of few points, designs that take no time, and pictures that are not drawn."""
     shortened(monkeypatch)
-    monkeypatch.setattr(comparison, "png", lambda figure: b"")
+    monkeypatch.setattr(comparison, "render_png", lambda figure: b"")
     quick = tuple(x._replace(design=QUICK.get(x.label, x.design)) for x in families.ENTRIES)
     monkeypatch.setattr(families, "ENTRIES", quick)
 

@@ -10,8 +10,8 @@ from dpfast import Filter, IndependentLevels, MarkovChain, Privacy
 from dpfast._support import html
 from dpfast._support.text_table import Table
 from dpfast.reports import html_page
-from dpfast.reports.figures import figure
-from dpfast.reports.glossary import of_model, of_task
+from dpfast.reports.figures import make_figure
+from dpfast.reports.glossary import describe_model, describe_task
 
 NASTY = """<script>alert("1")</script> & '"><img src=x onerror=alert(1)> &lt;"""
 
@@ -22,7 +22,7 @@ def cells(text, tag):
 
 
 def test_all_text_is_escaped_wherever_it_stands():
-    drawn, _ = figure(1)
+    drawn, _ = make_figure(1)
     table = Table((NASTY, "x"), ((NASTY, 1.0),))
     parts = [
         *(html.paragraphs(NASTY), html.items([NASTY]), html_page.code(NASTY), html_page.facts({NASTY: NASTY})),
@@ -83,7 +83,7 @@ def test_long_tables_are_cut_and_say_so(n, shown, said):
 
 
 def test_a_picture_is_inside_the_page_in_its_proportions():
-    drawn, _ = figure(1, width=5, height=2)
+    drawn, _ = make_figure(1, width=5, height=2)
     (img,) = pages.checked(html_page.page("x", {"y": [html_page.picture(drawn, "a line", "drawn")]})).all("img")
     data = base64.b64decode(img["src"].partition(",")[2])
     assert data.startswith(b"\x89PNG")
@@ -105,14 +105,16 @@ def test_versions_are_those_that_are_imported():
 
 
 def test_a_task_in_words():
-    told = of_task(Filter([1, 1 / 3]), Privacy(0.5, 1e-6, max_events=3))
+    told = describe_task(Filter([1, 1 / 3]), Privacy(0.5, 1e-6, max_events=3))
     assert told["target"] == "b = 1, 0.333333; a = 1"
     assert (told["epsilon"], told["delta"], told["max events"], told["calibration"]) == ("0.5", "1e-06", "3", "exact")
-    assert of_task(Filter([1.0] * 20), Privacy(1, 0.1))["target"].endswith("1, …, 1 (20 numbers); a = 1")
+    assert describe_task(Filter([1.0] * 20), Privacy(1, 0.1))["target"].endswith("1, …, 1 (20 numbers); a = 1")
 
 
 def test_a_model_in_words():
-    assert of_model(IndependentLevels([0, 1], [0.75, 0.25], source="public")) == (
+    assert describe_model(IndependentLevels([0, 1], [0.75, 0.25], source="public")) == (
         "IndependentLevels; mean 0.25; variance 0.1875; levels 0, 1; spectrum shaped by b = 0.433013; a = 1; public"
     )
-    assert of_model(MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])).startswith("MarkovChain; mean 0; variance")
+    assert describe_model(MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])).startswith(
+        "MarkovChain; mean 0; variance"
+    )

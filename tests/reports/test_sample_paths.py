@@ -1,7 +1,7 @@
 import numpy as np
 
 import dpfast as dp
-from dpfast.reports.sample_paths import SamplePaths, draw_paths, sample_paths
+from dpfast.reports.sample_paths import SamplePaths, draw_paths, simulate_paths
 
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
 TARGET, PRIVACY = dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3)
@@ -11,7 +11,7 @@ def test_estimates_are_aligned_with_what_they_estimate():
     weak = dp.Privacy(500, 0.9)
     late = dp.lmmse(TARGET, weak, CHAIN, lag=7, prefilter=dp.Filter([1]))
     made = {"LZF": dp.zero_forcing(TARGET, weak), "LMMSE": late}
-    found = sample_paths(made, CHAIN, seed=1, before=100, n_samples=50, after=20)
+    found = simulate_paths(made, CHAIN, seed=1, before=100, n_samples=50, after=20)
     u = CHAIN.sample(1, 170, seed=1)[0]
     np.testing.assert_array_equal(found.truth, TARGET.filter(u).y[100:150])
     for estimate in found.estimates.values():
@@ -46,7 +46,7 @@ def test_a_constant_output_has_room():
 def test_a_matrix_mechanism_runs_over_its_horizon_and_is_not_shifted():
     """Its estimates are of their own step, however late they are known."""
     matrix = dp.optimal_factorization(dp.running_sum(12), PRIVACY, CHAIN, lag=3)
-    found = sample_paths({"late": matrix}, CHAIN, seed=4, before=0, n_samples=12, after=5)
+    found = simulate_paths({"late": matrix}, CHAIN, seed=4, before=0, n_samples=12, after=5)
     u = CHAIN.sample(1, 17, seed=4)[0, :12]
     np.testing.assert_allclose(found.truth, np.cumsum(u), atol=1e-12)
     np.testing.assert_array_equal(found.estimates["late"], matrix.simulate(u, seed=4).estimate)

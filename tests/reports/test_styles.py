@@ -4,7 +4,7 @@ import pytest
 
 import dpfast as dp
 from dpfast.design.catalogue import family_of, label
-from dpfast.reports.styles import BOUND, FAMILIES, styles
+from dpfast.reports.styles import BOUND, FAMILIES, choose_styles
 
 PUBLIC = {name: getattr(dp, name) for name in dp.__all__}
 DESIGNS = {
@@ -50,7 +50,7 @@ def test_names_tell_families(name, expected):
 
 
 def test_the_same_family_has_the_same_colour_and_other_lines_and_markers():
-    looks = styles(["LMMSE", "LMMSE smoother", "LZF", "LMMSE lag 5"])
+    looks = choose_styles(["LMMSE", "LMMSE smoother", "LZF", "LMMSE lag 5"])
     assert looks["LZF"] == FAMILIES["zero_forcing"]
     several = [looks[x] for x in ("LMMSE", "LMMSE smoother", "LMMSE lag 5")]
     assert several[0] == FAMILIES["lmmse"]
@@ -59,7 +59,7 @@ def test_the_same_family_has_the_same_colour_and_other_lines_and_markers():
 
 
 def test_mechanisms_of_no_family_get_colours_that_are_free():
-    looks = styles(["mine", "optimal lag 2", "yours"])
+    looks = choose_styles(["mine", "optimal lag 2", "yours"])
     assert len({x.colour for x in looks.values()}) == 3
     assert looks["optimal lag 2"] == FAMILIES["optimal"]
-    assert len(styles([*FAMILIES, *(f"mine {i}" for i in range(20))])) == 34
+    assert len(choose_styles([*FAMILIES, *(f"mine {i}" for i in range(20))])) == 34

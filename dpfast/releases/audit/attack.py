@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfast._support import validation
-from dpfast._support.progress import bar
+from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.privacy.discrete_gaussian import epsilon, gdp_mu
@@ -107,7 +107,7 @@ def audit(
     rng = np.random.default_rng(validation.seed(seed))
     stage = _Stage(plan, rng, (1 - confidence) / N_TESTS)
     attacks = _canaries(stage, runs)
-    with bar(progress, 2 * sum(x.runs for x in attacks), "auditing", unit="run") as advance:
+    with progress_bar(progress, 2 * sum(x.runs for x in attacks), "auditing", unit="run") as advance:
         findings = [stage.on_simulation(), *stage.on_value()]
         for attack in attacks:
             findings += stage.on_release(attack, advance)

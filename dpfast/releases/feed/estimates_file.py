@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._support import validation
-from dpfast._support.csv_cells import lines, original, rounded
+from dpfast._support.csv_cells import csv_lines, round_to_error, unescape
 from dpfast._support.errors import DataError
 from dpfast._support.validation import Array
 from dpfast.signals.events.declared import Span
@@ -46,10 +46,10 @@ class Layout:
 
     def csv(self, first: int, estimate: Array) -> str:
         """Write lines of estimates (groups, n) of the bins from `first` on, with the digits that their error leaves."""
-        values = rounded(estimate.T.ravel().tolist(), self.predicted_rmse_if_model_holds)
+        values = round_to_error(estimate.T.ravel().tolist(), self.predicted_rmse_if_model_holds)
         error = "" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
         labels = self.labels(first, estimate.shape[1])
-        return lines((time, group, value, error) for (time, group), value in zip(labels, values, strict=True))
+        return csv_lines((time, group, value, error) for (time, group), value in zip(labels, values, strict=True))
 
     def labels(self, first: int, count: int) -> Iterator[tuple[str, str]]:
         """Return time and group of each row."""
@@ -87,7 +87,7 @@ class Layout:
         return buffer.getvalue()
 
 
-HEADER = lines([COLUMNS])
+HEADER = csv_lines([COLUMNS])
 
 
 class Journal:
@@ -131,7 +131,7 @@ class Journal:
         position = max(0, len(there) - 1) // n_groups
         kept = b"".join(there[: 1 + position * n_groups]) or HEADER.encode()
         header, *rows = csv.reader(kept.decode(errors="replace").splitlines())
-        found, wanted = [tuple(map(original, row[:2])) for row in rows], list(self._layout.labels(0, position))
+        found, wanted = [tuple(map(unescape, row[:2])) for row in rows], list(self._layout.labels(0, position))
         if tuple(header) not in (COLUMNS, _EARLIER) or found != wanted:
             raise DataError(
                 f"{path} must hold the first bins of this release, got something else: choose another folder"

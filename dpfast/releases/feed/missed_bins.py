@@ -7,7 +7,7 @@ import itertools
 from pathlib import Path
 
 from dpfast._support.atomic_files import replace_file
-from dpfast._support.csv_cells import lines
+from dpfast._support.csv_cells import csv_lines
 from dpfast._support.errors import DataError
 from dpfast.releases.feed.estimates_file import Layout
 
@@ -32,7 +32,7 @@ def write_missed(path: Path, layout: Layout, missed: range) -> None:
         missed = range(intervals.pop()[0], missed.stop)
     if missed:
         intervals.append((missed.start, missed.stop))
-    replace_file(path, lines([COLUMNS, *((edges[first], edges[end]) for first, end in intervals)]))
+    replace_file(path, csv_lines([COLUMNS, *((edges[first], edges[end]) for first, end in intervals)]))
 
 
 def _read(path: Path, edges: list[str]) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""RMSE over an axis of a sweep: a line for each mechanism, a panel for each task."""
+"""Curves of the RMSE over an axis of a sweep: a line for each mechanism, a panel for each task."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.mechanisms.lags import SMOOTHER
 from dpfast.reports.figures import (
-    explain,
-    leftmost,
-    legend,
-    logarithmic,
-    lowest,
-    note,
-    panels,
+    add_legend,
+    add_note,
+    choose_apart,
+    explain_marks,
+    label_axes,
+    leftmost_panels,
+    lowest_panels,
+    make_panels,
     plot_lines,
-    rings,
-    spaced,
-    words,
+    plot_rings,
+    set_logarithmic,
 )
 from dpfast.reports.styles import BOUND, Style
-from dpfast.reports.sweep import panels as lines
+from dpfast.reports.sweep import panels
 from dpfast.reports.sweep.panels import Panel
 from dpfast.simulation.study import compare_paired
 from dpfast.simulation.sweep.parameters import Label
@@ -45,38 +45,38 @@ Excess = dict[str, list[Estimate]]
 _NAN: Estimate = (math.nan, math.nan, math.nan)
 
 
-def over(sweep: Sweep, axis: str) -> Any:
-    """RMSE over a numeric axis, with intervals, predictions and the lower bound; under it, how far that is away."""
-    validation.choice("axis", axis, [x for x in sweep.axes if lines.is_numeric(sweep, x)])
-    names = lines.lines_by(sweep, axis)
-    found = lines.panels(sweep, [x for x in sweep.axes if x not in (*names, axis)])
-    found = [x for x in found if len(lines.values(x.rows, axis)) > 1] or found
-    shown = lines.spread(found)
+def draw_over(sweep: Sweep, axis: str) -> Any:
+    """Draw the RMSE over a numeric axis with intervals, predictions and the lower bound; and how far that is away."""
+    validation.choice("axis", axis, [x for x in sweep.axes if panels.is_numeric(sweep, x)])
+    names = panels.line_axes(sweep, axis)
+    found = panels.task_panels(sweep, [x for x in sweep.axes if x not in (*names, axis)])
+    found = [x for x in found if len(panels.axis_values(x.rows, axis)) > 1] or found
+    shown = panels.thin_out(found)
     curves = [_Curves.of(sweep, x, axis, names) for x in shown]
     bounded = all(x.is_bounded for x in curves)
     near = [x.excess(bounded) for x in curves]
     near = near if any(_is_close(x) for x in near) else []
-    drawn, grid = panels([x.title() for x in shown], ratios=(1.7, 1) if near else (1,), height=1.35, sharex=True)
-    looks, places = lines.looks(sweep, names), _Places(axis, [x for one in curves for x in one.xs])
+    drawn, grid = make_panels([x.title() for x in shown], ratios=(1.7, 1) if near else (1,), height=1.35, sharex=True)
+    looks, places = panels.row_styles(sweep, names), _Places(axis, [x for one in curves for x in one.xs])
     for i, one in enumerate(curves):
-        _draw(grid[i][0], one, places, looks)
+        _draw_curves(grid[i][0], one, places, looks)
         if near:
             _draw_excess(grid[i][1], one, near[i], places, looks)
-    _axes(grid, curves, near, places)
-    _words(grid, sweep, curves, axis, "lower bound" if bounded else "the least")
-    legend(drawn, *(x[0] for x in grid), columns=2 if len(shown) == 1 else 4)
-    note(drawn, lines.left_out(len(found), len(shown)), lines.failed(sweep), lines.rare(sweep))
+    _set_axes(grid, curves, near, places)
+    _label_axes(grid, sweep, curves, axis, "lower bound" if bounded else "the least")
+    add_legend(drawn, *(x[0] for x in grid), columns=2 if len(shown) == 1 else 4)
+    add_note(drawn, panels.note_left_out(len(found), len(shown)), panels.note_failed(sweep), panels.note_rare(sweep))
     return drawn
 
 
 def _is_close(near: Excess) -> bool:
-    """Whether some are so near to the reference that they are to be told apart, besides the reference itself."""
+    """Tell whether some are so near to the reference that they have to be told apart, besides the reference itself."""
     return any(x != 0 and x < _MOST for values in near.values() for x, _, _ in values)
 
 
 @dataclass(frozen=True)
 class _Curves:
-    """A panel: rows by mechanism along the axis, None where there is none; and the lower bound, NaN likewise."""
+    """The curves of a panel: rows by mechanism along the axis, or None; and the lower bound, or NaN."""
 
     xs: list[Label]
     rows: dict[str, list[Row | None]]
@@ -85,29 +85,29 @@ class _Curves:
 
     @classmethod
     def of(cls, sweep: Sweep, panel: Panel, axis: str, names: Sequence[str]) -> _Curves:
-        """Rows that do not depend on the axis are everywhere on it."""
-        xs = lines.values(panel.rows, axis)
-        rows: dict[str, list[Row | None]] = {lines.name(x, names): [None] * len(xs) for x in panel.rows}
+        """Collect the rows of a panel; those that do not depend on the axis are everywhere on it."""
+        xs = panels.axis_values(panel.rows, axis)
+        rows: dict[str, list[Row | None]] = {panels.row_name(x, names): [None] * len(xs) for x in panel.rows}
         bounds: list[list[float]] = [[] for _ in xs]
         for row in panel.rows:
-            bound = lines.lower_bound(sweep, row)
+            bound = panels.lower_bound(sweep, row)
             for i in range(len(xs)) if axis not in row.settings else [xs.index(row.settings[axis])]:
-                rows[lines.name(row, names)][i] = None if row.failed else row
+                rows[panels.row_name(row, names)][i] = None if row.failed else row
                 bounds[i] += [] if bound is None or row.failed else [bound]
         known = {name: some for name, some in rows.items() if any(some)}
         return cls(xs, known, [max(x, default=math.nan) for x in bounds], sweep.confidence)
 
     @property
     def is_bounded(self) -> bool:
-        """Whether there is a lower bound everywhere."""
+        """True where there is a lower bound everywhere."""
         return not any(map(math.isnan, self.bounds))
 
     def of_rmse(self, name: str) -> list[Estimate]:
-        """RMSE and its interval along the axis."""
+        """Return the RMSE and its interval along the axis."""
         return [_NAN if x is None else (x.rmse, *x.drawn_interval) for x in self.rows[name]]
 
     def excess(self, bounded: bool) -> Excess:
-        """Percent above the lower bound, or above the least RMSE."""
+        """Return percent above the lower bound, or above the least RMSE."""
         if bounded:
             return {
                 name: [_above_bound(*x) for x in zip(self.rows[name], self.bounds, strict=True)] for name in self.rows
@@ -116,7 +116,7 @@ class _Curves:
         return {name: [self._above(*x) for x in zip(rows, best, strict=True)] for name, rows in self.rows.items()}
 
     def _above(self, row: Row | None, best: Row) -> Estimate:
-        """By the paired comparison on the streams of both, which ran on the same inputs."""
+        """Compare on the streams of both, which ran on the same inputs."""
         if row is None or best.mse == 0:
             return _NAN
         n = min(len(row.batch_means), len(best.batch_means))
@@ -136,7 +136,7 @@ def _above_bound(row: Row | None, bound: float) -> Estimate:
 
 
 def _forward(x: Array) -> Array:
-    """Logarithmic, with a zero; margins may be below it."""
+    """Map to a logarithmic scale with a zero; margins may be below it."""
     return np.sign(x) * np.log1p(np.abs(x))
 
 
@@ -149,7 +149,7 @@ class _Places:
 
     def __init__(self, axis: str, labels: Sequence[Label]) -> None:
         self.axis = axis
-        self.values = sorted({float(x) for x in labels if lines.is_number(x)})
+        self.values = sorted({float(x) for x in labels if panels.is_number(x)})
         self.has_smoother = SMOOTHER in labels
         low, high = self.values[0], self.values[-1]
         if axis == "lag":
@@ -160,70 +160,77 @@ class _Places:
             self.scale = "log" if low > 0 and high / low >= (1 if axis == "epsilon" else _MUCH) else "linear"
 
     def of(self, labels: Sequence[Label]) -> list[float]:
-        """Of each label."""
-        return [float(x) if lines.is_number(x) else self.smoother for x in labels]
+        """Return the place of each label."""
+        return [float(x) if panels.is_number(x) else self.smoother for x in labels]
 
     def set(self, ax: Any) -> None:
-        """Scale and ticks of an axis, and those that share it."""
+        """Set scale and ticks of an axis, and of those that share it."""
         if self.scale == "lag":
             ax.set_xscale("function", functions=(_forward, _back))
             ends = [self.smoother] if self.has_smoother else []
-            kept = spaced([math.log1p(x) for x in (*self.values, *ends)], _APART)
+            kept = choose_apart([math.log1p(x) for x in (*self.values, *ends)], _APART)
             shown = [[*self.values, *ends][i] for i in kept]
             ax.set_xticks(shown, ["∞" if x in ends else f"{x:g}" for x in shown])
         elif self.scale == "log":
-            logarithmic(ax, "x")
+            set_logarithmic(ax, "x")
 
 
-def _draw(ax: Any, one: _Curves, places: _Places, looks: dict[str, Style]) -> None:
+def _draw_curves(ax: Any, one: _Curves, places: _Places, looks: dict[str, Style]) -> None:
     x = places.of(one.xs)
     if not all(map(math.isnan, one.bounds)):
         plot_lines(ax, x, {"lower bound": one.bounds}, {"lower bound": BOUND})
     for name, rows in one.rows.items():
-        _line(ax, x, name, one.of_rmse(name), looks[name])
+        _draw_band(ax, x, name, one.of_rmse(name), looks[name])
         predicted = [math.nan if row is None or row.predicted_rmse is None else row.predicted_rmse for row in rows]
-        rings(ax, x, predicted, looks[name])
+        plot_rings(ax, x, predicted, looks[name])
     ax.set_yscale("log")
 
 
-def _line(ax: Any, x: list[float], name: str, values: Sequence[tuple[float, float, float]], look: Style) -> None:
-    """Estimates with the band of their intervals."""
+def _draw_band(ax: Any, x: list[float], name: str, values: Sequence[tuple[float, float, float]], look: Style) -> None:
+    """Draw estimates with the band of their intervals."""
     middle, low, high = zip(*values, strict=True)
     ax.fill_between(x, low, high, color=look.colour, alpha=0.25, linewidth=0)
     plot_lines(ax, x, {name: middle}, {name: look}, markersize=2.6)
 
 
 def _draw_excess(ax: Any, one: _Curves, near: Excess, places: _Places, looks: dict[str, Style]) -> None:
-    """Percent above the reference: linear where they are small, logarithmic from there on."""
+    """Draw percent above the reference: linear where they are small, logarithmic from there on."""
     ax.axhline(0, color=BOUND.colour, linewidth=BOUND.width / 2, alpha=BOUND.alpha)
     for name, values in near.items():
-        _line(ax, places.of(one.xs), name, values, looks[name])
+        _draw_band(ax, places.of(one.xs), name, values, looks[name])
     ax.set_yscale("symlog", linthresh=_LINEAR, linscale=0.6)
 
 
-def _axes(grid: Sequence[tuple[Any, ...]], curves: Sequence[_Curves], near: Sequence[Excess], places: _Places) -> None:
-    """Limits, scales and ticks."""
+def _set_axes(
+    grid: Sequence[tuple[Any, ...]], curves: Sequence[_Curves], near: Sequence[Excess], places: _Places
+) -> None:
+    """Set limits, scales and ticks."""
     places.set(grid[0][0])
     least = min((x[1] for some in near for values in some.values() for x in values if x[1] < 0), default=0.0)
     for of_panel, one in zip(grid, curves, strict=True):
         every = [y for y in chain(one.bounds, *(x for name in one.rows for x in one.of_rmse(name))) if y > 0]
         of_panel[0].set_ylim(min(every, default=1) / _ROOM, max(every, default=1) * _ROOM)
-        logarithmic(of_panel[0], "y")
+        set_logarithmic(of_panel[0], "y")
         for below in of_panel[1:]:
             below.set_ylim(_ROOM * min(least, -_LINEAR / 2), _MOST)
             kept = [x for x in _PERCENT if x >= min(least, 0)]
             below.set_yticks(kept, [f"{x:g}" for x in kept])
 
 
-def _words(grid: Sequence[tuple[Any, ...]], sweep: Sweep, curves: Sequence[_Curves], axis: str, reference: str) -> None:
-    """Names of the axes, at the left and below; and what rings and bands are, in the legend."""
-    for of_panel in lowest(grid):
-        words(of_panel[-1], x=lines.titled(axis, has_smoother=axis == "lag" and any(SMOOTHER in x.xs for x in curves)))
-    for of_panel in leftmost(grid):
-        words(of_panel[0], y="RMSE")
+def _label_axes(
+    grid: Sequence[tuple[Any, ...]], sweep: Sweep, curves: Sequence[_Curves], axis: str, reference: str
+) -> None:
+    """Name the axes, at the left and below; and tell in the legend what rings and bands are."""
+    for of_panel in lowest_panels(grid):
+        label_axes(
+            of_panel[-1],
+            x=panels.axis_title(axis, has_smoother=axis == "lag" and any(SMOOTHER in x.xs for x in curves)),
+        )
+    for of_panel in leftmost_panels(grid):
+        label_axes(of_panel[0], y="RMSE")
         for below in of_panel[1:]:
-            words(below, y=f"% above\n{reference}")
-    explain(grid[0][0], sweep.confidence, with_rings=any(x.predicted_rmse is not None for x in sweep.rows))
+            label_axes(below, y=f"% above\n{reference}")
+    explain_marks(grid[0][0], sweep.confidence, with_rings=any(x.predicted_rmse is not None for x in sweep.rows))
 
 
 def _percent(ratio: float) -> float:

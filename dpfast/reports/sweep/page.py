@@ -15,9 +15,8 @@ from dpfast._support.text_table import Table
 from dpfast.design import catalogue
 from dpfast.privacy.provenance import FITTED
 from dpfast.reports.glossary import FIGURES
-from dpfast.reports.html_page import facts, page, picture, repeated, table
-from dpfast.reports.sweep import panels as lines
-from dpfast.reports.sweep import pictures
+from dpfast.reports.html_page import facts, how_to_repeat, page, picture, table
+from dpfast.reports.sweep import panels, pictures
 from dpfast.simulation.intervals import ENOUGH
 from dpfast.simulation.sweep import tables
 from dpfast.simulation.sweep.blocks import BATCHES, STREAMS
@@ -134,32 +133,32 @@ def report(
             raise validation.fail(name, "text", text)
     file = validation.path("path", path)
     folder = Folder(file.parent)
-    folder.add(file.name, of_sweep(sweep, title=title, description=description))
+    folder.add(file.name, sweep_page(sweep, title=title, description=description))
     folder.write()
 
 
-def of_sweep(
+def sweep_page(
     sweep: Sweep, *, command: str | None = None, title: str | None = None, description: str | None = None
 ) -> str:
-    """The page; `command` is what makes it again, by default the call in Python."""
+    """Make the page of a sweep; `command` is what makes it again, by default the call in Python."""
     rows_in, winners_in = FILES if command is not None else OBJECTS
     sections = {
         "Definition": _definition(sweep),
         "Results": [paragraphs(RESULTS), _results(sweep, rows_in)],
         "Who errs least": _winners(sweep, winners_in),
-        "Pictures": [_picture(name, figure) for name, figure in pictures.all(sweep).items()],
+        "Pictures": [_picture(name, figure) for name, figure in pictures.draw_all(sweep).items()],
         "What the figures mean": [facts(MEANING)],
         "Designs that failed, and notes": _notes(sweep),
-        **repeated(command or _call(sweep)),
+        **how_to_repeat(command or _write_call(sweep)),
     }
-    return page(title or TITLE, sections, lead=description, banner=PRIVATE if _fitted(sweep.configuration) else "")
+    return page(title or TITLE, sections, lead=description, banner=PRIVATE if _is_fitted(sweep.configuration) else "")
 
 
-def _fitted(content: Any) -> bool:
-    """Whether anything in a content says that it was fitted to private data."""
+def _is_fitted(content: Any) -> bool:
+    """Tell whether anything in a content says that it was fitted to private data."""
     if isinstance(content, Mapping):
-        return any(map(_fitted, content.values()))
-    return any(map(_fitted, content)) if isinstance(content, (list, tuple)) else content == FITTED
+        return any(map(_is_fitted, content.values()))
+    return any(map(_is_fitted, content)) if isinstance(content, (list, tuple)) else content == FITTED
 
 
 # --- what was simulated ---------------------------------------------------------------------------
@@ -173,22 +172,22 @@ def _definition(sweep: Sweep) -> list[Html]:
 
 
 def _parameters(sweep: Sweep) -> dict[str, str]:
-    """All parameters and their values, axes first."""
+    """Return all parameters and their values, axes first."""
     found: dict[str, dict[Label, None]] = {name: dict.fromkeys(labels) for name, labels in sweep.axes.items()}
     for row in sweep:
         for name, label in row.settings.items():
             found.setdefault(name, {})[label] = None
-    return {name: _listed([_in_words(name, x) for x in labels]) for name, labels in found.items()}
+    return {name: _join_values([_write_value(name, x) for x in labels]) for name, labels in found.items()}
 
 
-def _listed(words: Sequence[str]) -> str:
+def _join_values(words: Sequence[str]) -> str:
     if len(words) <= _FEW:
         return ", ".join(words)
     return f"{', '.join(words[: _FEW // 2])}, …, {words[-1]} ({len(words)} values)"
 
 
-def _in_words(name: str, given: Label) -> str:
-    """A label as pictures have it, and as it was given."""
+def _write_value(name: str, given: Label) -> str:
+    """Write a label as pictures have it, and as it was given."""
     if given is None:
         return "not taken"
     if name == "mechanism" and given in catalogue.FAMILIES:
@@ -215,7 +214,7 @@ def _simulation(sweep: Sweep) -> dict[str, str]:
 
 
 def _contents(sweep: Sweep) -> Iterator[tuple[str, str, str]]:
-    """What labels stand for that are no numbers or words themselves."""
+    """Yield what labels stand for that are no numbers or words themselves."""
     grid = sweep.configuration["grid"]
     found: dict[tuple[str, str], str] = {}
     for row in sweep:
@@ -234,28 +233,28 @@ def _contents(sweep: Sweep) -> Iterator[tuple[str, str, str]]:
 
 
 def _results(sweep: Sweep, where: str) -> Html:
-    """A row for each point, and for the constant of each group."""
-    axes = tables.add_mechanism_axis(_varied(sweep, sweep.axes))
+    """Tabulate each point, and the constant of each group."""
+    axes = tables.add_mechanism_axis(_varied_axes(sweep, sweep.axes))
     rows = {x.number: (x, x.figures()) for x in sweep}
     columns = tables.drop_decision_columns(_COLUMNS, sweep)
     cells = []
     for point in sweep.points:
         row, figures = rows[point.case]
         known = {**row.settings, **point.labels}
-        labels = (tables.label_text(axis, _cell(axis, known[axis]), row) for axis in axes)
+        labels = (tables.label_text(axis, _write_label(axis, known[axis]), row) for axis in axes)
         cells.append((*labels, *(figures[name] for name in columns)))
     cells += [tuple(mean.get(x) for x in (*axes, *columns)) for mean in constant_rows(sweep)]
     shown = Table((*axes, *(_COLUMNS[x] for x in columns)), tuple(cells))
     return table(shown, "results", where=where, n_headers=len(axes))
 
 
-def _varied(sweep: Sweep, axes: Iterable[str]) -> list[str]:
-    """Axes with several labels; the definition tells the others."""
+def _varied_axes(sweep: Sweep, axes: Iterable[str]) -> list[str]:
+    """Return the axes with several labels; the definition tells the others."""
     return [x for x in axes if len(sweep.axes[x]) > 1]
 
 
-def _cell(axis: str, given: Label) -> Label:
-    """A label as pictures have it."""
+def _write_label(axis: str, given: Label) -> Label:
+    """Return a label as pictures have it."""
     return catalogue.label(str(given)) if axis == "mechanism" else given
 
 
@@ -265,7 +264,9 @@ def _winners(sweep: Sweep, where: str) -> list[Html]:
     cells = sweep.winners()
     states = Counter(x.state for x in cells)
     told = ", ".join(f"{n} {state}" for state, n in states.items())
-    found = tables.winners_table([_told(sweep, x) for x in cells], lambda cell, row: lines.name(row, cell.contest))
+    found = tables.winners_table(
+        [_with_words(sweep, x) for x in cells], lambda cell, row: panels.row_name(row, cell.contest)
+    )
     n_headers = len(found.columns) - len(tables.VERDICT)
     return [
         paragraphs(f"Between the values of {' and '.join(sweep.contest)}, where all else is the same: {told}."),
@@ -273,9 +274,9 @@ def _winners(sweep: Sweep, where: str) -> list[Html]:
     ]
 
 
-def _told(sweep: Sweep, cell: Cell) -> Cell:
-    """With the labels of axes that vary, in words."""
-    return cell._replace(labels={x: _cell(x, cell.labels[x]) for x in _varied(sweep, cell.labels)})
+def _with_words(sweep: Sweep, cell: Cell) -> Cell:
+    """Return the cell with the labels of axes that vary, in words."""
+    return cell._replace(labels={x: _write_label(x, cell.labels[x]) for x in _varied_axes(sweep, cell.labels)})
 
 
 def _picture(name: str, figure: Any) -> Html:
@@ -285,28 +286,28 @@ def _picture(name: str, figure: Any) -> Html:
 
 
 def _notes(sweep: Sweep) -> list[Html]:
-    """Each text once, with the cases that it is about."""
+    """List each text once, with the cases that it is about."""
     about: dict[str, list[Row]] = {}
     for row in sweep:
         for text in (row.error, *row.notes):
             if text is not None:
                 about.setdefault(f"{'No design: ' if text is row.error else ''}{text}", []).append(row)
     varied = set(sweep.axes)
-    lines = [f"{text} ({_several([_named(x, varied) for x in rows])})" for text, rows in about.items()]
+    lines = [f"{text} ({_join_names([_name_row(x, varied) for x in rows])})" for text, rows in about.items()]
     return [items(lines)] if lines else []
 
 
-def _several(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     more = len(names) - _FEW
     return "; ".join(names[:_FEW]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _named(row: Row, varied: set[str]) -> str:
-    return ", ".join(f"{name} {_in_words(name, x)}" for name, x in row.settings.items() if name in varied)
+def _name_row(row: Row, varied: set[str]) -> str:
+    return ", ".join(f"{name} {_write_value(name, x)}" for name, x in row.settings.items() if name in varied)
 
 
-def _call(sweep: Sweep) -> str:
-    """What gives the same numbers again, in Python."""
+def _write_call(sweep: Sweep) -> str:
+    """Write the call that gives the same numbers again, in Python."""
     frame = sweep.configuration
     return (
         f"dpfast.sweep(grid, seed={sweep.seed}, n_samples={sweep.n_samples}, burn_in={frame['burn_in']}, "

@@ -1,4 +1,4 @@
-"""What a sweep's pictures show: the mechanisms, a line each, and the tasks, a panel each."""
+"""What the pictures of a sweep show: a line for each mechanism, and a panel for each task."""
 
 from __future__ import annotations
 
@@ -26,72 +26,72 @@ _MOST_VARIANTS = 6  # of a mechanism, as lines of one panel; more are panels
 
 
 class Panel(NamedTuple):
-    """A task, by its labels, and the rows that are of it."""
+    """A task with its labels, and the rows that belong to it."""
 
     labels: dict[str, Label]
     rows: tuple[Row, ...]
 
     def title(self) -> str:
-        """Its labels, in words, of axes that some of its rows depend on."""
+        """Return the labels, in words, of axes that some of its rows depend on."""
         own = {axis: x for axis, x in self.labels.items() if any(axis in row.settings for row in self.rows)}
-        return ", ".join(said(axis, x) for axis, x in own.items())
+        return ", ".join(label_text(axis, x) for axis, x in own.items())
 
 
-def variants(sweep: Sweep) -> tuple[str, ...]:
-    """Axes that tell mechanisms of one task apart."""
+def variant_axes(sweep: Sweep) -> tuple[str, ...]:
+    """Return the axes that tell mechanisms of one task apart."""
     return tuple(x for x in sweep.axes if x not in TASK)
 
 
-def lines_by(sweep: Sweep, *without: str) -> tuple[str, ...]:
-    """Those of them that are shown as lines of one panel."""
-    few = [x for x in variants(sweep) if x == "mechanism" or len(sweep.axes[x]) <= _MOST_VARIANTS]
+def line_axes(sweep: Sweep, *without: str) -> tuple[str, ...]:
+    """Return those of the variant axes whose values are lines of one panel."""
+    few = [x for x in variant_axes(sweep) if x == "mechanism" or len(sweep.axes[x]) <= _MOST_VARIANTS]
     return tuple(x for x in few if x not in without)
 
 
-def said(axis: str, label: Label) -> str:
-    """A label, in words."""
+def label_text(axis: str, label: Label) -> str:
+    """Write a label in words."""
     if axis == "lag" and label == SMOOTHER:
         return SMOOTHER
     if axis == "model" and label is None:
         return "no model"
     text = f"{label:.4g}" if isinstance(label, float) else str(label)
     named = axis == "lag" or axis in SIGNS or isinstance(label, (int, float)) or label is None
-    return f"{sign(axis)} {text}" if named else text
+    return f"{axis_name(axis)} {text}" if named else text
 
 
-def sign(axis: str) -> str:
-    """How an axis is called."""
+def axis_name(axis: str) -> str:
+    """Name an axis."""
     return SIGNS.get(axis, axis.replace("_", " "))
 
 
-def titled(axis: str, *, has_smoother: bool = False) -> str:
-    """What is written along an axis."""
+def axis_title(axis: str, *, has_smoother: bool = False) -> str:
+    """Return what is written along an axis."""
     if axis == "lag":
         return "lag (∞: smoother)" if has_smoother else "lag (samples)"
-    return sign(axis)
+    return axis_name(axis)
 
 
-def name(row: Row, axes: Sequence[str]) -> str:
-    """How a mechanism is called beside others that differ from it by the values of some axes."""
+def row_name(row: Row, axes: Sequence[str]) -> str:
+    """Name a mechanism beside others that differ from it by the values of some axes."""
     given = str(row.settings["mechanism"])
     title = catalogue.label(row.family) if given == row.family else given
     others = [x for x in axes if x != "mechanism" and x in row.settings]
-    kind = [said(x, row.settings[x]) for x in others if x not in TASK]
-    return ", ".join([" ".join([title, *kind]), *(said(x, row.settings[x]) for x in others if x in TASK)])
+    kind = [label_text(x, row.settings[x]) for x in others if x not in TASK]
+    return ", ".join([" ".join([title, *kind]), *(label_text(x, row.settings[x]) for x in others if x in TASK)])
 
 
-def looks(sweep: Sweep, axes: Sequence[str]) -> dict[str, Style]:
-    """The style of each mechanism, the same in all pictures of a sweep."""
-    return styles.styles({name(x, axes): family(x) for x in sweep.rows})
+def row_styles(sweep: Sweep, axes: Sequence[str]) -> dict[str, Style]:
+    """Return the style of each mechanism, the same in all pictures of a sweep."""
+    return styles.choose_styles({row_name(x, axes): row_family(x) for x in sweep.rows})
 
 
-def family(row: Row) -> str | None:
-    """That of its design; of a mechanism that was there already, as its name says."""
+def row_family(row: Row) -> str | None:
+    """Return the family of the design; of a mechanism that was there already, the family that its name tells."""
     return catalogue.family_of(row.mechanism_name) if row.family == GIVEN else row.family
 
 
-def values(rows: Sequence[Row], axis: str) -> list[Label]:
-    """Of an axis, in rows that depend on it: numbers in order, behind them the smoother or None; words as they come."""
+def axis_values(rows: Sequence[Row], axis: str) -> list[Label]:
+    """List the values of an axis in rows: numbers in order, behind them the smoother or None; words as they come."""
     found = dict.fromkeys(x.settings[axis] for x in rows if axis in x.settings)
     if all(is_number(x) or is_last(axis, x) for x in found):
         return sorted(found, key=lambda x: float(x) if is_number(x) else math.inf)
@@ -99,29 +99,29 @@ def values(rows: Sequence[Row], axis: str) -> list[Label]:
 
 
 def is_last(axis: str, label: Label) -> bool:
-    """Whether a label is behind all numbers: the smoother waits longest."""
+    """Tell whether a label is behind all numbers: the smoother waits longest."""
     return label is None or (axis == "lag" and label == SMOOTHER)
 
 
 def is_number(label: Label) -> TypeGuard[int | float]:
-    """Whether it has a place on an axis of numbers."""
+    """Tell whether a label has a place on an axis of numbers."""
     return isinstance(label, (int, float)) and not isinstance(label, bool)
 
 
 def is_numeric(sweep: Sweep, axis: str) -> bool:
-    """Whether an axis has several places, all of them numbers; the lag has one for the smoother."""
-    found = values(sweep.rows, axis)
+    """Tell whether an axis has several places, all of them numbers; the lag has one for the smoother."""
+    found = axis_values(sweep.rows, axis)
     return len(found) > 1 and all(is_number(x) or (axis == "lag" and x == SMOOTHER) for x in found)
 
 
-def of_task(row: Row, labels: dict[str, Label]) -> bool:
-    """Whether a row has these labels, as far as it depends on them."""
+def has_labels(row: Row, labels: dict[str, Label]) -> bool:
+    """Tell whether a row has these labels, as far as it depends on them."""
     return all(row.settings.get(axis, label) == label for axis, label in labels.items())
 
 
-def panels(sweep: Sweep, axes: Sequence[str]) -> list[Panel]:
-    """A panel for each combination of labels that rows have; a row that does not depend on an axis is in all of it."""
-    order = {axis: {x: i for i, x in enumerate(values(sweep.rows, axis))} for axis in axes}
+def task_panels(sweep: Sweep, axes: Sequence[str]) -> list[Panel]:
+    """Make a panel for each combination of labels; a row that does not depend on an axis is in all panels of it."""
+    order = {axis: {x: i for i, x in enumerate(axis_values(sweep.rows, axis))} for axis in axes}
     taken = [tuple(x for x in axes if x in row.settings) for row in sweep.rows]
     found: dict[tuple[Label, ...], None] = {}
     seen: set[tuple[tuple[str, Label], ...]] = set()
@@ -133,7 +133,7 @@ def panels(sweep: Sweep, axes: Sequence[str]) -> list[Panel]:
             seen |= {_only(axes, labels, some) for some in set(taken)}
     places = {labels: tuple(order[x].get(y, -1) for x, y in zip(axes, labels, strict=True)) for labels in found}
     several = [dict(zip(axes, labels, strict=True)) for labels in sorted(found, key=lambda x: places[x])]
-    return [Panel(x, tuple(row for row in sweep.rows if of_task(row, x))) for x in several]
+    return [Panel(x, tuple(row for row in sweep.rows if has_labels(row, x))) for x in several]
 
 
 def _only(axes: Sequence[str], labels: Sequence[Label], some: Sequence[str]) -> tuple[tuple[str, Label], ...]:
@@ -141,7 +141,7 @@ def _only(axes: Sequence[str], labels: Sequence[Label], some: Sequence[str]) -> 
 
 
 def lower_bound(sweep: Sweep, row: Row) -> float | None:
-    """Of the RMSE of all linear mechanisms of the lag; None where there is none.
+    """Return the lower bound of the RMSE of all linear mechanisms of the lag; None where there is none.
 
     Those of zero forcing, and of factorisations without a model, are for their kind: mechanisms that do not distort.
     """
@@ -154,23 +154,23 @@ def lower_bound(sweep: Sweep, row: Row) -> float | None:
 # --- what is shown of many ------------------------------------------------------------------------
 
 
-def spread(found: Sequence[T], most: int = MAX_PANELS) -> list[T]:
-    """Not more than so many, from all over a sequence."""
+def thin_out(found: Sequence[T], most: int = MAX_PANELS) -> list[T]:
+    """Keep at most so many of a sequence, from all over it."""
     return [found[i] for i in np.unique(np.linspace(0, len(found) - 1, min(most, len(found))).round().astype(int))]
 
 
-def left_out(total: int, shown: int, what: str = "panels") -> str:
-    """What is said of those that are not shown."""
+def note_left_out(total: int, shown: int, what: str = "panels") -> str:
+    """Note that some are not shown."""
     return f"{shown} of {total} {what} are shown, from all over the grid" if shown < total else ""
 
 
-def failed(sweep: Sweep) -> str:
-    """What is said of cases that are not shown."""
+def note_failed(sweep: Sweep) -> str:
+    """Note how many cases have no design."""
     n = sum(x.failed for x in sweep.rows)
     return f"{n} case{'s have' if n > 1 else ' has'} no design" if n else ""
 
 
-def rare(sweep: Sweep) -> str:
-    """What is said of cases whose intervals are not drawn."""
+def note_rare(sweep: Sweep) -> str:
+    """Note how many cases have no interval that is drawn."""
     n = sum(x.is_rare for x in sweep.rows)
     return f"without a band: {n} case{'s' if n > 1 else ''} in which errors are too rare for one" if n else ""

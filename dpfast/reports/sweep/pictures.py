@@ -7,12 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from dpfast.reports.figures import explain, leftmost, legend, logarithmic, lowest, note, panels, words
-from dpfast.reports.sample_paths import draw_paths, sample_paths
+from dpfast.reports.figures import (
+    add_legend,
+    add_note,
+    explain_marks,
+    label_axes,
+    leftmost_panels,
+    lowest_panels,
+    make_panels,
+    set_logarithmic,
+)
+from dpfast.reports.sample_paths import draw_paths, simulate_paths
 from dpfast.reports.styles import GREY, TRUTH, Style
-from dpfast.reports.sweep import panels as lines
-from dpfast.reports.sweep.curves import over
-from dpfast.reports.sweep.winner_map import contested, winners
+from dpfast.reports.sweep import panels
+from dpfast.reports.sweep.curves import draw_over
+from dpfast.reports.sweep.winner_map import contest_axes, draw_winners
 from dpfast.simulation.intervals import mean_interval
 from dpfast.simulation.monte_carlo import settling_time
 from dpfast.simulation.sweep.blocks import BATCHES, STREAMS
@@ -26,42 +35,42 @@ _POINTS = 60  # of a line of convergence
 _PREDICTED: dict[str, Any] = {"color": TRUTH, "linestyle": (0, (1, 1)), "linewidth": 0.9}
 
 
-def all(sweep: Sweep) -> dict[str, Any]:
-    """The pictures that a sweep's axes make sense for, by the names of their files; none where all designs failed."""
+def draw_all(sweep: Sweep) -> dict[str, Any]:
+    """Draw the pictures that make sense for the axes of a sweep, by the names of their files; none without a design."""
     if not any(x.n_streams for x in sweep.rows):
         return {}
-    numeric = [x for x in sweep.axes if lines.is_numeric(sweep, x)]
-    found = {f"rmse-over-{x.replace('_', '-')}.png": over(sweep, x) for x in numeric}
+    numeric = [x for x in sweep.axes if panels.is_numeric(sweep, x)]
+    found = {f"rmse-over-{x.replace('_', '-')}.png": draw_over(sweep, x) for x in numeric}
     if _has_contest(sweep):
-        found["winners.png"] = winners(sweep)
-    found["paths.png"] = paths(sweep)
+        found["winners.png"] = draw_winners(sweep)
+    found["paths.png"] = draw_sample_paths(sweep)
     if any(_converges(x) for x in sweep.rows):
-        found["convergence.png"] = convergence(sweep)
+        found["convergence.png"] = draw_convergence(sweep)
     return found
 
 
 def _has_contest(sweep: Sweep) -> bool:
-    """Whether there are mechanisms to be told apart, and tasks in which that may come out otherwise."""
-    contest = contested(sweep)
+    """Tell whether there are mechanisms to be told apart, and tasks in which that may come out otherwise."""
+    contest = contest_axes(sweep)
     return bool(contest) and any(len(sweep.axes[x]) > 1 for x in sweep.axes if x not in contest)
 
 
 # --- sample paths ---------------------------------------------------------------------------------
 
 
-def paths(sweep: Sweep, rows: Sequence[Row] | None = None, n_samples: int = 300) -> Any:
-    """Sample paths of mechanisms over the true output, on one stream.
+def draw_sample_paths(sweep: Sweep, rows: Sequence[Row] | None = None, n_samples: int = 300) -> Any:
+    """Draw sample paths of mechanisms over the true output, on one stream.
 
     By default of all mechanisms of the task in the middle of the grid. They are simulated anew, on a stream of the
     sweep's seed.
     """
     task = ""
     if rows is None:
-        panel = _middle(sweep)
-        rows, task = _apart(sweep, panel.rows), panel.title()
+        panel = _middle_panel(sweep)
+        rows, task = _distinct_rows(sweep, panel.rows), panel.title()
     if not rows or len({x.group for x in rows}) != 1:
         raise ValueError("rows must be of one stream and one target, and at least one")
-    names = _names(sweep, rows)
+    names = _name_rows(sweep, rows)
     mechanisms = {name: sweep.mechanism(row) for name, row in zip(names, rows, strict=True)}
     settled = min(max(map(settling_time, mechanisms.values())), _LONGEST)
     horizons = [x.horizon for x in mechanisms.values() if x.horizon is not None]
@@ -70,70 +79,72 @@ def paths(sweep: Sweep, rows: Sequence[Row] | None = None, n_samples: int = 300)
     after = max(settled, *(x.lag or 0 for x in mechanisms.values()))
     size = {"before": 0, "n_samples": min(horizons), "after": after} if horizons else {}
     size = {"before": settled, "n_samples": n_samples, "after": after} | size
-    found = sample_paths(mechanisms, model, seed=sweep.seed, **size)
-    every = lines.looks(sweep, lines.variants(sweep))
-    looks = {name: every[lines.name(row, lines.variants(sweep))] for name, row in zip(names, rows, strict=True)}
+    found = simulate_paths(mechanisms, model, seed=sweep.seed, **size)
+    every = panels.row_styles(sweep, panels.variant_axes(sweep))
+    looks = {
+        name: every[panels.row_name(row, panels.variant_axes(sweep))] for name, row in zip(names, rows, strict=True)
+    }
     return draw_paths(
         found, ": ".join(x for x in ("Sample paths over the true output (black)", task) if x), looks=looks
     )
 
 
-def _middle(sweep: Sweep) -> lines.Panel:
-    """The task in the middle of those with the most mechanisms."""
-    found = lines.panels(sweep, [x for x in sweep.axes if x not in lines.variants(sweep)])
-    sizes = [len(_apart(sweep, x.rows)) for x in found]
+def _middle_panel(sweep: Sweep) -> panels.Panel:
+    """Return the task in the middle of those with the most mechanisms."""
+    found = panels.task_panels(sweep, [x for x in sweep.axes if x not in panels.variant_axes(sweep)])
+    sizes = [len(_distinct_rows(sweep, x.rows)) for x in found]
     full = [x for x, size in zip(found, sizes, strict=True) if size == max(sizes)]
     return full[len(full) // 2]
 
 
-def _apart(sweep: Sweep, rows: Sequence[Row]) -> list[Row]:
-    """Mechanisms that there are, each of another name."""
-    found = {lines.name(x, lines.variants(sweep)): x for x in rows if not x.failed}
-    return lines.spread(list(found.values()), MAX_PATHS)
+def _distinct_rows(sweep: Sweep, rows: Sequence[Row]) -> list[Row]:
+    """Return rows with a mechanism, each of another name, and not too many."""
+    found = {panels.row_name(x, panels.variant_axes(sweep)): x for x in rows if not x.failed}
+    return panels.thin_out(list(found.values()), MAX_PATHS)
 
 
-def _names(sweep: Sweep, rows: Sequence[Row]) -> list[str]:
-    """How rows are called: by what tells mechanisms of a task apart, or else by all axes."""
-    short = [lines.name(x, lines.variants(sweep)) for x in rows]
-    return short if len(set(short)) == len(rows) else [lines.name(x, _axes(sweep)) for x in rows]
+def _name_rows(sweep: Sweep, rows: Sequence[Row]) -> list[str]:
+    """Name rows by what tells mechanisms of a task apart, or else by all axes."""
+    short = [panels.row_name(x, panels.variant_axes(sweep)) for x in rows]
+    return short if len(set(short)) == len(rows) else [panels.row_name(x, _ordered_axes(sweep)) for x in rows]
 
 
-def _axes(sweep: Sweep) -> tuple[str, ...]:
-    """All axes: first those that tell mechanisms of a task apart."""
-    return tuple(dict.fromkeys([*lines.variants(sweep), *sweep.axes]))
+def _ordered_axes(sweep: Sweep) -> tuple[str, ...]:
+    """Return all axes, first those that tell mechanisms of a task apart."""
+    return tuple(dict.fromkeys([*panels.variant_axes(sweep), *sweep.axes]))
 
 
 # --- convergence ----------------------------------------------------------------------------------
 
 
-def convergence(sweep: Sweep) -> Any:
-    """Estimates with their intervals over the number of streams, beside the last one, and what was predicted.
+def draw_convergence(sweep: Sweep) -> Any:
+    """Draw estimates with their intervals over the number of streams, beside the last one, and what was predicted.
 
     Of cases with several blocks, whose errors are not rare. Intervals are those of a fixed number of streams.
     """
     found = [x for x in sweep.rows if _converges(x)]
     if not found:
         raise ValueError("a sweep must have a case with several blocks of streams, got one block of each: ask for more")
-    shown = lines.spread(found)
-    titles = [lines.name(x, _axes(sweep)) for x in shown]
-    drawn, grid = panels(titles, height=1.5, sharex=True, sharey=True)
-    every = lines.looks(sweep, lines.variants(sweep))
+    shown = panels.thin_out(found)
+    titles = [panels.row_name(x, _ordered_axes(sweep)) for x in shown]
+    drawn, grid = make_panels(titles, height=1.5, sharex=True, sharey=True)
+    every = panels.row_styles(sweep, panels.variant_axes(sweep))
     widest = 0.0
     for (ax,), row in zip(grid, shown, strict=True):
-        widest = max(widest, _draw_convergence(ax, row, every[lines.name(row, lines.variants(sweep))]))
+        widest = max(widest, _draw_convergence(ax, row, every[panels.row_name(row, panels.variant_axes(sweep))]))
     first = grid[0][0]
     first.set_ylim(-widest, widest)
-    logarithmic(first, "x", (1, 3))
-    for (ax,) in lowest(grid):
-        words(ax, x="streams")
-    for (ax,) in leftmost(grid):
-        words(ax, y="RMSE, % from the last")
-    explain(first, sweep.confidence, with_rings=False)
+    set_logarithmic(first, "x", (1, 3))
+    for (ax,) in lowest_panels(grid):
+        label_axes(ax, x="streams")
+    for (ax,) in leftmost_panels(grid):
+        label_axes(ax, y="RMSE, % from the last")
+    explain_marks(first, sweep.confidence, with_rings=False)
     if any(x.predicted_rmse is not None for x in shown):
         first.plot([], [], **_PREDICTED, label="predicted")
-    legend(drawn, first)
+    add_legend(drawn, first)
     several = "cases that ran on several blocks of streams, and err often enough for intervals,"
-    note(drawn, lines.left_out(len(found), len(shown), several))
+    add_note(drawn, panels.note_left_out(len(found), len(shown), several))
     return drawn
 
 
@@ -142,7 +153,7 @@ def _converges(row: Row) -> bool:
 
 
 def _draw_convergence(ax: Any, row: Row, look: Style) -> float:
-    """Percent from the last estimate; half the height that is worth seeing."""
+    """Draw percent from the last estimate, and return half the height that is worth seeing."""
     n = np.unique(np.geomspace(2, len(row.batch_means), _POINTS).round().astype(int))
     ends = [mean_interval(row.batch_means[:k], 1 - row.confidence) for k in n.tolist()]
     mse, bottom, top = np.array(ends).T

@@ -1,4 +1,4 @@
-"""Maps of which mechanism errs least, over two axes of a sweep."""
+"""Maps of the mechanism that errs least, over two axes of a sweep."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfast._support import validation
-from dpfast.reports.figures import COLUMN, PAGE, SMALL, figure, legend, note, words
-from dpfast.reports.styles import GREY, TRUTH, lighter
+from dpfast.reports.figures import COLUMN, PAGE, SMALL, add_legend, add_note, label_axes, make_figure
+from dpfast.reports.styles import GREY, TRUTH, lighten
 from dpfast.reports.sweep import panels
 from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.result import Sweep
@@ -39,42 +39,46 @@ class _Map(NamedTuple):
     colours: Mapping[str, Any]
 
 
-def winners(sweep: Sweep, rows: str | None = None, columns: str | None = None) -> Any:
-    """Which mechanism errs least over two axes: its RMSE, and how far the nearest is behind; hatched where undecided.
+def draw_winners(sweep: Sweep, rows: str | None = None, columns: str | None = None) -> Any:
+    """Map which mechanism errs least over two axes, its RMSE, and how far the nearest is behind; hatch the undecided.
 
     By default over ε and the lag, if these are axes, or else over those with the most values; a map for each
     combination of the others.
     """
-    contest = contested(sweep)
+    contest = contest_axes(sweep)
     free = [x for x in sweep.axes if x not in contest]
-    rows, columns = _axes(sweep, free, rows, columns)
+    rows, columns = _choose_axes(sweep, free, rows, columns)
     others = [x for x in free if x not in (rows, columns)]
     found: dict[tuple[Label, ...], list[Cell]] = {}
     for cell in sweep.winners(*contest):
         found.setdefault(tuple(cell.labels[x] for x in others), []).append(cell)
-    shown = panels.spread(list(found), MAX_MAPS)
+    shown = panels.thin_out(list(found), MAX_MAPS)
     names = contest  # whatever tells those apart that are compared is part of their names
-    width = COLUMN if len(_values(sweep, columns)) <= _FEW else PAGE
-    shared = _Map(width, rows, columns, _values(sweep, rows), _values(sweep, columns), names, colours(sweep, names))
+    width = COLUMN if len(_map_values(sweep, columns)) <= _FEW else PAGE
+    shared = _Map(
+        width, rows, columns, _map_values(sweep, rows), _map_values(sweep, columns), names, row_colours(sweep, names)
+    )
     cells = [cell for labels in shown for cell in found[labels]]
-    height = _height(sweep, cells, shared) * len(shared.down) + 0.45
-    drawn, axes = figure(len(shown), height=height, width=width)
+    height = _cell_height(sweep, cells, shared) * len(shared.down) + 0.45
+    drawn, axes = make_figure(len(shown), height=height, width=width)
     for (ax,), labels in zip(axes, shown, strict=True):
         for cell in found[labels]:
-            _draw(ax, sweep, cell, shared)
-        _frame(ax, shared)
-        words(ax, ", ".join(panels.said(x, label) for x, label in zip(others, labels, strict=True)))
-    _legend(drawn, axes[0, 0], cells, shared)
-    note(drawn, _CAPTION, panels.left_out(len(found), len(shown)), panels.failed(sweep))
+            _draw_cell(ax, sweep, cell, shared)
+        _draw_frame(ax, shared)
+        label_axes(ax, ", ".join(panels.label_text(x, label) for x, label in zip(others, labels, strict=True)))
+    _add_legend(drawn, axes[0, 0], cells, shared)
+    add_note(drawn, _CAPTION, panels.note_left_out(len(found), len(shown)), panels.note_failed(sweep))
     return drawn
 
 
-def contested(sweep: Sweep) -> tuple[str, ...]:
-    """Axes that tell the mechanisms of one task apart, and those between the values of which it was to be decided."""
-    return tuple(dict.fromkeys([*sweep.contest, *panels.variants(sweep)]))
+def contest_axes(sweep: Sweep) -> tuple[str, ...]:
+    """Return the axes of the contest, and those that tell mechanisms of one task apart."""
+    return tuple(dict.fromkeys([*sweep.contest, *panels.variant_axes(sweep)]))
 
 
-def _axes(sweep: Sweep, free: Sequence[str], rows: str | None, columns: str | None) -> tuple[str | None, str | None]:
+def _choose_axes(
+    sweep: Sweep, free: Sequence[str], rows: str | None, columns: str | None
+) -> tuple[str | None, str | None]:
     for word, axis in (("rows", rows), ("columns", columns)):
         if axis is not None:
             validation.choice(word, axis, free)
@@ -86,44 +90,44 @@ def _axes(sweep: Sweep, free: Sequence[str], rows: str | None, columns: str | No
     return rows or next((x for x in liked if x != columns), None), columns
 
 
-def _values(sweep: Sweep, axis: str | None) -> list[Label]:
-    """Of an axis, in the order of a map; one that is none, for a map of one row."""
+def _map_values(sweep: Sweep, axis: str | None) -> list[Label]:
+    """List the values of an axis in the order of a map; None alone for a map of one row."""
     if axis is None:
         return [None]
-    ordered = panels.values(sweep.rows, axis)
+    ordered = panels.axis_values(sweep.rows, axis)
     return [*ordered, *(x for x in sweep.axes[axis] if x not in ordered)]
 
 
-def colours(sweep: Sweep, names: tuple[str, ...]) -> dict[str, Any]:
-    """Of the family, with white, on which text is read; each of a family is lighter than the one before."""
+def row_colours(sweep: Sweep, names: tuple[str, ...]) -> dict[str, Any]:
+    """Mix colours of families with white, so that text can be read; each of a family is lighter than the last."""
     families: dict[str, list[str]] = {}
-    for name, look in panels.looks(sweep, names).items():
+    for name, look in panels.row_styles(sweep, names).items():
         families.setdefault(look.colour, []).append(name)
     shades = {colour: np.linspace(_LIGHT, _LIGHTER, len(some)).tolist() for colour, some in families.items()}
     return {
-        name: lighter(colour, white)
+        name: lighten(colour, white)
         for colour, some in families.items()
         for name, white in zip(some, shades[colour], strict=True)
     }
 
 
-def _height(sweep: Sweep, cells: Sequence[Cell], shared: _Map) -> float:
-    """Inches of a cell: of the longest text."""
+def _cell_height(sweep: Sweep, cells: Sequence[Cell], shared: _Map) -> float:
+    """Return the height of a cell in inches, from the longest text."""
     if len(shared.across) > _MOST_TOLD:
         return _LOW
-    return _LINE * max((len(_told(sweep, cell, shared)) for cell in cells), default=1) + _EDGES
+    return _LINE * max((len(_cell_lines(sweep, cell, shared)) for cell in cells), default=1) + _EDGES
 
 
-def _draw(ax: Any, sweep: Sweep, cell: Cell, shared: _Map) -> None:
-    """A cell: colour, hatching, and text."""
+def _draw_cell(ax: Any, sweep: Sweep, cell: Cell, shared: _Map) -> None:
+    """Draw a cell: colour, hatching, and text."""
     x = shared.across.index(None if shared.columns is None else cell.labels[shared.columns])
     y = shared.down.index(None if shared.rows is None else cell.labels[shared.rows])
-    colour = shared.colours[panels.name(cell.best, shared.names)]
+    colour = shared.colours[panels.row_name(cell.best, shared.names)]
     undecided = cell.state == "undecided"
     look = {"hatch": _HATCH, "edgecolor": "white"} if undecided else {}
     ax.bar(x, 1, width=1, bottom=y - 0.5, color=colour, linewidth=0, **look)
     if len(shared.across) <= _MOST_TOLD:
-        text = "\n".join(_told(sweep, cell, shared))
+        text = "\n".join(_cell_lines(sweep, cell, shared))
         place: dict[str, Any] = {
             "ha": "center",
             "va": "center",
@@ -132,27 +136,27 @@ def _draw(ax: Any, sweep: Sweep, cell: Cell, shared: _Map) -> None:
         ax.text(x, y, text, fontsize=SMALL, color=TRUTH, linespacing=1.15, parse_math=False, **place)
 
 
-def _told(sweep: Sweep, cell: Cell, shared: _Map) -> list[str]:
-    """Name and RMSE of the best; how far the nearest one is behind, on the streams of both, and its name if it fits."""
+def _cell_lines(sweep: Sweep, cell: Cell, shared: _Map) -> list[str]:
+    """Write name and RMSE of the best, and how far the nearest is behind on the streams of both, named if it fits."""
     room = int(72 * (shared.width - _LEFT) / (_LETTER * SMALL) / len(shared.across))
-    told = [*textwrap.wrap(panels.name(cell.best, shared.names), room), f"{cell.best.rmse:#.4g}".rstrip(".")]
+    told = [*textwrap.wrap(panels.row_name(cell.best, shared.names), room), f"{cell.best.rmse:#.4g}".rstrip(".")]
     if cell.second is None:
         return told
     percent = 100 * (sweep.compare(cell.second, cell.best).rmse_ratio - 1)
-    behind = "tie" if percent == 0 else _percent(percent)
-    whole = f"{panels.name(cell.second, shared.names)} {behind}"
+    behind = "tie" if percent == 0 else _write_percent(percent)
+    whole = f"{panels.row_name(cell.second, shared.names)} {behind}"
     return [*told, whole if len(whole) <= room else behind]
 
 
-def _percent(x: float) -> str:
+def _write_percent(x: float) -> str:
     if 0 < x < _SMALLEST:
         return f"<{_SMALLEST:g} %"
     digits = "+.2f" if abs(x) < _TENTH else "+#.2g" if abs(x) < _HUNDRED else "+.0f"
     return f"{x:{digits}}".rstrip(".") + " %"
 
 
-def _frame(ax: Any, shared: _Map) -> None:
-    """Limits, labels, and white lines between the cells."""
+def _draw_frame(ax: Any, shared: _Map) -> None:
+    """Set limits and labels, and draw white lines between the cells."""
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
@@ -162,29 +166,31 @@ def _frame(ax: Any, shared: _Map) -> None:
         ax.axvline(i - 0.5, color="white", linewidth=1)
     for i in range(1, len(shared.down)):
         ax.axhline(i - 0.5, color="white", linewidth=1)
-    ax.set_xticks(range(len(shared.across)), [_tick(shared.columns, x) for x in shared.across])
-    ax.set_yticks(range(len(shared.down)), [_tick(shared.rows, x) for x in shared.down])
-    words(ax, None, _named(shared.columns), _named(shared.rows))
+    ax.set_xticks(range(len(shared.across)), [_tick_text(shared.columns, x) for x in shared.across])
+    ax.set_yticks(range(len(shared.down)), [_tick_text(shared.rows, x) for x in shared.down])
+    label_axes(ax, None, _axis_text(shared.columns), _axis_text(shared.rows))
 
 
-def _tick(axis: str | None, label: Label) -> str:
+def _tick_text(axis: str | None, label: Label) -> str:
     if axis is None:
         return ""
     return (
-        f"{label:.4g}" if isinstance(label, float) else panels.said(axis, label).removeprefix(f"{panels.sign(axis)} ")
+        f"{label:.4g}"
+        if isinstance(label, float)
+        else panels.label_text(axis, label).removeprefix(f"{panels.axis_name(axis)} ")
     )
 
 
-def _named(axis: str | None) -> str:
-    return "" if axis is None else panels.titled(axis)
+def _axis_text(axis: str | None) -> str:
+    return "" if axis is None else panels.axis_title(axis)
 
 
-def _legend(drawn: Any, ax: Any, cells: Sequence[Cell], shared: _Map) -> None:
-    """The mechanisms that win somewhere, and what the hatching is."""
-    best = {panels.name(x.best, shared.names) for x in cells}
+def _add_legend(drawn: Any, ax: Any, cells: Sequence[Cell], shared: _Map) -> None:
+    """Add the mechanisms that win somewhere, and what the hatching is, to the legend."""
+    best = {panels.row_name(x.best, shared.names) for x in cells}
     for name, colour in shared.colours.items():
         if name in best:
             ax.bar([0], [0], color=colour, label=name)
     if any(x.state == "undecided" for x in cells):
         ax.bar([0], [0], color=GREY, hatch=_HATCH, edgecolor="white", linewidth=0, label="undecided")
-    legend(drawn, ax, columns=4 if shared.width > COLUMN else 2)
+    add_legend(drawn, ax, columns=4 if shared.width > COLUMN else 2)

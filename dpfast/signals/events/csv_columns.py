@@ -25,7 +25,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column as its distinct texts, in order of appearance, and which of them every row holds."""
+    """A column as its distinct texts, in order of appearance, and which of them each row holds."""
 
     label: str
     texts: list[str]
@@ -33,25 +33,25 @@ class Column:
     lines: NDArray[np.int64]
 
     def place(self, bad: NDArray[np.bool_]) -> str:
-        """Where the first row with a bad text is, and how many there are."""
+        """Tell where the first row with a bad text is, and how many there are."""
         rows = np.flatnonzero(bad[self.codes])
         return f"line {self.lines[rows[0]]} ({rows.size} such row{'s' * (rows.size > 1)})"
 
     def bad_time(self, bad: NDArray[np.bool_], must_hold: str) -> DataError:
-        """The error for timestamps that cannot be used; it says where the first one is, not what: it may be private."""
+        """Make the error for unusable timestamps; it says where the first one is, not what: it may be private."""
         text = self.texts[int(np.argmax(bad))].strip()
         got = f"another text of {len(text)} characters" if text else "nothing"
         return DataError(f"{self.label} must hold {must_hold}, got {got} in {self.place(bad)}")
 
 
 def numbers(texts: Sequence[str]) -> NDArray[np.float64]:
-    """The number that each text is, NaN for what is none."""
+    """Read each text as a number, NaN for what is none."""
     # The pattern keeps out what float() takes beside numbers, such as "1_000".
     return np.array([float(text) if NUMBER.fullmatch(text) else np.nan for text in map(str.strip, texts)], np.float64)
 
 
 def read_columns(file: Path, names: Sequence[str]) -> dict[str, Column]:
-    """The named columns of a CSV file, plain or gzip."""
+    """Read the named columns of a CSV file, plain or gzip."""
     try:
         with file.open("rb") as raw:
             data = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == _GZIP_MAGIC else raw
@@ -66,7 +66,7 @@ def read_columns(file: Path, names: Sequence[str]) -> dict[str, Column]:
 
 
 def _split(file: Path, text: io.TextIOWrapper, names: Sequence[str]) -> dict[str, Column]:
-    """The named columns of an open CSV file."""
+    """Read the named columns of an open CSV file."""
     rows = csv.reader(text, strict=True)
     try:
         header = next(rows, [])
@@ -87,7 +87,7 @@ def _split(file: Path, text: io.TextIOWrapper, names: Sequence[str]) -> dict[str
 
 
 def find(file: object, header: list[str], names: Sequence[str]) -> list[int]:
-    """Positions of the named columns of a file, or of what else is named so in messages."""
+    """Find the positions of the named columns of a file, or of what else is named so in messages."""
     if not header:
         raise DataError(f"{file} must begin with a line of column names, got an empty file or line")
     if any("\0" in name for name in header):
@@ -101,7 +101,7 @@ def find(file: object, header: list[str], names: Sequence[str]) -> list[int]:
 
 
 def _found(header: list[str]) -> str:
-    """How many columns there are, not which: without a header they are somebody's row."""
+    """Tell how many columns there are, not which: without a header they are somebody's row."""
     if len(header) > 1:
         return f"{len(header)} columns found"
     separators = {";": "';'", "\t": "a tab", "|": "'|'"}
@@ -110,7 +110,7 @@ def _found(header: list[str]) -> str:
 
 
 def _even(file: Path, rows: Any, width: int) -> Iterator[list[str]]:
-    """The rows, all as wide as the header. A blank line is no row, unless one empty field looks like it."""
+    """Yield the rows, all as wide as the header. A blank line is no row, unless one empty field looks like it."""
     for row in rows:
         if not row:
             if width > 1:

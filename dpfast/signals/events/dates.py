@@ -37,7 +37,7 @@ _PATTERNS = (
 
 
 def parse_date(text: str) -> tuple[bool, int | None] | None:
-    """Whether a date has a UTC offset, and its microseconds since 1970, in UTC if it has; None for another text.
+    """Read whether a date has a UTC offset, and its microseconds since 1970, in UTC if it has; None for another text.
 
     ISO 8601, the same with slashes, and RFC 2822, as e-mail and git have it. Fractions of a microsecond are cut off. A
     day of the week is not compared with the date, and a zone of -0000 is UTC, as RFC 2822 says. The microseconds are
@@ -63,7 +63,7 @@ def parse_date(text: str) -> tuple[bool, int | None] | None:
 
 @functools.lru_cache(1024)
 def _day(year: str, month: str, day: str) -> int | None:
-    """Days since 1970; None for no such day."""
+    """Return days since 1970; None for no such day."""
     try:
         return date(int(year), _MONTHS.get(month.lower()) or int(month), int(day)).toordinal() - _1970
     except ValueError:
@@ -71,14 +71,14 @@ def _day(year: str, month: str, day: str) -> int | None:
 
 
 def _seconds(hour: str, minute: str, second: str) -> int | None:
-    """Seconds since midnight; None for no such time."""
+    """Return seconds since midnight; None for no such time."""
     seconds = int(hour) * 3600 + int(minute) * 60 + int(second)
     return seconds if hour < "24" and minute < "60" and second < "60" else None
 
 
 @functools.lru_cache(1024)
 def _offset(zone: str) -> int | None:
-    """Seconds east of Greenwich; None for no such offset."""
+    """Return seconds east of Greenwich; None for no such offset."""
     if zone.upper() in _ZONES:
         return _ZONES[zone.upper()]
     hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)

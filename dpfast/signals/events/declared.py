@@ -45,7 +45,7 @@ class Span:
 
     @classmethod
     def declared(cls, start: str, end: str, period: str) -> Span:
-        """The span of two points in time, the end left out, and the length of its bins.
+        """Make the span of two points in time, the end left out, and the length of its bins.
 
         Raises
         ------
@@ -68,11 +68,11 @@ class Span:
         return cls(first, step, n_bins, utc)
 
     def time(self, bin: int) -> int:
-        """Left edge of a bin, in microseconds since 1970."""
+        """Return the left edge of a bin, in microseconds since 1970."""
         return self.start + bin * self.period
 
     def bins(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The bin of each moment, -1 outside of the span."""
+        """Return the bin of each moment, -1 outside of the span."""
         bins: NDArray[np.int64] = (moments - self.start) // self.period
         return np.where((0 <= bins) & (bins < self.n_bins), bins, -1)
 
@@ -103,19 +103,19 @@ class Rows:
 
     @classmethod
     def of(cls, readable: NDArray[np.bool_], bins: NDArray[np.int64], groups: NDArray[np.int64], n_groups: int) -> Self:
-        """Whether each row is readable, its bin and its group: -1 outside of what is declared."""
+        """Count rows by whether each is readable, its bin and its group: -1 outside of what is declared."""
         inside = readable & (bins >= 0)
         by_group = np.bincount(groups[inside] + 1, minlength=n_groups + 1).tolist()
         return cls(int(np.sum(~readable)), int(np.sum(readable & (bins < 0))), by_group[0], tuple(by_group[1:]))
 
     @property
     def inside(self) -> int:
-        """Those in the span."""
+        """Number of rows in the span."""
         return self.undeclared + sum(self.groups)
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Number of all rows."""
         return self.unreadable + self.outside + self.inside
 
     def __add__(self, other: Rows) -> Rows:
@@ -130,7 +130,7 @@ class Rows:
 
 
 def declared_groups(span: Span, by: str | None, groups: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of the series, in the declared order.
+    """Check declared groups and return the names of the series, in the declared order.
 
     Raises
     ------
@@ -177,13 +177,13 @@ def check_time_format(span: Span, time_format: str | None) -> None:
 
 
 def group_indices(texts: Sequence[str], groups: Sequence[str]) -> NDArray[np.int64]:
-    """The group of each text, -1 for one that is not declared."""
+    """Return the group of each text, -1 for one that is not declared."""
     rank = {name: i for i, name in enumerate(groups)}
     return np.array([rank.get(text if text.strip() else MISSING, -1) for text in texts], np.int64)
 
 
 def whole_numbers(texts: Sequence[str]) -> NDArray[np.float64]:
-    """The whole number from 0 to 2**53 that each text is, NaN for what is none."""
+    """Read each text as a whole number from 0 to 2**53, NaN for what is none."""
     values = numbers(texts)
     return np.where((values >= 0) & (values <= MAX_COUNT) & (values == np.floor(values)), values, np.nan)
 

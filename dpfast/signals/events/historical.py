@@ -43,7 +43,7 @@ class EventCounts:
     period: np.timedelta64
 
     def times(self) -> NDArray[np.datetime64]:
-        """Left edges of all bins."""
+        """Return the left edges of all bins."""
         edges: NDArray[np.datetime64] = self.start + np.arange(self.counts.shape[1]) * self.period
         return edges
 
@@ -143,7 +143,7 @@ def read_events(
 
 
 def _parse_series(column: Column | None) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """Sorted names of the series, and the series of every row."""
+    """Return the sorted names of the series, and the series of every row."""
     if column is None:
         return ("all",), np.zeros(1, np.int64)
     names = [text if text.strip() else MISSING for text in column.texts]
@@ -159,7 +159,7 @@ def _parse_series(column: Column | None) -> tuple[tuple[str, ...], NDArray[np.in
 
 
 def _parse_counts(column: Column) -> NDArray[np.float64]:
-    """The count of every row."""
+    """Return the count of every row."""
     values = numbers(column.texts)
     bad = ~((values >= 0) & (values <= MAX_COUNT))  # NaN fails the comparison
     if bad.any():

@@ -29,11 +29,11 @@ def check_format(time_format: Any) -> None:
     """
     if not isinstance(time_format, str) or "%" not in time_format:
         raise validation.fail("time_format", "a format such as '%m/%d/%Y %H:%M'", time_format)
-    _try(time_format)
+    _try_format(time_format)
 
 
 @functools.lru_cache(16)  # lines that come one by one are read one by one
-def _try(time_format: str) -> None:
+def _try_format(time_format: str) -> None:
     pd = validation.optional("pandas", "cli")
     try:
         pd.to_datetime(["0"], format=time_format, errors="coerce", utc=True)
@@ -42,18 +42,18 @@ def _try(time_format: str) -> None:
 
 
 def has_offset(time_format: str) -> bool:
-    """Whether texts of the format tell their UTC offset."""
+    """Tell whether texts of the format have their UTC offset."""
     return re.search("%[zZ]", time_format.replace("%%", "")) is not None
 
 
 def parse_formatted(texts: Sequence[str], time_format: str) -> NDArray[np.datetime64]:
-    """UTC or local time in microseconds, NaT for what does not have the format."""
+    """Read UTC or local times in microseconds, NaT for what does not have the format."""
     # pandas would read "now" and "today" as the present, whatever the format.
     dated = [text if re.search(r"\d", text) else "" for text in texts]
-    times = _by_pandas(dated, time_format)
+    times = _parse_by_pandas(dated, time_format)
     # How far pandas reads depends on its version, and on how fine the times around are.
     others = np.flatnonzero(~_is_near(times))
-    times[others] = [_far(dated[i], time_format) for i in others]
+    times[others] = [_parse_far(dated[i], time_format) for i in others]
     return times
 
 
@@ -61,7 +61,7 @@ def _is_near(times: Any) -> Any:
     return (times >= _NEAR[0]) & (times < _NEAR[1])
 
 
-def _by_pandas(texts: list[str], time_format: str) -> NDArray[np.datetime64]:
+def _parse_by_pandas(texts: list[str], time_format: str) -> NDArray[np.datetime64]:
     pd = validation.optional("pandas", "cli")
     try:
         index = pd.to_datetime(pd.Index(texts, dtype=object), format=time_format, errors="coerce", utc=True)
@@ -71,13 +71,13 @@ def _by_pandas(texts: list[str], time_format: str) -> NDArray[np.datetime64]:
         if len(texts) == 1:
             return np.array(["NaT"], "datetime64[us]")
         half = len(texts) // 2
-        return np.concatenate([_by_pandas(part, time_format) for part in (texts[:half], texts[half:])])
+        return np.concatenate([_parse_by_pandas(part, time_format) for part in (texts[:half], texts[half:])])
     moments: NDArray[np.datetime64] = index.tz_localize(None).to_numpy().astype("datetime64[us]")
     return moments
 
 
-def _far(text: str, time_format: str) -> np.datetime64:
-    """A time that pandas may not hold; NaT for any other text."""
+def _parse_far(text: str, time_format: str) -> np.datetime64:
+    """Read a time that pandas may not hold; NaT for any other text."""
     if re.search("%[YGcx]", time_format):  # without a year it is none, and newer versions of Python warn
         with contextlib.suppress(ValueError):
             moment = datetime.strptime(_FINER.sub(r"\1", text), time_format)

@@ -49,12 +49,12 @@ class Moments(NamedTuple):
 
     @property
     def utc(self) -> NDArray[np.bool_]:
-        """Whether each is a point in UTC, rather than of a local clock."""
+        """True for each point in UTC, rather than of a local clock."""
         return np.isin(self.kinds, ("offset", "seconds", "milliseconds"))
 
 
 def parse_period(text: str) -> np.timedelta64:
-    """Length of a period such as ``"5min"``.
+    """Read the length of a period such as ``"5min"``.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def parse_period(text: str) -> np.timedelta64:
 
 
 def period_text(period: np.timedelta64) -> str:
-    """A period as `parse_period` reads it, in the largest unit of which it is a whole number, but for weeks.
+    """Write a period as `parse_period` reads it, in the largest unit of which it is a whole number, but for weeks.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def period_text(period: np.timedelta64) -> str:
 
 
 def parse_each(texts: Sequence[str], time_format: str | None = None) -> Moments:
-    """Points in time of texts; what one of them is does not depend on the others."""
+    """Read texts as points in time; what one of them is does not depend on the others."""
     stripped = [text.strip() for text in texts]
     if time_format is not None:
         check_format(time_format)
@@ -111,7 +111,7 @@ def parse_each(texts: Sequence[str], time_format: str | None = None) -> Moments:
 
 
 def _parse(text: str) -> tuple[str, int | None]:
-    """Kind and microseconds since 1970, None where there are none."""
+    """Return kind and microseconds since 1970, None where there are none."""
     if NUMBER.fullmatch(text) is None:
         date = parse_date(text)
         return ("other", None) if date is None else ("offset" if date[0] else "local", date[1])
@@ -122,7 +122,7 @@ def _parse(text: str) -> tuple[str, int | None]:
 
 
 def parse_moment(name: str, text: str) -> tuple[int, bool]:
-    """Microseconds since 1970 of an argument, and whether they are UTC, rather than of a local clock.
+    """Read an argument as microseconds since 1970, and whether they are UTC, rather than of a local clock.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def parse_moment(name: str, text: str) -> tuple[int, bool]:
 
 
 def parse_times(stamps: Column, time_format: str | None) -> NDArray[np.int64]:
-    """Microseconds since 1970 of a file's distinct timestamps.
+    """Read a file's distinct timestamps as microseconds since 1970.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from helpers import pages
 
 import dpfast as dp
 from dpfast.reports import html_page as parts
-from dpfast.reports.sweep.page import of_sweep
+from dpfast.reports.sweep.page import sweep_page
 
 GRID = {
     "mechanism": ["zero_forcing", "input_perturbation"],
@@ -26,7 +26,7 @@ def sweep():
 
 
 def test_the_page_is_whole_and_escapes_labels_and_titles(sweep):
-    page = pages.checked(of_sweep(sweep, command="dpfast study 'a <b>.toml'", title="1 < 2", description="<script>"))
+    page = pages.checked(sweep_page(sweep, command="dpfast study 'a <b>.toml'", title="1 < 2", description="<script>"))
     said = [x.strip() for x in page.text if x.strip()]
     assert said.count("1 < 2") == 2  # of the window, and above all
     for text in ("<script>", "<i>quiet</i>", "loud & clear", "dpfast study 'a <b>.toml'", sweep.rule):
@@ -36,7 +36,7 @@ def test_the_page_is_whole_and_escapes_labels_and_titles(sweep):
 
 
 def test_every_picture_is_said_in_words(sweep):
-    alts = [x["alt"] for x in pages.checked(of_sweep(sweep)).all("img")]
+    alts = [x["alt"] for x in pages.checked(sweep_page(sweep)).all("img")]
     assert alts[0].startswith("RMSE against ε for each mechanism")
     assert len(alts) == len(set(alts)) >= 3
     assert not any("rmse-over" in x or "{" in x for x in alts)
@@ -45,7 +45,7 @@ def test_every_picture_is_said_in_words(sweep):
 def test_a_model_fitted_to_private_data_is_said_first():
     fitted = dp.ARMA.fit([0.0, 1, 0, 2, 1, 0, 1, 3, 1, 0], 1)
     grid = {**GRID, "stream": fitted, "epsilon": 1}
-    page = pages.checked(of_sweep(dp.sweep(grid, seed=1, n_samples=50, width=0.5)))
+    page = pages.checked(sweep_page(dp.sweep(grid, seed=1, n_samples=50, width=0.5)))
     assert "fitted to private data" in [x for x in page.text if x.strip()][1]
 
 
@@ -80,7 +80,7 @@ def mixed():
 
 
 def test_every_point_is_a_row_with_its_figures(mixed):
-    found = table(of_sweep(mixed), "results")
+    found = table(sweep_page(mixed), "results")
     found, constants = found[: len(mixed.points)], found[len(mixed.points) :]
     assert [x["mechanism"] for x in constants] == ["constant"] * 2
     variances = {x.settings["model"]: x.variance for x in mixed}
@@ -106,7 +106,7 @@ def test_every_point_is_a_row_with_its_figures(mixed):
 
 
 def test_the_winner_of_each_cell(mixed):
-    found = table(of_sweep(mixed), "who errs least")
+    found = table(sweep_page(mixed), "who errs least")
     assert [(x["model"], x["lag"]) for x in found] == [
         (x.labels["model"], str(x.labels["lag"])) for x in mixed.winners()
     ]
@@ -115,11 +115,11 @@ def test_the_winner_of_each_cell(mixed):
         assert (line["least error"], line["state"]) == ("LMMSE", cell.state)
         assert line["RMSE"] == f"{cell.best.rmse:#.5g}"
     apart = dataclasses.replace(mixed, contest=())
-    assert "Who errs least" not in pages.checked(of_sweep(apart)).headings
+    assert "Who errs least" not in pages.checked(sweep_page(apart)).headings
 
 
 def test_the_definition_has_all_parameters_and_what_labels_stand_for(mixed):
-    text = of_sweep(mixed)
+    text = sweep_page(mixed)
     told = dict(re.findall("<dt>(.*)</dt><dd>(.*)</dd>", text))
     assert told["mechanism"] == "LMMSE (lmmse), LZF (zero_forcing), DFE (decision_feedback)"
     assert (told["lag"], told["epsilon"], told["model"]) == ("smoother, 1", "0.5", "coin, Gaussian")
@@ -132,7 +132,7 @@ def test_the_definition_has_all_parameters_and_what_labels_stand_for(mixed):
 
 def test_designs_that_failed_and_warnings_are_told_once(mixed):
     noted = dataclasses.replace(mixed.rows[0], notes=("not <quite>",))
-    page = pages.checked(of_sweep(dataclasses.replace(mixed, rows=(noted, *mixed.rows[1:]))))
+    page = pages.checked(sweep_page(dataclasses.replace(mixed, rows=(noted, *mixed.rows[1:]))))
     first, second = (x for x in page.text if "(mechanism" in x)
     assert first == "not <quite> (mechanism LMMSE (lmmse), target exponential:0.9, model coin, lag smoother)"
     (failed,) = (x for x in mixed if x.failed)
@@ -141,24 +141,24 @@ def test_designs_that_failed_and_warnings_are_told_once(mixed):
 
 def test_long_tables_point_to_where_all_rows_are(mixed, monkeypatch):
     monkeypatch.setattr(parts, "MOST_ROWS", 2)
-    assert "The first 2 of 12 rows: all are in study.csv." in of_sweep(mixed, command="dpfast study x.toml")
-    assert "The first 2 of 12 rows: all are in sweep.to_pandas()." in of_sweep(mixed)
+    assert "The first 2 of 12 rows: all are in study.csv." in sweep_page(mixed, command="dpfast study x.toml")
+    assert "The first 2 of 12 rows: all are in sweep.to_pandas()." in sweep_page(mixed)
 
 
 def test_what_makes_it_again_is_the_command_or_the_call(mixed):
-    assert "<code>dpfast study x.toml</code>" in of_sweep(mixed, command="dpfast study x.toml")
-    assert "dpfast.sweep(grid, seed=1, n_samples=50, burn_in=None, dtype=" in of_sweep(mixed)
+    assert "<code>dpfast study x.toml</code>" in sweep_page(mixed, command="dpfast study x.toml")
+    assert "dpfast.sweep(grid, seed=1, n_samples=50, burn_in=None, dtype=" in sweep_page(mixed)
 
 
 def test_a_sweep_of_one_case_has_a_page():
     one = dp.sweep({**GRID, "mechanism": "zero_forcing", "stream": "levels:0,1@0.5,0.5", "epsilon": 1}, seed=1, width=1)
-    text = of_sweep(one)
+    text = sweep_page(one)
     pages.checked(text)
     assert [x["RMSE"] for x in table(text, "results")] == [f"{one.rows[0].rmse:#.5g}", "–"]
 
 
 def test_a_part_in_which_all_designs_failed_has_a_page(mixed):
-    page = pages.checked(of_sweep(mixed.where(mechanism="decision_feedback", model="Gaussian")))
+    page = pages.checked(sweep_page(mixed.where(mechanism="decision_feedback", model="Gaussian")))
     assert "Designs that failed, and notes" in page.headings
 
 

@@ -11,7 +11,7 @@ from helpers.sweeps import COIN, PRIVACY, TARGET, run
 
 import dpfast as dp
 from dpfast.reports import styles
-from dpfast.reports.figures import png
+from dpfast.reports.figures import render_png
 from dpfast.reports.sweep import panels, pictures, winner_map
 
 BASE = {"target": "exponential:0.9", "model": "markov:0.75,0.25;0.25,0.75@-0.5,0.5", "delta": 1e-3}
@@ -81,7 +81,7 @@ def numbers(axis):
 
 
 def test_lines_over_epsilon_are_the_rows():
-    figure = pictures.over(sweep(), "epsilon")
+    figure = pictures.draw_over(sweep(), "epsilon")
     assert [x.get_title(loc="left") for x in figure.axes if x.get_title(loc="left")] == ["lag 0", "lag 2", "smoother"]
     ax = panel(figure, "lag 2")
     for label, settings in {
@@ -114,7 +114,7 @@ def test_lines_over_epsilon_are_the_rows():
 
 
 def test_bands_are_intervals():
-    ax = pictures.over(bounded(), "epsilon").axes[0]
+    ax = pictures.draw_over(bounded(), "epsilon").axes[0]
     rows = [bounded().row(mechanism="optimal", epsilon=x) for x in (1, 10)]
     bands = [x.get_paths()[0].vertices for x in ax.collections if len(x.get_paths()) and len(x.get_paths()[0].vertices)]
     wanted = {(e, y) for e, row in zip((1, 10), rows, strict=True) for y in row.interval}
@@ -122,7 +122,7 @@ def test_bands_are_intervals():
 
 
 def test_the_smoother_is_the_latest_and_what_takes_no_lag_is_at_every_one():
-    figure = pictures.over(sweep(), "lag")
+    figure = pictures.draw_over(sweep(), "lag")
     ax = panel(figure, "ε 3")
     figure.draw_without_rendering()
     assert [x.get_text() for x in numbers(figure.axes[-1].xaxis)] == ["0", "2", "∞"]
@@ -138,7 +138,7 @@ def test_the_smoother_is_the_latest_and_what_takes_no_lag_is_at_every_one():
 
 def test_the_bound_is_that_of_all_linear_mechanisms_and_not_of_zero_forcing():
     assert all(x.lower_bound_rmse for x in bounded())
-    figure = pictures.over(bounded(), "epsilon")
+    figure = pictures.draw_over(bounded(), "epsilon")
     rows = [bounded().row(mechanism="optimal", epsilon=x) for x in (1, 10)]
     bound = line(figure.axes[0], "lower bound")
     assert list(bound.get_ydata()) == [x.lower_bound_rmse for x in rows]
@@ -148,7 +148,7 @@ def test_the_bound_is_that_of_all_linear_mechanisms_and_not_of_zero_forcing():
     assert excess == pytest.approx([100 * (y / x.lower_bound_rmse - 1) for x, y in zip(rows, level, strict=True)])
     alone = run({**BASE, "mechanism": "zero_forcing", "epsilon": [1, 10]}, **OPTIONS)
     assert alone.rows[0].lower_bound_rmse is not None
-    assert "lower bound" not in legend_of(pictures.over(alone, "epsilon"))
+    assert "lower bound" not in legend_of(pictures.draw_over(alone, "epsilon"))
 
 
 def test_a_bound_for_other_inputs_is_none():
@@ -161,7 +161,7 @@ def test_a_bound_for_other_inputs_is_none():
 
 def test_differences_from_the_best_are_paired():
     found = sweep().where(lag=2)
-    figure = pictures.over(found, "epsilon")
+    figure = pictures.draw_over(found, "epsilon")
     for i, epsilon in enumerate((1, 3, 10)):
         rows = found.where(epsilon=epsilon).rows
         best = min(rows, key=lambda x: x.mse)
@@ -172,7 +172,7 @@ def test_differences_from_the_best_are_paired():
 
 def test_limits_contain_what_is_drawn():
     for axis in ("epsilon", "lag"):
-        figure = pictures.over(sweep(), axis)
+        figure = pictures.draw_over(sweep(), axis)
         figure.draw_without_rendering()
         for ax in (x for x in figure.axes if x.get_title(loc="left")):
             ys = [y for x in ax.lines for y in np.asarray(x.get_ydata(), float) if np.isfinite(y)]
@@ -187,7 +187,7 @@ def test_a_dozen_panels_and_how_many_are_left_out():
     found = run(
         {**BASE, "mechanism": "output_perturbation", "epsilon": [1, 2], "max_events": list(range(1, 16))}, **OPTIONS
     )
-    figure = pictures.over(found, "epsilon")
+    figure = pictures.draw_over(found, "epsilon")
     titles = [x.get_title(loc="left") for x in figure.axes if x.get_title(loc="left")]
     assert len(titles) == 12
     assert (titles[0], titles[-1]) == ("max events 1", "max events 15")
@@ -196,23 +196,23 @@ def test_a_dozen_panels_and_how_many_are_left_out():
 
 def test_only_axes_of_numbers_can_be_drawn_over():
     with pytest.raises(ValueError, match="axis must be one of 'epsilon', 'lag', got 'mechanism'"):
-        pictures.over(sweep(), "mechanism")
+        pictures.draw_over(sweep(), "mechanism")
 
 
 # --- winners --------------------------------------------------------------------------------------
 
 
 def test_the_map_says_who_errs_least():
-    figure = pictures.winners(sweep())
+    figure = pictures.draw_winners(sweep())
     ax = figure.axes[0]
     told = {x.get_position(): x.get_text().split("\n") for x in ax.texts}
     names, places = ("mechanism", "decision"), {"epsilon": [1, 3, 10], "lag": [0, 2, "smoother"]}
     cells = sweep().winners(*names)
     assert len(told) == len(cells) == 9
-    looks = panels.looks(sweep(), names)
+    looks = panels.row_styles(sweep(), names)
     for cell in cells:
         at = (places["lag"].index(cell.labels["lag"]), places["epsilon"].index(cell.labels["epsilon"]))
-        name = panels.name(cell.best, names)
+        name = panels.row_name(cell.best, names)
         assert told[at][0] == name
         assert float(told[at][1]) == pytest.approx(cell.best.rmse, rel=1e-3)
         (bar,) = [
@@ -231,7 +231,7 @@ def test_no_axis_of_the_contest_is_dropped():
     models = {"slow": "markov:0.9,0.1;0.1,0.9@-0.5,0.5", "right": BASE["model"], "fast": "levels:-0.5,0.5@0.5,0.5"}
     grid = {**BASE, "model": models, "stream": BASE["model"], "mechanism": ["lmmse", "zero_forcing"], "lag": 2}
     found = run(grid | {"epsilon": [1, 10]}, **OPTIONS, decide=["mechanism", "model"])
-    figure = pictures.winners(found)
+    figure = pictures.draw_winners(found)
     names = [f"LMMSE, {x}" for x in models]
     told = [x.get_text().split("\n") for x in figure.axes[0].texts]
     cells = found.winners()
@@ -239,7 +239,7 @@ def test_no_axis_of_the_contest_is_dropped():
     for lines_told, cell in zip(told, cells, strict=True):
         assert lines_told[0] == f"LMMSE, {cell.best.settings['model']}" in names
         assert lines_told[-1].startswith(f"LMMSE, {cell.second.settings['model']} +")
-    colours = winner_map.colours(found, ("mechanism", "model"))
+    colours = winner_map.row_colours(found, ("mechanism", "model"))
     assert {*names, "LZF"} == set(colours)
     assert len(set(colours.values())) == len(colours)
     assert set(legend_of(figure)) - {"undecided"} <= set(names)
@@ -248,16 +248,16 @@ def test_no_axis_of_the_contest_is_dropped():
 def test_ties_are_said():
     twins = [dp.zero_forcing(TARGET, PRIVACY, name=x) for x in ("one", "two")]
     found = run({"mechanism": twins, "stream": {"coin": COIN, "other": dp.ARMA([1.0], [1.0, -0.5])}}, **OPTIONS)
-    texts = [x.get_text().split("\n") for x in pictures.winners(found).axes[0].texts]
+    texts = [x.get_text().split("\n") for x in pictures.draw_winners(found).axes[0].texts]
     assert [(x[0], x[-1]) for x in texts] == [("one", "two tie")] * 2
 
 
 def test_axes_of_a_map_are_checked():
     with pytest.raises(ValueError, match="rows must be one of 'epsilon', 'lag', got 'decision'"):
-        pictures.winners(sweep(), rows="decision")
+        pictures.draw_winners(sweep(), rows="decision")
     with pytest.raises(ValueError, match="rows and columns must be different axes, got 'lag' twice"):
-        pictures.winners(sweep(), rows="lag", columns="lag")
-    assert pictures.winners(sweep(), columns="epsilon").axes[0].get_ylabel() == "lag (samples)"
+        pictures.draw_winners(sweep(), rows="lag", columns="lag")
+    assert pictures.draw_winners(sweep(), columns="epsilon").axes[0].get_ylabel() == "lag (samples)"
 
 
 # --- paths, convergence ---------------------------------------------------------------------------
@@ -265,21 +265,21 @@ def test_axes_of_a_map_are_checked():
 
 def test_paths_are_those_of_the_mechanisms():
     rows = [sweep().row(mechanism="lmmse", epsilon=3, lag=2), sweep().row(decision="sign", epsilon=3, lag=2)]
-    figure = pictures.paths(sweep(), rows, n_samples=50)
+    figure = pictures.draw_sample_paths(sweep(), rows, n_samples=50)
     assert [x.get_title(loc="left") for x in figure.axes] == ["LMMSE", "DFE sign"]
     first, second = (x.lines for x in figure.axes)
     assert len(first[0].get_ydata()) == 50
     assert np.array_equal(first[0].get_ydata(), second[0].get_ydata())  # the true output
     assert not np.array_equal(first[1].get_ydata(), second[1].get_ydata())
     apart = [sweep().row(mechanism="lmmse", epsilon=3, lag=x) for x in (0, 2)]
-    titles = [x.get_title(loc="left") for x in pictures.paths(sweep(), apart).axes]
+    titles = [x.get_title(loc="left") for x in pictures.draw_sample_paths(sweep(), apart).axes]
     assert titles == ["LMMSE, ε 3, lag 0", "LMMSE, ε 3, lag 2"]
     with pytest.raises(ValueError, match="rows must be of one stream and one target"):
-        pictures.paths(sweep(), [])
+        pictures.draw_sample_paths(sweep(), [])
 
 
 def test_convergence_ends_at_the_estimate_and_its_interval():
-    figure = pictures.convergence(sweep())
+    figure = pictures.draw_convergence(sweep())
     ax = figure.axes[0]
     row = next(x for x in sweep() if len(x.batch_means) > 16)
     drawn = next(x for x in ax.lines if len(x.get_xdata()) > 2)
@@ -299,27 +299,27 @@ def test_rare_errors_have_no_band():
     )
     rare = [x for x in found if x.settings["epsilon"] == 200]
     assert all(x.is_rare for x in rare)
-    figure = pictures.over(found, "epsilon")
+    figure = pictures.draw_over(found, "epsilon")
     (ax, *_) = figure.axes
     assert ax.get_ylim()[1] < min(x.interval[1] for x in rare)
     assert "without a band: 2 cases in which errors are too rare for one" in figure.get_suptitle()
     for band in ax.collections[:2]:
         assert {x for path in band.get_paths() for x, _ in path.vertices} == {3}
-    assert "convergence.png" not in pictures.all(found.where(epsilon=200))
+    assert "convergence.png" not in pictures.draw_all(found.where(epsilon=200))
 
 
 def test_convergence_needs_blocks():
     single = run({**BASE, "mechanism": "zero_forcing", "epsilon": 1}, **{**OPTIONS, "width": None, "budget": 1e4})
     with pytest.raises(ValueError, match="several blocks"):
-        pictures.convergence(single)
-    assert list(pictures.all(single)) == ["paths.png"]
+        pictures.draw_convergence(single)
+    assert list(pictures.draw_all(single)) == ["paths.png"]
 
 
 # --- all ------------------------------------------------------------------------------------------
 
 
 def test_all_pictures_of_a_sweep_are_legible_and_of_one_style():
-    found = pictures.all(sweep())
+    found = pictures.draw_all(sweep())
     assert list(found) == ["rmse-over-epsilon.png", "rmse-over-lag.png", "winners.png", "paths.png", "convergence.png"]
     colours = {styles.FAMILIES[x].colour for x in ("lmmse", "zero_forcing", "decision_feedback")}
     known = colours | {styles.TRUTH, styles.GREY, "white"}
@@ -343,7 +343,7 @@ def test_a_design_that_failed_is_said():
         "lag": 0,
     }
     found = run(grid, **OPTIONS)
-    figures = pictures.all(found)
+    figures = pictures.draw_all(found)
     assert figures["rmse-over-epsilon.png"].get_suptitle() == "2 cases have no design"
     ax = panel(figures["rmse-over-epsilon.png"], "Gaussian")
     assert [x.get_label() for x in ax.lines if not x.get_label().startswith("_")] == ["LZF"]
@@ -351,4 +351,4 @@ def test_a_design_that_failed_is_said():
 
 
 def test_png_is_written():
-    assert png(pictures.winners(sweep())).startswith(b"\x89PNG")
+    assert render_png(pictures.draw_winners(sweep())).startswith(b"\x89PNG")

@@ -12,7 +12,7 @@ import dpfast as dp
 from dpfast.cli.main import main
 from dpfast.mechanisms.operators.operators import Dense
 from dpfast.reports.sweep import panels, pictures
-from dpfast.reports.sweep.page import of_sweep
+from dpfast.reports.sweep.page import sweep_page
 from dpfast.simulation.sweep.blocks import cost
 from dpfast.simulation.sweep.executors import Pool
 from dpfast.simulation.sweep.grid import ParameterGrid
@@ -188,17 +188,17 @@ def test_the_cost_of_a_link_grows_with_its_matrices():
 
 def test_pictures_and_the_page_have_them(found):
     pytest.importorskip("matplotlib")
-    drawn = pictures.all(found)
+    drawn = pictures.draw_all(found)
     assert set(drawn) >= {"rmse-over-epsilon.png", "paths.png"}
     assert len(drawn["paths.png"].axes) > 4
-    text = of_sweep(found)
+    text = sweep_page(found)
     for word in ("square root", "BLT", "decayed sum", "FPA", "compressive"):
         assert word in text
 
 
 def test_sample_paths_are_of_the_whole_horizon(found):
     rows = [found.row(mechanism=x, epsilon=2, n_coefficients=None, noise="gaussian") for x in ("square_root", "lmmse")]
-    drawn = pictures.paths(found, rows)
+    drawn = pictures.draw_sample_paths(found, rows)
     for ax in drawn.axes:
         assert all(len(x.get_xdata()) == N for x in ax.lines)
 
