@@ -2,14 +2,16 @@
 
 Others use the functions of the files' names.
 
-=========================  ============================================
-``square_root``            ``square_root`` of the target as a strategy
-``optimal_factorization``  the least mean error of all factorizations
-``buffered_toeplitz``      strategies with few buffers
-``binary_tree``            sums over nodes of binary trees
-``decayed_sum``            sums that forget
-``fourier``                ``fourier_perturbation``: noisy coefficients
-``compressive``            random projections and sparse decoding
-``transforms``             bases and projections of the last two
-=========================  ============================================
+==========================  ==============================================================
+``square_root``             ``square_root`` of the target as a strategy
+``optimal_factorization``   ``optimal_factorization``: the least mean error over a horizon
+``unbiased_factorization``  strategies with an unbiased receiver
+``joint_factorization``     strategy and linear receiver together
+``buffered_toeplitz``       strategies with few buffers
+``binary_tree``             sums over nodes of binary trees
+``decayed_sum``             sums that forget
+``fourier``                 ``fourier_perturbation``: noisy coefficients
+``compressive``             random projections and sparse decoding
+``transforms``              bases and projections of the last two
+==========================  ==============================================================
 """

@@ -14,6 +14,8 @@ For designs alone::
 ``ideal``             what a family comes to with filters of any order
 ``realized``          from that ideal to a prefilter
 ``realization``       from a magnitude to a filter of few states
+``rational_fit``      rational filters, fitted
+``short_fir``         short FIR filters
 ``rational_basis``    causal rational functions in real coordinates
 ``several_events``    users who contribute several events
 ``least_favourable``  their least favourable times
