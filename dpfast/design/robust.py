@@ -25,10 +25,15 @@ from dpfast.design.prefilter.problem import Problem, noise_cost
 from dpfast.design.prefilter.rational_basis import Basis, basis_for
 from dpfast.design.prefilter.realization import realize
 from dpfast.design.prefilter.water_filling import RobustFilling, robust_filling, zero_forcing_mse
-from dpfast.design.programs.solver import solve_program
+from dpfast.design.programs.worst_error_program import (
+    SOLVER,
+    minimize_worst_error,
+    noise_of_positive_product,
+    noise_of_product,
+    noise_of_receiver,
+)
 from dpfast.filters.filter import Filter, ratio
 from dpfast.filters.peak_gain import fft_points, hinf_norm
-from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.base import Receiver
@@ -39,13 +44,11 @@ from dpfast.privacy.privacy import Privacy
 
 _RICHNESS = 2.0  # of the basis at a finite lag: |E| is flat on a band, which takes more functions than least squares
 _GROWTH = (1 / 3, 1 / 2, 2 / 3, 1.0, 4 / 3, 2.0, 3.0)  # richness of what is realised, until the tolerance is reached
-_LEAST_GUESS = 1e-2  # of the mean of |F|
 _FOR_THE_PREFILTER, _FOR_THE_PRODUCT = 0.5, 0.45  # of the tolerance
 _POSITIVE = 1e-2  # of the tolerance: <|K|> where the smoother's is zero, so that |R|² has a factor
 _ALL_PASSED = 1e-9  # of the MSE: zero forcing is hardly worse
 _ROUNDING = 8 * np.finfo(float).eps  # of the largest |F|, between F and HG where they should be the same
 _FINER = 4
-_SOLVER = "CLARABEL"
 
 
 def robust(
@@ -162,6 +165,11 @@ class _RobustProblem(NamedTuple):
     mean_square: float
     tolerance: float
 
+    @property
+    def noise_weight(self) -> float:
+        """The weight of the noise beside the square of the largest distortion, c²/V."""
+        return self.problem.cost / self.mean_square
+
     def worst_mse(self, largest: float, noise: float) -> float:
         """Return the worst MSE, V ‖E‖∞² + c² · noise."""
         return self.mean_square * largest**2 + self.problem.cost * noise
@@ -188,7 +196,8 @@ def _design_causal(design: _RobustProblem, filling: RobustFilling, lag: int) -> 
     basis = basis_for(problem, lag, _RICHNESS)
     grid = problem.grid(basis.poles, basis.taps // 2)
     wanted = target.response(grid.omega) * np.exp(-1j * lag * grid.omega)
-    product = basis.filter(_minimize_worst_error(design, grid, wanted, basis.response(grid.omega), _noise_of_product))
+    functions = basis.response(grid.omega)
+    product = basis.filter(minimize_worst_error(design.noise_weight, grid, wanted, functions, noise_of_product))
     poles = np.concatenate([target.poles, product.poles])
 
     def error(omega: Array) -> Array:
@@ -204,7 +213,7 @@ def _design_causal(design: _RobustProblem, filling: RobustFilling, lag: int) -> 
         product, poles, largest, ideal = _delay_target(target, lag), target.poles, 0.0, forcing
     prefilter = design.prefilter(gain, poles, largest, ideal)
     receiver = LinearReceiver(_post_filter(design, prefilter, product, lag, ideal), target, 0.0, lag)
-    bound = robust_lower_bound(problem, design.mean_square, lag, basis, _SOLVER)
+    bound = robust_lower_bound(problem, design.mean_square, lag, basis, SOLVER)
     return _RobustFilters(prefilter, receiver, ideal, min(max(bound, filling.mse), forcing))
 
 
@@ -218,7 +227,7 @@ def _post_filter(design: _RobustProblem, prefilter: Filter, product: Filter, lag
         wanted = target.response(grid.omega) * np.exp(-1j * lag * grid.omega)
         functions = basis.response(grid.omega) * prefilter.response(grid.omega)[:, None]
         try:
-            h = basis.filter(_minimize_worst_error(design, grid, wanted, functions, _noise_of_receiver))
+            h = basis.filter(minimize_worst_error(design.noise_weight, grid, wanted, functions, noise_of_receiver))
         except DesignError:  # the solver failed for so many functions: others do, or K/G
             continue
         receiver = LinearReceiver(h, target, 0.0, lag)
@@ -325,58 +334,10 @@ def _passed_share(design: _RobustProblem, filling: RobustFilling, basis: Basis) 
     def above_zero(x: Any) -> Any:
         return everywhere @ x >= least
 
-    found = _minimize_worst_error(design, grid, gain, functions, _noise_of_positive_product, above_zero) / mean
+    weight, noise = design.noise_weight, noise_of_positive_product
+    found = minimize_worst_error(weight, grid, gain, functions, noise, above_zero) / mean
     found[0] += max(0.0, least / 2 - float((basis.response(finest.omega).real @ found).min()))
     return found
-
-
-# --- the cone program -----------------------------------------------------------------------------
-
-
-def _minimize_worst_error(
-    design: _RobustProblem,
-    grid: QuadratureGrid,
-    wanted: Any,
-    functions: Any,
-    noise: Callable[[Any, QuadratureGrid, Any, Any], tuple[Any, list[Any]]],
-    constraint: Callable[[Any], Any] | None = None,
-) -> Array:
-    """Return the coefficients x with the least V sup|wanted - functions · x|² + c² · noise² on a grid."""
-    import cvxpy as cp
-
-    mean = grid.mean(np.abs(wanted))
-    level = math.sqrt(design.problem.cost / design.mean_square) * mean  # as bad as the noise of zero forcing
-    x, largest = cp.Variable(functions.shape[1]), cp.Variable()
-    pairs = zip(_real_parts(wanted), _real_parts(functions * (mean / level)), strict=True)
-    error = [w / level - f @ x for w, f in pairs]
-    cones = [cp.SOC(cp.multiply(np.ones(len(wanted)), largest), cp.vstack(error), axis=0)]
-    root, more = noise(cp, grid, functions, x)
-    cones += more if constraint is None else [*more, constraint(x)]
-    solve_program(cp.Problem(cp.Minimize(cp.square(largest) + cp.square(root)), cones), _SOLVER, roughly=True)
-    return np.asarray(x.value) * mean
-
-
-def _noise_of_product(cp: Any, grid: QuadratureGrid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
-    """Return <|K|>, the noise behind the best G and H, with the cones that it takes."""
-    size = np.abs(functions).max(axis=1)
-    guess = np.maximum(size, _LEAST_GUESS * grid.mean(size))
-    gain = cp.Variable(len(guess))
-    product = cp.vstack([part @ x for part in _real_parts(functions / guess[:, None])])
-    return (grid.weights * guess) @ gain, [cp.SOC(gain, product, axis=0)]
-
-
-def _noise_of_positive_product(cp: Any, grid: QuadratureGrid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
-    """Return <|K|> for a K that is positive."""
-    return (grid.weights @ functions) @ x, []
-
-
-def _noise_of_receiver(cp: Any, grid: QuadratureGrid, functions: Any, x: Any) -> tuple[Any, list[Any]]:
-    """Return ‖H‖₂ in an orthonormal basis, the noise behind a G of unit norm."""
-    return cp.norm(x), []
-
-
-def _real_parts(values: Any) -> list[Any]:
-    return [values.real, values.imag] if np.iscomplexobj(values) else [values]
 
 
 def _largest_error(error: Callable[[Array], Array], poles: Complex, order: int) -> float:

@@ -11,6 +11,7 @@ from dpfast.design.prefilter import certificate
 from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.rational_basis import basis_for
 from dpfast.design.prefilter.water_filling import robust_filling
+from dpfast.design.programs.worst_error_program import minimize_worst_error, noise_of_product
 
 EXAMPLE = dp.Filter([1, 0.995], [1, -0.995])
 TARGET = dp.Filter([1], [1, -0.9])
@@ -164,15 +165,15 @@ def test_the_ideal_is_not_above_what_is_reached(monkeypatch):
 @pytest.mark.parametrize("lag", [0, None])
 def test_a_program_that_fails_is_left_out(monkeypatch, lag):
     """As solvers do, on some machines, for some numbers of functions; others do, and at a lag K/G."""
-    solved, sizes, whole = robust._minimize_worst_error, set(), dp.robust(TARGET, PAPER, mean_square=V, lag=lag)
+    sizes, whole = set(), dp.robust(TARGET, PAPER, mean_square=V, lag=lag)
 
-    def failing(design, grid, wanted, functions, noise, *constraint):
+    def failing(weight, grid, wanted, functions, noise, *constraint):
         sizes.add(functions.shape[1])
-        if noise is not robust._noise_of_product and functions.shape[1] == min(sizes):
+        if noise is not noise_of_product and functions.shape[1] == min(sizes):
             raise dp.DesignError("the solver failed")
-        return solved(design, grid, wanted, functions, noise, *constraint)
+        return minimize_worst_error(weight, grid, wanted, functions, noise, *constraint)
 
-    monkeypatch.setattr(robust, "_minimize_worst_error", failing)
+    monkeypatch.setattr(robust, "minimize_worst_error", failing)
     found = dp.robust(TARGET, PAPER, mean_square=V, lag=lag)
     assert len(sizes) > 1
     assert found.predicted_mse == pytest.approx(whole.predicted_mse, rel=1e-3)
@@ -182,7 +183,7 @@ def test_programs_that_all_fail_are_an_error(monkeypatch):
     def failing(*arguments):
         raise dp.DesignError("the solver failed")
 
-    monkeypatch.setattr(robust, "_minimize_worst_error", failing)
+    monkeypatch.setattr(robust, "minimize_worst_error", failing)
     with pytest.raises(dp.DesignError, match="the solver failed"):
         dp.robust(TARGET, PAPER, mean_square=V)
 

@@ -7,7 +7,7 @@ For designs alone::
 
 ====================  ============================================================
 ``problem``           what is asked of a design, and where its numbers change fast
-``objectives``        errors as convex functions of |G|²
+``objectives``        errors as functions of |G|², with their slopes
 ``water_filling``     optimal magnitudes in closed form
 ``majorization``      the joint optimum of a finite lag, by iteration
 ``certificate``       a bound from the dual problem
