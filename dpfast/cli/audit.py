@@ -11,7 +11,7 @@ from dpfast.cli.options import MECHANISM, add_range, add_seed
 from dpfast.cli.output import write_files
 from dpfast.design.perturbation import input_perturbation
 from dpfast.filters.filter import Filter
-from dpfast.mechanisms.checks import releasable
+from dpfast.mechanisms.checks import check_releasable
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.privacy.privacy import Privacy
@@ -72,7 +72,7 @@ def _attack(options: argparse.Namespace) -> Audit:
         n_streams=options.streams_per_person,
         streams_per_person=options.streams_per_person,
     )
-    mechanism = _unfiltered_counts() if options.mechanism is None else releasable(load(options.mechanism))
+    mechanism = _unfiltered_counts() if options.mechanism is None else check_releasable(load(options.mechanism))
     return audit(
         mechanism,
         inputs,

@@ -14,7 +14,7 @@ from dpfast._support import validation
 from dpfast._support.output_folder import Folder
 from dpfast.cli import follow_release, read_release
 from dpfast.cli.options import BY, COUNT, LOG, MECHANISM, PERIOD, TIME, TIME_FORMAT, add_range, words
-from dpfast.mechanisms.checks import releasable
+from dpfast.mechanisms.checks import check_releasable
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.releases.batch import Batch
 from dpfast.releases.composition import declared_bounds
@@ -175,7 +175,7 @@ def run(options: argparse.Namespace, *, source: ByteSource | None = None, clock:
     )
     if not options.dry_run:
         Folder(options.out)  # refuses a place that cannot be written to
-    mechanism = releasable(load(options.mechanism))
+    mechanism = check_releasable(load(options.mechanism))
     if options.follow and mechanism.lag is None:
         raise ValueError("mechanism must have a lag with --follow, got a smoother, which needs the whole signal")
     plan = exact(mechanism, inputs, tolerance=options.tolerance)

@@ -87,15 +87,15 @@ class Family(NamedTuple):
         return self.design(target, privacy, **{name: x for name, x in given.items() if name in taken})
 
 
-def _words(text: str) -> frozenset[str]:
+def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_FILTER, _HORIZON = _words("filter several_events"), _words("horizon several_events")
+_FILTER, _HORIZON = _word_set("filter several_events"), _word_set("horizon several_events")
 _PURE, _ANY = _HORIZON | {"pure"}, _FILTER | _HORIZON | {"pure"}
 _LINEAR, _DECIDING = frozenset({LinearReceiver.kind, Smoother.kind}), frozenset({DecisionFeedback.kind})
 _ANY_KIND = _LINEAR | _DECIDING
-_NONE, _LAG, _LEVELS = _words(""), _words("model lag"), _words("model lag levels")
+_NONE, _LAG, _LEVELS = _word_set(""), _word_set("model lag"), _word_set("model lag levels")
 
 FAMILIES: dict[str, Family] = {
     x.name: x
@@ -119,7 +119,7 @@ FAMILIES: dict[str, Family] = {
             *(redesign_equalizer, _DECIDING),
         ),
         Family(
-            *("robust", "robust", robust, _words("lag mean_square"), _words("filter"), GREY, _LONG, "v"),
+            *("robust", "robust", robust, _word_set("lag mean_square"), _word_set("filter"), GREY, _LONG, "v"),
             *(keep_receiver, _ANY_KIND),
         ),
         Family(
@@ -147,7 +147,7 @@ def filter_families() -> list[Family]:
     return [x for x in FAMILIES.values() if "filter" in x.serves and x.needs <= {"model", "lag", "levels"}]
 
 
-def label(name: str) -> str:
+def family_label(name: str) -> str:
     """Give the label of a family by its name; a name that is none stays."""
     return FAMILIES[name].label if name in FAMILIES else name
 

@@ -109,7 +109,7 @@ class ComparedDesigns:
                 self._made[key] = entry.design(task)
             except DesignError as error:
                 self._made[key] = None
-                self.notes[f"No {entry.label} at lag {lags.shown(lag)}, epsilon {epsilon:g}: {error}."] = None
+                self.notes[f"No {entry.label} at lag {lags.lag_text(lag)}, epsilon {epsilon:g}: {error}."] = None
         self.advance(1)
         mechanism = self._made[key]
         if mechanism is None or mechanism.privacy == task.privacy:

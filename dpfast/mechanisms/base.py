@@ -39,7 +39,7 @@ class Promise(NamedTuple):
     ending: str = ""
 
 
-class Designed(abc.ABC):
+class MechanismBase(abc.ABC):
     """What a design function has made; a frozen dataclass."""
 
     name: str
@@ -179,6 +179,6 @@ def _root(mse: float | None) -> float | None:
     return None if mse is None else math.sqrt(mse)
 
 
-def shown(value: float | None) -> str:
+def figure_text(value: float | None) -> str:
     """A figure, or that there is none."""
     return "-" if value is None else f"{value:.6g}"

@@ -13,7 +13,7 @@ T = TypeVar("T")
 AnyMechanism = Mechanism | MatrixMechanism
 
 
-def of_filters(mechanism: T | MatrixMechanism, why: str, error: type[ValueError] = ValueError) -> T:
+def check_of_filters(mechanism: T | MatrixMechanism, why: str, error: type[ValueError] = ValueError) -> T:
     """The mechanism, where it is none of matrices: those are refused, with a reason and what to do."""
     if isinstance(mechanism, MatrixMechanism):
         raise error(
@@ -23,7 +23,7 @@ def of_filters(mechanism: T | MatrixMechanism, why: str, error: type[ValueError]
     return mechanism
 
 
-def releasable(mechanism: T | MatrixMechanism) -> T:
+def check_releasable(mechanism: T | MatrixMechanism) -> T:
     """The mechanism, where the exact path can run it."""
     if isinstance(mechanism, Constant):
         raise ReleaseError(
@@ -35,4 +35,4 @@ def releasable(mechanism: T | MatrixMechanism) -> T:
         "studies and protects nobody. Release a design for a Filter, such as zero_forcing or optimal; a pole just "
         "below 1 is near to a running sum"
     )
-    return of_filters(mechanism, why, ReleaseError)
+    return check_of_filters(mechanism, why, ReleaseError)

@@ -21,34 +21,34 @@ def describe(mechanism: AnyMechanism) -> str:
     input perturbation
     """
     return "\n".join(
-        [mechanism.summary(), "inputs of the design", *_sources(mechanism), "guarantee", guarantee(mechanism)]
+        [mechanism.summary(), "inputs of the design", *_source_lines(mechanism), "guarantee", guarantee_text(mechanism)]
     )
 
 
-def _sources(mechanism: AnyMechanism) -> list[str]:
+def _source_lines(mechanism: AnyMechanism) -> list[str]:
     names = {word: [name for name, x in mechanism.sources.items() if x == word] for word in SOURCES}
-    return [_wrapped(f"{word:<19} {', '.join(found)}", 22) for word, found in names.items() if found]
+    return [_wrap(f"{word:<19} {', '.join(found)}", 22) for word, found in names.items() if found]
 
 
-def guarantee(mechanism: AnyMechanism) -> str:
+def guarantee_text(mechanism: AnyMechanism) -> str:
     """What holds for whom, and on which condition."""
-    privacy, promise = mechanism.privacy, mechanism.promise()
+    privacy, promise, events = mechanism.privacy, mechanism.promise(), _events_text(mechanism.privacy)
     text = (
-        f"Two {promise.streams} that differ by {_events(privacy)} are told apart, from v and all that is computed from "
+        f"Two {promise.streams} that differ by {events} are told apart, from v and all that is computed from "
         f"v, no better than ({privacy.epsilon:g}, {promise.delta:g})-differential privacy allows: in exact arithmetic, "
         f"with {promise.noise} of standard deviation {mechanism.noise_std:.6g} that is drawn anew, once, and kept "
         f"secret, if the design does not depend on the data.{promise.ending}"
     )
     if private := fitted_inputs(mechanism.sources):
         text += f" It does depend on private data ({', '.join(private)}): for those data nothing is guaranteed."
-    return _wrapped(text, 2)
+    return _wrap(text, 2)
 
 
-def _wrapped(text: str, indent: int) -> str:
+def _wrap(text: str, indent: int) -> str:
     return textwrap.fill(text, _WIDTH, initial_indent="  ", subsequent_indent=" " * indent)
 
 
-def _events(privacy: Privacy) -> str:
+def _events_text(privacy: Privacy) -> str:
     size = f"of size at most {privacy.max_change:g}"
     if privacy.max_events == 1:
         return f"one event {size}"

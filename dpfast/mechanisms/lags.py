@@ -34,6 +34,6 @@ def check_causal(value: Any, why: str) -> int:
     return validation.lag(value)
 
 
-def shown(lag: int | None) -> str:
+def lag_text(lag: int | None) -> str:
     """How tables call a lag."""
     return SMOOTHER if lag is None else str(lag)

@@ -17,12 +17,12 @@ from dpfast._support.safe_rounding import round_up
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz, multiply_symmetric
-from dpfast.mechanisms.base import Designed, Option, Promise, shown
+from dpfast.mechanisms.base import MechanismBase, Option, Promise, figure_text
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.least_squares import lmmse_receiver
 from dpfast.mechanisms.matrix_chain import GROUP, CompiledMatrixMechanism
 from dpfast.mechanisms.mechanism import Paths
-from dpfast.mechanisms.operators.operators import Convolution, Dense, NotLinearError, Operator, owned
+from dpfast.mechanisms.operators.operators import Convolution, Dense, NotLinearError, Operator, own_operator
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import Provenance
 from dpfast.privacy.sensitivity import several_events
@@ -35,7 +35,7 @@ _LEAST = 1e-100  # norms of columns, of which squares are not lost
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixMechanism(Designed):
+class MatrixMechanism(MechanismBase):
     r"""v = C (u - centre) + n; ŷ = B v + A centre; n independent, of one scale; from step 0 to the end of a horizon.
 
     Made by the design functions for a horizon. A is the target's lower-triangular Toeplitz matrix, C the strategy, B
@@ -112,7 +112,7 @@ class MatrixMechanism(Designed):
         object.__setattr__(self, "centre", validation.number("centre", self.centre))
         object.__setattr__(self, "lag", check_lag(self.lag))
         for part in ("strategy", "reconstruction"):
-            object.__setattr__(self, part, owned(part, getattr(self, part)))
+            object.__setattr__(self, part, own_operator(part, getattr(self, part)))
         self._check_shapes()
         if self.unbiased:
             self._check_unbiased()
@@ -348,12 +348,14 @@ class MatrixMechanism(Designed):
             "strategy": f"{rows} rows over a horizon of {columns} steps",
             "noise": f"{self.noise}, standard deviation {self.noise_std:.6g}",
             "lag": "all of the horizon is needed" if self.lag is None else str(self.lag),
-            "ideal RMSE": shown(self.ideal_rmse),
-            "predicted RMSE": f"{shown(self.predicted_rmse)} (mean over the horizon)",
+            "ideal RMSE": figure_text(self.ideal_rmse),
+            "predicted RMSE": f"{figure_text(self.predicted_rmse)} (mean over the horizon)",
         }
 
     def __repr__(self) -> str:
-        return f"<MatrixMechanism {self.name!r}: {self.horizon} steps, predicted RMSE {shown(self.predicted_rmse)}>"
+        return (
+            f"<MatrixMechanism {self.name!r}: {self.horizon} steps, predicted RMSE {figure_text(self.predicted_rmse)}>"
+        )
 
 
 def _first_columns(c: Array, m: int, b: int) -> float:

@@ -16,7 +16,7 @@ from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import MAX_HORIZON
-from dpfast.mechanisms.base import Designed, Option, Promise, shown
+from dpfast.mechanisms.base import MechanismBase, Option, Promise, figure_text
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.mechanisms.steady_error import Errors, steady_grid
@@ -49,7 +49,7 @@ class Paths(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism(Designed):
+class Mechanism(MechanismBase):
     r"""v = G (u - mean) + n, n white Gaussian of standard deviation κ·Δ₂(G); an estimate of F u from v alone.
 
     Made by the design functions. Ideal, predicted and simulated errors are three different figures.
@@ -296,8 +296,8 @@ class Mechanism(Designed):
             "prefilter": self.prefilter.size_text(),
             "noise std": f"{self.noise_std:.6g}",
             "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
-            "ideal RMSE": shown(self.ideal_rmse) + self._assumption() + self._worst(),
-            "predicted RMSE": shown(self.predicted_rmse) + self._loss() + self._worst(),
+            "ideal RMSE": figure_text(self.ideal_rmse) + self._assumption() + self._worst(),
+            "predicted RMSE": figure_text(self.predicted_rmse) + self._loss() + self._worst(),
         }
         if self.lower_bound_mse and self.ideal_mse:
             gap = self.ideal_mse / self.lower_bound_mse - 1
@@ -317,4 +317,4 @@ class Mechanism(Designed):
         return "" if self.mean_square is None else f" (worst input of mean square {self.mean_square:g})"
 
     def __repr__(self) -> str:
-        return f"<Mechanism {self.name!r}: predicted RMSE {shown(self.predicted_rmse)}>"
+        return f"<Mechanism {self.name!r}: predicted RMSE {figure_text(self.predicted_rmse)}>"

@@ -14,7 +14,7 @@ from dpfast.filters.quadrature import QuadratureGrid, graded_grid
 from dpfast.signals.model import Model
 
 
-class Linear(Protocol):
+class HasResponse(Protocol):
     """What is asked of a linear receiver."""
 
     @property
@@ -35,7 +35,7 @@ class Errors(NamedTuple):
     distortion: float
 
 
-def linear_errors(target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: Linear) -> Errors:
+def linear_errors(target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: HasResponse) -> Errors:
     """σ² <|H|²> and <P_u |e^{-iωD} F - H G|²>, the stationary errors where the mean is known."""
     grid = steady_grid(target, prefilter, *receiver.filters(), model.shaping)
     omega, h = grid.omega, receiver.response(grid.omega)
@@ -44,12 +44,14 @@ def linear_errors(target: Filter, model: Model, prefilter: Filter, noise_std: fl
     return Errors(noise_std**2 * grid.mean(np.abs(h) ** 2), grid.mean(distortion))
 
 
-def linear_mse(target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: Linear) -> float:
+def linear_mse(target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: HasResponse) -> float:
     """The sum of both."""
     return sum(linear_errors(target, model, prefilter, noise_std, receiver))
 
 
-def worst_errors(target: Filter, mean_square: float, prefilter: Filter, noise_std: float, receiver: Linear) -> Errors:
+def worst_errors(
+    target: Filter, mean_square: float, prefilter: Filter, noise_std: float, receiver: HasResponse
+) -> Errors:
     """σ² <|H|²> and mean_square · ‖e^{-iωD} F - H G‖∞², rounded up."""
     filters, lag = (target, prefilter, *receiver.filters()), receiver.lag or 0
 

@@ -21,7 +21,7 @@ class CausalForm(NamedTuple):
     late: int
 
 
-class Linear(Protocol):
+class HasCausalForm(Protocol):
     """What is asked of a linear receiver."""
 
     @property
@@ -43,7 +43,7 @@ def step_errors(
     target: Filter,
     prefilter: Filter,
     noise_std: float,
-    receiver: Linear,
+    receiver: HasCausalForm,
     model: Model | None,
     n: int,
 ) -> Array:
@@ -56,7 +56,7 @@ def step_errors(
 
     Exact but for rounding; for a smoother, whose D is where its backward filter has decayed, to 1e-11 besides.
     """
-    h, q = _responses(target, prefilter, receiver, n)
+    h, q = _find_responses(target, prefilter, receiver, n)
     noise = noise_std**2 * np.cumsum(h**2)
     if model is None:
         return noise[-n:]
@@ -64,7 +64,7 @@ def step_errors(
     return np.asarray(noise + variances_by_step(q, autocovariance(model, len(q))) + bias**2)[-n:]
 
 
-def _responses(target: Filter, prefilter: Filter, receiver: Linear, n: int) -> _Responses:
+def _find_responses(target: Filter, prefilter: Filter, receiver: HasCausalForm, n: int) -> _Responses:
     """Return the responses as if the receiver were causal: a smoother waits until its backward filter has decayed."""
     forward, ahead, late = receiver.causal_form()
     size = n + late

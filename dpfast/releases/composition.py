@@ -12,7 +12,7 @@ from dpfast.privacy.privacy import Privacy
 from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Inputs
-from dpfast.releases.integer.rounding import shift_of
+from dpfast.releases.integer.rounding import privacy_shift
 from dpfast.releases.store.records import Earlier
 
 _PERSON = ("max_change", "max_events", "min_separation")
@@ -89,4 +89,4 @@ def _largest_declaration(plan: ExactMechanism, everyone: Sequence[ExactMechanism
 def _shift_largest(plan: ExactMechanism, everyone: Sequence[ExactMechanism]) -> Shift:
     """Return how far such a person moves a release."""
     privacy, inputs = _largest_declaration(plan, everyone)
-    return shift_of(privacy, inputs, plan.taps, plan.sigma)
+    return privacy_shift(privacy, inputs, plan.taps, plan.sigma)

@@ -12,7 +12,7 @@ from dpfast._support.errors import ReleaseError
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.releases.batch import as_exact
 from dpfast.releases.composition import declared_bounds
-from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, demand, exact_or_none
+from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, demand_content, exact_or_none
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
 from dpfast.releases.store.records import Earlier
@@ -126,7 +126,7 @@ def _resume_plan(
         # not its taps: another machine rounds a design otherwise
         if not isinstance(inputs, Inputs):
             raise validation.fail("inputs", "an Inputs, which says what the data are", inputs)
-        wanted, found = demand(cast("Mechanism", mechanism), inputs, tolerance), plan.demand
+        wanted, found = demand_content(cast("Mechanism", mechanism), inputs, tolerance), plan.demand
     if fields := differing_fields(json.loads(json.dumps(wanted)), json.loads(json.dumps(found))):
         raise ReleaseError(
             f"mechanism must be that of the stream, got one that differs in {', '.join(fields)}: open it with what it "

@@ -99,7 +99,7 @@ def report_comparison(
 
 
 def _page(task: ComparisonTask, parts: Mapping[str, list[Html]], banner: str, command: str) -> str:
-    asked = {"model": describe_model(task.model), "lag": lags.shown(task.lag), "tolerance": f"{task.tolerance:g}"}
+    asked = {"model": describe_model(task.model), "lag": lags.lag_text(task.lag), "tolerance": f"{task.tolerance:g}"}
     told = describe_task(task.target, task.privacy) | asked
     sections = {
         "Definition": [facts(told)],
@@ -117,11 +117,11 @@ def _cells(label: str, m: Mechanism, designs: Mapping[str, Mechanism], mean: Con
     part = explained_share(m.predicted_mse, mean.predicted_mse)  # also of those that need no model
     shares = (_share(x, m.predicted_mse) for x in (m.predicted_noise_mse, m.predicted_distortion_mse))
     sizes = m.prefilter.size_text(), m.receiver.size_text()
-    return label, lags.shown(m.lag), m.predicted_rmse, m.ideal_rmse, lower_bound(m, designs), part, *shares, *sizes
+    return label, lags.lag_text(m.lag), m.predicted_rmse, m.ideal_rmse, lower_bound(m, designs), part, *shares, *sizes
 
 
 def _constant_cells(mean: Constant) -> tuple[Any, ...]:
-    return NAME, lags.shown(mean.lag), mean.predicted_rmse, None, None, mean.explained, None, None, None, None
+    return NAME, lags.lag_text(mean.lag), mean.predicted_rmse, None, None, mean.explained, None, None, None, None
 
 
 def _share(part: float | None, whole: float | None) -> float | None:
@@ -164,7 +164,7 @@ def _draw_curves(lines: Lines, task: ComparisonTask) -> Any:
     drawn, axes = make_figure(2, 1, height=2.6)
     over_lag, over_epsilon = axes[:, 0]
     plot_lines(over_lag, *lines["lag"], _STYLES, f"over the lag, ε = {task.privacy.epsilon:.4g}")
-    plot_lines(over_epsilon, *lines["epsilon"], _STYLES, f"over ε, lag {lags.shown(task.lag)}")
+    plot_lines(over_epsilon, *lines["epsilon"], _STYLES, f"over ε, lag {lags.lag_text(task.lag)}")
     over_lag.locator_params(axis="x", integer=True)
     curves = lines["lag"][1]
     zoom_in(over_lag, curves, max((y for y in curves[BOUND] if not math.isnan(y)), default=math.inf))

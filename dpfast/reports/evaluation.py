@@ -12,7 +12,7 @@ from dpfast._support.html import paragraphs
 from dpfast._support.output_folder import Folder
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
-from dpfast.design.catalogue import label
+from dpfast.design.catalogue import family_label
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.checks import AnyMechanism
@@ -104,7 +104,7 @@ def _cells(x: SeriesResult) -> tuple[Any, ...]:
     """Return the row of a mechanism on a series."""
     m, result = x.mechanism, x.result
     figures = result.rmse, *result.interval, result.predicted_rmse, x.spread, result.explained
-    return x.series, m.name, lags.shown(m.lag), *figures
+    return x.series, m.name, lags.lag_text(m.lag), *figures
 
 
 def _note_left_out(counts: EventCounts) -> str:
@@ -148,7 +148,7 @@ def _draw_last_days(counts: EventCounts, outputs: Array, results: list[SeriesRes
     for ax, series, y in zip(axes[:, 0], counts.series, outputs, strict=False):
         causal = {x.mechanism.name: x for x in results if x.series == series and x.mechanism.lag is not None}
         best = min(causal.values(), key=lambda x: x.result.rmse)
-        names = dict.fromkeys([label("zero_forcing"), best.mechanism.name])
+        names = dict.fromkeys([family_label("zero_forcing"), best.mechanism.name])
         estimates = {f"private: {name}": causal[name].estimate[-shown:] for name in names}
         plot_path(ax, times, y[-shown:], estimates, series)
         ax.tick_params(axis="x", rotation=20)

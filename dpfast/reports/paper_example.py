@@ -90,7 +90,7 @@ def _cells(row: PaperMechanism, study: Study) -> tuple[Any, ...]:
     m, result = row.mechanism, study[row.mechanism.name]
     bound = None if m.lower_bound_mse is None else math.sqrt(m.lower_bound_mse)
     errors = bound, m.ideal_rmse, m.predicted_rmse, *_chain_cells(result)
-    return row.calibration, row.spectrum, row.family, row.prefilter, row.decision, lags.shown(m.lag), *errors
+    return row.calibration, row.spectrum, row.family, row.prefilter, row.decision, lags.lag_text(m.lag), *errors
 
 
 def _chain_cells(result: Result) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
 from dpfast.design.catalogue import FAMILIES, filter_families
 from dpfast.filters.filter import Filter
-from dpfast.mechanisms.checks import AnyMechanism, of_filters
+from dpfast.mechanisms.checks import AnyMechanism, check_of_filters
 from dpfast.mechanisms.constant import Constant, constant
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.privacy.privacy import Privacy
@@ -63,7 +63,7 @@ def name_saved(saved: Sequence[AnyMechanism], target: Filter, privacy: Privacy) 
     wanted, result = target.response(omega), []
     why = "a log of events has another length; take a design for a Filter"
     for i, given in enumerate(saved, 1):
-        mechanism = of_filters(given, why)
+        mechanism = check_of_filters(given, why)
         if np.abs(mechanism.target.response(omega) - wanted).max() > SAME_TARGET * np.abs(wanted).max():
             raise DataError(f"the saved mechanism {mechanism.name!r} must be for this target: design it anew")
         other = mechanism.privacy

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from dpfast.design.catalogue import label
+from dpfast.design.catalogue import family_label
 from dpfast.design.decision_feedback import decision_feedback
 from dpfast.design.lmmse import lmmse
 from dpfast.design.optimal import optimal
@@ -29,8 +29,8 @@ CALIBRATIONS: tuple[Calibration, ...] = ("paper", "exact")
 LAGS = (None, 0, 5, 20)
 DECISIONS: tuple[Decision, ...] = ("sign", "soft")
 LAG = 5  # of the paper's decision feedback
-LZF, LMMSE, DFE, OPTIMAL = map(label, ("zero_forcing", "lmmse", "decision_feedback", "optimal"))
-INPUT, OUTPUT = map(label, ("input_perturbation", "output_perturbation"))
+LZF, LMMSE, DFE, OPTIMAL = map(family_label, ("zero_forcing", "lmmse", "decision_feedback", "optimal"))
+INPUT, OUTPUT = map(family_label, ("input_perturbation", "output_perturbation"))
 OWN = "decision feedback"  # the prefilter that is designed for it
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dpfast as dp
-from dpfast.design.catalogue import FAMILIES, family_of, label
+from dpfast.design.catalogue import FAMILIES, family_label, family_of
 
 PACKAGE = Path(dp.__file__).parent
 DOCS = PACKAGE.parent / "docs"
@@ -84,7 +84,7 @@ def test_names_of_mechanisms_tell_their_families():
     for name, family in FAMILIES.items():
         kind = next(x for x in TARGETS if x in family.serves)
         assert family_of(family.make(TARGETS[kind], dp.Privacy(1, 0.01), **GIVEN).name) == name
-        assert label(name) == family.label
+        assert family_label(name) == family.label
 
 
 def test_every_family_is_in_the_docs():

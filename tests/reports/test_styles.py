@@ -3,7 +3,7 @@ import inspect
 import pytest
 
 import dpfast as dp
-from dpfast.design.catalogue import family_of, label
+from dpfast.design.catalogue import family_label, family_of
 from dpfast.reports.styles import BOUND, FAMILIES, choose_styles
 
 PUBLIC = {name: getattr(dp, name) for name in dp.__all__}
@@ -16,8 +16,8 @@ DESIGNS = {
 
 def test_every_design_function_has_a_label_and_a_style():
     assert DESIGNS == FAMILIES.keys()
-    assert label("decision_feedback") == "DFE"
-    assert label("of my own") == "of my own"
+    assert family_label("decision_feedback") == "DFE"
+    assert family_label("of my own") == "of my own"
 
 
 def test_families_are_told_apart_with_and_without_colours():

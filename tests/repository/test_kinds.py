@@ -9,7 +9,7 @@ import dpfast
 from dpfast._kernels import simulation
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
-from dpfast.mechanisms.base import Designed
+from dpfast.mechanisms.base import MechanismBase
 from dpfast.mechanisms.constant import Constant
 from dpfast.mechanisms.matrix_chain import CompiledMatrixMechanism
 from dpfast.mechanisms.receivers.base import Receiver
@@ -35,7 +35,7 @@ def family(cls):
 
 
 KINDS = COMPILED | UNIONS | {Filter.__name__, Toeplitz.__name__, Constant.__name__, ExactMechanism.__name__}
-KINDS |= family(Designed) | family(Receiver) | {CompiledMatrixMechanism.__name__}
+KINDS |= family(MechanismBase) | family(Receiver) | {CompiledMatrixMechanism.__name__}
 
 
 def names(node):

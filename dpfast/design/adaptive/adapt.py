@@ -15,10 +15,10 @@ from dpfast._support import html, validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import DesignError, UnstableFilterError
 from dpfast._support.validation import Array
-from dpfast.design.adaptive.cross_validation import Channel, Gain, cross_validated
+from dpfast.design.adaptive.cross_validation import Channel, Gain, cross_validate
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
-from dpfast.mechanisms.checks import of_filters
+from dpfast.mechanisms.checks import check_of_filters
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.privacy.provenance import Provenance
@@ -129,7 +129,7 @@ class Adaptation(Generic[M]):
         *Privacy.* Post-processing of v.
         """
         values, wrap = unwrap("v", v)
-        streams, centred = _centred(self.given, values)
+        streams, centred = _receiver_inputs(self.given, values)
         receiver = self.mechanism.receiver
         rise = self.given.prefilter.filter(np.ones(centred.shape[1])).y
         moved = centred - (receiver.mean - self.given.receiver.mean) * rise
@@ -148,7 +148,7 @@ class Adaptation(Generic[M]):
         return html.notebook(html.facts(self._facts(), caption=self._head()), *said)
 
     def _head(self) -> str:
-        return f"{_channel(self.given).name!r}: the adapted receiver is {'taken' if self.taken else 'not taken'}"
+        return f"{_check_linear(self.given).name!r}: the adapted receiver is {'taken' if self.taken else 'not taken'}"
 
     def _facts(self) -> dict[str, str]:
         return {
@@ -163,7 +163,7 @@ class Adaptation(Generic[M]):
         return "{:.2%}, 95 % interval {:.2%} to {:.2%} (on held-out v)".format(self.gain, *self.interval)
 
     def __repr__(self) -> str:
-        return f"<Adaptation of {_channel(self.given).name!r}: {'taken' if self.taken else 'not taken'}>"
+        return f"<Adaptation of {_check_linear(self.given).name!r}: {'taken' if self.taken else 'not taken'}>"
 
 
 def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation[M]:
@@ -224,15 +224,15 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     (True, True, 'LMMSE lag 5, adapted')
     """
     why = "its v has no spectrum to fit; design it for the model, or adapt a design for a Filter"
-    validation.instance("mechanism", of_filters(mechanism, why), Adaptable, "a Mechanism or an ExactMechanism")
+    validation.instance("mechanism", check_of_filters(mechanism, why), Adaptable, "a Mechanism or an ExactMechanism")
     order = None if order is None else validation.integer("order", order, 0, MAX_ORDER)
-    parts = _parts(mechanism, _centred(mechanism, unwrap("v", v)[0])[1])
-    behind = _channel(mechanism)
+    parts = _split_in_time(mechanism, _receiver_inputs(mechanism, unwrap("v", v)[0])[1])
+    behind = _check_linear(mechanism)
     channel = Channel(behind.target, behind.prefilter, behind.noise_std, behind.receiver, length=parts[0].length)
     whole = join_periodograms(parts)
-    fit, best = _fitted(channel, whole, order)
+    fit, best = _fit_orders(channel, whole, order)
     model = channel.model(whole, fit)
-    refusal = _refusal(channel, whole, fit, best, behind.model)
+    refusal = _explain_refusal(channel, whole, fit, best, behind.model)
     kept = Adaptation(mechanism, False, mechanism, model, fit.order, None, None, refusal)
     if refusal:
         return kept
@@ -242,10 +242,10 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
         adapted = mechanism.adapted_to(model, receiver, **chosen)
     except UnstableFilterError as error:
         return replace(kept, reason=f"There is no stable receiver for the fitted input: {error}.")
-    gain, doubts = cross_validated(channel, parts, fit), _doubts(channel, parts, fit, best)
+    gain, doubts = cross_validate(channel, parts, fit), _find_doubts(channel, parts, fit, best)
     if gain.relative < gain.predicted - _SURPRISE * gain.standard_error:
         doubts += (f"it promises a gain of {gain.predicted:.2%}",)
-    taken, reason = _decided(gain, doubts)
+    taken, reason = _decide(gain, doubts)
     half = _CONFIDENCE * gain.standard_error
     interval = (gain.relative - half, gain.relative + half)
     return replace(
@@ -258,7 +258,7 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     )
 
 
-def _channel(mechanism: Adaptable) -> LinearChannel:
+def _check_linear(mechanism: Adaptable) -> LinearChannel:
     """Return F, G, σ and H; refuse a receiver that is not linear."""
     channel = mechanism.linear_channel()
     if channel is None:
@@ -269,13 +269,13 @@ def _channel(mechanism: Adaptable) -> LinearChannel:
     return channel
 
 
-def _centred(mechanism: Adaptable, v: ArrayLike) -> tuple[tuple[int, ...], Array]:
+def _receiver_inputs(mechanism: Adaptable, v: ArrayLike) -> tuple[tuple[int, ...], Array]:
     """Return the shape of v, and G (u - receiver.mean) + n of all streams (streams, time)."""
     shape = validation.samples("v", v).shape
     return shape, mechanism.receiver_input(np.asarray(v).reshape(math.prod(shape[:-1]), shape[-1]))
 
 
-def _parts(mechanism: Adaptable, v: Array) -> tuple[Periodogram, ...]:
+def _split_in_time(mechanism: Adaptable, v: Array) -> tuple[Periodogram, ...]:
     """Those of v behind the transient of G."""
     transient = mechanism.prefilter.settling_time(_TRANSIENT)
     shortest = max(_SHORTEST, 2 * (mechanism.lag or 0))
@@ -290,7 +290,7 @@ def _parts(mechanism: Adaptable, v: Array) -> tuple[Periodogram, ...]:
     return Periodogram.from_parts(v[:, transient:], N_PARTS)
 
 
-def _fitted(channel: Channel, whole: Periodogram, order: int | None) -> tuple[Fit, Fit]:
+def _fit_orders(channel: Channel, whole: Periodogram, order: int | None) -> tuple[Fit, Fit]:
     """The fit of the order, and that of the order which explains v best."""
     whittle = channel.likelihood(whole)
     fits = whittle.fit_orders(max(HIGHEST, order or 0))
@@ -298,7 +298,7 @@ def _fitted(channel: Channel, whole: Periodogram, order: int | None) -> tuple[Fi
     return (best if order is None else fits[order]), best
 
 
-def _refusal(channel: Channel, whole: Periodogram, fit: Fit, best: Fit, model: Model | None) -> str:
+def _explain_refusal(channel: Channel, whole: Periodogram, fit: Fit, best: Fit, model: Model | None) -> str:
     """Why there is nothing to adapt to; empty where there is."""
     whittle = channel.likelihood(whole)
     if channel.log_likelihood(whole, None) >= whittle.score(best):
@@ -309,7 +309,7 @@ def _refusal(channel: Channel, whole: Periodogram, fit: Fit, best: Fit, model: M
     return ""
 
 
-def _doubts(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit, best: Fit) -> tuple[str, ...]:
+def _find_doubts(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit, best: Fit) -> tuple[str, ...]:
     """Why the fit may not be trusted."""
     doubts = []
     if best.order > fit.order:
@@ -335,7 +335,7 @@ def _chance_of_change(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit
     return float(special.chdtrc(freedom, statistic))
 
 
-def _decided(gain: Gain, doubts: tuple[str, ...]) -> tuple[bool, str]:
+def _decide(gain: Gain, doubts: tuple[str, ...]) -> tuple[bool, str]:
     """Whether to take the adapted receiver, and why."""
     change = f"the adapted receiver's MSE is {abs(gain.relative):.2%} {'lower' if gain.relative > 0 else 'higher'}"
     if not doubts:

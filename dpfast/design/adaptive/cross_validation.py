@@ -129,7 +129,7 @@ class Gain(NamedTuple):
     of_parts: tuple[float, ...]
 
 
-def cross_validated(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit) -> Gain:
+def cross_validate(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit) -> Gain:
     """Each part is held out once, from a fit of this order to the others."""
     whole, given, at_zero = join_periodograms(parts), channel.given, channel.power_at_zero(fit)
     errors, saved, foreseen, variance = [], [], [], []

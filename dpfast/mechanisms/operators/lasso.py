@@ -41,19 +41,19 @@ def lasso(dictionary: Array, v: Array, penalty: float, tolerance: float, max_ite
     correlation = dual @ dictionary
     size, norm = float(np.linalg.norm(b)), float(np.linalg.norm(dictionary))
     for _ in range(max_iterations):
-        new = _shrunk(x - weight * correlation, weight)
+        new = _soft_threshold(x - weight * correlation, weight)
         columns = dictionary[:, new != 0]
         gradient = dual + b - columns @ new[new != 0]
         if np.linalg.norm(gradient) <= max(_INNER * tolerance * size, _ROUNDING * (size + weight * norm)):
             x, weight = new, min(weight * _GROWTH, _LARGEST_WEIGHT)
-            for found in (x, _of_signs(dictionary, np.sign(x), b)):
+            for found in (x, _solve_for_signs(dictionary, np.sign(x), b)):
                 if relative_gap(dictionary, found, b) <= tolerance:
                     return found * penalty
         else:
             direction = _newton_direction(columns, weight, gradient)
             turned = direction @ dictionary
             line = _Line(dual + b, direction, x - weight * correlation, turned, weight)
-            step = _step(line, float(gradient @ direction))
+            step = _choose_step(line, float(gradient @ direction))
             dual, correlation = dual + step * direction, correlation + step * turned
     gap = relative_gap(dictionary, x, b)
     warn(
@@ -79,7 +79,7 @@ def relative_gap(dictionary: Array, x: Array, b: Array) -> float:
     return gap / objective if objective > 0 else 0.0
 
 
-def _shrunk(x: Array, threshold: float) -> Array:
+def _soft_threshold(x: Array, threshold: float) -> Array:
     """The soft threshold."""
     return np.asarray(x - np.clip(x, -threshold, threshold))
 
@@ -90,22 +90,22 @@ def _newton_direction(columns: Array, weight: float, gradient: Array) -> Array:
     if n_active == 0:
         return -gradient
     if n_active >= m:
-        return -_solved(np.eye(m) + weight * (columns @ columns.T), gradient)
-    return columns @ _solved(np.eye(n_active) / weight + columns.T @ columns, gradient @ columns) - gradient
+        return -_solve_positive(np.eye(m) + weight * (columns @ columns.T), gradient)
+    return columns @ _solve_positive(np.eye(n_active) / weight + columns.T @ columns, gradient @ columns) - gradient
 
 
-def _of_signs(dictionary: Array, signs: Array, b: Array) -> Array:
+def _solve_for_signs(dictionary: Array, signs: Array, b: Array) -> Array:
     """The coefficients that solve Dᵀ(b - Dx) = signs where those are not zero; zeros where nothing does alone."""
     x = np.zeros(len(signs))
     used = signs != 0
     columns = dictionary[:, used]
     if 0 < columns.shape[1] <= len(b):
         with contextlib.suppress(linalg.LinAlgError):  # dependent columns: not the only solution
-            x[used] = _solved(columns.T @ columns, b @ columns - signs[used])
+            x[used] = _solve_positive(columns.T @ columns, b @ columns - signs[used])
     return x
 
 
-def _solved(matrix: Array, right: Array) -> Array:
+def _solve_positive(matrix: Array, right: Array) -> Array:
     return np.asarray(linalg.cho_solve(linalg.cho_factor(matrix), right))
 
 
@@ -119,11 +119,11 @@ class _Line(NamedTuple):
     weight: float
 
     def slope(self, step: float) -> float:
-        new = _shrunk(self.unshrunk - self.weight * step * self.turned, self.weight)
+        new = _soft_threshold(self.unshrunk - self.weight * step * self.turned, self.weight)
         return float((self.start + step * self.direction) @ self.direction - new @ self.turned)
 
 
-def _step(line: _Line, slope: float) -> float:
+def _choose_step(line: _Line, slope: float) -> float:
     """One, or where that is beyond the least value a step before it, at which a tenth of the slope is left at most."""
     if line.slope(1.0) <= -1e-3 * slope:
         return 1.0

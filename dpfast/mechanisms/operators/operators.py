@@ -53,7 +53,7 @@ class Operator(Protocol):
         """Refuse arrays that are no such matrix, of which the norms would not be true."""
 
 
-def owned(name: str, operator: Any) -> Any:
+def own_operator(name: str, operator: Any) -> Any:
     """The operator with arrays of its own that nobody can change, as the noise is computed from them once.
 
     Raises
@@ -67,7 +67,7 @@ def owned(name: str, operator: Any) -> Any:
         )
     kind: Any = type(operator)
     hints = typing.get_type_hints(kind)
-    own = [_owned(f"{name}.{field}", x, hints[field]) for field, x in zip(kind._fields, operator, strict=True)]
+    own = [_own_array(f"{name}.{field}", x, hints[field]) for field, x in zip(kind._fields, operator, strict=True)]
     made = operator if all(x is y for x, y in zip(own, operator, strict=True)) else kind(*own)
     try:
         made.check()
@@ -76,7 +76,7 @@ def owned(name: str, operator: Any) -> Any:
     return made
 
 
-def _owned(name: str, value: Any, hint: Any) -> Any:
+def _own_array(name: str, value: Any, hint: Any) -> Any:
     if hint not in (Array, NDArray[np.int64]):
         return value
     if _OWN.get(id(value)) is value:
@@ -115,7 +115,7 @@ class Convolution(NamedTuple):
         energy = float(self.coefficients @ self.coefficients)
         r += _ROUNDING * energy
         r[0] = energy
-        return _from_here_on(np.minimum(r, energy))
+        return _largest_from_here(np.minimum(r, energy))
 
     def largest_l1(self) -> float:
         """Of the first column."""
@@ -156,7 +156,7 @@ class Dense(NamedTuple):
     def products(self) -> Array:
         """Exact, from all of them."""
         gram = np.abs(self.entries.T @ self.entries)
-        return _from_here_on(np.array([gram.diagonal(lag).max() for lag in range(len(gram))]))
+        return _largest_from_here(np.array([gram.diagonal(lag).max() for lag in range(len(gram))]))
 
     def largest_l1(self) -> float:
         """Exact."""
@@ -269,6 +269,6 @@ class Sparse(NamedTuple):
         return np.asarray(np.bincount(self._columns, self.data**2, self.n_columns), float)
 
 
-def _from_here_on(r: Array) -> Array:
+def _largest_from_here(r: Array) -> Array:
     """The largest of each and all that come after."""
     return np.maximum.accumulate(r[::-1])[::-1]

@@ -21,7 +21,7 @@ from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
 
 
-def parsed(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Strict JSON: finite numbers, every field once."""
 
     def finite(digits: str) -> float:
@@ -134,7 +134,7 @@ class Fields:
         inner = self.inner(name)
         coefficients = inner.array("coefficients")
         inner.end()
-        with naming(self.path(name)):
+        with name_errors(self.path(name)):
             return Toeplitz(coefficients)
 
     def filter(self, name: str) -> Filter:
@@ -143,7 +143,7 @@ class Fields:
         taps, recursion = inner.array("taps"), inner.array("recursion")
         sections = inner.array("sections", 2, empty=True)
         inner.end()
-        with naming(self.path(name)):
+        with name_errors(self.path(name)):
             return Filter.from_factors(taps, sections, recursion)
 
 
@@ -152,7 +152,7 @@ def _has_booleans(value: Any) -> bool:
 
 
 @contextmanager
-def naming(field: str) -> Iterator[None]:
+def name_errors(field: str) -> Iterator[None]:
     """Errors of what is made of a field name it."""
     try:
         yield

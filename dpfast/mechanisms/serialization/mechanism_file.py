@@ -17,7 +17,7 @@ from dpfast._support.output_folder import Folder
 from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.serialization.json_fields import Fields, filter_content, naming, parsed
+from dpfast.mechanisms.serialization.json_fields import Fields, filter_content, name_errors, parse_json
 from dpfast.mechanisms.serialization.parts import (
     SAME_MSE,
     SAME_NOISE,
@@ -189,7 +189,7 @@ def _checksum(document: dict[str, Any]) -> str:
 
 def from_text(text: str) -> AnyMechanism:
     """The mechanism in the content of a file."""
-    value = parsed(text)
+    value = parse_json(text)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise ValueError(f"it must have the field format: {FORMAT!r}; is it a file that dpfast.save wrote?")
     document = Fields(value)
@@ -202,16 +202,16 @@ def from_text(text: str) -> AnyMechanism:
     document.end()
     if checksum != _checksum({key: x for key, x in value.items() if key != "checksum"}):
         raise ValueError("it was damaged or changed since it was written (its checksum differs): design and save anew")
-    return from_content(inside)
+    return read_mechanism(inside)
 
 
-def from_content(value: Any) -> AnyMechanism:
+def read_mechanism(value: Any) -> AnyMechanism:
     """The mechanism in a field `mechanism`."""
     content = Fields(value, "mechanism")
     over_horizon = "strategy" in value or "reconstruction" in value
-    parts = _over_horizon(content) if over_horizon else _stationary(content)
+    parts = _read_matrices(content) if over_horizon else _read_filters(content)
     privacy = content.inner("privacy")
-    with naming("field mechanism.privacy"):
+    with name_errors("field mechanism.privacy"):
         guarantee = Privacy(**{x.name: privacy.take(x.name) for x in fields(Privacy)})
     privacy.end()
     given = content.take("model")
@@ -233,7 +233,7 @@ def from_content(value: Any) -> AnyMechanism:
     return mechanism
 
 
-def _stationary(content: Fields) -> dict[str, Any]:
+def _read_filters(content: Fields) -> dict[str, Any]:
     """What only a mechanism of filters has."""
     target, prefilter = content.filter("target"), content.filter("prefilter")
     receiver = read_receiver(content.inner("receiver"), target)
@@ -241,7 +241,7 @@ def _stationary(content: Fields) -> dict[str, Any]:
     return {"target": target, "prefilter": prefilter, "receiver": receiver, "mean_square": mean_square}
 
 
-def _over_horizon(content: Fields) -> dict[str, Any]:
+def _read_matrices(content: Fields) -> dict[str, Any]:
     """What only a mechanism of matrices has."""
     found: dict[str, Any] = {"target": content.toeplitz("target")}
     found |= {name: read_operator(content.inner(name)) for name in ("strategy", "reconstruction")}

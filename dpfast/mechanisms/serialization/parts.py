@@ -22,7 +22,7 @@ from dpfast.mechanisms.receivers.base import Receiver
 from dpfast.mechanisms.receivers.decision_feedback import DecisionFeedback
 from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.mechanisms.receivers.smoother import Smoother
-from dpfast.mechanisms.serialization.json_fields import Fields, filter_content, naming
+from dpfast.mechanisms.serialization.json_fields import Fields, filter_content, name_errors
 from dpfast.privacy.provenance import check_source
 from dpfast.signals.arma import ARMA
 from dpfast.signals.independent_levels import IndependentLevels
@@ -105,18 +105,18 @@ def read_model(content: Fields) -> Model:
     if kind == "markov-chain":
         transition, levels = content.array("transition", 2), content.array("levels")
         content.end()
-        with naming("field mechanism.model"):
+        with name_errors("field mechanism.model"):
             return MarkovChain(transition, levels, source=source)
     if kind == "independent-levels":
         levels, probabilities = content.array("levels"), content.array("probabilities")
         content.end()
-        with naming("field mechanism.model"):
+        with name_errors("field mechanism.model"):
             return IndependentLevels(levels, probabilities, source=source)
     shaping, mean, order = content.filter("shaping"), content.number("mean"), content.take("fitted_order")
     given = content.take("levels")
     content.end()
     alphabet = None if given is None else Fields({"levels": given}, "mechanism.model").array("levels")
-    with naming("field mechanism.model"):
+    with name_errors("field mechanism.model"):
         return ARMA.from_shaping(shaping, mean=mean, levels=alphabet, source=source, fitted_order=order)
 
 
@@ -133,7 +133,7 @@ def read_operator(content: Fields) -> Operator:
     read = {name: _OF_TYPES[hint](content, name) for name, hint in typing.get_type_hints(made).items()}
     content.end()
     operator: Operator = made(**read)
-    with naming(f"field {content.name}"):
+    with name_errors(f"field {content.name}"):
         operator.check()
     return operator
 

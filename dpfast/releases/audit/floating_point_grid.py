@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfast._support import validation
 from dpfast._support.validation import Array
-from dpfast.mechanisms.checks import of_filters
+from dpfast.mechanisms.checks import check_of_filters
 from dpfast.mechanisms.mechanism import Mechanism
 
 Booleans = NDArray[np.bool_]
@@ -50,7 +50,7 @@ def evidence(mechanism: Mechanism, v: ArrayLike, candidates: ArrayLike) -> Boole
     [False, False, False, True, False, False]
     """
     why = "the grids of its values are not those of a prefilter; take input_perturbation(Filter([1]), privacy)"
-    validation.instance("mechanism", of_filters(mechanism, why), Mechanism, "a Mechanism")
+    validation.instance("mechanism", check_of_filters(mechanism, why), Mechanism, "a Mechanism")
     values, inputs = validation.samples("v", v), validation.samples("candidates", candidates)
     if inputs.ndim != 2 or inputs.shape[1] != values.shape[-1]:
         raise ValueError(

@@ -19,20 +19,20 @@ from dpfast.design.advice import warn_of_low_accuracy
 from dpfast.design.arguments import check_tolerance
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
-from dpfast.mechanisms.checks import releasable
+from dpfast.mechanisms.checks import check_releasable
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.mechanisms.serialization.json_fields import Fields
-from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, from_content, mechanism_content
+from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, mechanism_content, read_mechanism
 from dpfast.mechanisms.serialization.parts import read_receiver, receiver_content
 from dpfast.privacy.discrete_gaussian import Shift, Sigma
 from dpfast.privacy.provenance import Provenance, fitted_inputs
 from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
-from dpfast.releases.integer.live_receiver import LiveReceiver, centred, estimate
-from dpfast.releases.integer.rounding import on_signal, rounded, shift_of
+from dpfast.releases.integer.live_receiver import LiveReceiver, center_integers, estimate
+from dpfast.releases.integer.rounding import filter_of_signal, privacy_shift, round_to_integers
 from dpfast.releases.integer.taps import MAX_TAPS
 from dpfast.signals.model import Model
 
@@ -116,12 +116,12 @@ class ExactMechanism:
     @property
     def prefilter(self) -> Filter:
         """G on the signal in its own units: the integer taps over the unit."""
-        return on_signal(self.taps, self.inputs)
+        return filter_of_signal(self.taps, self.inputs)
 
     @functools.cached_property
     def shift(self) -> Shift:
         """What one person moves, for the accountant."""
-        return shift_of(self.mechanism.privacy, self.inputs, self.taps, self.sigma)
+        return privacy_shift(self.mechanism.privacy, self.inputs, self.taps, self.sigma)
 
     @functools.cached_property
     def predicted_mse(self) -> float | None:
@@ -168,7 +168,7 @@ class ExactMechanism:
 
     def centred(self, privatized: Integers) -> validation.Array:
         """G (u - mean) + n from all of v (streams, time), in the units of v; the mean is that of the receiver."""
-        return centred(self.taps, self._shift_of_mean, privatized)
+        return center_integers(self.taps, self._shift_of_mean, privatized)
 
     # --- behind which another receiver may run ----------------------------------------------------
 
@@ -218,7 +218,7 @@ class ExactMechanism:
     @property
     def demand(self) -> dict[str, Any]:
         """What was asked for, as JSON holds it: all that decides the rest, but for the rounding of a machine."""
-        return demand(self.mechanism, self.inputs, self.tolerance)
+        return demand_content(self.mechanism, self.inputs, self.tolerance)
 
     @property
     def configuration(self) -> dict[str, Any]:
@@ -235,7 +235,7 @@ class ExactMechanism:
     @classmethod
     def from_configuration(cls, given: Mapping[str, Any]) -> ExactMechanism:
         """The same mechanism to the last bit, though another machine would have designed another."""
-        mechanism = releasable(from_content(given["mechanism"]))
+        mechanism = check_releasable(read_mechanism(given["mechanism"]))
         return cls(
             mechanism=mechanism,
             inputs=Inputs.from_public(given["inputs"]),
@@ -314,13 +314,13 @@ def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> E
     check_mechanism(mechanism)
     validation.instance("inputs", inputs, Inputs, "an Inputs, which says what the data are")
     tolerance = check_tolerance(tolerance)
-    taps, sigma, receiver = rounded(mechanism, inputs, tolerance)
+    taps, sigma, receiver = round_to_integers(mechanism, inputs, tolerance)
     plan, model = ExactMechanism(mechanism, inputs, tolerance, taps, sigma, receiver), mechanism.model
     warn_of_low_accuracy(mechanism.name, mechanism.target, mechanism.privacy, model, plan.lag, plan.predicted_mse)
     return plan
 
 
-def demand(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> dict[str, Any]:
+def demand_content(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> dict[str, Any]:
     """See :attr:`ExactMechanism.demand`."""
     design = {name: value for name, value in mechanism_content(mechanism).items() if name not in COMPUTED}
     return {"mechanism": design, "inputs": inputs.public(), "tolerance": tolerance}
@@ -342,7 +342,7 @@ def exact_or_none(mechanism: object) -> ExactMechanism | None:
 
 def check_mechanism(mechanism: Any) -> None:
     """Refuse designs that depend on private data, and matrix mechanisms."""
-    validation.instance("mechanism", releasable(mechanism), Mechanism, "a Mechanism")
+    validation.instance("mechanism", check_releasable(mechanism), Mechanism, "a Mechanism")
     if private := fitted_inputs(mechanism.sources):
         raise ReleaseError(
             f"mechanism must not depend on private data, got a design whose {', '.join(private)} "

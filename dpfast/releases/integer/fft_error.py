@@ -20,7 +20,7 @@ _DECAY = 24.0  # of the slowest mode over the period, in nepers: errors are righ
 _ANGLES_PER_TAP = 8
 
 
-class Circle(NamedTuple):
+class FftCircle(NamedTuple):
     """A target and a signal at the angles of an FFT of length n."""
 
     n: int
@@ -29,7 +29,7 @@ class Circle(NamedTuple):
     psd: Array | None
 
     @classmethod
-    def of(cls, target: Filter, model: Model | None = None, n_taps: int = 1) -> Circle:
+    def of(cls, target: Filter, model: Model | None = None, n_taps: int = 1) -> FftCircle:
         """Fine enough for the slowest poles, and for so many taps."""
         poles = target.poles if model is None else np.concatenate([target.poles, model.shaping.poles])
         n = fft_length(float(np.abs(poles).max(initial=0.0)), decay=_DECAY)
@@ -69,9 +69,9 @@ def predicted_mse(mechanism: Mechanism, prefilter: Filter, noise_std: float, rec
     if linear is None:
         return None
     if worst is None and model is None:
-        return noise_std**2 * Circle.of(target).mean(np.abs(linear.response(Circle.of(target).omega)) ** 2)
+        return noise_std**2 * FftCircle.of(target).mean(np.abs(linear.response(FftCircle.of(target).omega)) ** 2)
     if len(prefilter.b) > LONG:
-        return Circle.of(target, model, len(prefilter.b)).mse(prefilter.b, noise_std, linear, worst)
+        return FftCircle.of(target, model, len(prefilter.b)).mse(prefilter.b, noise_std, linear, worst)
     if worst is not None:
         return sum(worst_errors(target, worst, prefilter, noise_std, linear))
     assert model is not None

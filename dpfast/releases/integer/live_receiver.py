@@ -65,7 +65,7 @@ class LiveReceiver:
         validation.instance(
             "receiver", receiver, CausalReceiver, "a linear receiver or a decision feedback (no smoother)"
         )
-        self._receiver, self._mean = receiver, _known_mean(taps, shift)
+        self._receiver, self._mean = receiver, _mean_in_v(taps, shift)
         self._position = 0
         self._state = np.zeros((validation.integer("n_streams", n_streams, 1), receiver.n_states))
 
@@ -90,8 +90,8 @@ class LiveReceiver:
         _check_integers(v)
         if len(v) != len(self._state):
             raise ValueError(f"v must have {len(self._state)} streams in rows, got shape {v.shape}")
-        centred = _without_mean(v, self._mean, self._position)
-        result, _, self._state = self._receiver.continued(centred, self._state)
+        center_integers = _subtract_mean(v, self._mean, self._position)
+        result, _, self._state = self._receiver.continued(center_integers, self._state)
         self._position += v.shape[1]
         return result
 
@@ -112,14 +112,14 @@ class LiveReceiver:
         *header, position = _HEADER.unpack(state[: _HEADER.size].ljust(_HEADER.size, b"\0"))
         expected = [_MAGIC, _VERSION, *self._state.shape]
         if header != expected:
-            raise _no_state("format, version, streams, numbers of each", expected, header)
+            raise _state_error("format, version, streams, numbers of each", expected, header)
         numbers = state[_HEADER.size :]
         if len(numbers) != self._state.nbytes:
-            raise _no_state("bytes of the numbers", self._state.nbytes, len(numbers))
+            raise _state_error("bytes of the numbers", self._state.nbytes, len(numbers))
         values = np.frombuffer(numbers, _NUMBER).reshape(self._state.shape).astype(np.float64)
         seen = min(position, self._receiver.lag)
         if not (np.isfinite(values).all() and (values[:, -1] == seen).all()):
-            raise _no_state("finite numbers, and samples seen", seen, "others")
+            raise _state_error("finite numbers, and samples seen", seen, "others")
         self._state, self._position = values, position
 
 
@@ -145,16 +145,16 @@ def estimate(receiver: Receiver, taps: Integers, shift: float, v: Integers) -> A
     >>> estimate(LinearReceiver(Filter([0.5]), Filter([1]), 3.0, 0), np.array([2]), 3.0, np.array([[8, 6]])).tolist()
     [[4.0, 3.0]]
     """
-    return receiver.estimate(centred(taps, shift, v))[0]
+    return receiver.estimate(center_integers(taps, shift, v))[0]
 
 
-def centred(taps: Integers, shift: float, v: Integers) -> Array:
+def center_integers(taps: Integers, shift: float, v: Integers) -> Array:
     """What the receiver gets for whole streams v (n_streams, n): v', as of :class:`LiveReceiver`."""
     _check_integers(v)
-    return _without_mean(v, _known_mean(taps, shift), 0)
+    return _subtract_mean(v, _mean_in_v(taps, shift), 0)
 
 
-def _known_mean(taps: Integers, shift: float) -> Array:
+def _mean_in_v(taps: Integers, shift: float) -> Array:
     """What the mean comes to in v, from its first step until it stays."""
     if not (_is_integers(taps, 1) and len(taps) and sum(map(abs, taps.tolist())) <= _LARGEST):
         raise validation.fail("taps", "an array of int64 (n_taps,), of sum at most 2**62 in magnitude, not empty", taps)
@@ -162,7 +162,7 @@ def _known_mean(taps: Integers, shift: float) -> Array:
     return validation.number("shift", shift, above=-bound, below=bound) * np.cumsum(taps).astype(np.float64)
 
 
-def _without_mean(v: Integers, mean: Array, position: int) -> Array:
+def _subtract_mean(v: Integers, mean: Array, position: int) -> Array:
     """Of steps from a position on."""
     last = len(mean) - 1
     return v - mean[np.minimum(min(position, last) + np.arange(v.shape[1]), last)]
@@ -177,7 +177,7 @@ def _is_integers(x: Any, ndim: int) -> bool:
     return isinstance(x, np.ndarray) and x.dtype == np.int64 and x.ndim == ndim
 
 
-def _no_state(what: str, expected: object, got: object) -> ValueError:
+def _state_error(what: str, expected: object, got: object) -> ValueError:
     return ValueError(
         f"state must be one of this receiver ({what}: {expected}), got {got}: was it of another mechanism?"
     )

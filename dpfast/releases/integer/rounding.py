@@ -15,7 +15,7 @@ from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.base import Receiver
 from dpfast.privacy.discrete_gaussian import Shift, Sigma, epsilon, smallest_sigma
 from dpfast.privacy.privacy import Privacy
-from dpfast.releases.integer.fft_error import LONG, Circle, predicted_mse
+from dpfast.releases.integer.fft_error import LONG, FftCircle, predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.taps import MAX_BITS, MAX_TAPS, integer_taps, squared_sensitivity
 
@@ -26,7 +26,7 @@ _LARGEST_STD = 39  # bits of the noise, below what the sampler can draw
 _CLOSE = 1.03  # a few taps more than needed do not matter
 
 
-class Rounded(NamedTuple):
+class RoundedMechanism(NamedTuple):
     """Integer taps, exact noise, and the receiver behind them."""
 
     taps: Integers
@@ -34,7 +34,7 @@ class Rounded(NamedTuple):
     receiver: Receiver
 
 
-def rounded(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> Rounded:
+def round_to_integers(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> RoundedMechanism:
     """The fewest taps, and of these the fewest bits, whose error is within the tolerance of the mechanism's.
 
     Both errors with the noise that the declared inputs take: a person may be in several streams.
@@ -74,7 +74,7 @@ class _Search:
         self.kept = linear if robust or long else None
         size = mechanism.prefilter.h2_norm() * float(inputs.unit)
         self.most_bits = min(MAX_BITS, max(_FEWEST_BITS, math.floor(_LARGEST_STD - math.log2(noise / size))))
-        self.circle = Circle.of(mechanism.target, None if robust else mechanism.model, most_taps)
+        self.circle = FftCircle.of(mechanism.target, None if robust else mechanism.model, most_taps)
         ideal = predicted_mse(mechanism, mechanism.prefilter, noise, self.receiver)
         if ideal is None:
             assert mechanism.model is not None
@@ -84,7 +84,7 @@ class _Search:
             ideal = wiener_mse(mechanism.target, mechanism.model, mechanism.prefilter, noise, lag)
         self.for_taps, self.allowed = (ideal * (1 + x * tolerance) for x in (_FOR_TAPS, 1.0))
 
-    def run(self) -> Rounded | None:
+    def run(self) -> RoundedMechanism | None:
         """None where no taps are good enough."""
         if self.error(self.taps(self.most_taps, self.most_bits)) > self.allowed:
             return None
@@ -103,15 +103,15 @@ class _Search:
         """Of the ideal receiver behind these taps, or of that which is kept."""
         if len(taps) == 0:
             return math.inf
-        sigma, on = self.sigma(taps), on_signal(taps, self.inputs)
+        sigma, on = self.sigma(taps), filter_of_signal(taps, self.inputs)
         if self.kept is not None:
             receiver = self.kept.scaled(self.rise(on))
             return self.circle.mse(on.b, sigma.std, receiver, self.mechanism.mean_square)
         return self.circle.best_mse(on.b, sigma.std, self.receiver.lag)
 
-    def realized(self, taps: Integers) -> Rounded | None:
+    def realized(self, taps: Integers) -> RoundedMechanism | None:
         """With a receiver that runs; None where its error is not within the tolerance."""
-        sigma, on = self.sigma(taps), on_signal(taps, self.inputs)
+        sigma, on = self.sigma(taps), filter_of_signal(taps, self.inputs)
         try:
             if self.kept is None:
                 receiver = redesign_receiver(self.mechanism, on, sigma.std)
@@ -120,7 +120,7 @@ class _Search:
         except UnstableFilterError:  # rounding has moved a zero out of the circle
             return None
         mse = predicted_mse(self.mechanism, on, sigma.std, receiver)
-        return None if mse is not None and mse > self.allowed else Rounded(taps, sigma, receiver)
+        return None if mse is not None and mse > self.allowed else RoundedMechanism(taps, sigma, receiver)
 
     def rise(self, on: Filter) -> float:
         """Return by how much a kept receiver must be larger behind smaller taps."""
@@ -140,12 +140,12 @@ def _least(low: int, high: int, close: float, good: Callable[[int], bool]) -> in
     return high
 
 
-def on_signal(taps: Integers, inputs: Inputs) -> Filter:
+def filter_of_signal(taps: Integers, inputs: Inputs) -> Filter:
     """The integer taps as a filter of the signal in its own units."""
     return Filter(taps / float(inputs.unit))
 
 
-def shift_of(privacy: Privacy, inputs: Inputs, taps: Integers, sigma: Sigma) -> Shift:
+def privacy_shift(privacy: Privacy, inputs: Inputs, taps: Integers, sigma: Sigma) -> Shift:
     """How far one person can move v in all streams, and in how many numbers."""
     one = squared_sensitivity(taps, privacy.max_events, privacy.min_separation)
     square = inputs.change(privacy.max_change) ** 2 * one * inputs.streams_per_person
@@ -160,7 +160,7 @@ def _float_noise(mechanism: Mechanism, inputs: Inputs) -> float:
 
 def _sigma(privacy: Privacy, inputs: Inputs, taps: Integers) -> Sigma:
     """The least noise whose guarantee, computed anew and rounded outward, is not above the demanded one."""
-    shift = shift_of(privacy, inputs, taps, Sigma(1, 0))
+    shift = privacy_shift(privacy, inputs, taps, Sigma(1, 0))
     sigma = smallest_sigma(privacy.noise_multiplier, shift.squared_sensitivity)
     while epsilon([shift._replace(sigma=sigma)], privacy.delta) > privacy.epsilon:
         sigma = sigma._replace(a=sigma.a + 1)

@@ -191,7 +191,7 @@ def _write_value(name: str, given: Label) -> str:
     if given is None:
         return "not taken"
     if name == "mechanism" and given in catalogue.FAMILIES:
-        title = catalogue.label(str(given))
+        title = catalogue.family_label(str(given))
         return title if title == str(given).replace("_", " ") else f"{title} ({given})"
     return f"{given:g}" if isinstance(given, float) else str(given)
 

@@ -74,7 +74,7 @@ def axis_title(axis: str, *, has_smoother: bool = False) -> str:
 def row_name(row: Row, axes: Sequence[str]) -> str:
     """Name a mechanism beside others that differ from it by the values of some axes."""
     given = str(row.settings["mechanism"])
-    title = catalogue.label(row.family) if given == row.family else given
+    title = catalogue.family_label(row.family) if given == row.family else given
     others = [x for x in axes if x != "mechanism" and x in row.settings]
     kind = [label_text(x, row.settings[x]) for x in others if x not in TASK]
     return ", ".join([" ".join([title, *kind]), *(label_text(x, row.settings[x]) for x in others if x in TASK)])

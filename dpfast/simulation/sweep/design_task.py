@@ -15,7 +15,7 @@ from dpfast._support.errors import ConvergenceWarning, DataError, ToleranceWarni
 from dpfast.design.catalogue import FAMILIES, GIVEN
 from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.serialization.json_fields import Fields
-from dpfast.mechanisms.serialization.mechanism_file import from_content, to_text
+from dpfast.mechanisms.serialization.mechanism_file import read_mechanism, to_text
 from dpfast.mechanisms.serialization.parts import model_content, read_model
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model
@@ -124,7 +124,7 @@ def make_design(task: DesignTask) -> DesignAnswer:
 
 def _design(task: DesignTask) -> AnyMechanism:
     if task.family == GIVEN:
-        return from_content(task.arguments["mechanism"])
+        return read_mechanism(task.arguments["mechanism"])
     design: Callable[..., AnyMechanism] = FAMILIES[task.family].design
     return design(**{name: _build_argument(name, x) for name, x in task.arguments.items()})
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from dpfast._support.validation import Array
-from dpfast.design.catalogue import label
+from dpfast.design.catalogue import family_label
 from dpfast.mechanisms.constant import NAME
 from dpfast.signals.output_variance import explained_share
 from dpfast.simulation.intervals import ErrorSizes, is_rare, n_events, rmse_interval
@@ -239,7 +239,7 @@ class Cell(NamedTuple):
     def name(self, row: Row) -> str:
         """How a row is called among those of the cell."""
         told = (row.settings[axis] for axis in self.contest if row.settings.get(axis) is not None)
-        return ", ".join(label(str(x)) for x in told)
+        return ", ".join(family_label(str(x)) for x in told)
 
 
 def check_comparable(first: Row, second: Row) -> None:
@@ -257,7 +257,7 @@ def group_cells(points: Sequence[Point], contest: Sequence[str]) -> Iterator[tup
     """Cases of the points that agree in all axes but some, each case once."""
     found: dict[tuple[Any, ...], tuple[dict[str, Label], dict[int, None]]] = {}
     for point in points:
-        others = {name: label for name, label in point.labels.items() if name not in contest}
+        others = {name: family_label for name, family_label in point.labels.items() if name not in contest}
         found.setdefault(tuple(others.items()), (others, {}))[1][point.case] = None
     for labels, cases in found.values():
         yield labels, tuple(cases)

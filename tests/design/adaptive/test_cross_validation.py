@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.design.adaptive.cross_validation import Channel, _Trial, cross_validated
+from dpfast.design.adaptive.cross_validation import Channel, _Trial, cross_validate
 from dpfast.design.wiener import wiener_receiver
 from dpfast.signals.whittle import Periodogram, join_periodograms
 
@@ -93,7 +93,7 @@ def test_gain_and_standard_error_are_those_of_many_runs(lag, mean):
         fit = through.likelihood(whole).fit_orders(1)[1]
         fitted = through.model(whole, fit)
         exact = 1 - on_truth.on_model(through.best(fitted)) / m.predict(model)
-        gain = cross_validated(through, parts, fit)
+        gain = cross_validate(through, parts, fit)
         assert np.mean(gain.of_parts) == pytest.approx(gain.relative)
         scores.append((gain.relative - exact) / gain.standard_error)
     # 60 standard normal scores, but for a bias of fits to four fifths: 5 standard errors either way

@@ -66,7 +66,7 @@ def test_streams_of_a_person_that_are_not_counted_are_found(monkeypatch):
     def forgetful(privacy, inputs, taps, sigma):
         return honest(privacy, Inputs(inputs.low, inputs.high), taps, sigma)
 
-    honest = rounding.shift_of
+    honest = rounding.privacy_shift
     for module in (rounding, importlib.import_module("dpfast.releases.integer.exact_mechanism")):
         monkeypatch.setattr(module, "shift_of", forgetful)
     inputs = dp.Inputs(0, 20, n_streams=3, streams_per_person=3)

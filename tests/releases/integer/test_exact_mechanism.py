@@ -298,7 +298,7 @@ def test_rounding_tries_more_bits_where_rounding_has_moved_a_zero_out_of_the_cir
     exact = dp.exact(mechanism, COUNTS)
     zeros = np.roots(np.trim_zeros(exact.taps, "f"))
     assert np.abs(zeros).max() < 1
-    assert rounding.rounded(mechanism, COUNTS, 1e-3).sigma == exact.sigma
+    assert rounding.round_to_integers(mechanism, COUNTS, 1e-3).sigma == exact.sigma
 
 
 def test_no_exact_mechanism_keeps_less_than_its_design_demands(example):
