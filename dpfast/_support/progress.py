@@ -17,7 +17,7 @@ def bar_class() -> Any:
 @contextlib.contextmanager
 def progress_bar(
     shown: bool, total: int, title: str, *, unit: str = "it", scaled: bool | None = None
-) -> Iterator[Callable[[int], object]]:
+) -> Iterator[Callable[[int], None]]:
     """Show a bar, if it is to be shown; by calling what this gives it moves on by so many.
 
     Numbers are shortened (12.3k) where `scaled` says so, by default from a total of 1000 on.

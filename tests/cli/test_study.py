@@ -111,7 +111,7 @@ def test_the_engine_is_what_was_asked_for(file, monkeypatch):
     monkeypatch.setattr(study, "sweep", stop)
     assert main(["study", "--workers", "3", file]) == 2
     assert (given["workers"], given["executor"]) == (3, None)
-    monkeypatch.setattr(study, "dask", lambda address: contextlib.nullcontext(f"the cluster at {address}"))
+    monkeypatch.setattr(study, "connect_dask", lambda address: contextlib.nullcontext(f"the cluster at {address}"))
     assert main(["study", "--dask", "tcp://10.0.0.1:8786", file]) == 2
     assert given["executor"] == "the cluster at tcp://10.0.0.1:8786"
 
@@ -183,7 +183,7 @@ def test_no_scheduler_is_one_line(file, capsys, monkeypatch):
     def nobody(_):
         raise EngineError("no Dask scheduler answers")
 
-    monkeypatch.setattr(study, "dask", nobody)
+    monkeypatch.setattr(study, "connect_dask", nobody)
     assert main(["study", "--dask", "tcp://127.0.0.1:1", file]) == 2
     assert capsys.readouterr().err == "dpfast: error: no Dask scheduler answers\n"
 
