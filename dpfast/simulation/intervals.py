@@ -39,14 +39,15 @@ ENOUGH = 16  # values with an error event, from which on their spread tells the 
 
 
 class ErrorSizes(NamedTuple):
-    """What decisions between levels make of a mean squared error.
+    """The sizes between which errors of a receiver that decides between levels lie: they tell an error event from none.
 
     Attributes
     ----------
     smallest : float
-        That of one wrong decision, by half the least distance of two levels: what is more has an error event.
+        The mean squared error that one wrong decision makes, by half the least distance of two levels: what is more
+        has an error event.
     largest : float
-        That of the worst decision at every time: what no value exceeds.
+        The mean squared error of the worst decision at every time: no value exceeds it.
     """
 
     smallest: float
@@ -54,7 +55,10 @@ class ErrorSizes(NamedTuple):
 
 
 def mean_interval(values: Array, level: float | Array) -> tuple[Array, Array, Array]:
-    """Mean of independent values along the last axis, and its confidence interval (low, high) of level 1 - `level`."""
+    """Estimate the mean of independent values along the last axis, with the ends (low, high) of its interval.
+
+    The interval covers the mean with probability 1 - `level`.
+    """
     n, mean = values.shape[-1], values.mean(axis=-1)
     away = values - mean[..., None]
     scale = np.abs(away).max(axis=-1)  # squares of small values would vanish
@@ -70,24 +74,24 @@ def mean_interval(values: Array, level: float | Array) -> tuple[Array, Array, Ar
 
 
 def _inverse(x: Any, k: Array) -> Array:
-    """Hall's g⁻¹(x) = 3 ((1 + k (x - k / 6))^(1/3) - 1) / k, without its division by k."""
+    """Compute Hall's g⁻¹(x) = 3 ((1 + k (x - k / 6))^(1/3) - 1) / k, without its division by k."""
     x = x - k / 6
     root = np.cbrt(1 + k * x)
     return np.asarray(3 * x / (root * root + root + 1))
 
 
 def n_events(values: Array, sizes: ErrorSizes) -> int:
-    """Values with an error event."""
+    """Count the values with an error event."""
     return int(np.count_nonzero(values > sizes.smallest))
 
 
 def is_rare(values: Array, sizes: ErrorSizes | None) -> bool:
-    """Whether too few values have an error event for their spread to tell the error."""
+    """Tell whether too few values have an error event for their spread to tell the error."""
     return sizes is not None and n_events(values, sizes) < min(ENOUGH, len(values))
 
 
 def mse_interval(values: Array, level: float, sizes: ErrorSizes | None = None) -> tuple[float, float]:
-    """Confidence interval (low, high) of a mean squared error, by independent ones; above zero.
+    """Estimate the confidence interval (low, high) of a mean squared error from independent ones; it is not below zero.
 
     Parameters
     ----------
@@ -95,7 +99,7 @@ def mse_interval(values: Array, level: float, sizes: ErrorSizes | None = None) -
     level : float
         The probability that the interval misses the mean.
     sizes : ErrorSizes, optional
-        Of a receiver that decides between levels.
+        For a receiver that decides between levels.
     """
     if sizes is not None and is_rare(values, sizes):
         return _rare_interval(n_events(values, sizes), len(values), level, sizes)
@@ -115,7 +119,7 @@ def difference_interval(
     level: float,
     sizes: tuple[ErrorSizes | None, ErrorSizes | None] = (None, None),
 ) -> tuple[float, float]:
-    """Confidence interval (low, high) of a difference of mean squared errors, by pairs of independent ones.
+    """Estimate the confidence interval (low, high) of a difference of mean squared errors from independent pairs.
 
     Where errors of one of them are rare, each has an interval of its own, at half the level.
     """
@@ -128,6 +132,6 @@ def difference_interval(
 
 
 def rmse_interval(mse: Array, confidence: float, sizes: ErrorSizes | None = None) -> tuple[float, float]:
-    """Confidence interval (low, high) of an RMSE from independent mean squared errors."""
+    """Estimate the confidence interval (low, high) of an RMSE from independent mean squared errors."""
     low, high = mse_interval(mse, 1 - confidence, sizes)
     return math.sqrt(low), math.sqrt(high)

@@ -1,4 +1,4 @@
-"""What a study simulates side by side: compiled chains and matrix mechanisms, on the same inputs and unit noise."""
+"""Studies of compiled chains and matrix mechanisms side by side, on the same inputs and unit noise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AnyCompiledMechanism = kernels.CompiledMechanism | CompiledMatrixMechanism
 
 
 class MixedStudy(NamedTuple):
-    """A source, mechanisms, and the window of the target's output in which errors count."""
+    """A study of compiled mechanisms of both kinds: source, mechanisms, and the window in which errors count."""
 
     source: kernels.SignalSource
     links: tuple[AnyCompiledMechanism, ...]
@@ -30,7 +30,7 @@ class MixedStudy(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Samples of a stream that are simulated, of all links."""
+        """The samples of a stream that are simulated, over all links."""
         compiled, over_horizon = self._split_links()
         length = self._compiled_study(compiled).length if compiled else 0
         return length + self.n_samples * len(over_horizon)
@@ -38,7 +38,7 @@ class MixedStudy(NamedTuple):
     def squared_errors(
         self, n_streams: int, seed: int, n_threads: int, advance: Callable[[int], None] | None = None, first: int = 0
     ) -> Array:
-        """Mean squared errors (streams, links) of the streams first, first + 1, ... .
+        """Simulate the mean squared errors (streams, links) of the streams first, first + 1, ... .
 
         `advance` hears of the samples that are done. Matrix mechanisms are computed in float64.
         """
@@ -53,7 +53,7 @@ class MixedStudy(NamedTuple):
         return errors
 
     def _split_links(self) -> tuple[list[int], list[int]]:
-        """Places of the compiled links, and of the others."""
+        """Return the places of the compiled links, and those of the others."""
         over_horizon = [i for i, x in enumerate(self.links) if x.horizon is not None]
         return [i for i in range(len(self.links)) if i not in over_horizon], over_horizon
 
@@ -66,7 +66,7 @@ class MixedStudy(NamedTuple):
 
 
 def input_range(source: kernels.SignalSource) -> tuple[float, float]:
-    """Least and largest input that a source can give."""
+    """Return the least and the largest input that a source can give."""
     if source.levels is None:
         return -np.inf, np.inf
     return float(source.levels.min()), float(source.levels.max())
@@ -75,7 +75,7 @@ def input_range(source: kernels.SignalSource) -> tuple[float, float]:
 def error_sizes(
     link: AnyCompiledMechanism, inputs: tuple[float, float], n_samples: int, n_streams: int = 1
 ) -> ErrorSizes | None:
-    """What decisions make of the mean squared error of so many streams together; None for a receiver without any.
+    """Compute the sizes of errors that decisions make, in the mean over so many streams; None without decisions.
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ def error_sizes(
     inputs : tuple of float
         The least and the largest input.
     n_samples : int
-        Counted of each stream.
+        Counted samples of each stream.
     n_streams : int
-        Over which the mean is taken.
+        The streams over which the mean is taken.
     """
     chain = link.as_chain()
     if chain is None or chain.receiver.equalizer is None:
@@ -102,7 +102,7 @@ def error_sizes(
 
 @functools.lru_cache(maxsize=256)
 def _responses(taps: bytes, sections: bytes, recursion: bytes, n_samples: int) -> tuple[float, float]:
-    """Of a filter: energy of the first samples of its impulse response; sum of the sizes of all."""
+    """Compute of a filter's impulse response the energy of the first samples, and the sum of the sizes of all."""
     taps_, sections_, recursion_ = (np.frombuffer(x) for x in (taps, sections, recursion))
     target = Filter.from_factors(taps_, sections_.reshape(-1, 6), recursion_)
     return float(np.sum(target.impulse(n_samples) ** 2)), target.impulse_norm(1)

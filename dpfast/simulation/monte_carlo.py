@@ -127,7 +127,7 @@ def monte_carlo(
 
 
 def _check_mechanisms(mechanisms: Any) -> tuple[AnyMechanism | Constant, ...]:
-    """Mechanisms, at least one, of different names."""
+    """Refuse what is no mechanism, none at all, and two of one name; return the mechanisms."""
     several = isinstance(mechanisms, Iterable) and not isinstance(mechanisms, AnyMechanism | Constant)
     items = tuple(mechanisms) if several else (mechanisms,)
     if not all(isinstance(x, AnyMechanism | Constant) for x in items):
@@ -142,7 +142,7 @@ def _check_mechanisms(mechanisms: Any) -> tuple[AnyMechanism | Constant, ...]:
 
 
 def check_window(horizons: Iterable[tuple[str, int]], n_samples: int, burn_in: int | None) -> None:
-    """Refuse samples that are not those of a horizon, by the name of what has it."""
+    """Refuse numbers of samples that are not the horizon of a matrix mechanism, which the message names."""
     for name, horizon in horizons:
         if horizon != n_samples:
             raise ValueError(
@@ -156,19 +156,19 @@ def check_window(horizons: Iterable[tuple[str, int]], n_samples: int, burn_in: i
 
 
 def default_burn_in(mechanisms: Sequence[AnyMechanism | Constant]) -> int:
-    """Samples until all mechanisms have settled; none with one over a horizon, whose first step counts."""
+    """Count the samples until all mechanisms have settled; none with one over a horizon, whose first step counts."""
     if any(x.horizon is not None for x in mechanisms):
         return 0
     return max(settling_time(x) for x in mechanisms)
 
 
 def settling_time(mechanism: AnyMechanism | Constant) -> int:
-    """Samples until the slowest pole of target, prefilter and receiver has decayed; 0 over a horizon."""
+    """Count the samples until the slowest pole of target, prefilter and receiver has decayed; 0 over a horizon."""
     return max((max(len(f.factors[0]), f.settling_time(_SETTLED)) for f in mechanism.filters()), default=0)
 
 
 def predicted_mse(mechanism: AnyMechanism | Constant, model: Model, n_first: int | None) -> float | None:
-    """Of the first so many steps, from zero state; None: settled. None where only simulation tells."""
+    """Predict the MSE of the first steps from zero state, or when settled (None); None where only simulation tells."""
     return mechanism.predict(model) if n_first is None else mechanism.predict_first(n_first, model)
 
 
@@ -187,7 +187,7 @@ def _pilot_error(mechanism: Mechanism, model: Any) -> float:
 
 
 def single_precision_error(source: kernels.SignalSource, link: kernels.CompiledMechanism, burn_in: int) -> float:
-    """Relative change of an MSE by float32, measured on a few streams.
+    """Measure on a few streams the relative change of an MSE by float32.
 
     Their median, as a decision that flips changes one stream by chance.
     """

@@ -1,4 +1,4 @@
-"""What Monte Carlo simulations found: results, comparisons and studies."""
+"""Results of Monte Carlo simulations: of one mechanism, of a comparison of two, and of a whole study."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ SINGLE_ERROR = 1e-3  # relative, of an MSE in float32
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The simulated error of one mechanism.
+    """The simulated error of one mechanism, with its interval and what was predicted.
 
     Attributes
     ----------
     name : str
     predicted_rmse : float or None
-        Of what was simulated, on its model: settled, or from the first step on.
+        The predicted RMSE of what was simulated, on its model: settled, or from the first step on.
     stream_mse : array, (n_streams,)
         Mean squared error of each stream: independent, identically distributed.
     confidence : float
     variance : float or None
-        Of the true output, under the model of what was simulated; None where it is not known.
+        The variance of the true output, under the model of what was simulated; None where it is not known.
     sizes : ErrorSizes or None
-        What decisions make of the error of a stream; None for a mechanism without decisions.
+        The sizes of errors that decisions make in a stream; None for a mechanism without decisions.
     """
 
     name: str
@@ -43,52 +43,53 @@ class Result:
 
     @property
     def n_streams(self) -> int:
-        """Independent streams behind the interval."""
+        """The number of independent streams behind the interval."""
         return len(self.stream_mse)
 
     @property
     def mse(self) -> float:
-        """Mean squared error."""
+        """The mean squared error over all streams."""
         return float(self.stream_mse.mean())
 
     @property
     def rmse(self) -> float:
-        """Root of the mean squared error."""
+        """The root of the mean squared error."""
         return math.sqrt(self.mse)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Confidence interval (low, high) of the RMSE, from the spread of the streams: Student's t, or wider if skewed.
+        """The confidence interval (low, high) of the RMSE, from the spread of the streams.
 
-        Where errors are rare, a bound that holds whatever they are.
+        It is Student's t, or wider where errors are skewed; where they are rare it is a bound that holds whatever
+        they are.
         """
         return rmse_interval(self.stream_mse, self.confidence, self.sizes)
 
     @property
     def error_events(self) -> int | None:
-        """Streams with a wrong decision, by the size of their errors; None for a mechanism without decisions."""
+        """The number of streams with a wrong decision, by the size of their errors; None without decisions."""
         return None if self.sizes is None else n_events(self.stream_mse, self.sizes)
 
     @property
     def is_rare(self) -> bool:
-        """Whether errors are too rare for the spread of the streams to tell: fewer than 16 with one, and not all."""
+        """Tell whether errors are too rare for the spread of the streams: fewer than 16 have one, and not all."""
         return is_rare(self.stream_mse, self.sizes)
 
     @property
     def drawn_interval(self) -> tuple[float, float]:
-        """As pictures show it: none (NaN) where it is a bound for rare errors, far above them."""
+        """The interval as pictures show it: none (NaN) where it is a bound for rare errors, far above them."""
         return (math.nan, math.nan) if self.is_rare else self.interval
 
     @property
     def explained(self) -> float | None:
-        """1 - simulated MSE/variance of the true output, the latter under the model: 0 for the mean, below 0 if worse.
+        """1 - simulated MSE/variance of the true output, under the model: 0 is as good as the mean, below 0 is worse.
 
         None where that variance is not known.
         """
         return explained_share(self.mse, self.variance)
 
     def _cells(self) -> tuple[str, ...]:
-        """Name, predicted and simulated RMSE, interval, what is explained."""
+        """Write name, predicted and simulated RMSE, interval and what is explained, as tables show them."""
         predicted = "-" if self.predicted_rmse is None else f"{self.predicted_rmse:.5g}"
         part = "-" if self.explained is None else f"{self.explained:.3f}"
         low, high = self.interval
@@ -99,16 +100,16 @@ class Result:
 
 
 class Comparison(NamedTuple):
-    """Paired comparison of two mechanisms on the same inputs and the same unit noise.
+    """A paired comparison of two mechanisms on the same inputs and the same unit noise.
 
     Attributes
     ----------
     mse_difference : float
-        MSE of the first minus MSE of the second.
+        The MSE of the first minus that of the second.
     interval : tuple of float
-        Confidence interval (low, high) of the difference.
+        The confidence interval (low, high) of the difference.
     rmse_ratio : float
-        RMSE of the first over that of the second.
+        The RMSE of the first over that of the second.
     """
 
     mse_difference: float
@@ -117,7 +118,7 @@ class Comparison(NamedTuple):
 
     @property
     def decided(self) -> bool:
-        """Whether the interval leaves out zero."""
+        """Tell whether the interval leaves out zero, so that it is known which of them errs less."""
         return self.interval[0] > 0 or self.interval[1] < 0
 
     def _repr_html_(self) -> str:
@@ -137,20 +138,20 @@ def compare_paired(
     confidence: float,
     sizes: tuple[ErrorSizes | None, ErrorSizes | None] = (None, None),
 ) -> Comparison:
-    """Comparison of two mechanisms by their mean squared errors on the same streams."""
+    """Compare two mechanisms by their mean squared errors on the same streams."""
     interval = difference_interval(first, second, 1 - confidence, sizes)
     return Comparison(float((first - second).mean()), interval, rmse_ratio(first, second))
 
 
 def rmse_ratio(first: Array, second: Array) -> float:
-    """RMSE of the first over that of the second; 1 where neither errs."""
+    """Return the RMSE of the first over that of the second; 1 where neither errs."""
     if not second.any():
         return math.inf if first.any() else 1.0
     return math.sqrt(first.mean() / second.mean())
 
 
 def describe_rare_errors(results: Iterable[Result]) -> str:
-    """What has to be said of intervals that are bounds, in sentences; nothing where there are none."""
+    """Say in sentences which intervals are bounds for rare errors; nothing where there are none."""
     return " ".join(
         f"{x.name}: {x.error_events} of {x.n_streams} streams have an error event, fewer than {ENOUGH}: too few for an "
         "interval from their spread. What is given is a bound that holds however large the errors are."
@@ -161,7 +162,7 @@ def describe_rare_errors(results: Iterable[Result]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Results by name, in the order of the mechanisms; printable, iterable.
+    """The results of a study by name, in the order of the mechanisms; printable, iterable.
 
     Attributes
     ----------
@@ -190,12 +191,12 @@ class Study:
         return len(self.results)
 
     def compare(self, first: str, second: str) -> Comparison:
-        """Paired comparison of two mechanisms by name."""
+        """Compare two mechanisms, by their names, on the same streams."""
         a, b = self[first], self[second]
         return compare_paired(a.stream_mse, b.stream_mse, self.confidence, (a.sizes, b.sizes))
 
     def constants(self) -> dict[str, float]:
-        """RMSE of publishing the mean, "constant", as the model predicts it: nothing has to be simulated for it.
+        """Predict the RMSE of publishing the mean, "constant", which need not be simulated.
 
         Where there are several targets, a figure for each, named after its first mechanism; none where the constant is
         among the mechanisms, or no variance is known.
@@ -210,7 +211,7 @@ class Study:
         return {f"{NAME} for {name}" if several else NAME: math.sqrt(x) for x, name in first.items()}
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame with a row for each mechanism, and for the constant, of which nothing is simulated."""
+        """Return a pandas DataFrame with a row for each mechanism, and for the constant, which is not simulated."""
         pandas = validation.optional("pandas", "pandas")
         constants = [
             {"mechanism": name, "predicted_rmse": x, "n_streams": 0, "explained": 0.0}
@@ -225,7 +226,7 @@ class Study:
         return "\n".join([*lines, self._size(), *filter(None, [describe_rare_errors(self)])])
 
     def _rows(self) -> list[tuple[str, ...]]:
-        """As they are shown, the constant last."""
+        """Write the rows as tables show them, the constant last."""
         constants = [(name, f"{x:.5g}", "-", "-", f"{0:.3f}") for name, x in self.constants().items()]
         return [*(x._cells() for x in self.results), *constants]
 
@@ -244,7 +245,7 @@ def _columns(confidence: float) -> tuple[str, ...]:
 
 
 def _table(results: Sequence[Result], rows: Sequence[tuple[str, ...]]) -> html.Html:
-    """With a picture of the intervals, all on one axis; a ring is what was predicted."""
+    """Write a table with a picture of the intervals, all on one axis; a ring is what was predicted."""
     found = [html.Interval(low, x.rmse, high, x.predicted_rmse) for x in results for low, high in [x.drawn_interval]]
     found += [html.Interval(math.nan, math.nan, math.nan)] * (len(rows) - len(found))
     right, columns = (False, True, True, True, True), _columns(results[0].confidence)
@@ -252,7 +253,7 @@ def _table(results: Sequence[Result], rows: Sequence[tuple[str, ...]]) -> html.H
 
 
 def interval_basis(rare: bool) -> str:
-    """What an interval comes from, in tables."""
+    """Name in a word what an interval comes from, for tables."""
     return "rare errors" if rare else "spread"
 
 

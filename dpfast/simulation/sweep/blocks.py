@@ -39,7 +39,7 @@ _ITERATIONS = 500  # of a decoder, about
 
 
 class Block(NamedTuple):
-    """128 streams of some cases of one group: the streams 128 · number and those that follow."""
+    """A block of 128 streams of some cases of one group: the streams 128 · number and those that follow."""
 
     source: kernels.SignalSource
     links: tuple[AnyCompiledMechanism, ...]
@@ -51,7 +51,7 @@ class Block(NamedTuple):
 
 
 def simulate_block(block: Block, n_threads: int = 1, advance: Callable[[int], None] | None = None) -> Array:
-    """Mean squared errors (links, batches), each of 8 streams. `advance` hears of the samples that are done."""
+    """Simulate the mean squared errors (links, batches), each of 8 streams; `advance` hears of the samples done."""
     study = MixedStudy(block.source, block.links, block.burn_in, block.n_samples, block.dtype)
     first = STREAMS * block.number
     errors = study.squared_errors(STREAMS, block.seed, n_threads, advance, first)
@@ -64,7 +64,7 @@ def simulate_block(block: Block, n_threads: int = 1, advance: Callable[[int], No
 
 
 class BlockTask(NamedTuple):
-    """Some blocks for one worker."""
+    """Some blocks that one worker simulates."""
 
     version: str  # of dpfast, which all workers must have
     blocks: tuple[Block, ...]
@@ -73,7 +73,7 @@ class BlockTask(NamedTuple):
 
 
 class BlockAnswer(NamedTuple):
-    """What a worker makes of a task."""
+    """The batch means that a worker has made of a task, and the time that it took."""
 
     means: list[Array]  # (links, batches) of each block
     seconds: float
@@ -105,14 +105,14 @@ def run_task(task: BlockTask, n_threads: int = 1) -> BlockAnswer:
 
 
 def iterate_rows(task: BlockTask, answer: BlockAnswer) -> Iterator[tuple[int, int, Array]]:
-    """(case, number of the block, batch means) of all that a task has given."""
+    """Yield (case, number of the block, batch means) of all that a task has given."""
     for block, cases, means in zip(task.blocks, task.cases, answer.means, strict=True):
         for case, row in zip(cases, means, strict=True):
             yield case, block.number, row
 
 
 def count_samples(task: BlockTask) -> int:
-    """Samples that count, of all cases."""
+    """Count the samples of a task, over all cases; those before errors count are left out."""
     return sum(STREAMS * block.n_samples * len(block.links) for block in task.blocks)
 
 
@@ -120,7 +120,7 @@ def count_samples(task: BlockTask) -> int:
 
 
 class Group(NamedTuple):
-    """What cases of a group share, and the numbers of the blocks that each of them lacks."""
+    """A group of cases: the source and burn-in that they share, and the blocks that each of them lacks."""
 
     source: kernels.SignalSource
     burn_in: int
@@ -128,18 +128,18 @@ class Group(NamedTuple):
 
 
 class Pace:
-    """Seconds for a multiply-add, learnt from answers; unknown at first."""
+    """The pace of workers, in seconds for a multiply-add: unknown at first, learnt from answers."""
 
     def __init__(self) -> None:
         self.rate: float | None = None
 
     def learn(self, task: BlockTask, answer: BlockAnswer) -> None:
-        """Go half the way: a first answer is slow, as kernels are loaded, and workers differ."""
+        """Go half the way to the pace of an answer: a first one is slow, as kernels are loaded, and workers differ."""
         rate = answer.seconds / task.work
         self.rate = rate if self.rate is None else (self.rate + rate) / 2
 
     def fits(self, work: float) -> bool:
-        """Whether it takes no more than a task should."""
+        """Tell whether so much work takes no longer than a task should."""
         return self.rate is not None and self.rate * work <= _SECONDS
 
 
@@ -153,7 +153,7 @@ def plan_tasks(
     pace: Pace,
     in_flight: int = 1,
 ) -> Iterator[BlockTask]:
-    """Tasks of about a second for all blocks that are lacking; nothing is made before it is asked for.
+    """Plan tasks of about a second for all blocks that are lacking; nothing is made before it is asked for.
 
     Shorter ones towards the end, none more than its share of what is left, so that all of so many in flight end
     together. Until the pace is known a task is one block. What goes into which task does not change any number.
@@ -173,7 +173,7 @@ def plan_tasks(
 
 
 class _Piece(NamedTuple):
-    """A block of a task."""
+    """A block of a task, with the cases and the work in it."""
 
     block: Block
     cases: tuple[int, ...]
@@ -188,7 +188,7 @@ def _build_task(pieces: list[_Piece]) -> BlockTask:
 def _plan_pieces(
     groups: Sequence[Group], link: Callable[[int], AnyCompiledMechanism], frame: tuple[int, int, Any], pace: Pace
 ) -> Iterator[_Piece]:
-    """All blocks; the links of cases that share blocks are made once."""
+    """Yield all blocks that are lacking; the links of cases that share blocks are made once."""
     n_samples, seed, dtype = frame
     for group in groups:
         n_times = STREAMS * (group.burn_in + n_samples)
@@ -202,7 +202,7 @@ def _plan_pieces(
 def _split_cases(
     lacking: Mapping[int, Sequence[int]], link: Callable[[int], AnyCompiledMechanism], n_times: int, pace: Pace
 ) -> Iterator[tuple[dict[int, AnyCompiledMechanism], dict[int, float]]]:
-    """Links and work of cases that fit into one block, those that lack equally much side by side."""
+    """Yield links and work of cases that fit into one block, those that lack equally much side by side."""
     links: dict[int, AnyCompiledMechanism] = {}
     works: dict[int, float] = {}
     for case in sorted((x for x in lacking if len(lacking[x])), key=lambda x: (len(lacking[x]), x)):
@@ -220,7 +220,7 @@ def _split_cases(
 def _group_by_number(
     lacking: Mapping[int, Sequence[int]], cases: tuple[int, ...]
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """The cases that lack a block, for each block in turn."""
+    """Yield for each block in turn the cases that lack it."""
     found: dict[int, list[int]] = {}
     for case in cases:
         for number in lacking[case]:
@@ -230,7 +230,7 @@ def _group_by_number(
 
 
 def cost(link: AnyCompiledMechanism) -> int:
-    """Multiply-adds for a sample, about: as many as its filters have coefficients, and what their passes take."""
+    """Estimate the multiply-adds for a sample: the coefficients of the filters, and what their passes take."""
     chain, matrices = link.as_chain(), link.as_matrices()
     if matrices is not None:
         return sum(_operator_cost(x, matrices.horizon) for x in (matrices.strategy, matrices.reconstruction))
@@ -240,7 +240,7 @@ def cost(link: AnyCompiledMechanism) -> int:
 
 
 def _operator_cost(operator: Operator, horizon: int) -> int:
-    """Of a matrix; of a decoder, which multiplies by one over and over."""
+    """Estimate the multiply-adds for a sample by a matrix, or by a decoder, which multiplies by one over and over."""
     values: Any = operator
     n_entries = sum(x.size for x in values if isinstance(x, np.ndarray)) // horizon
     try:

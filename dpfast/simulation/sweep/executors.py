@@ -35,21 +35,21 @@ _GO_ON = "what is finished is kept: start again with the same store to go on"
 
 
 class Engine(abc.ABC):
-    """Applies a function to items; a context manager."""
+    """An engine that applies a function to items; a context manager."""
 
     n_threads = 1  # that a task may use
 
     @property
     @abc.abstractmethod
     def in_flight(self) -> int:
-        """Items that are taken before their results are asked for, at most."""
+        """The number of items that are taken before their results are asked for, at most."""
 
     @abc.abstractmethod
     def run(self, function: Callable[[T], R], items: Iterable[T]) -> Generator[tuple[T, R], None, None]:
-        """(item, result) as they come. An error of the function is raised here, and ends the run."""
+        """Yield (item, result) as they come. An error of the function is raised here, and ends the run."""
 
     def close(self) -> None:  # noqa: B027  some have nothing to leave
-        """Leave nothing behind."""
+        """Release what the engine holds, so that nothing is left behind."""
 
     def __enter__(self) -> Self:
         return self
@@ -59,14 +59,14 @@ class Engine(abc.ABC):
 
 
 class ThisProcess(Engine):
-    """In this process, one task after the other, each on so many threads."""
+    """An engine in this process: one task after the other, each on so many threads."""
 
     def __init__(self, n_threads: int) -> None:
         self.n_threads = n_threads
 
     @property
     def in_flight(self) -> int:
-        """The one that is under way."""
+        """One item: that which is under way."""
         return 1
 
     def run(self, function: Callable[[T], R], items: Iterable[T]) -> Generator[tuple[T, R], None, None]:
@@ -79,7 +79,7 @@ class ThisProcess(Engine):
 
 
 class Pool(Engine):
-    """Processes of one thread each. One that dies is replaced and its task repeated, up to three times.
+    """A pool of processes of one thread each. One that dies is replaced and its task repeated, up to three times.
 
     They are started afresh, not forked, so they hold no lock and no file of this one. They end with the pool, and with
     this process, however it ends.
@@ -92,7 +92,7 @@ class Pool(Engine):
 
     @property
     def in_flight(self) -> int:
-        """As many are ready to go out as are under way."""
+        """Two items for each worker: as many are ready to go out as are under way."""
         return 2 * self.n_workers
 
     def run(self, function: Callable[[T], R], items: Iterable[T]) -> Generator[tuple[T, R], None, None]:
@@ -122,7 +122,7 @@ class Pool(Engine):
                 worker.give(jobs.popleft())
 
     def _receive_answers(self, jobs: collections.deque[Job]) -> Iterator[tuple[Any, Any]]:
-        """What has come in, after a while at the latest; jobs of dead workers go back."""
+        """Yield what has come in, after a while at the latest; jobs of dead workers go back."""
         by_connection = {worker.connection: worker for worker in self._workers}
         for connection in multiprocessing.connection.wait(list(by_connection), _LOOK):
             worker = by_connection[connection]  # type: ignore[index]
@@ -140,7 +140,7 @@ class Pool(Engine):
                 yield job.item, value
 
     def _replace(self, worker: Worker) -> list[Job]:
-        """Another worker for a dead one; the job that it leaves."""
+        """Start another worker for a dead one; return the job that it leaves."""
         self._end([worker])
         if not worker.ready:
             raise EngineError(
@@ -181,7 +181,7 @@ class Pool(Engine):
 
 
 class ExecutorEngine(Engine):
-    """Somebody's executor, of which only `submit` is used; never shut down here.
+    """An engine on somebody's executor, of which only `submit` is used; it is never shut down here.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class ExecutorEngine(Engine):
 
     @property
     def in_flight(self) -> int:
-        """It may change while workers come and go."""
+        """The number of items, which may change while workers come and go."""
         return self._in_flight() if callable(self._in_flight) else self._in_flight
 
     def run(self, function: Callable[[T], R], items: Iterable[T]) -> Generator[tuple[T, R], None, None]:
@@ -257,14 +257,14 @@ class ExecutorEngine(Engine):
 
 
 def _default_in_flight(executor: futures.Executor) -> int:
-    """Two tasks for each worker, at least four."""
+    """Return two tasks for each worker, at least four."""
     told = [getattr(executor, name, None) for name in ("_max_workers", "num_workers")]
     n_workers = next((x for x in told if isinstance(x, int)), validation.n_threads(None))
     return max(4, 2 * n_workers)
 
 
 def _take_next(done: queue.SimpleQueue[T]) -> T:
-    """The next of a queue, in steps: a wait without a limit would hold up Ctrl-C on Windows."""
+    """Take the next of a queue, in steps: a wait without a limit would hold up Ctrl-C on Windows."""
     while True:
         with contextlib.suppress(queue.Empty):
             return done.get(timeout=_LOOK)
@@ -272,7 +272,7 @@ def _take_next(done: queue.SimpleQueue[T]) -> T:
 
 @contextlib.contextmanager
 def connect_dask(address: str) -> Iterator[ExecutorEngine]:
-    """The workers of a Dask scheduler, two tasks for each of their threads; workers may come and go.
+    """Connect to the workers of a Dask scheduler, two tasks for each of their threads; workers may come and go.
 
     The task of a worker that is lost goes to another one. One that has lost more workers than the scheduler's
     ``distributed.scheduler.allowed-failures`` says (3 by default) ends the sweep.
@@ -297,7 +297,7 @@ def connect_dask(address: str) -> Iterator[ExecutorEngine]:
 
 
 class _ClusterSize:
-    """Two tasks for each thread of a cluster, at least four; asked now and then."""
+    """The size of a cluster, asked now and then: two tasks for each of its threads, at least four."""
 
     def __init__(self, client: Any) -> None:
         self.client, self.count, self.until = client, 0, 0.0

@@ -21,15 +21,15 @@ MAX_POINTS = 10**6
 
 
 class Point(NamedTuple):
-    """One value for every parameter.
+    """A point of a grid: one value for every parameter.
 
     Attributes
     ----------
     labels : mapping
-        Of every axis: what was given, the default of a parameter that only another part of the grid gives, and None
+        For every axis what was given, the default of a parameter that only another part of the grid gives, and None
         for one that the mechanism does not take there. The smoother is the lag "smoother".
     case : int
-        Index into the cases.
+        The index of the point's case.
     """
 
     labels: dict[str, Label]
@@ -38,23 +38,23 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A mechanism on a stream.
+    """A case of a grid: a mechanism on a stream, which is designed and simulated once.
 
     Attributes
     ----------
     number : int
     settings : mapping
-        Labels of all parameters of the grid that it depends on.
+        The labels of all parameters of the grid that it depends on.
     family : str
-        Name of the design function; "given" for a mechanism that is there already.
+        The name of the design function; "given" for a mechanism that is there already.
     key : str
-        SHA-256 of the arguments of the design, and of the version of dpfast.
+        The SHA-256 of the arguments of the design, and of the version of dpfast.
     stream, target : str
-        Digests of their content.
+        The digests of their contents.
     group : int
         Cases of one group have the same stream and the same target.
     horizon : int or None
-        Steps that a matrix mechanism is made for; None for a mechanism of filters.
+        The steps that a matrix mechanism is made for; None for a mechanism of filters.
     """
 
     number: int
@@ -78,14 +78,14 @@ class Case:
 
 
 class ParameterGrid:
-    """The points of a grid, and its cases: points that differ in what a mechanism does not take share one.
+    """A grid of parameters, expanded: points, and cases, one for points that differ in what a mechanism does not take.
 
     Parameters
     ----------
     definition : mapping, or sequence of mappings
-        Of parameters; several are put together. A list, tuple, range or 1-D array is an axis; so is a mapping from
-        labels to values, and one with start, stop, number and spacing ("linear" or "log"), which is an axis of numbers.
-        All else is one value.
+        Parameters and their values; several are put together. A list, tuple, range or 1-D array is an axis; so is a
+        mapping from labels to values, and one with start, stop, number and spacing ("linear" or "log"), which is an
+        axis of numbers. All else is one value.
 
         mechanism : names of families ("optimal", "lmmse", "zero_forcing", "decision_feedback", "input_perturbation",
         "output_perturbation", "robust"; of those over a horizon "optimal_factorization", "square_root",
@@ -107,13 +107,13 @@ class ParameterGrid:
     ----------
     parameters : tuple of str
     axes : mapping
-        Parameters that were given as axes, or have several values for some mechanism, and their labels in order.
+        The parameters that were given as axes, or have several values for some mechanism, and their labels in order.
     points : tuple of Point
     cases : tuple of Case
     groups : tuple of tuple of int
-        Numbers of the cases with the same stream and the same target.
+        The numbers of the cases with the same stream and the same target.
     models, targets : mapping
-        Content by digest, as in the file of a mechanism.
+        Their contents by digest, as in the file of a mechanism.
 
     Raises
     ------
@@ -177,7 +177,7 @@ class ParameterGrid:
 
     @property
     def content(self) -> dict[str, Any]:
-        """All that tells what is computed, without labels: JSON-able, everything once."""
+        """All that tells what is computed, without labels: it can be JSON, and has everything once."""
         return {"cases": [x.content() for x in self.cases], "contents": self._contents}
 
 
@@ -191,12 +191,12 @@ def _check_parts(definition: Any) -> list[Mapping[str, Any]]:
 def _labels_by_parameter(
     parameters: Sequence[str], pairs: Sequence[tuple[dict[str, Label], int]]
 ) -> dict[str, tuple[Label, ...]]:
-    """The labels of all parameters, in order."""
+    """Collect the labels of all parameters, in order."""
     return {name: tuple(dict.fromkeys(labels[name] for labels, _ in pairs)) for name in parameters}
 
 
 def _varies(name: str, cases: Sequence[Case]) -> bool:
-    """Whether there are several mechanisms, or one of them has several values of a parameter."""
+    """Tell whether there are several mechanisms, or one of them has several values of a parameter."""
     if name == "mechanism":
         return len({x.settings[name] for x in cases}) > 1
     pairs = {(x.settings["mechanism"], x.settings[name]) for x in cases if name in x.settings}
@@ -211,7 +211,7 @@ def _group_cases(cases: Sequence[Case]) -> tuple[tuple[int, ...], ...]:
 
 
 class _Labels:
-    """Values with labels that tell them apart over all parts of a grid."""
+    """The values of a grid, with labels that tell them apart over all its parts."""
 
     def __init__(self) -> None:
         self.axes: set[str] = set()
@@ -220,7 +220,7 @@ class _Labels:
         self._counts: Counter[str] = Counter()
 
     def read_part(self, given: Mapping[str, Any]) -> dict[str, tuple[Value, ...]]:
-        """The values of all parameters of a part."""
+        """Read the values of all parameters of a part."""
         for name in given:
             validation.choice("a parameter of the grid", name, values.known_parameters())
         both = [x for x in OF_PRIVACY if x in given and "privacy" in given]
@@ -247,7 +247,7 @@ class _Labels:
         return tuple(found)
 
     def _label_value(self, name: str, value: Value, said: Label) -> Value:
-        """With the label that is said, its own, the one that it has already, or a number."""
+        """Give a value the label that is said, its own, the one that it has already, or a number."""
         known = self._by_digest.get((name, value.digest))
         self._counts[name] += (name, value.digest) not in self._by_digest
         label = value.label if said is None else said
@@ -261,14 +261,14 @@ class _Labels:
         return value._replace(label=label)
 
     def _own_label(self, name: str, value: Value) -> str:
-        """A label for a value that has none: what it is, where that is short and no other's."""
+        """Find a label for a value that has none: what it is, where that is short and no other's."""
         text = labels.describe_value(value.given)
         free = text is not None and self._by_label.get((name, text), value.digest) == value.digest
         return text if text is not None and free else labels.number_label(name, self._counts[name], value.given)
 
 
 class _Expansion:
-    """Points to cases: everything that several of them share is made once."""
+    """The expansion of points into cases: everything that several of them share is made once."""
 
     def __init__(self, parameters: Sequence[str]) -> None:
         self.cases: dict[tuple[str, ...], Case] = {}
@@ -281,7 +281,7 @@ class _Expansion:
         self._used: set[tuple[str, str]] = set()
 
     def points(self, part: Mapping[str, Sequence[Value]]) -> list[tuple[dict[str, Label], int]]:
-        """Labels of all parameters, and the case, of all points of a part that there can be."""
+        """List the labels of all parameters, and the case, for all points of a part that there can be."""
         for mechanism in part["mechanism"]:
             _check_needed(_family(mechanism), part)
         self._used.clear()
@@ -317,7 +317,7 @@ class _Expansion:
         return self.cases[identity]
 
     def _design_arguments(self, has: dict[str, Value]) -> tuple[tuple[str, Value], ...]:
-        """Arguments of a design function, in order of their names."""
+        """Collect the arguments of a design function, in order of their names."""
         whole = {name: x for name, x in has.items() if name not in OF_PRIVACY}
         if "privacy" not in whole:
             fields = {name: has[name] for name in OF_PRIVACY}
@@ -344,7 +344,7 @@ class _Expansion:
         return Case(len(self.cases), settings, family, key, stream.digest, target.digest, group, horizon, given)
 
     def _check_used(self, part: Mapping[str, Sequence[Value]]) -> None:
-        """Every parameter, and every value, is one of some point."""
+        """Refuse a mechanism, a parameter or a value that no point has."""
         mechanisms = ", ".join(str(x.label) for x in part["mechanism"])
         for mechanism in part["mechanism"]:
             if ("mechanism", mechanism.digest) not in self._used:
@@ -369,7 +369,7 @@ def _family(mechanism: Value) -> FamilyParameters:
 
 
 def _impossible_parameters(family: FamilyParameters, part: Mapping[str, Sequence[Value]]) -> str:
-    """Parameters of which a family can have no value that is given."""
+    """Name the parameters of which a family can have no value that is given."""
     taken = {name: x for name, x in part.items() if name in family.takes}
     return " and no ".join(
         n for n, x in taken.items() if not any(values.is_possible(family.takes[n], v.given) for v in x)

@@ -1,4 +1,4 @@
-"""What targets, models and privacies are called where nobody named them: as on the command line, if short."""
+"""Labels of targets, models and privacies that nobody named: as on the command line, if that is short."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST = 40  # characters
 
 
 def describe_value(value: Any) -> str | None:
-    """The text that makes a value on the command line, or for a privacy its fields; None where that is not short.
+    """Write a value as on the command line, or a privacy by its fields; None where that is not short.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def describe_value(value: Any) -> str | None:
 
 
 def number_label(name: str, number: int, value: Any) -> str:
-    """What a value is called otherwise: "target 2, FIR of 30 taps"."""
+    """Call a value by a number, and what can be said in short: "target 2, FIR of 30 taps"."""
     what = ""
     if hasattr(value, "size_text"):  # of targets and prefilters
         what = f", {value.size_text()}"
@@ -91,5 +91,5 @@ def _numbers(values: Iterable[float]) -> str:
 
 
 def _number(x: float) -> str:
-    """As short as it can be without a loss."""
+    """Write a number as short as it can be without a loss."""
     return short if float(short := f"{x:g}") == x else repr(float(x))

@@ -1,4 +1,4 @@
-"""What a grid is made of: families of mechanisms, and values of parameters with their labels, content and digests."""
+"""Parameters of grids: what families of mechanisms take, and values with their labels, contents and digests."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {"lag": validation.lag, "tolerance": 
 
 
 class Value(NamedTuple):
-    """A value of a parameter.
+    """A value of a parameter, as tables, design functions and files have it.
 
-    label : how tables call it.
+    label : how tables call the value.
     given : what a design function gets.
     content : what files and stores have in its place: a mapping, a number, a word or None.
     digest : the SHA-256 of the content as JSON; of numbers and words that JSON itself.
@@ -54,7 +54,7 @@ class Value(NamedTuple):
 
     @property
     def is_simple(self) -> bool:
-        """A number, a word or None."""
+        """Tell whether the value is a number, a word or None."""
         return not isinstance(self.content, dict)
 
     @classmethod
@@ -68,7 +68,7 @@ _SMOOTHER = Value.of(SMOOTHER, None, None)  # a lag
 
 
 class FamilyParameters(NamedTuple):
-    """A kind of mechanism: annotations of the parameters that it takes, and values of those it need not be given."""
+    """The parameters of a family: annotations of those that it takes, and the values of those it need not be given."""
 
     name: str
     takes: Mapping[str, Any]
@@ -80,7 +80,7 @@ READY = FamilyParameters(GIVEN, {}, {})
 
 @functools.cache
 def family_parameters(name: str) -> FamilyParameters:
-    """As the signature of a design function says; the fields of a privacy are parameters too."""
+    """Read a family's parameters off the signature of its design function; the fields of a privacy are some too."""
     takes, defaults = _signature(FAMILIES[name].design)
     if "privacy" in takes:
         of_privacy = _signature(Privacy)
@@ -98,7 +98,7 @@ def _signature(function: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, 
 
 @functools.cache
 def known_parameters() -> tuple[str, ...]:
-    """All parameters of a grid."""
+    """List all parameters that a grid may have."""
     return tuple(
         dict.fromkeys(["mechanism", "stream", *(name for x in FAMILIES for name in family_parameters(x).takes)])
     )
@@ -106,7 +106,7 @@ def known_parameters() -> tuple[str, ...]:
 
 @functools.cache
 def _parameter_types(name: str) -> frozenset[Any]:
-    """What a parameter may be, for any family."""
+    """Collect the types, and words, that a parameter may have in any family."""
     return frozenset(
         x
         for each in FAMILIES
@@ -117,7 +117,7 @@ def _parameter_types(name: str) -> frozenset[Any]:
 
 @functools.cache
 def alternatives(hint: Any) -> tuple[Any, ...]:
-    """Types, and words, of an annotation."""
+    """List the types, and words, of an annotation."""
     origin = typing.get_origin(hint)
     if origin in (Union, types.UnionType):
         return tuple(x for part in typing.get_args(hint) for x in alternatives(part))
@@ -125,7 +125,7 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 
 def is_possible(hint: Any, given: Any) -> bool:
-    """Whether a parameter with this annotation can have a value: None, a word, a number, a target, a model."""
+    """Tell whether a parameter with this annotation can have a value: None, a word, a number, a target, a model."""
     options = alternatives(hint)
     if given is None:
         return type(None) in options
@@ -140,7 +140,7 @@ def is_possible(hint: Any, given: Any) -> bool:
 
 
 def read_axis(name: str, given: Any) -> dict[Any, Any] | list[Any] | None:
-    """The values of an axis, by their labels where there are some; None for a parameter with one value."""
+    """Read the values of an axis, by their labels where there are some; None for a parameter with one value."""
     if isinstance(given, Mapping):
         if _is_description(name, given):
             return None
@@ -155,7 +155,7 @@ def read_axis(name: str, given: Any) -> dict[Any, Any] | list[Any] | None:
 
 
 def _is_description(name: str, table: Mapping[str, Any]) -> bool:
-    """Whether a table is a value, and not an axis with labels, which may be "a" and "b" too."""
+    """Tell whether a table is a value, and not an axis with labels, which may be "a" and "b" too."""
     if name in ("model", "stream"):
         return "kind" in table
     numbers = table.get("b", table.get("coefficients"))
@@ -169,7 +169,7 @@ def _check_label(name: str, label: Any) -> Label:
 
 
 def _spread_numbers(name: str, table: Mapping[str, Any]) -> list[Any]:
-    """From start to stop, in equal steps or equal ratios."""
+    """Spread numbers from start to stop, in equal steps or equal ratios."""
     check_known(f"the table of numbers of {name}", table, OF_NUMBERS)
     missing = [x for x in OF_NUMBERS[:3] if x not in table]
     if missing:
@@ -188,7 +188,7 @@ def _spread_numbers(name: str, table: Mapping[str, Any]) -> list[Any]:
 
 
 def read_value(name: str, given: Any) -> Value:
-    """A value with the label that it has by itself; None for the label of one that has none."""
+    """Read a value, with the label that it has by itself; None for the label of one that has none."""
     if name in _OBJECTS:
         return _OBJECTS[name](name, given)
     plain = given.item() if isinstance(given, np.generic) else given
@@ -211,7 +211,7 @@ def read_value(name: str, given: Any) -> Value:
 
 
 def _wanted_text(name: str) -> str:
-    """What a parameter may be, in words."""
+    """Say in words what a parameter may be."""
     words = [repr(x) for x in _parameter_types(name) if isinstance(x, str)]
     kinds = {float: "a number", int: "an integer", type(None): "None", Filter: "a Filter"}
     return " or ".join(sorted([*words, *(kinds[x] for x in _parameter_types(name) if x in kinds)]))
@@ -239,7 +239,7 @@ def _read_target(name: str, given: Any) -> Value:
 
 
 def target_value(mechanism: Value) -> Value:
-    """What a mechanism that is there already is for."""
+    """Return the target of a mechanism that is there already."""
     target = mechanism.given.target
     return Value.of(None, target, target_content(target))
 
@@ -251,7 +251,7 @@ def check_horizon(family: str, has: Mapping[str, Value]) -> None:
 
 
 def design_horizon(arguments: Mapping[str, Value]) -> int | None:
-    """Steps that a mechanism is made for; None without an end."""
+    """Return the steps that a mechanism is made for; None where they have no end."""
     if "mechanism" in arguments:
         found: int | None = getattr(arguments["mechanism"].given, "horizon", None)
         return found
@@ -299,7 +299,7 @@ def _read_privacy(name: str, given: Any) -> Value:
 
 
 def privacy_value(privacy: Privacy) -> Value:
-    """A privacy; without a label of its own."""
+    """Make the value of a privacy, without a label of its own."""
     return Value.of(None, privacy, {x: getattr(privacy, x) for x in OF_PRIVACY})
 
 

@@ -26,7 +26,7 @@ SHOWN = 40  # rows of a printed sweep
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A table of studies: the rows of a grid's cases; iterable, printable.
+    """A table of studies: the rows of a grid's cases; iterable, printable, and searched by labels.
 
     Made by :func:`sweep`. The parts of a sweep that :meth:`where` gives are sweeps too.
 
@@ -35,21 +35,22 @@ class Sweep:
     rows : tuple of Row
         One for each case: points of the grid that differ in what a mechanism does not depend on share one.
     points : tuple of Point
-        Of the grid: labels of all axes, and the number of the case.
+        The points of the grid: labels of all axes, and the number of the case.
     axes : mapping
-        Parameters with several values, and their labels in order.
+        The parameters with several values, and their labels in order.
     configuration : mapping
         All that decides what the blocks of the sweep hold.
     digest : str
-        Its SHA-256.
+        The SHA-256 of the configuration.
     seed, n_samples : int
     confidence : float
     contest : tuple of str
-        Axes between the values of which it was to be decided; empty where nothing was.
+        The axes between the values of which it was to be decided; empty where nothing was.
     rule : str
         How long cases were simulated, in words.
     budget_blocks : int
-        Blocks of a case, at most: how often a decision may be looked at, for which its level is corrected.
+        The blocks of a case, at most: they tell how often a decision may be looked at, for which its level is
+        corrected.
     """
 
     rows: tuple[Row, ...]
@@ -71,7 +72,7 @@ class Sweep:
         return len(self.rows)
 
     def where(self, **labels: Label | Sequence[Label]) -> Sweep:
-        """The points with these labels; several labels of one axis as a list.
+        """Select the points with these labels; several labels of one axis are given as a list.
 
         A lag None finds the smoother, and what has no lag; "smoother" the smoother alone.
 
@@ -102,7 +103,7 @@ class Sweep:
         return several
 
     def row(self, **labels: Label) -> Row:
-        """The only row with these labels.
+        """Return the only row with these labels.
 
         Raises
         ------
@@ -117,7 +118,7 @@ class Sweep:
         return rows[0]
 
     def compare(self, first: Row, second: Row) -> Comparison:
-        """Paired comparison of two rows, on the streams that both were simulated on.
+        """Compare two rows on the streams that both were simulated on.
 
         Raises
         ------
@@ -132,7 +133,7 @@ class Sweep:
         return compare_paired(*means, self.confidence, (first.sizes, second.sizes))
 
     def winners(self, *contest: str) -> tuple[Cell, ...]:
-        """Which value of an axis, or of several together, errs least, for all values of the other axes.
+        """Find which value of an axis, or of several together, errs least, for all values of the other axes.
 
         A cell without any design is left out. The level of each decision is corrected for the pairs in the cell and
         for the looks at the data: the probability that any decision of a cell is wrong is at most 1 - confidence.
@@ -161,12 +162,12 @@ class Sweep:
         )
 
     def _rank_rows(self, rows: list[Row], outcome: Outcome) -> tuple[Row, ...]:
-        """What was compared comes first: cases that ran on more streams may have other means on those they share."""
+        """Put first what was compared: cases that ran on more streams may have other means on those that they share."""
         first = [self.rows[x] for x in (outcome.winner, outcome.runner_up) if x is not None]
         return (*first, *sorted((x for x in rows if x not in first), key=lambda x: x.mse))
 
     def _outcomes(self, contests: list[list[Row]]) -> tuple[Outcome, ...]:
-        """The best of each, and whether it is known to be it."""
+        """Find the best of each contest, and whether it is known to be the best."""
         for rows in contests:
             for row in rows:
                 check_comparable(rows[0], row)
@@ -178,7 +179,7 @@ class Sweep:
         return rule.look(lambda i: self.rows[i].batch_means, n).outcomes
 
     def mechanism(self, row: Row) -> AnyMechanism:
-        """The mechanism of a row, complete.
+        """Build the mechanism of a row, complete.
 
         Raises
         ------
@@ -190,11 +191,11 @@ class Sweep:
         return unpack_mechanism(row.packed)
 
     def table(self) -> Table:
-        """Tidy: a row for each point of the grid, with all its labels, and for the constant of each group."""
+        """Return a tidy table: a row for each point of the grid, with all labels, and for the constant of a group."""
         return tables.tidy_table(self.rows, self.points, self.axes)
 
     def to_pandas(self) -> Any:
-        """A tidy pandas DataFrame: a row for each point of the grid, and for the constant of each group.
+        """Return a tidy pandas DataFrame: a row for each point of the grid, and for the constant of each group.
 
         The column ``lag`` is of integers. Beside it, ``smoother`` is True for the smoother, which has no number in
         ``lag``, False for a lag, and missing, as ``lag`` is, for a mechanism without one.
@@ -202,7 +203,7 @@ class Sweep:
         return tables.build_frame(self.table())
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """The tidy table as a Parquet file, with the columns of :meth:`to_pandas`; digest and version as metadata.
+        """Write the tidy table as a Parquet file, with the columns of :meth:`to_pandas`, and digest and version beside.
 
         Raises
         ------
@@ -215,11 +216,11 @@ class Sweep:
         folder.write()
 
     def parquet(self) -> bytes:
-        """The content of such a file."""
+        """Return the content of such a Parquet file."""
         return tables.parquet_bytes(self.table(), {"sweep": self.digest, "dpfast": self.configuration["dpfast"]})
 
     def short(self, n_rows: int | None = None) -> Table:
-        """The columns that matter most, of the first points."""
+        """Return the columns that matter most, for the first points."""
         return tables.short_table(self.rows, self.points, tuple(self.axes), n_rows)
 
     def __str__(self) -> str:
@@ -245,7 +246,7 @@ class Sweep:
         return [f"… and {more} more rows: to_pandas() has all"] if more > 0 else []
 
     def about(self) -> str:
-        """Size, seed and rule, in a line."""
+        """Say size, seed and rule in a line."""
         n_failed = sum(x.failed for x in self.rows)
         failed = f", {n_failed} of them without a design" if n_failed else ""
         n_rare = sum(x.is_rare for x in self.rows)

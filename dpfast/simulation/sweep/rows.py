@@ -47,7 +47,7 @@ class Row:
     Attributes
     ----------
     number : int
-        Of the case, in the order of the grid.
+        The number of the case, in the order of the grid.
     group : int
         Cases of one group ran on the same inputs and unit noise: any two may be compared.
     settings : mapping
@@ -55,29 +55,30 @@ class Row:
     family : str
     mechanism_name : str
     lag : int or None
-        Samples by which the estimate is late; None for a smoother, and for a design that failed.
+        The samples by which the estimate is late; None for a smoother, and for a design that failed.
     predicted_mse, ideal_mse, lower_bound_mse : float or None
-        Of the realised filters on the simulated stream; by the formula of the family; for all linear mechanisms of
-        the lag. The second is for the model of the design, whatever the stream; the last is None for another stream.
+        The MSE of the realised filters on the simulated stream; that by the formula of the family; a lower bound for
+        all linear mechanisms of the lag. The second is for the model of the design, whatever the stream; the last is
+        None for another stream.
     noise_std : float
-        NaN where the design failed.
+        The standard deviation of the noise; NaN where the design failed.
     n_samples : int
-        Counted samples of each stream.
+        The counted samples of each stream.
     confidence : float
     batch_means : array, (batches,)
-        Mean squared errors of batches of 8 streams: independent, identically distributed.
+        The mean squared errors of batches of 8 streams: independent, identically distributed.
     stopped : {"width", "decided", "budget", "failed"}
         Why no more streams were simulated.
     sizes : ErrorSizes or None
-        What decisions between levels make of a batch mean; None for a receiver without decisions.
+        The sizes of errors that decisions make in a batch mean; None for a receiver without decisions.
     error : str or None
         Why there is no design.
     notes : tuple of str
-        Warnings of the design.
+        The warnings of the design.
     packed : bytes
         The content of the mechanism's file, compressed; empty where the design failed.
     variance : float or None
-        Of the true output on the simulated stream, under its model, over the samples that count.
+        The variance of the true output on the simulated stream, under its model, over the samples that count.
     """
 
     number: int
@@ -102,50 +103,51 @@ class Row:
 
     @property
     def failed(self) -> bool:
-        """Whether there is no design, and so nothing was simulated."""
+        """Tell whether there is no design, so that nothing was simulated."""
         return len(self.batch_means) == 0
 
     @property
     def n_streams(self) -> int:
-        """Streams that were simulated."""
+        """The number of streams that were simulated."""
         return len(self.batch_means) * (STREAMS // BATCHES)
 
     @property
     def mse(self) -> float:
-        """Simulated mean squared error; NaN where the design failed."""
+        """The simulated mean squared error; NaN where the design failed."""
         return math.nan if self.failed else float(self.batch_means.mean())
 
     @property
     def rmse(self) -> float:
-        """Root of the simulated mean squared error."""
+        """The root of the simulated mean squared error."""
         return math.sqrt(self.mse)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Confidence interval (low, high) of the RMSE, from the spread of the batches: Student's t, or wider if skewed.
+        """The confidence interval (low, high) of the RMSE, from the spread of the batches.
 
-        Where errors are rare, a bound that holds whatever they are.
+        It is Student's t, or wider where errors are skewed; where they are rare it is a bound that holds whatever
+        they are.
         """
         return (math.nan, math.nan) if self.failed else rmse_interval(self.batch_means, self.confidence, self.sizes)
 
     @property
     def error_events(self) -> int | None:
-        """Batches with a wrong decision, by the size of their errors; None for a receiver without decisions."""
+        """The number of batches with a wrong decision, by the size of their errors; None without decisions."""
         return None if self.sizes is None or self.failed else n_events(self.batch_means, self.sizes)
 
     @property
     def is_rare(self) -> bool:
-        """Whether errors are too rare for the spread of the batches to tell: fewer than 16 with one, and not all."""
+        """Tell whether errors are too rare for the spread of the batches: fewer than 16 have one, and not all."""
         return not self.failed and is_rare(self.batch_means, self.sizes)
 
     @property
     def drawn_interval(self) -> tuple[float, float]:
-        """As pictures show it: none (NaN) where it is a bound for rare errors, far above them."""
+        """The interval as pictures show it: none (NaN) where it is a bound for rare errors, far above them."""
         return (math.nan, math.nan) if self.is_rare else self.interval
 
     @property
     def relative_width(self) -> float:
-        """Width of the interval in units of the RMSE; infinite where no error was seen, but there may be some."""
+        """The width of the interval in units of the RMSE; infinite where no error was seen, but there may be some."""
         low, high = self.interval
         if self.rmse == 0:
             return math.inf if high > low else 0.0
@@ -153,17 +155,17 @@ class Row:
 
     @property
     def predicted_rmse(self) -> float | None:
-        """Root of `predicted_mse`."""
+        """The root of `predicted_mse`."""
         return _root(self.predicted_mse)
 
     @property
     def ideal_rmse(self) -> float | None:
-        """Root of `ideal_mse`."""
+        """The root of `ideal_mse`."""
         return _root(self.ideal_mse)
 
     @property
     def lower_bound_rmse(self) -> float | None:
-        """Root of `lower_bound_mse`."""
+        """The root of `lower_bound_mse`."""
         return _root(self.lower_bound_mse)
 
     @property
@@ -172,7 +174,7 @@ class Row:
         return None if self.failed else explained_share(self.mse, self.variance)
 
     def figures(self) -> dict[str, Any]:
-        """What tables show of it."""
+        """Return what tables show of the row, by the names of the columns."""
         note = self.error or "; ".join(self.notes)
         values = (
             *(self.rmse, *self.interval, self.relative_width),
@@ -184,7 +186,7 @@ class Row:
 
 
 def constant_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """What tables show of publishing the mean, which needs no simulation: labels and figures, for each group of cases.
+    """Return what tables show of publishing the mean, which needs no simulation: a row for each group of cases.
 
     The labels are those of what it depends on, target and stream.
     """
@@ -206,17 +208,17 @@ _OF_CONSTANT = ("target", "stream", "model")
 
 
 class Cell(NamedTuple):
-    """Cases that differ in some axes only, and which of them errs least.
+    """A cell: cases that differ in some axes only, and which of them errs least.
 
     Attributes
     ----------
     contest : tuple of str
-        These axes.
+        The axes in which they differ.
     labels : mapping
-        Of the others.
+        The labels of the other axes.
     rows : tuple of Row
-        Without failed designs: the one that errs least and the one nearest to it, on the streams that they share; the
-        others from the least simulated RMSE up.
+        The rows without failed designs: the one that errs least and the one nearest to it, on the streams that they
+        share; the others from the least simulated RMSE up.
     state : {"decided", "tie", "undecided"}
         Whether the best is separated from all others, or equal to the bit to some and separated from the rest.
     """
@@ -233,11 +235,11 @@ class Cell(NamedTuple):
 
     @property
     def second(self) -> Row | None:
-        """The one nearest to it."""
+        """The row nearest to the best; None where there is no other."""
         return self.rows[1] if len(self.rows) > 1 else None
 
     def name(self, row: Row) -> str:
-        """How a row is called among those of the cell."""
+        """Name a row among those of the cell."""
         told = (row.settings[axis] for axis in self.contest if row.settings.get(axis) is not None)
         return ", ".join(family_label(str(x)) for x in told)
 
@@ -254,7 +256,7 @@ def check_comparable(first: Row, second: Row) -> None:
 
 
 def group_cells(points: Sequence[Point], contest: Sequence[str]) -> Iterator[tuple[dict[str, Label], tuple[int, ...]]]:
-    """Cases of the points that agree in all axes but some, each case once."""
+    """Group the cases of points that agree in all axes but some, each case once; yield the labels of a cell too."""
     found: dict[tuple[Any, ...], tuple[dict[str, Label], dict[int, None]]] = {}
     for point in points:
         others = {name: family_label for name, family_label in point.labels.items() if name not in contest}

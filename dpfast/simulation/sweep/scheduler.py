@@ -1,4 +1,4 @@
-"""The stages of a sweep: designs that are not there, blocks that are lacking, and a look at what they say."""
+"""The stages of a sweep: make designs that are not there, simulate blocks that are lacking, look at what they say."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class BatchMeans:
 
 @dataclass(frozen=True)
 class Frame:
-    """What all blocks share."""
+    """The frame of a sweep, which all its blocks share: seed, window and precision."""
 
     seed: int
     n_samples: int
@@ -67,13 +67,13 @@ class Frame:
 
     @property
     def per_block(self) -> int:
-        """Counted samples of a block of one case."""
+        """The counted samples of a block of one case."""
         return blocks.STREAMS * self.n_samples
 
 
 @dataclass
 class _State:
-    """How far it is: counted samples, now and in the end as far as can be seen, and cases."""
+    """The state of a sweep: counted samples, now and in the end as far as can be seen, and finished cases."""
 
     samples_done: int = 0
     samples_expected: int = 0
@@ -82,7 +82,7 @@ class _State:
 
 
 class SweepRun:
-    """A sweep under way."""
+    """A sweep under way: it designs, and then simulates in stages."""
 
     def __init__(
         self, grid: ParameterGrid, frame: Frame, rule: StoppingRule, store: SweepStore, engine: Engine, bar: Progress
@@ -99,7 +99,7 @@ class SweepRun:
     # --- designs ----------------------------------------------------------------------------------
 
     def design(self) -> None:
-        """Make the designs that the store has not, and see which there are."""
+        """Make the designs that the store has not, and enter the sweep of those that there are."""
         tasks = self.designs.missing()
         self.bar.report_designs(0, len(tasks))
         with contextlib.closing(self.engine.run(make_design, tasks)) as answers:
@@ -133,7 +133,7 @@ class SweepRun:
     # --- blocks -----------------------------------------------------------------------------------
 
     def simulate(self) -> tuple[NDArray[np.int64], Look]:
-        """Stages, until the rule wants no more: blocks of each case that count, and what they say."""
+        """Simulate in stages until the rule wants no more; return the blocks of each case, and the last look."""
         self._keep(self.store.all_means(self.entry))
         sizes = {x.number: size for x in self.grid.cases if (size := self.error_sizes(x.number)) is not None}
         rule = replace(self.rule, sizes=sizes)
@@ -147,7 +147,7 @@ class SweepRun:
             n = look.wanted
 
     def error_sizes(self, case: int) -> ErrorSizes | None:
-        """What decisions make of a batch mean of a case; None without any."""
+        """Return the sizes of errors that decisions make in a batch mean of a case; None without decisions."""
         if not self.live[case]:
             return None
         source, _ = self._find_shared(self.grid.cases[case].group)
@@ -155,7 +155,7 @@ class SweepRun:
         return error_sizes(self._link(case), input_range(source), self.frame.n_samples, n_streams)
 
     def _counted_means(self, n: NDArray[np.int64], case: int) -> Array:
-        """Batch means of the blocks of a case that count."""
+        """Return the batch means of the blocks of a case that count."""
         return self.means[case].first(int(n[case]))
 
     def _keep(self, rows: Iterable[tuple[int, int, Array]]) -> None:
@@ -195,14 +195,14 @@ class SweepRun:
         self._show()
 
     def _groups(self, lacking: Sequence[Sequence[int]]) -> Iterator[blocks.Group]:
-        """Blocks that cases lack, group after group."""
+        """Yield the blocks that cases lack, group after group."""
         for number, members in enumerate(self.grid.groups):
             here = {case: lacking[case] for case in members if lacking[case]}
             if here:
                 yield blocks.Group(*self._find_shared(number), here)
 
     def _find_shared(self, group: int) -> tuple[SignalSource, int]:
-        """Source and burn-in of a group."""
+        """Return source and burn-in of a group."""
         if group not in self._known:
             members = [x for x in self.grid.groups[group] if self.live[x]]
             burn_in = self._burn_in(group)
@@ -213,12 +213,12 @@ class SweepRun:
         return self._known[group]
 
     def _burn_in(self, group: int) -> int | None:
-        """That of the frame; 0 where a matrix mechanism starts at the first step; None: when filters have settled."""
+        """Return that of the frame, 0 with a matrix mechanism, or None: until filters have settled."""
         over_horizon = any(self.grid.cases[x].horizon is not None for x in self.grid.groups[group])
         return 0 if self.frame.burn_in is None and over_horizon else self.frame.burn_in
 
     def _report_look(self, look: Look) -> None:
-        """What is known after a stage."""
+        """Show what is known after a stage."""
         self.state.samples_expected = int(look.expected.sum()) * self.frame.per_block
         self.state.cases_done = sum(x is not None for x in look.reasons)
         self.state.widest = float(np.nanmax(look.widths))
@@ -228,12 +228,12 @@ class SweepRun:
         self.bar.report_samples(*astuple(self.state))
 
     def describe_state(self) -> str:
-        """How far it is."""
+        """Say how many cases are finished."""
         return f"{self.state.cases_done} of {len(self.grid.cases)} cases were finished"
 
 
 def _configuration(grid: ParameterGrid, frame: Frame, made: Sequence[Design]) -> dict[str, Any]:
-    """All that decides what blocks hold; also the designs, as two machines may round them differently."""
+    """Collect all that decides what blocks hold; also the designs, as two machines may round them differently."""
     return {
         "format": _FORMAT,
         "dpfast": version.__version__,

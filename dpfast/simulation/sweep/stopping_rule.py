@@ -57,7 +57,7 @@ _VALUES = 2**20  # batch means taken at a time
 
 
 class Outcome(NamedTuple):
-    """What is known of the best case of a cell.
+    """The outcome of a cell: its best case, and how well that is known.
 
     Attributes
     ----------
@@ -76,16 +76,16 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What the blocks so far say.
+    """A look at the blocks so far: how many more each case should have, and what they decide.
 
     Attributes
     ----------
     wanted : array of int, (n_cases,)
-        Blocks that each case should have; those that it has, where it is finished.
+        The blocks that each case should have; those that it has, where it is finished.
     expected : array of int, (n_cases,)
-        Blocks that each case will have in the end, as far as can be seen.
+        The blocks that each case will have in the end, as far as can be seen.
     widths : array, (n_cases,)
-        Relative widths of the intervals of the RMSE; NaN without data, infinite where no error was seen.
+        The relative widths of the intervals of the RMSE; NaN without data, infinite where no error was seen.
     reasons : tuple of str or None
         For each case what was reached, of all that was asked: "decided", or "width" where no decision was asked for;
         "budget" where something is missing and the budget is spent; None while it is to go on, or without data.
@@ -102,7 +102,7 @@ class Look:
 
 @dataclass(frozen=True)
 class StoppingRule:
-    r"""When a case has been simulated long enough.
+    r"""A rule that says when a case has been simulated long enough.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class StoppingRule:
     confidence : float
         Strictly between 0 and 1.
     sizes : mapping
-        For each case whose receiver decides between levels what that makes of a batch mean.
+        For each case whose receiver decides between levels the sizes of errors that this makes in a batch mean.
 
     Examples
     --------
@@ -147,16 +147,16 @@ class StoppingRule:
 
     @property
     def looks(self) -> Integers:
-        """Numbers of blocks over which comparisons are made: 1, 2, 4, …, and the budget."""
+        """The numbers of blocks over which comparisons are made: 1, 2, 4, …, and the budget."""
         powers = 2 ** np.arange(self.budget_blocks.bit_length(), dtype=np.int64)
         return np.union1d(powers, [self.budget_blocks])
 
     def next(self, means: Means, n: ArrayLike) -> Integers:
-        """Blocks that each case should have; `n` again when all are finished. See :meth:`look`."""
+        """Return the blocks that each case should have, `n` again when all are finished. See :meth:`look`."""
         return self.look(means, n).wanted
 
     def look(self, means: Means, n: ArrayLike) -> Look:
-        """What the first `n` blocks of the cases say.
+        """Look at the first `n` blocks of the cases.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class StoppingRule:
         return Look(wanted, expected, widths, self._reasons(data.n, missing), outcomes)
 
     def _widths(self, data: _Data) -> Array:
-        """(high − low) / RMSE of the intervals of the RMSE."""
+        """Compute (high − low) / RMSE of the intervals of the RMSE."""
         widths = np.full(len(data.n), np.nan)
         for members, values in data.groups(np.flatnonzero(data.n > 0)):
             mse, low, high = mean_interval(values, 1 - self.confidence)
@@ -196,11 +196,11 @@ class StoppingRule:
         return widths
 
     def _rare_places(self, cases: Integers, values: Array) -> list[int]:
-        """Places of the cases whose errors are rare, by their batch means."""
+        """List the places of the cases whose errors are rare, by their batch means."""
         return [i for i, x in enumerate(cases.tolist()) if is_rare(values[i], self.sizes.get(x))]
 
     def _scarcity(self, data: _Data) -> Array:
-        """By how much too wide intervals count where errors are rare: until enough batches have an error event."""
+        """Count intervals as too wide, by a factor, where errors are rare: until enough batches have an error event."""
         excess = np.zeros(len(data.n))
         for case, sizes in self.sizes.items():
             if data.n[case] > 0:
@@ -218,7 +218,7 @@ class StoppingRule:
 
 
 class _Wish(NamedTuple):
-    """For each case: whether something is missing, blocks wanted at the next stage, and expected in the end."""
+    """A wish for each case: whether something is missing, blocks wanted at the next stage, and expected in the end."""
 
     missing: Flags
     wanted: Integers | Array
@@ -226,14 +226,14 @@ class _Wish(NamedTuple):
 
 
 def _wish_for_width(n: Integers, excess: Array) -> _Wish:
-    """Blocks after which intervals that are wider than asked, by a factor, are narrow enough."""
+    """Wish for the blocks after which intervals that are wider than asked, by a factor, are narrow enough."""
     wide = excess > 1
     predicted = np.where(wide, np.ceil(n * excess**2 * _MARGIN), n)  # one block more at least
     return _Wish(wide, np.minimum(predicted, _GROWTH * n), predicted)
 
 
 class _Data:
-    """Batch means of the first n blocks of each case."""
+    """The data of a look: batch means of the first n blocks of each case."""
 
     def __init__(self, means: Means, n: Integers) -> None:
         self._means, self.n = means, n
@@ -241,25 +241,25 @@ class _Data:
         self._batches = len(means(int(live[0]))) // int(n[live[0]]) if len(live) else 0
 
     def batch_means(self, case: int) -> Array:
-        """Of one case."""
+        """Return the batch means of one case."""
         values, expected = self._means(case), int(self.n[case]) * self._batches
         if len(values) != expected:
             raise ValueError(f"means must give {expected} batch means of case {case}, got {len(values)}")
         return values
 
     def groups(self, cases: Integers) -> Iterator[tuple[Integers, Array]]:
-        """(members, their batch means) of cases with as many blocks, not too many at a time."""
+        """Yield (members, their batch means) of cases with as many blocks, not too many at a time."""
         for members, _ in self._split(self.n[cases]):
             yield cases[members], np.stack([self.batch_means(case) for case in cases[members].tolist()])
 
     def differences(self, first: Integers, second: Integers, blocks: Integers) -> Iterator[tuple[Integers, Array]]:
-        """(members, differences of batch means over the first blocks) of pairs that use as many blocks."""
+        """Yield (members, differences of batch means over the first blocks) of pairs that use as many blocks."""
         for members, _ in self._split(blocks):
             pairs = (self.pair(*x) for x in zip(first[members], second[members], blocks[members], strict=True))
             yield members, np.stack([a - b for a, b in pairs])
 
     def pair(self, first: int, second: int, blocks: int) -> tuple[Array, Array]:
-        """Of two cases over their first blocks."""
+        """Return the batch means of two cases over their first blocks."""
         size = int(blocks) * self._batches
         return self.batch_means(int(first))[:size], self.batch_means(int(second))[:size]
 
@@ -272,7 +272,7 @@ class _Data:
 
 
 class _Contests(NamedTuple):
-    """The best case of each cell against each other one: an entry for each such pair, in the order of the cells."""
+    """Contests of the best case of each cell with each other one: an entry for each pair, in the order of the cells."""
 
     best: dict[int, int]  # of the cells that have a case with data
     cell: Integers
@@ -285,11 +285,11 @@ class _Contests(NamedTuple):
 
     @property
     def settled(self) -> Flags:
-        """Whether the best is separated from the other, or equal to it."""
+        """Tell whether the best is separated from the other, or equal to it."""
         return self.tie | (self.upper < 0)
 
     def wish(self, n: Integers, looks: Integers) -> _Wish:
-        """Both cases of a pair that is not settled go on to the next look."""
+        """Wish that both cases of a pair that is not settled go on to the next look."""
         pairs = ~self.settled
         blocks, difference = self.blocks[pairs], np.abs(self.difference[pairs])
         half = self.upper[pairs] - self.difference[pairs]
@@ -304,7 +304,7 @@ class _Contests(NamedTuple):
         return _Wish(missing, wanted, expected)
 
     def outcomes(self, n_cells: int) -> tuple[Outcome, ...]:
-        """Of each cell: its nearest pair, and its worst state."""
+        """Return the outcome of each cell: its nearest pair, and its worst state."""
         found = [Outcome(None, None, "undecided")] * n_cells
         for cell, winner in self.best.items():
             found[cell] = Outcome(winner, None, "decided")
@@ -335,7 +335,7 @@ def _find_contests(rule: StoppingRule, data: _Data) -> _Contests:
 
 
 def _tabulate_cells(cells: tuple[tuple[int, ...], ...], n: Integers) -> Integers:
-    """The cases of each cell that have data; -1 behind them."""
+    """Tabulate the cases of each cell that have data, with -1 behind them."""
     live = n > 0
     members = [[case for case in cell if live[case]] for cell in cells]
     table = np.full((len(cells), max(map(len, members), default=0) + 1), -1, dtype=np.int64)
@@ -345,7 +345,7 @@ def _tabulate_cells(cells: tuple[tuple[int, ...], ...], n: Integers) -> Integers
 
 
 def _last_common_look(rule: StoppingRule, data: _Data, first: Integers, second: Integers) -> Integers:
-    """The last look that both cases of each pair have reached, in blocks."""
+    """Find the last look that both cases of each pair have reached, in blocks."""
     common = np.minimum(data.n[first], data.n[second])
     return rule.looks[np.searchsorted(rule.looks, common, side="right") - 1]
 
@@ -353,7 +353,7 @@ def _last_common_look(rule: StoppingRule, data: _Data, first: Integers, second: 
 def _test_pairs(
     rule: StoppingRule, data: _Data, first: Integers, second: Integers, level: Array
 ) -> tuple[Integers, Array, Array, Flags]:
-    """Of pairs: blocks looked at, difference of the MSE, upper end of its interval, whether all is equal to the bit.
+    """Test pairs: blocks looked at, difference of the MSE, upper end of its interval, whether all is equal to the bit.
 
     Where errors of one of them are rare, the end is a bound, and equality a matter of what has not been seen.
     """

@@ -182,7 +182,7 @@ def sweep(
 
 
 def _list_contests(grid: ParameterGrid, axes: Any) -> tuple[tuple[int, ...], ...]:
-    """The cells of a contest between the values of some axes, each within one group."""
+    """List the cells of a contest between the values of some axes, each within one group."""
     if not isinstance(axes, (list, tuple)) or not axes:
         raise validation.fail("decide", "an axis of the grid, or several", axes)
     for axis in axes:
@@ -197,7 +197,7 @@ def _list_contests(grid: ParameterGrid, axes: Any) -> tuple[tuple[int, ...], ...
 
 
 def _describe_rule(width: float | None, contest: Sequence[str] | None, budget: float) -> str:
-    """The rule, for people."""
+    """Say the rule in words."""
     asked = [f"interval of at most {100 * width:g}% of the RMSE"] if width is not None else []
     asked += [f"best {' and '.join(contest)} decided"] if contest is not None else []
     return f"until {' and '.join(asked)}, or {budget:g} samples" if asked else f"{budget:g} samples a case"
@@ -226,7 +226,7 @@ def _choose_engine(
 
 
 def _build_sweep(run: SweepRun, n: NDArray[np.int64], look: Look, contest: tuple[str, ...], rule: str) -> Sweep:
-    """All rows."""
+    """Build the sweep of a run that has ended, with all rows."""
     variance = functools.cache(
         lambda target, stream, n_first: true_output_variance(run.grid.targets[target], run.grid.models[stream], n_first)
     )

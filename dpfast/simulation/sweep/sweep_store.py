@@ -30,14 +30,14 @@ _KEYS = 500  # keys of a query: SQLite takes 999 everywhere
 
 
 class StoredSweep(NamedTuple):
-    """A sweep in a store.
+    """A sweep in a store: what it is of, and how much of it is finished.
 
     Attributes
     ----------
     id : int
-        In this store.
+        The number of the sweep in this store.
     configuration : str
-        Its digest.
+        The digest of its configuration.
     dpfast, seed, created : str
         Version that it is of, seed, and when it began (UTC, ISO 8601).
     n_cases, n_blocks : int
@@ -54,7 +54,7 @@ class StoredSweep(NamedTuple):
 
 
 class SweepStore:
-    """An SQLite file with designs and with the blocks of sweeps.
+    """A store in an SQLite file, which keeps designs, and the blocks of sweeps.
 
     A block is there as a whole or not at all, whenever the process is killed; a block, once there, never changes.
     Any number of processes may use one file at a time, each with an object of its own: of the process and the thread
@@ -122,11 +122,11 @@ class SweepStore:
         self._write(lambda connection: connection.executemany("INSERT OR REPLACE INTO designs VALUES (?, ?, ?)", rows))
 
     def design(self, key: str) -> str | None:
-        """The text of a key; None where there is none."""
+        """Return the text of a key; None where there is none."""
         return next((text for _, text in self.designs([key])), None)
 
     def designs(self, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """(key, text) of those keys that are there, in the order given."""
+        """Yield (key, text) of those keys that are there, in the order given."""
         remaining = iter(keys)
         while some := list(itertools.islice(remaining, _KEYS)):
             query = f"SELECT key, content, crc FROM designs WHERE key IN ({','.join('?' * len(some))})"
@@ -144,7 +144,7 @@ class SweepStore:
     # --- sweeps -----------------------------------------------------------------------------------
 
     def enter(self, configuration: Mapping[str, Any]) -> int:
-        """The sweep of a configuration, begun where there is none.
+        """Return the sweep of a configuration, which is begun where there is none.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class SweepStore:
             The sweep, to which blocks belong: of another configuration it is another one.
         """
         name, content = digest(canonical(configuration)), zlib.compress(canonical(configuration).encode())
-        row = (name, str(configuration["dpfast"]), str(configuration["seed"]), content, _now())
+        row = (name, str(configuration["dpfast"]), str(configuration["seed"]), content, _utc_time())
         insert = (
             "INSERT INTO sweeps (configuration, dpfast, seed, content, created) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT DO NOTHING"
@@ -167,7 +167,7 @@ class SweepStore:
             return int(connection.execute("SELECT id FROM sweeps WHERE configuration = ?", (name,)).fetchone()[0])
 
     def configuration(self, sweep: int) -> Any:
-        """What a sweep was entered with."""
+        """Return the configuration that a sweep was entered with."""
         with self._reading() as connection:
             query = "SELECT configuration, content FROM sweeps WHERE id = ?"
             name, content = connection.execute(query, (sweep,)).fetchone() or ("", b"")
@@ -178,7 +178,7 @@ class SweepStore:
         raise sweep_database.damage_error(self.path, f"the configuration of sweep {sweep}")
 
     def sweeps(self) -> list[StoredSweep]:
-        """What is in the store, the oldest first."""
+        """List the sweeps in the store, the oldest first."""
         query = (
             "SELECT id, configuration, dpfast, seed, created, count(DISTINCT case_number), count(block) "
             "FROM sweeps LEFT JOIN blocks ON sweep = id GROUP BY id ORDER BY id"
@@ -213,7 +213,9 @@ class SweepStore:
                 f"means must be finite and of shape (n_batches,), got {unfit} values that are not finite, and shape "
                 f"{table.shape[1:]}"
             )
-        values = [_row(sweep, int(x[0]), int(x[1]), means.tobytes()) for x, means in zip(batch, table, strict=True)]
+        values = [
+            _checked_row(sweep, int(x[0]), int(x[1]), means.tobytes()) for x, means in zip(batch, table, strict=True)
+        ]
         self._write(lambda connection: self._insert(connection, values))
 
     def _insert(self, connection: Connection, rows: list[BlockRow]) -> None:
@@ -235,7 +237,7 @@ class SweepStore:
                 )
 
     def blocks(self, sweep: int) -> dict[int, NDArray[np.int64]]:
-        """For each case that has any the numbers of its blocks, ascending."""
+        """Return for each case that has any the numbers of its blocks, ascending."""
         query = "SELECT case_number, block FROM blocks WHERE sweep = ? ORDER BY case_number, block"
         with self._reading() as connection:
             rows = connection.execute(query, (sweep,))
@@ -248,12 +250,12 @@ class SweepStore:
         return dict(zip(cases.tolist(), parts, strict=False))  # no cases: one part, empty
 
     def counts(self, sweep: int) -> dict[int, int]:
-        """For each case that has any block the number of blocks from 0 on without a gap."""
+        """Count for each case that has any block those from 0 on without a gap."""
         found = self.blocks(sweep)
         return {case: int(np.argmin(np.append(x, -1) == np.arange(len(x) + 1))) for case, x in found.items()}
 
     def means(self, sweep: int, case: int, n_blocks: int) -> Array:
-        """Batch means of the first blocks of a case, side by side: float64, (n_blocks · n_batches,).
+        """Return the batch means of the first blocks of a case, side by side: float64, (n_blocks · n_batches,).
 
         Raises
         ------
@@ -268,7 +270,7 @@ class SweepStore:
         return np.concatenate([np.empty(0), *(self._means(*row) for row in rows)])
 
     def all_means(self, sweep: int) -> Iterator[tuple[int, int, Array]]:
-        """(case, block, batch means) of a sweep, ascending; read-only arrays."""
+        """Yield (case, block, batch means) of a sweep, ascending; the arrays are read-only."""
         query = "SELECT * FROM blocks WHERE sweep = ? AND (case_number, block) > (?, ?) ORDER BY 2, 3 LIMIT ?"
         last = (-1, -1)
         # by chunks: an unfinished query would keep others from emptying the log
@@ -287,9 +289,9 @@ class SweepStore:
         return np.frombuffer(means, dtype="<f8").astype(np.float64, copy=False)
 
 
-def _row(sweep: int, case: int, block: int, means: bytes) -> BlockRow:
+def _checked_row(sweep: int, case: int, block: int, means: bytes) -> BlockRow:
     return sweep, case, block, means, sqlite.checksum(means, sweep, case, block)
 
 
-def _now() -> str:
+def _utc_time() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")

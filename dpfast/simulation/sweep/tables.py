@@ -1,4 +1,4 @@
-"""Tables of a sweep: tidy, short, of winners; and as a Parquet file."""
+"""Tables of a sweep: tidy, short, and of winners; as a pandas DataFrame and as a Parquet file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VERDICT = ("least error", "RMSE", "low", "high", "nearest", "its RMSE, times", "
 
 
 def tidy_table(rows: Iterable[Row], points: Iterable[Point], axes: Iterable[str]) -> Table:
-    """A row for each point: labels of the axes, other parameters, figures; then the constant, for each group."""
+    """Write a row for each point, labels of the axes, other parameters and figures; then the constant of each group."""
     by_number = {x.number: x for x in rows}
     settings = dict.fromkeys(name for row in by_number.values() for name in row.settings)
     columns = (*dict.fromkeys([*axes, *settings]), *FIGURES)
@@ -32,9 +32,9 @@ def tidy_table(rows: Iterable[Row], points: Iterable[Point], axes: Iterable[str]
 
 
 def short_table(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str], n_points: int | None) -> Table:
-    """The columns that matter most, of the first points and their constants.
+    """Write the columns that matter most, for the first points and their constants.
 
-    In parentheses what a mechanism does not take.
+    What a mechanism does not take stands in parentheses.
     """
     by_number, found = {x.number: x for x in rows}, []
     columns, axes = drop_decision_columns(_SHORT, by_number.values()), add_mechanism_axis(axes)
@@ -47,26 +47,26 @@ def short_table(rows: Iterable[Row], points: Sequence[Point], axes: Sequence[str
 
 
 def add_mechanism_axis(axes: Iterable[str]) -> tuple[str, ...]:
-    """The axes, and first the mechanism where it is none of them: rows and constants are told apart by it."""
+    """Put the mechanism before the axes where it is none of them: it tells rows and constants apart."""
     known = tuple(axes)
     return known if "mechanism" in known else ("mechanism", *known)
 
 
 def drop_decision_columns(columns: Iterable[str], rows: Iterable[Row]) -> list[str]:
-    """Columns, without those that are for decisions where there are none."""
+    """Drop the columns that are for decisions where no receiver decides."""
     decide = any(x.sizes is not None for x in rows)
     return [x for x in columns if decide or x not in OF_DECISIONS]
 
 
 def winners_table(cells: Sequence[Cell], name: Callable[[Cell, Row], str] = Cell.name) -> Table:
-    """Who errs least in every cell, with the interval of its RMSE, and how far the nearest one is behind, paired."""
+    """Write who errs least in every cell, the interval of its RMSE, and how far the nearest one is behind, paired."""
     axes = tuple(cells[0].labels) if cells else ()
     rows = tuple((*cell.labels.values(), *_verdict(cell, name)) for cell in cells)
     return Table((*axes, *VERDICT), rows)
 
 
 def label_text(name: str, label: Label, row: Row) -> Label:
-    """A label in parentheses where the mechanism does not take that parameter: it is the same for all of its values."""
+    """Put a label in parentheses where the mechanism does not take that parameter: it is the same for all values."""
     if label is None or name in (*row.settings, "mechanism"):
         return label
     return f"({label:g})" if isinstance(label, float) else f"({label})"
@@ -79,15 +79,15 @@ def _verdict(cell: Cell, name: Callable[[Cell, Row], str]) -> tuple[Any, ...]:
 
 
 def _rmse_ratio(second: Row, best: Row) -> float:
-    """Ratio of the RMSE on the streams of both."""
+    """Return the ratio of the RMSE on the streams of both."""
     n = min(len(second.batch_means), len(best.batch_means))
     return rmse_ratio(second.batch_means[:n], best.batch_means[:n])
 
 
 def type_columns(table: Table) -> dict[str, list[Any]]:
-    """Columns of one type each: integers, numbers, words or truth values, with None where there is nothing.
+    """Make columns of one type each: integers, numbers, words or truth values, with None where there is nothing.
 
-    Behind a column of lags comes one that says whether it is the smoother, which has no number there.
+    Behind a column of lags comes one that tells whether it is the smoother, which has no number there.
     """
     found: dict[str, list[Any]] = {}
     for name, *values in zip(table.columns, *table.rows, strict=True):
@@ -100,7 +100,7 @@ def type_columns(table: Table) -> dict[str, list[Any]]:
 
 
 def build_frame(table: Table) -> Any:
-    """A pandas DataFrame; columns of integers and truth values that have gaps are of pandas' nullable types."""
+    """Build a pandas DataFrame; columns of integers and truth values that have gaps are of pandas' nullable types."""
     pandas = validation.optional("pandas", "pandas")
     columns = {
         name: pandas.Series(x, dtype=_NULLABLE.get(_column_type(name, x))) for name, x in type_columns(table).items()
@@ -112,7 +112,7 @@ _NULLABLE: dict[type | None, str] = {int: "Int64", bool: "boolean"}
 
 
 def _column_type(name: str, values: Sequence[Any]) -> type | None:
-    """Integers or truth values with gaps; None where the values tell their type by themselves."""
+    """Tell integers or truth values with gaps; None where the values tell their type by themselves."""
     kinds = {type(x) for x in values} - {type(None)}
     if name in _ALWAYS:
         return _ALWAYS[name] if kinds <= {_ALWAYS[name]} else None
@@ -123,7 +123,7 @@ _ALWAYS: dict[str, type] = {"lag": int, SMOOTHER: bool}  # without gaps too, and
 
 
 def parquet_bytes(table: Table, about: Mapping[str, Any]) -> bytes:
-    """A Parquet file: a column of numbers, or of words where there are any among them; `about` in its metadata."""
+    """Write a Parquet file: columns of numbers, or of words where there are any among them; `about` in its metadata."""
     arrow = validation.optional("pyarrow", "parquet")
     writer = validation.optional("pyarrow.parquet", "parquet")
     columns = type_columns(table)
@@ -137,7 +137,7 @@ def parquet_bytes(table: Table, about: Mapping[str, Any]) -> bytes:
 
 
 def _pandas_metadata(columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """What tells pandas to read columns with gaps as :func:`build_frame` has them, and not as floats."""
+    """Tell pandas to read columns with gaps as :func:`build_frame` has them, and not as floats."""
     kinds = {name: _NULLABLE[x] for name, values in columns.items() if (x := _column_type(name, values)) in _NULLABLE}
     told = [
         {"name": name, "field_name": name, "pandas_type": x.lower(), "numpy_type": x, "metadata": None}
@@ -147,7 +147,7 @@ def _pandas_metadata(columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
 
 
 def _unify_types(values: Sequence[Any]) -> list[Any]:
-    """A column has one type: numbers beside words are written as words."""
+    """Give a column one type: numbers beside words are written as words."""
     if any(isinstance(x, str) for x in values):
         return [None if x is None else str(x) for x in values]
     if any(isinstance(x, float) for x in values):

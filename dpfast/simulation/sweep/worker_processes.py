@@ -22,7 +22,7 @@ _ONE_THREAD = ("DPFAST_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", 
 
 
 class Job:
-    """An item on its way, in the form in which it travels."""
+    """An item on its way to a worker, in the form in which it travels."""
 
     def __init__(self, item: Any, function: Callable[[Any], Any]) -> None:
         self.item, self.n_deaths = item, 0
@@ -30,7 +30,7 @@ class Job:
 
 
 class Worker:
-    """A process, its connection, and its job if any."""
+    """A worker: its process, its connection, and its job if it has one."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -42,13 +42,13 @@ class Worker:
             self.process.start()
 
     def give(self, job: Job) -> None:
-        """Send it; the worker must be ready."""
+        """Send a job; the worker must be ready."""
         self.job = job
         with contextlib.suppress(OSError):  # if it is dead, that will be seen where answers are read
             self.connection.send_bytes(job.data)
 
     def end(self) -> None:
-        """Of a process that has been killed."""
+        """Wait for a process that has been killed, and let it go."""
         self.process.join()
         self.exit_code = f"exit code {self.process.exitcode}"
         self.process.close()
@@ -56,7 +56,7 @@ class Worker:
 
 
 def _serve(connection: multiprocessing.connection.Connection) -> None:
-    """What a worker does: say that it is ready, and answer."""
+    """Work as a worker: say that it is ready, and answer one job after the other."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
     threading.Thread(target=_end_with_parent, daemon=True).start()
     connection.send_bytes(pickle.dumps(None))
@@ -73,7 +73,7 @@ def _end_with_parent() -> None:
 
 
 def _run_job(data: bytes) -> bytes:
-    """(whether it succeeded, result or error)."""
+    """Do a job; return (whether it succeeded, result or error) as bytes."""
     try:
         function, item = pickle.loads(data)
         return pickle.dumps((True, function(item)), pickle.HIGHEST_PROTOCOL)
@@ -83,7 +83,7 @@ def _run_job(data: bytes) -> bytes:
 
 
 def _pickle_error(error: Exception) -> bytes:
-    """An error as bytes; in other words if it cannot travel."""
+    """Pickle an error; one that cannot travel is put in other words."""
     try:
         data = pickle.dumps((False, error))
         pickle.loads(data)
@@ -94,7 +94,7 @@ def _pickle_error(error: Exception) -> bytes:
 
 @contextlib.contextmanager
 def _holding_interrupts() -> Iterator[None]:
-    """Ctrl-C waits; a process that is started meanwhile never gets it, not even before it can ignore it."""
+    """Hold Ctrl-C back; a process that is started meanwhile never gets it, not even before it can ignore it."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
@@ -107,7 +107,7 @@ def _holding_interrupts() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _limiting_threads() -> Iterator[None]:
-    """An environment for workers: processes that are started meanwhile have it."""
+    """Set the environment so that processes that are started meanwhile use one thread."""
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
     try:
