@@ -25,8 +25,8 @@ READERS = {
     "design/arguments.py: filter_or_none": "a filter or a word",
     "design/arguments.py: toeplitz_or_none": "a target with or without a horizon",
     "releases/integer/exact_mechanism.py: exact_or_none": "a design or its exact form",
-    "simulation/monte_carlo.py: _checked": "one mechanism or several",
-    "simulation/sweep/parameters.py: _mechanism": "a mechanism or the name of a family",
+    "simulation/monte_carlo.py: _check_mechanisms": "one mechanism or several",
+    "simulation/sweep/parameters.py: _read_mechanism": "a mechanism or the name of a family",
 }
 
 

@@ -255,7 +255,7 @@ def _varied_axes(sweep: Sweep, axes: Iterable[str]) -> list[str]:
 
 def _write_label(axis: str, given: Label) -> Label:
     """Return a label as pictures have it."""
-    return catalogue.label(str(given)) if axis == "mechanism" else given
+    return catalogue.family_label(str(given)) if axis == "mechanism" else given
 
 
 def _winners(sweep: Sweep, where: str) -> list[Html]:
