@@ -14,7 +14,7 @@ from dpfast.mechanisms.operators.operators import Convolution
 LARGEST_UNBIASED_GAP = 1e-6  # relative, between an unbiased optimum and its bound
 _MAX_STEPS = 200
 _OVER = 1.8  # over-relaxation of the fixed point
-_FLOOR = 1e-14  # of the eigenvalues of a Gram matrix, beside the largest
+_FLOOR = 1e-14  # of the eigenvalues of a Gramian, beside the largest
 
 
 class Factorization(NamedTuple):
