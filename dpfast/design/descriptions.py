@@ -26,9 +26,6 @@ TOEPLITZ = "running-sum:1024, polynomial-decay:1:1024, or a table with coefficie
 MODEL = "markov:0.75,0.25;0.25,0.75@-0.5,0.5, levels:0,1@0.9,0.1, or arma:0.4/1,-0.5@3"
 
 
-# --- targets and models ---------------------------------------------------------------------------
-
-
 def parse_target(spec: Any) -> Filter:
     """Return the target filter that a description names.
 

@@ -3,7 +3,7 @@
 Others use ``Mechanism`` and ``MatrixMechanism``, the receivers, and ``save`` and ``load``. Nothing here designs::
 
     Mechanism         u ──► prefilter G ──► + noise ──► v ──► receiver ──► estimate, forever
-    MatrixMechanism   u ──► strategy B ───► + noise ──► v ──► reconstruction ──► estimate, over a horizon
+    MatrixMechanism   u ──► strategy C ───► + noise ──► v ──► reconstruction B ──► estimate, over a horizon
 
 ====================  ========================================================
 ``base``              what both kinds of mechanisms share
