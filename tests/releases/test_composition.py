@@ -116,7 +116,7 @@ def test_no_person_loses_more_than_is_stated(tmp_path, one, two):
         privacy = dp.Privacy(3, DELTA, **of_privacy)
         design = dp.lmmse(dp.Filter([1, 0.5]), privacy, MODEL, lag=0, prefilter=dp.Filter([1, 0.5]))
         plan = dp.exact(design, dp.Inputs(0, 9, **of_inputs), tolerance=0.9)
-        sigma = rounding._sigma(privacy, plan.inputs, TAPS)  # few and small: their noise is convolved
+        sigma = rounding._find_sigma(privacy, plan.inputs, TAPS)  # few and small: their noise is convolved
         plans.append(dataclasses.replace(plan, taps=TAPS, sigma=sigma))
     for i, plan in enumerate(plans):
         u = np.full((plan.inputs.n_streams, STEPS), 2)

@@ -1,4 +1,4 @@
-"""A mechanism in integers: all that a release does, decided and known before any data are seen."""
+"""Mechanisms in integers: all that a release does is decided and known before any data are seen."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
 
 @dataclass(frozen=True, eq=False)
 class ExactMechanism:
-    r"""v_t = Σ_k g_k x_{t-k} + n_t: integers x of `inputs`, integer taps g, and discrete Gaussian n; then a receiver.
+    r"""A mechanism v_t = Σ_k g_k x_{t-k} + n_t of integers x, integer taps g, discrete Gaussian n, and a receiver.
 
     Made by :func:`exact`. Everything in it is public. Whatever makes it, it keeps what its mechanism demands.
 
@@ -105,41 +105,41 @@ class ExactMechanism:
 
     @property
     def lag(self) -> int | None:
-        """Samples by which the estimate is late; None for a smoother."""
+        """The samples by which the estimate is late; None for a smoother."""
         return self.receiver.lag
 
     @property
     def memory(self) -> int:
-        """How many past inputs the prefilter needs."""
+        """The number of past inputs that the prefilter needs."""
         return len(self.taps) - 1
 
     @property
     def prefilter(self) -> Filter:
-        """G on the signal in its own units: the integer taps over the unit."""
+        """The filter G on the signal in its own units: the integer taps over the unit."""
         return filter_of_signal(self.taps, self.inputs)
 
     @functools.cached_property
     def shift(self) -> Shift:
-        """What one person moves, for the accountant."""
+        """What one person moves, as the accounting takes it."""
         return privacy_shift(self.mechanism.privacy, self.inputs, self.taps, self.sigma)
 
     @functools.cached_property
     def predicted_mse(self) -> float | None:
-        """Exact stationary error, as that of the mechanism; None where only simulation tells."""
+        """The exact stationary error, as that of the mechanism; None where only simulation tells."""
         return predicted_mse(self.mechanism, self.prefilter, self.sigma.std, self.receiver)
 
     @property
     def predicted_rmse_if_model_holds(self) -> float | None:
-        """Root of `predicted_mse`: what the estimates err by if the data follow the model of the design."""
+        """The root of `predicted_mse`: what the estimates err by if the data follow the model of the design."""
         return None if self.predicted_mse is None else math.sqrt(self.predicted_mse)
 
     @functools.cached_property
     def guarantee(self) -> Guarantee:
-        """What a release of this mechanism promises, alone."""
+        """The guarantee of a release of this mechanism alone."""
         return Guarantee.of(self.mechanism.privacy, self.inputs, self.taps, (self.shift,))
 
     def privatize(self, history: Integers, x: Integers, noise: Integers) -> Integers:
-        """V (streams, n) of the integers x (streams, n), behind `memory` earlier ones, oldest first.
+        """Return v (streams, n) of the integers x (streams, n), behind `memory` earlier ones, oldest first.
 
         No sum overflows: the range of x, the taps and the largest noise were checked at design.
         """
@@ -148,7 +148,7 @@ class ExactMechanism:
         return v
 
     def live(self) -> LiveReceiver:
-        """The receiver, from the beginning of a stream.
+        """Return the receiver as it is at the beginning of a stream.
 
         Raises
         ------
@@ -163,11 +163,11 @@ class ExactMechanism:
         return LiveReceiver(receiver, self.taps, self._shift_of_mean, self.inputs.n_streams)
 
     def estimate(self, privatized: Integers) -> validation.Array:
-        """All estimates from all of v (streams, time)."""
+        """Return all estimates from all of v (streams, time)."""
         return estimate(self.receiver, self.taps, self._shift_of_mean, privatized)
 
     def centred(self, privatized: Integers) -> validation.Array:
-        """G (u - mean) + n from all of v (streams, time), in the units of v; the mean is that of the receiver."""
+        """Return G (u - mean) + n from all of v (streams, time), in its units; the mean is that of the receiver."""
         return center_integers(self.taps, self._shift_of_mean, privatized)
 
     # --- behind which another receiver may run ----------------------------------------------------
@@ -212,7 +212,7 @@ class ExactMechanism:
 
     @property
     def _shift_of_mean(self) -> float:
-        """What the receiver takes for the mean of x."""
+        """The mean of x as the receiver takes it."""
         return (self.receiver.mean - float(self.inputs.centre)) / float(self.inputs.unit)
 
     @property
@@ -222,7 +222,7 @@ class ExactMechanism:
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """All of it, as JSON holds it."""
+        """The whole mechanism, as JSON holds it."""
         return {
             "mechanism": mechanism_content(self.mechanism),
             "inputs": self.inputs.public(),
@@ -234,7 +234,7 @@ class ExactMechanism:
 
     @classmethod
     def from_configuration(cls, given: Mapping[str, Any]) -> ExactMechanism:
-        """The same mechanism to the last bit, though another machine would have designed another."""
+        """Make the same mechanism to the last bit, though another machine would have designed another."""
         mechanism = check_releasable(read_mechanism(given["mechanism"]))
         return cls(
             mechanism=mechanism,
@@ -247,7 +247,7 @@ class ExactMechanism:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the configuration."""
+        """The SHA-256 of the configuration."""
         text = json.dumps(self.configuration, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -269,7 +269,7 @@ class ExactMechanism:
 
 
 def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> ExactMechanism:
-    """The exact form of a mechanism, which a release runs.
+    """Make the exact form of a mechanism, which a release runs.
 
     g = round(2^m · G/‖G‖₂), with the fewest taps and bits m whose error, with a receiver designed for g and for exact
     noise, is within the tolerance of the mechanism's; σ² ≥ κ²Δ² + 4, Δ² the integer squared sensitivity of g.
@@ -321,13 +321,13 @@ def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> E
 
 
 def demand_content(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> dict[str, Any]:
-    """See :attr:`ExactMechanism.demand`."""
+    """Return what :attr:`ExactMechanism.demand` says."""
     design = {name: value for name, value in mechanism_content(mechanism).items() if name not in COMPUTED}
     return {"mechanism": design, "inputs": inputs.public(), "tolerance": tolerance}
 
 
 def _own_taps(taps: Any) -> Integers:
-    """A copy that nobody can write to, as the guarantee is computed from it once."""
+    """Copy taps so that nobody can write to them, as the guarantee is computed from them once."""
     given = np.asarray(taps)
     if given.dtype.kind not in "iu" or given.ndim != 1 or not 1 <= len(given) <= MAX_TAPS:
         must_be = f"an array of 1 to {MAX_TAPS:,} integers"
@@ -336,7 +336,7 @@ def _own_taps(taps: Any) -> Integers:
 
 
 def exact_or_none(mechanism: object) -> ExactMechanism | None:
-    """Return a mechanism that may be a design or its exact form, where it is the latter."""
+    """Return a mechanism that may be a design or its exact form where it is the latter, and None where not."""
     return mechanism if isinstance(mechanism, ExactMechanism) else None
 
 

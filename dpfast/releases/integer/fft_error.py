@@ -21,7 +21,7 @@ _ANGLES_PER_TAP = 8
 
 
 class FftCircle(NamedTuple):
-    """A target and a signal at the angles of an FFT of length n."""
+    """The angles of an FFT of length n, with a target and a signal at each of them."""
 
     n: int
     omega: Array
@@ -30,7 +30,7 @@ class FftCircle(NamedTuple):
 
     @classmethod
     def of(cls, target: Filter, model: Model | None = None, n_taps: int = 1) -> FftCircle:
-        """Fine enough for the slowest poles, and for so many taps."""
+        """Take angles that are fine enough for the slowest poles, and for so many taps."""
         poles = target.poles if model is None else np.concatenate([target.poles, model.shaping.poles])
         n = fft_length(float(np.abs(poles).max(initial=0.0)), decay=_DECAY)
         n = max(n, 1 << (_ANGLES_PER_TAP * max(n_taps, len(target.b)) - 1).bit_length())
@@ -38,11 +38,11 @@ class FftCircle(NamedTuple):
         return cls(n, omega, target.response(omega), None if model is None else model.psd(omega))
 
     def mean(self, values: Array) -> float:
-        """Over all frequencies."""
+        """Return the mean over all frequencies."""
         return float(2 * values.sum() - values[0] - values[-1]) / self.n
 
     def mse(self, taps: Array, noise_std: float, receiver: LinearMap, worst: float | None) -> float:
-        """Of a linear receiver behind these taps; on the worst input of a mean square, where one is given."""
+        """Return the error of a linear receiver behind these taps, or the worst for a mean square where that is given."""
         h = receiver.response(self.omega)
         wanted = self.target * np.exp(-1j * (receiver.lag or 0) * self.omega)
         distortion = np.abs(wanted - h * np.fft.rfft(taps, self.n)) ** 2
@@ -53,7 +53,7 @@ class FftCircle(NamedTuple):
         return noise + self.mean(self.psd * distortion)
 
     def best_mse(self, taps: Array, noise_std: float, lag: int | None) -> float:
-        """Of the best linear receiver of a lag behind these taps; without a model, of zero forcing."""
+        """Return the error of the best linear receiver of a lag behind these taps; without a model, of zero forcing."""
         g, noise = np.fft.rfft(taps, self.n), noise_std**2
         if self.psd is None:
             with np.errstate(divide="ignore", invalid="ignore"):  # zeros on the circle: not good enough
@@ -69,7 +69,8 @@ def predicted_mse(mechanism: Mechanism, prefilter: Filter, noise_std: float, rec
     if linear is None:
         return None
     if worst is None and model is None:
-        return noise_std**2 * FftCircle.of(target).mean(np.abs(linear.response(FftCircle.of(target).omega)) ** 2)
+        circle = FftCircle.of(target)
+        return noise_std**2 * circle.mean(np.abs(linear.response(circle.omega)) ** 2)
     if len(prefilter.b) > LONG:
         return FftCircle.of(target, model, len(prefilter.b)).mse(prefilter.b, noise_std, linear, worst)
     if worst is not None:

@@ -1,4 +1,4 @@
-"""Receivers behind integers: all at once, or piece by piece with a state that can be stored."""
+"""Receivers behind integers, which run all at once, or piece by piece with a state that can be stored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGEST = 2**62  # what v may come to for inputs of one unit
 
 
 class LiveReceiver:
-    r"""Estimates from published integers, piece by piece.
+    r"""A receiver that estimates from published integers, piece by piece.
 
     Model: :math:`v_t = \sum_k g_k x_{t-k} + n_t` of integers x = u / unit - centre. The receiver expects
     :math:`v'_t = \sum_k g_k (u_{t-k} - mean) / unit + n_t`, and gets it as
@@ -71,11 +71,11 @@ class LiveReceiver:
 
     @property
     def position(self) -> int:
-        """Steps of each stream that were pushed."""
+        """The number of steps of each stream that were pushed."""
         return self._position
 
     def push(self, v: Integers) -> Array:
-        """Estimates, with the bits of :func:`estimate` on the whole, however it is cut.
+        """Return the next estimates, with the bits of :func:`estimate` on the whole, however it is cut.
 
         Parameters
         ----------
@@ -90,13 +90,13 @@ class LiveReceiver:
         _check_integers(v)
         if len(v) != len(self._state):
             raise ValueError(f"v must have {len(self._state)} streams in rows, got shape {v.shape}")
-        center_integers = _subtract_mean(v, self._mean, self._position)
-        result, _, self._state = self._receiver.continued(center_integers, self._state)
+        centered = _subtract_mean(v, self._mean, self._position)
+        result, _, self._state = self._receiver.continued(centered, self._state)
         self._position += v.shape[1]
         return result
 
     def state(self) -> bytes:
-        """All that the next push depends on, for :meth:`restore`."""
+        """Return all that the next push depends on, for :meth:`restore`."""
         header = _HEADER.pack(_MAGIC, _VERSION, *self._state.shape, self._position)
         return header + self._state.astype(_NUMBER).tobytes()
 
@@ -124,7 +124,7 @@ class LiveReceiver:
 
 
 def estimate(receiver: Receiver, taps: Integers, shift: float, v: Integers) -> Array:
-    """Estimates from whole streams v; `receiver`, `taps` and `shift` as of :class:`LiveReceiver`, or a smoother.
+    """Return the estimates from whole streams v, with arguments as of :class:`LiveReceiver`, or a smoother.
 
     Parameters
     ----------
@@ -149,13 +149,13 @@ def estimate(receiver: Receiver, taps: Integers, shift: float, v: Integers) -> A
 
 
 def center_integers(taps: Integers, shift: float, v: Integers) -> Array:
-    """What the receiver gets for whole streams v (n_streams, n): v', as of :class:`LiveReceiver`."""
+    """Return what the receiver gets for whole streams v (n_streams, n): v', as of :class:`LiveReceiver`."""
     _check_integers(v)
     return _subtract_mean(v, _mean_in_v(taps, shift), 0)
 
 
 def _mean_in_v(taps: Integers, shift: float) -> Array:
-    """What the mean comes to in v, from its first step until it stays."""
+    """Return what the mean comes to in v, from its first step until it stays."""
     if not (_is_integers(taps, 1) and len(taps) and sum(map(abs, taps.tolist())) <= _LARGEST):
         raise validation.fail("taps", "an array of int64 (n_taps,), of sum at most 2**62 in magnitude, not empty", taps)
     bound = validation.LARGEST
@@ -163,7 +163,7 @@ def _mean_in_v(taps: Integers, shift: float) -> Array:
 
 
 def _subtract_mean(v: Integers, mean: Array, position: int) -> Array:
-    """Of steps from a position on."""
+    """Return steps, from a position on, without the mean."""
     last = len(mean) - 1
     return v - mean[np.minimum(min(position, last) + np.arange(v.shape[1]), last)]
 

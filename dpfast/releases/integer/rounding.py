@@ -1,4 +1,4 @@
-"""From a prefilter and a receiver to integer taps: as few and as small as the error allows."""
+"""Rounding of a prefilter to integer taps: as few and as small as the error allows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLOSE = 1.03  # a few taps more than needed do not matter
 
 
 class RoundedMechanism(NamedTuple):
-    """Integer taps, exact noise, and the receiver behind them."""
+    """What rounding a mechanism gives: integer taps, exact noise, and the receiver behind them."""
 
     taps: Integers
     sigma: Sigma
@@ -35,9 +35,9 @@ class RoundedMechanism(NamedTuple):
 
 
 def round_to_integers(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> RoundedMechanism:
-    """The fewest taps, and of these the fewest bits, whose error is within the tolerance of the mechanism's.
+    """Return the fewest taps, and of these the fewest bits, whose error is within the tolerance of the mechanism's.
 
-    Both errors with the noise that the declared inputs take: a person may be in several streams.
+    Both errors are those with the noise that the declared inputs take: a person may be in several streams.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def round_to_integers(mechanism: Mechanism, inputs: Inputs, tolerance: float) ->
 
 
 class _Search:
-    """Among integer taps up to a number.
+    """A search among integer taps up to a number.
 
     The receiver is designed for the integer taps; where they may be many it is that of the prefilter that they are
     rounded from, as design takes long: then it takes more taps to come as close. That of zero forcing is always their
@@ -85,13 +85,13 @@ class _Search:
         self.for_taps, self.allowed = (ideal * (1 + x * tolerance) for x in (_FOR_TAPS, 1.0))
 
     def run(self) -> RoundedMechanism | None:
-        """None where no taps are good enough."""
+        """Return the best taps that are good enough; None where there are none."""
         if self.error(self.taps(self.most_taps, self.most_bits)) > self.allowed:
             return None
-        n = _least(1, self.most_taps, _CLOSE, lambda n: self.error(self.taps(n, self.most_bits)) <= self.for_taps)
-        bits = _least(_FEWEST_BITS, self.most_bits, 1.0, lambda m: self.error(self.taps(n, m)) <= self.allowed)
+        n = _find_least(1, self.most_taps, _CLOSE, lambda n: self.error(self.taps(n, self.most_bits)) <= self.for_taps)
+        bits = _find_least(_FEWEST_BITS, self.most_bits, 1.0, lambda m: self.error(self.taps(n, m)) <= self.allowed)
         for m in range(bits, self.most_bits + 1):
-            found = self.realized(self.taps(n, m))
+            found = self.realize(self.taps(n, m))
             if found is not None:
                 return found
         return None
@@ -100,7 +100,7 @@ class _Search:
         return integer_taps(self.mechanism.prefilter, n, bits)
 
     def error(self, taps: Integers) -> float:
-        """Of the ideal receiver behind these taps, or of that which is kept."""
+        """Return the error of the ideal receiver behind these taps, or of that which is kept."""
         if len(taps) == 0:
             return math.inf
         sigma, on = self.sigma(taps), filter_of_signal(taps, self.inputs)
@@ -109,8 +109,8 @@ class _Search:
             return self.circle.mse(on.b, sigma.std, receiver, self.mechanism.mean_square)
         return self.circle.best_mse(on.b, sigma.std, self.receiver.lag)
 
-    def realized(self, taps: Integers) -> RoundedMechanism | None:
-        """With a receiver that runs; None where its error is not within the tolerance."""
+    def realize(self, taps: Integers) -> RoundedMechanism | None:
+        """Return the taps with a receiver that runs; None where its error is not within the tolerance."""
         sigma, on = self.sigma(taps), filter_of_signal(taps, self.inputs)
         try:
             if self.kept is None:
@@ -127,11 +127,11 @@ class _Search:
         return self.mechanism.prefilter.h2_norm() / on.h2_norm()
 
     def sigma(self, taps: Integers) -> Sigma:
-        return _sigma(self.mechanism.privacy, self.inputs, taps)
+        return _find_sigma(self.mechanism.privacy, self.inputs, taps)
 
 
-def _least(low: int, high: int, close: float, good: Callable[[int], bool]) -> int:
-    """The least number, up to a factor, that is good, as all above it are; the highest where none is."""
+def _find_least(low: int, high: int, close: float, good: Callable[[int], bool]) -> int:
+    """Return the least number, up to a factor, that is good, as all above it are; the highest where none is."""
     if good(low):
         return low
     while high - low > 1 and high > close * low:
@@ -141,25 +141,25 @@ def _least(low: int, high: int, close: float, good: Callable[[int], bool]) -> in
 
 
 def filter_of_signal(taps: Integers, inputs: Inputs) -> Filter:
-    """The integer taps as a filter of the signal in its own units."""
+    """Return the integer taps as a filter of the signal in its own units."""
     return Filter(taps / float(inputs.unit))
 
 
 def privacy_shift(privacy: Privacy, inputs: Inputs, taps: Integers, sigma: Sigma) -> Shift:
-    """How far one person can move v in all streams, and in how many numbers."""
+    """Return how far one person can move v in all streams, and in how many numbers."""
     one = squared_sensitivity(taps, privacy.max_events, privacy.min_separation)
     square = inputs.change(privacy.max_change) ** 2 * one * inputs.streams_per_person
     return Shift(square, sigma, len(taps) * privacy.max_events * inputs.streams_per_person)
 
 
 def _float_noise(mechanism: Mechanism, inputs: Inputs) -> float:
-    """Standard deviation of the noise that the design takes for such inputs, without integers."""
+    """Return the standard deviation of the noise that the design takes for such inputs, without integers."""
     change = inputs.change(mechanism.privacy.max_change) * float(inputs.unit) / mechanism.privacy.max_change
     return mechanism.noise_std * change * math.sqrt(inputs.streams_per_person)
 
 
-def _sigma(privacy: Privacy, inputs: Inputs, taps: Integers) -> Sigma:
-    """The least noise whose guarantee, computed anew and rounded outward, is not above the demanded one."""
+def _find_sigma(privacy: Privacy, inputs: Inputs, taps: Integers) -> Sigma:
+    """Return the least noise whose guarantee, computed anew and rounded outward, is not above the demanded one."""
     shift = privacy_shift(privacy, inputs, taps, Sigma(1, 0))
     sigma = smallest_sigma(privacy.noise_multiplier, shift.squared_sensitivity)
     while epsilon([shift._replace(sigma=sigma)], privacy.delta) > privacy.epsilon:
