@@ -19,7 +19,7 @@ from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.reports import html_page
 from dpfast.reports.figures import make_figure, plot_path, render_png
-from dpfast.reports.glossary import FIGURES, describe_task
+from dpfast.reports.glossary import FIGURES, describe_task, explain_interval
 from dpfast.reports.html_page import facts, how_to_repeat
 from dpfast.signals.events.historical import EventCounts
 from dpfast.signals.events.timestamps import period_text
@@ -31,9 +31,10 @@ BANNER = (
     "The models behind them were fitted to the data: nothing fitted here may be used to release private data.",
 )
 MEANING = {
-    "RMSE": "Root of the mean squared error over all bins of the series and all draws of the noise, in the units of "
-    "the target's output, with a confidence interval, low to high: Student's t over the draws, wider where errors are "
-    "skewed. The counts are what they are: of another log the interval says nothing.",
+    "RMSE": explain_interval(
+        "all bins of the series and all draws of the noise, in the units of the target's output", "the draws"
+    )
+    + " The counts are what they are: of another log the interval says nothing.",
     "Predicted": FIGURES["Predicted"] + " Here the model is the autoregression fitted to the series, so that a "
     "difference shows how far the series is from it.",
     "Spread of true output": "Standard deviation of the target's output: an estimate that says nothing but the mean "

@@ -24,12 +24,20 @@ FIGURES = {
 _FEW = 16  # numbers that are all shown
 
 
+def explain_interval(mean_over: str, samples: str, skewed: str = "errors") -> str:
+    """Explain a simulated RMSE and its interval: what the mean is over, and which samples Student's t is over."""
+    return (
+        f"Root of the mean squared error over {mean_over}, with a confidence interval, low to high: Student's t over "
+        f"{samples}, wider where {skewed} are skewed."
+    )
+
+
 def describe_task(target: Filter, privacy: Privacy) -> dict[str, str]:
     """Describe what is to be published, and how privately.
 
     Examples
     --------
-    >>> of_task(Filter([1], [1, -0.9]), Privacy(1, 1e-6))["target"]
+    >>> describe_task(Filter([1], [1, -0.9]), Privacy(1, 1e-6))["target"]
     'b = 1; a = 1, -0.9'
     """
     told = {x.name.replace("_", " "): getattr(privacy, x.name) for x in fields(privacy)}

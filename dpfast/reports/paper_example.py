@@ -17,7 +17,7 @@ from dpfast.mechanisms import lags
 from dpfast.mechanisms.constant import NAME, constant
 from dpfast.reports import html_page
 from dpfast.reports.figures import SMALL, label_axes, make_figure, plot_lines, render_png, set_logarithmic
-from dpfast.reports.glossary import FIGURES
+from dpfast.reports.glossary import FIGURES, explain_interval
 from dpfast.reports.html_page import code, facts, how_to_repeat
 from dpfast.reports.sample_paths import draw_paths, simulate_paths
 from dpfast.reports.styles import TRUTH, Style, choose_styles
@@ -57,9 +57,8 @@ DEFINITION = {
 }
 MEANING = FIGURES | {
     "On the chain": "The same for the simulated chain, where a mechanism was designed for another spectrum.",
-    "Simulated": "Root of the mean squared error over all streams, with a confidence interval, low to high: Student's "
-    "t over streams, which are independent, wider where errors are skewed. Every mechanism sees the same inputs and "
-    "the same unit noise.",
+    "Simulated": explain_interval("all streams", "streams, which are independent")
+    + " Every mechanism sees the same inputs and the same unit noise.",
 }
 SHOWN = {
     "paths": "Sample paths: the estimates of eight mechanisms, each in the colour of its family, over the true output "

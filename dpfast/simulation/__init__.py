@@ -1,4 +1,4 @@
-"""What mechanisms really do: their errors, simulated with confidence intervals.
+"""Simulations of mechanisms: their errors, with confidence intervals.
 
 Others use ``monte_carlo`` and ``evaluate_log``, and ``sweep`` for grids of cases. No private data are published here::
 

@@ -1,4 +1,4 @@
-"""How well would each mechanism have served a historical event log? ``dpfast evaluate``."""
+"""Evaluation of mechanisms on a historical event log: how well each would have served, for ``dpfast evaluate``."""
 
 from __future__ import annotations
 

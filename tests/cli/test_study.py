@@ -37,7 +37,7 @@ delta = 1e-6
 @pytest.fixture
 def undrawn(monkeypatch):
     """No pictures, which take longer than everything else."""
-    monkeypatch.setattr(study.pictures, "all", lambda found: {})
+    monkeypatch.setattr(study.pictures, "draw_all", lambda found: {})
     monkeypatch.setattr(study.page, "of_sweep", lambda found, **given: "")
 
 

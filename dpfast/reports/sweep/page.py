@@ -14,7 +14,7 @@ from dpfast._support.output_folder import Folder
 from dpfast._support.text_table import Table
 from dpfast.design import catalogue
 from dpfast.privacy.provenance import FITTED
-from dpfast.reports.glossary import FIGURES
+from dpfast.reports.glossary import FIGURES, explain_interval
 from dpfast.reports.html_page import facts, how_to_repeat, page, picture, table
 from dpfast.reports.sweep import panels, pictures
 from dpfast.simulation.intervals import ENOUGH
@@ -37,9 +37,9 @@ RESULTS = (
     "In parentheses: what a mechanism does not take, so that its figures are the same for every value."
 )
 MEANING = FIGURES | {
-    "Simulated": "Root of the mean squared error over all streams, with a confidence interval, low to high: Student's "
-    "t over means of batches of 8 streams, which are independent, wider where they are skewed. It covers chance in the "
-    "simulation and nothing else; where a prediction is right, it lies inside about as often as the confidence says.",
+    "Simulated": explain_interval("all streams", "means of batches of 8 streams, which are independent", "they")
+    + " It covers chance in the simulation and nothing else; where a prediction is right, it lies inside about as "
+    "often as the confidence says.",
     "Rare errors": "A receiver that decides between levels errs in events. A batch has an error event where its mean "
     f"squared error is more than one wrong decision makes. Where fewer than {ENOUGH} batches have one, and not all, "
     "their spread does not tell the error. The interval is then the exact binomial one of the probability of an event, "

@@ -1,4 +1,4 @@
-"""Where tasks run: in this process, in processes of our own, or wherever an executor takes them.
+"""Engines that run tasks: in this process, in processes of our own, or wherever an executor takes them.
 
 An engine is a function applied to many items, with results as they come. It promises no order, and tasks need none: a
 block has the same bits wherever it is simulated.

@@ -177,7 +177,7 @@ class ParameterGrid:
 
     @property
     def content(self) -> dict[str, Any]:
-        """All that tells what is computed, without labels: it can be JSON, and has everything once."""
+        """The content that tells what is computed, without labels: it can be JSON, and has everything once."""
         return {"cases": [x.content() for x in self.cases], "contents": self._contents}
 
 

@@ -25,9 +25,9 @@ def describe_value(value: Any) -> str | None:
 
     Examples
     --------
-    >>> described(Filter([1, 0.995], [1, -0.995])), described(Filter(np.ones(12) / 12))
+    >>> describe_value(Filter([1, 0.995], [1, -0.995])), describe_value(Filter(np.ones(12) / 12))
     ('ba:1,0.995/1,-0.995', 'moving-average:12')
-    >>> described(Privacy(1, 1e-6, max_events=2))
+    >>> describe_value(Privacy(1, 1e-6, max_events=2))
     'epsilon 1, delta 1e-06, max_events 2'
     """
     kinds: dict[type, Callable[[Any], str | None]] = {Filter: _filter, Toeplitz: _toeplitz, Privacy: _privacy}

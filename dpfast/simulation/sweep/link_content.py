@@ -1,4 +1,4 @@
-"""What the simulation runs of a mechanism, as JSON in the store: tuples as lists that begin with their names."""
+"""The JSON that stores keep of what the simulation runs: tuples are lists that begin with their names."""
 
 from __future__ import annotations
 

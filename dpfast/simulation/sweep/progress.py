@@ -1,4 +1,4 @@
-"""What a sweep says while it runs: a bar for people who watch, a log for those who look later.
+"""The progress of a sweep that runs: a bar for people who watch, a log for those who look later.
 
 The log is one of the standard library, named ``dpfast.studies``: INFO when designs, stages and the sweep begin and
 end, WARNING when a worker dies or a design fails. No handler is added here.

@@ -1,4 +1,4 @@
-"""What a sweep found: its rows, comparisons of them, tables."""
+"""The result of a sweep: its rows, comparisons of them, tables."""
 
 from __future__ import annotations
 

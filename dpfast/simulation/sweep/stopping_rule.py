@@ -1,4 +1,4 @@
-"""How many blocks each case of a sweep gets: until its interval is narrow, its comparison decided, or the budget spent.
+"""A rule for the blocks of each case: until its interval is narrow, its comparison decided, or the budget spent.
 
 A rule sees stages. At each it looks at the blocks that count so far, and says how many each case should have; the same
 numbers again: finished. It is a function of the data of exactly those blocks, and keeps nothing: a sweep that goes on
