@@ -220,7 +220,7 @@ def test_what_steps_do_not_resolve_is_not_iterated_for(monkeypatch):
 @pytest.mark.parametrize("size", [32, 128, 512])
 def test_what_steps_do_not_resolve_is_taken_off_the_bound(monkeypatch, size):
     exact = solved(EXAMPLE, CHAIN, 1.0, 3)
-    monkeypatch.setattr(majorization, "on_circle", lambda problem, *_: (problem, make_circle(0.0, size)))
+    monkeypatch.setattr(majorization, "resolve_on_circle", lambda problem, *_: (problem, make_circle(0.0, size)))
     monkeypatch.setattr(majorization, "SHORTEST", size)
     monkeypatch.setattr(majorization, "MOST_STEPS", 2 * size)
     coarse = solved(EXAMPLE, CHAIN, 1.0, 3)

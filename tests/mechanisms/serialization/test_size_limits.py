@@ -98,10 +98,10 @@ TOO_LARGE = {
 def unread(monkeypatch):
     """Nothing is parsed: what is refused here was not computed with."""
 
-    def parsed(text):
+    def parse_json(text):
         raise AssertionError("parsed")
 
-    monkeypatch.setattr("dpfast.mechanisms.serialization.mechanism_file.parsed", parsed)
+    monkeypatch.setattr("dpfast.mechanisms.serialization.mechanism_file.parse_json", parse_json)
 
 
 @pytest.mark.parametrize(("document", "path", "value", "message"), TOO_LARGE.values(), ids=TOO_LARGE)
