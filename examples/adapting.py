@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import dpfast as dp
-from dpfast._support.output_folder import Folder
+from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast.reports.figures import label_axes, make_figure, render_png, set_logarithmic
 from dpfast.reports.styles import FAMILIES, GREY
@@ -119,7 +119,7 @@ def picture(table):
 def main():
     parser = argparse.ArgumentParser(description="Adapting to unknown statistics")
     parser.add_argument("--out", default="adapting", help="folder for the files (%(default)s)")
-    folder = Folder(Path(parser.parse_args().out))
+    folder = OutputFolder(Path(parser.parse_args().out))
     fitted, others = learning(), unfitted()
     text = f"{fitted.markdown()}\n\n{others.markdown()}\n"
     folder.add("adapting.md", f"# Adapting to unknown statistics\n\n{text}")

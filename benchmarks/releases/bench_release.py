@@ -95,7 +95,7 @@ def mechanism():
 
 @pytest.mark.benchmark(group="year")
 def bench_release(benchmark, mechanism, tmp_path):
-    span = Span.declared("2013-01-01", "2014-01-01", "5min")
+    span = Span.parse("2013-01-01", "2014-01-01", "5min")
     counts = count_events(DEPARTURES, span, GROUPS, time="scheduled_departure", by="origin").counts
     inputs, new = dp.Inputs(0, HIGH, n_streams=len(GROUPS)), (tmp_path / str(i) for i in count())
     seconds, _ = race(benchmark, Contestant(lambda: dp.release(mechanism, counts, next(new), inputs), 1), {}, rounds=9)

@@ -10,7 +10,7 @@ All rooms may use all of it. Nothing here imports another room.
 ``csv_cells``       cells of CSV files that a spreadsheet reads as they are
 ``html``            HTML from plain text
 ``atomic_files``    files that are there as a whole or not at all
-``output_folder``   a folder that gets all of its files or none: ``Folder``
+``output_folder``   a folder that gets all of its files or none: ``OutputFolder``
 ``canonical_json``  JSON with one spelling, and its digest
 ``settings_file``   settings in TOML files
 ``sqlite``          files of SQLite: connections, transactions, checksums

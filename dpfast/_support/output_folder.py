@@ -10,7 +10,7 @@ from pathlib import Path
 from dpfast._support.errors import DataError
 
 
-class Folder:
+class OutputFolder:
     """An output folder: checked at once, made and written at the end, all files or none."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

@@ -49,13 +49,13 @@ def read_words(path: Path, known: Iterable[str]) -> dict[str, Any]:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:
         raise DataError(f"{path} must be TOML: {error}") from None
-    settings = {with_underscores(name): value for name, value in content.items()}
+    settings = {replace_hyphens(name): value for name, value in content.items()}
     if len(settings) < len(content):
         raise DataError(f"{path} must have every word once, with - or with _")
     check_known(str(path), settings, known)
     return settings
 
 
-def with_underscores(word: str) -> str:
-    """Write a word with underscores: ``max-change`` and ``max_change`` are the same word."""
+def replace_hyphens(word: str) -> str:
+    """Replace hyphens by underscores: ``max-change`` and ``max_change`` are the same word."""
     return word.replace("-", "_")

@@ -24,7 +24,7 @@ class Table:
         """Return a table of the first rows."""
         return Table(self.columns, self.rows[:n_rows])
 
-    def shown(self) -> list[list[str]]:
+    def cells(self) -> list[list[str]]:
         """Return the cells as they are read."""
         return [[_cell(x) for x in row] for row in self.rows]
 
@@ -34,7 +34,7 @@ class Table:
 
     def text(self) -> str:
         """Render for a terminal, numbers to the right."""
-        cells = [list(self.columns), *self.shown()]
+        cells = [list(self.columns), *self.cells()]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
         right = self.numeric()
         shown = [
@@ -46,7 +46,7 @@ class Table:
     def markdown(self) -> str:
         """Render as Markdown."""
         head = [list(self.columns), ["---"] * len(self.columns)]
-        rows = [[cell.replace("|", "\\|") for cell in row] for row in [*head, *self.shown()]]
+        rows = [[cell.replace("|", "\\|") for cell in row] for row in [*head, *self.cells()]]
         return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
     def csv(self, header: Sequence[str] = ()) -> str:

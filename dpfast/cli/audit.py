@@ -6,7 +6,7 @@ import argparse
 import sys
 from fractions import Fraction
 
-from dpfast._support.output_folder import Folder
+from dpfast._support.output_folder import OutputFolder
 from dpfast.cli.options import MECHANISM, add_range, add_seed
 from dpfast.cli.output import write_files
 from dpfast.design.perturbation import input_perturbation
@@ -51,7 +51,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> str:
     """Attack, and return the findings, in files too where a folder is given; a violation is exit status 1."""
-    folder = None if options.out is None else Folder(options.out)
+    folder = None if options.out is None else OutputFolder(options.out)
     found = _attack(options)
     options.status = int(found.violated)
     if folder is None:

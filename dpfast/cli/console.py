@@ -21,12 +21,12 @@ def open_missing() -> None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - for as long as we run
 
 
-def unread() -> bool:
+def silence_unread() -> bool:
     """Tell whether standard output or error is a pipe that nobody reads; such streams lead nowhere from now on.
 
     Otherwise the interpreter would complain once more when it flushes them at its end.
     """
-    numbers = [_number(stream) for stream in (sys.stdout, sys.stderr)]
+    numbers = [_file_number(stream) for stream in (sys.stdout, sys.stderr)]
     broken = [number for number in numbers if number is not None and _is_broken(number)]
     for number in broken:
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -35,7 +35,7 @@ def unread() -> bool:
     return bool(broken)
 
 
-def _number(stream: TextIO) -> int | None:
+def _file_number(stream: TextIO) -> int | None:
     try:
         return stream.fileno()
     except OSError:  # of a notebook, which is no file

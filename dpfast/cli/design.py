@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from dpfast._support import validation
-from dpfast._support.output_folder import Folder
-from dpfast._support.settings_file import check_text, construct, read_words, with_underscores
+from dpfast._support.output_folder import OutputFolder
+from dpfast._support.settings_file import check_text, construct, read_words, replace_hyphens
 from dpfast.cli.options import DELTA, EPSILON, OUT, TARGET, add_columns, lag, name_and_word
 from dpfast.cli.output import require_matplotlib, write_files
 from dpfast.design.arguments import check_filter, check_tolerance
@@ -126,7 +126,7 @@ def run(options: argparse.Namespace) -> str:
     require_matplotlib()
     settings = read_settings(options.file, {name: x for name, x in vars(options).items() if name in SETTINGS})
     task = make_task(settings)
-    folder = Folder(settings["out"])
+    folder = OutputFolder(settings["out"])
     text = report_comparison(
         task,
         folder,
@@ -208,9 +208,9 @@ def _check_table(value: Any) -> dict[str, Any]:
 def _check_sources(pairs: Iterable[tuple[str, Any]]) -> dict[str, Provenance]:
     words: dict[str, Provenance] = {}
     for name, word in pairs:
-        if with_underscores(name) in words:
+        if replace_hyphens(name) in words:
             raise ValueError(f"the source of {name} must be given once, got several")
-        words[with_underscores(name)] = check_source(f"the source of {name}", word)
+        words[replace_hyphens(name)] = check_source(f"the source of {name}", word)
     return words
 
 

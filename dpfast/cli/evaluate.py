@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from dpfast._support.output_folder import Folder
+from dpfast._support.output_folder import OutputFolder
 from dpfast.cli.options import DELTA, EPSILON, LOG, TARGET, add_columns, add_out, add_seed, at_least
 from dpfast.cli.output import require_matplotlib, write_files
 from dpfast.design.descriptions import parse_target
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> str:
     target = parse_target(options.target)
     privacy = Privacy(options.epsilon, options.delta, max_change=options.max_change)
     saved = [load(path) for path in options.mechanism]
-    folder = Folder(options.out)
+    folder = OutputFolder(options.out)
     counts = read_events(
         options.events,
         time=options.time,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from dpfast._support.output_folder import Folder
+from dpfast._support.output_folder import OutputFolder
 from dpfast.cli.options import add_out, add_seed, at_least
 from dpfast.cli.output import require_matplotlib, write_files
 
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> str:
     from dpfast.reports.paper_example import report_example  # late: its filters load scipy.signal
 
     require_matplotlib()
-    folder = Folder(options.out)
+    folder = OutputFolder(options.out)
     text = report_example(
         folder,
         n_streams=options.streams,

@@ -37,7 +37,7 @@ class StandardInput:
         return os.read(sys.stdin.fileno(), size)
 
 
-def publish(
+def publish_bins(
     options: argparse.Namespace,
     plan: ExactMechanism,
     layout: Layout,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dpfast._support.errors import EngineError, MissingExtraError
 from dpfast._support.version import __version__
 from dpfast.cli import audit, console, design, evaluate, example, release, show, study
-from dpfast.cli.parser import Commands
+from dpfast.cli.parser import ProgramParser
 
 _COMMANDS = {
     "example": example,
@@ -36,14 +36,14 @@ def main(words: Sequence[str] | None = None) -> int:
         finally:
             sys.stdout.flush()  # here, where an error can be caught
     except BrokenPipeError:
-        if not console.unread():
+        if not console.silence_unread():
             raise
         return console.UNREAD
 
 
-def build_parser() -> Commands:
+def build_parser() -> ProgramParser:
     """Build the parser of the command line, with the options of every command."""
-    parser = Commands(
+    parser = ProgramParser(
         prog="dpfast",
         description="Publishes filtered event streams under differential privacy, and tells you beforehand how "
         "accurate they will be.",
@@ -69,7 +69,7 @@ def _run(given: Sequence[str]) -> int:
         try:
             print(_COMMANDS[options.command].run(options), flush=True)
         except (ValueError, OSError, MissingExtraError, EngineError) as error:
-            if isinstance(error, BrokenPipeError) and console.unread():
+            if isinstance(error, BrokenPipeError) and console.silence_unread():
                 return console.UNREAD
             print(f"dpfast: error: {' '.join(str(error).split())}", file=sys.stderr)
             return 2

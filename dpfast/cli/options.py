@@ -7,7 +7,7 @@ import csv
 from fractions import Fraction
 from typing import Any
 
-from dpfast._support.settings_file import with_underscores
+from dpfast._support.settings_file import replace_hyphens
 from dpfast.design.descriptions import TARGET as TARGETS
 from dpfast.mechanisms.lags import SMOOTHER
 
@@ -88,7 +88,7 @@ def add_range(command: argparse.ArgumentParser, *, required: bool) -> None:
     )
 
 
-# --- values ---------------------------------------------------------------------------------------
+# --- values: argparse names these functions where a text cannot be read ---------------------------
 
 
 def at_least(minimum: int) -> Any:
@@ -134,4 +134,4 @@ def name_and_word(text: str) -> tuple[str, str]:
     name, equals, word = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(f"must be NAME=WORD, got {text!r}")
-    return with_underscores(name), word
+    return replace_hyphens(name), word

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpfast._support import validation
-from dpfast._support.output_folder import Folder
+from dpfast._support.output_folder import OutputFolder
 
 
 def require_matplotlib() -> None:
@@ -11,6 +11,6 @@ def require_matplotlib() -> None:
     validation.optional("matplotlib.figure", "cli")
 
 
-def write_files(folder: Folder, text: str) -> str:
+def write_files(folder: OutputFolder, text: str) -> str:
     """Write the files of the folder, and return the text that is printed, with their paths."""
     return f"{text}\n\nWritten: " + ", ".join(str(path) for path in folder.write())

@@ -11,7 +11,7 @@ from typing import Any
 from dpfast._support.validation import did_you_mean
 
 
-class Options(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """A command with its options, which have to be written out in full.
 
     An unknown option is the first error, before options that are missing because it was misspelt.
@@ -22,7 +22,7 @@ class Options(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as argparse does, once all options are known ones."""
-        given = _given(args)
+        given = _list_arguments(args)
         known = [name for name in self._option_string_actions if name.startswith("--")]
         for word in itertools.takewhile(lambda x: x != "--", given):
             name = word.partition("=")[0]
@@ -31,7 +31,7 @@ class Options(argparse.ArgumentParser):
         return super().parse_known_args(given, namespace)
 
 
-class Commands(argparse.ArgumentParser):
+class ProgramParser(argparse.ArgumentParser):
     """The program ``dpfast``, whose first word is a command.
 
     An unknown command is an error that names them all, and the one that was probably meant.
@@ -40,7 +40,7 @@ class Commands(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, **settings)
         self._commands = self.add_subparsers(
-            required=True, metavar="COMMAND", dest="command", title="commands", parser_class=Options
+            required=True, metavar="COMMAND", dest="command", title="commands", parser_class=CommandParser
         )
 
     def add_command(self, name: str, summary: str, description: str) -> argparse.ArgumentParser:
@@ -49,7 +49,7 @@ class Commands(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as argparse does, once the command is a known one."""
-        given, known = _given(args), list(self._commands.choices)
+        given, known = _list_arguments(args), list(self._commands.choices)
         word = next((x for x in given if not x.startswith("-")), None)
         if word is not None and word not in known:
             meant = did_you_mean(word, known) or "."
@@ -57,5 +57,5 @@ class Commands(argparse.ArgumentParser):
         return super().parse_known_args(given, namespace)
 
 
-def _given(args: Sequence[str] | None) -> list[str]:
+def _list_arguments(args: Sequence[str] | None) -> list[str]:
     return list(sys.argv[1:] if args is None else args)

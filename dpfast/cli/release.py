@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._support import validation
-from dpfast._support.output_folder import Folder
+from dpfast._support.output_folder import OutputFolder
 from dpfast.cli import follow_release, read_release
 from dpfast.cli.options import BY, COUNT, LOG, MECHANISM, PERIOD, TIME, TIME_FORMAT, add_range, words
 from dpfast.mechanisms.checks import check_releasable
@@ -30,7 +30,7 @@ from dpfast.releases.released_file import Wanted, check_free, check_name, estima
 from dpfast.releases.store.places import Places, for_new_store
 from dpfast.releases.store.records import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
-from dpfast.signals.events.declared import Span, check_time_format, count_events, declared_groups
+from dpfast.signals.events.declared import Span, check_groups, check_time_format, count_events
 from dpfast.signals.events.timestamps import parse_period
 
 SUMMARY = "publish a log of events, or events as they come, under an exact guarantee"
@@ -162,9 +162,9 @@ def run(options: argparse.Namespace, *, source: ByteSource | None = None, clock:
     if options.read is not None:
         _check_read(options)
         return read_release.show_store(options.read, options.out, adopt=options.adopt)
-    span = Span.declared(options.start, options.end, options.period)
-    groups = declared_groups(span, options.by, options.groups)
-    _check(options, span)
+    span = Span.parse(options.start, options.end, options.period)
+    groups = check_groups(span, options.by, options.groups)
+    _check_options(options, span)
     inputs = Inputs.of_counts(
         options.low,
         options.high,
@@ -174,7 +174,7 @@ def run(options: argparse.Namespace, *, source: ByteSource | None = None, clock:
         streams_per_person=options.streams_per_person,
     )
     if not options.dry_run:
-        Folder(options.out)  # refuses a place that cannot be written to
+        OutputFolder(options.out)  # refuses a place that cannot be written to
     mechanism = check_releasable(load(options.mechanism))
     if options.follow and mechanism.lag is None:
         raise ValueError("mechanism must have a lag with --follow, got a smoother, which needs the whole signal")
@@ -184,15 +184,15 @@ def run(options: argparse.Namespace, *, source: ByteSource | None = None, clock:
         source = source or follow_release.StandardInput()
         declared = _declare(options, plan, layout)
         places = _find_places(options, declared)
-        file = follow_release.publish(options, plan, layout, places, declared, source, clock or SystemClock())
+        file = follow_release.publish_bins(options, plan, layout, places, declared, source, clock or SystemClock())
         return _describe_files("", file, options, places)
     doing = f"releasing {span.n_bins:,} steps of {len(groups):,} groups"
     with heartbeat(sys.stderr.isatty() and not options.quiet, doing):
         first = _first_step(span)
         if options.dry_run:
-            _count(options, plan, layout)
+            _count_file(options, plan, layout)
             return DRY
-        return _release(options, plan, layout, first)
+        return _release_file(options, plan, layout, first)
 
 
 def _check_read(options: argparse.Namespace) -> None:
@@ -205,7 +205,7 @@ def _check_read(options: argparse.Namespace) -> None:
         raise ValueError(f"read must come with --out and --adopt alone, got --{min(given).replace('_', '-')} too")
 
 
-def _check(options: argparse.Namespace, span: Span) -> None:
+def _check_options(options: argparse.Namespace, span: Span) -> None:
     """Refuse what does not go together, before any work."""
     validation.choice("format", options.format, FORMATS)
     for name in ("time", "by", "count", "time_format"):
@@ -289,7 +289,7 @@ def _microseconds(length: str | None) -> int:
 # --- a file ---------------------------------------------------------------------------------------
 
 
-def _count(options: argparse.Namespace, plan: ExactMechanism, layout: Layout) -> NDArray[np.int64]:
+def _count_file(options: argparse.Namespace, plan: ExactMechanism, layout: Layout) -> NDArray[np.int64]:
     """Count the events of a file, and show the operator how its rows fall, also where one of them is refused."""
     shown = PrivateCounts(layout.groups, plan.inputs)
     try:
@@ -311,7 +311,7 @@ def _count(options: argparse.Namespace, plan: ExactMechanism, layout: Layout) ->
     return u
 
 
-def _release(options: argparse.Namespace, plan: ExactMechanism, layout: Layout, first: int) -> str:
+def _release_file(options: argparse.Namespace, plan: ExactMechanism, layout: Layout, first: int) -> str:
     """Publish, unless an earlier run of the same command has; then write what the store has."""
     declared = _declare(options, plan, layout)
     places = _find_places(options, declared)
@@ -320,9 +320,9 @@ def _release(options: argparse.Namespace, plan: ExactMechanism, layout: Layout, 
         with _open_store(options, places, declared) as store:
             if (entry := wanted.find_published(store)) is not None:
                 return _write_earlier(options, places, store, entry, declared)
-    Folder(places.out)
+    OutputFolder(places.out)
     check_free(estimates_path(places.out, options.name, options.format))
-    batch = Batch(plan, _count(options, plan, layout), first, compose=options.compose, name=options.name)
+    batch = Batch(plan, _count_file(options, plan, layout), first, compose=options.compose, name=options.name)
     with _open_store(options, places, declared) as store:
         if (entry := wanted.find_published(store)) is not None:  # by another run meanwhile
             return _write_earlier(options, places, store, entry, declared)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from dpfast._support.errors import DataError, MissingExtraError
-from dpfast._support.output_folder import Folder
-from dpfast._support.settings_file import check_text, read_words, with_underscores
+from dpfast._support.output_folder import OutputFolder
+from dpfast._support.settings_file import check_text, read_words, replace_hyphens
 from dpfast._support.text_table import Table
 from dpfast.cli.options import OUT, at_least, width
 from dpfast.cli.output import require_matplotlib, write_files
@@ -80,29 +80,29 @@ def run(options: argparse.Namespace) -> str:
     """
     require_matplotlib()
     asked = read_definition(options.file, {name: getattr(options, name) for name in _OVERRIDES})
-    folder = Folder(asked.out)
-    with _logging(options.verbose), _making(asked.out), _executor(options.dask) as executor:
+    folder = OutputFolder(asked.out)
+    with _log_to_stderr(options.verbose), _make_folder(asked.out), _open_executor(options.dask) as executor:
         try:
             found = sweep(asked.grid, **asked.options, executor=executor, progress=sys.stderr.isatty())
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt(f"{stop}: {options.line}") from None
     winners = tables.winners_table(found.winners()) if found.contest else None
     folder.add("study.csv", found.table().csv())
-    folder.add("study.md", _markdown(asked, found, winners))
+    folder.add("study.md", _render_markdown(asked, found, winners))
     title, description = asked.title, asked.description
     folder.add("report.html", page.sweep_page(found, command=options.line, title=title, description=description))
     with contextlib.suppress(MissingExtraError):  # without pyarrow
         folder.add("study.parquet", found.parquet())
     for name, figure in pictures.draw_all(found).items():
         folder.add(name, render_png(figure))
-    return write_files(folder, _summary(found, winners))
+    return write_files(folder, _summarize(found, winners))
 
 
 # --- the file -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Definition:
+class StudyDefinition:
     """A sweep that a file and arguments describe.
 
     Attributes
@@ -123,7 +123,7 @@ class Definition:
     description: str | None = None
 
 
-def read_definition(path: str, given: Mapping[str, Any]) -> Definition:
+def read_definition(path: str, given: Mapping[str, Any]) -> StudyDefinition:
     """Read the sweep that a TOML file describes; arguments override it.
 
     Parameters
@@ -155,14 +155,14 @@ def read_definition(path: str, given: Mapping[str, Any]) -> Definition:
         options["width"] = None
     if "decide" in options:
         options["decide"] = _read_axes(options["decide"])
-    return Definition(
+    return StudyDefinition(
         ParameterGrid(_read_parts(path, words["grid"])), options, out, words.get("title"), words.get("description")
     )
 
 
 def _read_axes(decide: Any) -> list[str]:
     """Return the names of axes, which a file may give as one text or as a list."""
-    return [with_underscores(check_text("decide", x)) for x in (decide if isinstance(decide, list) else [decide])]
+    return [replace_hyphens(check_text("decide", x)) for x in (decide if isinstance(decide, list) else [decide])]
 
 
 def _read_parts(path: str, grid: Any) -> list[dict[str, Any]]:
@@ -170,7 +170,7 @@ def _read_parts(path: str, grid: Any) -> list[dict[str, Any]]:
     tables = grid if isinstance(grid, list) else [grid]
     if not tables or not all(isinstance(x, dict) for x in tables):
         raise DataError(f"{path} must have a table [grid], or several [[grid]]")
-    parts = [{with_underscores(name): x for name, x in table.items()} for table in tables]
+    parts = [{replace_hyphens(name): x for name, x in table.items()} for table in tables]
     if any(len(part) < len(table) for part, table in zip(parts, tables, strict=True)):
         raise DataError(f"{path} must have every parameter of a grid once, with - or with _")
     return parts
@@ -180,7 +180,7 @@ def _read_parts(path: str, grid: Any) -> list[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def _logging(verbose: bool) -> Iterator[None]:
+def _log_to_stderr(verbose: bool) -> Iterator[None]:
     """Log the sweep to standard error, if that is wanted."""
     if not verbose:
         yield
@@ -198,7 +198,7 @@ def _logging(verbose: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _making(folder: Path) -> Iterator[None]:
+def _make_folder(folder: Path) -> Iterator[None]:
     """Make a folder for the store, and remove it where nothing came into it."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -208,7 +208,7 @@ def _making(folder: Path) -> Iterator[None]:
             folder.rmdir()
 
 
-def _executor(address: str | None) -> Any:
+def _open_executor(address: str | None) -> Any:
     """Return the context of an executor on a cluster, or of None."""
     return contextlib.nullcontext() if address is None else connect_dask(address)
 
@@ -216,7 +216,7 @@ def _executor(address: str | None) -> Any:
 # --- what is written ------------------------------------------------------------------------------
 
 
-def _markdown(asked: Definition, found: Sweep, winners: Table | None) -> str:
+def _render_markdown(asked: StudyDefinition, found: Sweep, winners: Table | None) -> str:
     parts = [
         f"# {asked.title}" if asked.title else "",
         asked.description or "",
@@ -227,13 +227,13 @@ def _markdown(asked: Definition, found: Sweep, winners: Table | None) -> str:
     return "\n\n".join(x for x in parts if x) + "\n"
 
 
-def _summary(found: Sweep, winners: Table | None) -> str:
-    parts = [_cut(found.short(SHOWN), len(found.points) - SHOWN, "study.csv"), found.about()]
+def _summarize(found: Sweep, winners: Table | None) -> str:
+    parts = [_render_first(found.short(SHOWN), len(found.points) - SHOWN, "study.csv"), found.about()]
     if winners is not None:
-        parts.append(_cut(winners.first(SHOWN), len(winners.rows) - SHOWN, "study.md"))
+        parts.append(_render_first(winners.first(SHOWN), len(winners.rows) - SHOWN, "study.md"))
     return "\n\n".join(parts)
 
 
-def _cut(shown: Table, more: int, where: str) -> str:
+def _render_first(shown: Table, more: int, where: str) -> str:
     """Render the first rows of a table, and say how many more there are in a file."""
     return shown.text() + (f"\n… and {more} more in {where}" if more > 0 else "")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpfast._support.html import Html, items, paragraphs
-from dpfast._support.output_folder import Folder
+from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
 from dpfast.design.comparison import ENTRIES, ComparisonTask, compare_families, lower_bound, lower_bound_at_lag
@@ -22,7 +22,7 @@ from dpfast.privacy.provenance import FITTED, Provenance
 from dpfast.reports import html_page, styles
 from dpfast.reports.figures import add_legend, label_axes, make_figure, plot_lines, render_png, set_logarithmic, zoom_in
 from dpfast.reports.glossary import FIGURES, describe_model, describe_task
-from dpfast.reports.html_page import code, facts, how_to_repeat
+from dpfast.reports.html_page import closing_sections, code, facts
 from dpfast.signals.output_variance import explained_share
 
 COLUMNS = (
@@ -60,7 +60,7 @@ _LOWEST = 1e-5, 0.03  # of the frequencies shown
 
 def report_comparison(
     task: ComparisonTask,
-    folder: Folder,
+    folder: OutputFolder,
     *,
     sources: Mapping[str, Provenance],
     choose: str | None,
@@ -70,7 +70,7 @@ def report_comparison(
     """Design all families, add the files to the folder, and return what is printed; the page shows the command."""
     found = compare_families(task, sources=sources, choose=choose, progress=progress)
     chosen = found.mechanisms[found.chosen]
-    lines: Lines = {"lag": _lines(found.over_lag, task), "epsilon": _lines(found.over_epsilon, task)}
+    lines: Lines = {"lag": _collect_lines(found.over_lag, task), "epsilon": _collect_lines(found.over_epsilon, task)}
     rows = [_cells(label, mechanism, found.mechanisms, task.constant) for label, mechanism in found.mechanisms.items()]
     table = Table(COLUMNS, (*rows, _constant_cells(task.constant)))
     notes = "".join(f"\n{note}" for note in found.notes)
@@ -105,7 +105,7 @@ def _page(task: ComparisonTask, parts: Mapping[str, list[Html]], banner: str, co
         "Definition": [facts(told)],
         **parts,
         "What the figures mean": [facts(FIGURES)],
-        **how_to_repeat(command),
+        **closing_sections(command),
     }
     return html_page.page("Mechanisms side by side", sections, banner=banner)
 
@@ -115,7 +115,7 @@ def _page(task: ComparisonTask, parts: Mapping[str, list[Html]], banner: str, co
 
 def _cells(label: str, m: Mechanism, designs: Mapping[str, Mechanism], mean: Constant) -> tuple[Any, ...]:
     part = explained_share(m.predicted_mse, mean.predicted_mse)  # also of those that need no model
-    shares = (_share(x, m.predicted_mse) for x in (m.predicted_noise_mse, m.predicted_distortion_mse))
+    shares = (_percentage(x, m.predicted_mse) for x in (m.predicted_noise_mse, m.predicted_distortion_mse))
     sizes = m.prefilter.size_text(), m.receiver.size_text()
     return label, lags.lag_text(m.lag), m.predicted_rmse, m.ideal_rmse, lower_bound(m, designs), part, *shares, *sizes
 
@@ -124,11 +124,11 @@ def _constant_cells(mean: Constant) -> tuple[Any, ...]:
     return NAME, lags.lag_text(mean.lag), mean.predicted_rmse, None, None, mean.explained, None, None, None, None
 
 
-def _share(part: float | None, whole: float | None) -> float | None:
+def _percentage(part: float | None, whole: float | None) -> float | None:
     return 100 * part / whole if part is not None and whole else None
 
 
-def _lines(
+def _collect_lines(
     designs: Mapping[Any, Mapping[str, Mechanism]], task: ComparisonTask
 ) -> tuple[Sequence[float], dict[str, list[float]]]:
     """Return values, and over them the lower bound, the RMSE of each family and the constant; NaN without a design."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfast._support.csv_cells import round_to_error
 from dpfast._support.html import paragraphs
-from dpfast._support.output_folder import Folder
+from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
 from dpfast.design.catalogue import family_label
@@ -20,9 +20,9 @@ from dpfast.privacy.privacy import Privacy
 from dpfast.reports import html_page
 from dpfast.reports.figures import make_figure, plot_path, render_png
 from dpfast.reports.glossary import FIGURES, describe_task, explain_interval
-from dpfast.reports.html_page import facts, how_to_repeat
+from dpfast.reports.html_page import closing_sections, facts
 from dpfast.signals.events.historical import EventCounts
-from dpfast.signals.events.timestamps import period_text
+from dpfast.signals.events.timestamps import format_period
 from dpfast.simulation.evaluation import CONFIDENCE, MAX_LEVELS, SeriesResult, evaluate_log, has_levels
 from dpfast.simulation.study import describe_rare_errors
 
@@ -56,7 +56,7 @@ def report_evaluation(
     counts: EventCounts,
     target: Filter,
     privacy: Privacy,
-    folder: Folder,
+    folder: OutputFolder,
     *,
     order: int,
     draws: int,
@@ -74,7 +74,7 @@ def report_evaluation(
     table = Table(COLUMNS, tuple(_cells(x) for x in results))
     start = np.datetime_as_string(counts.start, "auto")
     footer = (
-        f"{counts.counts.shape[1]} bins of {period_text(counts.period)} from {start}; "
+        f"{counts.counts.shape[1]} bins of {format_period(counts.period)} from {start}; "
         f"RMSE over all bins and {draws} noise draws (seed {seed}), with {CONFIDENCE:.0%} intervals over the draws; "
         f"models: AR({order}) fitted to each series; epsilon {privacy.epsilon:g}, delta {privacy.delta:g}; "
         "explained: 1 - MSE/variance of the true output, both measured on these data."
@@ -95,7 +95,7 @@ def report_evaluation(
         ],
         "Pictures": [html_page.picture(drawn, SHOWN)],
         "What the figures mean": [facts(MEANING)],
-        **how_to_repeat(command),
+        **closing_sections(command),
     }
     folder.add("report.html", html_page.page("Mechanisms on a log of events", sections, banner=" ".join(BANNER)))
     return f"{text}\n\n{table.text()}\n\n{footer}"

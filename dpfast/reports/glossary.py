@@ -41,22 +41,25 @@ def describe_task(target: Filter, privacy: Privacy) -> dict[str, str]:
     'b = 1; a = 1, -0.9'
     """
     told = {x.name.replace("_", " "): getattr(privacy, x.name) for x in fields(privacy)}
-    return {"target": _filter(target), **{name: x if isinstance(x, str) else f"{x:g}" for name, x in told.items()}}
+    return {
+        "target": _write_filter(target),
+        **{name: x if isinstance(x, str) else f"{x:g}" for name, x in told.items()},
+    }
 
 
 def describe_model(model: Model) -> str:
     """Describe a model by its moments, levels and source; its numbers are in the files of mechanisms."""
     parts = [type(model).__name__, f"mean {model.mean:.6g}", f"variance {model.variance:.6g}"]
-    parts += [] if model.levels is None else [f"levels {_numbers(model.levels.tolist())}"]
-    return "; ".join([*parts, f"spectrum shaped by {_filter(model.shaping)}", model.source])
+    parts += [] if model.levels is None else [f"levels {_write_numbers(model.levels.tolist())}"]
+    return "; ".join([*parts, f"spectrum shaped by {_write_filter(model.shaping)}", model.source])
 
 
-def _filter(x: Filter) -> str:
+def _write_filter(x: Filter) -> str:
     """Write the coefficients of a filter, in powers of 1/z."""
-    return f"b = {_numbers(x.b.tolist())}; a = {_numbers(x.a.tolist())}"
+    return f"b = {_write_numbers(x.b.tolist())}; a = {_write_numbers(x.a.tolist())}"
 
 
-def _numbers(values: Sequence[float]) -> str:
+def _write_numbers(values: Sequence[float]) -> str:
     shown = [f"{x:.6g}" for x in values]
     if len(shown) > _FEW:
         shown = [*shown[: _FEW // 2], "…", f"{shown[-1]} ({len(values)} numbers)"]

@@ -172,7 +172,7 @@ def table(content: Table, name: str, *, where: str, n_headers: int = 1) -> Html:
     first = content.first(MOST_ROWS)
     cells = [
         (*_write_labels(row[:n_headers]), *shown[n_headers:])
-        for row, shown in zip(first.rows, first.shown(), strict=True)
+        for row, shown in zip(first.rows, first.cells(), strict=True)
     ]
     lines = [
         f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(name)}">',
@@ -217,12 +217,12 @@ def picture(figure: Any, alt: str, caption: str = "") -> Html:
 # --- what all pages end with ----------------------------------------------------------------------
 
 
-def how_to_repeat(command: str) -> dict[str, list[Html]]:
+def closing_sections(command: str) -> dict[str, list[Html]]:
     """Return the last sections: the command that makes the page again, and the versions of what made it."""
-    return {"How to repeat it": [code(command)], "Versions": [facts(versions())]}
+    return {"How to repeat it": [code(command)], "Versions": [facts(list_versions())]}
 
 
-def versions() -> dict[str, str]:
+def list_versions() -> dict[str, str]:
     """Return the versions of the package, and of what figures depend on."""
     from dpfast._support.version import __version__
 

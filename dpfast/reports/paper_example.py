@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpfast._support.html import paragraphs
-from dpfast._support.output_folder import Folder
+from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
 from dpfast.design.prefilter.problem import Problem
@@ -18,7 +18,7 @@ from dpfast.mechanisms.constant import NAME, constant
 from dpfast.reports import html_page
 from dpfast.reports.figures import SMALL, label_axes, make_figure, plot_lines, render_png, set_logarithmic
 from dpfast.reports.glossary import FIGURES, explain_interval
-from dpfast.reports.html_page import code, facts, how_to_repeat
+from dpfast.reports.html_page import closing_sections, code, facts
 from dpfast.reports.sample_paths import draw_paths, simulate_paths
 from dpfast.reports.styles import TRUTH, Style, choose_styles
 from dpfast.simulation.monte_carlo import monte_carlo
@@ -103,7 +103,9 @@ def _constant_cells(study: Study) -> tuple[Any, ...]:
     return "any", "chain", NAME, "0", None, "0", *errors
 
 
-def report_example(folder: Folder, *, n_streams: int, n_samples: int, seed: int, command: str, progress: bool) -> str:
+def report_example(
+    folder: OutputFolder, *, n_streams: int, n_samples: int, seed: int, command: str, progress: bool
+) -> str:
     """Design, simulate, add the files to the folder, and return what is printed; the page shows the command."""
     rows = [row for calibration in CALIBRATIONS for row in design_mechanisms(calibration)]
     study = monte_carlo(
@@ -139,7 +141,7 @@ def report_example(folder: Folder, *, n_streams: int, n_samples: int, seed: int,
         "Pictures": [html_page.picture(drawn, SHOWN["paths"]), html_page.picture(prefilters, SHOWN["prefilters"])],
         "What the figures mean": [facts(MEANING)],
         "Errata": [code(errata)],
-        **how_to_repeat(command),
+        **closing_sections(command),
     }
     folder.add("report.html", html_page.page("The example of Le Ny 2013, Section VI", sections))
     return f"{table.text()}\n\n{footer}\n\n{errata}"

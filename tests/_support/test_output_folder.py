@@ -1,11 +1,11 @@
 import pytest
 
 from dpfast._support.errors import DataError
-from dpfast._support.output_folder import Folder
+from dpfast._support.output_folder import OutputFolder
 
 
 def test_folder_writes_nothing_before_write(tmp_path):
-    folder = Folder(tmp_path / "new" / "deep")
+    folder = OutputFolder(tmp_path / "new" / "deep")
     folder.add("a.txt", "text")
     folder.add("b.bin", b"bytes")
     assert not folder.path.parent.exists()
@@ -16,14 +16,14 @@ def test_folder_writes_nothing_before_write(tmp_path):
 
 def test_folder_overwrites_whole_files_and_leaves_no_temporary_ones(tmp_path):
     for content in ("first and longer", "second"):
-        folder = Folder(tmp_path)
+        folder = OutputFolder(tmp_path)
         folder.add("a.txt", content)
         folder.write()
     assert [(x.name, x.read_text()) for x in tmp_path.iterdir()] == [("a.txt", "second")]
 
 
 def test_all_files_are_written_or_none(tmp_path):
-    folder = Folder(tmp_path)
+    folder = OutputFolder(tmp_path)
     folder.add("a.txt", "text")
     folder.add("b.txt", "text")
     (tmp_path / "b.txt").mkdir()
@@ -37,7 +37,7 @@ def test_all_files_are_written_or_none(tmp_path):
 def test_links_are_not_replaced(tmp_path):
     (tmp_path / "real.txt").write_text("kept")
     (tmp_path / "a.txt").symlink_to(tmp_path / "real.txt")
-    folder = Folder(tmp_path)
+    folder = OutputFolder(tmp_path)
     folder.add("a.txt", "text")
     with pytest.raises(DataError, match=r"a.txt is there, and no regular file"):
         folder.write()
@@ -48,6 +48,6 @@ def test_links_are_not_replaced(tmp_path):
 def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(DataError, match=r"cannot write to the folder .*file"):
-        Folder(tmp_path / "file" / "sub")
+        OutputFolder(tmp_path / "file" / "sub")
     with pytest.raises(DataError, match="cannot write"):
-        Folder(tmp_path / "file")
+        OutputFolder(tmp_path / "file")

@@ -48,7 +48,7 @@ def beside(out):
     return out.absolute().with_name(f"{out.name}-private")
 
 
-SPAN = Span.declared("2020-01-01T00:00Z", "2020-01-01T00:01:20Z", "10s")
+SPAN = Span.parse("2020-01-01T00:00Z", "2020-01-01T00:01:20Z", "10s")
 
 
 def at(seconds):

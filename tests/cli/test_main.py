@@ -82,7 +82,7 @@ def test_warnings_are_shown_in_a_line(monkeypatch, tmp_path, capsys):
     assert capsys.readouterr().err == "dpfast: warning: the tolerance was not reached\n"
 
 
-# --- what the help says, and words that are not known ---------------------------------------------
+# --- what the help says ---------------------------------------------
 
 VERBS = {
     *(
@@ -125,24 +125,6 @@ def test_every_option_is_explained_by_a_sentence_with_its_default(command):
     for text in summaries:
         assert text.split()[0] in VERBS, text
         assert len(text.split()) >= 4, text
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["desing"], "unknown command 'desing'; did you mean design? The commands are example,"),
-        (["design", "--epsilom", "1"], "unknown option --epsilom; did you mean --epsilon?"),
-        (["design", "--max_change=2"], "unknown option --max_change; did you mean --max-change?"),
-        (["design", "--tol", "1"], "unknown option --tol; did you mean --tolerance?"),
-        (["show", "--nothing-like-it"], "unknown option --nothing-like-it\n"),
-        (["release", "-", "--streams", "3"], "unknown option --streams; did you mean --streams-per-person?"),
-    ],
-)
-def test_an_unknown_option_is_named_with_the_one_that_was_meant(capsys, words, said):
-    with pytest.raises(SystemExit) as ended:
-        main(words)
-    assert ended.value.code == 2
-    assert said in capsys.readouterr().err
 
 
 def test_values_that_look_like_options_are_values(saved, capsys):

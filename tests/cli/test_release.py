@@ -109,7 +109,7 @@ def test_only_declared_counts_reach_the_release(log, saved, tmp_path, monkeypatc
     out = tmp_path / "out"
     change = {"by": "place", "groups": 'a,"b"', "count": "many", "centre": "2", "unit": "2", "low": "0", "high": "20"}
     assert main(arguments(log, saved, out, "--compose", "--adopt", streams_per_person="2", **change)) == 2
-    span = Span.declared("2020-01-02", "2020-01-03", "1h")
+    span = Span.parse("2020-01-02", "2020-01-03", "1h")
     log = count_events(log, span, ("a", "b"), time="when", by="place", count="many")
     np.testing.assert_array_equal(seen["u"], log.counts)
     inputs = seen["inputs"]
@@ -137,7 +137,7 @@ def test_estimates_are_those_of_the_counts(log, tmp_path):
     path, out = tmp_path / "mechanism.json", tmp_path / "out"
     dp.save(dp.zero_forcing(dp.Filter([0.5, 0.5]), dp.Privacy(50, 0.1)), path)
     assert main(arguments(log, path, out)) == 0
-    u = count_events(log, Span.declared("2020-01-02", "2020-01-03", "1h"), ("all",), time="when").counts[0]
+    u = count_events(log, Span.parse("2020-01-02", "2020-01-03", "1h"), ("all",), time="when").counts[0]
     y = np.convolve(u, [0.5, 0.5])[:24]
     body = rows(out)[1:]
     assert np.abs([float(row[2]) for row in body] - y).max() < 9 * float(body[0][3])

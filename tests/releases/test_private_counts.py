@@ -176,7 +176,7 @@ def test_a_file_that_is_none_has_no_counts(saved, out, capsys, text):
 
 def test_rows_add_up_to_all(out):
     rows = []
-    span = Span.declared("2020-01-02", "2020-01-03", "1h")
+    span = Span.parse("2020-01-02", "2020-01-03", "1h")
     count_events(out.with_name("log.csv"), span, ("b",), time="when", by="place", seen=rows.append)
     assert rows == [Rows(0, 3, 3, (2,))]
     assert (rows[0].inside, rows[0].total) == (5, 8)

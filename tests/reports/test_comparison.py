@@ -9,9 +9,8 @@ import pytest
 from helpers import pages
 
 import dpfast as dp
-from dpfast._support.output_folder import Folder
-from dpfast.design import comparison as families
-from dpfast.design.comparison import ComparisonTask
+from dpfast._support.output_folder import OutputFolder
+from dpfast.design.comparison import ENTRIES, ComparisonTask
 from dpfast.reports import comparison
 
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
@@ -22,8 +21,8 @@ FILES = ["curves.csv", "curves.png", "design.csv", "design.md", "magnitudes.png"
 
 def shortened(patch):
     """Curves of few points."""
-    patch.setattr(families, "lags_around", lambda lag: [0, lag])
-    patch.setattr(families, "epsilons_around", lambda epsilon: [epsilon, 10 * epsilon])
+    patch.setattr("dpfast.design.comparison.lags_around", lambda lag: [0, lag])
+    patch.setattr("dpfast.design.comparison.epsilons_around", lambda epsilon: [epsilon, 10 * epsilon])
 
 
 G = dp.Filter([1], [1, -0.5])
@@ -40,12 +39,12 @@ def few(monkeypatch):
     """Curves of few points, designs that take no time, and pictures that are not drawn."""
     shortened(monkeypatch)
     monkeypatch.setattr(comparison, "render_png", lambda figure: b"")
-    quick = tuple(x._replace(design=QUICK.get(x.label, x.design)) for x in families.ENTRIES)
-    monkeypatch.setattr(families, "ENTRIES", quick)
+    quick = tuple(x._replace(design=QUICK.get(x.label, x.design)) for x in ENTRIES)
+    monkeypatch.setattr("dpfast.design.comparison.ENTRIES", quick)
 
 
 def report(folder, task=TASK, *, sources=None, choose=None):
-    files = Folder(folder)
+    files = OutputFolder(folder)
     text = comparison.report_comparison(
         task, files, sources=sources or {}, choose=choose, command="dpfast", progress=False
     )
@@ -108,20 +107,6 @@ def test_the_lower_bound_is_that_of_the_lag_and_below_all_that_is_linear(written
         bound = smoother if row["lag"] == "smoother" else optimal
         assert float(row["lower bound"]) == pytest.approx(math.sqrt(bound), rel=1e-12)
         assert float(row["lower bound"]) <= float(row["predicted RMSE"])
-
-
-def test_a_certificate_bounds_all_that_are_no_later():
-    mechanism = dp.input_perturbation(TASK.target, TASK.privacy)
-    late = dp.lmmse(TASK.target, TASK.privacy, CHAIN, lag=3, prefilter=dp.Filter([1]))
-    later = dataclasses.replace(late, lower_bound_mse=4.0)
-    assert families.lower_bound(mechanism, {"a": mechanism, "b": later}) == 2
-    early = dataclasses.replace(late, receiver=dataclasses.replace(late.receiver, lag=0), lower_bound_mse=9.0)
-    assert families.lower_bound(later, {"a": early, "b": later}) == 2
-    assert families.lower_bound(early, {"a": early, "b": later}) == 3
-    assert families.lower_bound(mechanism, {"a": mechanism, "b": late}) is None
-    forced = dp.zero_forcing(TASK.target, TASK.privacy)  # its bound is for mechanisms without distortion
-    assert forced.lower_bound_mse is not None
-    assert families.lower_bound(mechanism, {"a": mechanism, "b": forced}) is None
 
 
 def test_curves_are_those_of_designs_at_each_point(written):
@@ -208,14 +193,14 @@ def test_a_choice_that_explains_little_warns_once(few, tmp_path):
 
 
 def test_progress_counts_every_point(few, tmp_path, capsys):
-    comparison.report_comparison(TASK, Folder(tmp_path), sources={}, choose=None, command="dpfast", progress=True)
+    comparison.report_comparison(TASK, OutputFolder(tmp_path), sources={}, choose=None, command="dpfast", progress=True)
     shown = capsys.readouterr().err
     assert "designing: 100%" in shown
     assert "31/31" in shown  # seven families, and six of them at two lags and two epsilons
 
 
 def test_an_unknown_input_is_refused_before_the_curves(few, monkeypatch, tmp_path):
-    monkeypatch.setattr(families, "with_epsilon", lambda *_: pytest.fail("too late"))
+    monkeypatch.setattr("dpfast.design.comparison.with_epsilon", lambda *_: pytest.fail("too late"))
     with pytest.raises(ValueError, match=r"a source must be that of one of target, .*n_feedback, got 'wind'"):
         report(tmp_path, sources={"wind": "public"})
     assert list(tmp_path.iterdir()) == []
@@ -225,8 +210,8 @@ def test_what_cannot_be_designed_is_noted_and_left_out(few, monkeypatch, tmp_pat
     def refused(task):
         raise dp.DesignError("there is none")
 
-    kept = [x if x.label != "optimal" else x._replace(design=refused) for x in families.ENTRIES]
-    monkeypatch.setattr(families, "ENTRIES", tuple(kept))
+    kept = [x if x.label != "optimal" else x._replace(design=refused) for x in ENTRIES]
+    monkeypatch.setattr("dpfast.design.comparison.ENTRIES", tuple(kept))
     text = report(tmp_path)
     assert "No optimal at lag 2, epsilon 1: there is none." in text
     page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
@@ -241,7 +226,7 @@ def test_what_cannot_be_designed_is_noted_and_left_out(few, monkeypatch, tmp_pat
 
 def test_a_gap_in_a_curve_is_an_empty_cell():
     row = {"a": dp.input_perturbation(TASK.target, TASK.privacy)}
-    lines = comparison._lines({0: row, 1: {}}, TASK)
+    lines = comparison._collect_lines({0: row, 1: {}}, TASK)
     assert math.isnan(lines[1]["a"][1])
     spread = dp.constant(TASK.target, CHAIN).predicted_rmse
     found = [x[3] for x in comparison._long_table({"lag": lines}).rows]
@@ -258,7 +243,7 @@ def test_each_design_is_made_once(few, monkeypatch, tmp_path):
 
         return family._replace(design=design)
 
-    monkeypatch.setattr(families, "ENTRIES", tuple(map(counting, families.ENTRIES)))
+    monkeypatch.setattr("dpfast.design.comparison.ENTRIES", tuple(map(counting, ENTRIES)))
     report(tmp_path)
     assert sorted(made) == sorted(
         [
@@ -267,24 +252,6 @@ def test_each_design_is_made_once(few, monkeypatch, tmp_path):
             ("LMMSE smoother", 2, 10),
         ]
     )
-
-
-@pytest.mark.parametrize("lag", [0, 1, 5, 13, 300, 10_000])
-def test_lags_are_about_ten_from_0_on_with_the_given_one(lag):
-    found = families.lags_around(lag)
-    assert found == sorted(set(found))
-    assert found[0] == 0
-    assert found[-1] == min(max(20, 4 * lag), 10_000)
-    assert lag in found
-    assert 8 <= len(found) <= 10
-
-
-def test_epsilons_are_two_decades_around_the_given_one():
-    found = families.epsilons_around(0.7)
-    assert len(found) == 9
-    assert found[4] == 0.7
-    np.testing.assert_allclose([found[0], found[-1]], [0.07, 7])
-    assert all(dp.Privacy(x, 1e-6) for x in families.epsilons_around(9e8))
 
 
 def test_the_smoother_is_designed_once_and_chosen(few, tmp_path):

@@ -9,7 +9,7 @@ from helpers import pages
 from scipy import signal
 
 import dpfast as dp
-from dpfast._support.output_folder import Folder
+from dpfast._support.output_folder import OutputFolder
 from dpfast.reports import evaluation
 from dpfast.signals.events.historical import EventCounts, read_events
 from dpfast.signals.events.timestamps import parse_period
@@ -52,7 +52,7 @@ def designed(u, target, privacy, model):
 
 def test_every_series_and_mechanism_has_a_row_in_the_data_s_units(tmp_path):
     u = poisson(2, 300)
-    folder = Folder(tmp_path)
+    folder = OutputFolder(tmp_path)
     run(counts(u, ("a,b", "c")), folder)
     folder.write()
     rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
@@ -80,7 +80,7 @@ def test_bars_tell_how_far_it_is_and_change_nothing(tmp_path, capsys, monkeypatc
     days = EventCounts(
         poisson(2, 60) * 1.0, ("a", "b"), np.datetime64("2013-01-01T00:00:00.000000"), parse_period("1D")
     )
-    shown, silent = Folder(tmp_path / "a"), Folder(tmp_path / "b")
+    shown, silent = OutputFolder(tmp_path / "a"), OutputFolder(tmp_path / "b")
     text = run(days, shown, progress=True)
     assert text == run(days, silent)
     assert "60 bins of 1d from 2013-01-01;" in text
@@ -98,14 +98,14 @@ def test_bars_tell_how_far_it_is_and_change_nothing(tmp_path, capsys, monkeypatc
 @pytest.mark.filterwarnings("ignore::dpfast.ConvergenceWarning")  # weak privacy, and a target with zeros on the circle
 @pytest.mark.parametrize("u", [poisson(1, 200) + 0.5, poisson(1, 200) + 2000], ids=["fractional", "large"])
 def test_counts_without_few_levels_have_no_decision_feedback_and_the_text_says_so(tmp_path, u):
-    text = run(counts(u), Folder(tmp_path), order=1)
+    text = run(counts(u), OutputFolder(tmp_path), order=1)
     assert "DFE" not in text
     assert "No decision feedback, which needs whole counts below 1000, for all." in text
 
 
 def test_every_series_has_noise_of_its_own(tmp_path):
     u = np.repeat(poisson(1, 300), 2, axis=0)
-    folder = Folder(tmp_path)
+    folder = OutputFolder(tmp_path)
     run(counts(u, ("a", "b")), folder)
     folder.write()
     rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
@@ -116,7 +116,7 @@ def test_every_series_has_noise_of_its_own(tmp_path):
 def test_a_saved_mechanism_is_evaluated_beside_the_others_under_a_name_of_its_own(tmp_path):
     u = poisson(1, 300)
     saved = dp.input_perturbation(TARGET, PRIVACY)
-    folder = Folder(tmp_path)
+    folder = OutputFolder(tmp_path)
     run(counts(u), folder, saved=[saved])
     folder.write()
     rows = {x["mechanism"]: x for x in csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1])}
@@ -129,20 +129,20 @@ def test_a_saved_mechanism_must_fit_the_evaluation(tmp_path):
     late = dp.lmmse(TARGET, PRIVACY, dp.ARMA([1]), lag=40, prefilter=dp.Filter([1]))
     for saved, said in ((other, "'LZF' must be for this target"), (late, "more than 40 periods, got 30")):
         with pytest.raises(dp.DataError, match=said):
-            run(counts(poisson(1, 30)), Folder(tmp_path), saved=[saved])
+            run(counts(poisson(1, 30)), OutputFolder(tmp_path), saved=[saved])
 
 
 def test_a_constant_or_too_short_series_is_refused_by_name(tmp_path):
     both = np.stack([poisson(1, 100)[0], np.ones(100)])
     with pytest.raises(dp.DataError, match="'quiet'"):
-        run(counts(both, ("loud", "quiet")), Folder(tmp_path))
+        run(counts(both, ("loud", "quiet")), OutputFolder(tmp_path))
     with pytest.raises(dp.DataError, match="more than 12 periods, got 7"):
-        run(counts(np.arange(7.0)), Folder(tmp_path), order=12)
+        run(counts(np.arange(7.0)), OutputFolder(tmp_path), order=12)
 
 
 def test_the_page_warns_first_escapes_names_and_shows_the_command(tmp_path):
     u, name, command = poisson(2, 300), "<script>alert('x')</script> & co", "dpfast evaluate 'a <b>.csv'"
-    folder = Folder(tmp_path)
+    folder = OutputFolder(tmp_path)
     run(counts(u, (name, "b")), folder, command=command)
     folder.write()
     page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
@@ -160,7 +160,7 @@ def test_the_flights_are_evaluated_and_the_wiener_mechanisms_win(tmp_path):
     log = read_events(FLIGHTS, time="scheduled_departure", by="origin", period="1h")
     assert log.series == ("EWR", "JFK", "LGA")
     log = dataclasses.replace(log, counts=log.counts[1:2], series=log.series[1:2])
-    folder = Folder(tmp_path)
+    folder = OutputFolder(tmp_path)
     text = run(log, folder, order=6, draws=4)
     folder.write()
     rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
@@ -174,7 +174,7 @@ def test_the_flights_are_evaluated_and_the_wiener_mechanisms_win(tmp_path):
 def test_outputs_have_the_digits_that_matter(tmp_path, monkeypatch):
     designs = [dp.zero_forcing(TARGET, PRIVACY), dp.output_perturbation(TARGET, dp.Privacy(0.01, 1e-5))]
     monkeypatch.setattr("dpfast.simulation.evaluation.design_mechanisms", lambda *_: designs)
-    folder = Folder(tmp_path)
+    folder = OutputFolder(tmp_path)
     run(counts(poisson(1, 400)), folder)
     folder.write()
 

@@ -99,7 +99,7 @@ def test_versions_are_those_that_are_imported():
 
     import dpfast
 
-    found = html_page.versions()
+    found = html_page.list_versions()
     for module in (dpfast, numpy, scipy, numba):
         assert found[module.__name__] == module.__version__
 

@@ -7,7 +7,7 @@ from helpers import pages
 from helpers.designs import designed
 
 import dpfast as dp
-from dpfast._support.output_folder import Folder
+from dpfast._support.output_folder import OutputFolder
 from dpfast.reports.paper_example import report_example
 from dpfast.simulation import paper_example
 from dpfast.simulation.paper_example import CHAIN, TARGET
@@ -27,7 +27,7 @@ def quicker(design):
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
-    folder = Folder(tmp_path_factory.mktemp("example"))
+    folder = OutputFolder(tmp_path_factory.mktemp("example"))
     with pytest.MonkeyPatch.context() as patch:
         for name in ("optimal", "lmmse"):
             patch.setattr(paper_example, name, quicker(getattr(paper_example, name)))

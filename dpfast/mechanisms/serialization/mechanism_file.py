@@ -13,7 +13,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import DataError
-from dpfast._support.output_folder import Folder
+from dpfast._support.output_folder import OutputFolder
 from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.mechanism import Mechanism
@@ -76,7 +76,7 @@ def save(mechanism: AnyMechanism, path: str | os.PathLike[str]) -> None:
         raise validation.fail("path", "a file", path)
     if not file.parent.is_dir():
         raise DataError(f"cannot write {file}: there is no folder {file.parent}; make it, or choose another one")
-    folder = Folder(file.parent)
+    folder = OutputFolder(file.parent)
     folder.add(file.name, to_text(mechanism))
     folder.write()
 

@@ -155,7 +155,7 @@ class Audit:
 
     def _repr_html_(self) -> str:
         table = self.table
-        shown = html.table(table.columns, table.shown(), table.numeric(), n_headers=2, caption=self._headline())
+        shown = html.table(table.columns, table.cells(), table.numeric(), n_headers=2, caption=self._headline())
         return html.notebook(shown, *map(html.paragraphs, self.sentences))
 
     def _headline(self) -> str:

@@ -10,9 +10,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from dpfast._support.errors import DataError
-from dpfast.signals.events.csv_columns import find
-from dpfast.signals.events.declared import Rows, Span, group_indices, whole_numbers
-from dpfast.signals.events.timestamps import parse_each
+from dpfast.signals.events.csv_columns import find_columns
+from dpfast.signals.events.declared import Rows, Span, group_indices, parse_whole_numbers
+from dpfast.signals.events.timestamps import parse_timestamps
 
 _BLOCK = 1 << 16
 _LONGEST = 1 << 16  # bytes of a line
@@ -78,7 +78,7 @@ class Lines:
         row = _fields(line.removeprefix(b"\xef\xbb\xbf"))
         if row is None:
             raise DataError("standard input must begin with a line of column names, as CSV in UTF-8")
-        find("standard input", row, [name for name in (self.time, self.by, self.count) if name is not None])
+        find_columns("standard input", row, [name for name in (self.time, self.by, self.count) if name is not None])
         return tuple(row)
 
     def events(
@@ -91,14 +91,14 @@ class Lines:
         def column(name: str) -> list[str]:
             return [row[header.index(name)] for row in rows]
 
-        moments = parse_each(column(self.time), self.time_format)
-        weights = np.ones(len(rows)) if self.count is None else whole_numbers(column(self.count))
+        moments = parse_timestamps(column(self.time), self.time_format)
+        weights = np.ones(len(rows)) if self.count is None else parse_whole_numbers(column(self.count))
         usable = moments.utc & ~np.isnat(moments.times) & ~np.isnan(weights)
         bins = self.span.bins(moments.times.astype(np.int64))
         groups = np.zeros_like(bins) if self.by is None else group_indices(column(self.by), self.groups)
         if seen is not None:
             none = Rows(len(written) - len(rows), 0, 0, (0,) * len(self.groups))
-            seen(none + Rows.of(usable, bins, groups, len(self.groups)))
+            seen(none + Rows.classify(usable, bins, groups, len(self.groups)))
         inside = usable & (bins >= 0) & (groups >= 0)
         parts = (part[inside].astype(np.int64).tolist() for part in (bins, groups, weights))
         return [Event(*parts) for parts in zip(*parts, strict=True)]

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from dpfast._support.errors import ReleaseError
-from dpfast.signals.events.timestamps import period_text
+from dpfast.signals.events.timestamps import format_period
 
 # What a log of events declares of its steps. The rest are bounds, which the configuration of every release holds.
 OF_STEPS = (
@@ -100,5 +100,5 @@ def unchecked_text(names: Iterable[str]) -> str:
 def _show_value(name: str, value: Any) -> str:
     if value is None:
         return "not declared"
-    length = f" ({period_text(np.timedelta64(value, 'us'))})" if name.endswith("_us") and value else ""
+    length = f" ({format_period(np.timedelta64(value, 'us'))})" if name.endswith("_us") and value else ""
     return json.dumps(value, ensure_ascii=False) + length

@@ -52,7 +52,7 @@ def draw_over(sweep: Sweep, axis: str) -> Any:
     found = panels.task_panels(sweep, [x for x in sweep.axes if x not in (*names, axis)])
     found = [x for x in found if len(panels.axis_values(x.rows, axis)) > 1] or found
     shown = panels.thin_out(found)
-    curves = [_Curves.of(sweep, x, axis, names) for x in shown]
+    curves = [_Curves.collect(sweep, x, axis, names) for x in shown]
     bounded = all(x.is_bounded for x in curves)
     near = [x.excess(bounded) for x in curves]
     near = near if any(_is_close(x) for x in near) else []
@@ -84,7 +84,7 @@ class _Curves:
     confidence: float
 
     @classmethod
-    def of(cls, sweep: Sweep, panel: Panel, axis: str, names: Sequence[str]) -> _Curves:
+    def collect(cls, sweep: Sweep, panel: Panel, axis: str, names: Sequence[str]) -> _Curves:
         """Collect the rows of a panel; those that do not depend on the axis are everywhere on it."""
         xs = panels.axis_values(panel.rows, axis)
         rows: dict[str, list[Row | None]] = {panels.row_name(x, names): [None] * len(xs) for x in panel.rows}
@@ -102,7 +102,7 @@ class _Curves:
         """True where there is a lower bound everywhere."""
         return not any(map(math.isnan, self.bounds))
 
-    def of_rmse(self, name: str) -> list[Estimate]:
+    def rmse_estimates(self, name: str) -> list[Estimate]:
         """Return the RMSE and its interval along the axis."""
         return [_NAN if x is None else (x.rmse, *x.drawn_interval) for x in self.rows[name]]
 
@@ -110,12 +110,13 @@ class _Curves:
         """Return percent above the lower bound, or above the least RMSE."""
         if bounded:
             return {
-                name: [_above_bound(*x) for x in zip(self.rows[name], self.bounds, strict=True)] for name in self.rows
+                name: [_excess_over_bound(*x) for x in zip(self.rows[name], self.bounds, strict=True)]
+                for name in self.rows
             }
         best = [min((x for x in some if x), key=lambda x: x.mse) for some in zip(*self.rows.values(), strict=True)]
-        return {name: [self._above(*x) for x in zip(rows, best, strict=True)] for name, rows in self.rows.items()}
+        return {name: [self._excess_over(*x) for x in zip(rows, best, strict=True)] for name, rows in self.rows.items()}
 
-    def _above(self, row: Row | None, best: Row) -> Estimate:
+    def _excess_over(self, row: Row | None, best: Row) -> Estimate:
         """Compare on the streams of both, which ran on the same inputs."""
         if row is None or best.mse == 0:
             return _NAN
@@ -128,19 +129,19 @@ class _Curves:
         return _percent(found.rmse_ratio), low, high
 
 
-def _above_bound(row: Row | None, bound: float) -> Estimate:
+def _excess_over_bound(row: Row | None, bound: float) -> Estimate:
     if row is None:
         return _NAN
     low, high = row.drawn_interval
     return _percent(row.rmse / bound), _percent(low / bound), _percent(high / bound)
 
 
-def _forward(x: Array) -> Array:
+def _to_scale(x: Array) -> Array:
     """Map to a logarithmic scale with a zero; margins may be below it."""
     return np.sign(x) * np.log1p(np.abs(x))
 
 
-def _back(x: Array) -> Array:
+def _from_scale(x: Array) -> Array:
     return np.sign(x) * np.expm1(np.abs(x))
 
 
@@ -159,14 +160,14 @@ class _Places:
         else:
             self.scale = "log" if low > 0 and high / low >= (1 if axis == "epsilon" else _MUCH) else "linear"
 
-    def of(self, labels: Sequence[Label]) -> list[float]:
+    def positions(self, labels: Sequence[Label]) -> list[float]:
         """Return the place of each label."""
         return [float(x) if panels.is_number(x) else self.smoother for x in labels]
 
-    def set(self, ax: Any) -> None:
+    def scale_axis(self, ax: Any) -> None:
         """Set scale and ticks of an axis, and of those that share it."""
         if self.scale == "lag":
-            ax.set_xscale("function", functions=(_forward, _back))
+            ax.set_xscale("function", functions=(_to_scale, _from_scale))
             ends = [self.smoother] if self.has_smoother else []
             kept = choose_apart([math.log1p(x) for x in (*self.values, *ends)], _APART)
             shown = [[*self.values, *ends][i] for i in kept]
@@ -176,11 +177,11 @@ class _Places:
 
 
 def _draw_curves(ax: Any, one: _Curves, places: _Places, looks: dict[str, Style]) -> None:
-    x = places.of(one.xs)
+    x = places.positions(one.xs)
     if not all(map(math.isnan, one.bounds)):
         plot_lines(ax, x, {"lower bound": one.bounds}, {"lower bound": BOUND})
     for name, rows in one.rows.items():
-        _draw_band(ax, x, name, one.of_rmse(name), looks[name])
+        _draw_band(ax, x, name, one.rmse_estimates(name), looks[name])
         predicted = [math.nan if row is None or row.predicted_rmse is None else row.predicted_rmse for row in rows]
         plot_rings(ax, x, predicted, looks[name])
     ax.set_yscale("log")
@@ -197,7 +198,7 @@ def _draw_excess(ax: Any, one: _Curves, near: Excess, places: _Places, looks: di
     """Draw percent above the reference: linear where they are small, logarithmic from there on."""
     ax.axhline(0, color=BOUND.colour, linewidth=BOUND.width / 2, alpha=BOUND.alpha)
     for name, values in near.items():
-        _draw_band(ax, places.of(one.xs), name, values, looks[name])
+        _draw_band(ax, places.positions(one.xs), name, values, looks[name])
     ax.set_yscale("symlog", linthresh=_LINEAR, linscale=0.6)
 
 
@@ -205,10 +206,10 @@ def _set_axes(
     grid: Sequence[tuple[Any, ...]], curves: Sequence[_Curves], near: Sequence[Excess], places: _Places
 ) -> None:
     """Set limits, scales and ticks."""
-    places.set(grid[0][0])
+    places.scale_axis(grid[0][0])
     least = min((x[1] for some in near for values in some.values() for x in values if x[1] < 0), default=0.0)
     for of_panel, one in zip(grid, curves, strict=True):
-        every = [y for y in chain(one.bounds, *(x for name in one.rows for x in one.of_rmse(name))) if y > 0]
+        every = [y for y in chain(one.bounds, *(x for name in one.rows for x in one.rmse_estimates(name))) if y > 0]
         of_panel[0].set_ylim(min(every, default=1) / _ROOM, max(every, default=1) * _ROOM)
         set_logarithmic(of_panel[0], "y")
         for below in of_panel[1:]:

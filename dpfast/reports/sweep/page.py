@@ -10,12 +10,12 @@ from typing import Any
 from dpfast._support import validation
 from dpfast._support.canonical_json import canonical
 from dpfast._support.html import Html, items, paragraphs
-from dpfast._support.output_folder import Folder
+from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast.design import catalogue
 from dpfast.privacy.provenance import FITTED
 from dpfast.reports.glossary import FIGURES, explain_interval
-from dpfast.reports.html_page import facts, how_to_repeat, page, picture, table
+from dpfast.reports.html_page import closing_sections, facts, page, picture, table
 from dpfast.reports.sweep import panels, pictures
 from dpfast.simulation.intervals import ENOUGH
 from dpfast.simulation.sweep import tables
@@ -132,7 +132,7 @@ def report(
         if text is not None and not isinstance(text, str):
             raise validation.fail(name, "text", text)
     file = validation.path("path", path)
-    folder = Folder(file.parent)
+    folder = OutputFolder(file.parent)
     folder.add(file.name, sweep_page(sweep, title=title, description=description))
     folder.write()
 
@@ -149,7 +149,7 @@ def sweep_page(
         "Pictures": [_picture(name, figure) for name, figure in pictures.draw_all(sweep).items()],
         "What the figures mean": [facts(MEANING)],
         "Designs that failed, and notes": _notes(sweep),
-        **how_to_repeat(command or _write_call(sweep)),
+        **closing_sections(command or _write_call(sweep)),
     }
     return page(title or TITLE, sections, lead=description, banner=PRIVATE if _is_fitted(sweep.configuration) else "")
 
@@ -265,7 +265,7 @@ def _winners(sweep: Sweep, where: str) -> list[Html]:
     states = Counter(x.state for x in cells)
     told = ", ".join(f"{n} {state}" for state, n in states.items())
     found = tables.winners_table(
-        [_with_words(sweep, x) for x in cells], lambda cell, row: panels.row_name(row, cell.contest)
+        [_write_labels(sweep, x) for x in cells], lambda cell, row: panels.row_name(row, cell.contest)
     )
     n_headers = len(found.columns) - len(tables.VERDICT)
     return [
@@ -274,7 +274,7 @@ def _winners(sweep: Sweep, where: str) -> list[Html]:
     ]
 
 
-def _with_words(sweep: Sweep, cell: Cell) -> Cell:
+def _write_labels(sweep: Sweep, cell: Cell) -> Cell:
     """Return the cell with the labels of axes that vary, in words."""
     return cell._replace(labels={x: _write_label(x, cell.labels[x]) for x in _varied_axes(sweep, cell.labels)})
 

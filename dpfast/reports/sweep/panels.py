@@ -130,13 +130,13 @@ def task_panels(sweep: Sweep, axes: Sequence[str]) -> list[Panel]:
         if tuple((x, row.settings[x]) for x in own) not in seen:
             labels = tuple(row.settings.get(x) for x in axes)
             found[labels] = None
-            seen |= {_only(axes, labels, some) for some in set(taken)}
+            seen |= {_restrict(axes, labels, some) for some in set(taken)}
     places = {labels: tuple(order[x].get(y, -1) for x, y in zip(axes, labels, strict=True)) for labels in found}
     several = [dict(zip(axes, labels, strict=True)) for labels in sorted(found, key=lambda x: places[x])]
     return [Panel(x, tuple(row for row in sweep.rows if has_labels(row, x))) for x in several]
 
 
-def _only(axes: Sequence[str], labels: Sequence[Label], some: Sequence[str]) -> tuple[tuple[str, Label], ...]:
+def _restrict(axes: Sequence[str], labels: Sequence[Label], some: Sequence[str]) -> tuple[tuple[str, Label], ...]:
     return tuple((axis, label) for axis, label in zip(axes, labels, strict=True) if axis in some)
 
 

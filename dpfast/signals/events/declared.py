@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.errors import DataError
-from dpfast.signals.events.csv_columns import Column, numbers, read_columns
+from dpfast.signals.events.csv_columns import Column, parse_numbers, read_columns
 from dpfast.signals.events.dates import DAY
 from dpfast.signals.events.historical import MAX_CELLS, MAX_COUNT, MAX_SERIES, MISSING, EventCounts
 from dpfast.signals.events.time_formats import check_format, has_offset
-from dpfast.signals.events.timestamps import check_times, parse_each, parse_moment, parse_period
+from dpfast.signals.events.timestamps import check_times, parse_moment, parse_period, parse_timestamps
 
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 _DAYS = range(-719162, 2932896 + 1)  # since 1970, of the years 1 to 9999
@@ -44,7 +44,7 @@ class Span:
     utc: bool
 
     @classmethod
-    def declared(cls, start: str, end: str, period: str) -> Span:
+    def parse(cls, start: str, end: str, period: str) -> Span:
         """Make the span of two points in time, the end left out, and the length of its bins.
 
         Raises
@@ -54,7 +54,7 @@ class Span:
 
         Examples
         --------
-        >>> Span.declared("2013-01-01", "2013-01-02", "6h").n_bins
+        >>> Span.parse("2013-01-01", "2013-01-02", "6h").n_bins
         4
         """
         step = int(parse_period(period).astype(np.int64))
@@ -102,7 +102,9 @@ class Rows:
     late: int = 0
 
     @classmethod
-    def of(cls, readable: NDArray[np.bool_], bins: NDArray[np.int64], groups: NDArray[np.int64], n_groups: int) -> Self:
+    def classify(
+        cls, readable: NDArray[np.bool_], bins: NDArray[np.int64], groups: NDArray[np.int64], n_groups: int
+    ) -> Self:
         """Count rows by whether each is readable, its bin and its group: -1 outside of what is declared."""
         inside = readable & (bins >= 0)
         by_group = np.bincount(groups[inside] + 1, minlength=n_groups + 1).tolist()
@@ -129,7 +131,7 @@ class Rows:
         )
 
 
-def declared_groups(span: Span, by: str | None, groups: Sequence[str] | None) -> tuple[str, ...]:
+def check_groups(span: Span, by: str | None, groups: Sequence[str] | None) -> tuple[str, ...]:
     """Check declared groups and return the names of the series, in the declared order.
 
     Raises
@@ -170,7 +172,7 @@ def check_time_format(span: Span, time_format: str | None) -> None:
     first, last = max(span.start // DAY - 1, _DAYS[0]), min((span.time(span.n_bins) - 1) // DAY + 1, _DAYS[-1])
     days = range(first, min(last, first + 368) + 1)
     texts = [(_1970 + timedelta(day)).strftime(time_format) for day in days]
-    moments = parse_each(texts, time_format).times.astype(np.int64)
+    moments = parse_timestamps(texts, time_format).times.astype(np.int64)
     if not ((first * DAY <= moments) & (moments <= last * DAY)).any():
         must_be = "one that tells the days from start to end, with the year"
         raise validation.fail("time_format", f"{must_be}: otherwise no timestamp could be read", time_format)
@@ -182,9 +184,9 @@ def group_indices(texts: Sequence[str], groups: Sequence[str]) -> NDArray[np.int
     return np.array([rank.get(text if text.strip() else MISSING, -1) for text in texts], np.int64)
 
 
-def whole_numbers(texts: Sequence[str]) -> NDArray[np.float64]:
+def parse_whole_numbers(texts: Sequence[str]) -> NDArray[np.float64]:
     """Read each text as a whole number from 0 to 2**53, NaN for what is none."""
-    values = numbers(texts)
+    values = parse_numbers(texts)
     return np.where((values >= 0) & (values <= MAX_COUNT) & (values == np.floor(values)), values, np.nan)
 
 
@@ -213,7 +215,7 @@ def count_events(
     span : Span
         In UTC where the timestamps have a UTC offset (or are Unix times), of a local clock where they have none.
     groups : sequence of str
-        Names of the series, as of `declared_groups`; ``"(missing)"`` for rows without a group.
+        Names of the series, as of `check_groups`; ``"(missing)"`` for rows without a group.
     by : str, optional
         Column that names the group of an event; without it all rows are one series, that of the only group.
     seen : callable, optional
@@ -238,20 +240,20 @@ def count_events(
     Examples
     --------
     >>> path = "examples/nyc_departures_2013.csv.gz"
-    >>> span = Span.declared("2013-01-01", "2013-01-03", "1d")
+    >>> span = Span.parse("2013-01-01", "2013-01-03", "1d")
     >>> log = count_events(path, span, ("LGA", "XYZ"), time="scheduled_departure", by="origin")
     >>> log.series, log.counts.tolist()
     (('LGA', 'XYZ'), [[240, 272], [0, 0]])
     """
     columns = read_columns(Path(path), [name for name in (time, by, count) if name is not None])
     stamps = columns[time]
-    moments = parse_each(stamps.texts, time_format)
-    weights = None if count is None else whole_numbers(columns[count].texts)[columns[count].codes]
+    moments = parse_timestamps(stamps.texts, time_format)
+    weights = None if count is None else parse_whole_numbers(columns[count].texts)[columns[count].codes]
     bins = span.bins(moments.times.astype(np.int64))[stamps.codes]
     member = np.zeros_like(bins) if by is None else group_indices(columns[by].texts, groups)[columns[by].codes]
     if seen is not None:
         readable = (~np.isnat(moments.times) & (moments.utc == span.utc))[stamps.codes]
-        seen(Rows.of(readable if weights is None else readable & ~np.isnan(weights), bins, member, len(groups)))
+        seen(Rows.classify(readable if weights is None else readable & ~np.isnan(weights), bins, member, len(groups)))
     check_times(stamps, moments, time_format)
     if (moments.utc != span.utc).any():
         must_hold = f"timestamps {_CLOCKS[span.utc]} as start is, got some {_CLOCKS[not span.utc]}"
@@ -273,4 +275,6 @@ def count_events(
 
 def _refuse_weights(column: Column) -> NoReturn:
     must_hold = "whole numbers from 0 to 2**53, got something else"
-    raise DataError(f"{column.label} must hold {must_hold} in {column.place(np.isnan(whole_numbers(column.texts)))}")
+    raise DataError(
+        f"{column.label} must hold {must_hold} in {column.locate(np.isnan(parse_whole_numbers(column.texts)))}"
+    )

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.errors import DataError
-from dpfast.signals.events.csv_columns import Column, numbers, read_columns
+from dpfast.signals.events.csv_columns import Column, parse_numbers, read_columns
 from dpfast.signals.events.dates import DAY
-from dpfast.signals.events.timestamps import parse_period, parse_times
+from dpfast.signals.events.timestamps import parse_period, parse_time_column
 
 MAX_CELLS = 50_000_000
 MAX_SERIES = 1000
@@ -117,7 +117,7 @@ def read_events(
     stamps = columns[time]
     if not stamps.texts:
         raise DataError(f"{file} must have rows, got a header alone")
-    moments = parse_times(stamps, time_format)
+    moments = parse_time_column(stamps, time_format)
     first, last = int(moments.min()), int(moments.max())
     midnight = first - first % DAY
     first_bin = (first - midnight) // step
@@ -160,9 +160,9 @@ def _parse_series(column: Column | None) -> tuple[tuple[str, ...], NDArray[np.in
 
 def _parse_counts(column: Column) -> NDArray[np.float64]:
     """Return the count of every row."""
-    values = numbers(column.texts)
+    values = parse_numbers(column.texts)
     bad = ~((values >= 0) & (values <= MAX_COUNT))  # NaN fails the comparison
     if bad.any():
-        raise DataError(f"{column.label} must hold numbers from 0 to 2**53, got something else in {column.place(bad)}")
+        raise DataError(f"{column.label} must hold numbers from 0 to 2**53, got something else in {column.locate(bad)}")
     counts: NDArray[np.float64] = values[column.codes]
     return counts

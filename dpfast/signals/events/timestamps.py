@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.errors import DataError
-from dpfast.signals.events.csv_columns import NUMBER, Column, numbers
+from dpfast.signals.events.csv_columns import NUMBER, Column, parse_numbers
 from dpfast.signals.events.dates import DAY, parse_date
 from dpfast.signals.events.time_formats import check_format, has_offset, parse_formatted
 
@@ -85,7 +85,7 @@ def parse_period(text: str) -> np.timedelta64:
     return np.timedelta64(int(length), "us")
 
 
-def period_text(period: np.timedelta64) -> str:
+def format_period(period: np.timedelta64) -> str:
     """Write a period as `parse_period` reads it, in the largest unit of which it is a whole number, but for weeks.
 
     Examples
@@ -98,24 +98,24 @@ def period_text(period: np.timedelta64) -> str:
     return f"{length // _MICROSECONDS[unit]}{unit}"
 
 
-def parse_each(texts: Sequence[str], time_format: str | None = None) -> Moments:
+def parse_timestamps(texts: Sequence[str], time_format: str | None = None) -> Moments:
     """Read texts as points in time; what one of them is does not depend on the others."""
     stripped = [text.strip() for text in texts]
     if time_format is not None:
         check_format(time_format)
         kind = "offset" if has_offset(time_format) else "local"
         return Moments(parse_formatted(stripped, time_format), np.full(len(texts), kind))
-    read = [_parse(text) for text in stripped]
+    read = [_parse_timestamp(text) for text in stripped]
     times = np.array([_NONE if time is None else time for _, time in read], np.int64)
     return Moments(times.view("datetime64[us]"), np.array([kind for kind, _ in read], np.str_))
 
 
-def _parse(text: str) -> tuple[str, int | None]:
+def _parse_timestamp(text: str) -> tuple[str, int | None]:
     """Return kind and microseconds since 1970, None where there are none."""
     if NUMBER.fullmatch(text) is None:
         date = parse_date(text)
         return ("other", None) if date is None else ("offset" if date[0] else "local", date[1])
-    (value,) = numbers([text])
+    (value,) = parse_numbers([text])
     if 1e8 <= value < 1e11:
         return "seconds", int(Decimal(text).scaleb(6))
     return ("milliseconds", int(Decimal(text).scaleb(3))) if 1e11 <= value < 1e14 else ("number", None)
@@ -129,13 +129,13 @@ def parse_moment(name: str, text: str) -> tuple[int, bool]:
     >>> parse_moment("start", "1970-01-02T00:00Z"), parse_moment("start", "1970-01-02")
     ((86400000000, True), (86400000000, False))
     """
-    (time,), (utc,) = (moment := parse_each([str(text)])).times, moment.utc
+    (time,), (utc,) = (moment := parse_timestamps([str(text)])).times, moment.utc
     if np.isnat(time):
         raise validation.fail(name, "a point in time such as '2013-01-01T05:15' or '2013-01-01T05:15Z'", text)
     return int(time.astype(np.int64)), bool(utc)
 
 
-def parse_times(stamps: Column, time_format: str | None) -> NDArray[np.int64]:
+def parse_time_column(stamps: Column, time_format: str | None) -> NDArray[np.int64]:
     """Read a file's distinct timestamps as microseconds since 1970.
 
     Raises
@@ -143,7 +143,7 @@ def parse_times(stamps: Column, time_format: str | None) -> NDArray[np.int64]:
     DataError
         Where one is unusable, or they are of several kinds.
     """
-    moments = parse_each(stamps.texts, time_format)
+    moments = parse_timestamps(stamps.texts, time_format)
     check_times(stamps, moments, time_format)
     return moments.times.astype(np.int64)
 
@@ -158,14 +158,14 @@ def check_times(stamps: Column, moments: Moments, time_format: str | None) -> No
     if time_format is not None:
         bad = np.isnat(moments.times)
         if bad.any():
-            raise stamps.bad_time(bad, f"timestamps of the format {time_format!r}")
-    elif np.count_nonzero(_numeric(moments)) > np.count_nonzero(np.isin(moments.kinds, ("local", "offset"))):
+            raise stamps.time_error(bad, f"timestamps of the format {time_format!r}")
+    elif np.count_nonzero(_is_numeric(moments)) > np.count_nonzero(np.isin(moments.kinds, ("local", "offset"))):
         _check_unix(stamps, moments)
     else:
         _check_dates(stamps, moments)
 
 
-def _numeric(moments: Moments) -> NDArray[np.bool_]:
+def _is_numeric(moments: Moments) -> NDArray[np.bool_]:
     return np.isin(moments.kinds, ("number", "seconds", "milliseconds"))
 
 
@@ -174,20 +174,20 @@ def _check_unix(stamps: Column, moments: Moments) -> None:
     bad = ~(seconds | milliseconds)
     if bad.any():
         must_hold = "Unix seconds (1e8 to 1e11) or milliseconds (1e11 to 1e14), or else give time_format"
-        raise stamps.bad_time(bad, must_hold)
+        raise stamps.time_error(bad, must_hold)
     if seconds.any() and milliseconds.any():
-        raise stamps.bad_time(seconds != seconds[0], "either Unix seconds or Unix milliseconds alone")
+        raise stamps.time_error(seconds != seconds[0], "either Unix seconds or Unix milliseconds alone")
 
 
 def _check_dates(stamps: Column, moments: Moments) -> None:
-    bad = np.isnat(moments.times) | _numeric(moments)
+    bad = np.isnat(moments.times) | _is_numeric(moments)
     if bad.any():
         if _AMBIGUOUS.fullmatch(stamps.texts[int(np.argmax(bad))].strip()):
             raise DataError(
-                f"{stamps.label}, {stamps.place(bad)}: a date such as 01/02/2013 could be day/month or month/day; pass "
-                "--time-format '%d/%m/%Y %H:%M:%S' or the like (in Python, time_format)"
+                f"{stamps.label}, {stamps.locate(bad)}: a date such as 01/02/2013 could be day/month or month/day; "
+                "pass --time-format '%d/%m/%Y %H:%M:%S' or the like (in Python, time_format)"
             )
-        raise stamps.bad_time(bad, "timestamps such as '2013-01-01T05:15', or else give time_format")
+        raise stamps.time_error(bad, "timestamps such as '2013-01-01T05:15', or else give time_format")
     offset = moments.kinds == "offset"
     if offset.any() and not offset.all():
-        raise stamps.bad_time(offset != offset[0], "timestamps all with or all without a UTC offset")
+        raise stamps.time_error(offset != offset[0], "timestamps all with or all without a UTC offset")

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.canonical_json import canonical, digest
-from dpfast._support.settings_file import check_known, with_underscores
+from dpfast._support.settings_file import check_known, replace_hyphens
 from dpfast.design.arguments import check_filter, check_tolerance, filter_or_none, toeplitz_or_none
 from dpfast.design.catalogue import FAMILIES, GIVEN
 from dpfast.design.decision_feedback import PREFILTERS
@@ -220,7 +220,7 @@ def _wanted_text(name: str) -> str:
 def _read_mechanism(name: str, given: Any) -> Value:
     if isinstance(given, AnyMechanism):
         return Value.of(given.name, given, mechanism_content(given))
-    word = with_underscores(given) if isinstance(given, str) else None
+    word = replace_hyphens(given) if isinstance(given, str) else None
     for each, known_family in FAMILIES.items():
         if given is known_family.design or word == each:
             return Value.of(each, each, each)

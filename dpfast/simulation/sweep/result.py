@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from dpfast._support import html, validation
-from dpfast._support.output_folder import Folder
+from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.lags import SMOOTHER
@@ -211,7 +211,7 @@ class Sweep:
             Where the file cannot be written.
         """
         file = validation.path("path", path)
-        folder = Folder(file.parent)
+        folder = OutputFolder(file.parent)
         folder.add(file.name, self.parquet())
         folder.write()
 
@@ -238,7 +238,7 @@ class Sweep:
         drawn = html.intervals(found)
         drawn += [html.Html("")] * (len(table.rows) - len(drawn))  # nothing of constants is simulated
         n_headers = len(tables.add_mechanism_axis(self.axes))
-        shown = html.table(table.columns, table.shown(), table.numeric(), n_headers=n_headers, drawn=drawn)
+        shown = html.table(table.columns, table.cells(), table.numeric(), n_headers=n_headers, drawn=drawn)
         return html.notebook(shown, *map(html.paragraphs, [*self._hidden_rows(), self.about()]))
 
     def _hidden_rows(self) -> list[str]:

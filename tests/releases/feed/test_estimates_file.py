@@ -12,7 +12,7 @@ from dpfast._support.errors import DataError, MissingExtraError
 from dpfast.releases.feed.estimates_file import COLUMNS, HEADER, Journal, Layout
 from dpfast.signals.events.declared import Span
 
-HOURS = Span.declared("2013-01-01", "2013-01-01T03:00", "1h")
+HOURS = Span.parse("2013-01-01", "2013-01-01T03:00", "1h")
 LAYOUT = Layout(HOURS, ("b", "a, c"), 0.5)
 ESTIMATE = np.array([[0.1, -2.0, 1e-17], [3.0, np.pi, 1e300]])
 TEXT = (
@@ -39,7 +39,7 @@ def test_lines_are_bin_by_bin_in_the_declared_order():
     ],
 )
 def test_times_are_as_exact_as_the_declared_bins(span, time):
-    layout = Layout(Span.declared(*span), ("all",), None)
+    layout = Layout(Span.parse(*span), ("all",), None)
     assert layout.csv(0, np.zeros((1, 1))) == f"{time},all,0.0,\n"
 
 

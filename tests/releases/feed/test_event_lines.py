@@ -11,7 +11,7 @@ from dpfast._support.errors import DataError
 from dpfast.releases.feed.event_lines import Event, Lines, read_blocks
 from dpfast.signals.events.declared import Span, count_events
 
-SPAN = Span.declared("2013-01-01T00:00Z", "2013-01-01T02:00Z", "1h")
+SPAN = Span.parse("2013-01-01T00:00Z", "2013-01-01T02:00Z", "1h")
 LINES = Lines(SPAN, ("a", "b"), "t", "s", "n", None)
 HEADER = ("t", "s", "n")
 
@@ -98,7 +98,7 @@ times = st.integers(-70, 140).map(lambda m: f"2013-01-0{1 + (m >= 0)}T{m % 1440 
 
 @given(st.lists(st.tuples(times, st.sampled_from(["Z", "+01:00"]), st.sampled_from("abc"), st.integers(0, 5))))
 def test_sound_lines_count_as_those_of_a_file_do(tmp_path_factory, rows):
-    span = Span.declared("2013-01-01T23:00Z", "2013-01-02T02:00Z", "30min")
+    span = Span.parse("2013-01-01T23:00Z", "2013-01-02T02:00Z", "30min")
     path = tmp_path_factory.mktemp("lines") / "log.csv"
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([HEADER, *((time + zone, group, n) for time, zone, group, n in rows)])

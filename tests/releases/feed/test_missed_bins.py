@@ -7,7 +7,7 @@ from dpfast.releases.feed.estimates_file import Layout
 from dpfast.releases.feed.missed_bins import write_missed
 from dpfast.signals.events.declared import Span
 
-LAYOUT = Layout(Span.declared("2013-01-01T00:00Z", "2013-01-01T12:00Z", "1h"), ("a", "b"), 0.5)
+LAYOUT = Layout(Span.parse("2013-01-01T00:00Z", "2013-01-01T12:00Z", "1h"), ("a", "b"), 0.5)
 
 
 def hour(n):

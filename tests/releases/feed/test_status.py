@@ -16,7 +16,7 @@ from dpfast.releases.feed.status import heartbeat
 from dpfast.releases.stream import Stream
 from dpfast.signals.events.declared import Span
 
-SPAN = Span.declared("2020-01-01T00:00Z", "2020-01-01T00:08Z", "1min")
+SPAN = Span.parse("2020-01-01T00:00Z", "2020-01-01T00:08Z", "1min")
 
 
 def at(minutes):

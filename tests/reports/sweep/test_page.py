@@ -8,7 +8,7 @@ import pytest
 from helpers import pages
 
 import dpfast as dp
-from dpfast.reports import html_page as parts
+from dpfast.reports import html_page
 from dpfast.reports.sweep.page import sweep_page
 
 GRID = {
@@ -140,7 +140,7 @@ def test_designs_that_failed_and_warnings_are_told_once(mixed):
 
 
 def test_long_tables_point_to_where_all_rows_are(mixed, monkeypatch):
-    monkeypatch.setattr(parts, "MOST_ROWS", 2)
+    monkeypatch.setattr(html_page, "MOST_ROWS", 2)
     assert "The first 2 of 12 rows: all are in study.csv." in sweep_page(mixed, command="dpfast study x.toml")
     assert "The first 2 of 12 rows: all are in sweep.to_pandas()." in sweep_page(mixed)
 

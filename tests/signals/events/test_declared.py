@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast._support.errors import DataError
-from dpfast.signals.events.declared import Span, check_time_format, count_events, declared_groups
+from dpfast.signals.events.declared import Span, check_groups, check_time_format, count_events
 
 DEPARTURES = Path(__file__).parents[3] / "examples" / "nyc_departures_2013.csv.gz"
 DAY = {"start": "2013-01-01", "end": "2013-01-02", "period": "6h"}
@@ -19,8 +19,8 @@ DAY = {"start": "2013-01-01", "end": "2013-01-02", "period": "6h"}
 
 def count_log(path, *, start, end, period, groups=None, by=None, time_format=None, **options):
     """Declare and count as the command does."""
-    span = Span.declared(start, end, period)
-    names = declared_groups(span, by, groups)
+    span = Span.parse(start, end, period)
+    names = check_groups(span, by, groups)
     check_time_format(span, time_format)
     return count_events(path, span, names, by=by, time_format=time_format, **options)
 
@@ -293,6 +293,6 @@ def test_departures_of_a_year():
 
 
 def test_bins_of_a_span():
-    span = Span.declared("2013-01-01T00:00Z", "2013-01-01T01:00Z", "5min")
+    span = Span.parse("2013-01-01T00:00Z", "2013-01-01T01:00Z", "5min")
     edges = np.array([span.time(0) - 1, span.time(0), span.time(1) - 1, span.time(1), span.time(12) - 1, span.time(12)])
     assert span.bins(edges).tolist() == [-1, 0, 0, 1, 11, -1]

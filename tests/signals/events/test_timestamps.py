@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpfast.signals.events.timestamps import parse_each, parse_moment, parse_period, period_text
+from dpfast.signals.events.timestamps import format_period, parse_moment, parse_period, parse_timestamps
 
 EPOCH = datetime(1970, 1, 1)
 
@@ -73,13 +73,13 @@ def test_other_periods_are_refused(text):
 
 @given(st.integers(1, 2**62) | st.integers(1, 400).map(lambda n: n * 3_600_000_000))
 def test_a_period_is_printed_as_it_is_read(length):
-    assert parse_period(period_text(np.timedelta64(length, "us"))) == np.timedelta64(length, "us")
+    assert parse_period(format_period(np.timedelta64(length, "us"))) == np.timedelta64(length, "us")
 
 
 def test_periods_are_printed_as_people_type_them():
     typed = ["1d", "7d", "36h", "1h", "90min", "5min", "30s", "250ms", "1us"]
-    assert [period_text(parse_period(text)) for text in typed] == typed
-    assert period_text(np.timedelta64(1, "W")) == "7d"
+    assert [format_period(parse_period(text)) for text in typed] == typed
+    assert format_period(np.timedelta64(1, "W")) == "7d"
 
 
 # --- moments
@@ -118,8 +118,8 @@ texts = st.one_of(
 
 @given(st.lists(texts, max_size=6), st.sampled_from([None, "%Y-%m-%d", "%Y-%m-%dT%H:%M%z"]))
 def test_a_moment_does_not_depend_on_its_neighbours(several, time_format):
-    together = parse_each(several, time_format)
-    alone = [parse_each([text], time_format) for text in several]
+    together = parse_timestamps(several, time_format)
+    alone = [parse_timestamps([text], time_format) for text in several]
     for i, one in enumerate(alone):
         np.testing.assert_array_equal(one.times, together.times[i : i + 1])
         assert (one.kinds[0], one.utc[0]) == (together.kinds[i], together.utc[i])

@@ -1,0 +1,43 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+import dpfast as dp
+from dpfast.design import comparison
+from dpfast.design.comparison import ComparisonTask
+
+CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
+TASK = ComparisonTask(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.01)
+
+
+def test_a_certificate_bounds_all_that_are_no_later():
+    mechanism = dp.input_perturbation(TASK.target, TASK.privacy)
+    late = dp.lmmse(TASK.target, TASK.privacy, CHAIN, lag=3, prefilter=dp.Filter([1]))
+    later = dataclasses.replace(late, lower_bound_mse=4.0)
+    assert comparison.lower_bound(mechanism, {"a": mechanism, "b": later}) == 2
+    early = dataclasses.replace(late, receiver=dataclasses.replace(late.receiver, lag=0), lower_bound_mse=9.0)
+    assert comparison.lower_bound(later, {"a": early, "b": later}) == 2
+    assert comparison.lower_bound(early, {"a": early, "b": later}) == 3
+    assert comparison.lower_bound(mechanism, {"a": mechanism, "b": late}) is None
+    forced = dp.zero_forcing(TASK.target, TASK.privacy)  # its bound is for mechanisms without distortion
+    assert forced.lower_bound_mse is not None
+    assert comparison.lower_bound(mechanism, {"a": mechanism, "b": forced}) is None
+
+
+@pytest.mark.parametrize("lag", [0, 1, 5, 13, 300, 10_000])
+def test_lags_are_about_ten_from_0_on_with_the_given_one(lag):
+    found = comparison.lags_around(lag)
+    assert found == sorted(set(found))
+    assert found[0] == 0
+    assert found[-1] == min(max(20, 4 * lag), 10_000)
+    assert lag in found
+    assert 8 <= len(found) <= 10
+
+
+def test_epsilons_are_two_decades_around_the_given_one():
+    found = comparison.epsilons_around(0.7)
+    assert len(found) == 9
+    assert found[4] == 0.7
+    np.testing.assert_allclose([found[0], found[-1]], [0.07, 7])
+    assert all(dp.Privacy(x, 1e-6) for x in comparison.epsilons_around(9e8))
