@@ -38,7 +38,7 @@ delta = 1e-6
 def undrawn(monkeypatch):
     """No pictures, which take longer than everything else."""
     monkeypatch.setattr(study.pictures, "draw_all", lambda found: {})
-    monkeypatch.setattr(study.page, "of_sweep", lambda found, **given: "")
+    monkeypatch.setattr(study.page, "sweep_page", lambda found, **given: "")
 
 
 @pytest.fixture
