@@ -19,7 +19,7 @@ def csv_lines(rows: Iterable[Iterable[Any]]) -> str:
 
     Examples
     --------
-    >>> lines([("=1+1", "-2.5", -2.5, "a, b", None)])
+    >>> csv_lines([("=1+1", "-2.5", -2.5, "a, b", None)])
     '\'=1+1,-2.5,-2.5,"a, b",\n'
     """
     written: list[str] = []
@@ -36,7 +36,7 @@ def round_to_error(values: Iterable[float], error: float | None) -> list[str | N
 
     Examples
     --------
-    >>> rounded([1 / 3, -1e-9], 0.05), rounded([1 / 3], None)
+    >>> round_to_error([1 / 3, -1e-9], 0.05), round_to_error([1 / 3], None)
     (['0.3333', '0.0'], ['0.3333333333333333'])
     """
     if not error:

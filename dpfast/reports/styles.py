@@ -63,7 +63,7 @@ def lighten(colour: str, white: float) -> tuple[float, ...]:
 
     Examples
     --------
-    >>> lighter("#0000FF", 0.5)
+    >>> lighten("#0000FF", 0.5)
     (0.5, 0.5, 1.0)
     """
     parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))

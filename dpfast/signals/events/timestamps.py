@@ -90,7 +90,7 @@ def format_period(period: np.timedelta64) -> str:
 
     Examples
     --------
-    >>> period_text(np.timedelta64(1, "D")), period_text(np.timedelta64(90, "m"))
+    >>> format_period(np.timedelta64(1, "D")), format_period(np.timedelta64(90, "m"))
     ('1d', '90min')
     """
     length = int(period.astype("timedelta64[us]").astype(np.int64))
