@@ -40,7 +40,7 @@ class Promise(NamedTuple):
 
 
 class MechanismBase(abc.ABC):
-    """What a design function has made; a frozen dataclass."""
+    """What a design function has made; a frozen dataclass that knows where its inputs came from."""
 
     name: str
     target: Any
@@ -59,7 +59,7 @@ class MechanismBase(abc.ABC):
 
     @property
     def sources(self) -> Mapping[str, Provenance]:
-        """Where every input of the design comes from: "public", "assumed" or "fitted-from-private"; read-only.
+        """The source of every input of the design: "public", "assumed" or "fitted-from-private"; read-only.
 
         A choice made by looking at private data, such as a tolerance or the order of a fit, breaks the guarantee as
         much as a fit does: say so by :meth:`with_sources`. What is not said is "assumed"; what a model brings has the
@@ -76,7 +76,7 @@ class MechanismBase(abc.ABC):
         return merge_declared(implied, dict(self.declared))
 
     def with_sources(self, **sources: Provenance) -> Self:
-        """The same mechanism, with what is known of where its inputs come from.
+        """Return the same mechanism, with what is known of where its inputs come from.
 
         Parameters
         ----------
@@ -121,50 +121,51 @@ class MechanismBase(abc.ABC):
     @property
     @abc.abstractmethod
     def predicted_mse(self) -> float | None:
-        """Of what runs, on the model of the design; None where only simulation tells."""
+        """The MSE of what runs, on the model of the design; None where only simulation tells."""
 
     @property
     def ideal_rmse(self) -> float | None:
-        """Root of `ideal_mse`."""
+        """The root of `ideal_mse`."""
         return _root(self.ideal_mse)
 
     @property
     def predicted_rmse(self) -> float | None:
-        """Root of `predicted_mse`."""
+        """The root of `predicted_mse`."""
         return _root(self.predicted_mse)
 
     @functools.cached_property
     def explained(self) -> float | None:
-        """1 - predicted MSE/variance of the true output, both under the model of the design; None without either.
+        """The share of the variance of the true output that the estimate explains, under the model of the design.
 
-        1 is an estimate without error, 0 as good as publishing the mean (:func:`constant`), below 0 worse than that.
-        Over a horizon both are means over its steps.
+        It is 1 - predicted MSE/variance, and None without a model or a prediction: 1 for an estimate without error, 0
+        for one as good as publishing the mean (:func:`constant`), and below 0 for a worse one. Over a horizon both are
+        means over its steps.
         """
         if self.model is None or self.predicted_mse is None:
             return None
         return explained_share(self.predicted_mse, output_variance(self.target, self.model))
 
     def summary(self) -> str:
-        """A few lines for people."""
-        return "\n".join([self._title, *(f"  {key:<15} {value}" for key, value in self._told().items())])
+        """Describe the mechanism in a few lines for people."""
+        return "\n".join([self._title, *(f"  {key:<15} {value}" for key, value in self._all_facts().items())])
 
     def _repr_html_(self) -> str:
-        return html.notebook(html.facts(self._told(), caption=self._title))
+        return html.notebook(html.facts(self._all_facts(), caption=self._title))
 
     @abc.abstractmethod
     def _facts(self) -> dict[str, str]:
-        """What a kind of mechanism says of itself, by name."""
+        """Return what a kind of mechanism says of itself, by name."""
 
-    def _told(self) -> dict[str, str]:
-        found = {"privacy": self._promised(), **self._facts()}
+    def _all_facts(self) -> dict[str, str]:
+        found = {"privacy": self._promise_text(), **self._facts()}
         if self.explained is not None:
             found["explained"] = f"{self.explained:.1%} of the variance of the true output"
         if private := fitted_inputs(self.sources):
             found["not for release"] = f"fitted from private data: {', '.join(private)}"
         return found
 
-    def _promised(self) -> str:
-        """What the noise is calibrated to."""
+    def _promise_text(self) -> str:
+        """Say what the noise is calibrated to."""
         privacy = self.privacy
         how = f"{privacy.calibration} calibration, noise multiplier {privacy.noise_multiplier:.6g}"
         return f"epsilon {privacy.epsilon:.6g}, delta {privacy.delta:.3g} ({how})"
@@ -180,5 +181,5 @@ def _root(mse: float | None) -> float | None:
 
 
 def figure_text(value: float | None) -> str:
-    """A figure, or that there is none."""
+    """Write a figure in six digits, or a dash where there is none."""
     return "-" if value is None else f"{value:.6g}"

@@ -14,7 +14,7 @@ AnyMechanism = Mechanism | MatrixMechanism
 
 
 def check_of_filters(mechanism: T | MatrixMechanism, why: str, error: type[ValueError] = ValueError) -> T:
-    """The mechanism, where it is none of matrices: those are refused, with a reason and what to do."""
+    """Return a mechanism that is none of matrices; refuse those, with a reason and what to do."""
     if isinstance(mechanism, MatrixMechanism):
         raise error(
             f"mechanism must be a Mechanism, of filters, got the MatrixMechanism {mechanism.name!r} over a horizon of "
@@ -24,7 +24,7 @@ def check_of_filters(mechanism: T | MatrixMechanism, why: str, error: type[Value
 
 
 def check_releasable(mechanism: T | MatrixMechanism) -> T:
-    """The mechanism, where the exact path can run it."""
+    """Return a mechanism that the exact path may run; refuse a constant, and mechanisms of matrices."""
     if isinstance(mechanism, Constant):
         raise ReleaseError(
             f"mechanism must be one that sees the data, got the constant {mechanism.name!r}, which publishes nothing "

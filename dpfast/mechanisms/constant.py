@@ -67,21 +67,21 @@ class Constant:
 
     @property
     def predicted_mse(self) -> float:
-        """Variance of the true output, settled; over a horizon its mean over the steps."""
+        """The variance of the true output, settled; over a horizon its mean over the steps."""
         return output_variance(self.target, self.model)
 
     @property
     def predicted_rmse(self) -> float:
-        """Standard deviation of the true output."""
+        """The standard deviation of the true output."""
         return math.sqrt(self.predicted_mse)
 
     @property
     def explained(self) -> float:
-        """Of the variance of the true output: nothing."""
+        """The share of the variance of the true output that it explains: 0."""
         return 0.0
 
     def predict(self, model: Model) -> float:
-        """MSE on another model: the variance of the output there, and the square of what the mean is off by."""
+        """Return the MSE on another model: the variance of the output there, and the square of the mean's error."""
         check_model(model)
         filter = self.target.as_filter()
         if filter is None:
@@ -90,7 +90,7 @@ class Constant:
         return output_variance(filter, model) + bias**2
 
     def step_mse(self, n: int | None = None, model: Model | None = None) -> Array:
-        """E|ŷ_t - y_t|² for t = 0 ... n - 1, where the target starts at rest.
+        """Return the MSE E|ŷ_t - y_t|² of each of the first n steps, where the target starts at rest.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class Constant:
         return float(self.step_mse(n, model).mean())
 
     def expected(self, n: int | None = None) -> Array:
-        """What it publishes, (n,): the mean of the true output at each step from the start.
+        """Return what it publishes, (n,): the mean of the true output at each step from the start.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class Constant:
         return Paths(wrap(np.zeros(x.shape)), wrap(estimate), None, 0)
 
     def link(self) -> simulation.CompiledMechanism | CompiledMatrixMechanism:
-        """What the simulation runs."""
+        """Return what the simulation runs."""
         mean, filter = self.model.mean, self.target.as_filter()
         if filter is None:
             coefficients = self.target.impulse(self.horizon or 0)
@@ -155,11 +155,11 @@ class Constant:
         return validation.integer("n", self.horizon if n is None else n, 1, self.horizon or MAX_HORIZON)
 
     def _sums(self, n: int) -> Array:
-        """What the target makes of a constant input of 1."""
+        """Return what the target makes of a constant input of 1."""
         return np.cumsum(self.target.impulse(n))
 
     def summary(self) -> str:
-        """A few lines for people."""
+        """Describe the constant in a few lines for people."""
         return "\n".join([self.name, *(f"  {key:<15} {value}" for key, value in self._facts().items())])
 
     def _repr_html_(self) -> str:

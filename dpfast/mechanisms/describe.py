@@ -12,7 +12,7 @@ _WIDTH = 110
 
 
 def describe(mechanism: AnyMechanism) -> str:
-    """Summary, sources and guarantee.
+    """Describe a mechanism in words: its summary, the sources of its inputs, and its guarantee.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def _source_lines(mechanism: AnyMechanism) -> list[str]:
 
 
 def guarantee_text(mechanism: AnyMechanism) -> str:
-    """What holds for whom, and on which condition."""
+    """Say what holds for whom, and on which condition."""
     privacy, promise, events = mechanism.privacy, mechanism.promise(), _events_text(mechanism.privacy)
     text = (
         f"Two {promise.streams} that differ by {events} are told apart, from v and all that is computed from "

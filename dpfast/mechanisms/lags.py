@@ -12,7 +12,7 @@ Lag = int | Literal["smoother"] | None  # of what people give; None is the smoot
 
 
 def check_lag(value: Any) -> int | None:
-    """A lag in samples; None for the smoother, which people may call by its name.
+    """Return a lag in samples, and None for the smoother, which people may call by its name; refuse all else.
 
     Examples
     --------
@@ -28,12 +28,12 @@ def check_lag(value: Any) -> int | None:
 
 
 def check_causal(value: Any, why: str) -> int:
-    """A lag in samples, of a design that cannot be a smoother; `why` goes on after the lag that was refused."""
+    """Return the lag of a design that cannot be a smoother; `why` goes on after the lag that is refused."""
     if value is None or (isinstance(value, str) and value == SMOOTHER):
         raise DesignError(f"{validation.fail('lag', 'a number of samples', value)}: {why}")
     return validation.lag(value)
 
 
 def lag_text(lag: int | None) -> str:
-    """How tables call a lag."""
+    """Write a lag as tables have it."""
     return SMOOTHER if lag is None else str(lag)

@@ -15,7 +15,7 @@ from dpfast.signals.model import Model, autocovariance
 
 
 class Innovations(NamedTuple):
-    """What v = C u + n, of covariance L Lᵀ, tells of y = A u.
+    """What the innovations of v = C u + n, of covariance L Lᵀ, tell of y = A u.
 
     Attributes
     ----------
@@ -32,12 +32,12 @@ class Innovations(NamedTuple):
     gains: Array
 
     def receiver(self, kept: NDArray[np.bool_]) -> Array:
-        """B with the estimates B v that use the kept innovations: those of the first so many rows of v."""
+        """Return B with the estimates B v that use the kept innovations: those of the first so many rows of v."""
         return np.asarray(linalg.solve_triangular(self.root, (self.gains * kept).T, lower=True, trans=1).T)
 
 
 def innovations(strategy: Array, covariance: Array, noise_variance: float, a: Array) -> Innovations:
-    """From C, R, the variance of n, and A."""
+    """Find the innovations of v from C, R, the variance of n, and A."""
     seen = strategy @ covariance
     power = seen @ strategy.T
     power[np.diag_indices(len(power))] += noise_variance
@@ -47,18 +47,18 @@ def innovations(strategy: Array, covariance: Array, noise_variance: float, a: Ar
 
 
 def in_time(ready: NDArray[np.intp], horizon: int, lag: int | None) -> NDArray[np.bool_]:
-    """(horizon, rows): which rows of v, ready at those steps, an estimate of y_t that comes at t + lag can use."""
+    """Tell which rows of v, ready at those steps, an estimate of y_t that comes at t + lag can use: (horizon, rows)."""
     latest = np.full(horizon, horizon) if lag is None else np.arange(horizon) + lag
     return np.asarray(ready[None, :] <= latest[:, None])
 
 
 def lmmse_receiver(strategy: Array, target: Toeplitz, model: Model, noise_std: float, lag: int | None) -> Array:
-    r"""B (n, rows) of the linear estimate with the least mean square error behind any strategy C (rows, n).
+    r"""Design the linear estimate with the least mean square error behind any strategy C (rows, n): its B (n, rows).
 
-    Of y_t - E y_t from v = C (u - mean) + n; a row of v counts from the step of the last input that it holds: an
-    estimate of y_t with lag D uses the rows that are complete at t + D, and all of them without a lag. Where v has the
-    covariance C R Cᵀ + σ² I = L Lᵀ, in the order in which the rows are complete, the innovations L⁻¹ v are white, and
-    B = (M ∘ A R Cᵀ L⁻ᵀ) L⁻¹ with M the mask of what is complete in time (Kailath 1968).
+    It estimates y_t - E y_t from v = C (u - mean) + n. A row of v counts from the step of the last input that it has:
+    an estimate of y_t with lag D uses the rows that are complete at t + D, and all of them without a lag. Where v has
+    the covariance C R Cᵀ + σ² I = L Lᵀ, in the order in which the rows are complete, the innovations L⁻¹ v are white,
+    and B = (M ∘ A R Cᵀ L⁻ᵀ) L⁻¹ with M the mask of what is complete in time (Kailath 1968).
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ GROUP = 8  # streams that are computed at once, whatever the threads: how a prod
 
 
 class CompiledMatrixMechanism(NamedTuple):
-    """A matrix mechanism as a study runs it, beside the compiled links."""
+    """A matrix mechanism as a study runs it, beside compiled mechanisms of filters."""
 
     target: Array
     centre: float
@@ -40,17 +40,17 @@ class CompiledMatrixMechanism(NamedTuple):
 
     @property
     def noise_std(self) -> float:
-        """Standard deviation of a component of the noise."""
+        """The standard deviation of a component of the noise."""
         return self.scale * (math.sqrt(2) if self.noise == "laplace" else 1.0)
 
     def run(self, u: Array, seed: int, first: int) -> tuple[Array, Array]:
-        """V and estimates of the streams first, first + 1, ... of a group."""
+        """Simulate v and the estimates of the streams first, first + 1, ... of a group."""
         v = self.strategy.apply(u - self.centre) + self.scale * self._unit_noise(seed, first, len(u))
         estimate = self.reconstruction.apply(v)
         return v, estimate if self.centre == 0.0 else estimate + self.centre * np.cumsum(self.target)
 
     def _unit_noise(self, seed: int, first: int, count: int) -> Array:
-        """Normals, those of all mechanisms; or Laplace of scale one: a normal times the length of two more."""
+        """Draw normals, those of all mechanisms; or Laplace noise of scale one: a normal by the length of two more."""
         n = self.strategy.shape[0]
         if self.noise == "gaussian":
             return simulation.draw_unit_noise(seed, first, count, n)
@@ -67,7 +67,7 @@ def squared_errors(
     advance: Callable[[int], None] | None = None,
     first: int = 0,
 ) -> Array:
-    """Mean squared errors (streams, links) over the horizon, of the streams first, first + 1, ... ."""
+    """Simulate the mean squared errors (streams, links) over the horizon, of the streams first, first + 1, ... ."""
     n = len(links[0].target)
     n_groups = -(-n_streams // GROUP)
     errors = np.empty((n_groups * GROUP, len(links)))

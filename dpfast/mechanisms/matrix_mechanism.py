@@ -169,7 +169,7 @@ class MatrixMechanism(MechanismBase):
 
     @functools.cached_property
     def sensitivity(self) -> float:
-        r"""Of the strategy: ℓ₂ for Gaussian noise, ℓ₁ for Laplace.
+        r"""The sensitivity of the strategy: ℓ₂ for Gaussian noise, ℓ₁ for Laplace.
 
         One event: d·(largest norm of a column). Several: with γ(τ) the largest \|⟨C_s, C_t⟩\| at distances ≥ τ,
         Δ₂² ≤ d² min{m γ(0) + 2 Σ_{l<m} (m - l) γ(l b), m² γ(0)}, of as many events as fit into the horizon; exactly
@@ -188,18 +188,18 @@ class MatrixMechanism(MechanismBase):
 
     @functools.cached_property
     def noise_scale(self) -> float:
-        """What unit noise is multiplied by: σ = κ Δ₂, or Δ₁/ε."""
+        """The factor of unit noise: σ = κ Δ₂, or Δ₁/ε."""
         if self.noise == "laplace":
             return round_up(self.sensitivity / self.privacy.epsilon)
         return self.privacy.noise_multiplier * self.sensitivity
 
     @property
     def noise_std(self) -> float:
-        """Standard deviation of a component of n."""
+        """The standard deviation of a component of n."""
         return self.link().noise_std
 
     def with_receiver(self, model: Model, *, lag: Lag = 0, name: str | None = None) -> MatrixMechanism:
-        r"""The same strategy and noise, behind them the linear receiver with the least mean square error.
+        r"""Return the same strategy and noise, with the linear receiver of the least mean square error behind them.
 
         Parameters
         ----------
@@ -241,9 +241,9 @@ class MatrixMechanism(MechanismBase):
     # --- errors -----------------------------------------------------------------------------------
 
     def step_mse(self, model: Model | None = None) -> Array | None:
-        r"""E|ŷ_t - y_t|² for every step (n,); None where only a simulation tells.
+        r"""Return the MSE E|ŷ_t - y_t|² of every step (n,); None where only a simulation tells.
 
-        noise_std²·‖B_t‖² + (E R Eᵀ)_tt + ((E 1)_t (mean - centre))², with E = B C - A.
+        It is noise_std²·‖B_t‖² + (E R Eᵀ)_tt + ((E 1)_t (mean - centre))², with E = B C - A.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class MatrixMechanism(MechanismBase):
         return Paths(v.reshape(*x.shape[:-1], v.shape[1]), wrap(estimate.reshape(x.shape)), None, 0)
 
     def link(self) -> CompiledMatrixMechanism:
-        """What the simulation runs."""
+        """Return what the simulation runs."""
         return CompiledMatrixMechanism(
             target=self.target.coefficients,
             centre=self.centre,
@@ -338,9 +338,9 @@ class MatrixMechanism(MechanismBase):
             reconstruction=self.reconstruction,
         )
 
-    def _promised(self) -> str:
+    def _promise_text(self) -> str:
         gaussian = self.noise == "gaussian"
-        return super()._promised() if gaussian else f"epsilon {self.privacy.epsilon:.6g}, delta 0 (Laplace noise)"
+        return super()._promise_text() if gaussian else f"epsilon {self.privacy.epsilon:.6g}, delta 0 (Laplace noise)"
 
     def _facts(self) -> dict[str, str]:
         rows, columns = self.strategy.shape
@@ -359,7 +359,7 @@ class MatrixMechanism(MechanismBase):
 
 
 def _first_columns(c: Array, m: int, b: int) -> float:
-    """Squared norm of the sum of m columns of a Toeplitz strategy, b apart, from the first on.
+    """Return the squared norm of the sum of m columns of a Toeplitz strategy, b apart, from the first on.
 
     The sum is that of the last m of every b-th coefficient, as the end of one block of m and the beginning of the next:
     no differences, and as many operations as coefficients.

@@ -107,12 +107,12 @@ class Mechanism(MechanismBase):
 
     @functools.cached_property
     def noise_std(self) -> float:
-        """Standard deviation of the noise behind the realised prefilter."""
+        """The standard deviation of the noise behind the realised prefilter."""
         return self.privacy.noise_std(self.prefilter)
 
     @property
     def lag(self) -> int | None:
-        """Samples by which the estimate is late; None for a smoother."""
+        """The samples by which the estimate is late; None for a smoother."""
         return self.receiver.lag
 
     @property
@@ -129,7 +129,7 @@ class Mechanism(MechanismBase):
 
     @property
     def predicted_mse(self) -> float | None:
-        """Exact stationary error of the realised filters on the mechanism's own model, or on its worst input."""
+        """The exact stationary error of the realised filters on the mechanism's own model, or on its worst input."""
         return None if self._predicted is None else sum(self._predicted)
 
     @property
@@ -156,9 +156,9 @@ class Mechanism(MechanismBase):
         return Errors(self.noise_std**2 * grid.mean(np.abs(h) ** 2), 0.0)
 
     def predict(self, model: Model) -> float | None:
-        r"""MSE of this mechanism on another model; None where only simulation tells.
+        r"""Return the MSE of this mechanism on another model; None where only simulation tells.
 
-        <P_u |e^{-iωD} F - H G|²> + σ² <|H|²> + (bias of the mean)².
+        It is <P_u |e^{-iωD} F - H G|²> + σ² <|H|²> + (bias of the mean)².
         """
         check_model(model)
         errors = self._errors(model)
@@ -168,7 +168,7 @@ class Mechanism(MechanismBase):
         return self.receiver.predicted_errors(self.target, self.prefilter, self.noise_std, model)
 
     def step_mse(self, n: int, model: Model | None = None) -> Array | None:
-        r"""E|ŷ_t - y_t|² for t = 0 ... n - 1 where all begins at step 0; None where only simulation tells.
+        r"""Return the MSE E|ŷ_t - y_t|² of each of the first n steps; None where only simulation tells.
 
         The filters start at rest, and the input is stationary from the first step on: what a study without a burn-in
         simulates. ŷ_t is the estimate that comes at t + lag. It tends to :meth:`predict`.
@@ -204,10 +204,10 @@ class Mechanism(MechanismBase):
         return None if steps is None else float(steps.mean())
 
     def worst_case_mse(self, mean_square: float) -> float | None:
-        r"""The largest MSE over all inputs of a mean square; None where only simulation tells.
+        r"""Return the largest MSE over all inputs of a mean square; None where only simulation tells.
 
-        mean_square · ‖e^{-iωD} F - H G‖∞² + σ² <|H|²>, rounded up. A sinusoid at the worst frequency comes to it, with
-        its power counted about the mean that the receiver assumes.
+        It is mean_square · ‖e^{-iωD} F - H G‖∞² + σ² <|H|²>, rounded up. A sinusoid at the worst frequency comes to it,
+        with its power counted about the mean that the receiver assumes.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ class Mechanism(MechanismBase):
         return Paths(parts[0], parts[1], parts[2] if len(parts) > 2 else None, self.lag or 0)
 
     def link(self) -> simulation.CompiledMechanism:
-        """What the compiled simulation runs."""
+        """Return what the compiled simulation runs."""
         return simulation.CompiledMechanism(
             self.receiver.mean, self.prefilter.factors, self.noise_std, self.receiver.compiled()
         )
@@ -305,7 +305,7 @@ class Mechanism(MechanismBase):
         return found
 
     def _loss(self) -> str:
-        """What the realisation of the filters costs."""
+        """Say what the realisation of the filters costs."""
         if self.predicted_mse is None or not self.ideal_mse:
             return ""
         return f" (MSE {self.predicted_mse / self.ideal_mse - 1:+.2%} from the ideal)"

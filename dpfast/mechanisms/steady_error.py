@@ -15,7 +15,7 @@ from dpfast.signals.model import Model
 
 
 class HasResponse(Protocol):
-    """What is asked of a linear receiver."""
+    """What the stationary errors ask of a linear receiver."""
 
     @property
     def lag(self) -> int | None:
@@ -36,7 +36,7 @@ class Errors(NamedTuple):
 
 
 def linear_errors(target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: HasResponse) -> Errors:
-    """σ² <|H|²> and <P_u |e^{-iωD} F - H G|²>, the stationary errors where the mean is known."""
+    """Return the stationary errors where the mean is known: σ² <|H|²> and <P_u |e^{-iωD} F - H G|²>."""
     grid = steady_grid(target, prefilter, *receiver.filters(), model.shaping)
     omega, h = grid.omega, receiver.response(grid.omega)
     wanted = target.response(omega) * np.exp(-1j * (receiver.lag or 0) * omega)
@@ -45,14 +45,14 @@ def linear_errors(target: Filter, model: Model, prefilter: Filter, noise_std: fl
 
 
 def linear_mse(target: Filter, model: Model, prefilter: Filter, noise_std: float, receiver: HasResponse) -> float:
-    """The sum of both."""
+    """Return the sum of both stationary errors where the mean is known."""
     return sum(linear_errors(target, model, prefilter, noise_std, receiver))
 
 
 def worst_errors(
     target: Filter, mean_square: float, prefilter: Filter, noise_std: float, receiver: HasResponse
 ) -> Errors:
-    """σ² <|H|²> and mean_square · ‖e^{-iωD} F - H G‖∞², rounded up."""
+    """Return the stationary errors on the worst input: σ² <|H|²> and mean_square · ‖e^{-iωD} F - H G‖∞², rounded up."""
     filters, lag = (target, prefilter, *receiver.filters()), receiver.lag or 0
 
     def distortion(omega: Array) -> Array:

@@ -22,7 +22,7 @@ class CausalForm(NamedTuple):
 
 
 class HasCausalForm(Protocol):
-    """What is asked of a linear receiver."""
+    """What the errors of the first steps ask of a linear receiver."""
 
     @property
     def mean(self) -> float:
@@ -47,7 +47,7 @@ def step_errors(
     model: Model | None,
     n: int,
 ) -> Array:
-    r"""E|ŷ_t - y_t|² for t = 0 ... n - 1, the noise's part alone without a model.
+    r"""Return the MSE of each of the first n steps, all from rest; the noise's part alone without a model.
 
     With q = z^{-D} f - h∗g, ŷ_t the estimate that comes at t + D, and T = t + D:
 

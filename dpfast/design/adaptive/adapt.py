@@ -50,7 +50,7 @@ class Adaptable(Protocol):
 
     @property
     def lag(self) -> int | None:
-        """Samples by which the estimate is late; None for a smoother."""
+        """The samples by which the estimate is late; None for a smoother."""
 
     @property
     def prefilter(self) -> Filter:
@@ -112,7 +112,7 @@ class Adaptation(Generic[M]):
     reason: str
 
     def estimate(self, v: ArrayLike) -> Any:
-        """Estimates from v of the *given* mechanism, such as the one that was adapted to.
+        """Estimate from v of the *given* mechanism, such as the one that was adapted to.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Adaptation(Generic[M]):
 
     def __str__(self) -> str:
         texts = [
-            self._head(),
+            self._title(),
             *(f"  {name:<15} {value}" for name, value in self._facts().items()),
             *(textwrap.fill(x, 110, initial_indent="  ", subsequent_indent="  ") for x in (self.reason, _PRIVACY)),
         ]
@@ -145,19 +145,19 @@ class Adaptation(Generic[M]):
 
     def _repr_html_(self) -> str:
         said = map(html.paragraphs, (self.reason, _PRIVACY))
-        return html.notebook(html.facts(self._facts(), caption=self._head()), *said)
+        return html.notebook(html.facts(self._facts(), caption=self._title()), *said)
 
-    def _head(self) -> str:
+    def _title(self) -> str:
         return f"{_check_linear(self.given).name!r}: the adapted receiver is {'taken' if self.taken else 'not taken'}"
 
     def _facts(self) -> dict[str, str]:
         return {
             "order": f"{self.order} (autoregression)",
             "fitted input": f"mean {self.model.mean:.6g}, variance {self.model.variance:.6g}",
-            "gain in MSE": self._shown_gain(),
+            "gain in MSE": self._gain_text(),
         }
 
-    def _shown_gain(self) -> str:
+    def _gain_text(self) -> str:
         if self.gain is None or self.interval is None:
             return "not estimated"
         return "{:.2%}, 95 % interval {:.2%} to {:.2%} (on held-out v)".format(self.gain, *self.interval)
@@ -231,7 +231,7 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     channel = Channel(behind.target, behind.prefilter, behind.noise_std, behind.receiver, length=parts[0].length)
     whole = join_periodograms(parts)
     fit, best = _fit_orders(channel, whole, order)
-    model = channel.model(whole, fit)
+    model = channel.fitted_model(whole, fit)
     refusal = _explain_refusal(channel, whole, fit, best, behind.model)
     kept = Adaptation(mechanism, False, mechanism, model, fit.order, None, None, refusal)
     if refusal:
@@ -276,7 +276,7 @@ def _receiver_inputs(mechanism: Adaptable, v: ArrayLike) -> tuple[tuple[int, ...
 
 
 def _split_in_time(mechanism: Adaptable, v: Array) -> tuple[Periodogram, ...]:
-    """Those of v behind the transient of G."""
+    """Return the periodograms of the parts of v behind the transient of G."""
     transient = mechanism.prefilter.settling_time(_TRANSIENT)
     shortest = max(_SHORTEST, 2 * (mechanism.lag or 0))
     least = transient + N_PARTS * shortest
@@ -291,7 +291,7 @@ def _split_in_time(mechanism: Adaptable, v: Array) -> tuple[Periodogram, ...]:
 
 
 def _fit_orders(channel: Channel, whole: Periodogram, order: int | None) -> tuple[Fit, Fit]:
-    """The fit of the order, and that of the order which explains v best."""
+    """Return the fit of the order, and that of the order which explains v best."""
     whittle = channel.likelihood(whole)
     fits = whittle.fit_orders(max(HIGHEST, order or 0))
     best = max(fits, key=whittle.score)
@@ -299,7 +299,7 @@ def _fit_orders(channel: Channel, whole: Periodogram, order: int | None) -> tupl
 
 
 def _explain_refusal(channel: Channel, whole: Periodogram, fit: Fit, best: Fit, model: Model | None) -> str:
-    """Why there is nothing to adapt to; empty where there is."""
+    """Say why there is nothing to adapt to; nothing where there is."""
     whittle = channel.likelihood(whole)
     if channel.log_likelihood(whole, None) >= whittle.score(best):
         return "Nothing can be learnt: v does not differ from its noise."
@@ -310,7 +310,7 @@ def _explain_refusal(channel: Channel, whole: Periodogram, fit: Fit, best: Fit, 
 
 
 def _find_doubts(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit, best: Fit) -> tuple[str, ...]:
-    """Why the fit may not be trusted."""
+    """List why the fit may not be trusted."""
     doubts = []
     if best.order > fit.order:
         doubts.append(f"order {best.order} fits v far better than {fit.order}")
@@ -324,7 +324,10 @@ def _find_doubts(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit, bes
 
 
 def _chance_of_change(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit) -> float:
-    """That parts of a stationary input differ as much as these: likelihood ratio, and the spread of the means."""
+    """Return the chance that parts of a stationary input differ as much as these.
+
+    It follows from the likelihood ratio, and the spread of the means.
+    """
     likelihoods = [channel.likelihood(x) for x in parts]
     statistic = sum(
         2 * (x.maximize(fit.parameters).log_likelihood - x.log_likelihood(fit.parameters)) for x in likelihoods
@@ -336,7 +339,7 @@ def _chance_of_change(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit
 
 
 def _decide(gain: Gain, doubts: tuple[str, ...]) -> tuple[bool, str]:
-    """Whether to take the adapted receiver, and why."""
+    """Decide whether to take the adapted receiver, and say why."""
     change = f"the adapted receiver's MSE is {abs(gain.relative):.2%} {'lower' if gain.relative > 0 else 'higher'}"
     if not doubts:
         least = gain.relative - _SURE * gain.standard_error

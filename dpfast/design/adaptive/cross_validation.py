@@ -51,37 +51,37 @@ class Channel:
         self.wanted = target.response(omega) * self.circle.z ** -(receiver.lag or 0)
         self.gain = prefilter.response(omega)
         self.given = Response(np.asarray(receiver.response(omega)), receiver.mean)
-        self.smoothed = self.seen(np.abs(self.gain) ** 2)
+        self.smoothed = self.expected_ordinates(np.abs(self.gain) ** 2)
 
     @property
     def steady(self) -> float:
-        """G(0)."""
+        """The gain G(0)."""
         return float(self.gain[0].real)
 
-    def seen(self, spectrum: Array) -> Array:
-        """The periodogram that is expected of a spectrum on the circle."""
+    def expected_ordinates(self, spectrum: Array) -> Array:
+        """Return the periodogram that is expected of a spectrum on the circle."""
         return expected_periodogram(spectrum, self.length)
 
     def likelihood(self, data: Periodogram) -> Whittle:
-        """Of spectra of u."""
+        """Return the likelihood of spectra of u, given a periodogram."""
         return Whittle(self.smoothed, self.noise, data)
 
     def log_likelihood(self, data: Periodogram, model: Model | None) -> float:
-        """Whittle's ℓ of a model as it is, and of its mean, which moves that of v alone; None: no signal."""
+        """Return Whittle's ℓ of a model as it is, and of its mean, which moves that of v alone; None: no signal."""
         whittle = self.likelihood(data)
         if model is None:
             return whittle.signal_log_likelihood(np.zeros(self.length // 2 + 1))
-        signal = self.seen(model.psd(self.circle.grid.omega) * np.abs(self.gain) ** 2)
+        signal = self.expected_ordinates(model.psd(self.circle.grid.omega) * np.abs(self.gain) ** 2)
         off = data.mean - (model.mean - self.mean) * self.steady
         power = float(signal[0]) + self.noise
         return whittle.signal_log_likelihood(signal) - off**2 * data.n_segments * data.length / (2 * power)
 
     def power_at_zero(self, fit: Fit) -> float:
-        """P_v(0)."""
+        """Return P_v(0) of a fit."""
         return (fit.innovation_std * self.steady / float(fit.a.sum())) ** 2 + self.noise
 
-    def model(self, data: Periodogram, fit: Fit) -> ARMA:
-        """The fitted spectrum; the mean moved by what v says, less the share of that which chance alone would give.
+    def fitted_model(self, data: Periodogram, fit: Fit) -> ARMA:
+        """Return the fitted spectrum as a model, its mean moved by what v says, less what chance alone would give.
 
         That is Stein's estimate, cut at zero: a mean that was right stays nearly so.
         """
@@ -91,8 +91,8 @@ class Channel:
             mean += max(0.0, 1 - chance) * data.mean / self.steady
         return ARMA.from_shaping(fit.shaping, mean=mean, source="public", fitted_order=fit.order)
 
-    def best(self, model: ARMA) -> Response:
-        """The Wiener filter of the lag."""
+    def best_response(self, model: ARMA) -> Response:
+        """Return the Wiener filter of the lag."""
         psd = model.psd(self.circle.grid.omega)
         power = psd * np.abs(self.gain) ** 2 + self.noise
         cross = psd * self.wanted * self.gain.conj()
@@ -130,16 +130,16 @@ class Gain(NamedTuple):
 
 
 def cross_validate(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit) -> Gain:
-    """Each part is held out once, from a fit of this order to the others."""
+    """Hold each part out once, from a fit of this order to the others, and return what adapting saves on it."""
     whole, given, at_zero = join_periodograms(parts), channel.given, channel.power_at_zero(fit)
     errors, saved, foreseen, variance = [], [], [], []
     for i, part in enumerate(parts):
         rest = join_periodograms(parts[:i] + parts[i + 1 :])
-        model = channel.model(rest, channel.likelihood(rest).maximize(fit.parameters))
-        trial, adapted = _Trial(channel, part, model), channel.best(model)
+        model = channel.fitted_model(rest, channel.likelihood(rest).maximize(fit.parameters))
+        trial, adapted = _Trial(channel, part, model), channel.best_response(model)
         errors.append(trial.mse(given))
         saved.append(errors[-1] - trial.mse(adapted))
-        foreseen.append(trial.on_model(given) - trial.on_model(adapted))
+        foreseen.append(trial.mse_on_model(given) - trial.mse_on_model(adapted))
         weights, slope = trial.weights(given) - trial.weights(adapted), trial.slope(given) - trial.slope(adapted)
         variance.append(_variance(whole, at_zero, weights, slope, part.n_segments))
     # the noise that passes is known, and a bound from below
@@ -157,30 +157,30 @@ class _Trial:
         self.channel, self.part, self.mean = channel, part, model.mean
         self.psd = model.psd(channel.circle.grid.omega)
         power = self.psd * np.abs(channel.gain) ** 2
-        self.foreseen = channel.seen(power + channel.noise)
+        self.foreseen = channel.expected_ordinates(power + channel.noise)
         # F/G where v shows the signal
         trust = power / (power**2 + (_VISIBLE * channel.noise) ** 2)
         self.inverse = channel.wanted * channel.gain.conj() * self.psd * trust
 
     def weights(self, receiver: Response) -> Array:
-        """Of P_v in the error, at the ordinates."""
+        """Return the weights of P_v in the error, at the ordinates."""
         step = self.channel.step
         return np.asarray(np.abs(receiver.h[::step] - self.inverse[::step]) ** 2)
 
     def slope(self, receiver: Response) -> float:
-        """∂ error / ∂ mean of v."""
+        """Return the slope of the error in the mean of v, ∂ error / ∂ mean."""
         off = self.part.mean - (receiver.mean - self.channel.mean) * self.channel.steady
         return 2 * float(self.weights(receiver)[0]) * off
 
     def mse(self, receiver: Response) -> float:
-        """That on the model, corrected by how the part differs from what the model foresees."""
+        """Return the error on the model, corrected by how the part differs from what the model foresees."""
         steady = self.channel.steady
         differs = self.part.about((receiver.mean - self.channel.mean) * steady).ordinates - self.foreseen
         differs[0] -= self.part.length * ((self.mean - receiver.mean) * steady) ** 2
-        return self.on_model(receiver) + self.part.average(self.weights(receiver) * differs)
+        return self.mse_on_model(receiver) + self.part.average(self.weights(receiver) * differs)
 
-    def on_model(self, receiver: Response) -> float:
-        """The error where the model is right."""
+    def mse_on_model(self, receiver: Response) -> float:
+        """Return the error where the model is right."""
         lost = self.channel.wanted - receiver.h * self.channel.gain
         bias = float(abs(lost[0])) * (receiver.mean - self.mean)
         density = self.psd * np.abs(lost) ** 2 + self.channel.noise * np.abs(receiver.h) ** 2
@@ -188,7 +188,7 @@ class _Trial:
 
 
 def _variance(data: Periodogram, at_zero: float, weights: Array, slope: float, n_segments: int) -> float:
-    """Of <weights · I> over so many segments; `data` of more says how much ordinates vary.
+    """Return the variance of <weights · I> over so many segments; `data` of more says how much ordinates vary.
 
     That at zero holds the square of the mean of v, of variance `at_zero` = P_v(0) over the samples.
     """

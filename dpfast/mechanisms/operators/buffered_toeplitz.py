@@ -13,7 +13,10 @@ from dpfast.mechanisms.operators.operators import Convolution, check_shape
 
 
 class BufferedToeplitz(NamedTuple):
-    """C(z) = Π (1 - p_i z⁻¹)/(1 - q_i z⁻¹) over a horizon, p and q real and inside of the unit circle."""
+    """A Toeplitz matrix that runs as a cascade of few real poles and zeros, all inside of the unit circle.
+
+    It is C(z) = Π (1 - p_i z⁻¹)/(1 - q_i z⁻¹) over a horizon, with zeros p and poles q.
+    """
 
     zeros: Array
     poles: Array
@@ -21,13 +24,13 @@ class BufferedToeplitz(NamedTuple):
 
     @property
     def coefficients(self) -> Array:
-        """The impulse response."""
+        """The impulse response over the horizon."""
         impulse = np.zeros(self.horizon)
         impulse[0] = 1.0
         return cascade(self.zeros, self.poles, impulse)
 
     def filter(self) -> Filter:
-        """The same as a stable filter, which has one state for every pole and runs step by step.
+        """Return the same as a stable filter, which has one state for every pole and runs step by step.
 
         Examples
         --------
@@ -38,31 +41,31 @@ class BufferedToeplitz(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Square."""
+        """The rows and columns, as many as the horizon has steps."""
         return self.horizon, self.horizon
 
     def apply(self, x: Array) -> Array:
-        """Pole by pole."""
+        """Apply the matrix to sequences, pole by pole."""
         return cascade(self.zeros, self.poles, x)
 
     def products(self) -> Array:
-        """As those of a convolution."""
+        """Bound the products of columns, as those of a convolution."""
         return Convolution(self.coefficients).products()
 
     def largest_l1(self) -> float:
-        """Of the first column."""
+        """Return the ℓ₁ norm of the first column, which is the largest."""
         return Convolution(self.coefficients).largest_l1()
 
     def squared_rows(self) -> Array:
-        """As those of a convolution."""
+        """Return the squared norms of the rows, as those of a convolution."""
         return Convolution(self.coefficients).squared_rows()
 
     def matrix(self) -> Array:
-        """For a short horizon."""
+        """Return all entries, for a short horizon."""
         return Convolution(self.coefficients).matrix()
 
     def check(self) -> None:
-        """A pole for every zero."""
+        """Refuse zeros and poles that are not as many, and a horizon that is none."""
         check_shape("zeros", self.zeros, 1)
         if self.poles.shape != self.zeros.shape:
             raise ValueError(f"poles must be as many as zeros, got {len(self.poles)} and {len(self.zeros)}")
@@ -70,7 +73,7 @@ class BufferedToeplitz(NamedTuple):
 
 
 def cascade(zeros: Array, poles: Array, x: Array) -> Array:
-    """Sequences (..., n) through Π (1 - p_i z⁻¹)/(1 - q_i z⁻¹), pair after pair: clustered poles do no harm."""
+    """Filter sequences (..., n) by Π (1 - p_i z⁻¹)/(1 - q_i z⁻¹), pair after pair: clustered poles do no harm."""
     from scipy.signal import lfilter  # late: it takes half as long to import as all of dpfast
 
     for p, q in zip(zeros, poles, strict=True):

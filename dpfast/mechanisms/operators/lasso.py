@@ -19,7 +19,7 @@ _HALVINGS = 40
 
 
 def lasso(dictionary: Array, v: Array, penalty: float, tolerance: float, max_iterations: int) -> Array:
-    r"""The coefficients x (n,) of observations v (m,) in a dictionary (m, n).
+    r"""Find the coefficients x (n,) of observations v (m,) in a dictionary (m, n).
 
     The augmented Lagrangian of the dual, min ½‖ξ‖² + ⟨b, ξ⟩ subject to ‖Dᵀξ‖_∞ ≤ 1 with b = v/λ: for a weight σ that
     grows, min ½‖ξ‖² + ⟨b, ξ⟩ + ‖x⁺‖²/(2σ) with x⁺ = S(x - σDᵀξ, σ), S the soft threshold, by Newton's method, whose
@@ -65,7 +65,7 @@ def lasso(dictionary: Array, v: Array, penalty: float, tolerance: float, max_ite
 
 
 def relative_gap(dictionary: Array, x: Array, b: Array) -> float:
-    """Duality gap for λ = 1 at the residual, scaled until it is feasible, relative to the objective.
+    """Return the duality gap for λ = 1 at the residual, scaled until it is feasible, relative to the objective.
 
     With the residual r, c = Dᵀr and s ≤ 1 for which |s c| ≤ 1: ½(1 - s)²‖r‖² + Σ (|x| - s c x), two sums that are not
     negative, so that nothing cancels.
@@ -80,12 +80,12 @@ def relative_gap(dictionary: Array, x: Array, b: Array) -> float:
 
 
 def _soft_threshold(x: Array, threshold: float) -> Array:
-    """The soft threshold."""
+    """Move all numbers towards zero by a threshold, and to zero within it."""
     return np.asarray(x - np.clip(x, -threshold, threshold))
 
 
 def _newton_direction(columns: Array, weight: float, gradient: Array) -> Array:
-    """-(1 + σ D Dᵀ)⁻¹ g, through the smaller of D Dᵀ and Dᵀ D."""
+    """Return -(1 + σ D Dᵀ)⁻¹ g, through the smaller of D Dᵀ and Dᵀ D."""
     m, n_active = columns.shape
     if n_active == 0:
         return -gradient
@@ -95,7 +95,7 @@ def _newton_direction(columns: Array, weight: float, gradient: Array) -> Array:
 
 
 def _solve_for_signs(dictionary: Array, signs: Array, b: Array) -> Array:
-    """The coefficients that solve Dᵀ(b - Dx) = signs where those are not zero; zeros where nothing does alone."""
+    """Solve Dᵀ(b - Dx) = signs for the coefficients where those are not zero; zeros where nothing does alone."""
     x = np.zeros(len(signs))
     used = signs != 0
     columns = dictionary[:, used]
@@ -124,7 +124,7 @@ class _Line(NamedTuple):
 
 
 def _choose_step(line: _Line, slope: float) -> float:
-    """One, or where that is beyond the least value a step before it, at which a tenth of the slope is left at most."""
+    """Return one, or where that is beyond the least value a step before it, with a tenth of the slope at most."""
     if line.slope(1.0) <= -1e-3 * slope:
         return 1.0
     low, high = 0.0, 1.0

@@ -29,32 +29,32 @@ class Operator(Protocol):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """The numbers of rows and columns."""
 
     def apply(self, x: Array) -> Array:
-        """(..., columns) to (..., rows)."""
+        """Apply the map to sequences: (..., columns) to (..., rows)."""
 
     def products(self) -> Array:
-        """Bounds (columns,) of the largest size of ⟨column s, column t⟩ with s and t ≥ 0, 1, ... apart; never growing.
+        """Bound ⟨column s, column t⟩ by size where s and t are ≥ 0, 1, ... apart: (columns,), never growing.
 
         The first, the largest squared ℓ₂ norm of a column, is exact.
         """
 
     def largest_l1(self) -> float:
-        """The largest ℓ₁ norm of a column."""
+        """Return the largest ℓ₁ norm of a column."""
 
     def squared_rows(self) -> Array:
-        """Squared ℓ₂ norms of the rows."""
+        """Return the squared ℓ₂ norms of the rows."""
 
     def matrix(self) -> Array:
-        """All entries (rows, columns)."""
+        """Return all entries (rows, columns)."""
 
     def check(self) -> None:
         """Refuse arrays that are no such matrix, of which the norms would not be true."""
 
 
 def own_operator(name: str, operator: Any) -> Any:
-    """The operator with arrays of its own that nobody can change, as the noise is computed from them once.
+    """Return the operator with arrays of its own that nobody can change, as the noise is computed from them once.
 
     Raises
     ------
@@ -95,21 +95,24 @@ def check_shape(name: str, array: NDArray[Any], ndim: int) -> None:
 
 
 class Convolution(NamedTuple):
-    """Lower-triangular Toeplitz."""
+    """A lower-triangular Toeplitz matrix."""
 
     coefficients: Array
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Square."""
+        """The rows and columns, as many as there are coefficients."""
         return len(self.coefficients), len(self.coefficients)
 
     def apply(self, x: Array) -> Array:
-        """In FFTs."""
+        """Apply the matrix to sequences, in FFTs."""
         return convolve_series(self.coefficients, x)
 
     def products(self) -> Array:
-        """Autocorrelations of the magnitudes: exact where no coefficient is negative and none is larger than before."""
+        """Bound them by autocorrelations of the magnitudes.
+
+        That is exact where no coefficient is negative and none is larger than before.
+        """
         size = 1 << (2 * len(self.coefficients) - 1).bit_length()
         r = np.fft.irfft(np.abs(np.fft.rfft(np.abs(self.coefficients), size)) ** 2, size)[: len(self.coefficients)]
         energy = float(self.coefficients @ self.coefficients)
@@ -118,21 +121,21 @@ class Convolution(NamedTuple):
         return _largest_from_here(np.minimum(r, energy))
 
     def largest_l1(self) -> float:
-        """Of the first column."""
+        """Return the ℓ₁ norm of the first column, which is the largest."""
         return float(np.abs(self.coefficients).sum())
 
     def squared_rows(self) -> Array:
-        """Row t has the first t + 1 coefficients."""
+        """Return the squared norms of the rows, of which row t has the first t + 1 coefficients."""
         return np.cumsum(self.coefficients**2)
 
     def matrix(self) -> Array:
-        """For a short horizon."""
+        """Return all entries, for a short horizon."""
         from scipy.linalg import toeplitz
 
         return np.asarray(toeplitz(self.coefficients, np.zeros(len(self.coefficients))))
 
     def check(self) -> None:
-        """One dimension."""
+        """Refuse coefficients that are not of one dimension."""
         check_shape("coefficients", self.coefficients, 1)
 
 
@@ -140,43 +143,43 @@ _ROUNDING = 1e-13  # of FFTs, relative to the energy
 
 
 class Dense(NamedTuple):
-    """Any matrix."""
+    """A matrix of any entries."""
 
     entries: Array
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the array."""
+        """The rows and columns of the array."""
         return self.entries.shape[0], self.entries.shape[1]
 
     def apply(self, x: Array) -> Array:
-        """By a matrix product."""
+        """Apply the matrix to sequences by a matrix product."""
         return np.asarray(x @ self.entries.T)
 
     def products(self) -> Array:
-        """Exact, from all of them."""
+        """Return the largest products of columns, exactly, from all of them."""
         gram = np.abs(self.entries.T @ self.entries)
         return _largest_from_here(np.array([gram.diagonal(lag).max() for lag in range(len(gram))]))
 
     def largest_l1(self) -> float:
-        """Exact."""
+        """Return the largest ℓ₁ norm of a column, exactly."""
         return float(np.abs(self.entries).sum(axis=0).max())
 
     def squared_rows(self) -> Array:
-        """Exact."""
+        """Return the squared norms of the rows, exactly."""
         return np.asarray(np.einsum("ij,ij->i", self.entries, self.entries))
 
     def matrix(self) -> Array:
-        """The array."""
+        """Return the array."""
         return self.entries
 
     def check(self) -> None:
-        """Two dimensions."""
+        """Refuse an array that is not of two dimensions."""
         check_shape("entries", self.entries, 2)
 
 
 class Sparse(NamedTuple):
-    """Compressed rows, as of :class:`scipy.sparse.csr_array`, sorted by columns."""
+    """A matrix in compressed rows, as of :class:`scipy.sparse.csr_array`, sorted by columns."""
 
     data: Array
     indices: NDArray[np.int64]
@@ -185,7 +188,7 @@ class Sparse(NamedTuple):
 
     @classmethod
     def of(cls, matrix: Any) -> Sparse:
-        """From a sparse matrix of scipy's."""
+        """Make one of a sparse matrix of scipy's."""
         from scipy.sparse import csr_array
 
         rows: Any = csr_array(matrix)
@@ -194,11 +197,11 @@ class Sparse(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """The numbers of rows and columns."""
         return len(self.indptr) - 1, self.n_columns
 
     def apply(self, x: Array) -> Array:
-        """Entry by entry, one sequence like the other."""
+        """Apply the matrix to sequences, entry by entry, one sequence like the other."""
         from scipy.sparse import csr_array
 
         rows: Any = csr_array((self.data, self._columns, self.indptr.astype(np.int64)), shape=self.shape)
@@ -206,7 +209,9 @@ class Sparse(NamedTuple):
         return np.ascontiguousarray((rows @ flat.T).T).reshape(*x.shape[:-1], self.shape[0])
 
     def products(self) -> Array:
-        """Columns s and t share the rows that reach over both: a row counts up to the distance of its ends.
+        """Bound them by rows: columns s and t share those that reach over both.
+
+        A row counts up to the distance of its ends.
 
         At a distance, the sum over those rows of an entry's magnitude times the row's largest: exact for trees.
         """
@@ -231,21 +236,21 @@ class Sparse(NamedTuple):
         return np.asarray(np.minimum(bounds, energy))
 
     def largest_l1(self) -> float:
-        """Exact."""
+        """Return the largest ℓ₁ norm of a column, exactly."""
         return float(np.bincount(self._columns, np.abs(self.data), self.n_columns).max())
 
     def squared_rows(self) -> Array:
-        """Exact."""
+        """Return the squared norms of the rows, exactly."""
         return np.asarray(np.bincount(self._rows, self.data**2, self.shape[0]))
 
     def matrix(self) -> Array:
-        """For a short horizon."""
+        """Return all entries, for a short horizon."""
         dense = np.zeros(self.shape)
         dense[self._rows, self._columns] = self.data
         return dense
 
     def check(self) -> None:
-        """Sorted rows, and every entry once."""
+        """Refuse rows that are not sorted, and entries that are there twice."""
         data, indices, indptr, n_columns = self
         for name, array in (("data", data), ("indices", indices), ("indptr", indptr)):
             check_shape(name, array, 1)
@@ -270,5 +275,5 @@ class Sparse(NamedTuple):
 
 
 def _largest_from_here(r: Array) -> Array:
-    """The largest of each and all that come after."""
+    """Return the largest of each and all that come after."""
     return np.maximum.accumulate(r[::-1])[::-1]

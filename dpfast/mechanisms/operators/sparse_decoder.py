@@ -17,7 +17,7 @@ BASES = ("dct", "haar")
 
 
 def check_basis(basis: str, horizon: int) -> str:
-    """A basis that there is for this horizon."""
+    """Return a basis that there is for this horizon; refuse all else."""
     validation.choice("basis", basis, BASES)
     if basis == "haar" and horizon & (horizon - 1):
         raise DesignError(f"the horizon must be a power of two for basis='haar', got {horizon}: use basis='dct'")
@@ -25,21 +25,21 @@ def check_basis(basis: str, horizon: int) -> str:
 
 
 def analysis(basis: str, x: Array) -> Array:
-    """Coefficients (..., n) of series (..., n) in an orthonormal basis."""
+    """Return the coefficients (..., n) of series (..., n) in an orthonormal basis."""
     from scipy import fft  # late: only a decoder needs it
 
     return _haar(x) if basis == "haar" else np.asarray(fft.dct(x, norm="ortho"))
 
 
 def synthesis(basis: str, coefficients: Array) -> Array:
-    """Series of coefficients."""
+    """Return the series (..., n) of coefficients (..., n) in an orthonormal basis."""
     from scipy import fft
 
     return _inverse_haar(coefficients) if basis == "haar" else np.asarray(fft.idct(coefficients, norm="ortho"))
 
 
 def _haar(x: Array) -> Array:
-    """The mean first, then from the widest difference to the narrowest."""
+    """Return Haar's coefficients: the mean first, then from the widest difference to the narrowest."""
     details: list[Array] = []
     while x.shape[-1] > 1:
         even, odd = x[..., ::2], x[..., 1::2]
@@ -58,7 +58,7 @@ def _inverse_haar(coefficients: Array) -> Array:
 
 
 class SparseDecoder(NamedTuple):
-    r"""Series that are sparse in an orthonormal basis, from noisy projections of them: ŷ = Ψ x̂.
+    r"""A decoder of series that are sparse in an orthonormal basis, from noisy projections of them: ŷ = Ψ x̂.
 
     x̂ = argmin ½‖ΦΨx - v‖₂² + λ‖x‖₁ (Tibshirani 1996; Chen, Donoho and Saunders 1998), see
     :func:`dpfast.mechanisms.operators.lasso.lasso`. Stream by stream: none depends, to the bit, on those beside it.
@@ -85,12 +85,12 @@ class SparseDecoder(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Steps, measurements."""
+        """The numbers of steps and of measurements."""
         n_measurements, horizon = self.projection.shape
         return horizon, n_measurements
 
     def apply(self, x: Array) -> Array:
-        """Estimates (..., steps) from projections (..., measurements)."""
+        """Estimate series (..., steps) from projections (..., measurements)."""
         horizon, n_measurements = self.shape
         dictionary = analysis(self.basis, self.projection)
         coefficients = np.empty((*x.shape[:-1], horizon))
@@ -99,23 +99,23 @@ class SparseDecoder(NamedTuple):
         return synthesis(self.basis, coefficients)
 
     def products(self) -> NoReturn:
-        """There are none."""
+        """Refuse, as there are none."""
         self._refuse()
 
     def largest_l1(self) -> NoReturn:
-        """There is none."""
+        """Refuse, as there is none."""
         self._refuse()
 
     def squared_rows(self) -> NoReturn:
-        """There are none: the error is found by simulation."""
+        """Refuse, as there are none: the error is found by simulation."""
         self._refuse()
 
     def matrix(self) -> NoReturn:
-        """There is none."""
+        """Refuse, as there is none."""
         self._refuse()
 
     def check(self) -> None:
-        """A basis that there is, and parameters within their ranges."""
+        """Refuse a basis that there is not, and parameters out of their ranges."""
         check_shape("projection", self.projection, 2)
         check_basis(self.basis, self.shape[0])
         validation.number("penalty", self.penalty, above=0)

@@ -23,23 +23,23 @@ class Prefixes(NamedTuple):
 
 
 def n_levels(horizon: int) -> int:
-    """⌊log₂ n⌋ + 1: the nodes [j 2^l, (j + 1) 2^l) lie inside [0, n)."""
+    """Return the number of levels, ⌊log₂ n⌋ + 1, whose nodes [j 2^l, (j + 1) 2^l) lie inside [0, n)."""
     return horizon.bit_length()
 
 
 def level_sizes(horizon: int) -> Index:
-    """The number of nodes of every level, leaves first."""
+    """Return the number of nodes of every level, leaves first."""
     return horizon >> np.arange(n_levels(horizon))
 
 
 def node_rows(horizon: int, shares: Array, levels: Index, nodes: Index) -> Index:
-    """Rows of nodes in the strategy: level after level, the leaves first, levels without a share left out."""
+    """Return the rows of nodes in the strategy: level after level, leaves first, levels without a share left out."""
     sizes = level_sizes(horizon)[: len(shares)] * (shares > 0)
     return np.asarray((np.cumsum(sizes) - sizes)[levels] + nodes)
 
 
 def prefixes(horizon: int) -> Prefixes:
-    """The nodes of all prefixes."""
+    """List the nodes of all prefixes."""
     lengths = np.arange(1, horizon + 1)
     digits = (lengths[:, None] >> np.arange(n_levels(horizon))) & 1
     steps, levels = np.nonzero(digits)
@@ -47,7 +47,10 @@ def prefixes(horizon: int) -> Prefixes:
 
 
 def honaker_variances(horizon: int) -> Array:
-    """Of nodes by their whole subtrees: v_l = 1/(1 + 1/(2 v_{l-1})), v_0 = 1."""
+    """Return the variances of nodes that are estimated from their whole subtrees.
+
+    They are v_l = 1/(1 + 1/(2 v_{l-1})), from v_0 = 1.
+    """
     v = np.ones(n_levels(horizon))
     for level in range(1, len(v)):
         v[level] = 1 / (1 + 1 / (2 * v[level - 1]))
@@ -55,12 +58,12 @@ def honaker_variances(horizon: int) -> Array:
 
 
 def node_ages(lengths: Index, level: int) -> Array:
-    """Steps since the end of the last node of a level in prefixes."""
+    """Return the steps since the end of the last node of a level in prefixes."""
     return (lengths & ((1 << level) - 1)).astype(float)
 
 
 class DecayedPrefixes(NamedTuple):
-    """Sums of prefixes, decayed by ratio^k over k steps and times a gain, from the nodes of a tree of that ratio.
+    """A map from the nodes of a tree to prefix sums that decay by a ratio with each step, times a gain.
 
     For the sum of t + 1 steps: one node for each digit 1 of t + 1 below the highest level with a share, and all the
     nodes of that level that end there or before, each decayed since its end and over its share.
@@ -73,11 +76,11 @@ class DecayedPrefixes(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Steps and nodes."""
+        """The numbers of steps and of nodes."""
         return self.horizon, int(level_sizes(self.horizon)[np.flatnonzero(self.shares)].sum())
 
     def apply(self, x: Array) -> Array:
-        """Level by level."""
+        """Add the nodes up to sums of prefixes, level by level."""
         from scipy.signal import lfilter
 
         kept = [int(level) for level in np.flatnonzero(self.shares)]
@@ -92,24 +95,24 @@ class DecayedPrefixes(NamedTuple):
         return total
 
     def products(self) -> Array:
-        """For a short horizon."""
+        """Return the products of columns, for a short horizon."""
         return Dense(self.matrix()).products()
 
     def largest_l1(self) -> float:
-        """For a short horizon."""
+        """Return the largest ℓ₁ norm of a column, for a short horizon."""
         return Dense(self.matrix()).largest_l1()
 
     def squared_rows(self) -> Array:
-        """The same sums of ones, everything squared."""
+        """Return the squared norms of the rows: the same sums of ones, everything squared."""
         squared = DecayedPrefixes(self.horizon, self.shares**2, self.ratio**2, self.gain**2)
         return squared.apply(np.ones(self.shape[1]))
 
     def matrix(self) -> Array:
-        """For a short horizon."""
+        """Return all entries, for a short horizon."""
         return self.apply(np.eye(self.shape[1])).T
 
     def check(self) -> None:
-        """Shares of levels that there are, the highest with one."""
+        """Refuse shares that are not of levels that there are, and a highest level without one."""
         check_horizon(self.horizon)
         most = n_levels(self.horizon)
         if self.shares.ndim != 1 or not 1 <= len(self.shares) <= most or not self.shares[-1] > 0:
@@ -117,7 +120,7 @@ class DecayedPrefixes(NamedTuple):
 
 
 class TreeEstimator(NamedTuple):
-    """Prefixes, times a gain, from nodes that are estimated bottom up (Honaker 2015).
+    """A map to prefix sums, times a gain, from nodes that are estimated bottom up (Honaker 2015).
 
     A node's own sum, of variance 1, and the sum of its children's estimates, of variance 2 v, weighted by the inverses
     of their variances: the best linear unbiased estimate of a node from its subtree.
@@ -128,11 +131,11 @@ class TreeEstimator(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Steps and nodes."""
+        """The numbers of steps and of nodes."""
         return self.horizon, int(level_sizes(self.horizon).sum())
 
     def apply(self, x: Array) -> Array:
-        """Level by level."""
+        """Estimate the nodes and add them up to sums of prefixes, level by level."""
         lengths = np.arange(1, self.horizon + 1)
         own = np.split(x, np.cumsum(level_sizes(self.horizon))[:-1], axis=-1)
         best, v = own[0], honaker_variances(self.horizon)
@@ -147,23 +150,23 @@ class TreeEstimator(NamedTuple):
         return self.gain * prefix
 
     def products(self) -> Array:
-        """For a short horizon."""
+        """Return the products of columns, for a short horizon."""
         return Dense(self.matrix()).products()
 
     def largest_l1(self) -> float:
-        """For a short horizon."""
+        """Return the largest ℓ₁ norm of a column, for a short horizon."""
         return Dense(self.matrix()).largest_l1()
 
     def squared_rows(self) -> Array:
-        """The variances of the nodes of a prefix, which have no noise in common."""
+        """Return the variances of the nodes of a prefix, which have no noise in common."""
         found = prefixes(self.horizon)
         v = honaker_variances(self.horizon)
         return np.asarray(self.gain**2 * np.bincount(found.steps, v[found.levels], self.horizon), float)
 
     def matrix(self) -> Array:
-        """For a short horizon."""
+        """Return all entries, for a short horizon."""
         return self.apply(np.eye(self.shape[1])).T
 
     def check(self) -> None:
-        """A horizon."""
+        """Refuse a horizon that is none."""
         check_horizon(self.horizon)

@@ -22,7 +22,7 @@ from dpfast.filters.toeplitz import Toeplitz
 
 
 def parse_json(text: str) -> Any:
-    """Strict JSON: finite numbers, every field once."""
+    """Parse strict JSON: finite numbers, every field once."""
 
     def finite(digits: str) -> float:
         value = float(digits)
@@ -60,14 +60,14 @@ class Fields:
         self._left, self.name = dict(value), name
 
     def path(self, name: str) -> str:
-        """How an error calls a field."""
+        """Return what an error calls a field."""
         return f"field {self._under(name)}"
 
     def _under(self, name: str) -> str:
         return f"{self.name}.{name}" if self.name else name
 
     def take(self, name: str) -> Any:
-        """The value of a field."""
+        """Take the value of a field."""
         if name not in self._left:
             raise ValueError(f"{self.path(name)} must be there: design and save anew")
         return self._left.pop(name)
@@ -78,42 +78,42 @@ class Fields:
             raise ValueError(f"{self.path(next(iter(self._left)))} must not be there: this version does not know it")
 
     def inner(self, name: str) -> Fields:
-        """A field that is an object."""
+        """Take a field that is an object."""
         return Fields(self.take(name), self._under(name))
 
     def rest(self) -> dict[str, Any]:
-        """All fields that were not taken."""
+        """Take all fields that were not taken."""
         left, self._left = self._left, {}
         return left
 
     def text(self, name: str) -> str:
-        """A text."""
+        """Take a text."""
         value = self.take(name)
         if not isinstance(value, str):
             raise validation.fail(self.path(name), "text", value)
         return value
 
     def choice(self, name: str, options: Iterable[str]) -> str:
-        """One of a few words."""
+        """Take one of a few words."""
         return validation.choice(self.path(name), self.take(name), options)
 
     def number(self, name: str, *, above: float = -math.inf) -> float:
-        """A finite number above a bound."""
+        """Take a finite number above a bound."""
         return validation.number(self.path(name), self.take(name), above=above)
 
     def optional(self, name: str) -> float | None:
-        """A mean square, or None."""
+        """Take a mean square, or None."""
         value = self.take(name)
         if value is not None and validation.number(self.path(name), value) < 0:
             raise validation.fail(self.path(name), "null or at least 0", value)
         return None if value is None else float(value)
 
     def lag(self) -> int:
-        """A lag in samples."""
+        """Take a lag in samples."""
         return validation.integer(self.path("lag"), self.take("lag"), 0, validation.MAX_LAG)
 
     def array(self, name: str, ndim: int | None = 1, *, empty: bool = False) -> Array:
-        """An array of finite numbers; ndim None: of rows, or of numbers."""
+        """Take an array of finite numbers; where ndim is None, of rows or of numbers."""
         value = self.take(name)
         if not isinstance(value, list) or _has_booleans(value):
             raise validation.fail(self.path(name), "an array of numbers", value)
@@ -123,14 +123,14 @@ class Fields:
         return validation.freeze(validation.array(self.path(name), rows, ndim=ndim, empty=empty))
 
     def integers(self, name: str) -> NDArray[np.int64]:
-        """An array of integers."""
+        """Take an array of integers."""
         values = self.array(name, empty=True)
         if not (np.abs(values) < 2.0**53).all() or (values != np.rint(values)).any():
             raise validation.fail(self.path(name), "an array of integers", values)
         return values.astype(np.int64)
 
     def toeplitz(self, name: str) -> Toeplitz:
-        """A target over a horizon by its coefficients."""
+        """Take a target over a horizon, by its coefficients."""
         inner = self.inner(name)
         coefficients = inner.array("coefficients")
         inner.end()
@@ -138,7 +138,7 @@ class Fields:
             return Toeplitz(coefficients)
 
     def filter(self, name: str) -> Filter:
-        """A filter by its factors."""
+        """Take a filter, by its factors."""
         inner = self.inner(name)
         taps, recursion = inner.array("taps"), inner.array("recursion")
         sections = inner.array("sections", 2, empty=True)
@@ -153,7 +153,7 @@ def _has_booleans(value: Any) -> bool:
 
 @contextmanager
 def name_errors(field: str) -> Iterator[None]:
-    """Errors of what is made of a field name it."""
+    """Let errors of what is made of a field name it."""
     try:
         yield
     except (ValueError, TypeError) as error:

@@ -119,7 +119,7 @@ def load(path: str | os.PathLike[str]) -> AnyMechanism:
 
 
 def to_text(mechanism: AnyMechanism) -> str:
-    """The content of a file; one that could not be read back is an error."""
+    """Write the content of a file; refuse one that could not be read back."""
     from dpfast._support.version import __version__
 
     if isinstance(mechanism, Mechanism) and mechanism.receiver.target != mechanism.target:
@@ -136,7 +136,7 @@ def to_text(mechanism: AnyMechanism) -> str:
 
 
 def mechanism_content(m: AnyMechanism) -> dict[str, Any]:
-    """The field `mechanism` of a file."""
+    """Return the field `mechanism` of a file."""
     privacy = {x.name: getattr(m.privacy, x.name) for x in fields(m.privacy)}
     model = None if m.model is None else model_content(m.model)
     errors = {x: getattr(m, x) for x in ("noise_std", "ideal_mse", "lower_bound_mse")}
@@ -172,7 +172,7 @@ _OF_MATRICES = ("noise", "centre", "lag", "unbiased")
 
 
 def _layout(value: Any, depth: int = 0) -> str:
-    """JSON with a line for each field, and arrays on one line."""
+    """Write JSON with a line for each field, and arrays on one line."""
     if not isinstance(value, dict) or not value:
         return json.dumps(value, allow_nan=False)
     lines = (f"{'  ' * (depth + 1)}{json.dumps(key)}: {_layout(x, depth + 1)}" for key, x in value.items())
@@ -180,7 +180,7 @@ def _layout(value: Any, depth: int = 0) -> str:
 
 
 def _checksum(document: dict[str, Any]) -> str:
-    """Of all fields but itself, whatever the spaces and the order."""
+    """Return the checksum of all fields but itself, whatever the spaces and the order."""
     return f"sha256:{digest(canonical(document))}"
 
 
@@ -188,7 +188,7 @@ def _checksum(document: dict[str, Any]) -> str:
 
 
 def from_text(text: str) -> AnyMechanism:
-    """The mechanism in the content of a file."""
+    """Read the mechanism in the content of a file."""
     value = parse_json(text)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise ValueError(f"it must have the field format: {FORMAT!r}; is it a file that dpfast.save wrote?")
@@ -206,7 +206,7 @@ def from_text(text: str) -> AnyMechanism:
 
 
 def read_mechanism(value: Any) -> AnyMechanism:
-    """The mechanism in a field `mechanism`."""
+    """Read the mechanism in a field `mechanism`."""
     content = Fields(value, "mechanism")
     over_horizon = "strategy" in value or "reconstruction" in value
     parts = _read_matrices(content) if over_horizon else _read_filters(content)
@@ -234,7 +234,7 @@ def read_mechanism(value: Any) -> AnyMechanism:
 
 
 def _read_filters(content: Fields) -> dict[str, Any]:
-    """What only a mechanism of filters has."""
+    """Read what only a mechanism of filters has."""
     target, prefilter = content.filter("target"), content.filter("prefilter")
     receiver = read_receiver(content.inner("receiver"), target)
     mean_square = content.optional("mean_square")
@@ -242,7 +242,7 @@ def _read_filters(content: Fields) -> dict[str, Any]:
 
 
 def _read_matrices(content: Fields) -> dict[str, Any]:
-    """What only a mechanism of matrices has."""
+    """Read what only a mechanism of matrices has."""
     found: dict[str, Any] = {"target": content.toeplitz("target")}
     found |= {name: read_operator(content.inner(name)) for name in ("strategy", "reconstruction")}
     found |= {name: content.take(name) for name in ("noise", "lag", "unbiased")}
@@ -253,7 +253,7 @@ def _read_matrices(content: Fields) -> dict[str, Any]:
 
 
 def _check_figures(mechanism: AnyMechanism, noise_std: float, predicted: float | None) -> None:
-    """The file's noise and prediction are those of its filters, or matrices."""
+    """Refuse a noise and a prediction that are not those of the file's filters, or matrices."""
     with np.errstate(over="ignore", invalid="ignore"):
         noise, mse = mechanism.noise_std, mechanism.predicted_mse
     part, whole = ("strategy", "matrices") if isinstance(mechanism, MatrixMechanism) else ("prefilter", "filters")

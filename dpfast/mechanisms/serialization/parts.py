@@ -47,17 +47,17 @@ _KIND_OF = {x: kind for kind, x in OPERATORS.items()}
 
 
 def toeplitz_content(target: Toeplitz) -> dict[str, Any]:
-    """A field with a target over a horizon."""
+    """Return a target over a horizon as a field holds it."""
     return {"coefficients": target.coefficients.tolist()}
 
 
 def target_content(target: Filter | Toeplitz) -> dict[str, Any]:
-    """A field with a target of either kind."""
+    """Return a target of either kind as a field holds it."""
     return toeplitz_content(target) if isinstance(target, Toeplitz) else filter_content(target)
 
 
 def model_content(model: Model) -> dict[str, Any]:
-    """A field `model`."""
+    """Return a model as the field `model` holds it."""
     if type(model) is MarkovChain:
         content = {"kind": "markov-chain", "transition": model.transition.tolist(), "levels": model.states.tolist()}
     elif type(model) is IndependentLevels:
@@ -72,7 +72,7 @@ def model_content(model: Model) -> dict[str, Any]:
 
 
 def _as_arma(model: Model) -> ARMA:
-    """What a design uses of a model of somebody's own class."""
+    """Return what a design uses of a model of somebody's own class."""
     kind = type(model).__name__
     try:
         arma = ARMA.from_shaping(model.shaping, mean=model.mean, levels=model.levels, source=model.source)
@@ -92,14 +92,14 @@ def receiver_content(receiver: Receiver) -> dict[str, Any]:
 
 
 def operator_content(operator: Operator) -> dict[str, Any]:
-    """A field `strategy` or `reconstruction`: the kind, and the fields of the tuple."""
+    """Return an operator as a field `strategy` or `reconstruction` holds it: its kind, and the fields of the tuple."""
     values: Any = operator
     fields = {name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in values._asdict().items()}
     return {"kind": _KIND_OF.get(type(operator), type(operator).__name__), **fields}
 
 
 def read_model(content: Fields) -> Model:
-    """The model in a field `model`."""
+    """Read the model in a field `model`."""
     kind = content.choice("kind", ("markov-chain", "independent-levels", "arma"))
     source = check_source(content.path("source"), content.take("source"))
     if kind == "markov-chain":
@@ -128,7 +128,7 @@ def read_receiver(content: Fields, target: Filter) -> Receiver:
 
 
 def read_operator(content: Fields) -> Operator:
-    """The operator in a field `strategy` or `reconstruction`; one that would lie about its norms is refused."""
+    """Read the operator in a field `strategy` or `reconstruction`; refuse one that would lie about its norms."""
     made = OPERATORS[content.choice("kind", OPERATORS)]
     read = {name: _OF_TYPES[hint](content, name) for name, hint in typing.get_type_hints(made).items()}
     content.end()

@@ -13,7 +13,7 @@ MAX_DEPTH = 8  # of objects; arrays are of numbers, or of rows of numbers
 
 
 class Limit(NamedTuple):
-    """Of an array: numbers, or rows of so many numbers."""
+    """The size that an array may have: so many numbers, or rows of so many numbers."""
 
     rows: int
     columns: int = 0

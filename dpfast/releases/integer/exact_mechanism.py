@@ -217,7 +217,7 @@ class ExactMechanism:
 
     @property
     def demand(self) -> dict[str, Any]:
-        """What was asked for, as JSON holds it: all that decides the rest, but for the rounding of a machine."""
+        """The demand, as JSON holds it: all that decides the rest, but for the rounding of a machine."""
         return demand_content(self.mechanism, self.inputs, self.tolerance)
 
     @property
@@ -252,19 +252,19 @@ class ExactMechanism:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def __repr__(self) -> str:
-        return f"<ExactMechanism {self.mechanism.name!r}: {len(self.taps)} taps, predicted RMSE {self._shown_error}>"
+        return f"<ExactMechanism {self.mechanism.name!r}: {len(self.taps)} taps, predicted RMSE {self._error_text}>"
 
     def _repr_html_(self) -> str:
         shown = {
             "integer taps": str(len(self.taps)),
             "noise": f"discrete Gaussian, σ = {self.sigma.std:.6g}",
             "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
-            "predicted RMSE": self._shown_error,
+            "predicted RMSE": self._error_text,
         }
         return html.notebook(html.facts(shown, caption=self.mechanism.name), *self.guarantee.shown())
 
     @property
-    def _shown_error(self) -> str:
+    def _error_text(self) -> str:
         return "-" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
 
 

@@ -42,7 +42,7 @@ class FftCircle(NamedTuple):
         return float(2 * values.sum() - values[0] - values[-1]) / self.n
 
     def mse(self, taps: Array, noise_std: float, receiver: LinearMap, worst: float | None) -> float:
-        """Return the error of a linear receiver behind these taps, or the worst for a mean square where that is given."""
+        """Return the error of a linear receiver behind these taps, or its worst for a given mean square."""
         h = receiver.response(self.omega)
         wanted = self.target * np.exp(-1j * (receiver.lag or 0) * self.omega)
         distortion = np.abs(wanted - h * np.fft.rfft(taps, self.n)) ** 2

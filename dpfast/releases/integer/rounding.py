@@ -105,7 +105,7 @@ class _Search:
             return math.inf
         sigma, on = self.sigma(taps), filter_of_signal(taps, self.inputs)
         if self.kept is not None:
-            receiver = self.kept.scaled(self.rise(on))
+            receiver = self.kept.scaled(self.gain_ratio(on))
             return self.circle.mse(on.b, sigma.std, receiver, self.mechanism.mean_square)
         return self.circle.best_mse(on.b, sigma.std, self.receiver.lag)
 
@@ -116,13 +116,13 @@ class _Search:
             if self.kept is None:
                 receiver = redesign_receiver(self.mechanism, on, sigma.std)
             else:
-                receiver = self.kept.scaled(self.rise(on))
+                receiver = self.kept.scaled(self.gain_ratio(on))
         except UnstableFilterError:  # rounding has moved a zero out of the circle
             return None
         mse = predicted_mse(self.mechanism, on, sigma.std, receiver)
         return None if mse is not None and mse > self.allowed else RoundedMechanism(taps, sigma, receiver)
 
-    def rise(self, on: Filter) -> float:
+    def gain_ratio(self, on: Filter) -> float:
         """Return by how much a kept receiver must be larger behind smaller taps."""
         return self.mechanism.prefilter.h2_norm() / on.h2_norm()
 

@@ -33,7 +33,7 @@ def foreseen(m, model):
     """The periodogram of v that is expected, the mean of u in front."""
     through = channel(m)
     spectrum = model.psd(through.circle.grid.omega) * np.abs(through.gain) ** 2 + through.noise
-    ordinates = through.seen(spectrum)
+    ordinates = through.expected_ordinates(spectrum)
     shift = (model.mean - m.receiver.mean) * through.steady
     ordinates[0] += LENGTH * shift**2
     return Periodogram(ordinates, shift, LENGTH, 1)
@@ -44,7 +44,9 @@ def test_the_best_response_is_the_wiener_filter(lag):
     m = mechanism(lag)
     through = channel(m)
     rational = wiener_receiver(m.target, truth(), m.prefilter, m.noise_std, lag)
-    np.testing.assert_allclose(through.best(truth()).h, rational.response(through.circle.grid.omega), atol=1e-9)
+    np.testing.assert_allclose(
+        through.best_response(truth()).h, rational.response(through.circle.grid.omega), atol=1e-9
+    )
 
 
 @LAGS
@@ -56,7 +58,7 @@ def test_on_the_spectrum_of_the_model_the_error_is_the_predicted_one(lag, mean):
     assert trial.mse(through.given) == pytest.approx(m.predict(model), rel=1e-9)
     receiver = wiener_receiver(m.target, model, m.prefilter, m.noise_std, lag)
     adapted = dp.lmmse(TARGET, PRIVACY, model, lag=lag, prefilter=m.prefilter)
-    assert trial.mse(through.best(model)) == pytest.approx(adapted.predict(model), rel=1e-7)
+    assert trial.mse(through.best_response(model)) == pytest.approx(adapted.predict(model), rel=1e-7)
     assert receiver.mean == mean
 
 
@@ -66,12 +68,12 @@ def test_the_error_is_right_though_the_model_is_wrong(lag):
     m, wrong = mechanism(lag), dp.ARMA([1.0], [1, 0.3], mean=0.4, source="public")
     through = channel(m)
     trial = _Trial(through, foreseen(m, truth(0.3)), wrong)
-    other = through.best(wrong)
+    other = through.best_response(wrong)
     adapted = dp.lmmse(TARGET, PRIVACY, wrong, lag=lag, prefilter=m.prefilter)
     exact = m.predict(truth(0.3)) - adapted.predict(truth(0.3))
     on_model = through.given, other
     assert trial.mse(through.given) - trial.mse(other) == pytest.approx(exact, rel=0.02)
-    assert abs(trial.on_model(on_model[0]) - trial.on_model(on_model[1]) - exact) > 0.2 * abs(exact)
+    assert abs(trial.mse_on_model(on_model[0]) - trial.mse_on_model(on_model[1]) - exact) > 0.2 * abs(exact)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +93,8 @@ def test_gain_and_standard_error_are_those_of_many_runs(lag, mean):
         parts = Periodogram.from_parts(one[None], 5)
         whole = join_periodograms(parts)
         fit = through.likelihood(whole).fit_orders(1)[1]
-        fitted = through.model(whole, fit)
-        exact = 1 - on_truth.on_model(through.best(fitted)) / m.predict(model)
+        fitted = through.fitted_model(whole, fit)
+        exact = 1 - on_truth.mse_on_model(through.best_response(fitted)) / m.predict(model)
         gain = cross_validate(through, parts, fit)
         assert np.mean(gain.of_parts) == pytest.approx(gain.relative)
         scores.append((gain.relative - exact) / gain.standard_error)
