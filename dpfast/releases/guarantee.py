@@ -193,7 +193,7 @@ class Guarantee:
 
     @property
     def not_covered(self) -> tuple[str, ...]:
-        """What the guarantee does not cover."""
+        """All that the guarantee does not cover."""
         return tuple(x for x in NOT_COVERED if not (self.whole and x == OTHER_STEPS))
 
     def __str__(self) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Published(NamedTuple):
-    """What was published of some steps, as a push or a read returns it.
+    """The published values and estimates of some steps, as a push or a read returns them.
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ class Canary:
 
     @property
     def size(self) -> int:
-        """How many numbers a run publishes."""
+        """The number of values that a run publishes."""
         return self.change.size
 
     @property

@@ -106,7 +106,7 @@ class AttackRule(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What a rule found on runs that had no part in its choice."""
+    """The result of a rule on runs that had no part in its choice."""
 
     hits: int
     false_alarms: int

@@ -23,7 +23,7 @@ _PUSHES = 16
 
 
 class Silence(NamedTuple):
-    """What was published of known zeros, (streams, time) each.
+    """Releases of known zeros, (streams, time) each.
 
     Attributes
     ----------

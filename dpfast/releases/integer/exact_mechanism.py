@@ -120,7 +120,7 @@ class ExactMechanism:
 
     @functools.cached_property
     def shift(self) -> Shift:
-        """What one person moves, as the accounting takes it."""
+        """The change that one person makes at most, and the noise, as the accounting takes them."""
         return privacy_shift(self.mechanism.privacy, self.inputs, self.taps, self.sigma)
 
     @functools.cached_property

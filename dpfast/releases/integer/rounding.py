@@ -27,7 +27,7 @@ _CLOSE = 1.03  # a few taps more than needed do not matter
 
 
 class RoundedMechanism(NamedTuple):
-    """What rounding a mechanism gives: integer taps, exact noise, and the receiver behind them."""
+    """The result of rounding a mechanism: integer taps, exact noise, and the receiver behind them."""
 
     taps: Integers
     sigma: Sigma

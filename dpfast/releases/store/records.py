@@ -137,7 +137,7 @@ def list_releases(entries: list[Earlier]) -> str:
 
 
 class Memory(NamedTuple):
-    """What a stream needs to go on: its next step, the inputs (n_streams, n) just before it, the receiver's state."""
+    """The memory of a stream that goes on: its next step, the inputs (n_streams, n) before it, the receiver's state."""
 
     position: int
     inputs: Integers

@@ -16,7 +16,7 @@ _KINDS = {"format": int, "store": str, "position": int, "steps": int, "sha256": 
 
 
 class Attestation(NamedTuple):
-    """What a witness says of a store: how far it has come.
+    """The word of a witness about a store: how far it has come.
 
     Attributes
     ----------
