@@ -79,17 +79,17 @@ def run(options: argparse.Namespace) -> str:
         With a text that tells how far the sweep was, and the command that resumes it.
     """
     require_matplotlib()
-    asked = read_definition(options.file, {name: getattr(options, name) for name in _OVERRIDES})
-    folder = OutputFolder(asked.out)
-    with _log_to_stderr(options.verbose), _make_folder(asked.out), _open_executor(options.dask) as executor:
+    definition = read_definition(options.file, {name: getattr(options, name) for name in _OVERRIDES})
+    folder = OutputFolder(definition.out)
+    with _log_to_stderr(options.verbose), _make_folder(definition.out), _open_executor(options.dask) as executor:
         try:
-            found = sweep(asked.grid, **asked.options, executor=executor, progress=sys.stderr.isatty())
+            found = sweep(definition.grid, **definition.options, executor=executor, progress=sys.stderr.isatty())
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt(f"{stop}: {options.line}") from None
     winners = tables.winners_table(found.winners()) if found.contest else None
     folder.add("study.csv", found.table().csv())
-    folder.add("study.md", _render_markdown(asked, found, winners))
-    title, description = asked.title, asked.description
+    folder.add("study.md", _render_markdown(definition, found, winners))
+    title, description = definition.title, definition.description
     folder.add("report.html", page.sweep_page(found, command=options.line, title=title, description=description))
     with contextlib.suppress(MissingExtraError):  # without pyarrow
         folder.add("study.parquet", found.parquet())
@@ -216,10 +216,10 @@ def _open_executor(address: str | None) -> Any:
 # --- what is written ------------------------------------------------------------------------------
 
 
-def _render_markdown(asked: StudyDefinition, found: Sweep, winners: Table | None) -> str:
+def _render_markdown(definition: StudyDefinition, found: Sweep, winners: Table | None) -> str:
     parts = [
-        f"# {asked.title}" if asked.title else "",
-        asked.description or "",
+        f"# {definition.title}" if definition.title else "",
+        definition.description or "",
         found.short().markdown(),
         found.about(),
     ]

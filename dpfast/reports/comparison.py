@@ -100,9 +100,9 @@ def report_comparison(
 
 def _page(task: ComparisonTask, parts: Mapping[str, list[Html]], banner: str, command: str) -> str:
     asked = {"model": describe_model(task.model), "lag": lags.lag_text(task.lag), "tolerance": f"{task.tolerance:g}"}
-    told = describe_task(task.target, task.privacy) | asked
+    definition = describe_task(task.target, task.privacy) | asked
     sections = {
-        "Definition": [facts(told)],
+        "Definition": [facts(definition)],
         **parts,
         "What the figures mean": [facts(FIGURES)],
         **closing_sections(command),

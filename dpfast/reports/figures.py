@@ -94,10 +94,10 @@ def leftmost_panels(grid: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def add_note(drawn: Any, *texts: str) -> None:
     """Write above all panels what has to be said of them; nothing where all texts are empty."""
-    said = "; ".join(x for x in texts if x)
-    if said:
+    text = "; ".join(x for x in texts if x)
+    if text:
         drawn.suptitle(
-            _wrap(said, int(72 * drawn.get_figwidth() / (_LETTER * SMALL)), ";"),
+            _wrap(text, int(72 * drawn.get_figwidth() / (_LETTER * SMALL)), ";"),
             fontsize=SMALL,
             color=GREY,
             x=0.01,

@@ -40,10 +40,10 @@ def describe_task(target: Filter, privacy: Privacy) -> dict[str, str]:
     >>> describe_task(Filter([1], [1, -0.9]), Privacy(1, 1e-6))["target"]
     'b = 1; a = 1, -0.9'
     """
-    told = {x.name.replace("_", " "): getattr(privacy, x.name) for x in fields(privacy)}
+    figures = {x.name.replace("_", " "): getattr(privacy, x.name) for x in fields(privacy)}
     return {
         "target": _write_filter(target),
-        **{name: x if isinstance(x, str) else f"{x:g}" for name, x in told.items()},
+        **{name: x if isinstance(x, str) else f"{x:g}" for name, x in figures.items()},
     }
 
 

@@ -64,8 +64,8 @@ def plot(x: Sweep | Study, kind: str | None = None, **options: Any) -> Any:
     numeric = [axis for axis in x.axes if panels.is_numeric(x, axis)]
     kind = (numeric or ["paths"])[0] if kind is None else kind
     validation.choice("kind", kind, [*numeric, *_KINDS])
-    draw, taken = _KINDS.get(kind, (None, ()))
-    _check_options(kind, options, taken)
+    draw, allowed = _KINDS.get(kind, (None, ()))
+    _check_options(kind, options, allowed)
     return draw_over(x, kind) if draw is None else draw(x, **options)
 
 
@@ -76,8 +76,8 @@ _KINDS: dict[str, tuple[Any, tuple[str, ...]]] = {
 }
 
 
-def _check_options(kind: str, options: dict[str, Any], taken: tuple[str, ...]) -> None:
+def _check_options(kind: str, options: dict[str, Any], allowed: tuple[str, ...]) -> None:
     for name in options:
-        if name not in taken:
-            meant = validation.did_you_mean(name, taken)
-            raise ValueError(f"options of {kind!r} must be {' or '.join(taken) or 'none'}, got {name!r}{meant}")
+        if name not in allowed:
+            meant = validation.did_you_mean(name, allowed)
+            raise ValueError(f"options of {kind!r} must be {' or '.join(allowed) or 'none'}, got {name!r}{meant}")

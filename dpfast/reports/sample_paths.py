@@ -65,9 +65,9 @@ def _limits(paths: SamplePaths) -> tuple[float, float]:
     """Return the limits of what is near the true output, with a little room."""
     low, high = paths.truth.min(), paths.truth.max()
     room, y = _ROOM * (high - low), np.array([paths.truth, *paths.estimates.values()])
-    near = y[(low - room <= y) & (y <= high + room)]
-    margin = 0.05 * np.ptp(near) or 0.5
-    return float(near.min() - margin), float(near.max() + margin)
+    visible = y[(low - room <= y) & (y <= high + room)]
+    margin = 0.05 * np.ptp(visible) or 0.5
+    return float(visible.min() - margin), float(visible.max() + margin)
 
 
 def _note_extremes(estimate: Array, low: float, high: float) -> str:

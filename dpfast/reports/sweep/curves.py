@@ -54,24 +54,26 @@ def draw_over(sweep: Sweep, axis: str) -> Any:
     shown = panels.thin_out(found)
     curves = [_Curves.collect(sweep, x, axis, names) for x in shown]
     bounded = all(x.is_bounded for x in curves)
-    near = [x.excess(bounded) for x in curves]
-    near = near if any(_is_close(x) for x in near) else []
-    drawn, grid = make_panels([x.title() for x in shown], ratios=(1.7, 1) if near else (1,), height=1.35, sharex=True)
+    excesses = [x.excess(bounded) for x in curves]
+    excesses = excesses if any(_is_close(x) for x in excesses) else []
+    drawn, grid = make_panels(
+        [x.title() for x in shown], ratios=(1.7, 1) if excesses else (1,), height=1.35, sharex=True
+    )
     looks, places = panels.row_styles(sweep, names), _Places(axis, [x for one in curves for x in one.xs])
     for i, one in enumerate(curves):
         _draw_curves(grid[i][0], one, places, looks)
-        if near:
-            _draw_excess(grid[i][1], one, near[i], places, looks)
-    _set_axes(grid, curves, near, places)
+        if excesses:
+            _draw_excess(grid[i][1], one, excesses[i], places, looks)
+    _set_axes(grid, curves, excesses, places)
     _label_axes(grid, sweep, curves, axis, "lower bound" if bounded else "the least")
     add_legend(drawn, *(x[0] for x in grid), columns=2 if len(shown) == 1 else 4)
     add_note(drawn, panels.note_left_out(len(found), len(shown)), panels.note_failed(sweep), panels.note_rare(sweep))
     return drawn
 
 
-def _is_close(near: Excess) -> bool:
+def _is_close(excesses: Excess) -> bool:
     """Tell whether some are so near to the reference that they have to be told apart, besides the reference itself."""
-    return any(x != 0 and x < _MOST for values in near.values() for x, _, _ in values)
+    return any(x != 0 and x < _MOST for values in excesses.values() for x, _, _ in values)
 
 
 @dataclass(frozen=True)
@@ -194,20 +196,20 @@ def _draw_band(ax: Any, x: list[float], name: str, values: Sequence[tuple[float,
     plot_lines(ax, x, {name: middle}, {name: look}, markersize=2.6)
 
 
-def _draw_excess(ax: Any, one: _Curves, near: Excess, places: _Places, looks: dict[str, Style]) -> None:
+def _draw_excess(ax: Any, one: _Curves, excesses: Excess, places: _Places, looks: dict[str, Style]) -> None:
     """Draw percent above the reference: linear where they are small, logarithmic from there on."""
     ax.axhline(0, color=BOUND.colour, linewidth=BOUND.width / 2, alpha=BOUND.alpha)
-    for name, values in near.items():
+    for name, values in excesses.items():
         _draw_band(ax, places.positions(one.xs), name, values, looks[name])
     ax.set_yscale("symlog", linthresh=_LINEAR, linscale=0.6)
 
 
 def _set_axes(
-    grid: Sequence[tuple[Any, ...]], curves: Sequence[_Curves], near: Sequence[Excess], places: _Places
+    grid: Sequence[tuple[Any, ...]], curves: Sequence[_Curves], excesses: Sequence[Excess], places: _Places
 ) -> None:
     """Set limits, scales and ticks."""
     places.scale_axis(grid[0][0])
-    least = min((x[1] for some in near for values in some.values() for x in values if x[1] < 0), default=0.0)
+    least = min((x[1] for some in excesses for values in some.values() for x in values if x[1] < 0), default=0.0)
     for of_panel, one in zip(grid, curves, strict=True):
         every = [y for y in chain(one.bounds, *(x for name in one.rows for x in one.rmse_estimates(name))) if y > 0]
         of_panel[0].set_ylim(min(every, default=1) / _ROOM, max(every, default=1) * _ROOM)

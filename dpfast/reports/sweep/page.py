@@ -263,13 +263,13 @@ def _winners(sweep: Sweep, where: str) -> list[Html]:
         return []
     cells = sweep.winners()
     states = Counter(x.state for x in cells)
-    told = ", ".join(f"{n} {state}" for state, n in states.items())
+    tally = ", ".join(f"{n} {state}" for state, n in states.items())
     found = tables.winners_table(
         [_write_labels(sweep, x) for x in cells], lambda cell, row: panels.row_name(row, cell.contest)
     )
     n_headers = len(found.columns) - len(tables.VERDICT)
     return [
-        paragraphs(f"Between the values of {' and '.join(sweep.contest)}, where all else is the same: {told}."),
+        paragraphs(f"Between the values of {' and '.join(sweep.contest)}, where all else is the same: {tally}."),
         table(found, "who errs least", where=where, n_headers=n_headers),
     ]
 

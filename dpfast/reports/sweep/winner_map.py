@@ -139,13 +139,13 @@ def _draw_cell(ax: Any, sweep: Sweep, cell: Cell, shared: _Map) -> None:
 def _cell_lines(sweep: Sweep, cell: Cell, shared: _Map) -> list[str]:
     """Write name and RMSE of the best, and how far the nearest is behind on the streams of both, named if it fits."""
     room = int(72 * (shared.width - _LEFT) / (_LETTER * SMALL) / len(shared.across))
-    told = [*textwrap.wrap(panels.row_name(cell.best, shared.names), room), f"{cell.best.rmse:#.4g}".rstrip(".")]
+    lines = [*textwrap.wrap(panels.row_name(cell.best, shared.names), room), f"{cell.best.rmse:#.4g}".rstrip(".")]
     if cell.second is None:
-        return told
+        return lines
     percent = 100 * (sweep.compare(cell.second, cell.best).rmse_ratio - 1)
     behind = "tie" if percent == 0 else _write_percent(percent)
     whole = f"{panels.row_name(cell.second, shared.names)} {behind}"
-    return [*told, whole if len(whole) <= room else behind]
+    return [*lines, whole if len(whole) <= room else behind]
 
 
 def _write_percent(x: float) -> str:
