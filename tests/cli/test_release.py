@@ -194,7 +194,7 @@ def test_the_store_lies_beside_what_is_published_however_that_is_called(log, sav
 
 
 def test_beside_the_root_folder_there_is_no_place_for_a_store(log, saved, capsys, monkeypatch):
-    monkeypatch.setattr(release, "Folder", lambda *_: None)  # not everybody may write there
+    monkeypatch.setattr(release, "OutputFolder", lambda *_: None)  # not everybody may write there
     assert "store must be given where out is /" in failing(arguments(log, saved, "/"), capsys)
 
 
