@@ -1,14 +1,16 @@
 """The catalogue says of each family what its design function says, and is the only list of families."""
 
 import ast
+import dataclasses
 import inspect
 import typing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.design.catalogue import FAMILIES, family_label, family_of
+from dpfast.design.catalogue import FAMILIES, family_label, family_of, redesign_receiver
 
 PACKAGE = Path(dp.__file__).parent
 DOCS = PACKAGE.parent / "docs"
@@ -85,6 +87,23 @@ def test_names_of_mechanisms_tell_their_families():
         kind = next(x for x in TARGETS if x in family.serves)
         assert family_of(family.make(TARGETS[kind], dp.Privacy(1, 0.01), **GIVEN).name) == name
         assert family_label(name) == family.label
+
+
+@pytest.mark.parametrize("name", [name for name, x in FAMILIES.items() if x.redesign is not None])
+def test_a_receiver_that_is_redesigned_behind_the_same_prefilter_errs_as_much(name):
+    mechanism = FAMILIES[name].make(TARGETS["filter"], dp.Privacy(1, 0.01), **GIVEN)
+    for gain in (1.0, 4.0):  # a prefilter and noise that are larger by a factor
+        receiver = redesign_receiver(mechanism, mechanism.prefilter * gain, mechanism.noise_std * gain).scaled(gain)
+        if mechanism.predicted_mse is None:
+            np.testing.assert_allclose(receiver.forward, mechanism.receiver.forward, rtol=1e-6, atol=1e-9)
+        else:
+            found = dataclasses.replace(mechanism, receiver=receiver).predicted_mse
+            assert found == pytest.approx(mechanism.predicted_mse, rel=1e-6)
+
+
+def test_a_family_with_a_redesign_is_one_of_filters():
+    for name, family in FAMILIES.items():
+        assert (family.redesign is not None) == bool(family.redesigned) == ("filter" in family.serves), name
 
 
 def test_every_family_is_in_the_docs():

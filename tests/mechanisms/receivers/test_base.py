@@ -1,5 +1,6 @@
-"""Receivers piece by piece, as a user meets them: states, threads, refusals."""
+"""Receivers piece by piece, as a user meets them: states, threads, refusals; and what every receiver answers."""
 
+import json
 import pickle
 
 import numpy as np
@@ -7,11 +8,12 @@ import pytest
 from helpers import reference
 from helpers.equalizers import FEEDBACK, FORWARD
 
-from dpfast import Filter
+from dpfast import Filter, IndependentLevels
 from dpfast._kernels import chain_execute
 from dpfast.mechanisms.receivers.decision_feedback import DecisionFeedback
 from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.mechanisms.receivers.smoother import Smoother
+from dpfast.mechanisms.serialization.json_fields import Fields
 
 LAG, MEAN = 3, 0.5
 TARGET = Filter([1.0, 0.2], [1.0, -0.9])
@@ -131,3 +133,49 @@ def test_a_receiver_that_has_run_can_be_pickled(receiver):
 
 def test_a_smoother_does_not_run_piece_by_piece():
     assert not hasattr(Smoother, "continued")
+
+
+# --- what every receiver answers ------------------------------------------------------------------
+
+SMOOTHER = Smoother(Filter([1.0, -0.5], [1.0, -0.8]), Filter([0.5], [1.0, -0.6]), TARGET, MEAN)
+EVERY = pytest.mark.parametrize("receiver", [*RECEIVERS.values(), SMOOTHER], ids=[*RECEIVERS, "smoother"])
+
+
+@EVERY
+def test_a_scaled_receiver_makes_the_same_estimates_of_what_is_smaller(receiver):
+    v = noise(3, 200)
+    for scaled, plain in zip(receiver.scaled(4.0).estimate(v / 4.0), receiver.estimate(v), strict=True):
+        assert np.array_equal(scaled, plain)  # powers of two do not round; None too
+
+
+@EVERY
+def test_a_receiver_comes_back_from_its_fields(receiver):
+    fields = Fields(json.loads(json.dumps(receiver.to_fields())))
+    there = type(receiver).from_fields(fields, TARGET)
+    fields.end()
+    assert there.to_fields() == receiver.to_fields()
+    assert type(there) is type(receiver)
+    v = noise(2, 30)
+    assert there.estimate(v)[0].tobytes() == receiver.estimate(v)[0].tobytes()
+
+
+def test_receivers_say_what_they_can():
+    assert LINEAR.as_linear() is LINEAR.as_causal() is LINEAR
+    assert (SMOOTHER.as_linear(), SMOOTHER.as_causal()) == (SMOOTHER, None)
+    soft = RECEIVERS["soft"]
+    assert (soft.as_linear(), soft.as_causal(), soft.decision_kind) == (None, soft, "soft")
+    assert LINEAR.decision_kind is None
+
+
+def test_only_a_simulation_tells_the_errors_of_decisions():
+    soft, model = RECEIVERS["soft"], IndependentLevels(LEVELS, PROBABILITIES)
+    assert soft.response(0.0) is None
+    assert soft.predicted_errors(TARGET, Filter([1.0]), 1.0, model) is None
+    assert soft.worst_errors(TARGET, Filter([1.0]), 1.0, 2.0) is None
+    assert soft.step_errors(TARGET, Filter([1.0]), 1.0, model, 5) is None
+
+
+def test_sizes_in_words():
+    assert LINEAR.size_text() == "1 state"
+    assert SMOOTHER.size_text() == "1 state, back 1 state"
+    assert RECEIVERS["sign"].size_text() == f"{len(FORWARD)} + {len(FEEDBACK)} taps"
