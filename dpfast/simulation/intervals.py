@@ -80,14 +80,14 @@ def _inverse(x: Any, k: Array) -> Array:
     return np.asarray(3 * x / (root * root + root + 1))
 
 
-def n_events(values: Array, sizes: ErrorSizes) -> int:
+def count_events(values: Array, sizes: ErrorSizes) -> int:
     """Count the values with an error event."""
     return int(np.count_nonzero(values > sizes.smallest))
 
 
 def is_rare(values: Array, sizes: ErrorSizes | None) -> bool:
     """Tell whether too few values have an error event for their spread to tell the error."""
-    return sizes is not None and n_events(values, sizes) < min(ENOUGH, len(values))
+    return sizes is not None and count_events(values, sizes) < min(ENOUGH, len(values))
 
 
 def mse_interval(values: Array, level: float, sizes: ErrorSizes | None = None) -> tuple[float, float]:
@@ -102,7 +102,7 @@ def mse_interval(values: Array, level: float, sizes: ErrorSizes | None = None) -
         For a receiver that decides between levels.
     """
     if sizes is not None and is_rare(values, sizes):
-        return _rare_interval(n_events(values, sizes), len(values), level, sizes)
+        return _rare_interval(count_events(values, sizes), len(values), level, sizes)
     ends = mean_interval(values, level)[1:]
     return max(0.0, float(ends[0])), float(ends[1])
 

@@ -93,7 +93,7 @@ def error_sizes(
     levels = np.sort(chain.receiver.equalizer.levels)
     if len(levels) < 2:
         return None
-    energy, gain = _responses(*(x.tobytes() for x in chain.receiver.target), n_samples)
+    energy, gain = _response_sizes(*(x.tobytes() for x in chain.receiver.target), n_samples)
     # before the first input there is none: zero, when centred
     farthest = max(abs(x - level) for x in (*inputs, link.centre) for level in link.centre + levels[[0, -1]])
     smallest = float(np.diff(levels).min() / 2) ** 2 * energy / (n_streams * n_samples)
@@ -101,7 +101,7 @@ def error_sizes(
 
 
 @functools.lru_cache(maxsize=256)
-def _responses(taps: bytes, sections: bytes, recursion: bytes, n_samples: int) -> tuple[float, float]:
+def _response_sizes(taps: bytes, sections: bytes, recursion: bytes, n_samples: int) -> tuple[float, float]:
     """Compute of a filter's impulse response the energy of the first samples, and the sum of the sizes of all."""
     taps_, sections_, recursion_ = (np.frombuffer(x) for x in (taps, sections, recursion))
     target = Filter.from_factors(taps_, sections_.reshape(-1, 6), recursion_)

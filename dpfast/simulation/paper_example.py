@@ -54,28 +54,31 @@ def design_mechanisms(calibration: Calibration) -> list[PaperMechanism]:
     """Design every mechanism of the paper, and the optimum, at one calibration of the noise."""
     privacy = Privacy(EPSILON, DELTA, calibration=calibration)
     rows = [
-        _named(calibration, "any", INPUT, "1", input_perturbation(TARGET, privacy)),
-        _named(calibration, "any", OUTPUT, "F", output_perturbation(TARGET, privacy)),
-        _named(calibration, "any", LZF, LZF, zero_forcing(TARGET, privacy)),
+        _name_mechanism(calibration, "any", INPUT, "1", input_perturbation(TARGET, privacy)),
+        _name_mechanism(calibration, "any", OUTPUT, "F", output_perturbation(TARGET, privacy)),
+        _name_mechanism(calibration, "any", LZF, LZF, zero_forcing(TARGET, privacy)),
     ]
     prefilters = {LZF: rows[-1].mechanism.prefilter}
     models: dict[str, Model] = {"printed": PRINTED, "chain": CHAIN}
     for spectrum, model in models.items():
         causal = [lag for lag in LAGS if lag is not None]  # the smoother of the optimum is that of LMMSE
         rows += [
-            _named(calibration, spectrum, OPTIMAL, OPTIMAL, optimal(TARGET, privacy, model, lag=lag)) for lag in causal
+            _name_mechanism(calibration, spectrum, OPTIMAL, OPTIMAL, optimal(TARGET, privacy, model, lag=lag))
+            for lag in causal
         ]
-        rows += [_named(calibration, spectrum, LMMSE, LMMSE, lmmse(TARGET, privacy, model, lag=lag)) for lag in LAGS]
+        rows += [
+            _name_mechanism(calibration, spectrum, LMMSE, LMMSE, lmmse(TARGET, privacy, model, lag=lag)) for lag in LAGS
+        ]
         prefilters[f"{LMMSE}, {spectrum}"] = rows[-len(LAGS)].mechanism.prefilter
     own = decision_feedback(TARGET, privacy, CHAIN, lag=LAG, prefilter="decision-feedback")
     prefilters[OWN] = own.prefilter
     for (name, prefilter), decision in product(prefilters.items(), DECISIONS):
         feedback = decision_feedback(TARGET, privacy, CHAIN, lag=LAG, prefilter=prefilter, decision=decision)
-        rows.append(_named(calibration, "chain", DFE, name, feedback))
+        rows.append(_name_mechanism(calibration, "chain", DFE, name, feedback))
     return rows
 
 
-def _named(
+def _name_mechanism(
     calibration: Calibration, spectrum: str, family: str, prefilter: str, mechanism: Mechanism
 ) -> PaperMechanism:
     """Give the mechanism a name that no other one of the example has."""

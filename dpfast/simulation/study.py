@@ -11,7 +11,7 @@ from dpfast._support import html, validation
 from dpfast._support.validation import Array
 from dpfast.mechanisms.constant import NAME
 from dpfast.signals.output_variance import explained_share
-from dpfast.simulation.intervals import ENOUGH, ErrorSizes, difference_interval, is_rare, n_events, rmse_interval
+from dpfast.simulation.intervals import ENOUGH, ErrorSizes, count_events, difference_interval, is_rare, rmse_interval
 
 SINGLE_ERROR = 1e-3  # relative, of an MSE in float32
 
@@ -68,7 +68,7 @@ class Result:
     @property
     def error_events(self) -> int | None:
         """The number of streams with a wrong decision, by the size of their errors; None without decisions."""
-        return None if self.sizes is None else n_events(self.stream_mse, self.sizes)
+        return None if self.sizes is None else count_events(self.stream_mse, self.sizes)
 
     @property
     def is_rare(self) -> bool:
@@ -96,7 +96,7 @@ class Result:
         return self.name, predicted, f"{self.rmse:.5g}", f"{low:.5g} … {high:.5g}", part
 
     def _repr_html_(self) -> str:
-        return html.notebook(_table([self], [self._cells()]))
+        return html.notebook(_write_table([self], [self._cells()]))
 
 
 class Comparison(NamedTuple):
@@ -217,7 +217,7 @@ class Study:
             {"mechanism": name, "predicted_rmse": x, "n_streams": 0, "explained": 0.0}
             for name, x in self.constants().items()
         ]
-        return pandas.DataFrame([*map(_row, self.results), *constants]).set_index("mechanism")
+        return pandas.DataFrame([*map(_write_row, self.results), *constants]).set_index("mechanism")
 
     def __str__(self) -> str:
         rows = [_columns(self.confidence), *self._rows()]
@@ -234,7 +234,7 @@ class Study:
 
     def _repr_html_(self) -> str:
         told = filter(None, [self._size(), describe_rare_errors(self)])
-        return html.notebook(_table(self.results, self._rows()), *map(html.paragraphs, told))
+        return html.notebook(_write_table(self.results, self._rows()), *map(html.paragraphs, told))
 
     def _size(self) -> str:
         return f"{self.results[0].n_streams} streams of {self.n_samples} samples after {self.burn_in}, seed {self.seed}"
@@ -244,7 +244,7 @@ def _columns(confidence: float) -> tuple[str, ...]:
     return "mechanism", "predicted RMSE", "simulated RMSE", f"{100 * confidence:g}% interval", "explained"
 
 
-def _table(results: Sequence[Result], rows: Sequence[tuple[str, ...]]) -> html.Html:
+def _write_table(results: Sequence[Result], rows: Sequence[tuple[str, ...]]) -> html.Html:
     """Write a table with a picture of the intervals, all on one axis; a ring is what was predicted."""
     found = [html.Interval(low, x.rmse, high, x.predicted_rmse) for x in results for low, high in [x.drawn_interval]]
     found += [html.Interval(math.nan, math.nan, math.nan)] * (len(rows) - len(found))
@@ -257,7 +257,7 @@ def interval_basis(rare: bool) -> str:
     return "rare errors" if rare else "spread"
 
 
-def _row(x: Result) -> dict[str, Any]:
+def _write_row(x: Result) -> dict[str, Any]:
     low, high = x.interval
     return {
         "mechanism": x.name,

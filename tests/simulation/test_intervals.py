@@ -165,7 +165,7 @@ def test_errors_are_rare_below_sixteen_events_unless_all_have_one(n, n_events, i
     values = with_events(n, n_events)
     assert ENOUGH == 16
     assert intervals.is_rare(values, SIZES) == is_rare
-    assert intervals.n_events(values, SIZES) == n_events
+    assert intervals.count_events(values, SIZES) == n_events
     assert not intervals.is_rare(values, None)
     if not is_rare:
         _, low, high = intervals.mean_interval(values, 0.05)

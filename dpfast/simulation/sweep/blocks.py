@@ -96,11 +96,11 @@ def run_task(task: BlockTask, n_threads: int = 1) -> BlockAnswer:
     began, n_blocks = time.perf_counter(), len(task.blocks)
     means = [np.empty(0)] * n_blocks
 
-    def some(first: int, count: int, check: Callable[[], None]) -> None:
+    def simulate_some(first: int, count: int, check: Callable[[], None]) -> None:
         for i in range(first, first + count):
             means[i] = simulate_block(task.blocks[i], max(1, n_threads // n_blocks), lambda _: check())
 
-    threads.for_ranges(some, n_blocks, 1, n_threads)
+    threads.for_ranges(simulate_some, n_blocks, 1, n_threads)
     return BlockAnswer(means, time.perf_counter() - began, task.version)
 
 
@@ -207,7 +207,7 @@ def _split_cases(
     works: dict[int, float] = {}
     for case in sorted((x for x in lacking if len(lacking[x])), key=lambda x: (len(lacking[x]), x)):
         new = link(case)
-        work = n_times * cost(new)
+        work = n_times * estimate_cost(new)
         too_long = pace.rate is not None and not pace.fits(sum(works.values()) + work)
         if links and (len(links) == _LINKS or too_long):
             yield links, works
@@ -229,7 +229,7 @@ def _group_by_number(
         yield number, tuple(found[number])
 
 
-def cost(link: AnyCompiledMechanism) -> int:
+def estimate_cost(link: AnyCompiledMechanism) -> int:
     """Estimate the multiply-adds for a sample: the coefficients of the filters, and what their passes take."""
     chain, matrices = link.as_chain(), link.as_matrices()
     if matrices is not None:

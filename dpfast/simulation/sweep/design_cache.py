@@ -137,7 +137,7 @@ class DesignCache:
         first = [None] * len(grid.cases) if n_first is None else n_first
         self._wanted = {x.number: (x.stream, n) for x, n in zip(grid.cases, first, strict=True)}
 
-    def missing(self) -> list[DesignTask]:
+    def missing_tasks(self) -> list[DesignTask]:
         """List tasks for :func:`make_design`: designs that are not there, or lack the prediction for a stream."""
         cases = {case.key: case for case in self._grid.cases}
         wanted: dict[str, list[_Stream]] = {key: [] for key in cases}
@@ -153,7 +153,7 @@ class DesignCache:
                 lacking[key] = (GIVEN, _given_mechanism(content), streams)
             else:
                 del lacking[key]
-        return [self._task(key, *parts) for key, parts in lacking.items()]
+        return [self._build_task(key, *parts) for key, parts in lacking.items()]
 
     def add(self, task: DesignTask, answer: DesignAnswer) -> None:
         """Keep what :func:`make_design` made of a task, beside what is known already.
@@ -166,7 +166,7 @@ class DesignCache:
         if answer.version != task.version:
             raise DataError(f"a design must be of dpfast {task.version}, got one of {answer.version}")
         known = self._store.design(task.key)
-        text = answer.to_text() if known is None or answer.error is not None else _with_predictions(known, answer)
+        text = answer.to_text() if known is None or answer.error is not None else _add_predictions(known, answer)
         self._store.add_designs({task.key: text})
 
     def load(self) -> list[Design]:
@@ -182,7 +182,7 @@ class DesignCache:
             design, wanted = made[case.key], self._wanted[case.number]
             if design.error is None and prediction_key(*wanted) not in design.predicted:  # two sweeps added at once
                 [content] = (json.loads(text) for _, text in self._store.designs([case.key]))
-                task = self._task(case.key, GIVEN, _given_mechanism(content), [wanted])
+                task = self._build_task(case.key, GIVEN, _given_mechanism(content), [wanted])
                 self.add(task, make_design(task))
                 made |= self._read([case.key])
         return [made[case.key] for case in self._grid.cases]
@@ -190,7 +190,7 @@ class DesignCache:
     def _read(self, keys: Iterable[str]) -> dict[str, Design]:
         return {key: Design.from_text(text) for key, text in self._store.designs(keys)}
 
-    def _task(self, key: str, family: str, arguments: Content, wanted: Iterable[_Stream]) -> DesignTask:
+    def _build_task(self, key: str, family: str, arguments: Content, wanted: Iterable[_Stream]) -> DesignTask:
         streams = {prediction_key(*x): (self._grid.models[x[0]], x[1]) for x in wanted}
         return DesignTask(version.__version__, key, family, arguments, dict(sorted(streams.items())))
 
@@ -204,7 +204,7 @@ def _given_mechanism(content: Content) -> Content:
     return {"mechanism": json.loads(content["mechanism"])["mechanism"]}
 
 
-def _with_predictions(known: str, answer: DesignAnswer) -> str:
+def _add_predictions(known: str, answer: DesignAnswer) -> str:
     """Add the predictions of an answer to a design as the store has it."""
     content = json.loads(known)
     content["figures"]["predicted"] |= answer.figures["predicted"]

@@ -110,7 +110,7 @@ def make_design(task: DesignTask) -> DesignAnswer:
     with _ONE_AT_A_TIME, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            mechanism = _design(task)
+            mechanism = _design_mechanism(task)
             figures = _compute_figures(mechanism, task.streams)
             parts = {"mechanism": to_text(mechanism), "link": mechanism.link(), "figures": figures}
         except ValueError as error:  # a DesignError, or of an argument that is out of range
@@ -122,7 +122,7 @@ def make_design(task: DesignTask) -> DesignAnswer:
     return DesignAnswer(own, tuple(notes), **parts)
 
 
-def _design(task: DesignTask) -> AnyMechanism:
+def _design_mechanism(task: DesignTask) -> AnyMechanism:
     if task.family == GIVEN:
         return read_mechanism(task.arguments["mechanism"])
     design: Callable[..., AnyMechanism] = FAMILIES[task.family].design

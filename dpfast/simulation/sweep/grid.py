@@ -160,7 +160,7 @@ class ParameterGrid:
             raise ValueError(f"a grid must have at most {MAX_POINTS:,} points, got {total:,}: give fewer values")
         self.parameters = tuple(dict.fromkeys(name for part in parts for name in part))
         expansion = _Expansion(self.parameters)
-        pairs = [pair for part in parts for pair in expansion.points(part)]
+        pairs = [pair for part in parts for pair in expansion.expand(part)]
         self.cases = tuple(expansion.cases.values())
         self._contents = expansion.contents
         self.models = {x: self._contents[x] for x in expansion.models}
@@ -228,9 +228,9 @@ class _Labels:
             raise ValueError(f"privacy must be given whole or by its fields, got both privacy and {both[0]}")
         if "mechanism" not in given:
             raise ValueError("mechanism must be given: names of families, or mechanisms")
-        return {name: self._values(name, x) for name, x in given.items()}
+        return {name: self._read_values(name, x) for name, x in given.items()}
 
-    def _values(self, name: str, given: Any) -> tuple[Value, ...]:
+    def _read_values(self, name: str, given: Any) -> tuple[Value, ...]:
         several = values.read_axis(name, given)
         if several is None:
             return (self._label_value(name, values.read_value(name, given), None),)
@@ -280,17 +280,17 @@ class _Expansion:
         self._privacies: dict[tuple[str, ...], Value] = {}
         self._used: set[tuple[str, str]] = set()
 
-    def points(self, part: Mapping[str, Sequence[Value]]) -> list[tuple[dict[str, Label], int]]:
+    def expand(self, part: Mapping[str, Sequence[Value]]) -> list[tuple[dict[str, Label], int]]:
         """List the labels of all parameters, and the case, for all points of a part that there can be."""
         for mechanism in part["mechanism"]:
             _check_needed(_family(mechanism), part)
         self._used.clear()
         points = (dict(zip(part, combination, strict=True)) for combination in itertools.product(*part.values()))
-        found = [x for point in points if (x := self._point(point)) is not None]
+        found = [x for point in points if (x := self._read_point(point)) is not None]
         self._check_used(part)
         return found
 
-    def _point(self, point: dict[str, Value]) -> tuple[dict[str, Label], int] | None:
+    def _read_point(self, point: dict[str, Value]) -> tuple[dict[str, Label], int] | None:
         family = _family(point["mechanism"])
         taken = {name: x for name, x in point.items() if name in family.takes}
         if not all(values.is_possible(family.takes[name], x.given) for name, x in taken.items()):
@@ -302,10 +302,10 @@ class _Expansion:
             has = {name: x for name, x in has.items() if name not in OF_PRIVACY}
         values.check_horizon(family.name, has)
         self._used.update((name, x.digest) for name, x in has.items() if name in point)
-        case = self._case(point["mechanism"], family, has, point[simulated])
+        case = self._find_case(point["mechanism"], family, has, point[simulated])
         return {name: (point.get(name) or has.get(name, _NOTHING)).label for name in self._parameters}, case.number
 
-    def _case(self, mechanism: Value, family: FamilyParameters, has: dict[str, Value], stream: Value) -> Case:
+    def _find_case(self, mechanism: Value, family: FamilyParameters, has: dict[str, Value], stream: Value) -> Case:
         if family is values.READY:
             given: tuple[tuple[str, Value], ...] = (("mechanism", mechanism),)
         else:
@@ -361,7 +361,7 @@ class _Expansion:
                 raise ValueError(f"{name} must have values that one of {mechanisms} can have, got {left[0]!r}")
 
 
-_NOTHING = Value.of(None, None, None)
+_NOTHING = Value.from_content(None, None, None)
 
 
 def _family(mechanism: Value) -> FamilyParameters:

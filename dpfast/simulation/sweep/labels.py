@@ -30,8 +30,12 @@ def describe_value(value: Any) -> str | None:
     >>> describe_value(Privacy(1, 1e-6, max_events=2))
     'epsilon 1, delta 1e-06, max_events 2'
     """
-    kinds: dict[type, Callable[[Any], str | None]] = {Filter: _filter, Toeplitz: _toeplitz, Privacy: _privacy}
-    text = kinds.get(type(value), _model)(value)
+    kinds: dict[type, Callable[[Any], str | None]] = {
+        Filter: _filter_text,
+        Toeplitz: _toeplitz_text,
+        Privacy: _privacy_text,
+    }
+    text = kinds.get(type(value), _model_text)(value)
     return text if text is not None and len(text) <= _LONGEST else None
 
 
@@ -45,51 +49,53 @@ def number_label(name: str, number: int, value: Any) -> str:
     return f"{name} {number}{what}"
 
 
-def _filter(x: Filter) -> str:
+def _filter_text(x: Filter) -> str:
     n = len(x.b)
     if x.is_fir and n > 1 and np.array_equal(x.b, np.full(n, 1 / n)):
         return f"moving-average:{n}"
     if n == 1 and len(x.a) == 2 and x.b[0] == 1 + x.a[1]:
-        return f"exponential:{_number(-x.a[1])}"
-    return _ratio(x.b, x.a)
+        return f"exponential:{_number_text(-x.a[1])}"
+    return _ratio_text(x.b, x.a)
 
 
-def _toeplitz(x: Toeplitz) -> str | None:
+def _toeplitz_text(x: Toeplitz) -> str | None:
     f, n = x.coefficients, x.horizon
     if (f == 1).all():
         return f"running-sum:{n}"
     if n > 1 and f[0] == 1 and 0 < f[1] < 1:
         power = float(f"{-math.log2(f[1]):.12g}")
         if np.array_equal(polynomial_decay(power, n).coefficients, f):
-            return f"polynomial-decay:{_number(power)}:{n}"
+            return f"polynomial-decay:{_number_text(power)}:{n}"
     return None
 
 
-def _privacy(x: Privacy) -> str:
+def _privacy_text(x: Privacy) -> str:
     said = {each.name: getattr(x, each.name) for each in fields(Privacy) if getattr(x, each.name) != each.default}
-    return ", ".join(f"{name} {value if isinstance(value, str) else _number(value)}" for name, value in said.items())
+    return ", ".join(
+        f"{name} {value if isinstance(value, str) else _number_text(value)}" for name, value in said.items()
+    )
 
 
-def _model(x: Any) -> str | None:
+def _model_text(x: Any) -> str | None:
     if getattr(x, "source", FITTED) == FITTED:  # its numbers are as private as the data
         return None
     if isinstance(x, MarkovChain):
-        return f"markov:{';'.join(map(_numbers, x.transition))}@{_numbers(x.states)}"
+        return f"markov:{';'.join(map(_numbers_text, x.transition))}@{_numbers_text(x.states)}"
     if isinstance(x, IndependentLevels):
-        return f"levels:{_numbers(x.levels)}@{_numbers(x.probabilities)}"
+        return f"levels:{_numbers_text(x.levels)}@{_numbers_text(x.probabilities)}"
     if isinstance(x, ARMA) and x.levels is None:
-        return f"arma:{_ratio(x.shaping.b, x.shaping.a)[3:]}" + (f"@{_number(x.mean)}" if x.mean else "")
+        return f"arma:{_ratio_text(x.shaping.b, x.shaping.a)[3:]}" + (f"@{_number_text(x.mean)}" if x.mean else "")
     return None
 
 
-def _ratio(b: Iterable[float], a: Iterable[float]) -> str:
-    return f"ba:{_numbers(b)}" + ("" if list(a) == [1.0] else f"/{_numbers(a)}")
+def _ratio_text(b: Iterable[float], a: Iterable[float]) -> str:
+    return f"ba:{_numbers_text(b)}" + ("" if list(a) == [1.0] else f"/{_numbers_text(a)}")
 
 
-def _numbers(values: Iterable[float]) -> str:
-    return ",".join(map(_number, values))
+def _numbers_text(values: Iterable[float]) -> str:
+    return ",".join(map(_number_text, values))
 
 
-def _number(x: float) -> str:
+def _number_text(x: float) -> str:
     """Write a number as short as it can be without a loss."""
     return short if float(short := f"{x:g}") == x else repr(float(x))

@@ -58,13 +58,13 @@ class Value(NamedTuple):
         return not isinstance(self.content, dict)
 
     @classmethod
-    def of(cls, label: Label, given: Any, content: Any) -> Value:
+    def from_content(cls, label: Label, given: Any, content: Any) -> Value:
         """Make a value with the digest of its content."""
         text = canonical(content)
         return cls(label, given, content, digest(text) if isinstance(content, dict) else text)
 
 
-_SMOOTHER = Value.of(SMOOTHER, None, None)  # a lag
+_SMOOTHER = Value.from_content(SMOOTHER, None, None)  # a lag
 
 
 class FamilyParameters(NamedTuple):
@@ -92,7 +92,9 @@ def _signature(function: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, 
     parameters = {x.name: x for x in inspect.signature(function).parameters.values() if x.name != "name"}
     hints = typing.get_type_hints(function)
     given = {name: x.default for name, x in parameters.items() if x.default is not inspect.Parameter.empty}
-    defaults = {name: _SMOOTHER if name == "lag" and x is None else Value.of(x, x, x) for name, x in given.items()}
+    defaults = {
+        name: _SMOOTHER if name == "lag" and x is None else Value.from_content(x, x, x) for name, x in given.items()
+    }
     return {name: hints[name] for name in parameters}, defaults
 
 
@@ -207,7 +209,7 @@ def read_value(name: str, given: Any) -> Value:
         plain = validation.integer(name, plain, 0)
     else:
         raise validation.fail(name, _wanted_text(name), plain)
-    return Value.of(plain, plain, plain)
+    return Value.from_content(plain, plain, plain)
 
 
 def _wanted_text(name: str) -> str:
@@ -219,11 +221,11 @@ def _wanted_text(name: str) -> str:
 
 def _read_mechanism(name: str, given: Any) -> Value:
     if isinstance(given, AnyMechanism):
-        return Value.of(given.name, given, mechanism_content(given))
+        return Value.from_content(given.name, given, mechanism_content(given))
     word = replace_hyphens(given) if isinstance(given, str) else None
     for each, known_family in FAMILIES.items():
         if given is known_family.design or word == each:
-            return Value.of(each, each, each)
+            return Value.from_content(each, each, each)
     raise _unknown_error(name, given, f"a mechanism or one of {', '.join(FAMILIES)}", FAMILIES)
 
 
@@ -235,13 +237,13 @@ def _read_target(name: str, given: Any) -> Value:
     target = filter_or_none(given) or toeplitz_or_none(given) or parse_any_target(given)
     if target.horizon is None:
         check_filter(name, target)
-    return Value.of(given if isinstance(given, str) else None, target, target_content(target))
+    return Value.from_content(given if isinstance(given, str) else None, target, target_content(target))
 
 
 def target_value(mechanism: Value) -> Value:
     """Return the target of a mechanism that is there already."""
     target = mechanism.given.target
-    return Value.of(None, target, target_content(target))
+    return Value.from_content(None, target, target_content(target))
 
 
 def check_horizon(family: str, has: Mapping[str, Value]) -> None:
@@ -264,7 +266,7 @@ def design_horizon(arguments: Mapping[str, Value]) -> int | None:
 
 def _read_prefilter(name: str, given: Any) -> Value:
     if given is None or given in PREFILTERS:
-        return Value.of(given, given, given)
+        return Value.from_content(given, given, given)
     if validation.did_you_mean(given, PREFILTERS):
         raise _unknown_error(name, given, f"a filter or one of {', '.join(PREFILTERS)}", PREFILTERS)
     found = _read_target(name, given)
@@ -275,7 +277,7 @@ def _read_prefilter(name: str, given: Any) -> Value:
 def _read_model(name: str, given: Any) -> Value:
     model = parse_model(given) if isinstance(given, (str, Mapping)) else given
     check_model(model)
-    return Value.of(given if isinstance(given, str) else None, model, model_content(model))
+    return Value.from_content(given if isinstance(given, str) else None, model, model_content(model))
 
 
 def _read_stream(name: str, given: Any) -> Value:
@@ -300,7 +302,7 @@ def _read_privacy(name: str, given: Any) -> Value:
 
 def privacy_value(privacy: Privacy) -> Value:
     """Make the value of a privacy, without a label of its own."""
-    return Value.of(None, privacy, {x: getattr(privacy, x) for x in OF_PRIVACY})
+    return Value.from_content(None, privacy, {x: getattr(privacy, x) for x in OF_PRIVACY})
 
 
 _OBJECTS: dict[str, Callable[[str, Any], Value]] = {

@@ -11,7 +11,7 @@ from dpfast._support.validation import Array
 from dpfast.design.catalogue import family_label
 from dpfast.mechanisms.constant import NAME
 from dpfast.signals.output_variance import explained_share
-from dpfast.simulation.intervals import ErrorSizes, is_rare, n_events, rmse_interval
+from dpfast.simulation.intervals import ErrorSizes, count_events, is_rare, rmse_interval
 from dpfast.simulation.study import interval_basis
 from dpfast.simulation.sweep.blocks import BATCHES, STREAMS
 from dpfast.simulation.sweep.grid import Point
@@ -133,7 +133,7 @@ class Row:
     @property
     def error_events(self) -> int | None:
         """The number of batches with a wrong decision, by the size of their errors; None without decisions."""
-        return None if self.sizes is None or self.failed else n_events(self.batch_means, self.sizes)
+        return None if self.sizes is None or self.failed else count_events(self.batch_means, self.sizes)
 
     @property
     def is_rare(self) -> bool:
@@ -156,17 +156,17 @@ class Row:
     @property
     def predicted_rmse(self) -> float | None:
         """The root of `predicted_mse`."""
-        return _root(self.predicted_mse)
+        return _root_or_none(self.predicted_mse)
 
     @property
     def ideal_rmse(self) -> float | None:
         """The root of `ideal_mse`."""
-        return _root(self.ideal_mse)
+        return _root_or_none(self.ideal_mse)
 
     @property
     def lower_bound_rmse(self) -> float | None:
         """The root of `lower_bound_mse`."""
-        return _root(self.lower_bound_mse)
+        return _root_or_none(self.lower_bound_mse)
 
     @property
     def explained(self) -> float | None:
@@ -265,5 +265,5 @@ def group_cells(points: Sequence[Point], contest: Sequence[str]) -> Iterator[tup
         yield labels, tuple(cases)
 
 
-def _root(mse: float | None) -> float | None:
+def _root_or_none(mse: float | None) -> float | None:
     return None if mse is None else math.sqrt(mse)

@@ -45,7 +45,7 @@ class BatchMeans:
         """Keep the batch means of a block that was lacking."""
         self._rest[number] = means
 
-    def lacking(self, n: int) -> list[int]:
+    def list_lacking(self, n: int) -> list[int]:
         """List those of the first n blocks that are not there."""
         return [x for x in range(self._n, n) if x not in self._rest]
 
@@ -100,7 +100,7 @@ class SweepRun:
 
     def design(self) -> None:
         """Make the designs that the store has not, and enter the sweep of those that there are."""
-        tasks = self.designs.missing()
+        tasks = self.designs.missing_tasks()
         self.bar.report_designs(0, len(tasks))
         with contextlib.closing(self.engine.run(make_design, tasks)) as answers:
             for done, (task, answer) in enumerate(answers, 1):
@@ -163,7 +163,7 @@ class SweepRun:
             self.means[case].put(number, means)
 
     def _stage(self, wanted: NDArray[np.int64], pace: blocks.Pace) -> None:
-        lacking = [means.lacking(n) for n, means in zip(wanted, self.means, strict=True)]
+        lacking = [means.list_lacking(n) for n, means in zip(wanted, self.means, strict=True)]
         self._begin(int(wanted.sum()), lacking)
         run = functools.partial(blocks.run_task, n_threads=self.engine.n_threads)
         tasks = blocks.plan_tasks(

@@ -41,11 +41,11 @@ from dpfast._support.validation import Array
 from dpfast.simulation.intervals import (
     ENOUGH,
     ErrorSizes,
+    count_events,
     difference_interval,
     is_rare,
     mean_interval,
     mse_interval,
-    n_events,
 )
 
 Integers = NDArray[np.int64]
@@ -126,7 +126,7 @@ class StoppingRule:
     >>> rule, n, more = StoppingRule(0.005, None, 64, 0.95), None, np.array([1, 1])
     >>> while not np.array_equal(n, more):
     ...     n = more
-    ...     more = rule.next(lambda case: draws[case, : 16 * n[case]], n)
+    ...     more = rule.next_blocks(lambda case: draws[case, : 16 * n[case]], n)
     >>> rule.look(lambda case: draws[case, : 16 * n[case]], n).reasons
     ('width', 'width')
     """
@@ -151,7 +151,7 @@ class StoppingRule:
         powers = 2 ** np.arange(self.budget_blocks.bit_length(), dtype=np.int64)
         return np.union1d(powers, [self.budget_blocks])
 
-    def next(self, means: Means, n: ArrayLike) -> Integers:
+    def next_blocks(self, means: Means, n: ArrayLike) -> Integers:
         """Return the blocks that each case should have, `n` again when all are finished. See :meth:`look`."""
         return self.look(means, n).wanted
 
@@ -204,7 +204,7 @@ class StoppingRule:
         excess = np.zeros(len(data.n))
         for case, sizes in self.sizes.items():
             if data.n[case] > 0:
-                found = n_events(data.batch_means(case), sizes)
+                found = count_events(data.batch_means(case), sizes)
                 excess[case] = 0 if found >= ENOUGH else np.sqrt(ENOUGH / found) if found else np.inf
         return excess
 

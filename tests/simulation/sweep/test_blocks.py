@@ -19,8 +19,8 @@ from dpfast.simulation.sweep.blocks import (
     BlockAnswer,
     Group,
     Pace,
-    cost,
     count_samples,
+    estimate_cost,
     iterate_rows,
     plan_tasks,
     run_task,
@@ -194,6 +194,6 @@ def test_the_pace_is_learnt():
 
 
 def test_the_cost_of_a_link_grows_with_its_filters():
-    linear, smoother, feedback, taps, recursion = map(cost, LINKS)
+    linear, smoother, feedback, taps, recursion = map(estimate_cost, LINKS)
     assert 0 < taps < linear < smoother
     assert 0 < feedback < recursion

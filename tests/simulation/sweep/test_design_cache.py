@@ -34,7 +34,7 @@ GRIDS = {
 def made(grid, store=None):
     """All designs of a grid, by a store."""
     found = DesignCache(store or SweepStore(None), grid)
-    for task in found.missing():
+    for task in found.missing_tasks():
         found.add(task, make_design(task))
     return found.load()
 
@@ -88,17 +88,17 @@ def test_a_design_is_made_once_for_all_sweeps_of_a_store(tmp_path):
     definition = PLAIN | {"mechanism": "input_perturbation"}
     with SweepStore(tmp_path / "study.sqlite") as store:
         made(ParameterGrid(definition), store)
-        assert DesignCache(store, ParameterGrid(definition)).missing() == []
+        assert DesignCache(store, ParameterGrid(definition)).missing_tasks() == []
     with SweepStore(tmp_path / "study.sqlite") as store:
         more = DesignCache(store, ParameterGrid(definition | {"epsilon": [1, 2]}))
-        assert [x.arguments["privacy"]["epsilon"] for x in more.missing()] == [2.0]
+        assert [x.arguments["privacy"]["epsilon"] for x in more.missing_tasks()] == [2.0]
 
 
 def test_a_design_that_is_known_gets_the_missing_predictions_only(monkeypatch):
     store = SweepStore(None)
     (first,) = made(ParameterGrid(NO_MODEL | {"stream": "arma:1"}), store)
     grid = ParameterGrid(NO_MODEL | {"stream": ["arma:1", "arma:2/1,-0.5"]})
-    (task,) = DesignCache(store, grid).missing()
+    (task,) = DesignCache(store, grid).missing_tasks()
     assert list(task.streams) == [grid.cases[1].stream]
 
     def designed_again(**_):
@@ -116,19 +116,19 @@ def test_a_design_that_is_known_gets_the_missing_predictions_only(monkeypatch):
 
 def test_a_case_with_several_streams_is_one_task():
     grid = ParameterGrid(NO_MODEL | {"stream": ["arma:1", "arma:2"]})
-    (task,) = DesignCache(SweepStore(None), grid).missing()
+    (task,) = DesignCache(SweepStore(None), grid).missing_tasks()
     assert list(task.streams) == sorted(x.stream for x in grid.cases)
 
 
 def test_predictions_of_two_sweeps_at_once_are_not_lost():
     store, grids = SweepStore(None), [ParameterGrid(NO_MODEL | {"stream": x}) for x in ("arma:1", "arma:2")]
-    both = [(DesignCache(store, grid), DesignCache(store, grid).missing()[0]) for grid in grids]
+    both = [(DesignCache(store, grid), DesignCache(store, grid).missing_tasks()[0]) for grid in grids]
     answers = [make_design(task) for _, task in both]
     both[0][0].add(both[0][1], answers[0])
     store.add_designs({grids[0].cases[0].key: answers[1].to_text()})  # the other one did not see it
     (found,) = both[0][0].load()
     assert found.predicted[grids[0].cases[0].stream] == found.mechanism().predict(dp.ARMA([1]))
-    assert DesignCache(store, grids[1]).missing() == []
+    assert DesignCache(store, grids[1]).missing_tasks() == []
 
 
 def test_a_mechanism_that_is_there_already_is_kept_likewise():
@@ -151,12 +151,12 @@ def test_a_design_that_there_cannot_be_is_kept_as_its_message():
     grid, store = ParameterGrid(BASE | {"mechanism": "decision_feedback", "model": "arma:1/1,-0.5"}), SweepStore(None)
     (design,) = made(grid, store)
     assert design.error.startswith("decision feedback needs the values that the stream takes")
-    assert DesignCache(store, grid).missing() == []
+    assert DesignCache(store, grid).missing_tasks() == []
 
 
 def test_an_answer_of_another_version_is_refused():
     found = DesignCache(SweepStore(None), ParameterGrid(BASE | {"mechanism": "zero_forcing"}))
-    (task,) = found.missing()
+    (task,) = found.missing_tasks()
     answer = dataclasses.replace(make_design(task), version="0.0.1")
     with pytest.raises(dp.DataError, match=r"a design must be of dpfast .*, got one of 0\.0\.1"):
         found.add(task, answer)

@@ -19,7 +19,7 @@ GRID = {"target": "ba:1,0.9/1,-0.9", "model": "arma:1/1,-0.5", "epsilon": 1, "de
 
 
 def tasks(grid=GRID, **options):
-    return DesignCache(SweepStore(None), ParameterGrid(grid | options)).missing()
+    return DesignCache(SweepStore(None), ParameterGrid(grid | options)).missing_tasks()
 
 
 def test_tasks_and_answers_travel():

@@ -13,7 +13,7 @@ from dpfast.cli.main import main
 from dpfast.mechanisms.operators.operators import Dense
 from dpfast.reports.sweep import panels, pictures
 from dpfast.reports.sweep.page import sweep_page
-from dpfast.simulation.sweep.blocks import cost
+from dpfast.simulation.sweep.blocks import estimate_cost
 from dpfast.simulation.sweep.executors import Pool
 from dpfast.simulation.sweep.grid import ParameterGrid
 
@@ -180,7 +180,7 @@ def test_the_cost_of_a_link_grows_with_its_matrices():
         *("dense", target, privacy, Dense(root.strategy.matrix()), Dense(root.strategy.matrix()))
     )
     decoder = dp.compressive(target, privacy, n_measurements=20)
-    assert 0 < cost(root.link()) < cost(dense.link()) < cost(decoder.link())
+    assert 0 < estimate_cost(root.link()) < estimate_cost(dense.link()) < estimate_cost(decoder.link())
 
 
 # --- what is shown of it --------------------------------------------------------------------------

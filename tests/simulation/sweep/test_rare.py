@@ -9,7 +9,7 @@ from helpers.sweeps import run
 from scipy import stats
 
 import dpfast as dp
-from dpfast.simulation.intervals import ENOUGH, mse_interval, n_events
+from dpfast.simulation.intervals import ENOUGH, count_events, mse_interval
 from dpfast.simulation.mixed_study import error_sizes, input_range
 from dpfast.simulation.monte_carlo import settling_time
 from dpfast.simulation.sweep import blocks
@@ -168,7 +168,7 @@ def check_sweeps(task, draws, truth, **asked):
             low, high = mse_interval(values, 0.05, sizes.get(i))
             held += low <= truth[case] <= high
             if case != LINEAR and look.reasons[i] == "width":
-                assert n_events(values, sizes[i]) >= ENOUGH
+                assert count_events(values, sizes[i]) >= ENOUGH
                 by_width += 1
         covered[case] = held / n_sweeps
         assert held >= fewest, covered

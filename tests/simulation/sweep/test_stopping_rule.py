@@ -140,7 +140,7 @@ def test_every_stage_is_that_of_the_twin(seed, width, confidence, budget, data):
         )
         assert (look.expected >= look.wanted).all()
         assert (look.expected <= budget).all()
-        assert np.array_equal(rule.next(first_blocks(draws, n), n), look.wanted)
+        assert np.array_equal(rule.next_blocks(first_blocks(draws, n), n), look.wanted)
         if np.array_equal(look.wanted, n):
             assert None not in look.reasons
             break
@@ -170,7 +170,7 @@ def test_a_stage_depends_on_the_blocks_that_count_alone(rule):
         mixed = other.copy()
         for case, blocks in enumerate(before):
             mixed[case, : BATCHES * blocks] = draws[case, : BATCHES * blocks]
-        assert np.array_equal(rule.next(first_blocks(mixed, before), before), after)
+        assert np.array_equal(rule.next_blocks(first_blocks(mixed, before), before), after)
         assert (after >= before).all()
         assert (after <= 4 * before).all()
     again, end_again = finished(rule, draws.copy())
@@ -292,7 +292,7 @@ def test_no_error_at_all_is_known_well_enough():
 def test_blocks_that_do_not_count_yet_are_refused():
     draws, n = noisy(2, 3), np.array([1, 2])
     with pytest.raises(ValueError, match="means must give 96 batch means of case 1, got 48"):
-        StoppingRule(0.01, None, 8, 0.95).next(lambda case: draws[case], n)
+        StoppingRule(0.01, None, 8, 0.95).next_blocks(lambda case: draws[case], n)
 
 
 @pytest.mark.parametrize(
