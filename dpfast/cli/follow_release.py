@@ -66,7 +66,7 @@ def publish_bins(
             published = stream.push(counts, first=first)
             journal.append(published.first - published.lag, published.estimate)
             if private is not None:
-                private.clamp(counts)
+                private.count_clamped(counts)
             watch.note_published(first + counts.shape[1])
             stream.prepare()
         published = stream.close()  # of a stream that is over: the same once more

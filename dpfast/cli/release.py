@@ -304,7 +304,7 @@ def _count_file(options: argparse.Namespace, plan: ExactMechanism, layout: Layou
             seen=shown.see,
         )
         u = np.asarray(counted.counts, np.int64)
-        shown.clamp(u)
+        shown.count_clamped(u)
     finally:
         if not options.quiet:
             shown.show()

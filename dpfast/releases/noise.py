@@ -74,7 +74,7 @@ class Noise:
     def ready(self, n: int) -> None:
         """Draw whole blocks until `n` samples are there."""
         n = validation.integer("n", n, 0)
-        with self._owned():
+        with self._lock_here():
             old = self._samples
             n_blocks = -(-max(0, n - len(old)) // self._block)
             if n_blocks:
@@ -87,7 +87,7 @@ class Noise:
     def take(self, n: int) -> NDArray[np.int64]:
         """Take the next `n` samples, which must be ready."""
         n = validation.integer("n", n, 0)
-        with self._owned():
+        with self._lock_here():
             samples = self._samples
             if n > len(samples):
                 raise RuntimeError(f"only {len(samples)} samples are ready, got n = {n}: call ready(n) before")
@@ -103,7 +103,7 @@ class Noise:
     def __reduce__(self) -> NoReturn:
         raise TypeError("noise must not be used twice, so it cannot be copied or pickled: make another Noise")
 
-    def _owned(self) -> threading.Lock:
+    def _lock_here(self) -> threading.Lock:
         """Return the lock, in the process that drew what is here."""
         if self._process != os.getpid():  # a fork that Python was not told of
             self._forget()

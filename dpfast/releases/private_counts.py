@@ -41,7 +41,7 @@ class PrivateCounts:
         with self._lock:
             self._rows = rows if self._rows is None else self._rows + rows
 
-    def clamp(self, counts: NDArray[np.int64]) -> None:
+    def count_clamped(self, counts: NDArray[np.int64]) -> None:
         """Add counts of bins, and how many of them lie outside of the range."""
         self._values += counts.size
         self._above += int(np.count_nonzero(counts > math.floor(self._inputs.high)))

@@ -186,7 +186,7 @@ def test_rows_add_up_to_all(out):
 def test_clamped_counts_are_those_outside_of_the_range(capsys):
     shown = PrivateCounts(("a",), Inputs(Fraction(1, 2), Fraction(5, 2), unit=Fraction(1, 2), centre=1))
     shown.see(Rows(0, 0, 0, (1,)))
-    shown.clamp(np.array([[0, 1, 2, 3, 4]]))
+    shown.count_clamped(np.array([[0, 1, 2, 3, 4]]))
     shown.show()
     assert "PRIVATE counts clamped: 2 above --high 5/2, 1 below --low 1/2, of 5\n" in capsys.readouterr().err
 

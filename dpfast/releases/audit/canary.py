@@ -78,7 +78,7 @@ class Canary:
         start = int(rng.integers(memory + 1))  # what is before the first step of a stream is zero
         for values in x:
             values[:, :start] = 0
-        expected, wanted = (_filtered(values, plan.taps) for values in x)
+        expected, wanted = (_filter_exactly(values, plan.taps) for values in x)
         return cls(u, (x[0], x[1]), expected, wanted - expected)
 
     def statistic(self, plan: ExactMechanism, noise: Noise, n_runs: int, *, present: bool) -> Array:
@@ -164,6 +164,6 @@ def as_numbers(values: Array) -> NDArray[Any]:
     return values.astype(np.int64) if whole else values
 
 
-def _filtered(x: Integers, taps: Integers) -> Integers:
+def _filter_exactly(x: Integers, taps: Integers) -> Integers:
     """Return what the taps give behind their memory, by another way than that of a release."""
     return np.stack([np.convolve(row, taps, "valid") for row in x])

@@ -39,7 +39,7 @@ def largest_lack(n_values: int, miss: float, power: float) -> float:
 
 def residues_p_value(noise: Integers, sigma: Sigma) -> float:
     """Return a p-value of the counts of residues, which finds that only even values come."""
-    values, probabilities = _law(sigma)
+    values, probabilities = _law_of_values(sigma)
     found = []
     for m in MODULI:
         expected = np.full(m, 1 / m)
@@ -59,7 +59,7 @@ def zeros_p_value(noise: Integers, sigma: Sigma) -> float:
 def law_p_value(noise: Integers, sigma: Sigma) -> float:
     """Return a p-value of the counts between quantiles: signs, tails, and whatever else is not that of a Gaussian."""
     levels = np.arange(1, _CELLS) / _CELLS
-    values, probabilities = _law(sigma)
+    values, probabilities = _law_of_values(sigma)
     if len(values):
         ends = np.unique(values[np.searchsorted(np.cumsum(probabilities), levels)])
         below = np.cumsum(probabilities)[np.searchsorted(values, ends)]
@@ -74,7 +74,7 @@ def steps_p_value(series: Sequence[Integers], sigma: Sigma) -> float:
     """Return a p-value of the largest correlation of values of a stream (streams, time), at all distances in time."""
     found = []
     for x in series:
-        scaled = _scaled(x, sigma)
+        scaled = _standardize(x, sigma)
         power = (np.abs(_spectra(scaled)) ** 2).sum(axis=0) / math.sqrt(scaled.size)
         found.append(_symmetric(power, x.shape[1])[1:])
     return _largest(np.concatenate(found))
@@ -84,7 +84,7 @@ def streams_p_value(series: Sequence[Integers], sigma: Sigma) -> float:
     """Return a p-value of the largest correlation of values of different streams, all pairs of them together."""
     found = []
     for x in series:
-        scaled = _scaled(x, sigma)
+        scaled = _standardize(x, sigma)
         spectra, (n_streams, n) = _spectra(scaled), scaled.shape
         power = np.abs(spectra.sum(axis=0)) ** 2 - (np.abs(spectra) ** 2).sum(axis=0)
         found.append(_symmetric(power / math.sqrt(n_streams * (n_streams - 1) * n), n))
@@ -93,14 +93,14 @@ def streams_p_value(series: Sequence[Integers], sigma: Sigma) -> float:
 
 def releases_p_value(first: Integers, second: Integers, sigma: Sigma) -> float:
     """Return a p-value of the largest correlation of values of two releases of as many streams and steps."""
-    a, b = (_scaled(x, sigma) for x in (first, second))
+    a, b = (_standardize(x, sigma) for x in (first, second))
     # stream by stream, and all streams with all others: the first tells of the whole, the second of shifted streams
     same = (_spectra(a) * _spectra(b).conj()).sum(axis=0) / math.sqrt(a.size)
     mixed = _spectra(a).sum(axis=0) * _spectra(b).sum(axis=0).conj() / (len(a) * math.sqrt(a.shape[1]))
     return _largest(np.concatenate([np.fft.irfft(x, a.shape[1]) for x in (same, mixed)]))
 
 
-def _law(sigma: Sigma) -> tuple[Integers, Array]:
+def _law_of_values(sigma: Sigma) -> tuple[Integers, Array]:
     """Return the values that may come, and their probabilities; none where σ is so large that no test needs them."""
     if sigma.std > _FINE:
         return np.zeros(0, np.int64), np.zeros(0)
@@ -115,7 +115,7 @@ def _chi_squared(counts: Integers, probabilities: Array) -> float:
     return float(special.chdtrc(len(counts) - 1, float(((counts - expected) ** 2 / expected).sum())))
 
 
-def _scaled(x: Integers, sigma: Sigma) -> Array:
+def _standardize(x: Integers, sigma: Sigma) -> Array:
     return x.astype(np.float64) / sigma.std
 
 

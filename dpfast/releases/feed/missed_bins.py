@@ -44,12 +44,12 @@ def _read(path: Path, edges: list[str]) -> list[tuple[int, int]]:
     except FileNotFoundError:
         return []
     except (ValueError, KeyError):
-        raise _other(path) from None
+        raise _foreign_file_error(path) from None
     bins = list(itertools.chain.from_iterable(intervals))
     if tuple(header) != COLUMNS or any(x >= y for x, y in itertools.pairwise(bins)):
-        raise _other(path)
+        raise _foreign_file_error(path)
     return intervals
 
 
-def _other(path: Path) -> DataError:
+def _foreign_file_error(path: Path) -> DataError:
     return DataError(f"{path} must hold intervals of bins of this release, got something else: move it away")

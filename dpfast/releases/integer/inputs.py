@@ -143,7 +143,7 @@ class Inputs:
         dtype = getattr(u, "dtype", None)
         if not isinstance(dtype, np.dtype) or isinstance(u, np.ma.MaskedArray):
             # the dtype that NumPy would find for a list depends on the values in it
-            raise _no_array(name, u)
+            raise _no_array_error(name, u)
         if dtype.kind not in "iub" and not (dtype.kind == "f" and self.missing is not None):
             must_be = "of an integer dtype, or of floats where Inputs(missing=...) says what a NaN counts as"
             raise _fail(name, must_be, f"dtype {dtype}")
@@ -155,18 +155,18 @@ class Inputs:
             raise ValueError(f"{name} must be {must_be}, got shape {np.shape(u)}")
         x = np.asarray(u)
         if (x.dtype, x.shape) != (dtype, np.shape(u)):  # such as a sparse matrix
-            raise _no_array(name, u)
+            raise _no_array_error(name, u)
         return x.reshape(shape)
 
     def integers(self, u: Any) -> Integers:
         """Return integers (streams, time) of values as `check` takes them: rounded, clamped, less the centre."""
         x = self.check("u", u)
-        rounded = self._rounded(x) if x.dtype.kind == "f" else self._scaled(x)
+        rounded = self._round_floats(x) if x.dtype.kind == "f" else self._scale_integers(x)
         centre = self._in_units("centre")
         inside = np.clip(rounded, self.range[0] + centre, self.range[1] + centre)
         return inside.astype(np.int64) - np.int64(centre)
 
-    def _rounded(self, x: NDArray[Any]) -> Integers:
+    def _round_floats(self, x: NDArray[Any]) -> Integers:
         """Return ⌊u/unit + 1/2⌋ of floats; the range comes first, which also makes infinities finite."""
         with np.errstate(all="ignore"):  # a warning would tell of values
             wide = x.astype(np.float64)
@@ -175,7 +175,7 @@ class Inputs:
         down = np.floor(quotient)
         return np.asarray(down + (quotient - down >= 0.5), dtype=np.int64)
 
-    def _scaled(self, x: NDArray[Any]) -> NDArray[Any]:
+    def _scale_integers(self, x: NDArray[Any]) -> NDArray[Any]:
         """Return the same of integers, exactly, and not yet clamped to the unit: 64 bits may be too few for them."""
         p, q = Fraction(self.unit).as_integer_ratio()
         info = np.iinfo(x.dtype if x.dtype.kind != "b" else np.uint8)
@@ -201,7 +201,7 @@ def _fail(name: str, must_be: str, got: object) -> ValueError:
     return ValueError(f"{name} must be {must_be}, got {got}")
 
 
-def _no_array(name: str, u: Any) -> ValueError:
+def _no_array_error(name: str, u: Any) -> ValueError:
     must_be = "an array of numbers, not masked, as numpy.asarray(u, dtype=numpy.int64) gives it"
     return _fail(name, must_be, type(u).__name__)
 

@@ -72,7 +72,7 @@ class Declaration:
                 "other folders); what two stores publish of the same events adds up"
             )
 
-    def completed(self, given: Mapping[str, Any]) -> Self:
+    def complete_with(self, given: Mapping[str, Any]) -> Self:
         """Return the declaration with the operator's word for what nobody knows."""
         said = {name: given.get(name) for name in self.unknown}
         return type(self)({**self.fields, **given, **said}, (), (*self.unchecked, *self.unknown))

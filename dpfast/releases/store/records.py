@@ -25,7 +25,7 @@ _RELEASE = "id, kind, configuration, guarantee, guarantee_json, streams, first"
 _PROGRESS = "release, position, count, closed, receiver"
 
 
-class Promise(Protocol):
+class StorableGuarantee(Protocol):
     """A guarantee as a store needs it: its ``str()`` is for people."""
 
     def to_json(self) -> str:
@@ -234,11 +234,11 @@ class Records:
         )
         offset, streams = first - rows[0][0] if rows else 0, self._streams(release)
 
-        def joined(blobs: list[bytes], dtype: str) -> NDArray[Any]:
+        def join_blobs(blobs: list[bytes], dtype: str) -> NDArray[Any]:
             pieces = [np.frombuffer(blob, dtype).reshape(streams, -1) for blob in blobs]
             return np.concatenate([np.empty((streams, 0), dtype), *pieces], axis=1)[:, offset : offset + count]
 
-        v, estimate = joined([row[1] for row in rows], "<i8"), joined([row[2] for row in rows], "<f8")
+        v, estimate = join_blobs([row[1] for row in rows], "<i8"), join_blobs([row[2] for row in rows], "<f8")
         return v.astype(np.int64), estimate.astype(np.float64)
 
     def _streams(self, release: int) -> int:
@@ -273,7 +273,7 @@ class Records:
         self._connection.execute("UPDATE meta SET inode = ?, path = ?", place)
         self.place = place
 
-    def upgrade(self, declaration: Declaration | None, restated: Promise | None) -> None:
+    def upgrade(self, declaration: Declaration | None, restated: StorableGuarantee | None) -> None:
         """Bring a store of format 1 to this one, with a declaration, and what the last release must promise for all."""
         release_database.add_format_2(self._connection)
         if declaration is not None:
@@ -289,7 +289,13 @@ class Records:
         self._insert("declaration", 1, declaration.to_json())
 
     def begin(
-        self, kind: str, configuration: Mapping[str, Any], guarantee: Promise, streams: int, first: int, receiver: bytes
+        self,
+        kind: str,
+        configuration: Mapping[str, Any],
+        guarantee: StorableGuarantee,
+        streams: int,
+        first: int,
+        receiver: bytes,
     ) -> int:
         """Enter a release without pushes, and return its id."""
         content = json.dumps(configuration, sort_keys=True, allow_nan=False)

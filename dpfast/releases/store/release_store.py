@@ -15,7 +15,15 @@ from dpfast._support.validation import Array
 from dpfast.releases.store import opening, private_files, release_database, takeover
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.mark import Mark
-from dpfast.releases.store.records import Earlier, Integers, Memory, Promise, Records, list_releases, state_guarantees
+from dpfast.releases.store.records import (
+    Earlier,
+    Integers,
+    Memory,
+    Records,
+    StorableGuarantee,
+    list_releases,
+    state_guarantees,
+)
 from dpfast.releases.store.witness import Attestation, Witness, default_folder
 
 NAME = "store.sqlite"
@@ -239,7 +247,9 @@ class ReleaseStore:
         if (declaration := self.declaration) is not None:
             declaration.hold(bounds, self.path, whole=False)
 
-    def begin_live(self, configuration: Mapping[str, Any], guarantee: Promise, n_streams: int, receiver: bytes) -> int:
+    def begin_live(
+        self, configuration: Mapping[str, Any], guarantee: StorableGuarantee, n_streams: int, receiver: bytes
+    ) -> int:
         """Begin a stream at step 0, in a store without other releases, and return its id."""
         others = self.releases()
         if others:
@@ -289,7 +299,7 @@ class ReleaseStore:
     def enter_batch(
         self,
         configuration: Mapping[str, Any],
-        guarantee: Promise,
+        guarantee: StorableGuarantee,
         first: int,
         privatized: Integers,
         estimate: Array,

@@ -114,4 +114,4 @@ def agree_declaration(
         )
     for fields in declared:
         Declaration(fields).hold({name: given.get(name) for name in fields}, path, whole=False)
-    return known.completed(given)
+    return known.complete_with(given)

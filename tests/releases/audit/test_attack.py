@@ -57,7 +57,7 @@ def test_a_sound_release_shows_much_of_its_epsilon_and_nearly_all_of_its_mu():
 
 
 def test_a_range_that_is_not_kept_is_found(monkeypatch):
-    monkeypatch.setattr(Inputs, "_scaled", lambda self, x: x.astype(np.int64))
+    monkeypatch.setattr(Inputs, "_scale_integers", lambda self, x: x.astype(np.int64))
     monkeypatch.setattr(importlib.import_module("dpfast.releases.integer.inputs").np, "clip", lambda x, low, high: x)
     assert attacked(dp.Privacy(1, 5e-2, max_change=1e6), COUNTS, dp.Filter([1])) == {ALONE, PUSHES, RELEASES}
 

@@ -87,7 +87,7 @@ def test_a_field_that_is_not_there_is_one_that_is_not_declared():
     later = {"time_column": "t", "person_column": "who", "column_of_places": None, "priors": []}
     assert known.differences(later, whole=True) == ["priors must be not declared, got []"]
     half = Declaration({"time_column": "t"}, unknown=("person_column",), unchecked=("zone",))
-    whole = half.completed({"time_column": "t", "person_column": "who"})
+    whole = half.complete_with({"time_column": "t", "person_column": "who"})
     assert (dict(whole.fields), whole.unknown) == (dict(known.fields), ())
     assert whole.unchecked == ("zone", "person_column")
     assert Declaration.from_json(half.to_json()) == half
