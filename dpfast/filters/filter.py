@@ -242,7 +242,7 @@ class Filter:
         """None, as a filter runs without an end; a :class:`Toeplitz` target has so many steps."""
 
     def as_filter(self) -> Filter:
-        """Return the filter itself; a target over a horizon, which is none, gives None."""
+        """Return the filter itself; a target over a horizon, which is none, returns None."""
         return self
 
     def size_text(self) -> str:

@@ -93,7 +93,7 @@ class Toeplitz:
         return len(self._coefficients)
 
     def as_filter(self) -> None:
-        """None, as it runs over a horizon alone; a filter gives itself."""
+        """Return None, as it runs over a horizon alone; a filter returns itself."""
 
     def size_text(self) -> str:
         """Say how long the horizon is."""

@@ -19,7 +19,7 @@ from dpfast.signals.output_variance import explained_share, output_variance
 Option = float | int | str | None
 
 
-class Promise(NamedTuple):
+class GuaranteeTerms(NamedTuple):
     """What is particular to the guarantee of a kind of mechanism.
 
     Attributes
@@ -53,7 +53,7 @@ class MechanismBase(abc.ABC):
 
     def __post_init__(self) -> None:
         validation.instance("name", self.name, str, "text")
-        # kept when dataclasses.replace puts another model in the place of a fitted one
+        # It stays when dataclasses.replace puts another model in the place of a fitted one
         kept = dict(self.declared) | dict.fromkeys(fitted_inputs(self.sources), FITTED)
         object.__setattr__(self, "declared", tuple(kept.items()))
 
@@ -111,7 +111,7 @@ class MechanismBase(abc.ABC):
         """Return all filters that have to settle; none over a horizon, where the first step counts."""
 
     @abc.abstractmethod
-    def promise(self) -> Promise:
+    def guarantee_terms(self) -> GuaranteeTerms:
         """Say what is particular to the guarantee of this kind of mechanism."""
 
     @abc.abstractmethod

@@ -32,7 +32,7 @@ class CompiledMatrixMechanism(NamedTuple):
         return len(self.target)
 
     def as_chain(self) -> None:
-        """None, as it is no chain of filters."""
+        """Return None, as it is no chain of filters."""
 
     def as_matrices(self) -> CompiledMatrixMechanism:
         """Return the mechanism itself, as it is one of matrices."""

@@ -17,7 +17,7 @@ from dpfast._support.safe_rounding import round_up
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz, multiply_symmetric
-from dpfast.mechanisms.base import MechanismBase, Option, Promise, figure_text
+from dpfast.mechanisms.base import GuaranteeTerms, MechanismBase, Option, figure_text
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.least_squares import lmmse_receiver
 from dpfast.mechanisms.matrix_chain import GROUP, CompiledMatrixMechanism
@@ -132,7 +132,7 @@ class MatrixMechanism(MechanismBase):
             raise ValueError(f"strategy must have a column of an l1 norm above {_LEAST:g}, got {size:g}: scale it")
 
     def __reduce__(self) -> tuple[type[MatrixMechanism], tuple[Any, ...]]:
-        # made anew: arrays that come out of a pickle can be written to, and a kept noise would not follow
+        # It is made anew: arrays that come out of a pickle can be written to, and a kept noise would not follow
         return MatrixMechanism, tuple(getattr(self, x.name) for x in fields(self))
 
     def _check_unbiased(self) -> None:
@@ -156,10 +156,10 @@ class MatrixMechanism(MechanismBase):
         """Return none, as nothing has to settle: the first step counts."""
         return ()
 
-    def promise(self) -> Promise:
+    def guarantee_terms(self) -> GuaranteeTerms:
         """Say what is particular to the guarantee over a horizon, which ends with it."""
         laplace = self.noise == "laplace"
-        return Promise(
+        return GuaranteeTerms(
             streams=f"streams of {self.horizon} steps",
             noise="Laplace noise" if laplace else "noise",
             delta=0.0 if laplace else self.privacy.delta,

@@ -16,7 +16,7 @@ from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import MAX_HORIZON
-from dpfast.mechanisms.base import MechanismBase, Option, Promise, figure_text
+from dpfast.mechanisms.base import GuaranteeTerms, MechanismBase, Option, figure_text
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.mechanisms.steady_error import Errors, steady_grid
@@ -123,9 +123,9 @@ class Mechanism(MechanismBase):
         """Return all filters: target, prefilter, and those of the receiver."""
         return self.target, self.prefilter, *self.receiver.filters()
 
-    def promise(self) -> Promise:
+    def guarantee_terms(self) -> GuaranteeTerms:
         """Say what is particular to the guarantee of filters: nothing."""
-        return Promise("streams", "noise", self.privacy.delta)
+        return GuaranteeTerms("streams", "noise", self.privacy.delta)
 
     @property
     def predicted_mse(self) -> float | None:
@@ -148,7 +148,7 @@ class Mechanism(MechanismBase):
             return self._worst_errors(self.mean_square)
         if self.model is not None:
             return self._errors(self.model)
-        # without a model the error is known where H G = F: no distortion, whatever the input
+        # Without a model the error is known where H G = F: no distortion, whatever the input
         grid = steady_grid(self.target, self.prefilter, *self.receiver.filters())
         h, wanted = self.receiver.response(grid.omega), self.target.response(grid.omega)
         if h is None or np.abs(wanted - h * self.prefilter.response(grid.omega)).max() > _SAME * np.abs(wanted).max():

@@ -303,7 +303,7 @@ def _explain_refusal(channel: Channel, whole: Periodogram, fit: Fit, best: Fit, 
     whittle = channel.likelihood(whole)
     if channel.log_likelihood(whole, None) >= whittle.score(best):
         return "Nothing can be learnt: v does not differ from its noise."
-    # the fit has the mean as one parameter more
+    # The fit has the mean as one parameter more.
     if model is not None and channel.log_likelihood(whole, model) >= whittle.score(fit) - whittle.penalty(1):
         return "The model that it was designed for explains v as well as the fit does, so the given receiver stays."
     return ""

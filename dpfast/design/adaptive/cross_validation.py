@@ -142,7 +142,7 @@ def cross_validate(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit) -
         foreseen.append(trial.mse_on_model(given) - trial.mse_on_model(adapted))
         weights, slope = trial.weights(given) - trial.weights(adapted), trial.slope(given) - trial.slope(adapted)
         variance.append(_variance(whole, at_zero, weights, slope, part.n_segments))
-    # the noise that passes is known, and a bound from below
+    # The noise that passes is known, and bounds the error from below.
     passed = channel.noise * channel.circle.grid.mean(np.abs(given.h) ** 2)
     scale = max(float(np.mean(errors)), passed)
     standard_error = math.sqrt(sum(variance)) / len(parts) / scale
@@ -158,7 +158,7 @@ class _Trial:
         self.psd = model.psd(channel.circle.grid.omega)
         power = self.psd * np.abs(channel.gain) ** 2
         self.foreseen = channel.expected_ordinates(power + channel.noise)
-        # F/G where v shows the signal
+        # It is F/G where v shows the signal.
         trust = power / (power**2 + (_VISIBLE * channel.noise) ** 2)
         self.inverse = channel.wanted * channel.gain.conj() * self.psd * trust
 

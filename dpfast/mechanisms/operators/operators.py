@@ -229,7 +229,7 @@ class Sparse(NamedTuple):
             so_far = max(so_far, float(sums[columns[same]].max()))
             reaches.append(int(reach[rows[same[0]]]))
             largest_sums.append(so_far)
-        # a distance is bounded by the rows that reach as far: the last of them, as they come from far to near
+        # A distance is bounded by the rows that reach as far: the last of them, as they come from far to near
         last = len(reaches) - np.searchsorted(reaches[::-1], np.arange(self.n_columns))
         bounds = np.append(0.0, largest_sums)[last]
         bounds[0] = energy

@@ -142,7 +142,7 @@ class TreeEstimator(NamedTuple):
         prefix = np.zeros((*x.shape[:-1], self.horizon))
         for level, size in enumerate(level_sizes(self.horizon)):
             if level > 0:
-                # of this node's own variance, 1, its estimate keeps v: so much weight has its own sum
+                # The estimate keeps v of this node's own variance, 1: so much weight has its own sum.
                 children = best[..., 0 : 2 * size : 2] + best[..., 1 : 2 * size : 2]
                 best = v[level] * own[level] + (1 - v[level]) * children
             steps = np.flatnonzero((lengths >> level) & 1)

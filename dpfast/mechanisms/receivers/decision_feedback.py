@@ -61,7 +61,7 @@ class DecisionFeedback(CausalReceiver):
     def compiled(self) -> simulation.CompiledDecisionFeedback:
         """Return what the compiled simulation runs."""
         centred = self.levels - self.mean
-        # without information ũ = 0 whatever u is: the level nearest to the mean
+        # Without information ũ = 0 whatever u is, and the decision is the level nearest to the mean.
         scale = self.shrinkage if self.shrinkage > _NO_INFORMATION else 1.0
         with np.errstate(divide="ignore"):
             prior = np.log(self.probabilities)
