@@ -28,14 +28,14 @@ from dpfast._support.validation import Array
 from dpfast.mechanisms.operators.operators import NotLinearError, Operator
 from dpfast.simulation.mixed_study import AnyCompiledMechanism, MixedStudy
 
-STREAMS = 128  # of a block
-BATCHES = 16  # of a block; the mean of the streams of each is what is kept
+STREAMS = 128  # streams of a block
+BATCHES = 16  # batches of a block; the mean of the streams of each is what is kept
 
-_LINKS = 16  # of a block, at most: beyond, the source and noise that they share are no cost any more
-_SECONDS = 1.0  # of a task
+_LINKS = 16  # links of a block, at most: beyond, the source and noise that they share are no cost any more
+_SECONDS = 1.0  # that a task should take
 _STAGE = 4  # multiply-adds that a pass over a signal costs beside its own
-_TRANSFORM = 60  # of an operator, as with FFTs
-_ITERATIONS = 500  # of a decoder, about
+_TRANSFORM = 60  # multiply-adds that an operator costs besides, as with FFTs
+_ITERATIONS = 500  # that a decoder takes, about
 
 
 class Block(NamedTuple):

@@ -24,9 +24,9 @@ from dpfast.simulation.mixed_study import AnyCompiledMechanism
 from dpfast.simulation.monte_carlo import predicted_mse, settling_time
 from dpfast.simulation.sweep.link_content import link_content
 
-Content = Mapping[str, Any]  # of a filter, a model, a mechanism, as in the file of a mechanism
+Content = Mapping[str, Any]  # what the file of a mechanism has of a filter, a model, a mechanism
 _NOTED = (ToleranceWarning, ConvergenceWarning)
-_ONE_AT_A_TIME = threading.Lock()  # what catches warnings is of the process, and workers may be its threads
+_ONE_AT_A_TIME = threading.Lock()  # warnings are caught for the whole process, and workers may be its threads
 
 
 @dataclass(frozen=True, eq=False)

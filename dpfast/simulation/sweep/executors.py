@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 log = logging.getLogger("dpfast.studies")
 
-_REPEATS = 3  # of a task whose worker has died
+_REPEATS = 3  # how often a task is repeated whose worker has died
 _LOOK = 0.1  # seconds: how long Ctrl-C may have to wait on Windows
 _CONNECT = 10.0  # seconds, to a scheduler
 _GO_ON = "what is finished is kept: start again with the same store to go on"

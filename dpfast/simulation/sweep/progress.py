@@ -14,7 +14,7 @@ from dpfast._support.progress import bar_class
 
 log = logging.getLogger("dpfast.studies")
 
-_SMOOTHING = 0.05  # of the rate: over some twenty results, as cases cost differently much
+_SMOOTHING = 0.05  # the rate is one over some twenty results, as cases do not cost the same
 
 
 class Progress:

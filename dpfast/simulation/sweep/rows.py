@@ -196,7 +196,7 @@ def constant_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
             continue
         labels = {x: row.settings[x] for x in _OF_CONSTANT if x in row.settings}
         if "stream" in labels:
-            labels.pop("model", None)  # that of the design
+            labels.pop("model", None)  # the model of the design
         figures = dict.fromkeys(FIGURES) | dict.fromkeys(FIGURES[:4], math.nan)
         figures |= {"predicted_rmse": math.sqrt(row.variance), "explained": 0.0, "noise_std": 0.0}
         figures |= {"n_streams": 0, "n_samples": row.n_samples, "note": ""}

@@ -274,12 +274,12 @@ class _Data:
 class _Contests(NamedTuple):
     """Contests of the best case of each cell with each other one: an entry for each pair, in the order of the cells."""
 
-    best: dict[int, int]  # of the cells that have a case with data
+    best: dict[int, int]  # by cell, where a case has data
     cell: Integers
     first: Integers  # the best
     second: Integers
     blocks: Integers  # looked at
-    difference: Array  # of the MSE of the best to that of the other
+    difference: Array  # MSE of the best minus that of the other
     upper: Array  # end of its interval
     tie: Flags
 

@@ -27,7 +27,7 @@ from dpfast.simulation.sweep.stopping_rule import Look, StoppingRule
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
 _N_SAMPLES = 10_000  # counted of each stream, if nothing is said
-_MOST = 1e15  # samples of a case, weeks of a processor: numbers of blocks, also of all cases, are integers of 64 bits
+_MOST = 1e15  # samples of a case, weeks of a processor: the blocks of all cases must be an integer of 64 bits
 
 
 def sweep(

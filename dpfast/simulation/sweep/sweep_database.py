@@ -79,7 +79,7 @@ def explaining(path: Path | None) -> AbstractContextManager[None]:
 
 def _explain(path: Path | None, cause: Cause, error: Exception) -> DataError | None:
     if cause is Cause.MISUSE:
-        return None  # of the caller: a store that is closed, or of another thread
+        return None  # a mistake of the caller: a store that is closed, or of another thread
     if cause is Cause.BUSY:
         return DataError(
             f"the store {path} is busy: another process has been writing to it for {PATIENCE:g} s. What was "
