@@ -18,7 +18,8 @@ from dpfast.releases.guarantee import Guarantee, format_rounded_up
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, exact, exact_or_none
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.noise import Noise
-from dpfast.releases.store.release_store import ReleaseStore, check_steps
+from dpfast.releases.store.push_limits import check_push
+from dpfast.releases.store.release_store import ReleaseStore
 
 Path = str | os.PathLike[str]
 
@@ -170,7 +171,7 @@ class Batch:
         streams = plan.inputs.check("u", values)
         validation.instance("compose", compose, bool, "True or False")
         self._plan, self._compose, self._name, self._lag = plan, compose, name, plan.lag or 0
-        self._first = check_steps(first, len(streams), streams.shape[1] + self._lag)
+        self._first = check_push(first, len(streams), streams.shape[1] + self._lag)
         self._x = plan.inputs.integers(streams)
         self._shape, self._wrap = values.shape, None if values is u else wrap
 

@@ -17,8 +17,9 @@ from dpfast.releases.composition import compose_guarantee
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Integers
 from dpfast.releases.noise import Noise
+from dpfast.releases.store.push_limits import check_push
 from dpfast.releases.store.records import Earlier
-from dpfast.releases.store.release_store import ReleaseStore, check_steps
+from dpfast.releases.store.release_store import ReleaseStore
 
 if TYPE_CHECKING:
     from dpfast.releases.guarantee import Guarantee
@@ -121,7 +122,7 @@ class Stream:
         """
         with self._take_turn():
             n, n_streams = validation.integer("n", n, 0), len(self._history)
-            check_steps(self._position, n_streams, n)
+            check_push(self._position, n_streams, n)
             self._noise.ready(n_streams * n)
 
     def push(self, chunk: Any, *, first: int | None = None) -> Published:
@@ -162,14 +163,14 @@ class Stream:
                         f"the stream in {self._store.path} is over at step {self._position}: read it only"
                     )
                 u = self._plan.inputs.check("chunk", chunk)
-                first = check_steps(self._position if first is None else first, *u.shape)
+                first = check_push(self._position if first is None else first, *u.shape)
                 if first > self._position:
                     raise ReleaseError(
                         f"first must be at most the next step, {self._position}, got {first}: a gap would be filled "
                         "by guesses; push what lies between"
                     )
                 n = u.shape[1]
-                check_steps(self._position, len(u), n)
+                check_push(self._position, len(u), n)
                 known = min(self._position - first, n)
                 self._noise.ready(len(u) * (n - known))
                 x = self._plan.inputs.integers(u)

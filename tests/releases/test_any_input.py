@@ -14,7 +14,8 @@ from scipy import sparse
 
 import dpfast as dp
 from dpfast.releases.noise import Noise
-from dpfast.releases.store.release_store import MAX_SAMPLES, ReleaseStore
+from dpfast.releases.store.push_limits import MAX_SAMPLES
+from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
 
 TARGET = dp.Filter([1], [1, -0.9])

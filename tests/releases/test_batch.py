@@ -16,8 +16,9 @@ import dpfast as dp
 from dpfast._support.errors import ReleaseError
 from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.releases import batch
+from dpfast.releases.store.push_limits import MAX_SAMPLES
 from dpfast.releases.store.records import Records
-from dpfast.releases.store.release_store import MAX_SAMPLES, ReleaseStore
+from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.witness import Witness
 from dpfast.releases.stream_opening import open_stream
 

@@ -17,7 +17,8 @@ from dpfast.releases.integer.exact_mechanism import exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
 from dpfast.releases.store import release_store
-from dpfast.releases.store.release_store import MAX_SAMPLES, ReleaseStore
+from dpfast.releases.store.push_limits import MAX_SAMPLES
+from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
 from dpfast.releases.stream_opening import open_stream
 

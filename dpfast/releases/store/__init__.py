@@ -14,6 +14,7 @@ Others use ``ReleaseStore``; it knows nothing of mechanisms::
 ``witness``           a public file that knows how far the store has come
 ``mark``              a file that every publication makes anew
 ``places``            where stores of a command are
+``push_limits``       how much can be published at once
 ``private_files``     folders and files for their owner alone
 ``takeover``          stores of earlier versions
 ====================  ===================================================

@@ -15,6 +15,7 @@ from dpfast._support.validation import Array
 from dpfast.releases.store import opening, private_files, release_database, takeover
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.mark import Mark
+from dpfast.releases.store.push_limits import check_push
 from dpfast.releases.store.records import (
     Earlier,
     Integers,
@@ -28,17 +29,15 @@ from dpfast.releases.store.witness import Attestation, Witness, default_folder
 
 NAME = "store.sqlite"
 __all__ = ["Earlier", "ReleaseStore"]
-MAX_STEP = 2**62
 PUSHES_OF_LOG = 64  # after which SQLite's log, where deleted inputs stay, is emptied
-MAX_SAMPLES = 5 * 10**7  # a row of SQLite holds 10⁹ bytes: v and the estimate take 16 a sample
 
 
 class ReleaseStore:
     """A private folder with an SQLite database, and its witness in a public folder.
 
-    Opened by :meth:`open`; a context manager that closes. Whatever interrupts a method that writes, Ctrl-C too, leaves
-    the store closed, as what is in memory and what is on the disk may then differ: open it again. Of one process: a
-    forked child is refused. It is for one thread at a time.
+    It is opened by :meth:`open`, and is a context manager that closes. Whatever interrupts a method that writes, Ctrl-C
+    too, leaves the store closed, as what is in memory and what is on the disk may then differ: open it again. It is for
+    one process, and refuses a forked child; and for one thread at a time.
 
     Notes
     -----
@@ -335,7 +334,7 @@ class ReleaseStore:
             For steps of an earlier release without `compose`.
         """
         n_streams, count = estimate.shape
-        first = check_steps(first, *privatized.shape)
+        first = check_push(first, *privatized.shape)
         self.check_released(first, count, compose=compose)
         with self._publication(new=True):
             release = self._records.begin("batch", configuration, guarantee, n_streams, first, b"")
@@ -396,12 +395,3 @@ class ReleaseStore:
                 ) from None
             raise
         self._usable = True
-
-
-def check_steps(first: Any, n_streams: int, n_steps: int) -> int:
-    """Return the number of the first of some steps; refuse more than fit behind it and into one push."""
-    if n_streams * n_steps > MAX_SAMPLES:
-        raise ValueError(
-            f"at most {MAX_SAMPLES:,} samples can be published at once, got {n_streams} × {n_steps}: cut them in chunks"
-        )
-    return validation.integer("first", first, 0, MAX_STEP - n_steps)
