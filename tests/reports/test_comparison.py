@@ -7,11 +7,13 @@ import warnings
 import numpy as np
 import pytest
 from helpers import pages
+from helpers.designs import designed
 
 import dpfast as dp
+from dpfast._support.html import Html
 from dpfast._support.output_folder import OutputFolder
 from dpfast.design.comparison import ENTRIES, ComparisonTask
-from dpfast.reports import comparison
+from dpfast.reports import comparison, html_page
 
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
 TASK = ComparisonTask(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.01)
@@ -27,6 +29,7 @@ def shortened(patch):
 
 G = dp.Filter([1], [1, -0.5])
 QUICK = {
+    "LZF": lambda x: designed(dp.zero_forcing, x.target, x.privacy, tolerance=0.3),
     "optimal": lambda x: dp.lmmse(x.target, x.privacy, x.model, lag=x.lag, prefilter=G, name=f"optimal lag {x.lag}"),
     "LMMSE": lambda x: dp.lmmse(x.target, x.privacy, x.model, lag=x.lag, prefilter=G),
     "LMMSE smoother": lambda x: dp.lmmse(x.target, x.privacy, x.model, prefilter=G),
@@ -38,7 +41,10 @@ QUICK = {
 def few(monkeypatch):
     """Curves of few points, designs that take no time, and pictures that are not drawn."""
     shortened(monkeypatch)
+    monkeypatch.setattr(comparison, "_draw_curves", lambda *_: None)
+    monkeypatch.setattr(comparison, "_draw_magnitudes", lambda *_: None)
     monkeypatch.setattr(comparison, "render_png", lambda figure: b"")
+    monkeypatch.setattr(html_page, "picture", lambda *_: Html(""))
     quick = tuple(x._replace(design=QUICK.get(x.label, x.design)) for x in ENTRIES)
     monkeypatch.setattr("dpfast.design.comparison.ENTRIES", quick)
 
@@ -75,10 +81,10 @@ def test_the_table_has_the_figures_of_the_designs(written):
     assert list(table) == [*LABELS, "constant"]
     spread = dp.constant(TASK.target, CHAIN).predicted_mse
     expected = {
-        "optimal": dp.optimal(TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01),
-        "LZF": dp.zero_forcing(TASK.target, TASK.privacy, tolerance=0.01),
-        "LMMSE": dp.lmmse(TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01),
-        "LMMSE smoother": dp.lmmse(TASK.target, TASK.privacy, CHAIN, tolerance=0.01),
+        "optimal": designed(dp.optimal, TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01),
+        "LZF": designed(dp.zero_forcing, TASK.target, TASK.privacy, tolerance=0.01),
+        "LMMSE": designed(dp.lmmse, TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01),
+        "LMMSE smoother": designed(dp.lmmse, TASK.target, TASK.privacy, CHAIN, tolerance=0.01),
         "output perturbation": dp.output_perturbation(TASK.target, TASK.privacy),
     }
     for label, mechanism in expected.items():
@@ -101,8 +107,8 @@ def test_the_table_has_the_figures_of_the_designs(written):
 
 
 def test_the_lower_bound_is_that_of_the_lag_and_below_all_that_is_linear(written):
-    smoother = dp.lmmse(TASK.target, TASK.privacy, CHAIN, tolerance=0.01).lower_bound_mse
-    optimal = dp.optimal(TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01).lower_bound_mse
+    smoother = designed(dp.lmmse, TASK.target, TASK.privacy, CHAIN, tolerance=0.01).lower_bound_mse
+    optimal = designed(dp.optimal, TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01).lower_bound_mse
     for row in rows(written[0] / "design.csv")[:-2]:
         bound = smoother if row["lag"] == "smoother" else optimal
         assert float(row["lower bound"]) == pytest.approx(math.sqrt(bound), rel=1e-12)
@@ -120,14 +126,14 @@ def test_curves_are_those_of_designs_at_each_point(written):
         *[("epsilon", x, label) for label in sorted(linear, key=lambda x: x != comparison.BOUND) for x in (1, 10)],
     ]
     strong, weak = TASK.privacy, dp.Privacy(10, 1e-3)
-    lzf = dp.zero_forcing(TASK.target, strong, tolerance=0.01).predicted_rmse
+    lzf = designed(dp.zero_forcing, TASK.target, strong, tolerance=0.01).predicted_rmse
     ratio = weak.noise_multiplier / strong.noise_multiplier
     assert found["epsilon", 10, "LZF"] == pytest.approx(ratio * lzf, rel=1e-9)
     assert found["lag", 0, "LZF"] == found["lag", 2, "LZF"] == pytest.approx(lzf, rel=1e-9)
     for key, privacy, lag in ((("lag", 0), strong, 0), (("lag", 2), strong, 2), (("epsilon", 10), weak, 2)):
-        expected = dp.lmmse(TASK.target, privacy, CHAIN, lag=lag, tolerance=0.01).predicted_rmse
+        expected = designed(dp.lmmse, TASK.target, privacy, CHAIN, lag=lag, tolerance=0.01).predicted_rmse
         assert found[*key, "LMMSE"] == pytest.approx(expected, rel=1e-9)
-    optimal = dp.optimal(TASK.target, weak, CHAIN, lag=2, tolerance=0.01)
+    optimal = designed(dp.optimal, TASK.target, weak, CHAIN, lag=2, tolerance=0.01)
     assert found["epsilon", 10, comparison.BOUND] == pytest.approx(math.sqrt(optimal.lower_bound_mse), rel=1e-9)
 
 
@@ -154,7 +160,7 @@ def test_the_saved_mechanism_is_the_best_that_runs_as_a_stream_with_its_sources(
     folder, text = written
     saved = dp.load(folder / "mechanism.json")
     assert saved.name == "optimal lag 2"
-    assert saved.prefilter == dp.optimal(TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01).prefilter
+    assert saved.prefilter == designed(dp.optimal, TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01).prefilter
     assert [name for name, word in saved.sources.items() if word == "public"] == ["target", "tolerance"]
     assert saved.summary() in text
 

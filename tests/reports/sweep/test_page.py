@@ -20,6 +20,12 @@ GRID = {
 }
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """No pictures, which take longer than everything else."""
+    monkeypatch.setattr("dpfast.reports.sweep.page.pictures.draw_all", lambda found: {})
+
+
 @pytest.fixture(scope="module")
 def sweep():
     return dp.sweep(GRID, seed=1, n_samples=50, width=0.2, decide="mechanism")
@@ -72,6 +78,7 @@ def mixed():
         "mechanism": ["lmmse", "zero_forcing", "decision_feedback"],
         "target": ["exponential:0.9"],
         "model": {"coin": dp.IndependentLevels([0, 1], [0.5, 0.5]), "Gaussian": dp.ARMA([1])},
+        "tolerance": 0.01,
         "epsilon": 0.5,
         "delta": 1e-6,
         "lag": [None, 1],
@@ -79,8 +86,13 @@ def mixed():
     return dp.sweep(grid, seed=1, n_samples=50, width=0.2, decide="mechanism")
 
 
-def test_every_point_is_a_row_with_its_figures(mixed):
-    found = table(sweep_page(mixed), "results")
+@pytest.fixture(scope="module")
+def mixed_page(mixed):
+    return sweep_page(mixed)
+
+
+def test_every_point_is_a_row_with_its_figures(mixed, mixed_page):
+    found = table(mixed_page, "results")
     found, constants = found[: len(mixed.points)], found[len(mixed.points) :]
     assert [x["mechanism"] for x in constants] == ["constant"] * 2
     variances = {x.settings["model"]: x.variance for x in mixed}
@@ -105,8 +117,8 @@ def test_every_point_is_a_row_with_its_figures(mixed):
         assert line["lag"] == (f"({shown})" if row.family == "zero_forcing" and shown != "–" else shown)
 
 
-def test_the_winner_of_each_cell(mixed):
-    found = table(sweep_page(mixed), "who errs least")
+def test_the_winner_of_each_cell(mixed, mixed_page, undrawn):
+    found = table(mixed_page, "who errs least")
     assert [(x["model"], x["lag"]) for x in found] == [
         (x.labels["model"], str(x.labels["lag"])) for x in mixed.winners()
     ]
@@ -118,8 +130,8 @@ def test_the_winner_of_each_cell(mixed):
     assert "Who errs least" not in pages.checked(sweep_page(apart)).headings
 
 
-def test_the_definition_has_all_parameters_and_what_labels_stand_for(mixed):
-    text = sweep_page(mixed)
+def test_the_definition_has_all_parameters_and_what_labels_stand_for(mixed, mixed_page):
+    text = mixed_page
     told = dict(re.findall("<dt>(.*)</dt><dd>(.*)</dd>", text))
     assert told["mechanism"] == "LMMSE (lmmse), LZF (zero_forcing), DFE (decision_feedback)"
     assert (told["lag"], told["epsilon"], told["model"]) == ("smoother, 1", "0.5", "coin, Gaussian")
@@ -130,7 +142,7 @@ def test_the_definition_has_all_parameters_and_what_labels_stand_for(mixed):
     assert json.loads(contents["coin"])["probabilities"] == [0.5, 0.5]
 
 
-def test_designs_that_failed_and_warnings_are_told_once(mixed):
+def test_designs_that_failed_and_warnings_are_told_once(mixed, undrawn):
     noted = dataclasses.replace(mixed.rows[0], notes=("not <quite>",))
     page = pages.checked(sweep_page(dataclasses.replace(mixed, rows=(noted, *mixed.rows[1:]))))
     first, second = (x for x in page.text if "(mechanism" in x)
@@ -139,15 +151,15 @@ def test_designs_that_failed_and_warnings_are_told_once(mixed):
     assert second.startswith(f"No design: {failed.error} (mechanism DFE (decision_feedback), ")
 
 
-def test_long_tables_point_to_where_all_rows_are(mixed, monkeypatch):
+def test_long_tables_point_to_where_all_rows_are(mixed, undrawn, monkeypatch):
     monkeypatch.setattr(html_page, "MOST_ROWS", 2)
     assert "The first 2 of 12 rows: all are in study.csv." in sweep_page(mixed, command="dpfast study x.toml")
     assert "The first 2 of 12 rows: all are in sweep.to_pandas()." in sweep_page(mixed)
 
 
-def test_what_makes_it_again_is_the_command_or_the_call(mixed):
+def test_what_makes_it_again_is_the_command_or_the_call(mixed, mixed_page, undrawn):
     assert "<code>dpfast study x.toml</code>" in sweep_page(mixed, command="dpfast study x.toml")
-    assert "dpfast.sweep(grid, seed=1, n_samples=50, burn_in=None, dtype=" in sweep_page(mixed)
+    assert "dpfast.sweep(grid, seed=1, n_samples=50, burn_in=None, dtype=" in mixed_page
 
 
 def test_a_sweep_of_one_case_has_a_page():
@@ -162,7 +174,7 @@ def test_a_part_in_which_all_designs_failed_has_a_page(mixed):
     assert "Designs that failed, and notes" in page.headings
 
 
-def test_a_file_that_cannot_be_written_is_refused_and_left_alone(sweep, tmp_path):
+def test_a_file_that_cannot_be_written_is_refused_and_left_alone(sweep, undrawn, tmp_path):
     (tmp_path / "page.html").mkdir()
     with pytest.raises(dp.DataError, match=r"cannot write to the folder .*page\.html is there"):
         dp.report(sweep, tmp_path / "page.html")

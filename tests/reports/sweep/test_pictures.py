@@ -15,10 +15,17 @@ from dpfast.reports.figures import render_png
 from dpfast.reports.sweep import panels, pictures, winner_map
 
 BASE = {"target": "exponential:0.9", "model": "markov:0.75,0.25;0.25,0.75@-0.5,0.5", "delta": 1e-3}
-LINEAR = {**BASE, "mechanism": ["lmmse", "zero_forcing"], "epsilon": [1, 3, 10], "lag": [0, 2, "smoother"]}
+LINEAR = {
+    **BASE,
+    "tolerance": 0.1,
+    "mechanism": ["lmmse", "zero_forcing"],
+    "epsilon": [1, 3, 10],
+    "lag": [0, 2, "smoother"],
+}
 DECIDING = {
     **BASE,
     "mechanism": "decision_feedback",
+    "tolerance": 0.1,
     "decision": ["soft", "sign"],
     "epsilon": [1, 3, 10],
     "lag": [0, 2],
