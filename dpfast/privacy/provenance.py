@@ -21,7 +21,7 @@ def check_source(name: str, value: Any) -> Provenance:
 def merge_declared(implied: Mapping[str, Provenance], declared: Mapping[str, Provenance]) -> Mapping[str, Provenance]:
     """Put what a person says of the inputs over what is known of them; what was fitted to private data stays so.
 
-    Also where the input is gone: it has shaped what is left.
+    It stays so where the input is gone too, which has shaped what is left.
     """
     words = {name: word if word == FITTED else declared.get(name, word) for name, word in implied.items()}
     return MappingProxyType(words | {name: word for name, word in declared.items() if word == FITTED})

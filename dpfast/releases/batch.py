@@ -89,9 +89,9 @@ def release(
 ) -> Release:
     r"""Release a whole signal under a guarantee that holds to the last bit, and enter it in a store.
 
-    v = g ∗ x + n with integers x of u, integer taps g and exact discrete Gaussian noise n (Canonne, Kamath and Steinke
-    2020; Karney 2016); everything else is computed from v. A mechanism of lag D runs D steps beyond the end, on
-    declared zeros: x = 0, the centre.
+    It publishes v = g ∗ x + n with integers x of u, integer taps g and exact discrete Gaussian noise n (Canonne, Kamath
+    and Steinke 2020; Karney 2016); everything else is computed from v. A mechanism of lag D runs D steps beyond the
+    end, on declared zeros: x = 0, the centre.
 
     Parameters
     ----------

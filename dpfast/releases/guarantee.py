@@ -128,7 +128,8 @@ class Guarantee:
     def sentence(self) -> str:
         """The guarantee for a reader without mathematics: it says no more than (ε, δ) does.
 
-        Not that odds change by more than e^ε with a probability of at most δ: that one is larger, with Gaussian noise.
+        It does not say that odds change by more than e^ε with a probability of at most δ: that one is larger, with
+        Gaussian noise.
         """
         return (
             f"Whether {self._contribution} in the data or not: anyone who sees all published values, whatever else "

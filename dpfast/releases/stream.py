@@ -48,8 +48,9 @@ class Published(NamedTuple):
 class Stream:
     """A mechanism that runs on live data, with a store that remembers. :func:`open_stream` opens it.
 
-    Steps are numbered from 0. A context manager, which leaves by :meth:`suspend`. Threads may share it: calls take
-    turns, in no order but that of their `first`. A forked child may not use it, and it cannot be copied or pickled.
+    Steps are numbered from 0. It is a context manager, which leaves by :meth:`suspend`. Threads may share it: calls
+    take turns, in no order but that of their `first`. A forked child may not use it, and it cannot be copied or
+    pickled.
 
     Whatever interrupts a call that publishes, Ctrl-C too, makes the object refuse all further ones, as what it has in
     memory and what is in the store may then differ. Opened again the stream goes on exactly: steps that were stored
@@ -204,8 +205,8 @@ class Stream:
     def close(self) -> Published:
         """End the stream: publish the `lag` further steps that the last estimates wait for; their inputs are zeros.
 
-        Declared ones, not data: the integer 0, which is the centre. Reading goes on, pushing does not; the store then
-        holds no inputs any more. Of a stream that is over it gives these steps again.
+        They are declared, not data: the integer 0, which is the centre. Reading goes on, pushing does not; the store
+        then holds no inputs any more. Of a stream that is over it gives these steps again.
         """
         with self._take_turn():
             lag = self._lag

@@ -31,8 +31,8 @@ def open_stream(
 ) -> Stream:
     r"""Open a stream: begin it at step 0, or go on where it was left or interrupted.
 
-    :math:`v_t = \sum_k g_k x_{t-k} + n_t` with integers x of the values, integer taps g and exact discrete Gaussian
-    noise n, one draw a step, ever; estimates from v alone. Every step is on the disk before it is returned.
+    It publishes :math:`v_t = \sum_k g_k x_{t-k} + n_t` with integers x of the values, integer taps g and exact discrete
+    Gaussian noise n, one draw a step, ever; estimates from v alone. Every step is on the disk before it is returned.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def evidence(mechanism: Mechanism, v: ArrayLike, candidates: ArrayLike) -> Boole
 def is_possible(v: Array, response: Array | float, noise_std: float, slack: Array | float = 0.0) -> Booleans:
     """Tell whether v is a float32 number times `noise_std`, plus a response, but for rounding a product and a sum.
 
-    And but for a further slack: 1/2, where that was rounded to an integer.
+    A further slack is left too: 1/2, where v was rounded to an integer.
 
     That holds whether or not the processor rounds once. The difference is found without rounding errors that matter.
     """

@@ -18,8 +18,8 @@ COLUMNS = ("from", "until")
 def write_missed(path: Path, layout: Layout, missed: range) -> None:
     """Write intervals of bins, those of earlier runs too; on the disk when this returns.
 
-    To be called before the first of the missed bins is published. What an earlier run marked from there on, it did not
-    come to publish.
+    Call it before the first of the missed bins is published. What an earlier run marked from there on, it did not come
+    to publish.
 
     Raises
     ------

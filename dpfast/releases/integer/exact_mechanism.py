@@ -44,7 +44,7 @@ _LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
 class ExactMechanism:
     r"""A mechanism v_t = Σ_k g_k x_{t-k} + n_t of integers x, integer taps g, discrete Gaussian n, and a receiver.
 
-    Made by :func:`exact`. Everything in it is public. Whatever makes it, it keeps what its mechanism demands.
+    :func:`exact` makes it. Everything in it is public. Whatever makes it, it keeps what its mechanism demands.
 
     Attributes
     ----------

@@ -55,7 +55,7 @@ def make_file(path: Path) -> None:
 def check_private(path: Path) -> None:
     """Refuse a link and what others may open, without opening it.
 
-    To close a file drops all locks that the process has on it, those of a store that is in use too.
+    Closing a file would drop all locks that the process has on it, those of a store that is in use too.
     """
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):

@@ -93,8 +93,9 @@ class Earlier:
 def state_guarantees(releases: list[Earlier], declaration: Declaration | None = None) -> tuple[str, str]:
     """State what all releases of a store promise, for people and for machines.
 
-    Each for events at its own steps, up to the last one that covers the whole store: that one holds for those before.
-    Events at steps that a later one published too are for that one, which is composed with those before it.
+    Each promises it for events at its own steps, up to the last one that covers the whole store: that one holds for
+    those before. Events at steps that a later one published too are for that one, which is composed with those before
+    it.
     """
     texts: dict[str, list[Earlier]] = {}
     covering = max((i for i, x in enumerate(releases) if x.whole), default=-1)

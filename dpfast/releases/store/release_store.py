@@ -221,8 +221,8 @@ class ReleaseStore:
     def declare(self, given: Mapping[str, Any], *, adopt: bool = False) -> None:
         """Hold all that is published from now on to a declaration.
 
-        That of an empty store is entered in the transaction of the first steps, or never; and so is, with the next
-        steps, what the operator says of releases that nobody declared.
+        The declaration of an empty store is entered in the transaction of the first steps, or never; and so is, with
+        the next steps, what the operator says of releases that nobody declared.
 
         Parameters
         ----------

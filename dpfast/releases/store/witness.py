@@ -68,7 +68,7 @@ class Witness:
     def write(self, attestation: Attestation) -> None:
         """Replace what the witness says. The rename is not synced: a loss of power may leave it behind, as a crash may.
 
-        It is for the first time: a witness that is missing is not one that is behind.
+        The first one is synced: a witness that is missing is not one that is behind.
         """
         make_folders(self.path.parent)
         new = not self.path.exists()
@@ -80,8 +80,8 @@ class Witness:
 def default_folder(store: Path) -> Path:
     """Return where the witness of a store is, if nobody says.
 
-    Beside it; or where the command keeps it, in OUT for a store OUT-private; or in the store, where a version before
-    has put it.
+    It is beside the store; or where the command keeps it, in OUT for a store OUT-private; or in the store, where a
+    version before has put it.
     """
     folders = [store.with_name(f"{store.name}-published"), store / "published"]
     if out := store.name.removesuffix("-private"):
