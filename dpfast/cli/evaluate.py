@@ -8,6 +8,7 @@ import sys
 from dpfast._support.output_folder import OutputFolder
 from dpfast.cli.options import DELTA, EPSILON, LOG, TARGET, add_columns, add_out, add_seed, at_least
 from dpfast.cli.output import require_matplotlib, write_files
+from dpfast.design.catalogue import filter_families
 from dpfast.design.descriptions import parse_target
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.privacy.privacy import Privacy
@@ -16,7 +17,8 @@ from dpfast.signals.events.historical import read_events
 
 SUMMARY = "try every mechanism on a historical event log that you may look at"
 DESCRIPTION = (
-    "Bins a log of events, designs every mechanism for each series, and reports their errors on the log itself. "
+    f"Bins a log of events, designs every mechanism ({', '.join(x.label for x in filter_families())}) for each series, "
+    "and reports their errors on the log itself. "
     "Use only data that you may look at: the output files contain the true values."
 )
 

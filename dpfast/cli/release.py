@@ -162,6 +162,20 @@ def run(options: argparse.Namespace, *, source: ByteSource | None = None, clock:
     if options.read is not None:
         _check_read(options)
         return read_release.show_store(options.read, options.out, adopt=options.adopt)
+    plan, layout = _plan(options)
+    if options.follow:
+        return _follow(options, plan, layout, source or follow_release.StandardInput(), clock or SystemClock())
+    doing = f"releasing {layout.span.n_bins:,} steps of {len(layout.groups):,} groups"
+    with heartbeat(sys.stderr.isatty() and not options.quiet, doing):
+        first = _first_step(layout.span)
+        if options.dry_run:
+            _count_file(options, plan, layout)
+            return DRY
+        return _release_file(options, plan, layout, first)
+
+
+def _plan(options: argparse.Namespace) -> tuple[ExactMechanism, Layout]:
+    """Check all that is declared, and make of it the mechanism in integers and the layout of the estimates."""
     span = Span.parse(options.start, options.end, options.period)
     groups = check_groups(span, options.by, options.groups)
     _check_options(options, span)
@@ -179,20 +193,15 @@ def run(options: argparse.Namespace, *, source: ByteSource | None = None, clock:
     if options.follow and mechanism.lag is None:
         raise ValueError("mechanism must have a lag with --follow, got a smoother, which needs the whole signal")
     plan = exact(mechanism, inputs, tolerance=options.tolerance)
-    layout = Layout(span, groups, plan.predicted_rmse_if_model_holds)
-    if options.follow:
-        source = source or follow_release.StandardInput()
-        declared = _declare(options, plan, layout)
-        places = _find_places(options, declared)
-        file = follow_release.publish_bins(options, plan, layout, places, declared, source, clock or SystemClock())
-        return _describe_files("", file, options, places)
-    doing = f"releasing {span.n_bins:,} steps of {len(groups):,} groups"
-    with heartbeat(sys.stderr.isatty() and not options.quiet, doing):
-        first = _first_step(span)
-        if options.dry_run:
-            _count_file(options, plan, layout)
-            return DRY
-        return _release_file(options, plan, layout, first)
+    return plan, Layout(span, groups, plan.predicted_rmse_if_model_holds)
+
+
+def _follow(options: argparse.Namespace, plan: ExactMechanism, layout: Layout, source: ByteSource, clock: Clock) -> str:
+    """Publish events as they come, and return where they are."""
+    declared = _declare(options, plan, layout)
+    places = _find_places(options, declared)
+    file = follow_release.publish_bins(options, plan, layout, places, declared, source, clock)
+    return _describe_files("", file, options, places)
 
 
 def _check_read(options: argparse.Namespace) -> None:

@@ -44,8 +44,8 @@ MEANING = {
     "outputs.csv": "The true output and one draw of every estimate of it, in steps of at most a hundredth of its RMSE.",
 }
 SHOWN = (
-    "True output (black) of the last days of each series, and one draw of two estimates of it: by zero forcing (LZF), "
-    "and by the mechanism of finite lag that errs least. Not for release."
+    "True output (black) of the last days of each series, and one draw of two estimates of it: by zero forcing "
+    f"({family_label('zero_forcing')}), and by the mechanism of finite lag that errs least. Not for release."
 )
 COLUMNS = ("series", "mechanism", "lag", "RMSE", "low", "high", "predicted", "spread of true output", "explained")
 SHOWN_DAYS = 7
