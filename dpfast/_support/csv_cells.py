@@ -24,7 +24,7 @@ def csv_lines(rows: Iterable[Iterable[Any]]) -> str:
     """
     written: list[str] = []
     out = SimpleNamespace(write=written.append)
-    # of both characters, as older versions of Python quote those of the terminator alone
+    # The terminator has both characters, as older versions of Python quote those of the terminator alone.
     csv.writer(out, lineterminator="\r\n").writerows([_escape(cell) for cell in row] for row in rows)
     return "".join(row.removesuffix("\r\n") + "\n" for row in written)
 

@@ -1,4 +1,4 @@
-"""How files reach a folder: all of them or none."""
+"""An output folder, which gets all of its files or none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpfast._support.errors import DataError
 
 
 class OutputFolder:
-    """An output folder: checked at once, made and written at the end, all files or none."""
+    """A folder for the files of a command: checked at once, made and written at the end, all files or none."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -21,9 +21,9 @@ class OutputFolder:
             with tempfile.TemporaryFile(dir=there):
                 pass
         except OSError as error:
-            raise self._refused(error) from None
+            raise self._make_error(error) from None
 
-    def _refused(self, error: OSError) -> DataError:
+    def _make_error(self, error: OSError) -> DataError:
         return DataError(f"cannot write to the folder {self.path}: {error.strerror}; choose another one")
 
     def add(self, name: str, content: str | bytes) -> None:
@@ -34,7 +34,7 @@ class OutputFolder:
         """Write all files and return their paths."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            # on the same file system, where a rename is one step; nothing is renamed before all is written
+            # It is on the same file system, where a rename is one step; nothing is renamed before all is written.
             with tempfile.TemporaryDirectory(dir=self.path) as name:
                 for file, content in self._files.items():
                     (Path(name) / file).write_bytes(content)
@@ -43,4 +43,4 @@ class OutputFolder:
                         raise FileExistsError(errno.EEXIST, f"{file} is there, and no regular file")
                 return [(Path(name) / file).replace(self.path / file) for file in self._files]
         except OSError as error:
-            raise self._refused(error) from None
+            raise self._make_error(error) from None

@@ -15,7 +15,7 @@ from dpfast.reports.styles import GREY, TRUTH, Style, choose_styles
 COLUMN, PAGE = 3.5, 7.0  # inches
 TITLE, LABEL, SMALL = 8.5, 8, 7  # points, at these widths
 _DPI = 200
-# by the ratio of the ends of a logarithmic axis, the first digits of its numbers; none: those of a linear axis
+# The ratio of the ends of a logarithmic axis gives the first digits of its numbers; none: those of a linear axis.
 _DIGITS: dict[float, tuple[int, ...]] = {2.5: (), 12: (1, 2, 3, 5), 300: (1, 2, 5), math.inf: (1,)}
 _MOST_COLUMNS = 4
 _FIXED = "\u00a0"  # a space at which no line ends

@@ -178,7 +178,7 @@ def _draw_paths(rows: list[PaperMechanism], seed: int) -> tuple[Table, Any]:
             for decision in DECISIONS
         },
     }
-    # after the start of every filter, and well before the end, which a smoother feels
+    # The samples lie after the start of every filter, and well before the end, which a smoother feels.
     paths = simulate_paths(panels, CHAIN, seed=seed, before=3000, n_samples=600, after=1000)
     columns: dict[str, Array] = {"t": np.arange(600.0), "true output": paths.truth, **paths.estimates}
     drawn = draw_paths(paths, "Sample paths over the true output (black); ε = ln 3, δ = 0.05, κ of the paper")

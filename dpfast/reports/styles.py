@@ -1,4 +1,4 @@
-"""How mechanisms are drawn in every picture: each family as the catalogue has it, and what stands beside them."""
+"""Styles of mechanisms, the same in every picture: each family as the catalogue has it, and what stands beside them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TRUTH, GREY = "#000000", catalogue.GREY
 
 
 class Style(NamedTuple):
-    """How a line is drawn."""
+    """A style of a line: colour, dashes, width, opacity and marker."""
 
     colour: str
     line: Any = "-"  # as matplotlib has it: a word, or lengths of dashes and gaps
@@ -27,7 +27,7 @@ _TWO_DOTS, _SHORT, _FAR = (0, (6, 1.5, 1.2, 1.5, 1.2, 1.5)), (0, (2.5, 1.5)), (0
 FAMILIES = {name: Style(x.color, x.line, marker=x.marker) for name, x in catalogue.FAMILIES.items()}
 BOUND = Style(TRUTH, "-", 5.0, 0.22)
 CONSTANT = Style(GREY, _FAR, 1.2)  # what publishes the mean
-# for the further ones of a family, and for mechanisms of no known family
+# These are for the further ones of a family, and for mechanisms of no known family.
 _LINES = ("-", _DOTTED, _SHORT, _LONG, _DASH_DOT, _TWO_DOTS)
 _MARKERS = ("p", "*", "h", "<", ">", "d")
 

@@ -148,7 +148,7 @@ def _from_scale(x: Array) -> Array:
 
 
 class _Places:
-    """Where labels are on the horizontal axis: the smoother at the right end, as the latest of all lags."""
+    """A horizontal axis, which places labels: the smoother at the right end, as the latest of all lags."""
 
     def __init__(self, axis: str, labels: Sequence[Label]) -> None:
         self.axis = axis

@@ -1,4 +1,4 @@
-"""What the pictures of a sweep show: a line for each mechanism, and a panel for each task."""
+"""Lines and panels of a sweep's pictures: a line for each mechanism, and a panel for each task."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def task_panels(sweep: Sweep, axes: Sequence[str]) -> list[Panel]:
     taken = [tuple(x for x in axes if x in row.settings) for row in sweep.rows]
     found: dict[tuple[Label, ...], None] = {}
     seen: set[tuple[tuple[str, Label], ...]] = set()
-    # rows that depend on most first: the others are in their panels
+    # Rows that depend on most axes come first: the others are in their panels.
     for row, own in sorted(zip(sweep.rows, taken, strict=True), key=lambda x: -len(x[1])):
         if tuple((x, row.settings[x]) for x in own) not in seen:
             labels = tuple(row.settings.get(x) for x in axes)

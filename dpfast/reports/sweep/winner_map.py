@@ -28,7 +28,7 @@ _LEFT, _LETTER = 0.6, 0.57  # inches at the left of the cells; width of a letter
 
 
 class _Map(NamedTuple):
-    """What all maps of a figure share: labels of rows and columns, and how mechanisms are called and coloured."""
+    """The layout that all maps of a figure share: labels of rows and columns, names and colours of mechanisms."""
 
     width: float
     rows: str | None

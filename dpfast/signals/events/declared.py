@@ -79,7 +79,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Rows:
-    """Where the rows of a log fall; private.
+    """Numbers of the rows of a log, by where they fall; private.
 
     Attributes
     ----------
