@@ -16,7 +16,7 @@ from dpfast._support.dataframes import unwrap
 from dpfast.mechanisms.operators.operators import Dense
 
 FILTER = dp.Filter([1, 0.5], [1, -0.5])
-MECHANISM = dp.lmmse(FILTER, dp.Privacy(2, 1e-6), dp.ARMA([1], [1, -0.5], mean=2.0), lag=2)
+MECHANISM = dp.lmmse(FILTER, dp.Privacy(2, 1e-6), dp.ARMA([1], [1, -0.5], mean=2.0), lag=2, tolerance=0.01)
 N = 60
 X = np.random.default_rng(1).poisson(2, (2, N))
 FROM = "2026-01-01"

@@ -13,18 +13,20 @@ TARGET, PRIVACY = dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6)
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
 COIN = dp.IndependentLevels([0, 1], [0.75, 0.25])
 GAUSSIAN = dp.ARMA([1], [1, -0.5], levels=[-9, 0, 9])
-FEEDBACK = dp.decision_feedback(TARGET, PRIVACY, CHAIN, prefilter="zero-forcing", n_forward=8, n_feedback=2)
+FEEDBACK = dp.decision_feedback(
+    TARGET, PRIVACY, CHAIN, prefilter="zero-forcing", n_forward=8, n_feedback=2, tolerance=0.3
+)
 SIGNS = dp.Inputs(-0.5, 0.5, unit=0.5, missing=0)
 MADE = {
     "chain": CHAIN,
     "levels": COIN,
     "ARMA": GAUSSIAN,
-    "linear": dp.lmmse(TARGET, PRIVACY, GAUSSIAN, lag=0),
-    "smoother": dp.lmmse(TARGET, PRIVACY, COIN),
+    "linear": dp.lmmse(TARGET, PRIVACY, GAUSSIAN, lag=0, tolerance=0.3),
+    "smoother": dp.lmmse(TARGET, PRIVACY, COIN, tolerance=0.3),
     "feedback": FEEDBACK,
     "receiver": FEEDBACK.receiver,
     "matrices": dp.square_root(TARGET, PRIVACY, horizon=8).with_receiver(CHAIN),
-    "exact": dp.exact(dp.zero_forcing(TARGET, PRIVACY), dp.Inputs(0, 20)),
+    "exact": dp.exact(dp.zero_forcing(TARGET, PRIVACY, tolerance=0.3), dp.Inputs(0, 20)),
     "exact feedback": dp.exact(FEEDBACK, SIGNS),
 }
 COPIES = {
@@ -102,7 +104,7 @@ def test_the_matrices_of_a_mechanism_are_its_own():
 
 def test_a_pickle_keeps_no_guarantee():
     """It is computed anew, from taps that nobody wrote to meanwhile."""
-    plan = dp.exact(dp.zero_forcing(TARGET, PRIVACY), dp.Inputs(0, 20))
+    plan = dp.exact(dp.zero_forcing(TARGET, PRIVACY, tolerance=0.3), dp.Inputs(0, 20))
     plan.__dict__["guarantee"] = "nothing"
     assert pickle.loads(pickle.dumps(plan)).guarantee == MADE["exact"].guarantee
 

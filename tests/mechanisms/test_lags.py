@@ -12,10 +12,10 @@ TARGET, PRIVACY = dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3)
 COIN = dp.IndependentLevels([-0.5, 0.5], [0.5, 0.5])
 SUM = dp.running_sum(8)
 DESIGNS = {
-    "lmmse": lambda lag: dp.lmmse(TARGET, PRIVACY, COIN, lag=lag),
+    "lmmse": lambda lag: dp.lmmse(TARGET, PRIVACY, COIN, lag=lag, tolerance=0.1),
     "lmmse behind a prefilter": lambda lag: dp.lmmse(TARGET, PRIVACY, COIN, lag=lag, prefilter=TARGET),
-    "optimal": lambda lag: dp.optimal(TARGET, PRIVACY, COIN, lag=lag),
-    "robust": lambda lag: dp.robust(TARGET, PRIVACY, mean_square=1.0, lag=lag),
+    "optimal": lambda lag: dp.optimal(TARGET, PRIVACY, COIN, lag=lag, tolerance=0.1),
+    "robust": lambda lag: dp.robust(TARGET, PRIVACY, mean_square=1.0, lag=lag, tolerance=0.1),
     "optimal_factorization": lambda lag: dp.optimal_factorization(SUM, PRIVACY, COIN, lag=lag),
     "with_receiver": lambda lag: dp.square_root(SUM, PRIVACY).with_receiver(COIN, lag=lag),
 }

@@ -15,10 +15,10 @@ PRIVACY = dp.Privacy(math.log(3), 0.05)
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
 OTHER = dp.ARMA([1, 0.5, -0.2], [1, -0.8, 0.3], mean=0.7)
 MECHANISMS = {
-    "zero forcing": dp.zero_forcing(FILTER, PRIVACY),
-    "lag 0": dp.lmmse(FILTER, PRIVACY, CHAIN, lag=0),
-    "lag 5": dp.optimal(FILTER, PRIVACY, CHAIN, lag=5),
-    "smoother": dp.lmmse(FILTER, PRIVACY, CHAIN),
+    "zero forcing": dp.zero_forcing(FILTER, PRIVACY, tolerance=0.1),
+    "lag 0": dp.lmmse(FILTER, PRIVACY, CHAIN, lag=0, tolerance=0.1),
+    "lag 5": dp.optimal(FILTER, PRIVACY, CHAIN, lag=5, tolerance=0.1),
+    "smoother": dp.lmmse(FILTER, PRIVACY, CHAIN, tolerance=0.1),
     "output": dp.output_perturbation(FILTER, PRIVACY),
 }
 EVERY = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)

@@ -35,13 +35,13 @@ def late(mechanism, lag):
     return dataclasses.replace(mechanism, receiver=receiver)
 
 
-ZERO_FORCING = dp.zero_forcing(TARGET, PRIVACY)
+ZERO_FORCING = dp.zero_forcing(TARGET, PRIVACY, tolerance=0.1)
 MECHANISMS = {
     "zero forcing": ZERO_FORCING,
     "zero forcing of lag 3": late(ZERO_FORCING, 3),
-    "lmmse": dp.lmmse(TARGET, PRIVACY, MODEL, lag=3),
-    "smoother": dp.lmmse(TARGET, PRIVACY, MODEL),
-    "decision feedback": dp.decision_feedback(TARGET, PRIVACY, MODEL, lag=4),
+    "lmmse": dp.lmmse(TARGET, PRIVACY, MODEL, lag=3, tolerance=0.1),
+    "smoother": dp.lmmse(TARGET, PRIVACY, MODEL, tolerance=0.1),
+    "decision feedback": dp.decision_feedback(TARGET, PRIVACY, MODEL, lag=4, tolerance=0.1),
 }
 
 SIMPLE = dp.exact(ZERO_FORCING, INPUTS)

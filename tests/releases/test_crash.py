@@ -100,6 +100,11 @@ def interrupted(function, *args):
     return None
 
 
+def test_interrupted_at_some_points(folder, monkeypatch):
+    assert interruptions(folder, monkeypatch, 2, 3) > 100
+
+
+@pytest.mark.crash
 def test_interrupted_at_every_point(folder, monkeypatch):
     assert interruptions(folder, monkeypatch) > 100
 

@@ -39,9 +39,9 @@ OVER_HORIZON = [
     DENSE,
 ]
 STATIONARY = [
-    dp.zero_forcing(FILTER, PRIVACY),
-    dp.lmmse(FILTER, PRIVACY, MODEL, lag=2),
-    dp.lmmse(FILTER, PRIVACY, MODEL, name="smoother"),
+    dp.zero_forcing(FILTER, PRIVACY, tolerance=0.1),
+    dp.lmmse(FILTER, PRIVACY, MODEL, lag=2, tolerance=0.1),
+    dp.lmmse(FILTER, PRIVACY, MODEL, name="smoother", tolerance=0.1),
 ]
 BOTH = [*OVER_HORIZON, *STATIONARY]
 
