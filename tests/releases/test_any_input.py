@@ -119,11 +119,11 @@ NO_SHAPE = r"must be of shape \(\d, time\)( or \(time,\))?, got shape \(.*\)"
 
 
 def outcome(call):
-    """What a call returns, and the message of its refusal."""
+    """What a call returns, and the message of its refusal, without the length that NumPy has in the dtype of a text."""
     try:
         return call(), None
     except ValueError as error:
-        return None, str(error)
+        return None, re.sub(r"(dtype \S?[SU])\d+", r"\1", str(error))
 
 
 @pytest.fixture(scope="module", params=PLANS.values(), ids=PLANS.keys())
@@ -143,6 +143,7 @@ def running(request, tmp_path_factory):
 @example([np.frombuffer(b"\x00\x00\xa0\x7f" * 2, "<f4").reshape(2, 1), np.ones((2, 1), "f4")])  # a signalling NaN
 @example([sparse.csr_matrix([[1], [2]])] * 2)
 @example([sparse.csr_matrix([[1]])] * 2)
+@example([np.bytes_(b""), np.bytes_(b"\x01")])
 def test_a_chunk_is_published_or_refused_whatever_its_values(running, pair):
     stream, plan, history, folder = running
     messages = []
