@@ -104,9 +104,9 @@ def test_the_oracle_is_that_of_a_sum_over_all_noise():
 # --- soundness ------------------------------------------------------------------------------------
 
 
-def test_thousands_of_calibrated_mechanisms_are_what_they_claim():
+@pytest.mark.parametrize("n", [1000, pytest.param(3000, marks=pytest.mark.long)])
+def test_thousands_of_calibrated_mechanisms_are_what_they_claim(n):
     rng = np.random.default_rng(1)
-    n = 3000
     vectors = random_vectors(rng, n)
     epsilons, deltas = log_uniform(rng, 0.3, 8, n), log_uniform(rng, 1e-4, 0.5, n)
     chosen = [
@@ -125,9 +125,9 @@ def test_thousands_of_calibrated_mechanisms_are_what_they_claim():
         assert discrete_gaussian.epsilon(shifts, d) <= e
 
 
-def test_thousands_of_other_mechanisms_are_what_they_claim():
+@pytest.mark.parametrize("n", [1500, pytest.param(5000, marks=pytest.mark.long)])
+def test_thousands_of_other_mechanisms_are_what_they_claim(n):
     rng = np.random.default_rng(2)
-    n = 5000
     vectors = random_vectors(rng, n)
     numerators = np.floor(2 * 64 + 1 + 64 * log_uniform(rng, 1e-3, 30, n)).astype(int)
     stds = numerators / 64
