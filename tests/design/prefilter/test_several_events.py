@@ -116,7 +116,7 @@ def test_the_joint_optimum_is_below_the_two_step_design_for_two_events():
 
 
 MANY = {"slow": EXAMPLE, "sum": Filter([1, 1])}
-COUNTS = [(3, 3), (5, 3), (5, 50), (200, 1), (10**6, 1)]  # how many, and how far apart
+COUNTS = [(3, 3), (5, 50), (5, 3), (200, 1), (10**6, 1)]  # how many, and how far apart
 
 
 @pytest.mark.parametrize(
@@ -212,6 +212,6 @@ SEASONS = {1: ARMA([1, -1]), 4: ARMA([1, 0, 0, 0, -1])}
 def test_bounds_for_two_events_are_below_ideals_and_ideals_below_what_is_reached(season, noise, min_separation):
     """Also where the spectrum vanishes at some frequencies, and only bands beside them let nothing pass."""
     privacy = Privacy(1, 1e-6, max_change=noise, max_events=2, min_separation=min_separation)
-    mechanism = lmmse(Filter([1], [1, -0.9]), privacy, SEASONS[season], tolerance=1e-2)
+    mechanism = lmmse(Filter([1], [1, -0.9]), privacy, SEASONS[season], tolerance=5e-2)
     assert mechanism.lower_bound_mse <= mechanism.ideal_mse <= mechanism.lower_bound_mse * (1 + 1e-3)
-    assert mechanism.ideal_mse * (1 - 1e-12) <= mechanism.predicted_mse <= mechanism.ideal_mse * (1 + 1e-2)
+    assert mechanism.ideal_mse * (1 - 1e-12) <= mechanism.predicted_mse <= mechanism.ideal_mse * (1 + 5e-2)
