@@ -26,7 +26,7 @@ def read(path):
 
 def shown(text):
     """A number as the package's tables show it."""
-    return Table(("",), ((float(text) if text else None,),)).shown()[0][0]
+    return Table(("",), ((float(text) if text else None,),)).cells()[0][0]
 
 
 def simulated(row):
