@@ -68,7 +68,7 @@ def test_streams_of_a_person_that_are_not_counted_are_found(monkeypatch):
 
     honest = rounding.privacy_shift
     for module in (rounding, importlib.import_module("dpfast.releases.integer.exact_mechanism")):
-        monkeypatch.setattr(module, "shift_of", forgetful)
+        monkeypatch.setattr(module, "privacy_shift", forgetful)
     inputs = dp.Inputs(0, 20, n_streams=3, streams_per_person=3)
     assert attacked(inputs=inputs) == {ALONE, PUSHES, RELEASES}
 
