@@ -1,6 +1,7 @@
 """The layers of the package, what an import loads, and the completeness of the public documentation."""
 
 import ast
+import collections
 import graphlib
 import importlib
 import inspect
@@ -118,6 +119,29 @@ def test_files_are_short():
     long = {module: path.read_text(encoding="utf-8").count("\n") for module, path in MODULES.items()}
     allowed = {"dpfast.filters.filter", "dpfast._kernels.simd"}
     assert {module: n for module, n in long.items() if n > 400 and module not in allowed} == {}
+
+
+# One subject in two rooms: what computes and what draws, what designs and what runs, what counts and what is compiled.
+SHARED_FILE_NAMES = {
+    *("base", "buffered_toeplitz", "comparison", "decision_feedback", "discrete_gaussian", "evaluation"),
+    *("paper_example", "progress", "study"),
+}
+
+
+def test_a_file_name_stands_once_but_for_one_subject_in_two_rooms():
+    names = collections.Counter(path.stem for path in MODULES.values() if path.name != "__init__.py")
+    assert {name for name, n in names.items() if n > 1} == SHARED_FILE_NAMES
+    assert max(names.values()) == 2
+
+
+def test_a_class_name_stands_once():
+    classes = collections.Counter(
+        node.name
+        for path in MODULES.values()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    )
+    assert {name for name, n in classes.items() if n > 1} == set()
 
 
 def test_kernels_import_numpy_numba_and_llvmlite_alone():
