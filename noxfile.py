@@ -76,6 +76,7 @@ def nojit(session: nox.Session) -> None:
     """
     session.install("-e", ".[test]")
     count = ["--numprocesses=auto", "--durations=10", f"--cov={KERNELS}", "--cov-branch"]
+    count += ["--dist=worksteal"]  # workers share a long file: as plain Python, one may take longer than all others
     python = ["tests/_kernels", "tests/mechanisms/test_mechanism.py", "-m", "not slow_nojit", "--cov-report="]
     session.run("pytest", *python, *count, *session.posargs, env={"NUMBA_DISABLE_JIT": "1"})
     tracing = [f"tests/_kernels/test_{name}.py" for name in ("simd", "denormals", "jit")]

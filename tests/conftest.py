@@ -15,6 +15,19 @@ settings.load_profile("dpfast")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give all tests of a file to one worker, in the order of the files, unless another `--dist` is asked for.
+
+    So what a module's fixtures make is made once, and the small files, the doctests, are left for the end. In
+    `pyproject.toml`, `--dist=loadfile` would also count without workers, where pytest-benchmark refuses to run with it.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log) if config.option.dist == "load" else None
+
+
 @pytest.fixture(autouse=True, scope="session")
 def advice_of_equal_designs_once():
     """What would help a poor design takes a tenth of a second: it is looked for once for equal arguments.
