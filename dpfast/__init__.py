@@ -58,7 +58,7 @@ from dpfast.releases.reading import read_release
 from dpfast.releases.stream import Published, Stream
 from dpfast.releases.stream_opening import open_stream
 from dpfast.reports.plot import plot
-from dpfast.reports.sweep.page import report
+from dpfast.reports.sweep.sweep_page import report
 from dpfast.signals.arma import ARMA
 from dpfast.signals.independent_levels import IndependentLevels
 from dpfast.signals.markov_chain import MarkovChain

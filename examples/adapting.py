@@ -16,7 +16,7 @@ import numpy as np
 import dpfast as dp
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
-from dpfast.reports.figures import label_axes, make_figure, render_png, set_logarithmic
+from dpfast.reports.matplotlib_helpers import label_axes, make_figure, render_png, set_logarithmic
 from dpfast.reports.styles import FAMILIES, GREY
 
 TARGET = dp.Filter([1, 0.995], [1, -0.995])

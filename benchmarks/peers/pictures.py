@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.peers.comparison_table import BEHIND, CONSTANT, CURVES_OF, by_level, by_target, error, is_whole
-from dpfast.reports.figures import (
+from dpfast.reports.matplotlib_helpers import (
     PAGE,
     SMALL,
     add_legend,

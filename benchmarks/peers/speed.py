@@ -23,7 +23,7 @@ from benchmarks.peers import cases
 from benchmarks.peers.targets import LEVELS, LEVELS_OF_PRIVACY, TRANSITION, versions
 from benchmarks.peers.turns import Elsewhere, Here, Job, race
 from dpfast.mechanisms.receivers.linear import LinearReceiver
-from dpfast.privacy.discrete_gaussian import Sigma
+from dpfast.privacy.discrete_gaussian_accounting import Sigma
 from dpfast.releases.noise import Noise
 
 PRIVACY = dp.Privacy(*LEVELS_OF_PRIVACY[0][1:])

@@ -10,9 +10,9 @@ from scipy import stats
 import dpfast as dp
 from benchmarks.harness.race import Contestant, race, race_on_one_core, repeated
 from benchmarks.processes.bench_process import ROOT, python
-from dpfast.privacy.discrete_gaussian import Sigma
+from dpfast.privacy.discrete_gaussian_accounting import Sigma
 from dpfast.releases.noise import Noise
-from dpfast.signals.events.declared import Span, count_events
+from dpfast.signals.events.declared_counts import Span, count_events
 
 SIGMAS = {"2.875": Sigma(23, 3), "322.5": Sigma(645, 1), "2⁴⁰": Sigma(2**40, 0)}
 BLOCKS, BLOCK = 16, 4096

@@ -14,8 +14,8 @@ from benchmarks.harness.race import Contestant, one_core, race
 from benchmarks.processes.bench_process import python
 from dpfast._kernels import simulation as kernels
 from dpfast.simulation.monte_carlo import settling_time
-from dpfast.simulation.sweep.blocks import STREAMS
 from dpfast.simulation.sweep.grid import ParameterGrid
+from dpfast.simulation.sweep.stream_blocks import STREAMS
 
 CASES, PLANNED = 1000, 10_000
 N_SAMPLES = 8192  # of each of the 128 streams of a block: a million of a case

@@ -2,13 +2,13 @@
 
 All rooms may use all of it. Nothing here imports another room.
 
-==================  =======================================================
+==================  =============================================================
 ``validation``      checks of arguments, in one wording; ``Array``
 ``errors``          exceptions and warnings; ``warn``
 ``dataframes``      signals with labels, in and out: ``unwrap``
 ``text_table``      tables for a terminal, Markdown and CSV: ``Table``
 ``csv_cells``       cells of CSV files that a spreadsheet reads as they are
-``html``            HTML from plain text
+``html_fragments``  HTML from plain text
 ``atomic_files``    files that are there as a whole or not at all
 ``output_folder``   a folder that gets all of its files or none: ``OutputFolder``
 ``canonical_json``  JSON with one spelling, and its digest
@@ -17,5 +17,5 @@ All rooms may use all of it. Nothing here imports another room.
 ``progress``        bars for what takes long
 ``safe_rounding``   rounding to the safe side of what a guarantee rests on
 ``version``         the version of dpfast
-==================  =======================================================
+==================  =============================================================
 """

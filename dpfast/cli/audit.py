@@ -11,8 +11,8 @@ from dpfast.cli.options import MECHANISM, add_range, add_seed
 from dpfast.cli.output import write_files
 from dpfast.design.perturbation import input_perturbation
 from dpfast.filters.filter import Filter
-from dpfast.mechanisms.checks import check_releasable
 from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.mechanism_kinds import check_releasable
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.audit.attack import audit

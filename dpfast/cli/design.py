@@ -21,13 +21,13 @@ from dpfast.cli.options import DELTA, EPSILON, OUT, TARGET, add_columns, lag, na
 from dpfast.cli.output import require_matplotlib, write_files
 from dpfast.design.arguments import check_filter, check_tolerance
 from dpfast.design.comparison import ENTRIES, ComparisonTask
-from dpfast.design.descriptions import MODEL, parse_model, parse_target
+from dpfast.design.target_and_model_specs import MODEL, parse_model, parse_target
 from dpfast.mechanisms.lags import check_lag
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import FITTED, SOURCES, Provenance, check_source
 from dpfast.reports.comparison import report_comparison
 from dpfast.signals.arma import ARMA
-from dpfast.signals.events.historical import read_events
+from dpfast.signals.events.historical_counts import read_events
 from dpfast.signals.model import Model
 from dpfast.simulation.evaluation import has_levels
 

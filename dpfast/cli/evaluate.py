@@ -9,11 +9,11 @@ from dpfast._support.output_folder import OutputFolder
 from dpfast.cli.options import DELTA, EPSILON, LOG, TARGET, add_columns, add_out, add_seed, at_least
 from dpfast.cli.output import require_matplotlib, write_files
 from dpfast.design.catalogue import filter_families
-from dpfast.design.descriptions import parse_target
+from dpfast.design.target_and_model_specs import parse_target
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.privacy.privacy import Privacy
 from dpfast.reports.evaluation import report_evaluation
-from dpfast.signals.events.historical import read_events
+from dpfast.signals.events.historical_counts import read_events
 
 SUMMARY = "try every mechanism on a historical event log that you may look at"
 DESCRIPTION = (

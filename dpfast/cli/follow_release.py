@@ -16,8 +16,8 @@ from dpfast.releases.feed.missed_bins import NAME, write_missed
 from dpfast.releases.feed.status import Watch
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.private_counts import PrivateCounts
-from dpfast.releases.store.places import Places
 from dpfast.releases.store.release_store import ReleaseStore
+from dpfast.releases.store.store_folders import Places
 from dpfast.releases.stream import Stream
 from dpfast.releases.stream_opening import open_in_store
 

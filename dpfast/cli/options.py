@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfast._support.settings_file import replace_hyphens
-from dpfast.design import descriptions
+from dpfast.design import target_and_model_specs
 from dpfast.mechanisms.lags import SMOOTHER
 
 LOG = "read the events from this CSV file, plain or gzip, with a header"
@@ -19,7 +19,7 @@ TIME_FORMAT = (
     "parse times with this format of strptime, such as '%%m/%%d/%%Y %%H:%%M' (default: ISO 8601, RFC 2822, Unix times)"
 )
 PERIOD = "count events in bins of this length, such as 5min, 1h, 1d"
-TARGET = f"publish the output of this filter: {descriptions.TARGET}"
+TARGET = f"publish the output of this filter: {target_and_model_specs.TARGET}"
 EPSILON = "guarantee this epsilon, above 0"
 DELTA = "guarantee this delta, strictly between 0 and 1"
 MECHANISM = "take the mechanism from this file, which dpfast design or dpfast.save wrote"

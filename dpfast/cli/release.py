@@ -14,23 +14,30 @@ from dpfast._support import validation
 from dpfast._support.output_folder import OutputFolder
 from dpfast.cli import follow_release, read_release
 from dpfast.cli.options import BY, COUNT, LOG, MECHANISM, PERIOD, TIME, TIME_FORMAT, add_range, words
-from dpfast.mechanisms.checks import check_releasable
+from dpfast.mechanisms.mechanism_kinds import check_releasable
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.releases.batch import Batch
-from dpfast.releases.composition import declared_bounds
+from dpfast.releases.batch_estimates_file import (
+    Wanted,
+    check_free,
+    check_name,
+    estimates_path,
+    finish_others,
+    write_estimates,
+)
 from dpfast.releases.feed.clock import Clock, SystemClock
 from dpfast.releases.feed.estimates_file import Layout
 from dpfast.releases.feed.event_lines import ByteSource
 from dpfast.releases.feed.status import heartbeat
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, exact
 from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.joint_guarantee import declared_bounds
 from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.reading import choose_release, read_entry
-from dpfast.releases.released_file import Wanted, check_free, check_name, estimates_path, finish_others, write_estimates
-from dpfast.releases.store.places import Places, for_new_store
 from dpfast.releases.store.records import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
-from dpfast.signals.events.declared import Span, check_groups, check_time_format, count_events
+from dpfast.releases.store.store_folders import Places, for_new_store
+from dpfast.signals.events.declared_counts import Span, check_groups, check_time_format, count_events
 from dpfast.signals.events.timestamps import parse_period
 
 SUMMARY = "publish a log of events, or events as they come, under an exact guarantee"

@@ -17,8 +17,8 @@ from dpfast._support.settings_file import check_text, read_words, replace_hyphen
 from dpfast._support.text_table import Table
 from dpfast.cli.options import OUT, at_least, width
 from dpfast.cli.output import require_matplotlib, write_files
-from dpfast.reports.figures import render_png
-from dpfast.reports.sweep import page, pictures
+from dpfast.reports.matplotlib_helpers import render_png
+from dpfast.reports.sweep import sweep_page, sweep_pictures
 from dpfast.simulation.sweep import tables
 from dpfast.simulation.sweep.executors import connect_dask
 from dpfast.simulation.sweep.grid import ParameterGrid
@@ -90,10 +90,10 @@ def run(options: argparse.Namespace) -> str:
     folder.add("study.csv", found.table().csv())
     folder.add("study.md", _render_markdown(definition, found, winners))
     title, description = definition.title, definition.description
-    folder.add("report.html", page.sweep_page(found, command=options.line, title=title, description=description))
+    folder.add("report.html", sweep_page.sweep_page(found, command=options.line, title=title, description=description))
     with contextlib.suppress(MissingExtraError):  # without pyarrow
         folder.add("study.parquet", found.parquet())
-    for name, figure in pictures.draw_all(found).items():
+    for name, figure in sweep_pictures.draw_all(found).items():
         folder.add(name, render_png(figure))
     return write_files(folder, _summarize(found, winners))
 

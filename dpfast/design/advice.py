@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from dpfast._support.errors import AccuracyWarning, warn
-from dpfast.design.prefilter.problem import Problem, noise_cost
+from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.water_filling import smoother_water_filling
 from dpfast.filters.filter import Filter
 from dpfast.privacy.privacy import LARGEST_EPSILON, Privacy

@@ -13,9 +13,9 @@ from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.design.arguments import check_filter, check_inputs, check_tolerance, filter_or_none
 from dpfast.design.lmmse import lmmse
+from dpfast.design.prefilter.design_problem import Problem, canonical_factor, noise_cost
 from dpfast.design.prefilter.objectives import feedback_objective
-from dpfast.design.prefilter.problem import Problem, canonical_factor, noise_cost
-from dpfast.design.prefilter.realization import realize
+from dpfast.design.prefilter.order_selection import realize
 from dpfast.design.prefilter.water_filling import feedback_mse, feedback_water_filling
 from dpfast.design.zero_forcing import zero_forcing
 from dpfast.filters.filter import Filter

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from dpfast._support.validation import Array
 from dpfast.design.arguments import check_filter, check_inputs, check_tolerance
-from dpfast.design.prefilter.ideal import Ideal
+from dpfast.design.prefilter.design_problem import Problem, noise_cost
+from dpfast.design.prefilter.family_realization import realize_family
+from dpfast.design.prefilter.ideal_mechanism import Ideal
 from dpfast.design.prefilter.objectives import (
     Objective,
     resolve_on_circle,
@@ -16,8 +18,6 @@ from dpfast.design.prefilter.objectives import (
     wiener_loss,
     wiener_objective,
 )
-from dpfast.design.prefilter.problem import Problem, noise_cost
-from dpfast.design.prefilter.realized import realize_family
 from dpfast.design.prefilter.water_filling import WaterFilling, smoother_water_filling
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter

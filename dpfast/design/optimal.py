@@ -10,12 +10,12 @@ from dpfast._support.errors import ConvergenceWarning, warn
 from dpfast._support.validation import Array
 from dpfast.design.arguments import check_inputs, check_tolerance
 from dpfast.design.lmmse import smoother_ideal, wiener_mechanism
-from dpfast.design.prefilter.ideal import Ideal
+from dpfast.design.prefilter.design_problem import Problem, noise_cost
+from dpfast.design.prefilter.family_realization import realize_family
+from dpfast.design.prefilter.ideal_mechanism import Ideal
 from dpfast.design.prefilter.least_favourable import GAP
 from dpfast.design.prefilter.majorization import joint_optimum
 from dpfast.design.prefilter.objectives import Objective, shape_objective, wiener_objective
-from dpfast.design.prefilter.problem import Problem, noise_cost
-from dpfast.design.prefilter.realized import realize_family
 from dpfast.design.prefilter.several_events import ONE_EVENT
 from dpfast.design.prefilter.water_filling import smoother_water_filling
 from dpfast.filters.filter import Filter

@@ -9,7 +9,7 @@ import numpy as np
 from dpfast._support.errors import ToleranceWarning, UnstableFilterError, warn
 from dpfast._support.validation import Array, Complex
 from dpfast.design.causal_part import CausalPart, causal_part
-from dpfast.design.prefilter.problem import move_zeros_off_circle
+from dpfast.design.prefilter.design_problem import move_zeros_off_circle
 from dpfast.filters.filter import MAX_POLE_RADIUS, MAX_SECTION_POLES, Filter, ratio
 from dpfast.filters.quadrature import graded_grid
 from dpfast.filters.spectral_factor import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpfast.design.arguments import check_inputs, check_tolerance
-from dpfast.design.prefilter.ideal import Ideal
+from dpfast.design.prefilter.design_problem import Problem, noise_cost
+from dpfast.design.prefilter.family_realization import realize_family
+from dpfast.design.prefilter.ideal_mechanism import Ideal
 from dpfast.design.prefilter.objectives import Objective, zero_forcing_objective
-from dpfast.design.prefilter.problem import Problem, noise_cost
-from dpfast.design.prefilter.realized import realize_family
 from dpfast.design.prefilter.water_filling import zero_forcing_mse
 from dpfast.filters.filter import Filter, ratio
 from dpfast.mechanisms.mechanism import Mechanism

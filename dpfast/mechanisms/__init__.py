@@ -5,21 +5,21 @@ Others use ``Mechanism`` and ``MatrixMechanism``, the receivers, and ``save`` an
     Mechanism         u ──► prefilter G ──► + noise ──► v ──► receiver ──► estimate, forever
     MatrixMechanism   u ──► strategy C ───► + noise ──► v ──► reconstruction B ──► estimate, over a horizon
 
-====================  ========================================================
-``base``              what both kinds of mechanisms share
-``checks``            which kind a mechanism is: ``AnyMechanism``
-``mechanism``         ``Mechanism``, ``Paths``
-``matrix_mechanism``  ``MatrixMechanism``
-``matrix_chain``      what a simulation runs of a matrix mechanism
-``constant``          the baseline that publishes the mean alone: ``Constant``
-``linear_channel``    what stands before a linear receiver: ``LinearChannel``
-``lags``              lags, in samples or of a smoother
-``steady_error``      the error of a linear receiver, once settled
-``transient_error``   the error of its first steps, exactly
-``least_squares``     the best linear estimate over a horizon
-``describe``          a mechanism in words
-``receivers/``        from v to an estimate
-``operators/``        strategies and reconstructions
-``serialization/``    mechanisms in files
-====================  ========================================================
+=============================  ========================================================
+``base``                       what both kinds of mechanisms share
+``mechanism_kinds``            which kind a mechanism is: ``AnyMechanism``
+``mechanism``                  ``Mechanism``, ``Paths``
+``matrix_mechanism``           ``MatrixMechanism``
+``compiled_matrix_mechanism``  what a simulation runs of a matrix mechanism
+``constant``                   the baseline that publishes the mean alone: ``Constant``
+``linear_channel``             what stands before a linear receiver: ``LinearChannel``
+``lags``                       lags, in samples or of a smoother
+``steady_error``               the error of a linear receiver, once settled
+``transient_error``            the error of its first steps, exactly
+``least_squares``              the best linear estimate over a horizon
+``describe``                   a mechanism in words
+``receivers/``                 from v to an estimate
+``operators/``                 strategies and reconstructions
+``serialization/``             mechanisms in files
+=============================  ========================================================
 """

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
-from dpfast._support import html, validation
+from dpfast._support import html_fragments as html
+from dpfast._support import validation
 from dpfast.filters.filter import Filter
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import FITTED, Provenance, check_declared, fitted_inputs, merge_declared

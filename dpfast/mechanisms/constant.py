@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfast._kernels import simulation
-from dpfast._support import html, validation
+from dpfast._support import html_fragments as html
+from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.filters.filter import A_FILTER, Filter
 from dpfast.filters.toeplitz import MAX_HORIZON, Toeplitz
-from dpfast.mechanisms.matrix_chain import CompiledMatrixMechanism
+from dpfast.mechanisms.compiled_matrix_mechanism import CompiledMatrixMechanism
 from dpfast.mechanisms.mechanism import Paths
 from dpfast.mechanisms.operators.operators import Convolution
 from dpfast.privacy.provenance import FITTED

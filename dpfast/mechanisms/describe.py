@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from dpfast.mechanisms.checks import AnyMechanism
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import SOURCES, fitted_inputs
 

@@ -18,9 +18,9 @@ from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz, multiply_symmetric
 from dpfast.mechanisms.base import GuaranteeTerms, MechanismBase, Option, figure_text
+from dpfast.mechanisms.compiled_matrix_mechanism import GROUP, CompiledMatrixMechanism
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.least_squares import lmmse_receiver
-from dpfast.mechanisms.matrix_chain import GROUP, CompiledMatrixMechanism
 from dpfast.mechanisms.mechanism import Paths
 from dpfast.mechanisms.operators.operators import Convolution, Dense, NotLinearError, Operator, own_operator
 from dpfast.privacy.privacy import Privacy

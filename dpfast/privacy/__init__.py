@@ -5,11 +5,11 @@ Others use ``Privacy``, which has the promise and finds the noise; releases use 
     ε, δ, adjacency ──► Privacy ──┬──► sensitivity    how much one person changes what is filtered
                                   └──► gaussian       how much noise that takes
 
-=====================  ===========================================================
-``privacy``            ``Privacy``: from (ε, δ) and adjacency to the noise
-``gaussian``           Gaussian noise: the least for a guarantee, and back
-``discrete_gaussian``  discrete Gaussian noise: proven bounds of its guarantee
-``sensitivity``        how much several events of one person change
-``provenance``         where inputs of a design come from: public, assumed, fitted
-=====================  ===========================================================
+================================  ===========================================================
+``privacy``                       ``Privacy``: from (ε, δ) and adjacency to the noise
+``gaussian``                      Gaussian noise: the least for a guarantee, and back
+``discrete_gaussian_accounting``  discrete Gaussian noise: proven bounds of its guarantee
+``sensitivity``                   how much several events of one person change
+``provenance``                    where inputs of a design come from: public, assumed, fitted
+================================  ===========================================================
 """

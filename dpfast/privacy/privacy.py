@@ -10,7 +10,7 @@ from typing import Literal, Self
 from scipy import special
 
 from dpfast._support import validation
-from dpfast._support.html import facts, notebook
+from dpfast._support.html_fragments import facts, notebook
 from dpfast.filters.filter import Filter
 from dpfast.privacy.gaussian import gaussian_epsilon, gaussian_noise_multiplier
 from dpfast.privacy.sensitivity import largest_autocorrelations, several_events

@@ -14,8 +14,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from dpfast._support import html
-from dpfast.privacy.discrete_gaussian import Shift, Sigma, epsilon, gdp_mu, group_shifts, zcdp_rho
+from dpfast._support import html_fragments as html
+from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma, epsilon, gdp_mu, group_shifts, zcdp_rho
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.store.declaration import unchecked_text

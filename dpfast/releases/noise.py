@@ -16,7 +16,7 @@ from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 
 if TYPE_CHECKING:
-    from dpfast.privacy.discrete_gaussian import Sigma
+    from dpfast.privacy.discrete_gaussian_accounting import Sigma
 
 LARGEST = 2**40  # a of sigma
 _WORDS_PER_SAMPLE = 8  # that are drawn at a time; 7 are used on average
@@ -53,7 +53,7 @@ class Noise:
 
     Examples
     --------
-    >>> from dpfast.privacy.discrete_gaussian import Sigma
+    >>> from dpfast.privacy.discrete_gaussian_accounting import Sigma
     >>> noise = Noise(Sigma(a=645, j=1))
     >>> noise.ready(3)
     >>> noise.take(3).shape

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast.releases.integer.inputs import Inputs
-from dpfast.signals.events.declared import Rows
+from dpfast.signals.events.declared_counts import Rows
 
 _FOR_WHAT = (
     "for you alone: they show a wrong column, year, format or group; bounds, range, span and target must not be "

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.batch import Release
-from dpfast.releases.composition import compose_guarantee, load_plans
+from dpfast.releases.joint_guarantee import compose_guarantee, load_plans
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.records import Earlier
 from dpfast.releases.store.release_store import NAME, ReleaseStore

@@ -2,20 +2,20 @@
 
 Others use ``report``, ``plot`` and the ``report_...`` functions of the commands. Matplotlib is used here alone::
 
-    comparison, evaluation, paper_example, sweep/ ──► figures, glossary ──► html_page
+    comparison, evaluation, paper_example, sweep/ ──► matplotlib_helpers, glossary ──► html_page
                                                          └──► styles
 
-=================  =========================================
-``comparison``     families side by side
-``evaluation``     mechanisms on a historical log
-``paper_example``  the example of Le Ny 2013, reproduced
-``plot``           ``plot``: a picture of a sweep or a study
-``figures``        figures without pyplot
-``styles``         colours and lines of mechanisms
-``study_plot``     dot plots of simulated errors
-``sample_paths``   paths of mechanisms on one stream
-``glossary``       what pages say in words
-``html_page``      a page in one file
-``sweep/``         the page and pictures of a sweep
-=================  =========================================
+======================  =========================================
+``comparison``          families side by side
+``evaluation``          mechanisms on a historical log
+``paper_example``       the example of Le Ny 2013, reproduced
+``plot``                ``plot``: a picture of a sweep or a study
+``matplotlib_helpers``  figures without pyplot
+``styles``              colours and lines of mechanisms
+``study_dot_plot``      dot plots of simulated errors
+``sample_paths``        paths of mechanisms on one stream
+``glossary``            what pages say in words
+``html_page``           a page in one file
+``sweep/``              the page and pictures of a sweep
+======================  =========================================
 """

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfast._support.html import Html, items, paragraphs
+from dpfast._support.html_fragments import Html, items, paragraphs
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
@@ -20,9 +20,17 @@ from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.serialization.mechanism_file import to_text
 from dpfast.privacy.provenance import FITTED, Provenance
 from dpfast.reports import html_page, styles
-from dpfast.reports.figures import add_legend, label_axes, make_figure, plot_lines, render_png, set_logarithmic, zoom_in
 from dpfast.reports.glossary import FIGURES, describe_model, describe_task
 from dpfast.reports.html_page import closing_sections, code, facts
+from dpfast.reports.matplotlib_helpers import (
+    add_legend,
+    label_axes,
+    make_figure,
+    plot_lines,
+    render_png,
+    set_logarithmic,
+    zoom_in,
+)
 from dpfast.signals.output_variance import explained_share
 
 COLUMNS = (

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from dpfast._support.csv_cells import round_to_error
-from dpfast._support.html import paragraphs
+from dpfast._support.html_fragments import paragraphs
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
 from dpfast.design.catalogue import family_label
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms import lags
-from dpfast.mechanisms.checks import AnyMechanism
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.reports import html_page
-from dpfast.reports.figures import make_figure, plot_path, render_png
 from dpfast.reports.glossary import FIGURES, describe_task, explain_interval
 from dpfast.reports.html_page import closing_sections, facts
-from dpfast.signals.events.historical import EventCounts
+from dpfast.reports.matplotlib_helpers import make_figure, plot_path, render_png
+from dpfast.signals.events.historical_counts import EventCounts
 from dpfast.signals.events.timestamps import format_period
 from dpfast.simulation.evaluation import CONFIDENCE, MAX_LEVELS, SeriesResult, evaluate_log, has_levels
 from dpfast.simulation.study import describe_rare_errors

@@ -13,10 +13,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dpfast._support import html
-from dpfast._support.html import Html, escape, paragraphs
+from dpfast._support import html_fragments as html
+from dpfast._support.html_fragments import Html, escape, paragraphs
 from dpfast._support.text_table import Table
-from dpfast.reports.figures import render_png
+from dpfast.reports.matplotlib_helpers import render_png
 
 MOST_ROWS = 200  # of a table
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # nothing from elsewhere

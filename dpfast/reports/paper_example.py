@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from dpfast._support.html import paragraphs
+from dpfast._support.html_fragments import paragraphs
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
-from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.water_filling import feedback_water_filling, smoother_water_filling
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.constant import NAME, constant
 from dpfast.reports import html_page
-from dpfast.reports.figures import SMALL, label_axes, make_figure, plot_lines, render_png, set_logarithmic
 from dpfast.reports.glossary import FIGURES, explain_interval
 from dpfast.reports.html_page import closing_sections, code, facts
+from dpfast.reports.matplotlib_helpers import SMALL, label_axes, make_figure, plot_lines, render_png, set_logarithmic
 from dpfast.reports.sample_paths import draw_paths, simulate_paths
 from dpfast.reports.styles import TRUTH, Style, choose_styles
 from dpfast.simulation.monte_carlo import monte_carlo

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfast._support.validation import Array
-from dpfast.mechanisms.checks import AnyMechanism
-from dpfast.reports.figures import PAGE, SMALL, label_axes, make_figure, plot_path
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.reports.matplotlib_helpers import PAGE, SMALL, label_axes, make_figure, plot_path
 from dpfast.reports.styles import Style
 from dpfast.signals.model import Model
 

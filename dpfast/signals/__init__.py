@@ -12,7 +12,6 @@ Others use ``Model`` and the three models; a model of one's own needs what the p
 ``independent_levels``  ``IndependentLevels``: draws without memory
 ``markov_spectrum``     the spectrum of a Markov chain, factored
 ``output_variance``     the variance of the true output, and the share of it that is explained
-``whittle``             spectra fitted to privatized signals
 ``events/``             logs of events, and counts of them
 ======================  ======================================================================
 """

@@ -14,12 +14,12 @@ from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
 from dpfast.design.catalogue import FAMILIES, filter_families
 from dpfast.filters.filter import Filter
-from dpfast.mechanisms.checks import AnyMechanism, check_of_filters
 from dpfast.mechanisms.constant import Constant, constant
 from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism, check_of_filters
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.arma import ARMA
-from dpfast.signals.events.historical import EventCounts
+from dpfast.signals.events.historical_counts import EventCounts
 from dpfast.signals.model import Model
 from dpfast.simulation.mixed_study import error_sizes
 from dpfast.simulation.study import Result

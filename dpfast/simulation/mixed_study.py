@@ -12,8 +12,8 @@ from numpy.typing import DTypeLike
 from dpfast._kernels import simulation as kernels
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
-from dpfast.mechanisms import matrix_chain
-from dpfast.mechanisms.matrix_chain import CompiledMatrixMechanism
+from dpfast.mechanisms import compiled_matrix_mechanism
+from dpfast.mechanisms.compiled_matrix_mechanism import CompiledMatrixMechanism
 from dpfast.simulation.intervals import ErrorSizes
 
 AnyCompiledMechanism = kernels.CompiledMechanism | CompiledMatrixMechanism
@@ -49,7 +49,7 @@ class MixedStudy(NamedTuple):
             errors[:, compiled] = kernels.squared_errors(self._compiled_study(compiled), *run)
         if over_horizon:
             links = tuple(x for link in self.links if (x := link.as_matrices()) is not None)
-            errors[:, over_horizon] = matrix_chain.squared_errors(self.source, links, *run)
+            errors[:, over_horizon] = compiled_matrix_mechanism.squared_errors(self.source, links, *run)
         return errors
 
     def _split_links(self) -> tuple[list[int], list[int]]:

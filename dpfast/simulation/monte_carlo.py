@@ -14,9 +14,9 @@ from dpfast._kernels import simulation as kernels
 from dpfast._support import validation
 from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
-from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.constant import Constant
 from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.signals.model import Model, check_model
 from dpfast.signals.output_variance import output_variance
 from dpfast.simulation import mixed_study

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dpfast._support import html, validation
+from dpfast._support import html_fragments as html
+from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.mechanisms.constant import NAME
 from dpfast.signals.output_variance import explained_share

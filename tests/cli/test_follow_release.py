@@ -20,7 +20,7 @@ from dpfast.releases.integer.exact_mechanism import exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
-from dpfast.signals.events.declared import Span
+from dpfast.signals.events.declared_counts import Span
 
 
 @pytest.fixture(scope="session")

@@ -16,10 +16,10 @@ import dpfast as dp
 from dpfast._support.errors import ReleaseError
 from dpfast.cli import release
 from dpfast.cli.main import main
-from dpfast.releases import released_file
+from dpfast.releases import batch_estimates_file
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.store.release_store import ReleaseStore
-from dpfast.signals.events.declared import Span, count_events
+from dpfast.signals.events.declared_counts import Span, count_events
 
 LOG = "when,place,many\n" + "".join(
     f"2020-01-0{d}T{h:02}:{m:02},{'abc'[(h + m) % 3]},{1 + m % 2}\n"
@@ -203,7 +203,7 @@ def test_what_could_not_be_written_is_in_the_store(log, saved, tmp_path, capsys,
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(released_file, "replace_file", full)
+        patch.setattr(batch_estimates_file, "replace_file", full)
         message = failing(arguments(log, saved, tmp_path / "out"), capsys)
     assert "No space left on device; what was released is in the store" in message
     assert "run the same command again, which publishes nothing more" in message

@@ -8,7 +8,7 @@ from helpers.designs import designed
 from helpers.plants import CHAIN, EXAMPLE, NASTY_TARGETS, PRIVACY
 
 from dpfast import ARMA, Filter, IndependentLevels, MarkovChain, Privacy, lmmse, zero_forcing
-from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.water_filling import zero_forcing_mse
 from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.mechanisms.receivers.smoother import Smoother

@@ -26,8 +26,8 @@ from dpfast import (
     optimal,
 )
 from dpfast.design.prefilter import majorization
+from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.majorization import joint_optimum
-from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.water_filling import smoother_water_filling
 from dpfast.filters.warped_circle import make_circle
 

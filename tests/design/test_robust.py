@@ -8,7 +8,7 @@ import pytest
 import dpfast as dp
 from dpfast.design import robust
 from dpfast.design.prefilter import certificate
-from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.rational_basis import basis_for
 from dpfast.design.prefilter.water_filling import robust_filling
 from dpfast.design.programs.worst_error_program import minimize_worst_error, noise_of_product

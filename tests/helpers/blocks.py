@@ -10,7 +10,7 @@ from dpfast._kernels.simulation import (
     CompiledMechanism,
     CompiledSmoother,
 )
-from dpfast.simulation.sweep.blocks import Block, BlockTask
+from dpfast.simulation.sweep.stream_blocks import Block, BlockTask
 
 PREFILTER, TARGET = FACTORS["delay and section"], FACTORS["section"]
 RECEIVERS = [

@@ -9,7 +9,7 @@ import numpy as np
 from helpers import fakes
 
 from dpfast._support import sqlite
-from dpfast.releases.store import private_files, release_database
+from dpfast.releases.store import private_files, release_schema
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
 TOTAL = 20
@@ -32,7 +32,7 @@ class Anywhere(tuple):
 
 def in_one_place(set_attribute):
     """Stores may be looked at elsewhere, and are no copies."""
-    set_attribute(release_database, "locate", lambda file: Anywhere(("1", "anywhere")))
+    set_attribute(release_schema, "locate", lambda file: Anywhere(("1", "anywhere")))
 
 
 # --- scenarios ------------------------------------------------------------------------------------
@@ -93,12 +93,12 @@ def folders_not_synced(set_attribute):
 
 def pragma(value):
     def mutate(set_attribute):
-        execute = release_database.PrivateConnection.execute
+        execute = release_schema.PrivateConnection.execute
 
         def mutant(self, query, *args):
             return execute(self, query.replace("synchronous=FULL", f"synchronous={value}"), *args)
 
-        set_attribute(release_database.PrivateConnection, "execute", mutant)
+        set_attribute(release_schema.PrivateConnection, "execute", mutant)
 
     return mutate
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from helpers import fakes
 
-from dpfast.releases.store import records, release_database, release_store, witness
+from dpfast.releases.store import records, release_schema, release_store, witness
 
 TOTAL = 15
 # Each call of these is two points, before it and behind it. Statements of SQLite one by one, COMMIT among them.
 CALLS = [
-    (release_database.PrivateConnection, "execute"),
-    (release_database.PrivateConnection, "executemany"),
-    (release_database.PrivateConnection, "close"),
+    (release_schema.PrivateConnection, "execute"),
+    (release_schema.PrivateConnection, "executemany"),
+    (release_schema.PrivateConnection, "close"),
     (os, "fsync"),
     (Path, "replace"),
     (Path, "hardlink_to"),

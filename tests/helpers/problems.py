@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpfast import ARMA, Filter, MarkovChain
-from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.design_problem import Problem
 
 CHAIN = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
 NARROW = ARMA([0.4], [1, -1.2, 0.72])

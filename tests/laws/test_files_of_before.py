@@ -12,7 +12,7 @@ import dpfast as dp
 from dpfast._support import version
 from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, mechanism_content
 from dpfast.mechanisms.serialization.parts import OPERATORS
-from dpfast.simulation.sweep import link_content
+from dpfast.simulation.sweep import compiled_mechanism_json
 from dpfast.simulation.sweep.executors import ThisProcess
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
@@ -117,9 +117,11 @@ def links(value):
 def test_links_of_a_store_are_the_same_to_the_bit(store):
     contents = designs(store)
     names = {name for content in contents for name in links(content["link"])}
-    assert names == set(link_content._KINDS)
+    assert names == set(compiled_mechanism_json._KINDS)
     for content in contents:
-        assert link_content.link_content(link_content.read_link(content["link"])) == content["link"]
+        assert (
+            compiled_mechanism_json.link_content(compiled_mechanism_json.read_link(content["link"])) == content["link"]
+        )
 
 
 def designs(store):

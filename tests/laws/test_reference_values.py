@@ -10,8 +10,8 @@ from helpers.designs import designed
 
 from dpfast import ARMA, Filter, MarkovChain, Privacy, input_perturbation, lmmse, output_perturbation, zero_forcing
 from dpfast.design.lmmse import best_filling
+from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.objectives import smoother_objective, wiener_loss
-from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.water_filling import smoother_water_filling
 from dpfast.filters.warped_circle import make_circle
 

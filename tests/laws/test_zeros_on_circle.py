@@ -9,9 +9,9 @@ import pytest
 from helpers.designs import designed
 
 from dpfast import ARMA, Filter, MarkovChain, Privacy, decision_feedback, lmmse, optimal, robust, zero_forcing
+from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.majorization import Majorization, joint_optimum
 from dpfast.design.prefilter.objectives import resolve_on_circle
-from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.water_filling import smoother_water_filling, zero_forcing_mse
 from dpfast.filters.spectral_factor import sum_zeros
 from dpfast.filters.warped_circle import make_circle

@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dpfast as dp
-from dpfast.privacy.discrete_gaussian import Shift, Sigma
+from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma
 from dpfast.releases.guarantee import Guarantee, format_rounded_up
 
 mpmath.mp.dps = 80

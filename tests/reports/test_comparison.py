@@ -10,7 +10,7 @@ from helpers import pages
 from helpers.designs import designed
 
 import dpfast as dp
-from dpfast._support.html import Html
+from dpfast._support.html_fragments import Html
 from dpfast._support.output_folder import OutputFolder
 from dpfast.design.comparison import ENTRIES, ComparisonTask
 from dpfast.reports import comparison, html_page

@@ -14,7 +14,7 @@ import dpfast as dp
 from dpfast._support.output_folder import OutputFolder
 from dpfast.design.catalogue import filter_families
 from dpfast.reports import evaluation
-from dpfast.signals.events.historical import EventCounts, read_events
+from dpfast.signals.events.historical_counts import EventCounts, read_events
 from dpfast.signals.events.timestamps import parse_period
 from dpfast.simulation.evaluation import design_mechanisms
 

@@ -7,11 +7,11 @@ import pytest
 from helpers import pages
 
 from dpfast import Filter, IndependentLevels, MarkovChain, Privacy
-from dpfast._support import html
+from dpfast._support import html_fragments as html
 from dpfast._support.text_table import Table
 from dpfast.reports import html_page
-from dpfast.reports.figures import make_figure
 from dpfast.reports.glossary import describe_model, describe_task
+from dpfast.reports.matplotlib_helpers import make_figure
 
 NASTY = """<script>alert("1")</script> & '"><img src=x onerror=alert(1)> &lt;"""
 
@@ -25,7 +25,12 @@ def test_all_text_is_escaped_wherever_it_stands():
     drawn, _ = make_figure(1)
     table = Table((NASTY, "x"), ((NASTY, 1.0),))
     parts = [
-        *(html.paragraphs(NASTY), html.items([NASTY]), html_page.code(NASTY), html_page.facts({NASTY: NASTY})),
+        *(
+            html.paragraphs(NASTY),
+            html.items([NASTY]),
+            html_page.code(NASTY),
+            html_page.facts({NASTY: NASTY}),
+        ),
         *(html_page.table(table, NASTY, where=NASTY), html_page.picture(drawn, NASTY)),
     ]
     sections = {f"{NASTY} {i}": [part] for i, part in enumerate(parts)}

@@ -10,8 +10,8 @@ from dpfast._kernels import simulation
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.base import MechanismBase
+from dpfast.mechanisms.compiled_matrix_mechanism import CompiledMatrixMechanism
 from dpfast.mechanisms.constant import Constant
-from dpfast.mechanisms.matrix_chain import CompiledMatrixMechanism
 from dpfast.mechanisms.receivers.base import Receiver
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 

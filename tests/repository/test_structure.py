@@ -123,7 +123,7 @@ def test_files_are_short():
 
 # One subject in two rooms: what computes and what draws, what designs and what runs, what counts and what is compiled.
 SHARED_FILE_NAMES = {
-    *("base", "buffered_toeplitz", "comparison", "decision_feedback", "discrete_gaussian", "evaluation"),
+    *("base", "buffered_toeplitz", "comparison", "decision_feedback", "evaluation"),
     *("paper_example", "progress", "study"),
 }
 
@@ -172,7 +172,7 @@ def test_sqlite_is_imported_in_one_place():
 
 def test_matplotlib_is_for_the_report():
     # The command line looks for it before it starts a long computation.
-    assert {module for module, _ in places("matplotlib")} <= {"dpfast.reports.figures", "dpfast.cli.output"}
+    assert {module for module, _ in places("matplotlib")} <= {"dpfast.reports.matplotlib_helpers", "dpfast.cli.output"}
 
 
 def test_importing_the_package_loads_nothing_heavy():

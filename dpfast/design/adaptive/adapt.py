@@ -11,20 +11,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from dpfast._support import html, validation
+from dpfast._support import html_fragments as html
+from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import DesignError, UnstableFilterError
 from dpfast._support.validation import Array
 from dpfast.design.adaptive.cross_validation import Channel, Gain, cross_validate
+from dpfast.design.adaptive.input_spectrum import Fit, Periodogram, join_periodograms
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
-from dpfast.mechanisms.checks import check_of_filters
 from dpfast.mechanisms.linear_channel import LinearChannel
+from dpfast.mechanisms.mechanism_kinds import check_of_filters
 from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.privacy.provenance import Provenance
 from dpfast.signals.arma import ARMA
 from dpfast.signals.model import Model
-from dpfast.signals.whittle import Fit, Periodogram, join_periodograms
 
 HIGHEST = 6  # order that is looked at unasked
 MAX_ORDER = 20

@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dpfast._support.validation import Array, Complex
+from dpfast.design.adaptive.input_spectrum import Fit, Periodogram, Whittle, expected_periodogram, join_periodograms
 from dpfast.filters.filter import Filter
 from dpfast.filters.spectral_factor import fft_length
 from dpfast.filters.warped_circle import make_circle
 from dpfast.mechanisms.receivers.base import LinearMap
 from dpfast.signals.arma import ARMA
 from dpfast.signals.model import Model
-from dpfast.signals.whittle import Fit, Periodogram, Whittle, expected_periodogram, join_periodograms
 
 _VISIBLE = 0.01  # of the noise: for signals below it a model's spectrum stands in
 _FINER = 8  # steps of the circle an ordinate, at the least: responses settle within so many segments

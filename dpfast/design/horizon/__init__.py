@@ -12,6 +12,6 @@ Others use the functions of the files' names.
 ``decayed_sum``             sums that forget
 ``fourier``                 ``fourier_perturbation``: noisy coefficients
 ``compressive``             random projections and sparse decoding
-``transforms``              bases and projections of the last two
+``transform_matrices``      bases and projections of the last two
 ==========================  ==============================================================
 """

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpfast._support.validation import Array, Complex
-from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.rational_basis import Basis
 from dpfast.design.programs.solver import solve_program
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 from typing import NamedTuple
 
-from dpfast.design.prefilter.ideal import Ideal, IdealFamily
-from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.design_problem import Problem
+from dpfast.design.prefilter.ideal_mechanism import Ideal, IdealFamily
 from dpfast.design.prefilter.several_events import Mixture
 
 GAP = 1e-4  # the rounds end at this relative gap between the MSE reached and the bound

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpfast._support.validation import Array, Complex
+from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.objectives import MOST_STEPS, resolve_on_circle
-from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.water_filling import smoother_water_filling, zero_forcing_mse
 from dpfast.filters.warped_circle import SHORTEST, WarpedCircle, make_circle
 

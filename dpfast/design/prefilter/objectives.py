@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfast._support.validation import Array, Complex
-from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.water_filling import WaterFilling, feedback_mse
 from dpfast.filters.filter import Filter
 from dpfast.filters.quadrature import QuadratureGrid

@@ -17,7 +17,7 @@ from scipy import linalg
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array, Complex
 from dpfast.design.causal_part import CausalPart
-from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.design_problem import Problem
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
 from dpfast.filters.quadrature import ON_CIRCLE, graded_grid
 from dpfast.filters.roots import pair_roots

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpfast._support.validation import Array
-from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.design_problem import Problem
 from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.spectral_factor import Spectrum
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from dpfast._support import validation
 from dpfast._support.validation import Array, Complex
+from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.objectives import shape_objective
-from dpfast.design.prefilter.problem import Problem
 from dpfast.design.prefilter.rational_basis import Basis, basis_for
 from dpfast.design.prefilter.water_filling import WaterFilling, smoother_water_filling
 from dpfast.design.programs.prefilter_program import floored_shape, one_event_problem, realize_shape

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpfast._support.validation import Array
 from dpfast.design.arguments import check_inputs, check_one_event, check_tolerance
+from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.objectives import (
     Excess,
     Objective,
@@ -17,8 +18,7 @@ from dpfast.design.prefilter.objectives import (
     shape_objective,
     smoother_objective,
 )
-from dpfast.design.prefilter.problem import Problem, noise_cost
-from dpfast.design.prefilter.realization import realize
+from dpfast.design.prefilter.order_selection import realize
 from dpfast.design.prefilter.water_filling import (
     WaterFilling,
     feedback_mse,

@@ -14,9 +14,9 @@ from dpfast._support import validation
 from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import DataError
 from dpfast._support.output_folder import OutputFolder
-from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.mechanisms.serialization.json_fields import Fields, filter_content, name_errors, parse_json
 from dpfast.mechanisms.serialization.parts import (
     SAME_MSE,

@@ -12,7 +12,7 @@ from dpfast._support import validation
 from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.privacy.discrete_gaussian import epsilon, gdp_mu
+from dpfast.privacy.discrete_gaussian_accounting import epsilon, gdp_mu
 from dpfast.releases.audit import noise_statistics as tests
 from dpfast.releases.audit.canary import Canary, statistics
 from dpfast.releases.audit.confidence_bounds import clopper_pearson, epsilon_at, judge_rule, least_mu, reachable_bound

@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Literal
 
-from dpfast._support import html
+from dpfast._support import html_fragments as html
 from dpfast._support.text_table import Table
 from dpfast.releases.audit.noise_statistics import largest_lack
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfast._support import validation
 from dpfast._support.validation import Array
-from dpfast.mechanisms.checks import check_of_filters
 from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.mechanism_kinds import check_of_filters
 
 Booleans = NDArray[np.bool_]
 _SPLITTER = 2.0**29 + 1  # leaves 24 bits to a factor, so that its products with float32 numbers are exact

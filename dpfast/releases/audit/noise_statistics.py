@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpfast._support.validation import Array
-from dpfast.privacy.discrete_gaussian import Sigma
+from dpfast.privacy.discrete_gaussian_accounting import Sigma
 from dpfast.releases.integer.inputs import Integers
 
 MODULI = (2, 3, 5, 7)

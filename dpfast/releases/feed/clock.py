@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dpfast._support.errors import DataError
 from dpfast.releases.feed.event_lines import ByteSource, Event, Lines, read_blocks
-from dpfast.signals.events.declared import Rows
-from dpfast.signals.events.historical import MAX_COUNT
+from dpfast.signals.events.declared_counts import Rows
+from dpfast.signals.events.historical_counts import MAX_COUNT
 
 Integers = NDArray[np.int64]
 _LOOK = 500_000  # microseconds between two looks at the header while the clock is waited for

@@ -19,7 +19,7 @@ from dpfast._support import validation
 from dpfast._support.csv_cells import csv_lines, round_to_error, unescape
 from dpfast._support.errors import DataError
 from dpfast._support.validation import Array
-from dpfast.signals.events.declared import Span
+from dpfast.signals.events.declared_counts import Span
 
 COLUMNS = ("time", "group", "estimate", "predicted_rmse_if_model_holds")
 # of earlier versions: a file that was begun under this header goes on under it

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpfast._support.errors import DataError
 from dpfast.signals.events.csv_columns import find_columns
-from dpfast.signals.events.declared import Rows, Span, group_indices, parse_whole_numbers
+from dpfast.signals.events.declared_counts import Rows, Span, group_indices, parse_whole_numbers
 from dpfast.signals.events.timestamps import parse_timestamps
 
 _BLOCK = 1 << 16
@@ -52,7 +52,7 @@ class Lines:
         In UTC.
     groups : tuple of str
     time, by, count, time_format
-        As for :func:`dpfast.signals.events.declared.count_events`.
+        As for :func:`dpfast.signals.events.declared_counts.count_events`.
 
     Notes
     -----

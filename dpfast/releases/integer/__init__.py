@@ -2,14 +2,14 @@
 
 Others use ``exact``, ``ExactMechanism`` and ``Inputs``::
 
-    prefilter, receiver ──► rounding ──► taps, live_receiver ──► ExactMechanism
-    Inputs ────────────────────────────────────────────────────────┘
+    prefilter, receiver ──► tap_search ──► integer_taps, live_receiver ──► ExactMechanism
+    Inputs ──────────────────────────────────────────────────────────────────┘
 
 ===================  ========================================================
 ``exact_mechanism``  ``exact``, ``ExactMechanism``
 ``inputs``           ``Inputs``: what is declared of the data
-``rounding``         which integer taps are fine enough
-``taps``             integer prefilters and their exact sensitivity
+``tap_search``       which integer taps are fine enough
+``integer_taps``     integer prefilters and their exact sensitivity
 ``live_receiver``    receivers behind integers, all at once or piece by piece
 ``fft_error``        errors on many angles at once
 ===================  ========================================================

@@ -13,27 +13,28 @@ from typing import Any
 import numpy as np
 
 from dpfast._kernels.integer_fir import add_filtered
-from dpfast._support import html, validation
+from dpfast._support import html_fragments as html
+from dpfast._support import validation
 from dpfast._support.errors import DesignError, ReleaseError
 from dpfast.design.advice import warn_of_low_accuracy
 from dpfast.design.arguments import check_tolerance
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
-from dpfast.mechanisms.checks import check_releasable
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.mechanism_kinds import check_releasable
 from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.mechanisms.serialization.json_fields import Fields
 from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, mechanism_content, read_mechanism
 from dpfast.mechanisms.serialization.parts import read_receiver, receiver_content
-from dpfast.privacy.discrete_gaussian import Shift, Sigma
+from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma
 from dpfast.privacy.provenance import Provenance, fitted_inputs
 from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.integer.integer_taps import MAX_TAPS
 from dpfast.releases.integer.live_receiver import LiveReceiver, center_integers, estimate
-from dpfast.releases.integer.rounding import filter_of_signal, privacy_shift, round_to_integers
-from dpfast.releases.integer.taps import MAX_TAPS
+from dpfast.releases.integer.tap_search import filter_of_signal, privacy_shift, round_to_integers
 from dpfast.signals.model import Model
 
 _LARGEST_SUM = 2**62

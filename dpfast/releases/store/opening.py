@@ -7,13 +7,13 @@ from pathlib import Path
 
 from dpfast._support import sqlite
 from dpfast._support.errors import ReleaseError
-from dpfast.releases.store import private_files, release_database
-from dpfast.releases.store.mark import NAME as MARK
-from dpfast.releases.store.mark import Mark
+from dpfast.releases.store import private_files, release_schema
 from dpfast.releases.store.records import Records
+from dpfast.releases.store.rollback_mark import NAME as MARK
+from dpfast.releases.store.rollback_mark import Mark
 from dpfast.releases.store.witness import Attestation, Witness
 
-_READABLE = (1, release_database.FORMAT)
+_READABLE = (1, release_schema.FORMAT)
 
 
 def ensure_database(file: Path, witness: Witness) -> None:
@@ -26,7 +26,7 @@ def ensure_database(file: Path, witness: Witness) -> None:
                 f"{file} is missing, while {left[0]} is there: nobody can tell what was published. Put it back, or "
                 "begin in other folders, with data that were never published"
             )
-        release_database.create(file)
+        release_schema.create(file)
     for path in (file, log):
         if os.path.lexists(path):
             private_files.check_private(path)
@@ -36,7 +36,7 @@ def check_place(path: Path, records: Records, here: tuple[str, str], *, adopt: b
     """Refuse another format, and a store that was copied or moved, unless it is adopted."""
     if records.version not in _READABLE:
         raise ReleaseError(
-            f"the store {path} must have format {release_database.FORMAT}, or one before, got {records.version!r}: "
+            f"the store {path} must have format {release_schema.FORMAT}, or one before, got {records.version!r}: "
             "use the version of dpfast that wrote it"
         )
     if records.place != here and not adopt:

@@ -12,9 +12,8 @@ from typing import Any
 from dpfast._support import atomic_files, sqlite, validation
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
-from dpfast.releases.store import opening, private_files, release_database, takeover
+from dpfast.releases.store import migration, opening, private_files, release_schema
 from dpfast.releases.store.declaration import Declaration
-from dpfast.releases.store.mark import Mark
 from dpfast.releases.store.push_limits import check_push
 from dpfast.releases.store.records import (
     Earlier,
@@ -25,6 +24,7 @@ from dpfast.releases.store.records import (
     list_releases,
     state_guarantees,
 )
+from dpfast.releases.store.rollback_mark import Mark
 from dpfast.releases.store.witness import Attestation, Witness, default_folder
 
 NAME = "store.sqlite"
@@ -48,7 +48,7 @@ class ReleaseStore:
     a file system that copies on write or journals data, and snapshots may keep what was there before.
     """
 
-    def __init__(self, file: Path, connection: release_database.PrivateConnection, witness: Witness) -> None:
+    def __init__(self, file: Path, connection: release_schema.PrivateConnection, witness: Witness) -> None:
         self.path, self.published = file.parent, witness.path.parent
         self._file, self._connection, self._witness = file, connection, witness
         self._records, self._mark = Records(file, connection), Mark(file, connection)
@@ -86,9 +86,9 @@ class ReleaseStore:
             file = private_files.make_folder(folder) / NAME
             witness = Witness(default_folder(file.parent) if public is None else public.absolute())
             opening.ensure_database(file, witness)
-            connection = release_database.connect(file)
+            connection = release_schema.connect(file)
             try:
-                with release_database.refusing_damage(file):
+                with release_schema.refusing_damage(file):
                     store = cls(file, connection, witness)
                     store._check_and_upgrade(adopt)
                     return store
@@ -132,17 +132,17 @@ class ReleaseStore:
     # --- opening ----------------------------------------------------------------------------------
 
     def _check_and_upgrade(self, adopt: bool) -> None:
-        here = release_database.locate(self._file)
+        here = release_schema.locate(self._file)
         opening.check_place(self.path, self._records, here, adopt=adopt)
         seen = self._witness.read()
         self._attestation = opening.attest_last_push(self.path, self._records, self._witness, seen)
         opening.check_mark(self.path, self._mark, adopt=adopt)
-        if adopt or self._records.version != release_database.FORMAT or not self._mark.is_known():
+        if adopt or self._records.version != release_schema.FORMAT or not self._mark.is_known():
             with self._marked_transaction():
-                if self._records.version != release_database.FORMAT:
+                if self._records.version != release_schema.FORMAT:
                     releases = self._records.releases()
-                    declaration = takeover.take_over_declaration(self.published, releases)
-                    self._records.upgrade(declaration, takeover.restate_guarantee(releases))
+                    declaration = migration.take_over_declaration(self.published, releases)
+                    self._records.upgrade(declaration, migration.restate_guarantee(releases))
                 self._records.move(here)
         if seen != self._attestation:
             self._witness.write(self._attestation)
@@ -237,7 +237,7 @@ class ReleaseStore:
             Where the store has another declaration, naming what differs; and for releases that nobody declared.
         """
         self.check_usable()
-        self._new = takeover.agree_declaration(
+        self._new = migration.agree_declaration(
             self.path, self._records.declaration(), self.releases(), given, adopt=adopt
         )
 

@@ -1,12 +1,12 @@
 """The page of a sweep, its pictures and what they show.
 
-Others use ``report`` of ``page``, and ``pictures``.
+Others use ``report`` of ``sweep_page``, and ``sweep_pictures``.
 
-==============  =============================================================
-``page``        ``report``: what was simulated, found, and how to do it again
-``pictures``    all pictures of a sweep
-``panels``      which lines and panels there are
-``curves``      errors over an axis
-``winner_map``  which mechanism errs least, over two axes
-==============  =============================================================
+====================  =============================================================
+``sweep_page``        ``report``: what was simulated, found, and how to do it again
+``sweep_pictures``    all pictures of a sweep
+``lines_and_panels``  which lines and panels there are
+``rmse_curves``       errors over an axis
+``winner_map``        which mechanism errs least, over two axes
+====================  =============================================================
 """

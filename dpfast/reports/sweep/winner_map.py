@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfast._support import validation
-from dpfast.reports.figures import COLUMN, PAGE, SMALL, add_legend, add_note, label_axes, make_figure
+from dpfast.reports.matplotlib_helpers import COLUMN, PAGE, SMALL, add_legend, add_note, label_axes, make_figure
 from dpfast.reports.styles import GREY, TRUTH, lighten
-from dpfast.reports.sweep import panels
+from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.result import Sweep
 from dpfast.simulation.sweep.rows import Cell
@@ -139,7 +139,10 @@ def _draw_cell(ax: Any, sweep: Sweep, cell: Cell, shared: _Map) -> None:
 def _cell_lines(sweep: Sweep, cell: Cell, shared: _Map) -> list[str]:
     """Write name and RMSE of the best, and how far the nearest is behind on the streams of both, named if it fits."""
     room = int(72 * (shared.width - _LEFT) / (_LETTER * SMALL) / len(shared.across))
-    lines = [*textwrap.wrap(panels.row_name(cell.best, shared.names), room), f"{cell.best.rmse:#.4g}".rstrip(".")]
+    lines = [
+        *textwrap.wrap(panels.row_name(cell.best, shared.names), room),
+        f"{cell.best.rmse:#.4g}".rstrip("."),
+    ]
     if cell.second is None:
         return lines
     percent = 100 * (sweep.compare(cell.second, cell.best).rmse_ratio - 1)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from dpfast._support import validation
 from dpfast._support.errors import DataError
 from dpfast.signals.events.csv_columns import NUMBER, Column, parse_numbers
-from dpfast.signals.events.dates import DAY, parse_date
-from dpfast.signals.events.time_formats import check_format, has_offset, parse_formatted
+from dpfast.signals.events.declared_time_format import check_format, has_offset, parse_formatted
+from dpfast.signals.events.standard_date_formats import DAY, parse_date
 
 _MICROSECONDS = {
     "us": 1,

@@ -3,27 +3,27 @@
 Others use ``sweep``, ``Sweep`` and its rows; a sweep can stop anywhere and go on with the same bits::
 
     parameters ──► grid ──► scheduler ──┬──► design_cache ──► executors ──► worker_processes
-                               ▲        └──► blocks ─────────────┘
+                               ▲        └──► stream_blocks ──────┘
                          stopping_rule ◄──── sweep_store
 
-====================  ============================================
-``sweep``             ``sweep``: the whole run
-``grid``              from lists of values to points and cases
-``parameters``        families and values, with labels and digests
-``labels``            names of what nobody named
-``scheduler``         designs that are lacking, then blocks
-``stopping_rule``     how many blocks each case gets
-``design_cache``      designs, made once
-``design_task``       a design as a task for a worker
-``link_content``      what a simulation runs, as JSON
-``blocks``            blocks of streams: what is simulated at once
-``executors``         where tasks run
-``worker_processes``  processes of our own
-``sweep_store``       finished blocks and designs
-``sweep_database``    the file of the store
-``progress``          what a sweep says while it runs
-``result``            ``Sweep``: what was found
-``rows``              ``Row``, ``Cell``
-``tables``            tidy tables, and Parquet files
-====================  ============================================
+===========================  ============================================
+``sweep``                    ``sweep``: the whole run
+``grid``                     from lists of values to points and cases
+``parameters``               families and values, with labels and digests
+``labels``                   names of what nobody named
+``scheduler``                designs that are lacking, then blocks
+``stopping_rule``            how many blocks each case gets
+``design_cache``             designs, made once
+``design_task``              a design as a task for a worker
+``compiled_mechanism_json``  what a simulation runs, as JSON
+``stream_blocks``            blocks of streams: what is simulated at once
+``executors``                where tasks run
+``worker_processes``         processes of our own
+``sweep_store``              finished blocks and designs
+``sweep_schema``             the tables of its file
+``progress``                 what a sweep says while it runs
+``result``                   ``Sweep``: what was found
+``rows``                     ``Row``, ``Cell``
+``tables``                   tidy tables, and Parquet files
+===========================  ============================================
 """

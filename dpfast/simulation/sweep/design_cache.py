@@ -13,12 +13,12 @@ from dpfast._support import version
 from dpfast._support.canonical_json import digest
 from dpfast._support.errors import DataError
 from dpfast.design.catalogue import GIVEN
-from dpfast.mechanisms.checks import AnyMechanism
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.mechanisms.serialization.mechanism_file import from_text
 from dpfast.simulation.mixed_study import AnyCompiledMechanism
+from dpfast.simulation.sweep.compiled_mechanism_json import read_link
 from dpfast.simulation.sweep.design_task import Content, DesignAnswer, DesignTask, make_design, prediction_key
 from dpfast.simulation.sweep.grid import ParameterGrid
-from dpfast.simulation.sweep.link_content import read_link
 
 
 class DesignTexts(Protocol):

@@ -13,7 +13,7 @@ from dpfast._support import version
 from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import ConvergenceWarning, DataError, ToleranceWarning
 from dpfast.design.catalogue import FAMILIES, GIVEN
-from dpfast.mechanisms.checks import AnyMechanism
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.mechanisms.serialization.json_fields import Fields
 from dpfast.mechanisms.serialization.mechanism_file import read_mechanism, to_text
 from dpfast.mechanisms.serialization.parts import model_content, read_model
@@ -22,7 +22,7 @@ from dpfast.signals.model import Model
 from dpfast.signals.output_variance import output_variance
 from dpfast.simulation.mixed_study import AnyCompiledMechanism
 from dpfast.simulation.monte_carlo import predicted_mse, settling_time
-from dpfast.simulation.sweep.link_content import link_content
+from dpfast.simulation.sweep.compiled_mechanism_json import link_content
 
 Content = Mapping[str, Any]  # what the file of a mechanism has of a filter, a model, a mechanism
 _NOTED = (ToleranceWarning, ConvergenceWarning)

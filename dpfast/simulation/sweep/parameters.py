@@ -18,10 +18,10 @@ from dpfast._support.settings_file import check_known, replace_hyphens
 from dpfast.design.arguments import check_filter, check_tolerance, filter_or_none, toeplitz_or_none
 from dpfast.design.catalogue import FAMILIES, GIVEN
 from dpfast.design.decision_feedback import PREFILTERS
-from dpfast.design.descriptions import parse_any_target, parse_model
+from dpfast.design.target_and_model_specs import parse_any_target, parse_model
 from dpfast.filters.filter import Filter
-from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.lags import SMOOTHER
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.mechanisms.serialization.mechanism_file import mechanism_content
 from dpfast.mechanisms.serialization.parts import model_content, target_content
 from dpfast.privacy.privacy import Privacy

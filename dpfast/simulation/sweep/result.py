@@ -7,19 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from dpfast._support import html, validation
+from dpfast._support import html_fragments as html
+from dpfast._support import validation
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
-from dpfast.mechanisms.checks import AnyMechanism
 from dpfast.mechanisms.lags import SMOOTHER
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.simulation.study import Comparison, compare_paired
 from dpfast.simulation.sweep import tables
-from dpfast.simulation.sweep.blocks import BATCHES
 from dpfast.simulation.sweep.design_cache import unpack_mechanism
 from dpfast.simulation.sweep.grid import Point
 from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.rows import Cell, Row, State, check_comparable, group_cells
 from dpfast.simulation.sweep.stopping_rule import Outcome, StoppingRule
+from dpfast.simulation.sweep.stream_blocks import BATCHES
 
 SHOWN = 40  # rows of a printed sweep
 

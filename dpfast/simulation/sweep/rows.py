@@ -13,9 +13,9 @@ from dpfast.mechanisms.constant import NAME
 from dpfast.signals.output_variance import explained_share
 from dpfast.simulation.intervals import ErrorSizes, count_events, is_rare, rmse_interval
 from dpfast.simulation.study import interval_basis
-from dpfast.simulation.sweep.blocks import BATCHES, STREAMS
 from dpfast.simulation.sweep.grid import Point
 from dpfast.simulation.sweep.parameters import Label
+from dpfast.simulation.sweep.stream_blocks import BATCHES, STREAMS
 
 Stopped = Literal["width", "decided", "budget", "failed"]
 State = Literal["decided", "tie", "undecided"]

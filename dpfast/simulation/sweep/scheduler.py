@@ -18,7 +18,7 @@ from dpfast._support.validation import Array
 from dpfast.simulation.intervals import ErrorSizes
 from dpfast.simulation.mixed_study import AnyCompiledMechanism, error_sizes, input_range
 from dpfast.simulation.monte_carlo import check_single_precision, single_precision_error
-from dpfast.simulation.sweep import blocks
+from dpfast.simulation.sweep import stream_blocks
 from dpfast.simulation.sweep.design_cache import Design, DesignCache
 from dpfast.simulation.sweep.design_task import build_model, make_design
 from dpfast.simulation.sweep.executors import Engine
@@ -39,7 +39,7 @@ class BatchMeans:
 
     @property
     def _n(self) -> int:
-        return len(self._first) // blocks.BATCHES
+        return len(self._first) // stream_blocks.BATCHES
 
     def put(self, number: int, means: Array) -> None:
         """Keep the batch means of a block that was lacking."""
@@ -53,7 +53,7 @@ class BatchMeans:
         """Return the batch means of the first n blocks, side by side."""
         if n > self._n:
             self._first = np.concatenate([self._first, *(self._rest.pop(x) for x in range(self._n, n))])
-        return self._first[: n * blocks.BATCHES]
+        return self._first[: n * stream_blocks.BATCHES]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Frame:
     @property
     def per_block(self) -> int:
         """The counted samples of a block of one case."""
-        return blocks.STREAMS * self.n_samples
+        return stream_blocks.STREAMS * self.n_samples
 
 
 @dataclass
@@ -137,7 +137,7 @@ class SweepRun:
         self._keep(self.store.all_means(self.entry))
         sizes = {x.number: size for x in self.grid.cases if (size := self.error_sizes(x.number)) is not None}
         rule = replace(self.rule, sizes=sizes)
-        n, pace = self.live.astype(np.int64), blocks.Pace()
+        n, pace = self.live.astype(np.int64), stream_blocks.Pace()
         while True:
             self._stage(n, pace)
             look = rule.look(functools.partial(self._counted_means, n), n)
@@ -151,7 +151,7 @@ class SweepRun:
         if not self.live[case]:
             return None
         source, _ = self._find_shared(self.grid.cases[case].group)
-        n_streams = blocks.STREAMS // blocks.BATCHES
+        n_streams = stream_blocks.STREAMS // stream_blocks.BATCHES
         return error_sizes(self._link(case), input_range(source), self.frame.n_samples, n_streams)
 
     def _counted_means(self, n: NDArray[np.int64], case: int) -> Array:
@@ -162,11 +162,11 @@ class SweepRun:
         for case, number, means in rows:
             self.means[case].put(number, means)
 
-    def _stage(self, wanted: NDArray[np.int64], pace: blocks.Pace) -> None:
+    def _stage(self, wanted: NDArray[np.int64], pace: stream_blocks.Pace) -> None:
         lacking = [means.list_lacking(n) for n, means in zip(wanted, self.means, strict=True)]
         self._begin(int(wanted.sum()), lacking)
-        run = functools.partial(blocks.run_task, n_threads=self.engine.n_threads)
-        tasks = blocks.plan_tasks(
+        run = functools.partial(stream_blocks.run_task, n_threads=self.engine.n_threads)
+        tasks = stream_blocks.plan_tasks(
             list(self._groups(lacking)),
             self._link,
             n_samples=self.frame.n_samples,
@@ -177,11 +177,11 @@ class SweepRun:
         )
         with contextlib.closing(self.engine.run(run, tasks)) as answers:
             for task, answer in answers:
-                rows = list(blocks.iterate_rows(task, answer))
+                rows = list(stream_blocks.iterate_rows(task, answer))
                 self.store.add(self.entry, rows)
                 self._keep(rows)
                 pace.learn(task, answer)
-                self.state.samples_done += blocks.count_samples(task)
+                self.state.samples_done += stream_blocks.count_samples(task)
                 self._show()
 
     def _begin(self, wanted: int, lacking: Sequence[Sequence[int]]) -> None:
@@ -194,12 +194,12 @@ class SweepRun:
         self.state.samples_expected = max(self.state.samples_expected, wanted * self.frame.per_block)
         self._show()
 
-    def _groups(self, lacking: Sequence[Sequence[int]]) -> Iterator[blocks.Group]:
+    def _groups(self, lacking: Sequence[Sequence[int]]) -> Iterator[stream_blocks.Group]:
         """Yield the blocks that cases lack, group after group."""
         for number, members in enumerate(self.grid.groups):
             here = {case: lacking[case] for case in members if lacking[case]}
             if here:
-                yield blocks.Group(*self._find_shared(number), here)
+                yield stream_blocks.Group(*self._find_shared(number), here)
 
     def _find_shared(self, group: int) -> tuple[SignalSource, int]:
         """Return source and burn-in of a group."""
@@ -241,8 +241,8 @@ def _configuration(grid: ParameterGrid, frame: Frame, made: Sequence[Design]) ->
         "n_samples": frame.n_samples,
         "burn_in": frame.burn_in,
         "dtype": frame.dtype.name,
-        "streams": blocks.STREAMS,
-        "batches": blocks.BATCHES,
+        "streams": stream_blocks.STREAMS,
+        "batches": stream_blocks.BATCHES,
         "grid": grid.content,
         "designs": [x.digest for x in made],
     }

@@ -7,8 +7,8 @@ import pytest
 
 import dpfast as dp
 from dpfast.design.adaptive.cross_validation import Channel, _Trial, cross_validate
+from dpfast.design.adaptive.input_spectrum import Periodogram, join_periodograms
 from dpfast.design.wiener import wiener_receiver
-from dpfast.signals.whittle import Periodogram, join_periodograms
 
 LENGTH = 1000
 TARGET = dp.Filter([1, 0.9], [1, -0.9])

@@ -8,7 +8,7 @@ from helpers.horizons import CHAIN, PRIVACY, TARGETS, dense
 
 from dpfast import DesignError
 from dpfast.design.horizon.compressive import compressive
-from dpfast.design.horizon.transforms import random_signs
+from dpfast.design.horizon.transform_matrices import random_signs
 from dpfast.filters.toeplitz import running_sum
 from dpfast.mechanisms.operators.sparse_decoder import synthesis
 

@@ -8,7 +8,7 @@ from helpers.horizons import CHAIN, PRIVACY, TARGETS, dense
 
 from dpfast import DesignError, Filter, MarkovChain, Privacy
 from dpfast.design.horizon.fourier import fourier_perturbation
-from dpfast.design.horizon.transforms import fourier_basis
+from dpfast.design.horizon.transform_matrices import fourier_basis
 from dpfast.filters.toeplitz import running_sum
 
 

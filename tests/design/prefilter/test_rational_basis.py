@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import dpfast as dp
 from dpfast.design.prefilter import rational_basis
-from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.rational_basis import Basis, basis_for
 from dpfast.filters.quadrature import graded_grid
 

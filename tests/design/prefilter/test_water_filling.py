@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import optimize
 
 from dpfast import ARMA, DesignError, Filter, Privacy, feedback_program, lmmse, lmmse_program
-from dpfast.design.prefilter.problem import Problem
+from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.water_filling import (
     feedback_mse,
     feedback_water_filling,

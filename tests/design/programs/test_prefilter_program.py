@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.design.prefilter.problem import Problem, noise_cost
+from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.water_filling import feedback_water_filling, smoother_water_filling
 
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import fft
 
 from dpfast import ConvergenceWarning, DesignError
-from dpfast.design.horizon.transforms import random_signs
+from dpfast.design.horizon.transform_matrices import random_signs
 from dpfast.mechanisms.operators.operators import NotLinearError
 from dpfast.mechanisms.operators.sparse_decoder import SparseDecoder, analysis, check_basis, synthesis
 

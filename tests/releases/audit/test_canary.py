@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import dpfast as dp
-from dpfast.privacy.discrete_gaussian import Sigma
+from dpfast.privacy.discrete_gaussian_accounting import Sigma
 from dpfast.releases.audit.canary import Canary, statistics
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.noise import Noise

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import dpfast as dp
-from dpfast.privacy.discrete_gaussian import Sigma
+from dpfast.privacy.discrete_gaussian_accounting import Sigma
 from dpfast.releases.audit import noise_statistics as tests
 from dpfast.releases.audit.known_zeros import Silence
 from dpfast.releases.noise import Noise

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dpfast._support.errors import DataError, MissingExtraError
 from dpfast.releases.feed.estimates_file import COLUMNS, HEADER, Journal, Layout
-from dpfast.signals.events.declared import Span
+from dpfast.signals.events.declared_counts import Span
 
 HOURS = Span.parse("2013-01-01", "2013-01-01T03:00", "1h")
 LAYOUT = Layout(HOURS, ("b", "a, c"), 0.5)

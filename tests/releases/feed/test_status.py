@@ -14,7 +14,7 @@ from dpfast.cli import release
 from dpfast.releases.feed import status
 from dpfast.releases.feed.status import heartbeat
 from dpfast.releases.stream import Stream
-from dpfast.signals.events.declared import Span
+from dpfast.signals.events.declared_counts import Span
 
 SPAN = Span.parse("2020-01-01T00:00Z", "2020-01-01T00:08Z", "1min")
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.privacy.discrete_gaussian import epsilon
+from dpfast.privacy.discrete_gaussian_accounting import epsilon
 from dpfast.releases import noise
-from dpfast.releases.integer import rounding
+from dpfast.releases.integer import tap_search
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.noise import Noise
 
@@ -298,7 +298,7 @@ def test_rounding_tries_more_bits_where_rounding_has_moved_a_zero_out_of_the_cir
     exact = dp.exact(mechanism, COUNTS)
     zeros = np.roots(np.trim_zeros(exact.taps, "f"))
     assert np.abs(zeros).max() < 1
-    assert rounding.round_to_integers(mechanism, COUNTS, 1e-3).sigma == exact.sigma
+    assert tap_search.round_to_integers(mechanism, COUNTS, 1e-3).sigma == exact.sigma
 
 
 def test_no_exact_mechanism_keeps_less_than_its_design_demands(example):

@@ -17,8 +17,8 @@ from helpers.patience import PATIENCE
 
 from dpfast._support.errors import EngineError, MissingExtraError
 from dpfast.simulation.sweep import executors, worker_processes
-from dpfast.simulation.sweep.blocks import run_task
 from dpfast.simulation.sweep.executors import ExecutorEngine, Pool, ThisProcess
+from dpfast.simulation.sweep.stream_blocks import run_task
 
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 TASKS = blocks.tasks(12, 4000)

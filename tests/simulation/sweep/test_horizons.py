@@ -11,11 +11,12 @@ from helpers import sweeps
 import dpfast as dp
 from dpfast.cli.main import main
 from dpfast.mechanisms.operators.operators import Dense
-from dpfast.reports.sweep import panels, pictures
-from dpfast.reports.sweep.page import sweep_page
-from dpfast.simulation.sweep.blocks import estimate_cost
+from dpfast.reports.sweep import lines_and_panels as panels
+from dpfast.reports.sweep import sweep_pictures
+from dpfast.reports.sweep.sweep_page import sweep_page
 from dpfast.simulation.sweep.executors import Pool
 from dpfast.simulation.sweep.grid import ParameterGrid
+from dpfast.simulation.sweep.stream_blocks import estimate_cost
 
 N = 24
 STREAM = "levels:0,1@0.75,0.25"
@@ -188,10 +189,10 @@ def test_the_cost_of_a_link_grows_with_its_matrices():
 
 def test_pictures_and_the_page_have_them(found, monkeypatch):
     pytest.importorskip("matplotlib")
-    drawn = pictures.draw_all(found)
+    drawn = sweep_pictures.draw_all(found)
     assert set(drawn) >= {"rmse-over-epsilon.png", "paths.png"}
     assert len(drawn["paths.png"].axes) > 4
-    monkeypatch.setattr(pictures, "draw_all", lambda sweep: drawn)  # once is enough
+    monkeypatch.setattr(sweep_pictures, "draw_all", lambda sweep: drawn)  # once is enough
     text = sweep_page(found)
     for word in ("square root", "BLT", "decayed sum", "FPA", "compressive"):
         assert word in text
@@ -199,7 +200,7 @@ def test_pictures_and_the_page_have_them(found, monkeypatch):
 
 def test_sample_paths_are_of_the_whole_horizon(found):
     rows = [found.row(mechanism=x, epsilon=2, n_coefficients=None, noise="gaussian") for x in ("square_root", "lmmse")]
-    drawn = pictures.draw_sample_paths(found, rows)
+    drawn = sweep_pictures.draw_sample_paths(found, rows)
     for ax in drawn.axes:
         assert all(len(x.get_xdata()) == N for x in ax.lines)
 

@@ -12,7 +12,7 @@ import dpfast as dp
 from dpfast.simulation.intervals import ENOUGH, count_events, mse_interval
 from dpfast.simulation.mixed_study import error_sizes, input_range
 from dpfast.simulation.monte_carlo import settling_time
-from dpfast.simulation.sweep import blocks
+from dpfast.simulation.sweep import stream_blocks
 from dpfast.simulation.sweep.stopping_rule import StoppingRule
 
 PAPER, AVERAGE = dp.Filter([1, 0.995], [1, -0.995]), dp.Filter(np.ones(12) / 12)
@@ -25,7 +25,7 @@ TASKS = {
     "average, ε = 60": (AVERAGE, 60, 10_000),
 }
 SIGN, SOFT, LINEAR = range(3)
-BUDGET, BATCHES = 32, blocks.BATCHES
+BUDGET, BATCHES = 32, stream_blocks.BATCHES
 
 
 # --- sweeps ---------------------------------------------------------------------------------------
@@ -128,12 +128,14 @@ class Task:
         self.links = tuple(x.link() for x in made)
         self.burn_in = max(map(settling_time, made))
         inputs = input_range(self.source)
-        self.sizes = [error_sizes(x, inputs, n_samples, blocks.STREAMS // BATCHES) for x in self.links]
+        self.sizes = [error_sizes(x, inputs, n_samples, stream_blocks.STREAMS // BATCHES) for x in self.links]
 
     def batch_means(self, seed, n_blocks):
         """(cases, batches) of the first blocks of a seed, as a sweep has them."""
-        parts = (blocks.Block(self.source, self.links, self.burn_in, self.n_samples, seed, k) for k in range(n_blocks))
-        return np.concatenate([blocks.simulate_block(x, 2) for x in parts], axis=1)
+        parts = (
+            stream_blocks.Block(self.source, self.links, self.burn_in, self.n_samples, seed, k) for k in range(n_blocks)
+        )
+        return np.concatenate([stream_blocks.simulate_block(x, 2) for x in parts], axis=1)
 
 
 def finished(rule, draws):

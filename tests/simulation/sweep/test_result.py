@@ -11,8 +11,8 @@ from helpers import reference, sweeps
 from helpers.sweeps import COIN, GRID, rows, run
 
 import dpfast as dp
-from dpfast.simulation.sweep.blocks import BATCHES
 from dpfast.simulation.sweep.result import Sweep
+from dpfast.simulation.sweep.stream_blocks import BATCHES
 
 # Two groups; a mechanism without a lag; one whose design fails; a point that cannot be; labels of two kinds.
 MIXED = [

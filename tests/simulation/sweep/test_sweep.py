@@ -18,12 +18,12 @@ from helpers.sweeps import COIN, GRID, OPTIONS, blocks, rows, run
 import dpfast as dp
 from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import DataError, DesignError, EngineError
-from dpfast.simulation.sweep import blocks as block
 from dpfast.simulation.sweep import executors
+from dpfast.simulation.sweep import stream_blocks as block
 from dpfast.simulation.sweep import sweep as module
-from dpfast.simulation.sweep.blocks import STREAMS
 from dpfast.simulation.sweep.executors import Pool, ThisProcess
 from dpfast.simulation.sweep.grid import ParameterGrid
+from dpfast.simulation.sweep.stream_blocks import STREAMS
 from dpfast.simulation.sweep.sweep import sweep
 from dpfast.simulation.sweep.sweep_store import SweepStore
 

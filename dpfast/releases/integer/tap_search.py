@@ -1,0 +1,167 @@
+"""Rounding of a prefilter to integer taps: as few and as small as the error allows."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+from dpfast._support.errors import DesignError, ToleranceWarning, UnstableFilterError
+from dpfast.design.catalogue import redesign_receiver
+from dpfast.design.wiener import wiener_mse
+from dpfast.filters.filter import Filter
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.receivers.base import Receiver
+from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma, epsilon, smallest_sigma
+from dpfast.privacy.privacy import Privacy
+from dpfast.releases.integer.fft_error import LONG, FftCircle, predicted_mse
+from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.integer.integer_taps import MAX_BITS, MAX_TAPS, integer_taps, squared_sensitivity
+
+_FEWEST_BITS = 2
+_FOR_TAPS = 0.7  # share of the tolerance that cutting the impulse response may take
+_SETTLED = 1e-12
+_LARGEST_STD = 39  # bits of the noise, below what the sampler can draw
+_CLOSE = 1.03  # a few taps more than needed do not matter
+
+
+class RoundedMechanism(NamedTuple):
+    """The result of rounding a mechanism: integer taps, exact noise, and the receiver behind them."""
+
+    taps: Integers
+    sigma: Sigma
+    receiver: Receiver
+
+
+def round_to_integers(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> RoundedMechanism:
+    """Return the fewest taps, and of these the fewest bits, whose error is within the tolerance of the mechanism's.
+
+    Both errors are those with the noise that the declared inputs take: a person may be in several streams.
+
+    Raises
+    ------
+    DesignError
+        Where 65,536 taps are not enough.
+    """
+    settled = mechanism.prefilter.settling_time(_SETTLED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ToleranceWarning)  # what a receiver loses is in the error that decides
+        for most_taps in (LONG, MAX_TAPS):
+            found = _Search(mechanism, inputs, min(most_taps, settled), tolerance).run()
+            if found is not None:
+                return found
+    raise DesignError(
+        f"tolerance must be larger for this mechanism, got {tolerance:g}: with {MAX_TAPS:,} integer taps of "
+        f"{MAX_BITS} bits its prefilter costs more; allow that, or design one with faster poles"
+    )
+
+
+class _Search:
+    """A search among integer taps up to a number.
+
+    The receiver is designed for the integer taps; where they may be many it is that of the prefilter that they are
+    rounded from, as design takes long: then it takes more taps to come as close. That of zero forcing is always their
+    inverse.
+    """
+
+    def __init__(self, mechanism: Mechanism, inputs: Inputs, most_taps: int, tolerance: float) -> None:
+        noise = _float_noise(mechanism, inputs)
+        self.mechanism, self.inputs, self.most_taps = mechanism, inputs, most_taps
+        self.receiver = redesign_receiver(mechanism, mechanism.prefilter, noise)
+        linear, robust = self.receiver.as_linear(), mechanism.mean_square is not None
+        long = most_taps > LONG and mechanism.model is not None
+        self.kept = linear if robust or long else None
+        size = mechanism.prefilter.h2_norm() * float(inputs.unit)
+        self.most_bits = min(MAX_BITS, max(_FEWEST_BITS, math.floor(_LARGEST_STD - math.log2(noise / size))))
+        self.circle = FftCircle.of(mechanism.target, None if robust else mechanism.model, most_taps)
+        ideal = predicted_mse(mechanism, mechanism.prefilter, noise, self.receiver)
+        if ideal is None:
+            assert mechanism.model is not None
+            assert self.receiver.lag is not None
+            # decision feedback has no prediction: that of the linear receiver behind the same v stands for it
+            lag = self.receiver.lag
+            ideal = wiener_mse(mechanism.target, mechanism.model, mechanism.prefilter, noise, lag)
+        self.for_taps, self.allowed = (ideal * (1 + x * tolerance) for x in (_FOR_TAPS, 1.0))
+
+    def run(self) -> RoundedMechanism | None:
+        """Return the best taps that are good enough; None where there are none."""
+        if self.error(self.taps(self.most_taps, self.most_bits)) > self.allowed:
+            return None
+        n = _find_least(1, self.most_taps, _CLOSE, lambda n: self.error(self.taps(n, self.most_bits)) <= self.for_taps)
+        bits = _find_least(_FEWEST_BITS, self.most_bits, 1.0, lambda m: self.error(self.taps(n, m)) <= self.allowed)
+        for m in range(bits, self.most_bits + 1):
+            found = self.realize(self.taps(n, m))
+            if found is not None:
+                return found
+        return None
+
+    def taps(self, n: int, bits: int) -> Integers:
+        return integer_taps(self.mechanism.prefilter, n, bits)
+
+    def error(self, taps: Integers) -> float:
+        """Return the error of the ideal receiver behind these taps, or of that which is kept."""
+        if len(taps) == 0:
+            return math.inf
+        sigma, on = self.sigma(taps), filter_of_signal(taps, self.inputs)
+        if self.kept is not None:
+            receiver = self.kept.scaled(self.gain_ratio(on))
+            return self.circle.mse(on.b, sigma.std, receiver, self.mechanism.mean_square)
+        return self.circle.best_mse(on.b, sigma.std, self.receiver.lag)
+
+    def realize(self, taps: Integers) -> RoundedMechanism | None:
+        """Return the taps with a receiver that runs; None where its error is not within the tolerance."""
+        sigma, on = self.sigma(taps), filter_of_signal(taps, self.inputs)
+        try:
+            if self.kept is None:
+                receiver = redesign_receiver(self.mechanism, on, sigma.std)
+            else:
+                receiver = self.kept.scaled(self.gain_ratio(on))
+        except UnstableFilterError:  # rounding has moved a zero out of the circle
+            return None
+        mse = predicted_mse(self.mechanism, on, sigma.std, receiver)
+        return None if mse is not None and mse > self.allowed else RoundedMechanism(taps, sigma, receiver)
+
+    def gain_ratio(self, on: Filter) -> float:
+        """Return by how much a kept receiver must be larger behind smaller taps."""
+        return self.mechanism.prefilter.h2_norm() / on.h2_norm()
+
+    def sigma(self, taps: Integers) -> Sigma:
+        return _find_sigma(self.mechanism.privacy, self.inputs, taps)
+
+
+def _find_least(low: int, high: int, close: float, good: Callable[[int], bool]) -> int:
+    """Return the least number, up to a factor, that is good, as all above it are; the highest where none is."""
+    if good(low):
+        return low
+    while high - low > 1 and high > close * low:
+        middle = max(low + 1, min(high - 1, round(math.sqrt(low * high))))
+        low, high = (low, middle) if good(middle) else (middle, high)
+    return high
+
+
+def filter_of_signal(taps: Integers, inputs: Inputs) -> Filter:
+    """Return the integer taps as a filter of the signal in its own units."""
+    return Filter(taps / float(inputs.unit))
+
+
+def privacy_shift(privacy: Privacy, inputs: Inputs, taps: Integers, sigma: Sigma) -> Shift:
+    """Return how far one person can move v in all streams, and in how many numbers."""
+    one = squared_sensitivity(taps, privacy.max_events, privacy.min_separation)
+    square = inputs.change(privacy.max_change) ** 2 * one * inputs.streams_per_person
+    return Shift(square, sigma, len(taps) * privacy.max_events * inputs.streams_per_person)
+
+
+def _float_noise(mechanism: Mechanism, inputs: Inputs) -> float:
+    """Return the standard deviation of the noise that the design takes for such inputs, without integers."""
+    change = inputs.change(mechanism.privacy.max_change) * float(inputs.unit) / mechanism.privacy.max_change
+    return mechanism.noise_std * change * math.sqrt(inputs.streams_per_person)
+
+
+def _find_sigma(privacy: Privacy, inputs: Inputs, taps: Integers) -> Sigma:
+    """Return the least noise whose guarantee, computed anew and rounded outward, is not above the demanded one."""
+    shift = privacy_shift(privacy, inputs, taps, Sigma(1, 0))
+    sigma = smallest_sigma(privacy.noise_multiplier, shift.squared_sensitivity)
+    while epsilon([shift._replace(sigma=sigma)], privacy.delta) > privacy.epsilon:
+        sigma = sigma._replace(a=sigma.a + 1)
+    return sigma

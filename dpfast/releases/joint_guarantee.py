@@ -1,0 +1,92 @@
+"""The guarantee of several releases of one store together, for whoever they declare to be one person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from dpfast.privacy.discrete_gaussian_accounting import Shift
+from dpfast.privacy.privacy import Privacy
+from dpfast.releases.guarantee import Guarantee
+from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.integer.tap_search import privacy_shift
+from dpfast.releases.store.records import Earlier
+
+_PERSON = ("max_change", "max_events", "min_separation")
+
+
+def declared_bounds(plan: ExactMechanism) -> dict[str, Any]:
+    """Return what a release declares of values, streams and persons, as JSON holds it."""
+    privacy = plan.mechanism.privacy
+    return {**plan.inputs.public(), **{name: getattr(privacy, name) for name in _PERSON}}
+
+
+def load_plans(releases: Sequence[Earlier]) -> dict[int, ExactMechanism]:
+    """Return the mechanisms of releases, by their ids."""
+    known: dict[str, ExactMechanism] = {}
+    result = {}
+    for entry in releases:
+        text = json.dumps(entry.configuration, sort_keys=True)
+        if text not in known:
+            known[text] = ExactMechanism.from_configuration(entry.configuration)
+        result[entry.id] = known[text]
+    return result
+
+
+def compose_guarantee(
+    plan: ExactMechanism, others: Sequence[Earlier], same_steps: Sequence[Earlier], unchecked: Sequence[str] = ()
+) -> Guarantee:
+    """Return the guarantee of a release among those of its store.
+
+    Where all of them declare one kind of person, it is composed with those of the same steps alone: what a person has
+    at other steps is not there any more to be had at these. Where they differ, it is composed with all of them, for a
+    person of the largest of all bounds in each, and covers the whole store.
+
+    Parameters
+    ----------
+    plan : ExactMechanism
+    others : sequence of Earlier
+        All other releases of the store.
+    same_steps : sequence of Earlier
+        Those of `others` that share steps with it.
+    unchecked : sequence of str
+        Declared fields that are the operator's word.
+    """
+    if not others:
+        return replace(plan.guarantee, unchecked=tuple(unchecked)) if unchecked else plan.guarantee
+    plans = load_plans(others)
+    alike = len({_declared_person(x) for x in (plan, *plans.values())}) == 1
+    past = [plans[entry.id] for entry in (same_steps if alike else others)]
+    if not past:
+        return replace(plan.guarantee, unchecked=tuple(unchecked))
+    everyone = [plan, *past]
+    shifts = [_shift_largest(x, everyone) for x in everyone]
+    privacy, inputs = _largest_declaration(plan, everyone)
+    return Guarantee.of(privacy, inputs, plan.taps, shifts, whole=not alike, unchecked=unchecked)
+
+
+def _declared_person(plan: ExactMechanism) -> tuple[float, ...]:
+    declared = declared_bounds(plan)
+    return tuple(declared[name] for name in (*_PERSON, "streams_per_person", "n_streams"))
+
+
+def _largest_declaration(plan: ExactMechanism, everyone: Sequence[ExactMechanism]) -> tuple[Privacy, Inputs]:
+    """Return what a release declares, but for a person of the largest bounds that any of some releases declares."""
+    demands = [x.mechanism.privacy for x in everyone]
+    privacy = replace(
+        plan.mechanism.privacy,
+        max_change=max(x.max_change for x in demands),
+        max_events=max(x.max_events for x in demands),
+        min_separation=min(x.min_separation for x in demands),
+    )
+    streams = max(x.inputs.streams_per_person for x in everyone)
+    return privacy, replace(plan.inputs, streams_per_person=min(streams, plan.inputs.n_streams))
+
+
+def _shift_largest(plan: ExactMechanism, everyone: Sequence[ExactMechanism]) -> Shift:
+    """Return how far such a person moves a release."""
+    privacy, inputs = _largest_declaration(plan, everyone)
+    return privacy_shift(privacy, inputs, plan.taps, plan.sigma)

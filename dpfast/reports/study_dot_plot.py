@@ -1,0 +1,77 @@
+"""Dot plots of simulated errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpfast.reports.matplotlib_helpers import (
+    PAGE,
+    add_legend,
+    explain_marks,
+    label_axes,
+    make_figure,
+    plot_rings,
+    set_logarithmic,
+)
+from dpfast.reports.styles import GREY, Style, choose_styles
+from dpfast.simulation.study import Result, Study
+
+_ROW, _FRAME = 0.2, 0.45  # inches
+_MUCH = 5  # ratio of the largest to the least error, from which on the axis is logarithmic
+_ROOM = 0.06  # at both ends
+_NOWHERE = math.nan
+
+
+def draw_study(study: Study) -> Any:
+    """Draw the RMSE of each mechanism, and what was predicted of it; beside it, how far it is from that, in percent.
+
+    With intervals; in the order of the study, from the top down.
+    """
+    results, looks = list(study), choose_styles([x.name for x in study])
+    known = any(x.predicted_rmse for x in results)
+    drawn, axes = make_figure(1, 1 + known, height=_ROW * len(results) + _FRAME, width=PAGE, sharey=True)
+    for y, x in enumerate(results):
+        _draw_dot(axes[0, 0], y, (x.rmse, *x.drawn_interval), looks[x.name])
+        plot_rings(axes[0, 0], [_NOWHERE if x.predicted_rmse is None else x.predicted_rmse], [y], looks[x.name])
+    _set_limits(axes[0, 0], results)
+    label_axes(axes[0, 0], x="RMSE")
+    if known:
+        _draw_distance(axes[0, 1], results, looks)
+    axes[0, 0].set_ylim(len(results) - 0.5, -0.5)
+    axes[0, 0].set_yticks(range(len(results)), [x.name for x in results], parse_math=False)
+    explain_marks(axes[0, 0], study.confidence, with_rings=known)
+    add_legend(drawn, axes[0, 0])
+    return drawn
+
+
+def _draw_distance(ax: Any, results: Sequence[Result], looks: Mapping[str, Style]) -> None:
+    ax.axvline(0, color=GREY, linewidth=0.6)
+    for y, x in enumerate(results):
+        if x.predicted_rmse:
+            _draw_dot(
+                ax, y, [100 * (rmse / x.predicted_rmse - 1) for rmse in (x.rmse, *x.drawn_interval)], looks[x.name]
+            )
+    label_axes(ax, x="% above what was predicted")
+
+
+def _draw_dot(ax: Any, y: float, estimate: Sequence[float], look: Style) -> None:
+    """Draw an estimate on its interval."""
+    middle, low, high = estimate
+    ax.plot([low, high], [y, y], color=look.colour, linewidth=3, alpha=0.4, solid_capstyle="butt")
+    ax.plot([middle], [y], color=look.colour, marker=look.marker, markersize=3)
+
+
+def _set_limits(ax: Any, results: Sequence[Result]) -> None:
+    """Set limits with room at both ends; logarithmic where errors are far apart."""
+    found = [y for x in results for y in (*x.drawn_interval, x.rmse, x.predicted_rmse)]
+    every = [y for y in found if y is not None and not math.isnan(y)]
+    low, high = min(every), max(every)
+    is_wide = low > 0 and high / low >= _MUCH
+    room = _ROOM * (math.log(high / low) if is_wide else high - low or 1.0)
+    if is_wide:
+        ax.set_xlim(low * math.exp(-room), high * math.exp(room))
+        set_logarithmic(ax, "x")
+    else:
+        ax.set_xlim(low - room, high + room)

@@ -1,0 +1,280 @@
+"""Counts of events over a declared span and declared groups: nothing about their shape is read off the events."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._support import validation
+from dpfast._support.errors import DataError
+from dpfast.signals.events.csv_columns import Column, parse_numbers, read_columns
+from dpfast.signals.events.declared_time_format import check_format, has_offset
+from dpfast.signals.events.historical_counts import MAX_CELLS, MAX_COUNT, MAX_SERIES, MISSING, EventCounts
+from dpfast.signals.events.standard_date_formats import DAY
+from dpfast.signals.events.timestamps import check_times, parse_moment, parse_period, parse_timestamps
+
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
+_DAYS = range(-719162, 2932896 + 1)  # since 1970, of the years 1 to 9999
+_CLOCKS = {True: "with a UTC offset", False: "without a UTC offset"}
+
+
+@dataclass(frozen=True)
+class Span:
+    """Declared bins [start + i·period, start + (i+1)·period), i = 0, …, n_bins - 1.
+
+    Attributes
+    ----------
+    start, period : int
+        Microseconds, the start since 1970.
+    n_bins : int
+    utc : bool
+        Whether the start is in UTC, rather than of a local clock.
+    """
+
+    start: int
+    period: int
+    n_bins: int
+    utc: bool
+
+    @classmethod
+    def parse(cls, start: str, end: str, period: str) -> Span:
+        """Make the span of two points in time, the end left out, and the length of its bins.
+
+        Raises
+        ------
+        ValueError
+            If it is not a whole number of periods, at least one.
+
+        Examples
+        --------
+        >>> Span.parse("2013-01-01", "2013-01-02", "6h").n_bins
+        4
+        """
+        step = int(parse_period(period).astype(np.int64))
+        (first, utc), (last, utc_end) = parse_moment("start", start), parse_moment("end", end)
+        if utc != utc_end:
+            raise ValueError(f"end must be {_CLOCKS[utc]} as start is, got one {_CLOCKS[utc_end]}")
+        n_bins, rest = divmod(last - first, step)
+        if rest or n_bins < 1:
+            must_be = f"a whole number of periods of {period} after start, at least one"
+            raise validation.fail("end", must_be, f"{end}, for the start {start}")
+        return cls(first, step, n_bins, utc)
+
+    def time(self, bin: int) -> int:
+        """Return the left edge of a bin, in microseconds since 1970."""
+        return self.start + bin * self.period
+
+    def bins(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the bin of each moment, -1 outside of the span."""
+        bins: NDArray[np.int64] = (moments - self.start) // self.period
+        return np.where((0 <= bins) & (bins < self.n_bins), bins, -1)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Numbers of the rows of a log, by where they fall; private.
+
+    Attributes
+    ----------
+    unreadable : int
+        Without a time of the clock of the span, or without a count.
+    outside : int
+        Of a time outside of the span.
+    undeclared : int
+        In the span, of a group that is not declared.
+    groups : tuple of int
+        In the span, of each declared group.
+    late : int
+        Of these, those that came when their bin was over; in a file none.
+    """
+
+    unreadable: int
+    outside: int
+    undeclared: int
+    groups: tuple[int, ...]
+    late: int = 0
+
+    @classmethod
+    def classify(
+        cls, readable: NDArray[np.bool_], bins: NDArray[np.int64], groups: NDArray[np.int64], n_groups: int
+    ) -> Self:
+        """Count rows by whether each is readable, its bin and its group: -1 outside of what is declared."""
+        inside = readable & (bins >= 0)
+        by_group = np.bincount(groups[inside] + 1, minlength=n_groups + 1).tolist()
+        return cls(int(np.sum(~readable)), int(np.sum(readable & (bins < 0))), by_group[0], tuple(by_group[1:]))
+
+    @property
+    def inside(self) -> int:
+        """Number of rows in the span."""
+        return self.undeclared + sum(self.groups)
+
+    @property
+    def total(self) -> int:
+        """Number of all rows."""
+        return self.unreadable + self.outside + self.inside
+
+    def __add__(self, other: Rows) -> Rows:
+        groups = tuple(x + y for x, y in zip(self.groups, other.groups, strict=True))
+        return Rows(
+            self.unreadable + other.unreadable,
+            self.outside + other.outside,
+            self.undeclared + other.undeclared,
+            groups,
+            self.late + other.late,
+        )
+
+
+def check_groups(span: Span, by: str | None, groups: Sequence[str] | None) -> tuple[str, ...]:
+    """Check declared groups and return the names of the series, in the declared order.
+
+    Raises
+    ------
+    ValueError
+        If they are no list of distinct printable names, are too many, or come without a column, or it without them.
+    """
+    if (by is None) != (groups is None):
+        raise ValueError("groups must be declared where by names their column, and there alone")
+    names: tuple[Any, ...] = ("all",) if groups is None else tuple(groups)
+    if isinstance(groups, str) or not all(isinstance(name, str) and name.isprintable() for name in names):
+        raise ValueError("groups must be a list of printable names")
+    if not 1 <= len(names) <= MAX_SERIES or "" in names or len(set(names)) < len(names):
+        raise ValueError(f"groups must be 1 to {MAX_SERIES} distinct names, none empty, got {len(names)}")
+    if span.n_bins * len(names) > MAX_CELLS:
+        must_be = f"bins times groups must be at most {MAX_CELLS:,}"
+        raise ValueError(f"{must_be}, got {span.n_bins:,} for {len(names)}: choose a longer period or a shorter span")
+    return names
+
+
+def check_time_format(span: Span, time_format: str | None) -> None:
+    """Refuse a format under which no timestamp could be one of the span, whatever the events.
+
+    Raises
+    ------
+    ValueError
+        For a format that is none, one with UTC offsets where the span has none, or the other way round, and one that
+        lacks what tells the days of the span, as the year.
+    """
+    if time_format is None:
+        return
+    check_format(time_format)
+    if has_offset(time_format) != span.utc:
+        of_format = "with %z (the UTC offset, or Z)" if span.utc else "without %z and %Z"
+        must_be = f"{of_format} where start is {_CLOCKS[span.utc]}: otherwise no timestamp could be read"
+        raise validation.fail("time_format", must_be, time_format)
+    # A year has all that a format may leave out, and offsets move a time by less than a day.
+    first, last = max(span.start // DAY - 1, _DAYS[0]), min((span.time(span.n_bins) - 1) // DAY + 1, _DAYS[-1])
+    days = range(first, min(last, first + 368) + 1)
+    texts = [(_1970 + timedelta(day)).strftime(time_format) for day in days]
+    moments = parse_timestamps(texts, time_format).times.astype(np.int64)
+    if not ((first * DAY <= moments) & (moments <= last * DAY)).any():
+        must_be = "one that tells the days from start to end, with the year"
+        raise validation.fail("time_format", f"{must_be}: otherwise no timestamp could be read", time_format)
+
+
+def group_indices(texts: Sequence[str], groups: Sequence[str]) -> NDArray[np.int64]:
+    """Return the group of each text, -1 for one that is not declared."""
+    rank = {name: i for i, name in enumerate(groups)}
+    return np.array([rank.get(text if text.strip() else MISSING, -1) for text in texts], np.int64)
+
+
+def parse_whole_numbers(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Read each text as a whole number from 0 to 2**53, NaN for what is none."""
+    values = parse_numbers(texts)
+    return np.where((values >= 0) & (values <= MAX_COUNT) & (values == np.floor(values)), values, np.nan)
+
+
+def count_events(
+    path: str | os.PathLike[str],
+    span: Span,
+    groups: Sequence[str],
+    *,
+    time: str,
+    by: str | None = None,
+    count: str | None = None,
+    time_format: str | None = None,
+    seen: Callable[[Rows], None] | None = None,
+) -> EventCounts:
+    """Read a CSV log of events and count them in declared bins and groups, for release.
+
+    An event at time t falls into bin floor((t - start) / period). Events outside of the span, and of groups that are
+    not declared, are left out, and bins and groups without events hold 0: neither the shape of the result nor its
+    names depend on the events.
+
+    Parameters
+    ----------
+    path, time, count, time_format
+        As for `read_events`; the numbers of the column `count` must be whole, and the format one of
+        `check_time_format`.
+    span : Span
+        In UTC where the timestamps have a UTC offset (or are Unix times), of a local clock where they have none.
+    groups : sequence of str
+        Names of the series, as of `check_groups`; ``"(missing)"`` for rows without a group.
+    by : str, optional
+        Column that names the group of an event; without it all rows are one series, that of the only group.
+    seen : callable, optional
+        Is called with where the rows fall, which is private, before an unsound one is refused.
+
+    Returns
+    -------
+    EventCounts
+        Its counts are of dtype int64, at most 2**53.
+
+    Raises
+    ------
+    DataError
+        If the file is unsound: unreadable, a column missing, a row ragged, a timestamp or count unusable, or timestamps
+        with UTC offsets for a span without, or the other way round.
+
+    Notes
+    -----
+    *Privacy.* A count changes by at most 1 (or by the event's whole number) when an event is added, and no other count
+    changes: sums above 2**53 stay there. That a file is unsound does show. Its rows must be sound, whoever is in it.
+
+    Examples
+    --------
+    >>> path = "examples/nyc_departures_2013.csv.gz"
+    >>> span = Span.parse("2013-01-01", "2013-01-03", "1d")
+    >>> log = count_events(path, span, ("LGA", "XYZ"), time="scheduled_departure", by="origin")
+    >>> log.series, log.counts.tolist()
+    (('LGA', 'XYZ'), [[240, 272], [0, 0]])
+    """
+    columns = read_columns(Path(path), [name for name in (time, by, count) if name is not None])
+    stamps = columns[time]
+    moments = parse_timestamps(stamps.texts, time_format)
+    weights = None if count is None else parse_whole_numbers(columns[count].texts)[columns[count].codes]
+    bins = span.bins(moments.times.astype(np.int64))[stamps.codes]
+    member = np.zeros_like(bins) if by is None else group_indices(columns[by].texts, groups)[columns[by].codes]
+    if seen is not None:
+        readable = (~np.isnat(moments.times) & (moments.utc == span.utc))[stamps.codes]
+        seen(Rows.classify(readable if weights is None else readable & ~np.isnan(weights), bins, member, len(groups)))
+    check_times(stamps, moments, time_format)
+    if (moments.utc != span.utc).any():
+        must_hold = f"timestamps {_CLOCKS[span.utc]} as start is, got some {_CLOCKS[not span.utc]}"
+        raise DataError(f"{stamps.label} must hold {must_hold}: declare start and end as the file has them")
+    if weights is not None and np.isnan(weights).any():
+        _refuse_weights(columns[str(count)])
+    inside = (bins >= 0) & (member >= 0)
+    cells = member[inside] * span.n_bins + bins[inside]
+    # Float sums of whole numbers are exact up to 2**53, and never come back below it: the minimum is exact.
+    sums = np.bincount(cells, None if weights is None else weights[inside], span.n_bins * len(groups))
+    counts = np.minimum(sums, MAX_COUNT).astype(np.int64).reshape(len(groups), span.n_bins)
+    return EventCounts(
+        counts=validation.freeze(counts),
+        series=tuple(groups),
+        start=np.datetime64(span.start, "us"),
+        period=np.timedelta64(span.period, "us"),
+    )
+
+
+def _refuse_weights(column: Column) -> NoReturn:
+    must_hold = "whole numbers from 0 to 2**53, got something else"
+    raise DataError(
+        f"{column.label} must hold {must_hold} in {column.locate(np.isnan(parse_whole_numbers(column.texts)))}"
+    )

@@ -1,0 +1,58 @@
+"""The JSON that stores keep of what the simulation runs: tuples are lists that begin with their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpfast._kernels import simulation
+from dpfast._kernels.equalizer import Equalizer
+from dpfast._kernels.filtering import Factors
+from dpfast.mechanisms.compiled_matrix_mechanism import CompiledMatrixMechanism
+from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz
+from dpfast.mechanisms.operators.operators import Convolution, Dense, Sparse
+from dpfast.mechanisms.operators.sparse_decoder import SparseDecoder
+from dpfast.mechanisms.operators.trees import DecayedPrefixes, TreeEstimator
+
+
+def link_content(x: Any) -> Any:
+    """Write what the simulation runs of a mechanism in lists, numbers and words, which JSON keeps to the bit."""
+    if isinstance(x, np.ndarray):
+        return x.tolist()
+    return [_NAME_OF[type(x)], *map(link_content, x)] if isinstance(x, tuple) else x
+
+
+def read_link(x: Any) -> Any:
+    """Make what :func:`link_content` has written."""
+    if not isinstance(x, list):
+        return x
+    if x and isinstance(x[0], str):
+        return _READ[x[0]](*map(read_link, x[1:]))
+    return np.array(x, dtype=np.float64)
+
+
+def _read_factors(taps: Any, sections: Any, recursion: Any) -> Factors:
+    return Factors(taps, sections.reshape(-1, 6), recursion)  # also where there are none
+
+
+# What links are made of, by the names that stores have; a class may be renamed, its name in stores not.
+_KINDS: dict[str, type[Any]] = {
+    "Link": simulation.CompiledMechanism,
+    "LinearReceiver": simulation.CompiledLinearReceiver,
+    "SmootherReceiver": simulation.CompiledSmoother,
+    "FeedbackReceiver": simulation.CompiledDecisionFeedback,
+    "Equalizer": Equalizer,
+    "Factors": Factors,
+    "MatrixLink": CompiledMatrixMechanism,
+    "Convolution": Convolution,
+    "Dense": Dense,
+    "Sparse": Sparse,
+    "BufferedToeplitz": BufferedToeplitz,
+    "DecayedPrefixes": DecayedPrefixes,
+    "TreeEstimator": TreeEstimator,
+    "SparseDecoder": SparseDecoder,
+}
+_NAME_OF = {x: name for name, x in _KINDS.items()}
+_READ: dict[str, Callable[..., Any]] = {**_KINDS, "Factors": _read_factors}

@@ -1,0 +1,143 @@
+"""Releases of one store for different persons: what is stated holds for all that any of them could have done."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+import dpfast as dp
+from dpfast.releases.integer import tap_search
+
+AVERAGE = dp.Filter(np.ones(12) / 12)
+MODEL = dp.ARMA([1], [1, -0.5], mean=2.0)
+
+
+def gaussian_epsilon(mu, delta):
+    """Of Balle and Wang (2018), by scipy alone."""
+
+    def excess(epsilon):
+        x = epsilon / mu - mu / 2
+        return stats.norm.sf(x) - math.exp(epsilon) * stats.norm.sf(x + mu) - delta
+
+    return optimize.brentq(excess, 0, 50)
+
+
+def moved(plan, events):
+    """Squared shift of all of v in standard deviations, of changes by so many units at steps of one stream."""
+    x = np.zeros(max(events) + 1)
+    for step, change in events.items():
+        x[step] = change
+    return float((np.convolve(plan.taps, x) ** 2).sum()) / plan.sigma.std**2
+
+
+def test_a_person_with_one_event_in_each_of_two_releases(tmp_path):
+    """Of m = 1 for steps 0 to 99 and m = 2 for 100 to 199, each of epsilon 1 alone: 1.1375 for one event in each."""
+    inputs, u = dp.Inputs(0, 30), np.full((1, 100), 3)
+    plans = [dp.exact(dp.lmmse(AVERAGE, dp.Privacy(1, 1e-6, max_events=m), MODEL, lag=5), inputs) for m in (1, 2)]
+    one, two = (dp.release(plan, u, tmp_path / "store", first=100 * i).guarantee for i, plan in enumerate(plans))
+    assert one.epsilon <= 1
+    each = gaussian_epsilon(math.sqrt(sum(moved(plan, {50: 1}) for plan in plans)), 1e-6)
+    assert each == pytest.approx(1.1375, abs=2e-3)
+    both_in_the_first = gaussian_epsilon(math.sqrt(moved(plans[0], {50: 1, 51: 1})), 1e-6)
+    assert both_in_the_first > 2
+    all_of_it = gaussian_epsilon(math.sqrt(sum(moved(plan, {50: 1, 51: 1}) for plan in plans)), 1e-6)
+    assert max(each, both_in_the_first) < all_of_it <= two.epsilon < 1.02 * all_of_it
+    # which order they come in does not matter
+    other = [dp.release(plan, u, tmp_path / "other", first=100 * i).guarantee for i, plan in enumerate(plans[::-1])]
+    assert other[1].epsilon == two.epsilon
+    text = (tmp_path / "store-published" / "guarantee.txt").read_text(encoding="utf-8")
+    assert text == f"Release 1, 100 steps from 0 on:\nRelease 2, 100 steps from 100 on:\n\n{two}\n"
+    assert "the at most 2 events of one person" in two.sentence
+    assert "with 1 other release of the store, at any steps" in two.items()["composed"]
+    assert not any("events at other steps" in line for line in two.not_covered)
+
+
+def loss(moves, sigma):
+    """The law of s·n for discrete Gaussian n, as probabilities of integers from -len // 2 on; s are the moves."""
+    reach = int(10 * sigma)
+    n = np.arange(-reach, reach + 1)
+    noise = np.exp(-(n**2) / (2 * sigma**2))
+    law = np.ones(1)
+    for move in moves:
+        spread = np.zeros(2 * reach * abs(move) + 1)
+        spread[:: abs(move)] = noise / noise.sum()
+        law = np.convolve(law, spread)
+    return law
+
+
+def exact_delta(epsilon, releases):
+    """The least delta of releases (moves, sigma), from the law of the loss Σ (2 s·n + |s|²)/2σ²."""
+    total, p = np.zeros(1), np.ones(1)
+    for moves, sigma in releases:
+        if not moves:
+            continue
+        law = loss(moves, sigma)
+        n = np.flatnonzero(law > 1e-13)  # what is left out weighs less than 1e-9
+        values, law = (n - len(law) // 2 + sum(x * x for x in moves) / 2) / sigma**2, law[n]
+        total, p = (total[:, None] + values).ravel(), (p[:, None] * law).ravel()
+    return float((p * np.maximum(0, -np.expm1(epsilon - total))).sum())
+
+
+def contributions(plan, n_steps, most, separation, change, streams):
+    """The moves of v by every person: up to `most` events a stream, so far apart, in so many streams, of any sign."""
+    rows = {()}
+    for m in range(1, most + 1):
+        for times in itertools.combinations(range(n_steps), m):
+            if all(b - a >= separation for a, b in itertools.pairwise(times)):
+                for signs in itertools.product((-change, change), repeat=m):
+                    x = np.zeros(n_steps, int)
+                    x[list(times)] = signs
+                    rows.add(tuple(sorted(abs(y) for y in np.convolve(plan.taps, x).tolist() if y)))
+    largest = sorted(rows, key=lambda row: -sum(y * y for y in row))[:2]  # more moves further: the worst are enough
+    return [sum(x, ()) for x in itertools.product(largest, repeat=streams)]
+
+
+PERSONS = {
+    "events": ({}, {"max_events": 2}),
+    "separation": ({"max_events": 2, "min_separation": 3}, {"max_events": 2}),
+    "change": ({}, {"max_change": 2}),
+    "streams per person": ({}, {"streams_per_person": 2, "n_streams": 2}),
+    "streams": ({}, {"n_streams": 2}),
+    "all": ({"max_change": 2, "n_streams": 2}, {"max_events": 2, "streams_per_person": 2, "n_streams": 3}),
+}
+TAPS, STEPS, DELTA = np.array([3, 2]), 4, 0.02
+
+
+@pytest.mark.parametrize(("one", "two"), PERSONS.values(), ids=PERSONS.keys())
+def test_no_person_loses_more_than_is_stated(tmp_path, one, two):
+    """All persons with the largest bounds in each release, by exact convolutions of discrete Gaussians."""
+    plans = []
+    for who in (one, two):
+        of_inputs = {name: who[name] for name in ("n_streams", "streams_per_person") if name in who}
+        of_privacy = {name: value for name, value in who.items() if name not in of_inputs}
+        privacy = dp.Privacy(3, DELTA, **of_privacy)
+        design = dp.lmmse(dp.Filter([1, 0.5]), privacy, MODEL, lag=0, prefilter=dp.Filter([1, 0.5]))
+        plan = dp.exact(design, dp.Inputs(0, 9, **of_inputs), tolerance=0.9)
+        sigma = tap_search._find_sigma(privacy, plan.inputs, TAPS)  # few and small: their noise is convolved
+        plans.append(dataclasses.replace(plan, taps=TAPS, sigma=sigma))
+    for i, plan in enumerate(plans):
+        u = np.full((plan.inputs.n_streams, STEPS), 2)
+        guarantee = dp.release(plan, u, tmp_path / "store", first=STEPS * i).guarantee
+    largest = [max(who.get(name, 1) for who in (one, two)) for name in ("max_events", "max_change")]
+    separation = min(who.get("min_separation", 1) for who in (one, two))
+    streams = max(who.get("streams_per_person", 1) for who in (one, two))
+    found = [
+        contributions(plan, STEPS, largest[0], separation, largest[1], min(streams, plan.inputs.n_streams))
+        for plan in plans
+    ]
+    worst = 0.0
+    for moves in {tuple(x) for x in itertools.product(*found)}:
+        releases = [(x, plan.sigma.std) for x, plan in zip(moves, plans, strict=True)]
+        worst = max(worst, exact_delta(guarantee.epsilon, releases))
+    assert DELTA / 50 < worst <= DELTA
+
+
+def test_the_oracle_is_that_of_one_gaussian():
+    sigma, moves = 9.0, (3, 4, 1)
+    mu = math.sqrt(26) / sigma
+    assert exact_delta(1.0, [(moves, sigma)]) == pytest.approx(
+        stats.norm.sf(1 / mu - mu / 2) - math.e * stats.norm.sf(1 / mu + mu / 2), rel=0.05
+    )
