@@ -1,3 +1,4 @@
+import gc
 import os
 import pickle
 import signal
@@ -13,6 +14,20 @@ settings.load_profile("dpfast")
 
 # A job in the background ignores Ctrl-C, and so would whatever the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+collect_ignore = ["helpers"]  # they have no tests, and would be imported once more under another name
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect without the search for garbage, which goes through all tests again and again: almost none is left."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

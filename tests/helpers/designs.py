@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from collections.abc import Mapping
 
 _MADE = {}
 
@@ -14,3 +15,24 @@ def designed(design, *given, **options):
     if key not in _MADE:
         _MADE[key] = design(*given, **options)
     return _MADE[key]
+
+
+class MadeOnce(Mapping):
+    """Values by name, each made by its function when it is first asked for: whoever collects the tests makes none.
+
+    Parametrise with the names, and let a fixture look up the value.
+    """
+
+    def __init__(self, makers):
+        self._makers, self._made = dict(makers), {}
+
+    def __getitem__(self, name):
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self):
+        return iter(self._makers)
+
+    def __len__(self):
+        return len(self._makers)

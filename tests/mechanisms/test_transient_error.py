@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from helpers.designs import MadeOnce
 from scipy import linalg, signal, stats
 
 import dpfast as dp
@@ -14,14 +15,21 @@ FILTER = dp.Filter([1, 0.9], [1, -0.9])
 PRIVACY = dp.Privacy(math.log(3), 0.05)
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
 OTHER = dp.ARMA([1, 0.5, -0.2], [1, -0.8, 0.3], mean=0.7)
-MECHANISMS = {
-    "zero forcing": dp.zero_forcing(FILTER, PRIVACY, tolerance=0.1),
-    "lag 0": dp.lmmse(FILTER, PRIVACY, CHAIN, lag=0, tolerance=0.1),
-    "lag 5": dp.optimal(FILTER, PRIVACY, CHAIN, lag=5, tolerance=0.1),
-    "smoother": dp.lmmse(FILTER, PRIVACY, CHAIN, tolerance=0.1),
-    "output": dp.output_perturbation(FILTER, PRIVACY),
-}
-EVERY = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
+MECHANISMS = MadeOnce(
+    {
+        "zero forcing": lambda: dp.zero_forcing(FILTER, PRIVACY, tolerance=0.1),
+        "lag 0": lambda: dp.lmmse(FILTER, PRIVACY, CHAIN, lag=0, tolerance=0.1),
+        "lag 5": lambda: dp.optimal(FILTER, PRIVACY, CHAIN, lag=5, tolerance=0.1),
+        "smoother": lambda: dp.lmmse(FILTER, PRIVACY, CHAIN, tolerance=0.1),
+        "output": lambda: dp.output_perturbation(FILTER, PRIVACY),
+    }
+)
+EVERY = pytest.mark.parametrize("mechanism", MECHANISMS, indirect=True)
+
+
+@pytest.fixture
+def mechanism(request):
+    return MECHANISMS[request.param]
 
 
 def lower(filter_, n):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.designs import MadeOnce
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,24 +37,26 @@ def feedback(model=CHAIN, **options):
     return dp.decision_feedback(TARGET, PRIVACY, model, prefilter=G, n_forward=6, **{"n_feedback": 2} | options)
 
 
-EXAMPLES = {
-    "linear": dp.lmmse(TARGET, PRIVACY, CHAIN, lag=2, prefilter=G),
-    "smoother": dp.lmmse(TARGET, PRIVACY, dp.IndependentLevels([2, 0, 5], [0.3, 0.3, 0.4]), prefilter=G),
-    "feedback": feedback(),
-    "no model": dp.zero_forcing(TARGET, PRIVACY, name="null ‖G‖ \ud800\n"),
-    "robust": dp.robust(TARGET, PRIVACY, mean_square=2.0),
-    "arma": dp.lmmse(TARGET, PRIVACY, dp.ARMA.fit(np.random.default_rng(1).normal(5, 1, 99), 3), lag=0, prefilter=G),
+FILTERS = {
+    "linear": lambda: dp.lmmse(TARGET, PRIVACY, CHAIN, lag=2, prefilter=G),
+    "smoother": lambda: dp.lmmse(TARGET, PRIVACY, dp.IndependentLevels([2, 0, 5], [0.3, 0.3, 0.4]), prefilter=G),
+    "feedback": feedback,
+    "no model": lambda: dp.zero_forcing(TARGET, PRIVACY, name="null ‖G‖ \ud800\n"),
+    "robust": lambda: dp.robust(TARGET, PRIVACY, mean_square=2.0),
+    "arma": lambda: dp.lmmse(
+        TARGET, PRIVACY, dp.ARMA.fit(np.random.default_rng(1).normal(5, 1, 99), 3), lag=0, prefilter=G
+    ),
 }
-OVER_HORIZON = {
-    "Toeplitz": dp.square_root(TARGET, PRIVACY, horizon=9),
-    "buffers": dp.buffered_toeplitz(TARGET, PRIVACY, horizon=9, n_buffers=2),
-    "tree": dp.binary_tree(dp.running_sum(9), PRIVACY, noise="laplace"),
-    "plain tree": dp.binary_tree(dp.running_sum(8), PRIVACY, estimator="plain"),
-    "Fourier": dp.fourier_perturbation(dp.running_sum(6), PRIVACY, n_coefficients=3),
-    "decoder": dp.compressive(dp.running_sum(8), PRIVACY, n_measurements=4, basis="haar"),
-    "decay": dp.decayed_sum(dp.polynomial_decay(1, 8), PRIVACY),
-    "least error": dp.optimal_factorization(TARGET, PRIVACY, CHAIN, horizon=6, lag=1),
-    "biased": dp.MatrixMechanism(
+MATRICES = {
+    "Toeplitz": lambda: dp.square_root(TARGET, PRIVACY, horizon=9),
+    "buffers": lambda: dp.buffered_toeplitz(TARGET, PRIVACY, horizon=9, n_buffers=2),
+    "tree": lambda: dp.binary_tree(dp.running_sum(9), PRIVACY, noise="laplace"),
+    "plain tree": lambda: dp.binary_tree(dp.running_sum(8), PRIVACY, estimator="plain"),
+    "Fourier": lambda: dp.fourier_perturbation(dp.running_sum(6), PRIVACY, n_coefficients=3),
+    "decoder": lambda: dp.compressive(dp.running_sum(8), PRIVACY, n_measurements=4, basis="haar"),
+    "decay": lambda: dp.decayed_sum(dp.polynomial_decay(1, 8), PRIVACY),
+    "least error": lambda: dp.optimal_factorization(TARGET, PRIVACY, CHAIN, horizon=6, lag=1),
+    "biased": lambda: dp.MatrixMechanism(
         *("every second", dp.running_sum(4), PRIVACY, Dense(np.eye(4)[::2]), Dense(np.ones((4, 2)))),
         model=CHAIN,
         centre=0.5,
@@ -63,8 +66,13 @@ OVER_HORIZON = {
         options=(("n_coefficients", 2),),
     ),
 }
-EXAMPLES |= OVER_HORIZON
-EVERY = pytest.mark.parametrize("mechanism", EXAMPLES.values(), ids=EXAMPLES)
+EXAMPLES = MadeOnce(FILTERS | MATRICES)
+EVERY = pytest.mark.parametrize("mechanism", EXAMPLES, indirect=True)
+
+
+@pytest.fixture
+def mechanism(request):
+    return EXAMPLES[request.param]
 
 
 def through(mechanism, folder):
@@ -172,7 +180,7 @@ def test_every_operator_of_the_package_is_known_by_name():
     assert {x for x in found if hasattr(x, "_fields")} == set(OPERATORS.values())
 
 
-@pytest.mark.parametrize("mechanism", OVER_HORIZON.values(), ids=OVER_HORIZON)
+@pytest.mark.parametrize("mechanism", MATRICES, indirect=True)
 def test_a_matrix_mechanism_comes_back_to_the_bit(mechanism, tmp_path):
     loaded = through(mechanism, tmp_path)
     u = np.random.default_rng(1).normal(size=(2, mechanism.horizon))
