@@ -8,9 +8,9 @@ from pathlib import Path
 import cvxpy as cp
 import numpy as np
 import pytest
-from helpers.covers import pairwise
+from helpers.covers import long_but, pairwise
 from helpers.designs import designed
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpfast import (
@@ -45,11 +45,14 @@ def solved(target, model, cost, lag, goal=1e-8):
 
 # --- values ---------------------------------------------------------------------------------------
 
+REFERENCES = [*zip(range(len(CASES)), itertools.cycle([0, 5]), strict=False)]
+QUICK = [x for x in REFERENCES if CASES[x[0]]["name"] in ("example .995", "MA10")]
+
 
 @pytest.mark.parametrize(
     ("case", "lag", "tolerance"),
     [
-        *zip(CASES, itertools.cycle([0, 5]), itertools.repeat(0.01), strict=False),
+        *long_but([(CASES[i], lag, 0.01) for i, lag in REFERENCES], [(CASES[i], lag, 0.01) for i, lag in QUICK]),
         *(pytest.param(case, lag, 1e-3, marks=pytest.mark.long) for case in CASES for lag in (0, 5)),
     ],
     ids=lambda x: f"{x['id']}-{x['name']}" if isinstance(x, dict) else str(x),
@@ -66,12 +69,8 @@ def test_reference_values_and_their_certificates(case, lag, tolerance):
 
 @pytest.mark.parametrize(
     ("privacy", "lag", "rmse"),
-    [
-        (PAPER, 0, 5.6236),
-        (PAPER, 1, 5.4740),
-        (EXACT, 1, 4.2135),
-        (EXACT, 20, 3.6911),  # the others are those of test_example
-    ],
+    # the others are those of test_example
+    long_but([(PAPER, 0, 5.6236), (PAPER, 1, 5.4740), (EXACT, 1, 4.2135), (EXACT, 20, 3.6911)], [(EXACT, 1, 4.2135)]),
     ids=lambda x: getattr(x, "calibration", str(x)),
 )
 def test_the_example(privacy, lag, rmse):
@@ -85,7 +84,7 @@ def test_the_example(privacy, lag, rmse):
 
 
 def test_monte_carlo_agrees_with_the_prediction():
-    mechanisms = [designed(optimal, EXAMPLE, PAPER, CHAIN, lag=lag) for lag in (0, 5, None)]
+    mechanisms = [designed(optimal, EXAMPLE, PAPER, CHAIN, lag=lag, tolerance=0.1) for lag in (0, 5, None)]
     # false alarms of three intervals: 3e-7
     study = monte_carlo(mechanisms, CHAIN, n_streams=256, n_samples=4000, seed=5, confidence=1 - 1e-7)
     for mechanism in mechanisms:
@@ -94,8 +93,13 @@ def test_monte_carlo_agrees_with_the_prediction():
         assert high / low < 1.1
 
 
-@pytest.mark.parametrize("model", [CHAIN, ARMA([1, -1]), IndependentLevels([0, 1, 5], [0.7, 0.2, 0.1])])
-@pytest.mark.parametrize("target", [EXAMPLE, DIFFERENCE])
+SOURCES = [CHAIN, ARMA([1, -1]), IndependentLevels([0, 1, 5], [0.7, 0.2, 0.1])]
+
+
+@pytest.mark.parametrize(
+    ("target", "model"),
+    long_but([*itertools.product([EXAMPLE, DIFFERENCE], SOURCES)], [(EXAMPLE, SOURCES[1]), (DIFFERENCE, SOURCES[2])]),
+)
 def test_the_smoother_is_that_of_lmmse(target, model):
     ours, theirs = (design(target, EXACT, model, lag=None, tolerance=0.01) for design in (optimal, lmmse))
     assert ours.lag is None
@@ -129,13 +133,15 @@ def cone_program(target, shaping, cost, lag, taps, n=512):
 
 @pytest.mark.parametrize(
     ("target", "model", "lag", "taps"),
-    [
-        (Filter([1, 0.3], [1, -0.5]), CHAIN, 2, 40),
-        (Filter([1], [1, 0.6]), ARMA([1, 0.5], [1, -0.3]), 0, 40),
-        (Filter([1, -2]), ARMA([1, -1]), 1, 40),
-        (DIFFERENCE, CHAIN, 3, 60),
-    ],
-    ids=["one pole", "negative pole", "zeros outside, and on the circle", "difference"],
+    long_but(
+        {
+            "one pole": (Filter([1, 0.3], [1, -0.5]), CHAIN, 2, 40),
+            "negative pole": (Filter([1], [1, 0.6]), ARMA([1, 0.5], [1, -0.3]), 0, 40),
+            "zeros outside, and on the circle": (Filter([1, -2]), ARMA([1, -1]), 1, 40),
+            "difference": (DIFFERENCE, CHAIN, 3, 60),
+        },
+        ["one pole", "zeros outside, and on the circle"],
+    ),
 )
 def test_a_cone_program_finds_the_same(target, model, lag, taps):
     found = solved(target, model, 0.7, lag)
@@ -162,26 +168,31 @@ ZEROS = {
 }
 
 
-@pytest.mark.parametrize("name", ZEROS)
-@pytest.mark.parametrize("target", [EXAMPLE, DIFFERENCE, Filter([1, -2]), Filter(np.full(10, 0.1))])
-@pytest.mark.parametrize("lag", [0, 5])
-def test_zeros_of_the_spectrum_on_the_circle(name, target, lag):
-    found = solved(target, ZEROS[name], 1.0, lag, goal=2e-8)
-    assert found.gap <= 1e-7
+BESIDE_ZEROS = [*ZEROS], [EXAMPLE, DIFFERENCE, Filter([1, -2]), Filter(np.full(10, 0.1))], [0, 5]
 
 
 @pytest.mark.parametrize(
-    ("target", "lag", "gap"),
-    [
-        (EXAMPLE, 50, 1e-7),
-        (DIFFERENCE, 50, 1e-7),
-        (Filter(np.full(50, 0.02)), 50, 1e-7),
-        (EXAMPLE, 200, 1e-5),
-        (DIFFERENCE, 500, 1e-5),
-        (EXAMPLE, 2000, 1e-5),
-        (Filter([1], [1, -0.9999]), 200, 1e-5),
-    ],
+    "cases",
+    [pairwise(*BESIDE_ZEROS), pytest.param([*itertools.product(*BESIDE_ZEROS)], marks=pytest.mark.long)],
+    ids=["pairs", "all"],
 )
+def test_zeros_of_the_spectrum_on_the_circle(cases):
+    gaps = [(*case, solved(case[1], ZEROS[case[0]], 1.0, case[2], goal=2e-8).gap) for case in cases]
+    assert [x for x in gaps if not x[-1] <= 1e-7] == []
+
+
+LONG_LAGS = [
+    (EXAMPLE, 50, 1e-7),
+    (DIFFERENCE, 500, 1e-5),
+    (EXAMPLE, 2000, 1e-5),
+    (DIFFERENCE, 50, 1e-7),
+    (Filter(np.full(50, 0.02)), 50, 1e-7),
+    (EXAMPLE, 200, 1e-5),
+    (Filter([1], [1, -0.9999]), 200, 1e-5),
+]
+
+
+@pytest.mark.parametrize(("target", "lag", "gap"), long_but(LONG_LAGS, LONG_LAGS[:3]))
 def test_long_lags(target, lag, gap):
     found = solved(target, CHAIN, PAPER.noise_multiplier**2, lag, goal=gap / 5)
     assert found.gap <= gap
@@ -190,16 +201,14 @@ def test_long_lags(target, lag, gap):
 
 
 def test_a_bound_is_a_bound_after_few_steps(monkeypatch):
-    exact = solved(DIFFERENCE, CHAIN, 1.0, 20, 1e-6)
+    exact = solved(DIFFERENCE, CHAIN, EXACT.noise_multiplier**2, 20, 1e-6)
     monkeypatch.setattr(majorization, "_EFFORT", 0)
     monkeypatch.setattr(majorization, "_FEWEST", 6)
-    rough = solved(DIFFERENCE, CHAIN, 1.0, 20)
-    assert rough.gap > 1e-6
-    assert rough.lower_bound <= exact.mse
-    assert exact.lower_bound <= rough.mse
     with pytest.warns(ConvergenceWarning, match=r"optimum of lag 20 is certified to a relative gap of .*e-0. only"):
-        mechanism = optimal(DIFFERENCE, EXACT, CHAIN, lag=20)
-    assert mechanism.lower_bound_mse < mechanism.ideal_mse
+        mechanism = optimal(DIFFERENCE, EXACT, CHAIN, lag=20, tolerance=0.1)
+    assert mechanism.ideal_mse > mechanism.lower_bound_mse * (1 + 1e-6)
+    assert mechanism.lower_bound_mse <= exact.mse
+    assert exact.lower_bound <= mechanism.ideal_mse
 
 
 def test_what_steps_do_not_resolve_is_not_iterated_for(monkeypatch):
@@ -269,6 +278,7 @@ lags = st.integers(0, 8)
 
 
 @given(target=filters(), model=models, cost=costs, lag=lags, more=st.integers(1, 20))
+@settings(max_examples=10)
 def test_it_does_not_increase_with_the_lag_down_to_the_smoother(target, model, cost, lag, more):
     early, late = solved(target, model, cost, lag), solved(target, model, cost, lag + more)
     smoother = smoother_water_filling(Problem(target, model, cost)).mse
@@ -278,6 +288,7 @@ def test_it_does_not_increase_with_the_lag_down_to_the_smoother(target, model, c
 
 
 @given(target=filters(), model=models, lag=lags, given=filters())
+@settings(max_examples=10)
 def test_it_is_below_every_other_causal_design(target, model, lag, given):
     found = solved(target, model, EXACT.noise_multiplier**2, lag)
     other = lmmse(target, EXACT, model, lag=lag, prefilter=given)
@@ -294,6 +305,7 @@ def mean_gain(target):
 
 
 @given(target=filters(), model=models, cost=costs, lag=lags, scale=st.floats(-3, 3).map(lambda x: 10**x))
+@settings(max_examples=8)
 def test_scaling(target, model, cost, lag, scale):
     base = solved(target, model, cost, lag).mse
     assert solved(target * scale, model, cost, lag).mse == pytest.approx(scale**2 * base, rel=1e-7)
@@ -301,9 +313,15 @@ def test_scaling(target, model, cost, lag, scale):
     assert solved(target, louder, cost * scale**2, lag).mse == pytest.approx(scale**2 * base, rel=1e-7)
 
 
+LOUD = [EXAMPLE, Filter([1, -2]), Filter(np.full(5, 0.2)), DIFFERENCE], [CHAIN, ARMA([1, 0.5])], [0, 3]
+
+
 @pytest.mark.parametrize(
     ("target", "model", "lag"),
-    pairwise([EXAMPLE, Filter([1, -2]), Filter(np.full(5, 0.2)), DIFFERENCE], [CHAIN, ARMA([1, 0.5])], [0, 3]),
+    long_but(
+        [*itertools.product(*LOUD)],
+        [(LOUD[0][0], CHAIN, 3), (LOUD[0][1], LOUD[1][1], 0), (LOUD[0][2], CHAIN, 0), (DIFFERENCE, CHAIN, 3)],
+    ),
 )
 def test_without_noise_it_becomes_zero_forcing(target, model, lag):
     ratios = [solved(target, model, cost, lag).mse / (cost * mean_gain(target) ** 2) for cost in (1e-2, 1e-5, 1e-9)]
@@ -339,12 +357,14 @@ TARGETS = {
     "delay": Filter([0, 0, 1]),
 }
 SLOW = ["resonator .999", "poles at both ends"]  # to design
+REALISED = [(x, lag, 0.01) for x, lag in zip(TARGETS, itertools.cycle([5, 0]), strict=False) if x not in SLOW]
+FAST = ["pole .9999", "near-coincident poles", "not minimum phase", "delay"]
 
 
 @pytest.mark.parametrize(
     ("name", "lag", "tolerance"),
     [
-        *((x, lag, 0.01) for x, lag in zip(TARGETS, itertools.cycle([5, 0]), strict=False) if x not in SLOW),
+        *long_but(REALISED, [x for x in REALISED if x[0] in FAST]),
         *(pytest.param(name, lag, 1e-3, marks=pytest.mark.long) for name in TARGETS for lag in (0, 5)),
     ],
 )
@@ -355,17 +375,17 @@ def test_targets_are_realised_within_the_tolerance(name, lag, tolerance):
     assert mechanism.prefilter.order <= 9
 
 
-@pytest.mark.parametrize("tolerance", [0.1, 1e-2, 1e-4, pytest.param(1e-6, marks=pytest.mark.long)])
+@pytest.mark.parametrize("tolerance", long_but([0.1, 1e-2, 1e-4, 1e-6], [0.1, 1e-2]))
 def test_a_smaller_tolerance_takes_more_states(tolerance):
-    mechanism = optimal(EXAMPLE, PAPER, CHAIN, lag=5, tolerance=tolerance)
+    mechanism = designed(optimal, EXAMPLE, PAPER, CHAIN, lag=5, tolerance=tolerance)
     assert mechanism.predicted_mse <= mechanism.ideal_mse * (1 + tolerance * 1.001)
     assert mechanism.prefilter.order == {0.1: 1, 1e-2: 2, 1e-4: 5, 1e-6: 8}[tolerance]
 
 
 def test_the_summary_tells_order_loss_and_gap():
-    text = designed(optimal, EXAMPLE, PAPER, CHAIN, lag=5).summary()
-    assert "4 states" in text
-    assert "(MSE +0.03% from the ideal)" in text
+    text = designed(optimal, EXAMPLE, PAPER, CHAIN, lag=5, tolerance=1e-2).summary()
+    assert "2 states" in text
+    assert "(MSE +0.57% from the ideal)" in text
     assert "lower bound" in text
 
 

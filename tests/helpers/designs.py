@@ -1,20 +1,35 @@
 """Designs that several tests look at: each is made once in a process, and nobody can change it."""
 
+import functools
 import inspect
+import io
 import pickle
 from collections.abc import Mapping
 
 _MADE = {}
 
 
+class _Given(pickle.Pickler):
+    """Pickles of objects what they were made with, and not what they have computed and kept since."""
+
+    def reducer_override(self, x):
+        kind = type(x)
+        parts = [vars(base) for base in kind.__mro__[:-1]]
+        kept = {name for part in parts for name, value in part.items() if isinstance(value, functools.cached_property)}
+        if not kept or any(name in part for part in parts for name in ("__reduce__", "__reduce_ex__", "__getstate__")):
+            return NotImplemented
+        return kind, (), {name: value for name, value in vars(x).items() if name not in kept}
+
+
 def designed(design, *given, **options):
     """Return the mechanism that the design function makes of these arguments, the same one whenever they are equal."""
     bound = inspect.signature(design).bind(*given, **options)
     bound.apply_defaults()
-    key = design.__name__, pickle.dumps(bound.arguments)
-    if key not in _MADE:
-        _MADE[key] = design(*given, **options)
-    return _MADE[key]
+    key = io.BytesIO()
+    _Given(key).dump((design.__name__, bound.arguments))
+    if key.getvalue() not in _MADE:
+        _MADE[key.getvalue()] = design(*given, **options)
+    return _MADE[key.getvalue()]
 
 
 class MadeOnce(Mapping):

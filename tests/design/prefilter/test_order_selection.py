@@ -1,11 +1,13 @@
 """Realised prefilters: within their tolerance for every target, of few states, and stable with their inverse."""
 
 import functools
+import itertools
 import math
 import warnings
 
 import numpy as np
 import pytest
+from helpers.covers import long_but, pairwise
 from scipy import optimize, signal
 
 from dpfast import ARMA, Filter, MarkovChain, Privacy, ToleranceWarning, UnstableFilterError
@@ -46,7 +48,12 @@ TARGETS = {
 }
 LONG_FIR = {"moving average of 12", "moving average of 50", "comb", "long denominator"}
 MODEL = MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
-every_target = pytest.mark.parametrize("name", TARGETS)
+QUICK = [
+    *("one", "delay", "example", "moving average of 3", "moving average of 12", "difference", "second difference"),
+    *("sum of two", "not minimum phase", "resonator .97", "Butterworth", "notch", "near-coincident poles"),
+    *("zero almost on the circle", "pole at the limit"),
+]
+every_target = pytest.mark.parametrize("name", long_but([*TARGETS], QUICK))
 
 
 def problem(target, model=None):
@@ -103,9 +110,10 @@ def zero_forcing_excess(target, g):
 # --- the fit --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("objective", [zero_forcing, smoother, feedback])
-@pytest.mark.parametrize("name", ["example", "moving average of 3", "resonator .97", "elliptic"])
-@pytest.mark.parametrize("order", [1, 2, 5])
+FITS = [zero_forcing, smoother, feedback], ["example", "moving average of 3", "resonator .97", "elliptic"], [1, 2, 5]
+
+
+@pytest.mark.parametrize(("objective", "name", "order"), long_but([*itertools.product(*FITS)], pairwise(*FITS)))
 def test_gradient_of_the_fit_is_that_of_finite_differences(objective, name, order):
     fit = rational_fit._Fit(objective(TARGETS[name]))
     start = np.random.default_rng(order).uniform(-0.8, 0.8, 2 * order)
@@ -198,7 +206,7 @@ def test_a_pole_at_minus_the_limit_is_realised_as_one_at_plus_the_limit_is():
     assert g.order <= 9
 
 
-@pytest.mark.parametrize("angle", [0.3, 2.0])
+@pytest.mark.parametrize("angle", [pytest.param(0.3, marks=pytest.mark.long), 2.0])
 def test_a_resonator_at_the_limit_is_realised_or_warned_about(angle):
     target = resonator(MAX_POLE_RADIUS, angle)
     with warnings.catch_warnings(record=True) as caught:
@@ -209,7 +217,10 @@ def test_a_resonator_at_the_limit_is_realised_or_warned_about(angle):
     assert all(w.category is ToleranceWarning for w in caught)
 
 
-@pytest.mark.parametrize("name", ["example", "moving average of 3", "resonator .97", "pole .9999"])
+@pytest.mark.parametrize(
+    "name",
+    long_but(["example", "moving average of 3", "resonator .97", "pole .9999"], ["example", "moving average of 3"]),
+)
 def test_a_tighter_tolerance_loses_no_more(name):
     o = zero_forcing(TARGETS[name])
     made = {1e-3: realized(name)} | {t: order_selection.realize(o, tolerance=t) for t in (0.1, 1e-2, 1e-4)}
@@ -218,11 +229,12 @@ def test_a_tighter_tolerance_loses_no_more(name):
     assert (np.array(found) <= [0.1, 1e-2, 1e-3, 1e-4]).all()
 
 
-@pytest.mark.parametrize("objective", [smoother, feedback])
-@pytest.mark.parametrize("model", [MODEL, ARMA([1], [1, -1.2, 0.72])], ids=["chain", "AR(2)"])
-@pytest.mark.parametrize("name", ["example", "moving average of 12"])
+OTHERS = [smoother, feedback], ["chain", "AR(2)"], ["example", "moving average of 12"]
+
+
+@pytest.mark.parametrize(("objective", "model", "name"), long_but([*itertools.product(*OTHERS)], pairwise(*OTHERS)))
 def test_other_objectives_are_realised(objective, model, name):
-    o = objective(TARGETS[name], model)
+    o = objective(TARGETS[name], MODEL if model == "chain" else ARMA([1], [1, -1.2, 0.72]))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         g = order_selection.realize(o, tolerance=1e-2)
