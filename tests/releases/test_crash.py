@@ -1,5 +1,6 @@
 """Kills and interruptions of a stream at every point: nothing is lost, published twice, or contradicted."""
 
+import functools
 import gc
 import itertools
 import multiprocessing
@@ -16,6 +17,7 @@ from helpers import fakes, faults
 
 from dpfast._support.errors import ReleaseError
 
+DANGEROUS = {"push", "append", "write", "replace"}
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forks of this one")
 
 
@@ -46,9 +48,35 @@ def recovered(folder):
     publisher.check(faults.TOTAL)
 
 
-def kills(folder, first=1, step=1):
+@functools.cache
+def points():
+    """The names of all points of the scenario."""
+    names = []
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        faults.instrument(patch.setattr, names.append)
+        faults.scenario(fakes.Publisher(name))
+    return names
+
+
+def few(step):
+    """The most dangerous points, and behind them some of all.
+
+    In a push they are from the end of its transaction to when it returns, where a wrong order of what is stored and
+    said shows; the first one declares too.
+    """
+    names = points()
+    pushes = [k for k, name in enumerate(names, 1) if name == "before append"]
+    first, *_, last = [
+        [k for k in range(a, names.index("behind append", a) + 2) if names[k - 1].partition(" ")[2] in DANGEROUS]
+        for a in pushes
+    ]
+    dangerous = [*last, *first]
+    return [*dangerous, *sorted({*range(5, len(names) + step, step)} - {*dangerous})]
+
+
+def kills(folder, at):
     """The scenario, killed at one point after the other, until it lives to its end; how many there are."""
-    for k in itertools.count(first, step):
+    for k in at:
         (folder / str(k)).mkdir(parents=True)
         process = run(faults.killed, folder / str(k), k)
         process.join()
@@ -60,12 +88,12 @@ def kills(folder, first=1, step=1):
 
 
 def test_killed_at_some_points(folder):
-    assert kills(folder, 5, 7) > 100
+    assert kills(folder, few(41)) > 400
 
 
 @pytest.mark.crash
 def test_killed_at_every_point(folder):
-    assert kills(folder) > 100
+    assert kills(folder, itertools.count(1)) > 400
 
 
 class Interrupt(KeyboardInterrupt):
@@ -76,9 +104,9 @@ def interrupt(name):
     raise Interrupt(name)
 
 
-def interruptions(folder, monkeypatch, first=1, step=1):
+def interruptions(folder, monkeypatch, at):
     """The same with Ctrl-C, in this process."""
-    for k in itertools.count(first, step):
+    for k in at:
         (folder / str(k)).mkdir(parents=True)
         with monkeypatch.context() as patch:
             faults.instrument(patch.setattr, faults.reaching(k, interrupt))
@@ -101,23 +129,19 @@ def interrupted(function, *args):
 
 
 def test_interrupted_at_some_points(folder, monkeypatch):
-    assert interruptions(folder, monkeypatch, 2, 3) > 100
+    assert interruptions(folder, monkeypatch, few(9)) > 400
 
 
 @pytest.mark.crash
 def test_interrupted_at_every_point(folder, monkeypatch):
-    assert interruptions(folder, monkeypatch) > 100
+    assert interruptions(folder, monkeypatch, itertools.count(1)) > 400
 
 
 @pytest.mark.parametrize("mutate", faults.MUTANTS, ids=lambda x: x.__name__)
 def test_a_wrong_protocol_is_found(mutate, folder, monkeypatch):
-    def interrupted_at_all():  # every seventh point first, as most faults show at many
-        for first in range(1, 8):
-            interruptions(folder, monkeypatch, first, 7)
-
     mutate(monkeypatch.setattr)
     with pytest.raises((AssertionError, ReleaseError)):
-        interrupted_at_all()
+        interruptions(folder, monkeypatch, few(9))
 
 
 def kill_at_random(folder, times, seed):
@@ -136,7 +160,7 @@ def kill_at_random(folder, times, seed):
 
 
 def test_killed_at_random_times(folder):
-    kill_at_random(folder, 20, seed=1)
+    kill_at_random(folder, 6, seed=1)
 
 
 @pytest.mark.crash

@@ -1,6 +1,9 @@
+import contextlib
 import functools
 import importlib
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ from helpers.designs import designed
 
 import dpfast as dp
 from dpfast.privacy.discrete_gaussian_accounting import smallest_sigma
+from dpfast.releases.audit import known_zeros
 from dpfast.releases.integer import tap_search
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, exact
 from dpfast.releases.integer.inputs import Inputs
@@ -20,34 +24,51 @@ RUNS = 20_000
 ALONE, PUSHES, RELEASES = "canary, all steps", "opposite canaries, two pushes", "opposite canaries, two releases"
 
 
+@contextlib.contextmanager
+def few_zeros():
+    """Of known zeros few are published, and in memory where the system can: where other attacks are looked at."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(known_zeros, "_VALUES", 2**13)
+        patch.setattr(tempfile, "tempdir", "/dev/shm" if Path("/dev/shm").is_dir() else None)
+        yield
+
+
 def attacked(privacy=PRIVACY, inputs=COUNTS, target=TARGET):
     return violated(designed(dp.zero_forcing, target, privacy), inputs)
 
 
-def violated(mechanism, inputs=None, n_runs=RUNS):
+def violated(mechanism, inputs=None):
     """What is VIOLATED, at a false-alarm rate below 1e-9 an audit."""
-    result = dp.audit(mechanism, inputs, n_runs=n_runs, confidence=1 - 1e-9, seed=5)
+    with few_zeros():
+        result = dp.audit(mechanism, inputs, n_runs=RUNS, confidence=1 - 1e-9, seed=5)
     assert result.violated == any(x.violated for x in result.findings)
     return {x.attack for x in result.findings if x.violated}
 
 
 PEOPLE = [
+    (dp.Privacy(1, 5e-2, max_events=2), dp.Inputs(0, 20, unit=0.5, centre=3.5, n_streams=4, streams_per_person=3)),
+    (dp.Privacy(4, 1e-6, max_change=1.5), dp.Inputs(-1, 20, unit=0.5, multiples=False, missing=0)),
+]
+ONE_BY_ONE = [
     (PRIVACY, COUNTS),
     (dp.Privacy(1, 5e-2, max_change=1e6), COUNTS),
     (PRIVACY, dp.Inputs(0, 20, n_streams=4, streams_per_person=3)),
     (dp.Privacy(1, 5e-2, max_events=2), dp.Inputs(0, 20, unit=0.5, centre=3.5)),
-    (dp.Privacy(4, 1e-6, max_change=1.5), dp.Inputs(-1, 20, unit=0.5, multiples=False, missing=0)),
 ]
 
 
-@pytest.mark.parametrize(("privacy", "inputs"), PEOPLE)
+@pytest.mark.parametrize(
+    ("privacy", "inputs"), [*PEOPLE, *(pytest.param(*x, marks=pytest.mark.long) for x in ONE_BY_ONE)]
+)
 def test_a_release_keeps_its_claim(privacy, inputs):
     assert attacked(privacy, inputs) == set()
 
 
 def test_a_sound_release_shows_much_of_its_epsilon_and_nearly_all_of_its_mu():
     """Not below half, so that twice the privacy loss would be seen; with 60,000 runs 0.8 are expected."""
-    result = dp.audit(designed(dp.zero_forcing, TARGET, PRIVACY), COUNTS, n_runs=60_000, confidence=1 - 1e-9, seed=1)
+    with few_zeros():
+        plan = designed(dp.exact, designed(dp.zero_forcing, TARGET, PRIVACY), COUNTS)
+        result = dp.audit(plan, n_runs=60_000, confidence=1 - 1e-9, seed=1)
     canaries = [x for x in result.findings if x.reachable and x.quantity != "σ at most"]
     assert [x.quantity for x in canaries] == ["ε at least", "μ at least"] * 3
     for x in canaries:
@@ -156,7 +177,7 @@ def test_what_is_claimed_is_what_the_guarantee_says():
 
 def test_a_smoother_is_audited_too():
     """It cannot run as a stream."""
-    mechanism = dp.lmmse(TARGET, PRIVACY, dp.ARMA([1], [1, -0.5]))
+    mechanism = dp.lmmse(TARGET, PRIVACY, dp.ARMA([1], [1, -0.5]), tolerance=0.1)
     result = dp.audit(mechanism, COUNTS, n_runs=1000, confidence=1 - 1e-9)
     assert not result.violated
     assert [x.trials for x in result.findings[-7:]] == [2 * 2**17] * 7
@@ -173,8 +194,9 @@ def test_all_of_it_is_printed():
 
 
 def test_an_exact_mechanism_brings_its_inputs():
-    plan = exact(designed(dp.zero_forcing, TARGET, PRIVACY), COUNTS)
-    assert not dp.audit(plan, n_runs=1000, confidence=SURE).violated
+    plan = designed(dp.exact, designed(dp.zero_forcing, TARGET, PRIVACY), COUNTS)
+    with few_zeros():
+        assert not dp.audit(plan, n_runs=1000, confidence=SURE).violated
     with pytest.raises(ValueError, match="inputs must be those of the ExactMechanism"):
         dp.audit(plan, dp.Inputs(0, 3))
 
@@ -199,5 +221,6 @@ def test_designs_from_private_data_are_refused():
 
 
 def test_a_bar_is_shown_on_demand(capsys):
-    dp.audit(designed(dp.zero_forcing, TARGET, PRIVACY), COUNTS, n_runs=1000, progress=True)
+    with few_zeros():
+        dp.audit(designed(dp.zero_forcing, TARGET, PRIVACY), COUNTS, n_runs=1000, progress=True)
     assert "auditing: 100%" in capsys.readouterr().err

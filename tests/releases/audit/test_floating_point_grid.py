@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpfast as dp
@@ -25,6 +25,7 @@ def test_one_simulated_value_tells_the_input():
     assert (found.argmax(axis=0) == u[:, 0]).all()
 
 
+@settings(max_examples=8)
 @given(
     epsilon=st.floats(0.01, 20),
     target=st.sampled_from([([1.0], [1.0, -0.9]), ([1.0, 0.995], [1.0, -0.995]), ([0.3, -2.0, 0.1], [1.0])]),
