@@ -62,25 +62,27 @@ def test_a_model_of_one_s_own_without_a_source_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "more"),
+    ("design", "options", "more"),
     [
-        (dp.input_perturbation(TARGET, PRIVACY), []),
-        (dp.output_perturbation(TARGET, PRIVACY), []),
-        (dp.zero_forcing(TARGET, PRIVACY), ["tolerance"]),
-        (dp.lmmse(TARGET, PRIVACY, dp.ARMA([1])), ["lag", "tolerance", "model", "mean"]),
-        (dp.lmmse(TARGET, PRIVACY, CHAIN, lag=2, prefilter=G), ["lag", "prefilter", "model", "mean", "levels"]),
+        (dp.input_perturbation, {}, []),
+        (dp.output_perturbation, {}, []),
+        (dp.zero_forcing, {}, ["tolerance"]),
+        (dp.lmmse, {"model": dp.ARMA([1])}, ["lag", "tolerance", "model", "mean"]),
+        (dp.lmmse, {"model": CHAIN, "lag": 2, "prefilter": G}, ["lag", "prefilter", "model", "mean", "levels"]),
         (
-            feedback(prefilter=G),
+            dp.decision_feedback,
+            {"model": CHAIN, "n_forward": 4, "n_feedback": 2, "prefilter": G},
             ["lag", "prefilter", "decision", "n_forward", "n_feedback", "model", "mean", "levels"],
         ),
         (
-            feedback(prefilter="zero-forcing"),
+            dp.decision_feedback,
+            {"model": CHAIN, "n_forward": 4, "n_feedback": 2, "prefilter": "zero-forcing"},
             ["lag", "prefilter", "decision", "n_forward", "n_feedback", "tolerance", "model", "mean", "levels"],
         ),
     ],
-    ids=lambda x: x.name if isinstance(x, dp.Mechanism) else "",
 )
-def test_every_input_of_a_design_has_a_source(mechanism, more):
+def test_every_input_of_a_design_has_a_source(design, options, more):
+    mechanism = design(TARGET, PRIVACY, **options)
     assert dict(mechanism.sources) == dict.fromkeys(GIVEN + more, "assumed")
     assert "private data" not in mechanism.summary()
 

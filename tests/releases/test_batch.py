@@ -1,6 +1,7 @@
 """Whole signals: what is published of them, against a naive twin with the very noise; and what is refused."""
 
 import dataclasses
+import functools
 import json
 import sqlite3
 from fractions import Fraction
@@ -8,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from helpers import fakes
+from helpers.designs import designed
 from helpers.reference import direct_form
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,21 +37,27 @@ def late(mechanism, lag):
     return dataclasses.replace(mechanism, receiver=receiver)
 
 
-ZERO_FORCING = dp.zero_forcing(TARGET, PRIVACY, tolerance=0.1)
+def zero_forcing():
+    return designed(dp.zero_forcing, TARGET, PRIVACY, tolerance=0.1)
+
+
 MECHANISMS = {
-    "zero forcing": ZERO_FORCING,
-    "zero forcing of lag 3": late(ZERO_FORCING, 3),
-    "lmmse": dp.lmmse(TARGET, PRIVACY, MODEL, lag=3, tolerance=0.1),
-    "smoother": dp.lmmse(TARGET, PRIVACY, MODEL, tolerance=0.1),
-    "decision feedback": dp.decision_feedback(TARGET, PRIVACY, MODEL, lag=4, tolerance=0.1),
+    "zero forcing": zero_forcing,
+    "zero forcing of lag 3": lambda: late(zero_forcing(), 3),
+    "lmmse": lambda: designed(dp.lmmse, TARGET, PRIVACY, MODEL, lag=3, tolerance=0.1),
+    "smoother": lambda: designed(dp.lmmse, TARGET, PRIVACY, MODEL, tolerance=0.1),
+    "decision feedback": lambda: designed(dp.decision_feedback, TARGET, PRIVACY, MODEL, lag=4, tolerance=0.1),
 }
 
-SIMPLE = dp.exact(ZERO_FORCING, INPUTS)
+
+@functools.cache
+def simple():
+    return dp.exact(zero_forcing(), INPUTS)
 
 
-@pytest.fixture(scope="module", params=MECHANISMS.values(), ids=MECHANISMS.keys())
+@pytest.fixture(scope="module", params=MECHANISMS)
 def plan(request):
-    return dp.exact(request.param, INPUTS)
+    return dp.exact(MECHANISMS[request.param](), INPUTS)
 
 
 @pytest.fixture
@@ -120,7 +128,7 @@ def test_v_is_that_of_a_naive_twin_and_the_noise_that_was_drawn(plan, folder, no
 @pytest.mark.parametrize("lag", [0, 1, 3])
 def test_without_noise_every_estimate_is_of_its_own_time(folder, silent, lag):
     u = values(400)
-    result = dp.release(late(ZERO_FORCING, lag), u, folder, INPUTS)
+    result = dp.release(late(zero_forcing(), lag), u, folder, INPUTS)
     assert result.privatized.shape == (2, 400 + lag)
     for row, estimate in zip(u.clip(0, 6), result.estimate, strict=True):
         assert np.abs(estimate - direct_form([1.0], [1.0, -0.9], row)).max() < 1e-9
@@ -139,7 +147,7 @@ def test_a_smoother_without_noise_is_of_its_own_time(folder, silent):
 @given(st.integers(0, 30), st.integers(1, 3), st.integers(0, 2**61))
 def test_the_store_has_what_was_returned(tmp_path_factory, n, n_streams, first):
     folder = tmp_path_factory.mktemp("batch") / "store"
-    plan = dataclasses.replace(SIMPLE, inputs=dataclasses.replace(INPUTS, n_streams=n_streams))
+    plan = dataclasses.replace(simple(), inputs=dataclasses.replace(INPUTS, n_streams=n_streams))
     result = dp.release(plan, values(n, n_streams), folder, first=first)
     with ReleaseStore.open(folder) as store:
         (entry,) = store.releases()
@@ -154,7 +162,7 @@ def test_the_store_has_what_was_returned(tmp_path_factory, n, n_streams, first):
 
 
 def test_the_steps_behind_the_last_input_are_in_the_store(folder):
-    plan = dp.exact(MECHANISMS["zero forcing of lag 3"], INPUTS)
+    plan = dp.exact(MECHANISMS["zero forcing of lag 3"](), INPUTS)
     result = dp.release(plan, values(5), folder)
     with ReleaseStore.open(folder) as store:
         v, _ = store.read(1, 0, 8)
@@ -175,13 +183,13 @@ def test_floats_with_missing_values(folder, noise, dtype):
 )
 def test_one_stream_may_have_one_dimension(folder, noise, u):
     inputs = dp.Inputs(0, 6, unit=0.5, centre=2)
-    plan = dataclasses.replace(SIMPLE, inputs=inputs)
+    plan = dataclasses.replace(simple(), inputs=inputs)
     v = dp.release(plan, u, folder).privatized - noise
     assert v.tolist() == fakes.filtered(np.array(x_of(u.reshape(1, 9))), plan.taps).tolist()
 
 
 def test_a_repr_has_no_numbers_of_the_data(folder):
-    result = dp.release(SIMPLE, values(5), folder)
+    result = dp.release(simple(), values(5), folder)
     assert repr(result) == "<Release of 5 steps from 0, 2 streams: epsilon 2>"
 
 
@@ -189,33 +197,33 @@ def test_a_repr_has_no_numbers_of_the_data(folder):
 
 
 def test_a_second_release_of_the_same_steps_is_refused(folder, noise):
-    dp.release(SIMPLE, values(10), folder, first=5)
+    dp.release(simple(), values(10), folder, first=5)
     before, drawn = publications(folder), len(noise)
     for first, n in ((5, 10), (14, 3), (0, 6), (7, 2)):
         with pytest.raises(ReleaseError, match=r"released already \(release 1 .*compose=True"):
-            dp.release(SIMPLE, values(n), folder, first=first)
+            dp.release(simple(), values(n), folder, first=first)
     assert publications(folder) == before
     assert len(noise) == drawn
     for first, n in ((15, 2), (0, 5), (8, 0)):
-        assert len(dp.release(SIMPLE, values(n), folder, first=first).guarantee.shifts) == 1
+        assert len(dp.release(simple(), values(n), folder, first=first).guarantee.shifts) == 1
 
 
 def test_composed_releases_state_their_sum(folder):
     other = dp.exact(dp.zero_forcing(TARGET, dp.Privacy(0.5, 1e-4)), INPUTS)
-    dp.release(SIMPLE, values(10), folder)
-    dp.release(SIMPLE, values(10), folder, first=50)  # other data
+    dp.release(simple(), values(10), folder)
+    dp.release(simple(), values(10), folder, first=50)  # other data
     two = dp.release(other, values(10), folder, first=9, compose=True).guarantee
-    three = dp.release(SIMPLE, values(3), folder, first=9, compose=True).guarantee
-    only = dp.release(SIMPLE, values(3), folder, first=30, compose=True).guarantee
+    three = dp.release(simple(), values(3), folder, first=9, compose=True).guarantee
+    only = dp.release(simple(), values(3), folder, first=30, compose=True).guarantee
 
     def rho(*plans):
         return sum(Fraction(x.shift.squared_sensitivity) / x.sigma.variance / 2 for x in plans)
 
-    assert two.zcdp_rho == rho(other, SIMPLE)
-    assert three.zcdp_rho == rho(SIMPLE, SIMPLE, other)
-    assert only.zcdp_rho == rho(SIMPLE)
+    assert two.zcdp_rho == rho(other, simple())
+    assert three.zcdp_rho == rho(simple(), simple(), other)
+    assert only.zcdp_rho == rho(simple())
     assert (two.squared_sensitivity, two.delta) == (other.shift.squared_sensitivity, 1e-4)
-    assert three.epsilon > max(two.epsilon, SIMPLE.guarantee.epsilon)
+    assert three.epsilon > max(two.epsilon, simple().guarantee.epsilon)
     text = (fakes.beside(folder) / "guarantee.txt").read_text(encoding="utf-8")
     published = "but for events at steps that release{} published too, whose guarantee is below:\n"  # it is not theirs
     first = f"Release 1, 10 steps from 0 on, {published.format('s 3 and 4')}"
@@ -240,17 +248,17 @@ PEOPLE = [
 @pytest.mark.parametrize(("privacy", "inputs"), PEOPLE)
 @pytest.mark.parametrize("first", [0, 10])
 def test_promises_to_different_people_are_those_of_all_together_at_any_steps(folder, privacy, inputs, first):
-    dp.release(SIMPLE, values(10), folder)
+    dp.release(simple(), values(10), folder)
     u = values(10, inputs.n_streams)
     other = dp.release(dp.zero_forcing(TARGET, privacy), u, folder, inputs, first=first, compose=first == 0).guarantee
-    again = dp.release(SIMPLE, values(3), folder, first=100).guarantee
+    again = dp.release(simple(), values(3), folder, first=100).guarantee
     assert (len(other.shifts), other.whole, len(again.shifts), again.whole) == (2, True, 3, True)
     for guarantee in (other, again):
         assert guarantee.privacy.max_change == privacy.max_change
         assert guarantee.privacy.max_events == privacy.max_events
         assert guarantee.privacy.min_separation == 1
         assert guarantee.inputs.streams_per_person == inputs.streams_per_person
-    assert all(x.squared_sensitivity >= SIMPLE.shift.squared_sensitivity for x in other.shifts)
+    assert all(x.squared_sensitivity >= simple().shift.squared_sensitivity for x in other.shifts)
     text = (fakes.beside(folder) / "guarantee.txt").read_text(encoding="utf-8")
     releases = (
         f"Release 1, 10 steps from 0 on:\nRelease 2, 10 steps from {first} on:\nRelease 3, 3 steps from 100 on:\n\n"
@@ -259,29 +267,29 @@ def test_promises_to_different_people_are_those_of_all_together_at_any_steps(fol
 
 
 def test_a_stream_states_the_batches_that_were_composed_with_it(folder):
-    with open_stream(SIMPLE, folder) as stream:
+    with open_stream(simple(), folder) as stream:
         stream.push(values(10))
-        assert stream.guarantee == SIMPLE.guarantee
+        assert stream.guarantee == simple().guarantee
     with pytest.raises(ReleaseError, match="released already"):
-        dp.release(SIMPLE, values(5), folder, first=30)  # the stream may come there
-    result = dp.release(SIMPLE, values(5), folder, first=30, compose=True)
-    assert result.guarantee.zcdp_rho == 2 * SIMPLE.guarantee.zcdp_rho
-    with open_stream(SIMPLE, folder) as stream:
+        dp.release(simple(), values(5), folder, first=30)  # the stream may come there
+    result = dp.release(simple(), values(5), folder, first=30, compose=True)
+    assert result.guarantee.zcdp_rho == 2 * simple().guarantee.zcdp_rho
+    with open_stream(simple(), folder) as stream:
         assert stream.guarantee == result.guarantee
         stream.close()
-    dp.release(SIMPLE, values(5), folder, first=100)  # behind its end
-    with open_stream(SIMPLE, folder) as stream:
-        assert stream.guarantee == SIMPLE.guarantee
+    dp.release(simple(), values(5), folder, first=100)  # behind its end
+    with open_stream(simple(), folder) as stream:
+        assert stream.guarantee == simple().guarantee
 
 
 def test_a_stream_states_batches_for_other_people_too(folder):
     privacy = dp.Privacy(2, 1e-6, max_events=2)
-    with open_stream(SIMPLE, folder) as stream:
+    with open_stream(simple(), folder) as stream:
         stream.push(values(10))
         stream.close()
     batch = dp.release(dp.zero_forcing(TARGET, privacy), values(5), folder, INPUTS, first=100).guarantee
     assert batch.whole
-    with open_stream(SIMPLE, folder) as stream:
+    with open_stream(simple(), folder) as stream:
         assert stream.guarantee.whole
         assert stream.guarantee.privacy.max_events == 2
         assert stream.guarantee.zcdp_rho == batch.zcdp_rho
@@ -291,27 +299,31 @@ def test_a_stream_states_batches_for_other_people_too(folder):
 
 # --- refusals come first --------------------------------------------------------------------------
 
-PRIVATE = ZERO_FORCING.with_sources(target="fitted-from-private")
+
+def private():
+    return zero_forcing().with_sources(target="fitted-from-private")
+
+
 REFUSED = {
-    "private design": ((PRIVATE, values(3)), {"inputs": INPUTS}, "must not depend on private data"),
-    "no mechanism": ((None, values(3)), {"inputs": INPUTS}, "mechanism must be a Mechanism"),
-    "no inputs": ((ZERO_FORCING, values(3)), {}, "inputs must be an Inputs"),
-    "other inputs": ((SIMPLE, values(3)), {"inputs": dp.Inputs(0, 5)}, "inputs must be those of the ExactMechanism"),
-    "shape": ((SIMPLE, values(3)[0]), {}, r"u must be of shape \(2, time\)"),
-    "type": ((SIMPLE, values(3) * 1.0), {}, "u must be of an integer dtype"),
-    "compose": ((SIMPLE, values(3)), {"compose": "no"}, "compose must be True or False"),
-    "adopt": ((SIMPLE, values(3)), {"adopt": 1}, "adopt must be True or False"),
-    "first": ((SIMPLE, values(3)), {"first": -1}, "first must be an integer"),
-    "last": ((SIMPLE, values(3)), {"first": 2**62}, "first must be an integer"),
-    "length": ((SIMPLE, np.broadcast_to(np.int64(1), (2, MAX_SAMPLES))), {}, "at most 50,000,000 samples"),
-    "tolerance": ((ZERO_FORCING, values(3)), {"inputs": INPUTS, "tolerance": 0}, "tolerance must be"),
+    "private design": (private, values(3), {"inputs": INPUTS}, "must not depend on private data"),
+    "no mechanism": (lambda: None, values(3), {"inputs": INPUTS}, "mechanism must be a Mechanism"),
+    "no inputs": (zero_forcing, values(3), {}, "inputs must be an Inputs"),
+    "other inputs": (simple, values(3), {"inputs": dp.Inputs(0, 5)}, "inputs must be those of the ExactMechanism"),
+    "shape": (simple, values(3)[0], {}, r"u must be of shape \(2, time\)"),
+    "type": (simple, values(3) * 1.0, {}, "u must be of an integer dtype"),
+    "compose": (simple, values(3), {"compose": "no"}, "compose must be True or False"),
+    "adopt": (simple, values(3), {"adopt": 1}, "adopt must be True or False"),
+    "first": (simple, values(3), {"first": -1}, "first must be an integer"),
+    "last": (simple, values(3), {"first": 2**62}, "first must be an integer"),
+    "length": (simple, np.broadcast_to(np.int64(1), (2, MAX_SAMPLES)), {}, "at most 50,000,000 samples"),
+    "tolerance": (zero_forcing, values(3), {"inputs": INPUTS, "tolerance": 0}, "tolerance must be"),
 }
 
 
-@pytest.mark.parametrize(("args", "options", "match"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_is_refused_makes_no_folder_and_draws_no_noise(folder, noise, args, options, match):
+@pytest.mark.parametrize(("of", "u", "options", "match"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused_makes_no_folder_and_draws_no_noise(folder, noise, of, u, options, match):
     with pytest.raises(ValueError, match=match):
-        dp.release(*args, folder, **options)
+        dp.release(of(), u, folder, **options)
     assert not folder.exists()
     assert noise == []
 
@@ -319,10 +331,10 @@ def test_what_is_refused_makes_no_folder_and_draws_no_noise(folder, noise, args,
 @pytest.mark.parametrize("path", [None, 3, b"store", ["store"], np.zeros(3)], ids=repr)
 def test_paths_are_checked(tmp_path, path):
     with pytest.raises(ValueError, match="path must be a path, got"):
-        dp.release(SIMPLE, values(3), path)
+        dp.release(simple(), values(3), path)
     if path is not None:
         with pytest.raises(ValueError, match="published must be a path, got"):
-            dp.release(SIMPLE, values(3), tmp_path / "store", published=path)
+            dp.release(simple(), values(3), tmp_path / "store", published=path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -341,12 +353,12 @@ def test_what_fails_before_the_commit_is_not_published(folder, noise, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(Records, "progress", failing(error))
         with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else ReleaseError):
-            dp.release(SIMPLE, values(4), folder)
+            dp.release(simple(), values(4), folder)
     lost = list(noise)
     with ReleaseStore.open(folder) as store:
         assert store.releases() == []
     assert not (fakes.beside(folder) / "guarantee.txt").exists()
-    result = dp.release(SIMPLE, values(4), folder)
+    result = dp.release(simple(), values(4), folder)
     assert noise[len(lost) :] != lost
     assert result.first == 0
 
@@ -356,8 +368,8 @@ def test_what_fails_behind_the_commit_is_published_and_not_again(folder, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(Witness, "write", failing(OSError("no space")))
         with pytest.raises(ReleaseError, match="the call returned nothing"):
-            dp.release(SIMPLE, values(4), folder)
+            dp.release(simple(), values(4), folder)
     with pytest.raises(ReleaseError, match="released already"):
-        dp.release(SIMPLE, values(4), folder)
+        dp.release(simple(), values(4), folder)
     with ReleaseStore.open(folder) as store:
         assert store.read(1, 0, 4)[0].shape == (2, 4)

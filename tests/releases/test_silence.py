@@ -1,5 +1,6 @@
 """Nothing private in what is shown: logs, warnings, outputs, reprs, and the texts of errors."""
 
+import functools
 import logging
 import re
 import sqlite3
@@ -17,11 +18,13 @@ from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
 
 CENTRE = 10_000_019
-PLAN = dp.exact(
-    dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1e-2, 1e-9, max_change=100)),
-    dp.Inputs(0, 2**36, centre=CENTRE),
-)
 U = np.array([31_415_926_535, 27_182_818_284, 16_180_339_887])
+
+
+@functools.cache
+def planned():
+    mechanism = dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1e-2, 1e-9, max_change=100))
+    return dp.exact(mechanism, dp.Inputs(0, 2**36, centre=CENTRE))
 
 
 class Noted(Noise):
@@ -56,7 +59,7 @@ def secrets(monkeypatch):
     private = [*U.tolist(), *(U - CENTRE).tolist(), *(x for noise in made for x in [*noise.taken, *noise._samples])]
     assert len(private) > 4000
     assert len(shown) >= 3
-    said = numbers("\n".join(shown)) - numbers(f"{PLAN.guarantee}\n{PLAN.inputs}")
+    said = numbers("\n".join(shown)) - numbers(f"{planned().guarantee}\n{planned().inputs}")
     assert not said & {abs(x) for x in private}
 
 
@@ -84,17 +87,26 @@ def refused(show, kind, call):
 
 def test_a_batch(secrets, tmp_path):
     _, show = secrets
-    result = dp.release(PLAN, U, tmp_path / "store")
-    showing(show, result, PLAN, PLAN.inputs, result.guarantee, PLAN.shift, PLAN.receiver, PLAN.live())
+    result = dp.release(planned(), U, tmp_path / "store")
+    showing(
+        show,
+        result,
+        planned(),
+        planned().inputs,
+        result.guarantee,
+        planned().shift,
+        planned().receiver,
+        planned().live(),
+    )
     with ReleaseStore.open(tmp_path / "store") as store:
         showing(show, store, store.memory(1), *store.releases())
-    refused(show, ReleaseError, lambda: dp.release(PLAN, U, tmp_path / "store"))
+    refused(show, ReleaseError, lambda: dp.release(planned(), U, tmp_path / "store"))
 
 
 def test_a_stream(secrets, tmp_path):
     make, show = secrets
-    store, noise = ReleaseStore.open(tmp_path / "store"), make(PLAN.sigma)
-    with Stream(store, PLAN, noise) as stream:
+    store, noise = ReleaseStore.open(tmp_path / "store"), make(planned().sigma)
+    with Stream(store, planned(), noise) as stream:
         stream.push(U)
         showing(show, stream, noise, store, store.memory(1), stream.guarantee)
         refused(show, ReleaseError, lambda: stream.push(U[:1] + 5, first=2))
@@ -110,14 +122,14 @@ def test_a_stream(secrets, tmp_path):
 )
 def test_refusals(secrets, tmp_path, u):
     make, show = secrets
-    refused(show, ValueError, lambda: dp.release(PLAN, u, tmp_path / "batch"))
+    refused(show, ValueError, lambda: dp.release(planned(), u, tmp_path / "batch"))
     if np.ndim(u):  # a single number in another place is shown
-        refused(show, ValueError, lambda: dp.release(u, PLAN, tmp_path / "batch"))
-    refused(show, ValueError, lambda: dp.release(PLAN, U, tmp_path / "batch", PLAN.inputs, first=U))
-    with Stream(ReleaseStore.open(tmp_path / "store"), PLAN, make(PLAN.sigma)) as stream:
+        refused(show, ValueError, lambda: dp.release(u, planned(), tmp_path / "batch"))
+    refused(show, ValueError, lambda: dp.release(planned(), U, tmp_path / "batch", planned().inputs, first=U))
+    with Stream(ReleaseStore.open(tmp_path / "store"), planned(), make(planned().sigma)) as stream:
         stream.push(U)
         refused(show, ValueError, lambda: stream.push(u))
-    dp.release(PLAN, U, tmp_path / "batch")
+    dp.release(planned(), U, tmp_path / "batch")
 
 
 @pytest.mark.parametrize("error", [sqlite3.OperationalError("disk full"), OSError("no"), MemoryError()])
@@ -128,7 +140,7 @@ def test_failures(secrets, tmp_path, monkeypatch, name, error):
     def fail(*args, **options):
         raise error
 
-    with Stream(ReleaseStore.open(tmp_path / "store"), PLAN, make(PLAN.sigma)) as stream:
+    with Stream(ReleaseStore.open(tmp_path / "store"), planned(), make(planned().sigma)) as stream:
         stream.push(U)
         monkeypatch.setattr(Records, name, fail)
         refused(show, (ReleaseError, MemoryError), lambda: stream.push(U))

@@ -1,5 +1,8 @@
+import functools
+
 import numpy as np
 import pytest
+from helpers.designs import designed
 
 import dpfast as dp
 from dpfast._kernels import simulation as kernels
@@ -15,9 +18,13 @@ TARGET = dp.Toeplitz.of(FILTER, N)
 ROOT = Convolution(square_root_series(TARGET.coefficients))
 MATRIX = dp.MatrixMechanism("root", TARGET, PRIVACY, ROOT, ROOT)
 DENSE = dp.MatrixMechanism("dense", TARGET, PRIVACY, Dense(ROOT.matrix()), Dense(ROOT.matrix()), noise="laplace")
-COMPILED = dp.zero_forcing(FILTER, PRIVACY)
-LATE = dp.lmmse(FILTER, PRIVACY, MODEL, lag=2)
-ALL = (MATRIX.link(), COMPILED.link(), DENSE.link(), LATE.link())
+
+
+@functools.cache
+def links():
+    compiled = designed(dp.zero_forcing, FILTER, PRIVACY, tolerance=0.1)
+    late = designed(dp.lmmse, FILTER, PRIVACY, MODEL, lag=2, tolerance=0.1)
+    return MATRIX.link(), compiled.link(), DENSE.link(), late.link()
 
 
 def errors(links_, n_streams=20, seed=3, n_threads=1, **options):
@@ -27,14 +34,14 @@ def errors(links_, n_streams=20, seed=3, n_threads=1, **options):
 
 
 def test_each_link_has_the_errors_that_it_has_alone():
-    together = errors(ALL)
-    for i, link in enumerate(ALL):
+    together = errors(links())
+    for i, link in enumerate(links()):
         np.testing.assert_array_equal(together[:, i], errors([link])[:, 0])
 
 
 def test_compiled_links_are_those_of_the_kernels():
-    alone = kernels.CompiledStudy(MODEL.compiled(), (COMPILED.link(), LATE.link()), 0, N)
-    np.testing.assert_array_equal(errors(ALL)[:, [1, 3]], kernels.squared_errors(alone, 20, 3, 1))
+    alone = kernels.CompiledStudy(MODEL.compiled(), links()[1::2], 0, N)
+    np.testing.assert_array_equal(errors(links())[:, [1, 3]], kernels.squared_errors(alone, 20, 3, 1))
 
 
 def test_matrix_mechanisms_err_as_their_simulation_says():
@@ -42,7 +49,7 @@ def test_matrix_mechanisms_err_as_their_simulation_says():
     for i, mechanism in ((0, MATRIX), (2, DENSE)):
         paths = mechanism.simulate(u, seed=3)
         expected = ((paths.estimate - TARGET.apply(u)) ** 2).mean(axis=1)
-        np.testing.assert_allclose(errors(ALL)[:, i], expected, rtol=1e-10)
+        np.testing.assert_allclose(errors(links())[:, i], expected, rtol=1e-10)
 
 
 def test_the_same_filter_errs_the_same_either_way():
@@ -57,14 +64,14 @@ def test_the_same_filter_errs_the_same_either_way():
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 def test_threads_and_pieces_change_no_bit(n_threads):
-    whole = errors(ALL)
-    np.testing.assert_array_equal(errors(ALL, n_threads=n_threads), whole)
-    np.testing.assert_array_equal(errors(ALL, n_streams=5, n_threads=n_threads), whole[:5])
-    np.testing.assert_array_equal(errors(ALL, n_streams=4, first=16, n_threads=n_threads), whole[16:])
+    whole = errors(links())
+    np.testing.assert_array_equal(errors(links(), n_threads=n_threads), whole)
+    np.testing.assert_array_equal(errors(links(), n_streams=5, n_threads=n_threads), whole[:5])
+    np.testing.assert_array_equal(errors(links(), n_streams=4, first=16, n_threads=n_threads), whole[16:])
 
 
 def test_progress_adds_up_to_the_length():
-    study, heard = mixed_study.MixedStudy(MODEL.compiled(), ALL, 0, N), []
+    study, heard = mixed_study.MixedStudy(MODEL.compiled(), links(), 0, N), []
     study.squared_errors(20, 3, 2, heard.append)
     assert sum(heard) == 20 * study.length
-    assert study.length == 2 * N + kernels.CompiledStudy(MODEL.compiled(), (ALL[1], ALL[3]), 0, N).length
+    assert study.length == 2 * N + kernels.CompiledStudy(MODEL.compiled(), links()[1::2], 0, N).length
