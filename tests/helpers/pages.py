@@ -1,6 +1,10 @@
 """What must hold of every page: whole, nothing from elsewhere, readable by ear."""
 
+import functools
 from html.parser import HTMLParser
+
+from dpfast.reports import html_page
+from dpfast.reports.figures import render_png
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 
@@ -53,3 +57,10 @@ def checked(text):
     assert len(anchors) == len(set(anchors))
     assert {x["href"][1:] for x in page.all("a")} <= set(anchors)
     return page
+
+
+def render_once(patch, *modules):
+    """A figure of these modules is rendered once, for its file and for the page."""
+    once = functools.cache(render_png)
+    for module in (html_page, *modules):
+        patch.setattr(module, "render_png", once)
