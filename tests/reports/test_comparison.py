@@ -12,11 +12,12 @@ from helpers.designs import designed
 import dpfast as dp
 from dpfast._support.html_fragments import Html
 from dpfast._support.output_folder import OutputFolder
+from dpfast.design import comparison as families
 from dpfast.design.comparison import ENTRIES, ComparisonTask
 from dpfast.reports import comparison, html_page
 
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
-TASK = ComparisonTask(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.01)
+TASK = ComparisonTask(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.1)
 LABELS = ["optimal", "LZF", "LMMSE", "LMMSE smoother", "input perturbation", "output perturbation", "DFE"]
 FILES = ["curves.csv", "curves.png", "design.csv", "design.md", "magnitudes.png", "mechanism.json", "report.html"]
 
@@ -72,6 +73,7 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("design")
     with pytest.MonkeyPatch.context() as patch:
         shortened(patch)
+        pages.render_once(patch, comparison)
         text = report(folder, sources={"target": "public", "tolerance": "public"})
     return folder, text
 
@@ -81,10 +83,10 @@ def test_the_table_has_the_figures_of_the_designs(written):
     assert list(table) == [*LABELS, "constant"]
     spread = dp.constant(TASK.target, CHAIN).predicted_mse
     expected = {
-        "optimal": designed(dp.optimal, TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01),
-        "LZF": designed(dp.zero_forcing, TASK.target, TASK.privacy, tolerance=0.01),
-        "LMMSE": designed(dp.lmmse, TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01),
-        "LMMSE smoother": designed(dp.lmmse, TASK.target, TASK.privacy, CHAIN, tolerance=0.01),
+        "optimal": designed(dp.optimal, TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=TASK.tolerance),
+        "LZF": designed(dp.zero_forcing, TASK.target, TASK.privacy, tolerance=TASK.tolerance),
+        "LMMSE": designed(dp.lmmse, TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=TASK.tolerance),
+        "LMMSE smoother": designed(dp.lmmse, TASK.target, TASK.privacy, CHAIN, tolerance=TASK.tolerance),
         "output perturbation": dp.output_perturbation(TASK.target, TASK.privacy),
     }
     for label, mechanism in expected.items():
@@ -107,8 +109,8 @@ def test_the_table_has_the_figures_of_the_designs(written):
 
 
 def test_the_lower_bound_is_that_of_the_lag_and_below_all_that_is_linear(written):
-    smoother = designed(dp.lmmse, TASK.target, TASK.privacy, CHAIN, tolerance=0.01).lower_bound_mse
-    optimal = designed(dp.optimal, TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01).lower_bound_mse
+    smoother = designed(dp.lmmse, TASK.target, TASK.privacy, CHAIN, tolerance=TASK.tolerance).lower_bound_mse
+    optimal = designed(dp.optimal, TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=TASK.tolerance).lower_bound_mse
     for row in rows(written[0] / "design.csv")[:-2]:
         bound = smoother if row["lag"] == "smoother" else optimal
         assert float(row["lower bound"]) == pytest.approx(math.sqrt(bound), rel=1e-12)
@@ -126,14 +128,14 @@ def test_curves_are_those_of_designs_at_each_point(written):
         *[("epsilon", x, label) for label in sorted(linear, key=lambda x: x != comparison.BOUND) for x in (1, 10)],
     ]
     strong, weak = TASK.privacy, dp.Privacy(10, 1e-3)
-    lzf = designed(dp.zero_forcing, TASK.target, strong, tolerance=0.01).predicted_rmse
+    lzf = designed(dp.zero_forcing, TASK.target, strong, tolerance=TASK.tolerance).predicted_rmse
     ratio = weak.noise_multiplier / strong.noise_multiplier
     assert found["epsilon", 10, "LZF"] == pytest.approx(ratio * lzf, rel=1e-9)
     assert found["lag", 0, "LZF"] == found["lag", 2, "LZF"] == pytest.approx(lzf, rel=1e-9)
     for key, privacy, lag in ((("lag", 0), strong, 0), (("lag", 2), strong, 2), (("epsilon", 10), weak, 2)):
-        expected = designed(dp.lmmse, TASK.target, privacy, CHAIN, lag=lag, tolerance=0.01).predicted_rmse
+        expected = designed(dp.lmmse, TASK.target, privacy, CHAIN, lag=lag, tolerance=TASK.tolerance).predicted_rmse
         assert found[*key, "LMMSE"] == pytest.approx(expected, rel=1e-9)
-    optimal = designed(dp.optimal, TASK.target, weak, CHAIN, lag=2, tolerance=0.01)
+    optimal = designed(dp.optimal, TASK.target, weak, CHAIN, lag=2, tolerance=TASK.tolerance)
     assert found["epsilon", 10, comparison.BOUND] == pytest.approx(math.sqrt(optimal.lower_bound_mse), rel=1e-9)
 
 
@@ -160,7 +162,10 @@ def test_the_saved_mechanism_is_the_best_that_runs_as_a_stream_with_its_sources(
     folder, text = written
     saved = dp.load(folder / "mechanism.json")
     assert saved.name == "optimal lag 2"
-    assert saved.prefilter == designed(dp.optimal, TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=0.01).prefilter
+    assert (
+        saved.prefilter
+        == designed(dp.optimal, TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=TASK.tolerance).prefilter
+    )
     assert [name for name, word in saved.sources.items() if word == "public"] == ["target", "tolerance"]
     assert saved.summary() in text
 
@@ -216,7 +221,7 @@ def test_what_cannot_be_designed_is_noted_and_left_out(few, monkeypatch, tmp_pat
     def refused(task):
         raise dp.DesignError("there is none")
 
-    kept = [x if x.label != "optimal" else x._replace(design=refused) for x in ENTRIES]
+    kept = [x if x.label != "optimal" else x._replace(design=refused) for x in families.ENTRIES]
     monkeypatch.setattr("dpfast.design.comparison.ENTRIES", tuple(kept))
     text = report(tmp_path)
     assert "No optimal at lag 2, epsilon 1: there is none." in text
@@ -249,7 +254,7 @@ def test_each_design_is_made_once(few, monkeypatch, tmp_path):
 
         return family._replace(design=design)
 
-    monkeypatch.setattr("dpfast.design.comparison.ENTRIES", tuple(map(counting, ENTRIES)))
+    monkeypatch.setattr("dpfast.design.comparison.ENTRIES", tuple(map(counting, families.ENTRIES)))
     report(tmp_path)
     assert sorted(made) == sorted(
         [

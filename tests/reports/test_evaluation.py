@@ -1,19 +1,22 @@
 import csv
 import dataclasses
+import gzip
 import inspect
+import itertools
 import math
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers import pages
+from helpers.designs import designed
 from scipy import signal
 
 import dpfast as dp
 from dpfast._support.output_folder import OutputFolder
-from dpfast.design.catalogue import filter_families
-from dpfast.reports import evaluation
+from dpfast.design.catalogue import FAMILIES, filter_families
+from dpfast.reports import evaluation, html_page
 from dpfast.signals.events.historical_counts import EventCounts, read_events
 from dpfast.signals.events.timestamps import parse_period
 from dpfast.simulation.evaluation import design_mechanisms
@@ -42,24 +45,33 @@ def once(monkeypatch):
     """The mechanisms of the same counts are designed once for all tests, to a wide tolerance."""
     wide = [x._replace(design=to_a_wide_tolerance(x.design)) for x in filter_families()]
     monkeypatch.setattr("dpfast.simulation.evaluation.filter_families", lambda: wide)
-    monkeypatch.setattr("dpfast.simulation.evaluation.design_mechanisms", designed)
+    monkeypatch.setattr("dpfast.simulation.evaluation.design_mechanisms", design_once)
 
 
 def to_a_wide_tolerance(design):
-    return partial(design, tolerance=0.03) if "tolerance" in inspect.signature(design).parameters else design
+    if "tolerance" not in inspect.signature(design).parameters:
+        return design
+    return wraps(design)(partial(designed, design, tolerance=0.1))
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """No pictures, which take longer than everything else."""
+    monkeypatch.setattr(evaluation, "render_png", lambda figure: b"")
+    monkeypatch.setattr(html_page, "render_png", lambda figure: b"")
 
 
 _DESIGNED = {}
 
 
-def designed(u, target, privacy, model):
+def design_once(u, target, privacy, model):
     key = u.tobytes(), target, privacy, model.shaping, model.mean
     if key not in _DESIGNED:
         _DESIGNED[key] = design_mechanisms(u, target, privacy, model)
     return list(_DESIGNED[key])
 
 
-def test_every_series_and_mechanism_has_a_row_in_the_data_s_units(tmp_path):
+def test_every_series_and_mechanism_has_a_row_in_the_data_s_units(undrawn, tmp_path):
     u = poisson(2, 300)
     folder = OutputFolder(tmp_path)
     run(counts(u, ("a,b", "c")), folder)
@@ -84,8 +96,9 @@ def test_every_series_and_mechanism_has_a_row_in_the_data_s_units(tmp_path):
     assert float(outputs[301]["true output"]) == pytest.approx(u[1, :2].sum() / 4, rel=1e-5)
 
 
-def test_bars_tell_how_far_it_is_and_change_nothing(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("dpfast.simulation.evaluation.design_mechanisms", lambda *_: [dp.zero_forcing(TARGET, PRIVACY)])
+def test_bars_tell_how_far_it_is_and_change_nothing(undrawn, tmp_path, capsys, monkeypatch):
+    wide = designed(dp.zero_forcing, TARGET, PRIVACY, tolerance=0.1)
+    monkeypatch.setattr("dpfast.simulation.evaluation.design_mechanisms", lambda *_: [wide])
     days = EventCounts(
         poisson(2, 60) * 1.0, ("a", "b"), np.datetime64("2013-01-01T00:00:00.000000"), parse_period("1D")
     )
@@ -106,13 +119,16 @@ def test_bars_tell_how_far_it_is_and_change_nothing(tmp_path, capsys, monkeypatc
 
 @pytest.mark.filterwarnings("ignore::dpfast.ConvergenceWarning")  # weak privacy, and a target with zeros on the circle
 @pytest.mark.parametrize("u", [poisson(1, 200) + 0.5, poisson(1, 200) + 2000], ids=["fractional", "large"])
-def test_counts_without_few_levels_have_no_decision_feedback_and_the_text_says_so(tmp_path, u):
+def test_counts_without_few_levels_have_no_decision_feedback_and_the_text_says_so(undrawn, tmp_path, u, monkeypatch):
+    linear = FAMILIES["lmmse"]._replace(design=partial(dp.lmmse, prefilter=dp.Filter([1])))
+    monkeypatch.setattr("dpfast.simulation.evaluation.filter_families", lambda: [linear])
+    monkeypatch.setattr(evaluation, "family_label", lambda name: "LMMSE lag 0")  # what is drawn beside the best
     text = run(counts(u), OutputFolder(tmp_path), order=1)
     assert "DFE" not in text
     assert "No decision feedback, which needs whole counts below 1000, for all." in text
 
 
-def test_every_series_has_noise_of_its_own(tmp_path):
+def test_every_series_has_noise_of_its_own(undrawn, tmp_path):
     u = np.repeat(poisson(1, 300), 2, axis=0)
     folder = OutputFolder(tmp_path)
     run(counts(u, ("a", "b")), folder)
@@ -122,7 +138,7 @@ def test_every_series_has_noise_of_its_own(tmp_path):
     assert rows[0]["RMSE"] != rows[11]["RMSE"]
 
 
-def test_a_saved_mechanism_is_evaluated_beside_the_others_under_a_name_of_its_own(tmp_path):
+def test_a_saved_mechanism_is_evaluated_beside_the_others_under_a_name_of_its_own(undrawn, tmp_path):
     u = poisson(1, 300)
     saved = dp.input_perturbation(TARGET, PRIVACY)
     folder = OutputFolder(tmp_path)
@@ -154,6 +170,7 @@ def test_the_page_warns_first_escapes_names_and_shows_the_command(tmp_path):
     folder = OutputFolder(tmp_path)
     run(counts(u, (name, "b")), folder, command=command)
     folder.write()
+    assert (tmp_path / "outputs.png").read_bytes().startswith(b"\x89PNG")
     page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
     said = [x for x in page.text if x.strip()]
     assert said[1] == " ".join(evaluation.BANNER)  # after the title of the window
@@ -165,8 +182,12 @@ def test_the_page_warns_first_escapes_names_and_shows_the_command(tmp_path):
 
 
 @pytest.mark.slow_nojit
-def test_the_flights_are_evaluated_and_the_wiener_mechanisms_win(tmp_path):
-    log = read_events(FLIGHTS, time="scheduled_departure", by="origin", period="1h")
+@pytest.mark.parametrize("n_lines", [30_000, pytest.param(None, marks=pytest.mark.long)], ids=["five weeks", "a year"])
+def test_the_flights_are_evaluated_and_the_wiener_mechanisms_win(undrawn, tmp_path, n_lines):
+    file = tmp_path / "departures.csv"
+    with gzip.open(FLIGHTS, "rt") as whole:
+        file.write_text("".join(itertools.islice(whole, n_lines)))
+    log = read_events(file, time="scheduled_departure", by="origin", period="1h")
     assert log.series == ("EWR", "JFK", "LGA")
     log = dataclasses.replace(log, counts=log.counts[1:2], series=log.series[1:2])
     folder = OutputFolder(tmp_path)
@@ -180,8 +201,9 @@ def test_the_flights_are_evaluated_and_the_wiener_mechanisms_win(tmp_path):
     assert rmse["JFK", "LZF"] < rmse["JFK", "input perturbation"]
 
 
-def test_outputs_have_the_digits_that_matter(tmp_path, monkeypatch):
-    designs = [dp.zero_forcing(TARGET, PRIVACY), dp.output_perturbation(TARGET, dp.Privacy(0.01, 1e-5))]
+def test_outputs_have_the_digits_that_matter(undrawn, tmp_path, monkeypatch):
+    wide = designed(dp.zero_forcing, TARGET, PRIVACY, tolerance=0.1)
+    designs = [wide, dp.output_perturbation(TARGET, dp.Privacy(0.01, 1e-5))]
     monkeypatch.setattr("dpfast.simulation.evaluation.design_mechanisms", lambda *_: designs)
     folder = OutputFolder(tmp_path)
     run(counts(poisson(1, 400)), folder)
