@@ -4,7 +4,7 @@ import functools
 from html.parser import HTMLParser
 
 from dpfast.reports import html_page
-from dpfast.reports.figures import render_png
+from dpfast.reports.matplotlib_helpers import render_png
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 

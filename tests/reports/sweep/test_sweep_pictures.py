@@ -16,9 +16,9 @@ from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.reports.sweep import sweep_pictures, winner_map
 
 BASE = {"target": "exponential:0.9", "model": "markov:0.75,0.25;0.25,0.75@-0.5,0.5", "delta": 1e-3}
+WIDE = BASE | {"tolerance": 0.3}
 LINEAR = {
-    **BASE,
-    "tolerance": 0.1,
+    **WIDE,
     "mechanism": ["lmmse", "zero_forcing"],
     "epsilon": [1, 3, 10],
     "lag": [0, 2, "smoother"],
@@ -26,7 +26,7 @@ LINEAR = {
 DECIDING = {
     **BASE,
     "mechanism": "decision_feedback",
-    "tolerance": 0.1,
+    "prefilter": {"b": [0.4, 0.2]},
     "decision": ["soft", "sign"],
     "epsilon": [1, 3, 10],
     "lag": [0, 2],
@@ -41,8 +41,13 @@ def sweep():
 
 @functools.cache
 def bounded():
-    grid = {**BASE, "mechanism": ["optimal", "zero_forcing"], "epsilon": [1, 10], "lag": 1}
+    grid = {**WIDE, "mechanism": ["optimal", "zero_forcing"], "epsilon": [1, 10], "lag": 1}
     return run(grid, **OPTIONS)
+
+
+@functools.cache
+def all_drawn():
+    return sweep_pictures.draw_all(sweep())
 
 
 def panel(figure, title):
@@ -89,7 +94,7 @@ def numbers(axis):
 
 
 def test_lines_over_epsilon_are_the_rows():
-    figure = sweep_pictures.draw_over(sweep(), "epsilon")
+    figure = all_drawn()["rmse-over-epsilon.png"]
     assert [x.get_title(loc="left") for x in figure.axes if x.get_title(loc="left")] == ["lag 0", "lag 2", "smoother"]
     ax = panel(figure, "lag 2")
     for label, settings in {
@@ -130,7 +135,7 @@ def test_bands_are_intervals():
 
 
 def test_the_smoother_is_the_latest_and_what_takes_no_lag_is_at_every_one():
-    figure = sweep_pictures.draw_over(sweep(), "lag")
+    figure = all_drawn()["rmse-over-lag.png"]
     ax = panel(figure, "ε 3")
     figure.draw_without_rendering()
     assert [x.get_text() for x in numbers(figure.axes[-1].xaxis)] == ["0", "2", "∞"]
@@ -154,15 +159,15 @@ def test_the_bound_is_that_of_all_linear_mechanisms_and_not_of_zero_forcing():
     excess = line(figure.axes[1], "LZF").get_ydata()
     level = [bounded().row(mechanism="zero_forcing", epsilon=x).rmse for x in (1, 10)]
     assert excess == pytest.approx([100 * (y / x.lower_bound_rmse - 1) for x, y in zip(rows, level, strict=True)])
-    alone = run({**BASE, "mechanism": "zero_forcing", "epsilon": [1, 10]}, **OPTIONS)
+    alone = run({**WIDE, "mechanism": "zero_forcing", "epsilon": [1, 10]}, **OPTIONS)
     assert alone.rows[0].lower_bound_rmse is not None
     assert "lower bound" not in legend_of(sweep_pictures.draw_over(alone, "epsilon"))
 
 
 def test_a_bound_for_other_inputs_is_none():
-    other = run({**BASE, "mechanism": "optimal", "epsilon": [1, 10], "lag": 1, "stream": COIN}, **OPTIONS)
+    other = run({**WIDE, "mechanism": "optimal", "epsilon": [1, 10], "lag": 1, "stream": COIN}, **OPTIONS)
     assert [panels.lower_bound(other, x) for x in other] == [None, None]
-    given = dp.optimal(TARGET, PRIVACY, COIN, lag=1)
+    given = dp.optimal(TARGET, PRIVACY, COIN, lag=1, tolerance=0.3)
     known = run({"mechanism": given, "stream": {"coin": COIN, "other": dp.ARMA([1.0], [1.0, -0.5])}}, **OPTIONS)
     assert [panels.lower_bound(known, x) for x in known] == [math.sqrt(given.lower_bound_mse), None]
 
@@ -180,7 +185,7 @@ def test_differences_from_the_best_are_paired():
 
 def test_limits_contain_what_is_drawn():
     for axis in ("epsilon", "lag"):
-        figure = sweep_pictures.draw_over(sweep(), axis)
+        figure = all_drawn()[f"rmse-over-{axis}.png"]
         figure.draw_without_rendering()
         for ax in (x for x in figure.axes if x.get_title(loc="left")):
             ys = [y for x in ax.lines for y in np.asarray(x.get_ydata(), float) if np.isfinite(y)]
@@ -211,7 +216,7 @@ def test_only_axes_of_numbers_can_be_drawn_over():
 
 
 def test_the_map_says_who_errs_least():
-    figure = sweep_pictures.draw_winners(sweep())
+    figure = all_drawn()["winners.png"]
     ax = figure.axes[0]
     told = {x.get_position(): x.get_text().split("\n") for x in ax.texts}
     names, places = ("mechanism", "decision"), {"epsilon": [1, 3, 10], "lag": [0, 2, "smoother"]}
@@ -237,7 +242,7 @@ def test_the_map_says_who_errs_least():
 def test_no_axis_of_the_contest_is_dropped():
     """Models of the design are of a task, and here what is compared: each has a name and a colour of its own."""
     models = {"slow": "markov:0.9,0.1;0.1,0.9@-0.5,0.5", "right": BASE["model"], "fast": "levels:-0.5,0.5@0.5,0.5"}
-    grid = {**BASE, "model": models, "stream": BASE["model"], "mechanism": ["lmmse", "zero_forcing"], "lag": 2}
+    grid = {**WIDE, "model": models, "stream": BASE["model"], "mechanism": ["lmmse", "zero_forcing"], "lag": 2}
     found = run(grid | {"epsilon": [1, 10]}, **OPTIONS, decide=["mechanism", "model"])
     figure = sweep_pictures.draw_winners(found)
     names = [f"LMMSE, {x}" for x in models]
@@ -254,7 +259,7 @@ def test_no_axis_of_the_contest_is_dropped():
 
 
 def test_ties_are_said():
-    twins = [dp.zero_forcing(TARGET, PRIVACY, name=x) for x in ("one", "two")]
+    twins = [dp.zero_forcing(TARGET, PRIVACY, tolerance=0.3, name=x) for x in ("one", "two")]
     found = run({"mechanism": twins, "stream": {"coin": COIN, "other": dp.ARMA([1.0], [1.0, -0.5])}}, **OPTIONS)
     texts = [x.get_text().split("\n") for x in sweep_pictures.draw_winners(found).axes[0].texts]
     assert [(x[0], x[-1]) for x in texts] == [("one", "two tie")] * 2
@@ -287,7 +292,7 @@ def test_paths_are_those_of_the_mechanisms():
 
 
 def test_convergence_ends_at_the_estimate_and_its_interval():
-    figure = sweep_pictures.draw_convergence(sweep())
+    figure = all_drawn()["convergence.png"]
     ax = figure.axes[0]
     row = next(x for x in sweep() if len(x.batch_means) > 16)
     drawn = next(x for x in ax.lines if len(x.get_xdata()) > 2)
@@ -303,7 +308,7 @@ def test_convergence_ends_at_the_estimate_and_its_interval():
 def test_rare_errors_have_no_band():
     """What bounds them is far above; where none was seen there is nothing to compare with either."""
     found = run(
-        {**BASE, "mechanism": "decision_feedback", "decision": ["sign", "soft"], "epsilon": [3, 200]}, **OPTIONS
+        {**WIDE, "mechanism": "decision_feedback", "decision": ["sign", "soft"], "epsilon": [3, 200]}, **OPTIONS
     )
     rare = [x for x in found if x.settings["epsilon"] == 200]
     assert all(x.is_rare for x in rare)
@@ -327,7 +332,7 @@ def test_convergence_needs_blocks():
 
 
 def test_all_pictures_of_a_sweep_are_legible_and_of_one_style():
-    found = sweep_pictures.draw_all(sweep())
+    found = all_drawn()
     assert list(found) == ["rmse-over-epsilon.png", "rmse-over-lag.png", "winners.png", "paths.png", "convergence.png"]
     colours = {styles.FAMILIES[x].colour for x in ("lmmse", "zero_forcing", "decision_feedback")}
     known = colours | {styles.TRUTH, styles.GREY, "white"}
@@ -359,4 +364,4 @@ def test_a_design_that_failed_is_said():
 
 
 def test_png_is_written():
-    assert render_png(sweep_pictures.draw_winners(sweep())).startswith(b"\x89PNG")
+    assert render_png(all_drawn()["winners.png"]).startswith(b"\x89PNG")
