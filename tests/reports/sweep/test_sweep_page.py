@@ -22,7 +22,7 @@ GRID = {
 
 def leave_out_pictures(patch):
     """They take longer than everything else."""
-    patch.setattr("dpfast.reports.sweep.sweep_page.pictures.draw_all", lambda found: {})
+    patch.setattr("dpfast.reports.sweep.sweep_page.sweep_pictures.draw_all", lambda found: {})
 
 
 @pytest.fixture
