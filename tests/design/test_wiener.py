@@ -1,12 +1,14 @@
 """Wiener receivers behind a given prefilter, against Riccati equations and formulas on a frequency grid."""
 
+import itertools
 import math
 import warnings
 
 import numpy as np
 import pytest
+from helpers.covers import long_but, pairwise
 from helpers.plants import CHAIN, EXAMPLE, PRIVACY, Plant, models, prefilters, privacies, riccati_mse, targets
-from hypothesis import given, reject
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from scipy import linalg, signal
 
@@ -33,18 +35,30 @@ PLANTS = {
 }
 
 
-@pytest.mark.parametrize("lag", [0, 1, 2, 3, 5])
-@pytest.mark.parametrize(("target", "shaping", "prefilter"), PLANTS.values(), ids=PLANTS)
-@pytest.mark.parametrize("epsilon", [0.1, 3])
-def test_causal_wiener_receiver_is_the_kalman_filter(target, shaping, prefilter, lag, epsilon):
-    privacy = Privacy(epsilon, 1e-3)
-    mechanism = lmmse(Filter(*target), privacy, ARMA(*shaping), lag=lag, prefilter=Filter(*prefilter))
-    expected = riccati_mse(target, shaping, prefilter, mechanism.noise_std**2, lag)
-    assert mechanism.predicted_mse == pytest.approx(expected, rel=1e-8)
-    assert mechanism.ideal_mse == mechanism.predicted_mse
+CAUSAL = [*PLANTS], [0, 1, 2, 3, 5], [0.1, 3]
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [pairwise(*CAUSAL), pytest.param([*itertools.product(*CAUSAL)], marks=pytest.mark.long)],
+    ids=["pairs", "all"],
+)
+def test_causal_wiener_receiver_is_the_kalman_filter(cases):
+    wrong = []
+    for name, lag, epsilon in cases:
+        target, shaping, prefilter = PLANTS[name]
+        privacy = Privacy(epsilon, 1e-3)
+        mechanism = lmmse(Filter(*target), privacy, ARMA(*shaping), lag=lag, prefilter=Filter(*prefilter))
+        expected = riccati_mse(target, shaping, prefilter, mechanism.noise_std**2, lag)
+        if mechanism.predicted_mse != pytest.approx(expected, rel=1e-8):
+            wrong.append((name, lag, epsilon, mechanism.predicted_mse, expected))
+        if mechanism.ideal_mse != mechanism.predicted_mse:
+            wrong.append((name, lag, epsilon, mechanism.predicted_mse, mechanism.ideal_mse))
+    assert wrong == []
 
 
 @given(targets, models, prefilters, privacies, st.integers(0, 5))
+@settings(max_examples=15)
 def test_causal_wiener_receiver_is_the_kalman_filter_whatever_the_plant(target, model, prefilter, privacy, lag):
     mechanism = lmmse(target, privacy, model, lag=lag, prefilter=prefilter)
     parts = [(f.b, f.a) for f in (target, model.shaping, prefilter)]
@@ -104,18 +118,31 @@ def test_smoother_is_wieners_formula_whatever_the_plant(target, model, prefilter
     np.testing.assert_allclose(plant.H, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("lag", [None, 0, 1, 5, 17])
-@pytest.mark.parametrize(("target", "shaping", "prefilter"), PLANTS.values(), ids=PLANTS)
-def test_the_error_is_orthogonal_to_what_the_receiver_sees(target, shaping, prefilter, lag):
-    mechanism = lmmse(Filter(*target), PRIVACY, ARMA(*shaping), lag=lag, prefilter=Filter(*prefilter))
-    plant = Plant(mechanism)
-    correlation = plant.error_correlation()
-    seen = correlation if lag is None else correlation[: len(correlation) // 2]
-    assert np.abs(seen).max() <= 1e-9 * math.sqrt(math.prod(plant.variances()))
-    assert plant.mse(plant.H) == pytest.approx(mechanism.predicted_mse, rel=1e-8)
+@pytest.mark.parametrize(
+    "cases",
+    [
+        [*itertools.product(PLANTS, [None]), *zip(PLANTS, itertools.cycle([0, 1, 5, 17]), strict=False)],
+        pytest.param([*itertools.product(PLANTS, [None, 0, 1, 5, 17])], marks=pytest.mark.long),
+    ],
+    ids=["two lags", "all"],
+)
+def test_the_error_is_orthogonal_to_what_the_receiver_sees(cases):
+    wrong = []
+    for name, lag in cases:
+        target, model, prefilter = (kind(*x) for kind, x in zip((Filter, ARMA, Filter), PLANTS[name], strict=True))
+        mechanism = lmmse(target, PRIVACY, model, lag=lag, prefilter=prefilter)
+        plant = Plant(mechanism)
+        correlation = plant.error_correlation()
+        seen = correlation if lag is None else correlation[: len(correlation) // 2]
+        if not np.abs(seen).max() <= 1e-9 * math.sqrt(math.prod(plant.variances())):
+            wrong.append((name, lag, np.abs(seen).max()))
+        if plant.mse(plant.H) != pytest.approx(mechanism.predicted_mse, rel=1e-8):
+            wrong.append((name, lag, plant.mse(plant.H), mechanism.predicted_mse))
+    assert wrong == []
 
 
 @given(targets, models, prefilters, st.sampled_from([0, 1, 4, None]), st.integers(0, 8), st.floats(0.01, 1))
+@settings(max_examples=15)
 def test_no_other_receiver_is_better(target, model, prefilter, lag, tap, size):
     plant = Plant(lmmse(target, PRIVACY, model, lag=lag, prefilter=prefilter), 2**12)
     least = plant.mse(plant.H)
@@ -126,6 +153,7 @@ def test_no_other_receiver_is_better(target, model, prefilter, lag, tap, size):
 
 
 @given(targets, models, prefilters, privacies)
+@settings(max_examples=8)
 def test_a_later_estimate_is_never_worse_and_the_smoother_is_best(target, model, prefilter, privacy):
     errors = [lmmse(target, privacy, model, lag=lag, prefilter=prefilter).predicted_mse for lag in (0, 1, 2, 5, 20)]
     errors.append(lmmse(target, privacy, model, prefilter=prefilter).predicted_mse)
@@ -135,7 +163,7 @@ def test_a_later_estimate_is_never_worse_and_the_smoother_is_best(target, model,
 @given(targets, models, prefilters, privacies, st.integers(0, 5))
 def test_the_wiener_error_is_at_most_the_variance_of_the_output(target, model, prefilter, privacy, lag):
     mechanism = lmmse(target, privacy, model, lag=lag, prefilter=prefilter)
-    variance, _ = Plant(mechanism).variances()
+    variance, _ = Plant(mechanism, 2**12).variances()
     assert 0 < mechanism.predicted_mse <= variance * (1 + 1e-9)
 
 
@@ -159,8 +187,9 @@ def test_a_pole_at_the_limit_works_at_a_finite_lag(pole):
     assert late.predicted_mse < now.predicted_mse
 
 
-@pytest.mark.parametrize("n_taps", [33, 100, 300])
-@pytest.mark.parametrize("lag", [None, 0, 5])
+@pytest.mark.parametrize(
+    ("n_taps", "lag"), long_but([*itertools.product([33, 100, 300], [None, 0, 5])], [(33, 0), (100, None), (300, 5)])
+)
 def test_long_prefilters_work(n_taps, lag):
     taps = 0.95 ** np.arange(n_taps)
     long, short = Filter(taps), Filter([1], [1, -0.95])
@@ -207,11 +236,20 @@ def birth_and_death(k, up, down):
     return transition + np.diag(1 - transition.sum(axis=1)), pi / pi.sum()
 
 
-@pytest.mark.parametrize(("k", "up", "down"), [(20, 0.2, 0.3), (60, 0.2, 0.3), (60, 0.45, 0.5)])
-@pytest.mark.parametrize("lag", [0, 5, 20])
-@pytest.mark.parametrize("target", [Filter([1], [1, -0.9]), Filter(np.full(12, 1 / 12))], ids=["pole", "sum"])
-def test_the_error_is_that_of_the_normal_equations_for_chains_of_many_states(k, up, down, lag, target):
+CHAINS = [(20, 0.2, 0.3), (60, 0.2, 0.3), (60, 0.45, 0.5)]
+SMOOTHED = {"pole": Filter([1], [1, -0.9]), "sum": Filter(np.full(12, 1 / 12))}
+
+
+@pytest.mark.parametrize(
+    ("chain", "lag", "name"),
+    long_but(
+        [*itertools.product(CHAINS, [0, 5, 20], SMOOTHED)],
+        [(CHAINS[0], 5, "pole"), (CHAINS[1], 20, "sum"), (CHAINS[2], 0, "sum"), (CHAINS[2], 20, "pole")],
+    ),
+)
+def test_the_error_is_that_of_the_normal_equations_for_chains_of_many_states(chain, lag, name):
     """Autocovariances from the resolvent of the chain, and H of 3000 taps from a Toeplitz system."""
+    (k, up, down), target = chain, SMOOTHED[name]
     transition, pi = birth_and_death(k, up, down)
     levels, n = np.arange(k), 2**14
     omega = 2 * np.pi * np.arange(n // 2 + 1) / n
@@ -236,11 +274,13 @@ CLUSTERED = {
 }
 
 
-@pytest.mark.parametrize("sos", CLUSTERED.values(), ids=CLUSTERED)
-@pytest.mark.parametrize("lag", [0, 5, 300])
-def test_targets_with_many_slow_poles_lose_nothing_to_rounding(sos, lag):
+@pytest.mark.parametrize(
+    ("name", "lag"),
+    long_but([*itertools.product(CLUSTERED, [0, 5, 300])], [*zip(CLUSTERED, [0, 5, 300], strict=True)]),
+)
+def test_targets_with_many_slow_poles_lose_nothing_to_rounding(name, lag):
     """A low-pass far below the noise: a late Wiener filter and the smoother are nearly as good as each other."""
-    target, model = Filter.from_sos(sos), ARMA([1], [1, -0.9])
+    target, model = Filter.from_sos(CLUSTERED[name]), ARMA([1], [1, -0.9])
     mechanism = lmmse(target, Privacy(1, 1e-6), model, lag=lag, prefilter=Filter([1]))
     best = lmmse(target, Privacy(1, 1e-6), model, prefilter=Filter([1])).predicted_mse
     assert mechanism.predicted_mse == pytest.approx(
