@@ -1,10 +1,12 @@
 """Adapting on the example, on inputs of another family, and what is refused."""
 
+import functools
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.covers import long_but
 
 import dpfast as dp
 from dpfast.design.wiener import wiener_receiver
@@ -43,6 +45,7 @@ def privatized(mechanism, model, seed, n=N, n_streams=1):
 # --- the example ----------------------------------------------------------------------------------
 
 
+@functools.cache
 def start(name, lag):
     if name == "zero forcing":
         return dp.zero_forcing(TARGET, PRIVACY)
@@ -63,7 +66,11 @@ def excess(mechanism, seed, order=None):
 
 
 @pytest.mark.parametrize(
-    ("name", "lag"), [("zero forcing", 0), ("lmmse loud", 5), ("lmmse near", 20), ("lmmse slow", None)]
+    ("name", "lag"),
+    long_but(
+        [("zero forcing", 0), ("lmmse loud", 5), ("lmmse near", 20), ("lmmse slow", None)],
+        [("zero forcing", 0), ("lmmse loud", 5)],
+    ),
 )
 def test_it_comes_close_to_the_receiver_that_knows_the_statistics(name, lag):
     mechanism = start(name, lag)
@@ -184,7 +191,7 @@ def worst(stream, mechanism, seeds, order):
     return max(ratios), taken
 
 
-@pytest.mark.parametrize("name", ["period 24", "calmer"])
+@pytest.mark.parametrize("name", long_but(["period 24", "calmer"], ["period 24"]))
 def test_another_family_costs_no_accuracy(name):
     stream = OTHERS[name]
     for model in (stream.model, CALM):
@@ -295,7 +302,7 @@ def test_streams_count_together_and_nothing_is_random():
 
 
 def test_a_robust_mechanism_gets_a_model():
-    mechanism = dp.robust(QUICK, PRIVACY, mean_square=4.0, lag=None)
+    mechanism = dp.robust(QUICK, PRIVACY, mean_square=4.0, lag=None, tolerance=0.1)
     found = dp.adapt(mechanism, privatized(mechanism, ar1(0.5, 0.3), 1))
     assert found.taken
     assert found.mechanism.mean_square is None
@@ -310,7 +317,7 @@ def test_a_smoother_stays_one():
 # --- releases -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lag", [3, None])
+@pytest.mark.parametrize("lag", [3, pytest.param(None, marks=pytest.mark.long)])
 def test_a_release_is_adapted_to_its_published_integers(lag):
     model = dp.ARMA([6.0], [1, -0.3], mean=10.0, source="public")
     inputs = dp.Inputs(0, 60, centre=8, n_streams=2)
@@ -382,7 +389,7 @@ def test_the_order_is_a_small_integer(order):
 
 
 def test_decision_feedback_is_refused_with_another_way():
-    mechanism = dp.decision_feedback(QUICK, PRIVACY, CHAIN, lag=2)
+    mechanism = dp.decision_feedback(QUICK, PRIVACY, CHAIN, lag=2, prefilter=dp.Filter([1, 0.3], [1, -0.6]))
     with pytest.raises(dp.DesignError, match=r"adapt lmmse\(target, privacy, model, lag=..., prefilter="):
         dp.adapt(mechanism, np.arange(1000.0))
     with pytest.raises(ValueError, match="mechanism must be a Mechanism or an ExactMechanism"):

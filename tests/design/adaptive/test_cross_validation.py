@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from helpers.covers import long_but
 
 import dpfast as dp
 from dpfast.design.adaptive.cross_validation import Channel, _Trial, cross_validate
@@ -78,10 +79,7 @@ def test_the_error_is_right_though_the_model_is_wrong(lag):
 
 @pytest.mark.parametrize(
     ("lag", "mean"),
-    [
-        *((0, 2.0), (5, 0.1), (None, 0.1)),
-        *(pytest.param(lag, mean, marks=pytest.mark.long) for lag in (0, 5, None) for mean in (0.1, 2.0)),
-    ],
+    long_but([(lag, mean) for lag in (0, 5, None) for mean in (0.1, 2.0)], [(5, 0.1)]),
 )
 def test_gain_and_standard_error_are_those_of_many_runs(lag, mean):
     m, model, n_runs = mechanism(lag), truth(mean), 60

@@ -63,7 +63,7 @@ def test_joint_optima_are_certified(lag, noise):
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0, 1, 4, None]), st.floats(0.01, 50), st.floats(-0.9, 0.95))
-@settings(deadline=None)
+@settings(max_examples=10)
 def test_the_bound_is_below_every_strategy(seed, lag, noise, correlation):
     n, rng = 7, np.random.default_rng(seed)
     problem = joint(n, lag, noise, rng.normal(size=n), correlation)

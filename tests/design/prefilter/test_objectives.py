@@ -7,20 +7,18 @@ from helpers.problems import each_problem
 from dpfast.design.prefilter.objectives import feedback_objective, smoother_objective, zero_forcing_objective
 from dpfast.design.prefilter.water_filling import feedback_water_filling, smoother_water_filling
 
-
-def objectives(problem):
-    return {
-        "zero forcing": zero_forcing_objective(problem),
-        "smoother": smoother_objective(problem, smoother_water_filling(problem)),
-        "feedback": feedback_objective(problem, feedback_water_filling(problem)),
-    }
+OBJECTIVES = {
+    "zero forcing": zero_forcing_objective,
+    "smoother": lambda problem: smoother_objective(problem, smoother_water_filling(problem)),
+    "feedback": lambda problem: feedback_objective(problem, feedback_water_filling(problem)),
+}
 
 
-@pytest.mark.parametrize("kind", ["zero forcing", "smoother", "feedback"])
+@pytest.mark.parametrize("kind", OBJECTIVES)
 @each_problem
 class TestObjectives:
     def test_the_slope_is_that_of_finite_differences(self, problem, kind):
-        objective = objectives(problem)[kind]
+        objective = OBJECTIVES[kind](problem)
         grid, loss = objective.resolve(np.array([0.5 + 0j]), 1)
         power = np.exp(np.cos(grid.omega))
         _, slope = loss(power)
@@ -31,14 +29,14 @@ class TestObjectives:
             assert (up - down) / (2 * h) == pytest.approx(grid.mean(slope * direction), abs=1e-6 * scale + 1e-12 * up)
 
     def test_the_gain_does_not_matter(self, problem, kind):
-        objective = objectives(problem)[kind]
+        objective = OBJECTIVES[kind](problem)
         grid, loss = objective.resolve(np.empty(0), 0)
         power = 2 + np.cos(grid.omega)
         assert loss(1e6 * power)[0] == pytest.approx(loss(power)[0], rel=1e-12)
         assert grid.mean(loss(power)[1]) == pytest.approx(0, abs=1e-10 * loss(power)[0])
 
     def test_the_ideal_is_a_lower_bound_that_the_shape_reaches(self, problem, kind):
-        objective = objectives(problem)[kind]
+        objective = OBJECTIVES[kind](problem)
         grid, loss = objective.resolve(np.empty(0), 0)
         shape = objective.shape(grid.omega)
         assert loss(np.maximum(shape, 1e-14 * shape.max()))[0] == pytest.approx(objective.ideal, rel=1e-6)

@@ -1,10 +1,12 @@
 """Water-filling against convex programs, random feasible points, closed forms and direct integrals."""
 
+import functools
 import math
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from helpers.covers import long_but
 from helpers.problems import COST, NARROW, PROBLEMS, each_problem
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,12 +92,13 @@ class TestConstraints:
             program(*arguments(problem), constraints=lambda x, omega: [x <= 0.5])
 
 
-def test_the_realised_prefilter_of_a_program_keeps_its_value_and_its_cap():
+@pytest.mark.parametrize("tolerance", long_but([1e-2, 1e-3], [1e-2]))
+def test_the_realised_prefilter_of_a_program_keeps_its_value_and_its_cap(tolerance):
     target, privacy, model = arguments(PROBLEMS["pole .9"])
     program = lmmse_program(target, privacy, model, constraints=lambda x, omega: [x <= 3])
-    prefilter = program.prefilter(tolerance=1e-3)
+    prefilter = program.prefilter(tolerance=tolerance)
     mechanism = lmmse(target, privacy, model, prefilter=prefilter)
-    assert mechanism.predicted_mse <= program.mse * (1 + 1.01e-3)
+    assert mechanism.predicted_mse <= program.mse * (1 + 1.01 * tolerance)
     assert prefilter.hinf_norm() ** 2 / prefilter.h2_norm() ** 2 <= 3 * 1.2
 
 
@@ -175,23 +178,35 @@ def test_feedback_water_filling_meets_the_optimality_conditions(problem):
     assert slope[~active].max(initial=0) <= slope[active].mean() * (1 + 1e-5)
 
 
-@pytest.mark.parametrize("problem", [PROBLEMS["pole .9"], PROBLEMS["resonator"]], ids=["pole .9", "resonator"])
+@functools.cache
+def closed_forms(name):
+    """Return the grid of a problem, and for both criteria x there, the value, its sign and the least of it."""
+    problem = PROBLEMS[name]
+    grid, found = problem.grid(), []
+    for fill, value, sign in (
+        (smoother_water_filling, smoother_value, 1),
+        (feedback_water_filling, feedback_value, -1),
+    ):
+        water = fill(problem)
+        fine = problem.grid(breaks=water.cutoffs)
+        found.append((water.x(grid.omega), value, sign, value(problem, fine, water.x(fine.omega))))
+    return grid, found
+
+
+@pytest.mark.parametrize("name", ["pole .9", "resonator"])
 @given(data=st.data())
-def test_no_feasible_point_beats_the_closed_forms(problem, data):
-    grid = problem.grid()
-    waters = smoother_water_filling(problem), feedback_water_filling(problem)
+def test_no_feasible_point_beats_the_closed_forms(name, data):
+    grid, waters = closed_forms(name)
     bumps = data.draw(hnp.arrays(float, 6, elements=st.floats(-8, 4)))
     mixture = data.draw(st.floats(0, 1))
     shape = np.exp(np.cos(np.outer(grid.omega, np.arange(6))) @ bumps)
-    for water, value, sign in ((waters[0], smoother_value, 1), (waters[1], feedback_value, -1)):
-        best = water.x(grid.omega)
+    for best, value, sign, least in waters:
         x = mixture * best / grid.mean(best) + (1 - mixture) * shape / grid.mean(shape)
-        least = value(problem, problem.grid(breaks=water.cutoffs), water.x(problem.grid(breaks=water.cutoffs).omega))
         # `grid` has no node at the cutoffs: its quadrature of the kink is good to about 1e-6
-        assert sign * value(problem, grid, x) >= sign * least - 1e-5 * abs(least)
+        assert sign * value(PROBLEMS[name], grid, x) >= sign * least - 1e-5 * abs(least)
 
 
-@pytest.mark.parametrize("name", ["pole .9", "resonator", "difference"])
+@pytest.mark.parametrize("name", long_but(["pole .9", "resonator", "difference"], ["pole .9"]))
 def test_more_noise_is_never_better(name):
     problem = PROBLEMS[name]
     costs = np.geomspace(1e-4, 1e4, 17)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.covers import long_but
+from helpers.designs import designed
 from scipy import linalg
 
 import dpfast as dp
@@ -22,13 +24,14 @@ FINE = np.linspace(0, np.pi, 20_001)
 
 @pytest.fixture(scope="module")
 def free():
-    return dp.optimal_program(TARGET, PAPER, CHAIN, lag=LAG)
+    return designed(dp.optimal_program, TARGET, PAPER, CHAIN, lag=LAG)
+
+
+QUICK = {"example .995", "pole .9", "MA10", "diff 1-z^-1", "identity"}
 
 
 @pytest.mark.parametrize(
-    "case",
-    [pytest.param(x, marks=[pytest.mark.long] * (x["name"] == "MA50")) for x in CASES],
-    ids=lambda case: f"{case['id']}-{case['name']}",
+    "case", long_but(CASES, [x for x in CASES if x["name"] in QUICK]), ids=lambda case: f"{case['id']}-{case['name']}"
 )
 def test_reference_values(case):
     lag = 5 if case["id"] % 2 else 0
@@ -38,14 +41,16 @@ def test_reference_values(case):
     assert program.grid.mean(program.x) == pytest.approx(1, rel=1e-6)
 
 
-@pytest.mark.parametrize(("lag", "rmse"), [(0, 5.6236), (1, 5.4740), (5, 5.0866), (20, 4.7016)])
+@pytest.mark.parametrize(
+    ("lag", "rmse"), long_but([(0, 5.6236), (1, 5.4740), (5, 5.0866), (20, 4.7016)], [(1, 5.4740), (5, 5.0866)])
+)
 def test_example(lag, rmse):
-    program = dp.optimal_program(EXAMPLE, PAPER, CHAIN, lag=lag)
+    program = designed(dp.optimal_program, EXAMPLE, PAPER, CHAIN, lag=lag)
     assert math.sqrt(program.mse) == pytest.approx(rmse, abs=6e-5)
 
 
 def test_value_is_that_of_the_product():
-    program = dp.optimal_program(EXAMPLE, PAPER, CHAIN, lag=5)
+    program = designed(dp.optimal_program, EXAMPLE, PAPER, CHAIN, lag=5)
     omega, K = program.grid.omega, program.product.response(program.grid.omega)
     error = np.abs(EXAMPLE.response(omega) * np.exp(-5j * omega) - K) ** 2
     value = program.grid.mean(CHAIN.psd(omega) * error) + COST * program.grid.mean(np.abs(K)) ** 2
@@ -53,12 +58,16 @@ def test_value_is_that_of_the_product():
     assert program.mse == program.distortion_mse + program.noise_mse
 
 
-@pytest.mark.parametrize("delta", [1e-3, 1e-9])
-@pytest.mark.parametrize("mu", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize(
+    ("mu", "delta"),
+    long_but(
+        [(mu, delta) for mu in (0.01, 1.0, 100.0) for delta in (1e-3, 1e-9)], [(0.01, 1e-3), (1.0, 1e-9), (100.0, 1e-3)]
+    ),
+)
 def test_between_smoother_and_causal_wiener_at_any_privacy(mu, delta):
     privacy = dp.Privacy.from_gdp(mu, delta)
     program = dp.optimal_program(TARGET, privacy, CHAIN, lag=LAG)
-    assert program.mse >= dp.lmmse(TARGET, privacy, CHAIN).ideal_mse * (1 - 1e-6)
+    assert program.mse >= dp.lmmse(TARGET, privacy, CHAIN, tolerance=0.3).ideal_mse * (1 - 1e-6)
     for prefilter in (dp.Filter([1]), dp.Filter([1, 0.2], [1, -0.7])):
         wiener = dp.lmmse(TARGET, privacy, CHAIN, lag=LAG, prefilter=prefilter)
         assert program.mse <= wiener.ideal_mse * (1 + 1e-6)
@@ -110,7 +119,9 @@ def test_a_prefilter_without_any_gain_above_its_mean_is_white():
     assert program.mse == pytest.approx(variance - both @ taps, rel=1e-6)
 
 
-@pytest.mark.parametrize("case", [CASES[2], CASES[3], CASES[6]], ids=lambda case: case["name"])
+@pytest.mark.parametrize(
+    "case", long_but([CASES[2], CASES[3], CASES[6]], [CASES[2], CASES[3]]), ids=lambda case: case["name"]
+)
 def test_a_white_prefilter_has_the_causal_wiener_receiver(case):
     privacy = dp.Privacy(case["epsilon"], case["delta"], calibration="paper")
     target, model = dp.Filter(**case["target"]), dp.ARMA(**case["signal_shaping"])
@@ -171,7 +182,7 @@ def test_a_constraint_that_does_not_bind_costs_nothing(free):
 
 @pytest.mark.parametrize("target", [TARGET, EXAMPLE], ids=["pole .9", "example"])
 def test_the_realised_mechanism_is_near_the_optimum(target):
-    program = dp.optimal_program(target, PAPER, CHAIN, lag=LAG)
+    program = designed(dp.optimal_program, target, PAPER, CHAIN, lag=LAG)
     mechanism = program.mechanism(tolerance=1e-3)
     assert mechanism.lag == LAG
     assert mechanism.ideal_mse == program.mse
