@@ -12,7 +12,8 @@ from benchmarks.harness.race import Contestant, race, race_on_one_core, repeated
 from benchmarks.processes.bench_process import ROOT, python
 from dpfast.privacy.discrete_gaussian_accounting import Sigma
 from dpfast.releases.noise import Noise
-from dpfast.signals.events.declared_counts import Span, count_events
+from dpfast.signals.events.declared_counts import count_events
+from dpfast.signals.events.declared_span import Span
 
 SIGMAS = {"2.875": Sigma(23, 3), "322.5": Sigma(645, 1), "2⁴⁰": Sigma(2**40, 0)}
 BLOCKS, BLOCK = 16, 4096

@@ -12,12 +12,12 @@ from dpfast.cli.output import write_files
 from dpfast.design.perturbation import input_perturbation
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.mechanism_kinds import check_releasable
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.audit.attack import audit
 from dpfast.releases.audit.findings import Audit
 from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.integer.releasable import check_releasable
 
 SUMMARY = "attack a mechanism, simulated and released, and test its guarantee"
 DESCRIPTION = (

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from dpfast._support import validation
+from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.feed.clock import Clock, Feed
-from dpfast.releases.feed.estimates_file import Journal, Layout
 from dpfast.releases.feed.event_lines import ByteSource, Lines
+from dpfast.releases.feed.live_estimates_file import Journal
 from dpfast.releases.feed.missed_bins import NAME, write_missed
 from dpfast.releases.feed.status import Watch
 from dpfast.releases.integer.exact_mechanism import ExactMechanism

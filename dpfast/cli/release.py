@@ -14,31 +14,26 @@ from dpfast._support import validation
 from dpfast._support.output_folder import OutputFolder
 from dpfast.cli import follow_release, read_release
 from dpfast.cli.options import BY, COUNT, LOG, MECHANISM, PERIOD, TIME, TIME_FORMAT, add_range, words
-from dpfast.mechanisms.mechanism_kinds import check_releasable
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.releases.batch import Batch
-from dpfast.releases.batch_estimates_file import (
-    Wanted,
-    check_free,
-    check_name,
-    estimates_path,
-    finish_others,
-    write_estimates,
-)
+from dpfast.releases.batch_estimates_file import check_free, estimates_path, finish_others, write_estimates
+from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.feed.clock import Clock, SystemClock
-from dpfast.releases.feed.estimates_file import Layout
 from dpfast.releases.feed.event_lines import ByteSource
-from dpfast.releases.feed.status import heartbeat
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, exact
 from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.joint_guarantee import declared_bounds
 from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.reading import choose_release, read_entry
+from dpfast.releases.requested_release import Wanted, check_name
+from dpfast.releases.stderr_messages import heartbeat
 from dpfast.releases.store.records import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.store_folders import Places, for_new_store
-from dpfast.signals.events.declared_counts import Span, check_groups, check_time_format, count_events
-from dpfast.signals.events.timestamps import parse_period
+from dpfast.signals.events.declared_counts import check_groups, count_events
+from dpfast.signals.events.declared_span import Span, check_time_format
+from dpfast.signals.events.periods import parse_period
 
 SUMMARY = "publish a log of events, or events as they come, under an exact guarantee"
 DESCRIPTION = (

@@ -5,7 +5,7 @@ Others use the design functions, ``catalogue`` with the one list of families, an
     target, privacy, model, lag ──► arguments ──► lmmse, optimal, zero_forcing, ... ──► Mechanism
                                                      └──► prefilter/  programs/  horizon/
 
-==========================  =================================================
+==========================  =====================================================
 ``catalogue``               the families: names, labels, designs, colours
 ``comparison``              all families side by side
 ``arguments``               what every design function is given, checked
@@ -17,11 +17,11 @@ Others use the design functions, ``catalogue`` with the one list of families, an
 ``perturbation``            ``input_perturbation``, ``output_perturbation``
 ``robust``                  ``robust``: for every input of a mean square
 ``wiener``                  Wiener receivers behind a given prefilter
-``causal_part``             causal parts of two-sided responses
+``causal_part``             causal parts of two-sided responses, and their energy
 ``advice``                  what would help where little is explained
 ``prefilter/``              optimal prefilters: spectra, bounds, realisations
 ``programs/``               convex programs, for further constraints
 ``horizon/``                matrix mechanisms over a horizon
 ``adaptive/``               receivers fitted to what was published
-==========================  =================================================
+==========================  =====================================================
 """

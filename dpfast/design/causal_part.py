@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from dpfast._support.validation import Array, Complex
+from dpfast.filters.fft_grid import fft_angles
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter, filter_from_rest, ratio
 from dpfast.filters.roots import pair_roots
-from dpfast.filters.spectral_factor import fft_angles
 from dpfast.filters.state_space import balance_states
 
 _NO_STATE = 1e-15  # what a state may contribute and still be left out
@@ -92,3 +92,18 @@ def causal_part(signal: Filter, backward: Filter, lag: int) -> CausalPart:
     a, inputs, c, _ = rest.state_space()
     samples, state = filter_from_rest(rest, sequence)
     return CausalPart(samples[-start:], a, inputs, c[0], state, rest.denominator)
+
+
+def causal_energy(values: Complex, lag: int) -> tuple[float, float]:
+    """Return the energy of a two-sided impulse response at times ≥ -lag, and before.
+
+    Parameters
+    ----------
+    values : array of complex
+        Frequency response at the angles of :func:`fft_angles`.
+    """
+    x = np.fft.irfft(values)
+    n = len(x)
+    before = x[n // 2 : max(n // 2, n - lag)]
+    past = float(before @ before)
+    return float(x @ x) - past, past

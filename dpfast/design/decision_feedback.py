@@ -13,13 +13,15 @@ from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.design.arguments import check_filter, check_inputs, check_tolerance, filter_or_none
 from dpfast.design.lmmse import lmmse
-from dpfast.design.prefilter.design_problem import Problem, canonical_factor, noise_cost
+from dpfast.design.prefilter.canonical_factor import canonical_factor
+from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.objectives import feedback_objective
 from dpfast.design.prefilter.order_selection import realize
 from dpfast.design.prefilter.water_filling import feedback_mse, feedback_water_filling
 from dpfast.design.zero_forcing import zero_forcing
+from dpfast.filters.fft_grid import fft_angles, fft_length
 from dpfast.filters.filter import Filter
-from dpfast.filters.spectral_factor import fft_angles, fft_length, minimum_phase
+from dpfast.filters.spectral_factor import minimum_phase
 from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.lags import check_causal
 from dpfast.mechanisms.mechanism import Mechanism

@@ -20,8 +20,8 @@ from dpfast.design.prefilter.objectives import (
 )
 from dpfast.design.prefilter.water_filling import WaterFilling, smoother_water_filling
 from dpfast.design.wiener import wiener_receiver
+from dpfast.filters.fft_grid import MAX_FFT
 from dpfast.filters.filter import Filter
-from dpfast.filters.spectral_factor import MAX_FFT
 from dpfast.filters.warped_circle import WarpedCircle, make_circle
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism import Mechanism

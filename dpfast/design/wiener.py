@@ -8,18 +8,12 @@ import numpy as np
 
 from dpfast._support.errors import ToleranceWarning, UnstableFilterError, warn
 from dpfast._support.validation import Array, Complex
-from dpfast.design.causal_part import CausalPart, causal_part
-from dpfast.design.prefilter.design_problem import move_zeros_off_circle
+from dpfast.design.causal_part import CausalPart, causal_energy, causal_part
+from dpfast.design.prefilter.canonical_factor import move_zeros_off_circle
+from dpfast.filters.fft_grid import fft_angles, fft_length
 from dpfast.filters.filter import MAX_POLE_RADIUS, MAX_SECTION_POLES, Filter, ratio
 from dpfast.filters.quadrature import graded_grid
-from dpfast.filters.spectral_factor import (
-    causal_energy,
-    factor_polynomial,
-    fft_angles,
-    fft_length,
-    minimum_phase,
-    sum_zeros,
-)
+from dpfast.filters.spectral_factor import factor_polynomial, minimum_phase, sum_zeros
 from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.mechanisms.receivers.smoother import Smoother
 from dpfast.mechanisms.steady_error import linear_mse

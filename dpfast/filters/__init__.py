@@ -6,7 +6,7 @@ Others use ``Filter`` and ``Toeplitz``, the two kinds of targets; designs use th
                           ├──► peak_gain                                  ▲
                           └──► quadrature ◄── warped_circle ──────────────┘
 
-===================  ======================================================================
+===================  ========================================================================
 ``filter``           ``Filter``: made, run, multiplied, divided; its response and norms
 ``toeplitz``         ``Toeplitz``: targets over a horizon; power series
 ``conversion``       other forms of a filter: roots, systems of other packages, state space
@@ -14,8 +14,9 @@ Others use ``Filter`` and ``Toeplitz``, the two kinds of targets; designs use th
 ``roots``            all zeros of a function at once
 ``peak_gain``        the H-infinity norm of any gain
 ``quadrature``       integrals over the unit circle, graded around poles and zeros
+``fft_grid``         uniform grids on the circle for FFTs
 ``spectral_factor``  minimum-phase factors of spectra, on the circle and as polynomials
-``warped_circle``    causal parts and factors, in few steps near slow poles
+``warped_circle``    frequency warping: causal parts and factors in few steps near slow poles
 ``state_space``      Gramians and balanced coordinates
-===================  ======================================================================
+===================  ========================================================================
 """

@@ -1,4 +1,4 @@
-"""Spectral factors and causal parts; all spectra are even."""
+"""Spectral factors: minimum-phase filters of a given spectrum; all spectra are even."""
 
 from __future__ import annotations
 
@@ -10,28 +10,16 @@ from numpy.typing import ArrayLike
 
 from dpfast._support.errors import PaleyWienerError
 from dpfast._support.validation import Array, Complex
+from dpfast.filters.fft_grid import MAX_FFT, fft_angles, fft_length
 from dpfast.filters.roots import aberth, pair_roots
 
 Spectrum = Callable[[Array], Array]
-
-MAX_FFT = 2**22
 _DECAYED = 1e-13  # the end of a cepstrum, relative
 _START = 0.3  # of its distance from the circle: where a zero starts beside a root
 _ROUNDING = 1e-15
 _TINY = 1e-60
 _AT_THE_ORIGIN = 1e-30
 _NOISE = 1e-9  # below it an end that does not shrink on a finer grid is rounding
-
-
-def fft_length(slowest: float, *, decay: float = 40.0) -> int:
-    """Choose a power of two on whose grid a mode of radius `slowest` decays by exp(-decay)."""
-    length = decay / max(-math.log(slowest), 1e-12) if slowest > 0 else 1.0
-    return int(min(MAX_FFT, max(1024, 2 ** math.ceil(math.log2(length)))))
-
-
-def fft_angles(n: int) -> Array:
-    """Return the n/2 + 1 angles of :func:`numpy.fft.rfft` of length n."""
-    return np.linspace(0, np.pi, n // 2 + 1)
 
 
 def minimum_phase(spectrum: Array) -> Complex:
@@ -153,38 +141,3 @@ def _product(roots: Complex, z: Complex) -> tuple[Complex, Complex]:
     inside[np.abs(inside) < _TINY] = outside[np.abs(outside) < _TINY] = _TINY
     value = np.prod(inside * outside, axis=1)
     return value, value * (1 / inside - roots.conj() / outside).sum(axis=1)
-
-
-def allpass(points: ArrayLike, warp: float) -> Complex:
-    """Evaluate (z + warp)/(1 + warp z): it maps the disk onto itself, and keeps orders, stability and minimum phase.
-
-    With warp > 0 it sends a neighbourhood of 1 of size near 1 to one of size (1 - warp)/(1 + warp); -warp inverts it.
-    """
-    z = np.asarray(points, dtype=np.complex128)
-    return (z + warp) / (1 + warp * z)
-
-
-def warped_angles(nu: Array, warp: float) -> Array:
-    """Return the angles in [0, π] to which :func:`allpass` sends the angles nu."""
-    return np.abs(np.angle(allpass(np.exp(1j * nu), warp)))
-
-
-def choose_warp(distance: float) -> float:
-    """Choose the warp that brings detail at a distance from z = 1 to the square root of that distance."""
-    root = math.sqrt(min(distance, 1.0))
-    return (1 - root) / (1 + root)
-
-
-def causal_energy(values: Complex, lag: int) -> tuple[float, float]:
-    """Return the energy of a two-sided impulse response at times ≥ -lag, and before.
-
-    Parameters
-    ----------
-    values : array of complex
-        Frequency response at the angles of :func:`fft_angles`.
-    """
-    x = np.fft.irfft(values)
-    n = len(x)
-    before = x[n // 2 : max(n // 2, n - lag)]
-    past = float(before @ before)
-    return float(x @ x) - past, past

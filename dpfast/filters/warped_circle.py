@@ -1,7 +1,7 @@
 """The unit circle in uniform steps of a warped angle: causal parts and minimum-phase factors by FFT.
 
 Slow poles near z = 1 or -1 would need a million steps. An allpass map of the disk onto itself
-(``spectral_factor.allpass``) spreads their neighbourhood out; it keeps causality and minimum phase, and with the weight
+(:func:`allpass`) spreads their neighbourhood out; it keeps causality and minimum phase, and with the weight
 (1 - w²)/|1 + w e^{-iν}|² inner products too, so that all is done in the warped angle with a few thousand steps.
 """
 
@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfast._support.validation import Array, Complex
+from dpfast.filters.fft_grid import MAX_FFT, fft_angles
 from dpfast.filters.quadrature import QuadratureGrid
-from dpfast.filters.spectral_factor import MAX_FFT, allpass, choose_warp, fft_angles, minimum_phase
+from dpfast.filters.spectral_factor import minimum_phase
 
 _DECAY = 28.0  # of the slowest mode over the steps, in powers of e
 _STEPS_PER_LAG = 8
@@ -115,3 +116,23 @@ def _steps(poles: Complex, lag: int, warp: float) -> float:
     slowest = float(np.abs(allpass(poles, -warp)).max(initial=0.5))
     stretch = (1 + abs(warp)) / (1 - abs(warp))
     return max(_DECAY / -math.log(slowest), _STEPS_PER_LAG * lag * min(stretch, 2.0))
+
+
+def allpass(points: ArrayLike, warp: float) -> Complex:
+    """Evaluate (z + warp)/(1 + warp z): it maps the disk onto itself, and keeps orders, stability and minimum phase.
+
+    With warp > 0 it sends a neighbourhood of 1 of size near 1 to one of size (1 - warp)/(1 + warp); -warp inverts it.
+    """
+    z = np.asarray(points, dtype=np.complex128)
+    return (z + warp) / (1 + warp * z)
+
+
+def warped_angles(nu: Array, warp: float) -> Array:
+    """Return the angles in [0, π] to which :func:`allpass` sends the angles nu."""
+    return np.abs(np.angle(allpass(np.exp(1j * nu), warp)))
+
+
+def choose_warp(distance: float) -> float:
+    """Choose the warp that brings detail at a distance from z = 1 to the square root of that distance."""
+    root = math.sqrt(min(distance, 1.0))
+    return (1 - root) / (1 + root)

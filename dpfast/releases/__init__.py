@@ -16,7 +16,10 @@ Others use ``exact``, ``release``, ``open_stream``, ``read_release`` and ``audit
 ``guarantee``             ``Guarantee``: what a release promises
 ``joint_guarantee``       what several releases promise together
 ``private_counts``        what the operator alone may see
-``batch_estimates_file``  what a run of the command publishes of a file
+``requested_release``     a release that a command asks for happens once
+``estimates_layout``      rows and columns of all files of estimates
+``batch_estimates_file``  the file of estimates of a batch
+``stderr_messages``       messages while a release runs
 ``integer/``              mechanisms in integers
 ``store/``                what was published, kept
 ``feed/``                 events from a pipe, on the clock

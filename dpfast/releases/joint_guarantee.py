@@ -12,7 +12,7 @@ from dpfast.privacy.privacy import Privacy
 from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Inputs
-from dpfast.releases.integer.tap_search import privacy_shift
+from dpfast.releases.integer.noise_calibration import privacy_shift
 from dpfast.releases.store.records import Earlier
 
 _PERSON = ("max_change", "max_events", "min_separation")

@@ -22,7 +22,7 @@ from dpfast.reports.glossary import FIGURES, describe_task, explain_interval
 from dpfast.reports.html_page import closing_sections, facts
 from dpfast.reports.matplotlib_helpers import make_figure, plot_path, render_png
 from dpfast.signals.events.historical_counts import EventCounts
-from dpfast.signals.events.timestamps import format_period
+from dpfast.signals.events.periods import format_period
 from dpfast.simulation.evaluation import CONFIDENCE, MAX_LEVELS, SeriesResult, evaluate_log, has_levels
 from dpfast.simulation.study import describe_rare_errors
 

@@ -7,8 +7,9 @@ from typing import Any
 from dpfast._support import validation
 from dpfast.reports.study_dot_plot import draw_study
 from dpfast.reports.sweep import lines_and_panels as panels
+from dpfast.reports.sweep.convergence import draw_convergence
 from dpfast.reports.sweep.rmse_curves import draw_over
-from dpfast.reports.sweep.sweep_pictures import draw_convergence, draw_sample_paths
+from dpfast.reports.sweep.sweep_sample_paths import draw_sample_paths
 from dpfast.reports.sweep.winner_map import draw_winners
 from dpfast.simulation.study import Study
 from dpfast.simulation.sweep.result import Sweep

@@ -5,13 +5,14 @@ Others use ``monte_carlo`` and ``evaluate_log``, and ``sweep`` for grids of case
     mechanisms, model ──► monte_carlo ──┬──► mixed_study ──► squared errors of streams
                                         └──► study ◄── intervals
 
-=================  =======================================================
-``monte_carlo``    ``monte_carlo``: how long, how many, in which precision
-``study``          what was found: ``Study``, ``Result``, ``Comparison``
-``intervals``      confidence intervals of errors
-``mixed_study``    filters and matrices on one input
-``evaluation``     every mechanism on a historical log
-``paper_example``  the example of Le Ny 2013
-``sweep/``         grids of cases, on any number of workers
-=================  =======================================================
+========================  =======================================================
+``monte_carlo``           ``monte_carlo``: how long, how many, in which precision
+``study``                 what was found: ``Study``, ``Result``, ``Comparison``
+``intervals``             confidence intervals of errors
+``mixed_study``           filters and matrices on one input
+``decision_error_sizes``  how large the errors are that wrong decisions make
+``evaluation``            every mechanism on a historical log
+``paper_example``         the example of Le Ny 2013
+``sweep/``                grids of cases, on any number of workers
+========================  =======================================================
 """

@@ -21,7 +21,7 @@ from dpfast.privacy.privacy import Privacy
 from dpfast.signals.arma import ARMA
 from dpfast.signals.events.historical_counts import EventCounts
 from dpfast.signals.model import Model
-from dpfast.simulation.mixed_study import error_sizes
+from dpfast.simulation.decision_error_sizes import error_sizes
 from dpfast.simulation.study import Result
 
 LAG = 5

@@ -19,7 +19,7 @@ from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.signals.model import Model, check_model
 from dpfast.signals.output_variance import output_variance
-from dpfast.simulation import mixed_study
+from dpfast.simulation import decision_error_sizes, mixed_study
 from dpfast.simulation.study import SINGLE_ERROR, Result, Study
 
 _SETTLED = 1e-3  # amplitude of a start-up transient when errors begin to count: 1e-6 of the MSE
@@ -115,13 +115,13 @@ def monte_carlo(
             if mechanism.sees_data and mechanism.horizon is None:
                 check_single_precision(mechanism.name, _pilot_error(mechanism, model))  # type: ignore[arg-type]
     errors = _simulate(study, n_streams, seed, n_threads, progress)
-    inputs = mixed_study.input_range(study.source)
+    inputs = decision_error_sizes.input_range(study.source)
     results, n_first = [], n_samples if burn_in == 0 else None
     for mechanism, link, row in zip(items, study.links, errors.T, strict=True):
         predicted = predicted_mse(mechanism, model, n_first)
         root = None if predicted is None else math.sqrt(predicted)
         variance = output_variance(mechanism.target, model, n_first)
-        sizes = mixed_study.error_sizes(link, inputs, n_samples)
+        sizes = decision_error_sizes.error_sizes(link, inputs, n_samples)
         results.append(Result(mechanism.name, root, validation.freeze(row.copy()), confidence, variance, sizes))
     return Study(tuple(results), n_samples, burn_in, seed, confidence)
 

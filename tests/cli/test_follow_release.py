@@ -15,12 +15,13 @@ from helpers.scripts import Script
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
 from dpfast.cli import release
-from dpfast.releases.feed.estimates_file import HEADER, Journal, Layout
+from dpfast.releases.estimates_layout import HEADER, Layout
+from dpfast.releases.feed.live_estimates_file import Journal
 from dpfast.releases.integer.exact_mechanism import exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
-from dpfast.signals.events.declared_counts import Span
+from dpfast.signals.events.declared_span import Span
 
 
 @pytest.fixture(scope="session")

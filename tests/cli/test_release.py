@@ -19,7 +19,8 @@ from dpfast.cli.main import main
 from dpfast.releases import batch_estimates_file
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.store.release_store import ReleaseStore
-from dpfast.signals.events.declared_counts import Span, count_events
+from dpfast.signals.events.declared_counts import count_events
+from dpfast.signals.events.declared_span import Span
 
 LOG = "when,place,many\n" + "".join(
     f"2020-01-0{d}T{h:02}:{m:02},{'abc'[(h + m) % 3]},{1 + m % 2}\n"

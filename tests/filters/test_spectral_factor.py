@@ -8,21 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast._support.errors import DesignError, PaleyWienerError
+from dpfast.design.causal_part import causal_energy
 from dpfast.filters import roots
 from dpfast.filters import spectral_factor as spectra
+from dpfast.filters.fft_grid import fft_angles, fft_length
 from dpfast.filters.quadrature import graded_grid
-from dpfast.filters.spectral_factor import (
-    allpass,
-    causal_energy,
-    choose_warp,
-    factor_polynomial,
-    fft_angles,
-    fft_length,
-    minimum_phase,
-    spectral_factor,
-    sum_zeros,
-    warped_angles,
-)
+from dpfast.filters.spectral_factor import factor_polynomial, minimum_phase, spectral_factor, sum_zeros
+from dpfast.filters.warped_circle import allpass, choose_warp, warped_angles
 
 
 def factor(roots, omega):

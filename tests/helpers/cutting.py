@@ -9,7 +9,7 @@ import numpy as np
 from helpers import fakes
 
 from dpfast._support import sqlite
-from dpfast.releases.store import private_files, release_schema
+from dpfast.releases.store import private_connection, private_files, release_schema
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
 TOTAL = 20
@@ -93,12 +93,12 @@ def folders_not_synced(set_attribute):
 
 def pragma(value):
     def mutate(set_attribute):
-        execute = release_schema.PrivateConnection.execute
+        execute = private_connection.PrivateConnection.execute
 
         def mutant(self, query, *args):
             return execute(self, query.replace("synchronous=FULL", f"synchronous={value}"), *args)
 
-        set_attribute(release_schema.PrivateConnection, "execute", mutant)
+        set_attribute(private_connection.PrivateConnection, "execute", mutant)
 
     return mutate
 

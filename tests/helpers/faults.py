@@ -8,14 +8,14 @@ from pathlib import Path
 
 from helpers import fakes
 
-from dpfast.releases.store import records, release_schema, release_store, witness
+from dpfast.releases.store import private_connection, records, release_store, witness
 
 TOTAL = 15
 # Each call of these is two points, before it and behind it. Statements of SQLite one by one, COMMIT among them.
 CALLS = [
-    (release_schema.PrivateConnection, "execute"),
-    (release_schema.PrivateConnection, "executemany"),
-    (release_schema.PrivateConnection, "close"),
+    (private_connection.PrivateConnection, "execute"),
+    (private_connection.PrivateConnection, "executemany"),
+    (private_connection.PrivateConnection, "close"),
     (os, "fsync"),
     (Path, "replace"),
     (Path, "hardlink_to"),

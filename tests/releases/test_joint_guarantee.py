@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize, stats
 
 import dpfast as dp
-from dpfast.releases.integer import tap_search
+from dpfast.releases.integer import noise_calibration
 
 AVERAGE = dp.Filter(np.ones(12) / 12)
 MODEL = dp.ARMA([1], [1, -0.5], mean=2.0)
@@ -116,7 +116,7 @@ def test_no_person_loses_more_than_is_stated(tmp_path, one, two):
         privacy = dp.Privacy(3, DELTA, **of_privacy)
         design = dp.lmmse(dp.Filter([1, 0.5]), privacy, MODEL, lag=0, prefilter=dp.Filter([1, 0.5]))
         plan = dp.exact(design, dp.Inputs(0, 9, **of_inputs), tolerance=0.9)
-        sigma = tap_search._find_sigma(privacy, plan.inputs, TAPS)  # few and small: their noise is convolved
+        sigma = noise_calibration.find_sigma(privacy, plan.inputs, TAPS)  # few and small: their noise is convolved
         plans.append(dataclasses.replace(plan, taps=TAPS, sigma=sigma))
     for i, plan in enumerate(plans):
         u = np.full((plan.inputs.n_streams, STEPS), 2)

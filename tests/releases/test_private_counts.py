@@ -12,7 +12,8 @@ from dpfast.cli import release
 from dpfast.cli.main import main
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.private_counts import PrivateCounts
-from dpfast.signals.events.declared_counts import Rows, Span, count_events
+from dpfast.signals.events.declared_counts import Rows, count_events
+from dpfast.signals.events.declared_span import Span
 
 LOG = """when,place,many
 2020-01-02T00:30,a,1

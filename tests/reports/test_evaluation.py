@@ -18,7 +18,7 @@ from dpfast._support.output_folder import OutputFolder
 from dpfast.design.catalogue import FAMILIES, filter_families
 from dpfast.reports import evaluation, html_page
 from dpfast.signals.events.historical_counts import EventCounts, read_events
-from dpfast.signals.events.timestamps import parse_period
+from dpfast.signals.events.periods import parse_period
 from dpfast.simulation.evaluation import design_mechanisms
 
 FLIGHTS = Path(__file__).parents[2] / "examples" / "nyc_departures_2013.csv.gz"

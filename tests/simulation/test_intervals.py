@@ -12,8 +12,9 @@ from scipy import stats
 
 import dpfast as dp
 from dpfast.simulation import intervals
+from dpfast.simulation.decision_error_sizes import error_sizes, input_range
 from dpfast.simulation.intervals import ENOUGH, ErrorSizes
-from dpfast.simulation.mixed_study import MixedStudy, error_sizes, input_range
+from dpfast.simulation.mixed_study import MixedStudy
 
 ALARM = 1e-7
 DRAWS = {

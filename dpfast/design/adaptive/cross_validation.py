@@ -14,8 +14,8 @@ import numpy as np
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.adaptive.input_spectrum import Fit, Periodogram, Whittle, expected_periodogram, join_periodograms
+from dpfast.filters.fft_grid import fft_length
 from dpfast.filters.filter import Filter
-from dpfast.filters.spectral_factor import fft_length
 from dpfast.filters.warped_circle import make_circle
 from dpfast.mechanisms.receivers.base import LinearMap
 from dpfast.signals.arma import ARMA

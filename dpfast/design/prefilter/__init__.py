@@ -7,6 +7,7 @@ For designs alone::
 
 ======================  ============================================================
 ``design_problem``      what is asked of a design, and where its numbers change fast
+``canonical_factor``    canonical spectral factors; zeros moved off the circle
 ``objectives``          errors as functions of |G|², with their slopes
 ``water_filling``       optimal magnitudes in closed form
 ``majorization``        the joint optimum of a finite lag, by iteration

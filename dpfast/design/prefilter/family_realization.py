@@ -13,8 +13,8 @@ from dpfast.design.prefilter.ideal_mechanism import Ideal, IdealFamily
 from dpfast.design.prefilter.least_favourable import find_saddle
 from dpfast.design.prefilter.order_selection import best_realization, check_excess, realize
 from dpfast.design.prefilter.several_events import Mixture
+from dpfast.filters.fft_grid import fft_length
 from dpfast.filters.filter import Filter
-from dpfast.filters.spectral_factor import fft_length
 from dpfast.privacy.privacy import Privacy
 
 _LOOSE = 1e-2  # a larger gap is warned of

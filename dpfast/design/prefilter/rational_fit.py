@@ -18,9 +18,11 @@ from scipy import linalg
 from dpfast._support.validation import Array, Complex
 from dpfast.design.prefilter.objectives import Objective
 from dpfast.design.prefilter.short_fir import MAX_ROOT_RADIUS, raise_to_floor
+from dpfast.filters.fft_grid import fft_angles
 from dpfast.filters.filter import Filter
 from dpfast.filters.sections import make_sections
-from dpfast.filters.spectral_factor import allpass, choose_warp, fft_angles, minimum_phase, warped_angles
+from dpfast.filters.spectral_factor import minimum_phase
+from dpfast.filters.warped_circle import allpass, choose_warp, warped_angles
 
 MAX_ORDER = 16
 GROWTH_STARTS = 2

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfast._support.validation import Array
+from dpfast.filters.fft_grid import fft_angles
 from dpfast.filters.quadrature import QuadratureGrid, graded_grid
-from dpfast.filters.spectral_factor import Spectrum, fft_angles
+from dpfast.filters.spectral_factor import Spectrum
 from dpfast.privacy.privacy import Privacy
 
 _SMALLEST = 1e-4  # the least Φ/m: the events of a person cancel so far at most

@@ -6,8 +6,9 @@ import numpy as np
 
 from dpfast._support.validation import Array
 from dpfast.design.prefilter.objectives import Excess
+from dpfast.filters.fft_grid import fft_angles, fft_length
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
-from dpfast.filters.spectral_factor import Spectrum, fft_angles, fft_length, minimum_phase
+from dpfast.filters.spectral_factor import Spectrum, minimum_phase
 
 MAX_TAPS = 4096
 MAX_ROOT_RADIUS = MAX_POLE_RADIUS - 1e-6  # of a realised prefilter, so that its inverse is stable too

@@ -2,14 +2,14 @@
 
 For the command line, which runs them around a ``Stream``::
 
-    standard input ──► event_lines ──► clock ──► Stream ──► estimates_file
+    standard input ──► event_lines ──► clock ──► Stream ──► live_estimates_file
                                          └──► missed_bins, status
 
-==================  =================================
-``event_lines``     each line is an event or nothing
-``clock``           counts, handed over on the clock
-``missed_bins``     bins that ended while nothing ran
-``status``          how far the release is
-``estimates_file``  files of what is published
-==================  =================================
+=======================  =======================================
+``event_lines``          each line is an event or nothing
+``clock``                counts, handed over on the clock
+``missed_bins``          bins that ended while nothing ran
+``status``               how far the release is
+``live_estimates_file``  the file that estimates are appended to
+=======================  =======================================
 """

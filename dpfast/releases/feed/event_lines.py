@@ -11,7 +11,8 @@ import numpy as np
 
 from dpfast._support.errors import DataError
 from dpfast.signals.events.csv_columns import find_columns
-from dpfast.signals.events.declared_counts import Rows, Span, group_indices, parse_whole_numbers
+from dpfast.signals.events.declared_counts import Rows, group_indices, parse_whole_numbers
+from dpfast.signals.events.declared_span import Span
 from dpfast.signals.events.timestamps import parse_timestamps
 
 _BLOCK = 1 << 16

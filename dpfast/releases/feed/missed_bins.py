@@ -9,7 +9,7 @@ from pathlib import Path
 from dpfast._support.atomic_files import replace_file
 from dpfast._support.csv_cells import csv_lines
 from dpfast._support.errors import DataError
-from dpfast.releases.feed.estimates_file import Layout
+from dpfast.releases.estimates_layout import Layout
 
 NAME = "missed.csv"
 COLUMNS = ("from", "until")

@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-import threading
-import time
-from collections.abc import Iterator
 from types import TracebackType
 
+from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.feed.clock import Clock
-from dpfast.releases.feed.estimates_file import Layout
 from dpfast.releases.feed.missed_bins import NAME
 from dpfast.releases.private_counts import PrivateCounts
+from dpfast.releases.stderr_messages import say
 
 _MINUTE = 60_000_000  # between two messages at ends of bins, at least
 _HOUR = 60 * _MINUTE  # while the end of a bin is waited for
-_BEAT = 10.0  # seconds between two messages of a file
-
-
-def say(text: str) -> None:
-    """Write a line to standard error, if it can be written: what is published does not depend on it."""
-    with contextlib.suppress(OSError):
-        print(f"dpfast: {text}", file=sys.stderr, flush=True)
-
-
-@contextlib.contextmanager
-def heartbeat(shown: bool, doing: str, *, seconds: float = _BEAT) -> Iterator[None]:
-    """Say every few seconds what is being done, and for how long, and nothing that tells how much of it there is."""
-    if not shown:
-        yield
-        return
-    over, began = threading.Event(), time.monotonic()
-
-    def beat() -> None:
-        while not over.wait(seconds):
-            say(f"{doing}, for {time.monotonic() - began:.0f} s now")
-
-    thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 class Watch:

@@ -5,12 +5,14 @@ Others use ``exact``, ``ExactMechanism`` and ``Inputs``::
     prefilter, receiver ──► tap_search ──► integer_taps, live_receiver ──► ExactMechanism
     Inputs ──────────────────────────────────────────────────────────────────┘
 
-===================  ========================================================
-``exact_mechanism``  ``exact``, ``ExactMechanism``
-``inputs``           ``Inputs``: what is declared of the data
-``tap_search``       which integer taps are fine enough
-``integer_taps``     integer prefilters and their exact sensitivity
-``live_receiver``    receivers behind integers, all at once or piece by piece
-``fft_error``        errors on many angles at once
-===================  ========================================================
+=====================  ========================================================
+``exact_mechanism``    ``exact``, ``ExactMechanism``
+``releasable``         which mechanisms are refused
+``inputs``             ``Inputs``: what is declared of the data
+``tap_search``         which integer taps are fine enough
+``integer_taps``       integer prefilters and their exact sensitivity
+``noise_calibration``  the least exact noise for the guarantee
+``live_receiver``      receivers behind integers, all at once or piece by piece
+``fft_error``          errors on many angles at once
+=====================  ========================================================
 """

@@ -22,7 +22,6 @@ from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.mechanism_kinds import check_releasable
 from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.mechanisms.serialization.json_fields import Fields
 from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, mechanism_content, read_mechanism
@@ -32,9 +31,11 @@ from dpfast.privacy.provenance import Provenance, fitted_inputs
 from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
-from dpfast.releases.integer.integer_taps import MAX_TAPS
+from dpfast.releases.integer.integer_taps import MAX_TAPS, filter_of_signal
 from dpfast.releases.integer.live_receiver import LiveReceiver, center_integers, estimate
-from dpfast.releases.integer.tap_search import filter_of_signal, privacy_shift, round_to_integers
+from dpfast.releases.integer.noise_calibration import privacy_shift
+from dpfast.releases.integer.releasable import check_releasable
+from dpfast.releases.integer.tap_search import round_to_integers
 from dpfast.signals.model import Model
 
 _LARGEST_SUM = 2**62

@@ -8,8 +8,8 @@ import numpy as np
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.wiener import cut_off_energy
+from dpfast.filters.fft_grid import fft_angles, fft_length
 from dpfast.filters.filter import Filter
-from dpfast.filters.spectral_factor import fft_angles, fft_length
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.mechanisms.steady_error import linear_mse, worst_errors

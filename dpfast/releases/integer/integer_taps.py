@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfast._support.safe_rounding import round_up
 from dpfast.filters.filter import Filter
 from dpfast.privacy.sensitivity import several_events
+from dpfast.releases.integer.inputs import Inputs, Integers
 
-Integers = NDArray[np.int64]
 MAX_TAPS = 65_536
 MAX_BITS = 22
 _ANGLES_PER_TAP = 32
@@ -56,3 +55,8 @@ def _squared_peak(taps: Integers) -> float:
     size = _ANGLES_PER_TAP * (1 << (len(taps) - 1).bit_length())
     on_grid = float((np.abs(np.fft.rfft(taps.astype(np.float64), size)) ** 2).max())
     return round_up(on_grid / math.cos(math.pi * (len(taps) - 1) / size))
+
+
+def filter_of_signal(taps: Integers, inputs: Inputs) -> Filter:
+    """Return the integer taps as a filter of the signal in its own units."""
+    return Filter(taps / float(inputs.unit))

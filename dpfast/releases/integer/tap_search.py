@@ -13,11 +13,11 @@ from dpfast.design.wiener import wiener_mse
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.base import Receiver
-from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma, epsilon, smallest_sigma
-from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.discrete_gaussian_accounting import Sigma
 from dpfast.releases.integer.fft_error import LONG, FftCircle, predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
-from dpfast.releases.integer.integer_taps import MAX_BITS, MAX_TAPS, integer_taps, squared_sensitivity
+from dpfast.releases.integer.integer_taps import MAX_BITS, MAX_TAPS, filter_of_signal, integer_taps
+from dpfast.releases.integer.noise_calibration import find_sigma, float_noise
 
 _FEWEST_BITS = 2
 _FOR_TAPS = 0.7  # share of the tolerance that cutting the impulse response may take
@@ -66,7 +66,7 @@ class _Search:
     """
 
     def __init__(self, mechanism: Mechanism, inputs: Inputs, most_taps: int, tolerance: float) -> None:
-        noise = _float_noise(mechanism, inputs)
+        noise = float_noise(mechanism, inputs)
         self.mechanism, self.inputs, self.most_taps = mechanism, inputs, most_taps
         self.receiver = redesign_receiver(mechanism, mechanism.prefilter, noise)
         linear, robust = self.receiver.as_linear(), mechanism.mean_square is not None
@@ -127,7 +127,7 @@ class _Search:
         return self.mechanism.prefilter.h2_norm() / on.h2_norm()
 
     def sigma(self, taps: Integers) -> Sigma:
-        return _find_sigma(self.mechanism.privacy, self.inputs, taps)
+        return find_sigma(self.mechanism.privacy, self.inputs, taps)
 
 
 def _find_least(low: int, high: int, close: float, good: Callable[[int], bool]) -> int:
@@ -138,30 +138,3 @@ def _find_least(low: int, high: int, close: float, good: Callable[[int], bool]) 
         middle = max(low + 1, min(high - 1, round(math.sqrt(low * high))))
         low, high = (low, middle) if good(middle) else (middle, high)
     return high
-
-
-def filter_of_signal(taps: Integers, inputs: Inputs) -> Filter:
-    """Return the integer taps as a filter of the signal in its own units."""
-    return Filter(taps / float(inputs.unit))
-
-
-def privacy_shift(privacy: Privacy, inputs: Inputs, taps: Integers, sigma: Sigma) -> Shift:
-    """Return how far one person can move v in all streams, and in how many numbers."""
-    one = squared_sensitivity(taps, privacy.max_events, privacy.min_separation)
-    square = inputs.change(privacy.max_change) ** 2 * one * inputs.streams_per_person
-    return Shift(square, sigma, len(taps) * privacy.max_events * inputs.streams_per_person)
-
-
-def _float_noise(mechanism: Mechanism, inputs: Inputs) -> float:
-    """Return the standard deviation of the noise that the design takes for such inputs, without integers."""
-    change = inputs.change(mechanism.privacy.max_change) * float(inputs.unit) / mechanism.privacy.max_change
-    return mechanism.noise_std * change * math.sqrt(inputs.streams_per_person)
-
-
-def _find_sigma(privacy: Privacy, inputs: Inputs, taps: Integers) -> Sigma:
-    """Return the least noise whose guarantee, computed anew and rounded outward, is not above the demanded one."""
-    shift = privacy_shift(privacy, inputs, taps, Sigma(1, 0))
-    sigma = smallest_sigma(privacy.noise_multiplier, shift.squared_sensitivity)
-    while epsilon([shift._replace(sigma=sigma)], privacy.delta) > privacy.epsilon:
-        sigma = sigma._replace(a=sigma.a + 1)
-    return sigma

@@ -2,20 +2,22 @@
 
 Others use ``ReleaseStore``; it knows nothing of mechanisms::
 
-    Stream ──► release_store ──► records ──► release_schema ──► private_files
+    Stream ──► release_store ──► records ──► private_connection ──► private_files
                  └──► opening ──► rollback_mark, witness: is it whole, private, and the newest?
 
-==================  ==============================================================
-``release_store``   ``ReleaseStore``: no step twice
-``opening``         what is checked when a store is opened
-``declaration``     what a store declares for all its releases
-``records``         rows, and the chain over them
-``release_schema``  the file and its tables
-``witness``         a public file that knows how far the store has come
-``rollback_mark``   a file that every publication makes anew: older copies lack it
-``store_folders``   where stores of a command are
-``push_limits``     how much can be published at once
-``private_files``   folders and files for their owner alone
-``migration``       stores of earlier versions
-==================  ==============================================================
+========================  ==============================================================
+``release_store``         ``ReleaseStore``: no step twice
+``opening``               what is checked when a store is opened
+``declaration``           what a store declares for all its releases
+``records``               rows, and the chain over them
+``private_connection``    connections that have the database alone
+``release_schema``        the tables, and how a new database begins
+``release_store_errors``  what errors say
+``witness``               a public file that knows how far the store has come
+``rollback_mark``         a file that every publication makes anew: older copies lack it
+``store_folders``         where stores of a command are
+``push_limits``           how much can be published at once
+``private_files``         folders and files for their owner alone
+``migration``             stores of earlier versions
+========================  ==============================================================
 """

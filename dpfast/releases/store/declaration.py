@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from dpfast._support.errors import ReleaseError
-from dpfast.signals.events.timestamps import format_period
+from dpfast.signals.events.periods import format_period
 
 # What a log of events declares of its steps. The rest are bounds, which the configuration of every release holds.
 OF_STEPS = (

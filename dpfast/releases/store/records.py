@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpfast._support import sqlite
 from dpfast._support.validation import Array
-from dpfast.releases.store import release_schema
+from dpfast.releases.store import release_schema, release_store_errors
 from dpfast.releases.store.declaration import Declaration, unchecked_text
 from dpfast.releases.store.witness import Attestation
 
@@ -164,12 +164,12 @@ class Records:
         self.place = inode, path
 
     def _fetch(self, query: str, *values: Any) -> list[Any]:
-        with release_schema.refusing_damage(self._file):
+        with release_store_errors.refusing_damage(self._file):
             return self._connection.execute(query, values).fetchall()
 
     def _only(self, rows: list[Any]) -> Any:
         if len(rows) != 1:
-            raise release_schema.damage_error(self._file)
+            raise release_store_errors.damage_error(self._file)
         return rows[0]
 
     def _fetch_sealed(self, query: str, *values: Any) -> list[Any]:
@@ -178,7 +178,7 @@ class Records:
 
     def _unseal(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
         if not sqlite.is_sealed(row):
-            raise release_schema.damage_error(self._file)
+            raise release_store_errors.damage_error(self._file)
         return row[:-1]
 
     @contextlib.contextmanager
@@ -217,7 +217,7 @@ class Records:
         rows = self._fetch_sealed("SELECT release, step, x, seal FROM inputs WHERE release = ? ORDER BY step", release)
         steps, streams = list(range(position - len(rows), position)), self._streams(release)
         if [step for _, step, _ in rows] != steps or any(len(x) != 8 * streams for *_, x in rows):
-            raise release_schema.damage_error(self._file)
+            raise release_store_errors.damage_error(self._file)
         x = np.frombuffer(b"".join(x for *_, x in rows), "<i8").reshape(len(rows), streams).T
         return Memory(position, x.astype(np.int64), receiver)
 
@@ -255,17 +255,17 @@ class Records:
         for id, release, first, count, v, estimate, chain in map(self._unseal, rows):
             entry = releases.get(release)
             if entry is None or first != ends[release]:
-                raise release_schema.damage_error(self._file)
+                raise release_store_errors.damage_error(self._file)
             columns = count if entry.kind == "live" else entry.count  # a batch is cut to its inputs
             sizes = 8 * entry.streams * count, 8 * entry.streams * columns
             last = _link(last, release, first, count, v)
             if (len(v), len(estimate)) != sizes or (id, chain) != (last.position, bytes.fromhex(last.sha256)):
-                raise release_schema.damage_error(self._file)
+                raise release_store_errors.damage_error(self._file)
             ends[release] = first + count
             yield last
         for id, end in ends.items():
             if self._progress(id)[1] != end:  # pages of two times, as a log of another one leaves them
-                raise release_schema.damage_error(self._file)
+                raise release_store_errors.damage_error(self._file)
 
     # --- writing ----------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
 from dpfast.releases.store import migration, opening, private_files, release_schema
 from dpfast.releases.store.declaration import Declaration
+from dpfast.releases.store.private_connection import PrivateConnection, connect
 from dpfast.releases.store.push_limits import check_push
 from dpfast.releases.store.records import (
     Earlier,
@@ -24,6 +25,7 @@ from dpfast.releases.store.records import (
     list_releases,
     state_guarantees,
 )
+from dpfast.releases.store.release_store_errors import refusing_damage
 from dpfast.releases.store.rollback_mark import Mark
 from dpfast.releases.store.witness import Attestation, Witness, default_folder
 
@@ -48,7 +50,7 @@ class ReleaseStore:
     a file system that copies on write or journals data, and snapshots may keep what was there before.
     """
 
-    def __init__(self, file: Path, connection: release_schema.PrivateConnection, witness: Witness) -> None:
+    def __init__(self, file: Path, connection: PrivateConnection, witness: Witness) -> None:
         self.path, self.published = file.parent, witness.path.parent
         self._file, self._connection, self._witness = file, connection, witness
         self._records, self._mark = Records(file, connection), Mark(file, connection)
@@ -86,9 +88,9 @@ class ReleaseStore:
             file = private_files.make_folder(folder) / NAME
             witness = Witness(default_folder(file.parent) if public is None else public.absolute())
             opening.ensure_database(file, witness)
-            connection = release_schema.connect(file)
+            connection = connect(file)
             try:
-                with release_schema.refusing_damage(file):
+                with refusing_damage(file):
                     store = cls(file, connection, witness)
                     store._check_and_upgrade(adopt)
                     return store

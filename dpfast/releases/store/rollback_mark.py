@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from dpfast._support import atomic_files, sqlite
-from dpfast.releases.store import private_files, release_schema
+from dpfast.releases.store import private_files, release_store_errors
 
 NAME = "mark"
 _TABLE = "CREATE TABLE IF NOT EXISTS mark (id INTEGER PRIMARY KEY, born INTEGER, before INTEGER, seal INTEGER NOT NULL)"
@@ -41,7 +41,7 @@ class Mark:
             return not os.path.lexists(self.path)
         rows = self._connection.execute("SELECT * FROM mark").fetchall()
         if len(rows) != 1 or not sqlite.is_sealed(rows[0]):
-            raise release_schema.damage_error(self._file)
+            raise release_store_errors.damage_error(self._file)
         _, born, before, _ = rows[0]
         if born is None:
             return True

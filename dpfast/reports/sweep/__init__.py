@@ -2,11 +2,14 @@
 
 Others use ``report`` of ``sweep_page``, and ``sweep_pictures``.
 
-====================  =============================================================
-``sweep_page``        ``report``: what was simulated, found, and how to do it again
-``sweep_pictures``    all pictures of a sweep
-``lines_and_panels``  which lines and panels there are
-``rmse_curves``       errors over an axis
-``winner_map``        which mechanism errs least, over two axes
-====================  =============================================================
+======================  =============================================================
+``sweep_page``          ``report``: what was simulated, found, and how to do it again
+``sweep_pictures``      all pictures of a sweep
+``lines_and_panels``    which lines and panels there are
+``axis_titles``         names of axes, and labels in words
+``rmse_curves``         errors over an axis
+``convergence``         estimates over the number of streams
+``sweep_sample_paths``  sample paths over the true output
+``winner_map``          which mechanism errs least, over two axes
+======================  =============================================================
 """

@@ -13,6 +13,7 @@ from dpfast.design.catalogue import GIVEN
 from dpfast.mechanisms.lags import SMOOTHER
 from dpfast.reports import styles
 from dpfast.reports.styles import Style
+from dpfast.reports.sweep.axis_titles import label_text
 from dpfast.simulation.sweep.parameters import OF_PRIVACY, Label
 from dpfast.simulation.sweep.result import Sweep
 from dpfast.simulation.sweep.rows import Row
@@ -20,7 +21,6 @@ from dpfast.simulation.sweep.rows import Row
 # All other parameters tell apart mechanisms of one task.
 TASK = frozenset({*OF_PRIVACY, "privacy", "target", "model", "stream", "lag", "mean_square"})
 T = TypeVar("T")
-SIGNS = {"epsilon": "ε", "delta": "δ"}
 MAX_PANELS = 12
 _MOST_VARIANTS = 6  # of a mechanism, as lines of one panel; more are panels
 
@@ -48,29 +48,6 @@ def line_axes(sweep: Sweep, *without: str) -> tuple[str, ...]:
     return tuple(x for x in few if x not in without)
 
 
-def label_text(axis: str, label: Label) -> str:
-    """Write a label in words."""
-    if axis == "lag" and label == SMOOTHER:
-        return SMOOTHER
-    if axis == "model" and label is None:
-        return "no model"
-    text = f"{label:.4g}" if isinstance(label, float) else str(label)
-    named = axis == "lag" or axis in SIGNS or isinstance(label, (int, float)) or label is None
-    return f"{axis_name(axis)} {text}" if named else text
-
-
-def axis_name(axis: str) -> str:
-    """Name an axis."""
-    return SIGNS.get(axis, axis.replace("_", " "))
-
-
-def axis_title(axis: str, *, has_smoother: bool = False) -> str:
-    """Return what is written along an axis."""
-    if axis == "lag":
-        return "lag (∞: smoother)" if has_smoother else "lag (samples)"
-    return axis_name(axis)
-
-
 def row_name(row: Row, axes: Sequence[str]) -> str:
     """Name a mechanism beside others that differ from it by the values of some axes."""
     given = str(row.settings["mechanism"])
@@ -78,6 +55,11 @@ def row_name(row: Row, axes: Sequence[str]) -> str:
     others = [x for x in axes if x != "mechanism" and x in row.settings]
     kind = [label_text(x, row.settings[x]) for x in others if x not in TASK]
     return ", ".join([" ".join([title, *kind]), *(label_text(x, row.settings[x]) for x in others if x in TASK)])
+
+
+def ordered_axes(sweep: Sweep) -> tuple[str, ...]:
+    """Return all axes, first those that tell mechanisms of a task apart."""
+    return tuple(dict.fromkeys([*variant_axes(sweep), *sweep.axes]))
 
 
 def row_styles(sweep: Sweep, axes: Sequence[str]) -> dict[str, Style]:

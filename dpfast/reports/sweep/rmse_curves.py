@@ -27,6 +27,7 @@ from dpfast.reports.matplotlib_helpers import (
     set_logarithmic,
 )
 from dpfast.reports.styles import BOUND, Style
+from dpfast.reports.sweep import axis_titles
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.reports.sweep.lines_and_panels import Panel
 from dpfast.simulation.study import compare_paired
@@ -232,7 +233,7 @@ def _label_axes(
     for of_panel in lowest_panels(grid):
         label_axes(
             of_panel[-1],
-            x=panels.axis_title(axis, has_smoother=axis == "lag" and any(SMOOTHER in x.xs for x in curves)),
+            x=axis_titles.axis_title(axis, has_smoother=axis == "lag" and any(SMOOTHER in x.xs for x in curves)),
         )
     for of_panel in leftmost_panels(grid):
         label_axes(of_panel[0], y="RMSE")

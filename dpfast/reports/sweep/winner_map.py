@@ -11,6 +11,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast.reports.matplotlib_helpers import COLUMN, PAGE, SMALL, add_legend, add_note, label_axes, make_figure
 from dpfast.reports.styles import GREY, TRUTH, lighten
+from dpfast.reports.sweep import axis_titles
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.result import Sweep
@@ -65,7 +66,7 @@ def draw_winners(sweep: Sweep, rows: str | None = None, columns: str | None = No
         for cell in found[labels]:
             _draw_cell(ax, sweep, cell, shared)
         _draw_frame(ax, shared)
-        label_axes(ax, ", ".join(panels.label_text(x, label) for x, label in zip(others, labels, strict=True)))
+        label_axes(ax, ", ".join(axis_titles.label_text(x, label) for x, label in zip(others, labels, strict=True)))
     _add_legend(drawn, axes[0, 0], cells, shared)
     add_note(drawn, _CAPTION, panels.note_left_out(len(found), len(shown)), panels.note_failed(sweep))
     return drawn
@@ -180,12 +181,12 @@ def _tick_text(axis: str | None, label: Label) -> str:
     return (
         f"{label:.4g}"
         if isinstance(label, float)
-        else panels.label_text(axis, label).removeprefix(f"{panels.axis_name(axis)} ")
+        else axis_titles.label_text(axis, label).removeprefix(f"{axis_titles.axis_name(axis)} ")
     )
 
 
 def _axis_text(axis: str | None) -> str:
-    return "" if axis is None else panels.axis_title(axis)
+    return "" if axis is None else axis_titles.axis_title(axis)
 
 
 def _add_legend(drawn: Any, ax: Any, cells: Sequence[Cell], shared: _Map) -> None:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dpfast._support import validation
 from dpfast._support.errors import DataError
 from dpfast.signals.events.csv_columns import Column, parse_numbers, read_columns
-from dpfast.signals.events.standard_date_formats import DAY
-from dpfast.signals.events.timestamps import parse_period, parse_time_column
+from dpfast.signals.events.periods import DAY, parse_period
+from dpfast.signals.events.time_column import parse_time_column
 
 MAX_CELLS = 50_000_000
 MAX_SERIES = 1000

@@ -6,7 +6,8 @@ import functools
 import re
 from datetime import date
 
-DAY = 86_400_000_000  # microseconds
+from dpfast.signals.events.periods import DAY
+
 _1970 = date(1970, 1, 1).toordinal()
 
 # Each pattern has all the groups; some are never there.

@@ -2,14 +2,15 @@
 
 Others use ``sweep``, ``Sweep`` and its rows; a sweep can stop anywhere and go on with the same bits::
 
-    parameters ──► grid ──► scheduler ──┬──► design_cache ──► executors ──► worker_processes
-                               ▲        └──► stream_blocks ──────┘
-                         stopping_rule ◄──── sweep_store
+    axes, parameters ──► grid ──► scheduler ──┬──► design_cache ──► executors ──► worker_processes
+                                     ▲        └──► stream_blocks ──────┘
+                               stopping_rule ◄──── sweep_store
 
-===========================  ============================================
+===========================  ==================================================
 ``sweep``                    ``sweep``: the whole run
 ``grid``                     from lists of values to points and cases
-``parameters``               families and values, with labels and digests
+``axes``                     axes: lists, labelled values, ranges of numbers
+``parameters``               what families take; values with labels and digests
 ``labels``                   names of what nobody named
 ``scheduler``                designs that are lacking, then blocks
 ``stopping_rule``            how many blocks each case gets
@@ -21,9 +22,10 @@ Others use ``sweep``, ``Sweep`` and its rows; a sweep can stop anywhere and go o
 ``worker_processes``         processes of our own
 ``sweep_store``              finished blocks and designs
 ``sweep_schema``             the tables of its file
+``sweep_store_errors``       what its errors say
 ``progress``                 what a sweep says while it runs
 ``result``                   ``Sweep``: what was found
 ``rows``                     ``Row``, ``Cell``
 ``tables``                   tidy tables, and Parquet files
-===========================  ============================================
+===========================  ==================================================
 """

@@ -13,7 +13,7 @@ from dpfast._support import validation, version
 from dpfast._support.canonical_json import canonical, digest
 from dpfast.design.catalogue import GIVEN
 from dpfast.privacy.privacy import Privacy
-from dpfast.simulation.sweep import labels
+from dpfast.simulation.sweep import axes, labels
 from dpfast.simulation.sweep import parameters as values
 from dpfast.simulation.sweep.parameters import OF_PRIVACY, FamilyParameters, Label, Value
 
@@ -231,7 +231,7 @@ class _Labels:
         return {name: self._read_values(name, x) for name, x in given.items()}
 
     def _read_values(self, name: str, given: Any) -> tuple[Value, ...]:
-        several = values.read_axis(name, given)
+        several = axes.read_axis(name, given)
         if several is None:
             return (self._label_value(name, values.read_value(name, given), None),)
         self.axes.add(name)

@@ -1,18 +1,16 @@
-"""The file of a store of sweeps: its tables, and what to say when SQLite refuses."""
+"""The tables of a store of sweeps, and connections to it."""
 
 from __future__ import annotations
 
-import functools
-from contextlib import AbstractContextManager
 from pathlib import Path
 
-from dpfast._support import sqlite
 from dpfast._support.errors import DataError
-from dpfast._support.sqlite import Cause, Connection
+from dpfast._support.sqlite import Connection
+from dpfast.simulation.sweep import sweep_store_errors
+from dpfast.simulation.sweep.sweep_store_errors import damage_error, explaining
 
 APPLICATION = 0x64705377  # "dpSw", in the header of the file
 FORMAT = 1
-PATIENCE = 60.0  # seconds that others may take to write
 _SCHEMA = """
 CREATE TABLE designs (key TEXT PRIMARY KEY, content BLOB NOT NULL, crc INTEGER NOT NULL);
 CREATE TABLE sweeps (
@@ -32,13 +30,14 @@ def connect(path: Path | None) -> Connection:
     Nothing is written before the file has shown that it is a store of this format, or empty.
     """
     with explaining(path):
-        connection = Connection.open(path, patience=PATIENCE)
+        connection = Connection.open(path, patience=sweep_store_errors.PATIENCE)
         try:
             if _is_new(connection, path):
                 connection.write(lambda: _create(connection, path))
             elif not connection.is_whole():
                 raise damage_error(path)
-            connection.keep_log("NORMAL", patience=PATIENCE)  # what a crash of the machine takes is simulated again
+            # what a crash of the machine takes is simulated again
+            connection.keep_log("NORMAL", patience=sweep_store_errors.PATIENCE)
         except BaseException:
             connection.close()
             raise
@@ -70,37 +69,3 @@ def _create(connection: Connection, path: Path | None) -> None:
     if _is_new(connection, path):
         for statement in (*_SCHEMA.split(";"), f"PRAGMA application_id={APPLICATION}", f"PRAGMA user_version={FORMAT}"):
             connection.execute(statement)
-
-
-def explaining(path: Path | None) -> AbstractContextManager[None]:
-    """Turn errors of SQLite into ones that say what to do about them."""
-    return sqlite.explaining(functools.partial(_explain, path))
-
-
-def _explain(path: Path | None, cause: Cause, error: Exception) -> DataError | None:
-    if cause is Cause.MISUSE:
-        return None  # a mistake of the caller: a store that is closed, or of another thread
-    if cause is Cause.BUSY:
-        return DataError(
-            f"the store {path} is busy: another process has been writing to it for {PATIENCE:g} s. What was "
-            "finished is kept: end that process, and start again"
-        )
-    if cause is Cause.NO_ROOM:
-        return DataError(
-            f"the store {path} cannot be written: {error}. What was finished is kept: make room on the disk, and "
-            "start again"
-        )
-    if cause is Cause.UNWRITABLE:
-        return DataError(
-            f"the store {path} cannot be used: {error}. Give the path of a file in a folder that is there and that "
-            "you may write to"
-        )
-    return damage_error(path)
-
-
-def damage_error(path: Path | None, what: str = "it") -> DataError:
-    """Return the error for a file that does not hold what was written."""
-    return DataError(
-        f"the store {path} is damaged, or no store of sweeps: {what} is not as it was written. Take a copy of it that "
-        "is whole, or give another path: the same seed gives the same results"
-    )

@@ -21,7 +21,7 @@ from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import DataError
 from dpfast._support.sqlite import Connection
 from dpfast._support.validation import Array
-from dpfast.simulation.sweep import sweep_schema
+from dpfast.simulation.sweep import sweep_schema, sweep_store_errors
 
 T = TypeVar("T")
 BlockRow = tuple[int, int, int, bytes, int]  # sweep, case, block, means, CRC
@@ -104,7 +104,7 @@ class SweepStore:
     def _reading(self) -> Iterator[Connection]:
         if os.getpid() != self._process:
             raise RuntimeError("a store is for the process that opened it: open it again in this one")
-        with sweep_schema.explaining(self.path):
+        with sweep_store_errors.explaining(self.path):
             yield self._connection
 
     def _write(self, action: Callable[[Connection], T]) -> T:
@@ -138,7 +138,7 @@ class SweepStore:
 
     def _design(self, key: str, content: bytes, crc: int) -> str:
         if not sqlite.is_intact(crc, content, key):
-            raise sweep_schema.damage_error(self.path, f"design {key}")
+            raise sweep_store_errors.damage_error(self.path, f"design {key}")
         return zlib.decompress(content).decode()
 
     # --- sweeps -----------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class SweepStore:
             text = zlib.decompress(content)
             if hashlib.sha256(text).hexdigest() == name:
                 return json.loads(text)
-        raise sweep_schema.damage_error(self.path, f"the configuration of sweep {sweep}")
+        raise sweep_store_errors.damage_error(self.path, f"the configuration of sweep {sweep}")
 
     def sweeps(self) -> list[StoredSweep]:
         """List the sweeps in the store, the oldest first."""
@@ -244,7 +244,7 @@ class SweepStore:
             try:
                 pairs = np.fromiter(rows, dtype=np.dtype((np.int64, 2)))
             except (TypeError, ValueError, OverflowError):  # no numbers
-                raise sweep_schema.damage_error(self.path, f"a block of sweep {sweep}") from None
+                raise sweep_store_errors.damage_error(self.path, f"a block of sweep {sweep}") from None
         cases, starts = np.unique(pairs[:, 0], return_index=True)
         parts = np.split(pairs[:, 1], starts[1:])
         return dict(zip(cases.tolist(), parts, strict=False))  # no cases: one part, empty
@@ -285,7 +285,7 @@ class SweepStore:
 
     def _means(self, sweep: int, case: int, block: int, means: bytes, crc: int) -> Array:
         if not sqlite.is_intact(crc, means, sweep, case, block):
-            raise sweep_schema.damage_error(self.path, f"block {block} of case {case} of sweep {sweep}")
+            raise sweep_store_errors.damage_error(self.path, f"block {block} of case {case} of sweep {sweep}")
         return np.frombuffer(means, dtype="<f8").astype(np.float64, copy=False)
 
 

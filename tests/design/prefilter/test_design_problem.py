@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import integrate
 
 from dpfast import Filter
-from dpfast.design.prefilter.design_problem import canonical_factor
+from dpfast.design.prefilter.canonical_factor import canonical_factor
 
 
 def log_integral(zeros, poles, gain):

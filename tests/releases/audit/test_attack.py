@@ -12,7 +12,7 @@ from helpers.designs import designed
 import dpfast as dp
 from dpfast.privacy.discrete_gaussian_accounting import smallest_sigma
 from dpfast.releases.audit import known_zeros
-from dpfast.releases.integer import tap_search
+from dpfast.releases.integer import noise_calibration
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, exact
 from dpfast.releases.integer.inputs import Inputs
 
@@ -87,8 +87,8 @@ def test_streams_of_a_person_that_are_not_counted_are_found(monkeypatch):
     def forgetful(privacy, inputs, taps, sigma):
         return honest(privacy, Inputs(inputs.low, inputs.high), taps, sigma)
 
-    honest = tap_search.privacy_shift
-    for module in (tap_search, importlib.import_module("dpfast.releases.integer.exact_mechanism")):
+    honest = noise_calibration.privacy_shift
+    for module in (noise_calibration, importlib.import_module("dpfast.releases.integer.exact_mechanism")):
         monkeypatch.setattr(module, "privacy_shift", forgetful)
     inputs = dp.Inputs(0, 20, n_streams=3, streams_per_person=3)
     assert attacked(inputs=inputs) == {ALONE, PUSHES, RELEASES}
@@ -102,13 +102,13 @@ def test_autocorrelations_with_their_sign_are_found(monkeypatch):
         lags = range(1, min(max_events, len(r)))
         return int(max_events * r[0] + 2 * sum((max_events - k) * int(r[k]) for k in lags))
 
-    monkeypatch.setattr(tap_search, "squared_sensitivity", signed)
+    monkeypatch.setattr(noise_calibration, "squared_sensitivity", signed)
     privacy, taps = dp.Privacy(1, 5e-2, max_events=2), np.array([90, -80, 72, -64, 58, -52])
     sigma = smallest_sigma(privacy.noise_multiplier, signed(taps, 2, 1))
     plan = replace(exact(dp.input_perturbation(dp.Filter([1]), privacy), COUNTS), taps=taps, sigma=sigma)
     assert violated(plan) == {ALONE, PUSHES, RELEASES}
     monkeypatch.undo()
-    honest = smallest_sigma(privacy.noise_multiplier, tap_search.squared_sensitivity(taps, 2, 1))
+    honest = smallest_sigma(privacy.noise_multiplier, noise_calibration.squared_sensitivity(taps, 2, 1))
     assert violated(replace(plan, sigma=honest)) == set()
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dpfast._support.errors import DataError
 from dpfast.releases.feed.clock import Feed, SystemClock, Tally
 from dpfast.releases.feed.event_lines import Event, Lines
-from dpfast.signals.events.declared_counts import Span
+from dpfast.signals.events.declared_span import Span
 
 SECOND = 1_000_000
 SPAN = Span(1_000_000_000 * SECOND, 10 * SECOND, 6, True)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from dpfast._support.errors import DataError
 from dpfast.releases.feed.event_lines import Event, Lines, read_blocks
-from dpfast.signals.events.declared_counts import Span, count_events
+from dpfast.signals.events.declared_counts import count_events
+from dpfast.signals.events.declared_span import Span
 
 SPAN = Span.parse("2013-01-01T00:00Z", "2013-01-01T02:00Z", "1h")
 LINES = Lines(SPAN, ("a", "b"), "t", "s", "n", None)

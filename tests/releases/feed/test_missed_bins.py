@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast._support.errors import DataError
-from dpfast.releases.feed.estimates_file import Layout
+from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.feed.missed_bins import write_missed
-from dpfast.signals.events.declared_counts import Span
+from dpfast.signals.events.declared_span import Span
 
 LAYOUT = Layout(Span.parse("2013-01-01T00:00Z", "2013-01-01T12:00Z", "1h"), ("a", "b"), 0.5)
 

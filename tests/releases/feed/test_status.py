@@ -11,10 +11,11 @@ from helpers.scripts import Script
 
 import dpfast as dp
 from dpfast.cli import release
+from dpfast.releases import stderr_messages
 from dpfast.releases.feed import status
-from dpfast.releases.feed.status import heartbeat
+from dpfast.releases.stderr_messages import heartbeat
 from dpfast.releases.stream import Stream
-from dpfast.signals.events.declared_counts import Span
+from dpfast.signals.events.declared_span import Span
 
 SPAN = Span.parse("2020-01-01T00:00Z", "2020-01-01T00:08Z", "1min")
 
@@ -233,4 +234,4 @@ def test_nobody_who_reads_is_no_error(monkeypatch):
             raise BrokenPipeError
 
     monkeypatch.setattr(sys, "stderr", Broken())
-    status.say("something")
+    stderr_messages.say("something")

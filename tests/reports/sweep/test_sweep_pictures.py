@@ -12,8 +12,8 @@ from helpers.sweeps import COIN, PRIVACY, TARGET, run
 import dpfast as dp
 from dpfast.reports import styles
 from dpfast.reports.matplotlib_helpers import render_png
+from dpfast.reports.sweep import convergence, sweep_pictures, sweep_sample_paths, winner_map
 from dpfast.reports.sweep import lines_and_panels as panels
-from dpfast.reports.sweep import sweep_pictures, winner_map
 
 BASE = {"target": "exponential:0.9", "model": "markov:0.75,0.25;0.25,0.75@-0.5,0.5", "delta": 1e-3}
 WIDE = BASE | {"tolerance": 0.3}
@@ -278,17 +278,17 @@ def test_axes_of_a_map_are_checked():
 
 def test_paths_are_those_of_the_mechanisms():
     rows = [sweep().row(mechanism="lmmse", epsilon=3, lag=2), sweep().row(decision="sign", epsilon=3, lag=2)]
-    figure = sweep_pictures.draw_sample_paths(sweep(), rows, n_samples=50)
+    figure = sweep_sample_paths.draw_sample_paths(sweep(), rows, n_samples=50)
     assert [x.get_title(loc="left") for x in figure.axes] == ["LMMSE", "DFE sign"]
     first, second = (x.lines for x in figure.axes)
     assert len(first[0].get_ydata()) == 50
     assert np.array_equal(first[0].get_ydata(), second[0].get_ydata())  # the true output
     assert not np.array_equal(first[1].get_ydata(), second[1].get_ydata())
     apart = [sweep().row(mechanism="lmmse", epsilon=3, lag=x) for x in (0, 2)]
-    titles = [x.get_title(loc="left") for x in sweep_pictures.draw_sample_paths(sweep(), apart).axes]
+    titles = [x.get_title(loc="left") for x in sweep_sample_paths.draw_sample_paths(sweep(), apart).axes]
     assert titles == ["LMMSE, ε 3, lag 0", "LMMSE, ε 3, lag 2"]
     with pytest.raises(ValueError, match="rows must be of one stream and one target"):
-        sweep_pictures.draw_sample_paths(sweep(), [])
+        sweep_sample_paths.draw_sample_paths(sweep(), [])
 
 
 def test_convergence_ends_at_the_estimate_and_its_interval():
@@ -324,7 +324,7 @@ def test_rare_errors_have_no_band():
 def test_convergence_needs_blocks():
     single = run({**BASE, "mechanism": "zero_forcing", "epsilon": 1}, **{**OPTIONS, "width": None, "budget": 1e4})
     with pytest.raises(ValueError, match="several blocks"):
-        sweep_pictures.draw_convergence(single)
+        convergence.draw_convergence(single)
     assert list(sweep_pictures.draw_all(single)) == ["paths.png"]
 
 

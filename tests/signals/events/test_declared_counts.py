@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast._support.errors import DataError
-from dpfast.signals.events.declared_counts import Span, check_groups, check_time_format, count_events
+from dpfast.signals.events.declared_counts import check_groups, count_events
+from dpfast.signals.events.declared_span import Span, check_time_format
 
 DEPARTURES = Path(__file__).parents[3] / "examples" / "nyc_departures_2013.csv.gz"
 DAY = {"start": "2013-01-01", "end": "2013-01-02", "period": "6h"}

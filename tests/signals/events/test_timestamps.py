@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpfast.signals.events.timestamps import format_period, parse_moment, parse_period, parse_timestamps
+from dpfast.signals.events.periods import format_period, parse_period
+from dpfast.signals.events.timestamps import parse_moment, parse_timestamps
 
 EPOCH = datetime(1970, 1, 1)
 

@@ -12,7 +12,7 @@ import dpfast as dp
 from dpfast.cli.main import main
 from dpfast.mechanisms.operators.operators import Dense
 from dpfast.reports.sweep import lines_and_panels as panels
-from dpfast.reports.sweep import sweep_pictures
+from dpfast.reports.sweep import sweep_pictures, sweep_sample_paths
 from dpfast.reports.sweep.sweep_page import sweep_page
 from dpfast.simulation.sweep.executors import Pool
 from dpfast.simulation.sweep.grid import ParameterGrid
@@ -200,7 +200,7 @@ def test_pictures_and_the_page_have_them(found, monkeypatch):
 
 def test_sample_paths_are_of_the_whole_horizon(found):
     rows = [found.row(mechanism=x, epsilon=2, n_coefficients=None, noise="gaussian") for x in ("square_root", "lmmse")]
-    drawn = sweep_pictures.draw_sample_paths(found, rows)
+    drawn = sweep_sample_paths.draw_sample_paths(found, rows)
     for ax in drawn.axes:
         assert all(len(x.get_xdata()) == N for x in ax.lines)
 

@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from dpfast import DataError
 from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.sqlite import Connection
-from dpfast.simulation.sweep import sweep_schema
+from dpfast.simulation.sweep import sweep_schema, sweep_store_errors
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forks of this one")
@@ -421,7 +421,7 @@ def test_a_write_that_fails_keeps_what_was_finished(file):
 
 
 def test_a_store_that_somebody_holds_is_waited_for(file, monkeypatch):
-    monkeypatch.setattr(sweep_schema, "PATIENCE", 0.05)
+    monkeypatch.setattr(sweep_store_errors, "PATIENCE", 0.05)
     with SweepStore(file) as one, SweepStore(file) as two:
         sweep = one.enter(CONFIGURATION)
         one._connection.execute("BEGIN IMMEDIATE")

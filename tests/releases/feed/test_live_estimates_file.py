@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast._support.errors import DataError, MissingExtraError
-from dpfast.releases.feed.estimates_file import COLUMNS, HEADER, Journal, Layout
-from dpfast.signals.events.declared_counts import Span
+from dpfast.releases.estimates_layout import COLUMNS, HEADER, Layout
+from dpfast.releases.feed.live_estimates_file import Journal
+from dpfast.signals.events.declared_span import Span
 
 HOURS = Span.parse("2013-01-01", "2013-01-01T03:00", "1h")
 LAYOUT = Layout(HOURS, ("b", "a, c"), 0.5)
@@ -72,7 +73,7 @@ def test_pyarrow_is_optional(monkeypatch):
     with pytest.raises(MissingExtraError, match=r"pip install 'dpfast\[parquet\]'"):
         LAYOUT.parquet(ESTIMATE)
     subprocess.run(
-        [sys.executable, "-c", "import sys, dpfast.releases.feed.estimates_file; sys.exit('pyarrow' in sys.modules)"],
+        [sys.executable, "-c", "import sys, dpfast.releases.estimates_layout; sys.exit('pyarrow' in sys.modules)"],
         check=True,
     )
 

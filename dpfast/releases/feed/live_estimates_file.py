@@ -1,0 +1,92 @@
+"""The file of estimates that a live release appends to, bin by bin; it never holds a true value."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+from types import TracebackType
+
+from dpfast._support.csv_cells import unescape
+from dpfast._support.errors import DataError
+from dpfast._support.validation import Array
+from dpfast.releases.estimates_layout import COLUMNS, HEADER, Layout
+
+# of earlier versions: a file that was begun under this header goes on under it
+_EARLIER = ("time", "group", "estimate", "standard_error")
+
+
+class Journal:
+    """A CSV file that grows by whole bins: what was appended stays, and after a crash it goes on behind the last one.
+
+    Parameters
+    ----------
+    path : Path
+        Made where there is none. A bin that was written in part is cut off, and is to be appended again. A file whose
+        last column is called "standard_error", as an earlier version named it, goes on under that header.
+    layout : Layout
+
+    Attributes
+    ----------
+    position : int
+        The next bin.
+
+    Raises
+    ------
+    DataError
+        For a file that holds something else than the first bins of this layout.
+    """
+
+    def __init__(self, path: Path, layout: Layout) -> None:
+        self._layout = layout
+        try:
+            self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        except OSError as error:
+            raise DataError(f"cannot write to {path}: {error.strerror}; choose another folder") from None
+        try:
+            self.position = self._resume(path)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _resume(self, path: Path) -> int:
+        there = self._file.read().splitlines(keepends=True)
+        if there and not there[-1].endswith(b"\n"):
+            there.pop()
+        n_groups = len(self._layout.groups)
+        position = max(0, len(there) - 1) // n_groups
+        kept = b"".join(there[: 1 + position * n_groups]) or HEADER.encode()
+        header, *rows = csv.reader(kept.decode(errors="replace").splitlines())
+        found, wanted = [tuple(map(unescape, row[:2])) for row in rows], list(self._layout.labels(0, position))
+        if tuple(header) not in (COLUMNS, _EARLIER) or found != wanted:
+            raise DataError(
+                f"{path} must hold the first bins of this release, got something else: choose another folder"
+            )
+        self._file.seek(0)
+        self._write(kept)
+        return position
+
+    def append(self, first: int, estimate: Array) -> None:
+        """Write the estimates (groups, n) of bins from `first` on, on the disk when this returns.
+
+        Those outside of the span, and those that are there already, are left out.
+        """
+        last = min(first + estimate.shape[1], self._layout.span.n_bins)
+        if last > self.position:
+            if first > self.position:
+                raise ValueError(f"first must be at most the next bin, {self.position}, got {first}")
+            self._write(self._layout.csv(self.position, estimate[:, self.position - first : last - first]).encode())
+            self.position = last
+
+    def _write(self, content: bytes) -> None:
+        """Write, and cut off what is behind it."""
+        self._file.write(content)
+        self._file.truncate()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._file.close()
