@@ -1,7 +1,6 @@
 """What is said while bins are followed: by the clock and the declared span alone, but for what is marked PRIVATE."""
 
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,6 @@ from helpers.scripts import Script
 
 import dpfast as dp
 from dpfast.cli import release
-from dpfast.releases import stderr_messages
-from dpfast.releases.feed import status
 from dpfast.releases.stderr_messages import heartbeat
 from dpfast.releases.stream import Stream
 from dpfast.signals.events.declared_span import Span
@@ -196,25 +193,6 @@ def test_private_counts_are_shown_at_an_interrupt_too(live, capsys):
 # --- a file
 
 
-def test_a_heartbeat_goes_on_until_the_end(monkeypatch):
-    beats, twice = [], threading.Event()
-
-    def say(text):
-        beats.append(text)
-        if len(beats) == 2:
-            twice.set()
-
-    monkeypatch.setattr(status, "say", say)
-    with heartbeat(True, "releasing 24 steps of 2 groups", seconds=0.001):
-        twice.wait()
-    known = len(beats)
-    assert all(text.startswith("releasing 24 steps of 2 groups, for ") for text in beats)
-    assert "heartbeat" not in {thread.name for thread in threading.enumerate()}
-    with heartbeat(False, "nothing", seconds=0.001):
-        assert "heartbeat" not in {thread.name for thread in threading.enumerate()}
-    assert len(beats) == known
-
-
 def test_a_file_is_released_under_one(live, tmp_path, monkeypatch, capsys):
     doing = []
     monkeypatch.setattr(release, "heartbeat", lambda shown, text: doing.append((shown, text)) or heartbeat(False, text))
@@ -226,12 +204,3 @@ def test_a_file_is_released_under_one(live, tmp_path, monkeypatch, capsys):
         path.unlink()
     release.run(commands.modify(options, quiet=True))
     assert doing == [(True, "releasing 8 steps of 2 groups"), (False, "releasing 8 steps of 2 groups")]
-
-
-def test_nobody_who_reads_is_no_error(monkeypatch):
-    class Broken:
-        def write(self, text):
-            raise BrokenPipeError
-
-    monkeypatch.setattr(sys, "stderr", Broken())
-    stderr_messages.say("something")
