@@ -27,7 +27,6 @@ SIGMAS = {
 }
 BLOCK = 1 << 20
 TWIN = 20_000  # samples of the slow twins
-RUNS = [pytest.param(1, id="quick"), pytest.param(64, id="long", marks=pytest.mark.long)]  # blocks
 
 pytestmark = pytest.mark.slow_nojit
 
@@ -67,27 +66,32 @@ def moment(sigma, power):
     return (weights * scaled**power).sum() / weights.sum()
 
 
-@pytest.fixture(scope="module", params=SIGMAS)
-def name(request):
-    return request.param
+QUICK = ("0.6", "12.7", "2^30")
 
 
-@pytest.fixture(scope="module", params=RUNS)
-def tally(request, name):
+@pytest.fixture(
+    scope="module",
+    params=[
+        *(pytest.param((name, 1), id=f"quick-{name}") for name in QUICK),
+        *(pytest.param((name, 64), id=f"long-{name}", marks=pytest.mark.long) for name in SIGMAS),
+    ],
+)
+def tally(request):
     """What is counted in each block, summed."""
+    name, n_blocks = request.param
     a, j = SIGMAS[name]
     sigma = a / 2**j
     edges = np.unique(np.rint(sigma * stats.norm.ppf(np.linspace(0, 1, 1025)[1:-1])).astype(np.int64))
     tails = np.ceil(sigma * np.array([2, 3, 4, 4.5, 5])).astype(np.int64)
     total = dict.fromkeys(["cells", "above", "below", "powers", "products"], 0)
-    for x in drawn(a, j, request.param):
+    for x in drawn(a, j, n_blocks):
         scaled = x / sigma
         total["cells"] += np.bincount(np.searchsorted(edges, x, side="right"), minlength=len(edges) + 1)
         total["above"] += np.array([np.count_nonzero(x >= z) for z in tails])
         total["below"] += np.array([np.count_nonzero(x <= -z) for z in tails])
         total["powers"] += np.array([np.sum(x) for x in itertools.accumulate([scaled] * 6, np.multiply)])
         total["products"] += np.array([np.dot(scaled[lag:], scaled[:-lag]) for lag in (1, 2, 4096)])
-    return total | {"n": request.param * BLOCK, "sigma": sigma, "edges": edges, "tails": tails}
+    return total | {"n": n_blocks * BLOCK, "sigma": sigma, "edges": edges, "tails": tails}
 
 
 def test_cells_are_filled_as_the_exact_probabilities_say(tally):
@@ -120,8 +124,10 @@ def test_samples_are_uncorrelated(tally):
         assert is_normal(product / np.sqrt(tally["n"]) / moment(tally["sigma"], 2))
 
 
-@pytest.mark.parametrize("n_blocks", RUNS)
-@pytest.mark.parametrize("sigma", ["0.6", "2.3", "12.7"])
+@pytest.mark.parametrize(
+    ("sigma", "n_blocks"),
+    [("2.3", 1), *(pytest.param(name, 64, marks=pytest.mark.long) for name in ("0.6", "2.3", "12.7"))],
+)
 def test_neighbouring_integers_have_the_right_ratio(sigma, n_blocks):
     """P(z) / P(z + 1) = exp((2 z + 1) / (2 sigma²)), which is what privacy is about."""
     a, j = SIGMAS[sigma]
@@ -146,8 +152,10 @@ def agree(first, second):
     return stats.chi2_contingency(table[:, table.sum(axis=0) > 20]).pvalue > ALARM
 
 
-@pytest.mark.parametrize("sigma", ["0.6", "2.3", "322.5"])
-@pytest.mark.parametrize("n_twin", [TWIN, pytest.param(16 * TWIN, id="long", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("sigma", "n_twin"),
+    [("2.3", TWIN), *(pytest.param(name, 16 * TWIN, marks=pytest.mark.long) for name in ("0.6", "2.3", "322.5"))],
+)
 def test_the_algorithm_of_canonne_kamath_and_steinke_draws_the_same(sigma, n_twin):
     (a, j), rng = SIGMAS[sigma], random.Random(SEED)
     twin = [reference.discrete_gaussian(Fraction(a, 2**j), rng) for _ in range(n_twin)]

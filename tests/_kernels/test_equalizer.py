@@ -48,10 +48,10 @@ def test_without_decisions_it_is_a_recursion(n_poles, dtype):
 
 
 @pytest.mark.parametrize(("alphabet", "decision"), CASES)
-@pytest.mark.parametrize("lag", range(8))
-def test_decisions_are_those_of_the_twin(alphabet, decision, lag):
-    v = noise(2, 40, seed=lag)
-    assert_close(decide(equalizer(alphabet, decision, lag), v), twin(alphabet, decision, lag, v))
+def test_decisions_are_those_of_the_twin(alphabet, decision):
+    for lag in range(8):
+        v = noise(2, 40, seed=lag)
+        assert_close(decide(equalizer(alphabet, decision, lag), v), twin(alphabet, decision, lag, v), lag)
 
 
 @pytest.mark.parametrize("decision", ["hard", "soft"])
@@ -74,11 +74,11 @@ def test_decisions_in_float32_are_near_those_of_the_twin(alphabet, decision):
 
 
 @pytest.mark.parametrize(("alphabet", "decision"), CASES)
-@pytest.mark.parametrize("delay", [1, 2, 3, 4, 5, 6, 45])
-def test_the_place_in_a_tile_leaves_no_trace_in_the_bits(alphabet, decision, delay):
+def test_the_place_in_a_tile_leaves_no_trace_in_the_bits(alphabet, decision):
     v, e = noise(2, 40), equalizer(alphabet, decision, 0, 0.5 * noise(9, seed=1), 0.1 * noise(17, seed=2))
-    later = decide(e._replace(lag=delay), np.pad(v, [(0, 0), (delay, 0)]))
-    assert np.array_equal(later[:, delay:], decide(e, v))
+    expected, delays = decide(e, v), [1, 2, 3, 4, 5, 6, 45]
+    later = {delay: decide(e._replace(lag=delay), np.pad(v, [(0, 0), (delay, 0)])) for delay in delays}
+    assert [delay for delay, x in later.items() if not np.array_equal(x[:, delay:], expected)] == []
 
 
 @pytest.mark.parametrize("decision", ["hard", "soft"])
@@ -108,11 +108,11 @@ def in_pieces(e, v, cuts):
 
 
 @pytest.mark.parametrize(("alphabet", "decision"), CASES)
-@pytest.mark.parametrize("lag", [0, 1, 7])
-def test_decisions_one_after_the_other_are_those_of_the_twin(alphabet, decision, lag):
-    v = noise(2, 20, seed=lag)
-    found, _ = in_pieces(equalizer(alphabet, decision, lag), v, range(20))
-    assert_close(found, twin(alphabet, decision, lag, v))
+def test_decisions_one_after_the_other_are_those_of_the_twin(alphabet, decision):
+    for lag in (0, 1, 7):
+        v = noise(2, 20, seed=lag)
+        found, _ = in_pieces(equalizer(alphabet, decision, lag), v, range(20))
+        assert_close(found, twin(alphabet, decision, lag, v), lag)
 
 
 def test_states_are_past_inputs_and_past_decisions_the_newest_first():

@@ -21,10 +21,10 @@ def run(factors, x, dtype=np.float64, **options):
 
 @DTYPES
 @EVERY
-@pytest.mark.parametrize("n", [1, 5, 6, 7, 47, 60])
-def test_a_filter_equals_scipy(name, n, dtype):
-    x = noise(3, n)
-    assert_close(run(FACTORS[name], x, dtype), scipys(FACTORS[name], x))
+def test_a_filter_equals_scipy(name, dtype):
+    for n in (1, 5, 6, 7, 47, 60):
+        x = noise(3, n)
+        assert_close(run(FACTORS[name], x, dtype), scipys(FACTORS[name], x), n)
 
 
 @EVERY
@@ -36,12 +36,12 @@ def test_a_filter_equals_the_twin(name):
 
 @DTYPES
 @EVERY
-@pytest.mark.parametrize("delay", [1, 2, 3, 4, 5, 6, 45])
-def test_the_place_in_a_tile_leaves_no_trace_in_the_bits(name, dtype, delay):
-    x = noise(2, 40)
-    later = run(FACTORS[name], np.pad(x, [(0, 0), (delay, 0)]), dtype)
-    assert np.array_equal(later[:, delay:], run(FACTORS[name], x, dtype))
-    assert not later[:, :delay].any()
+def test_the_place_in_a_tile_leaves_no_trace_in_the_bits(name, dtype):
+    x, delays = noise(2, 40), [1, 2, 3, 4, 5, 6, 45]
+    expected = run(FACTORS[name], x, dtype)
+    later = {delay: run(FACTORS[name], np.pad(x, [(0, 0), (delay, 0)]), dtype) for delay in delays}
+    assert [delay for delay, y in later.items() if not np.array_equal(y[:, delay:], expected)] == []
+    assert [delay for delay, y in later.items() if y[:, :delay].any()] == []
 
 
 @EVERY

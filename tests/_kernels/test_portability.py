@@ -32,11 +32,24 @@ def here():
 
 
 @pytest.mark.slow_nojit
-def test_processes_leave_no_trace_in_the_bits(here):
+@pytest.mark.parametrize(
+    "methods",  # the process itself begins as one that is spawned does
+    [pytest.param(METHODS[:1], id=METHODS[0]), pytest.param(METHODS, id="all", marks=pytest.mark.long)],
+)
+def test_processes_leave_no_trace_in_the_bits(here, methods):
     environment = os.environ | {"PYTHONPATH": f"{TESTS.parent}{os.pathsep}{TESTS}"}
-    command = [sys.executable, "-c", PROCESSES, *METHODS]
+    command = [sys.executable, "-c", PROCESSES, *methods]
     run = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     assert run.stdout.split() == list(here.values())
+
+
+def print_kernels():
+    import sys
+
+    sys.path.append("tests")
+    from helpers import digests
+
+    print(*digests.digests_of_kernels().values())
 
 
 def print_digests():
@@ -50,13 +63,21 @@ def print_digests():
 
 @pytest.mark.slow_nojit
 @processors.OTHERS
-def test_processors_leave_no_trace_in_the_bits(here, tmp_path):
+@pytest.mark.parametrize(
+    ("make", "print_them"),  # the whole loop takes long to compile
+    [
+        pytest.param(digests.digests_of_kernels, print_kernels, id="kernels"),
+        pytest.param(digests.digests, print_digests, id="all", marks=pytest.mark.long),
+    ],
+)
+def test_processors_leave_no_trace_in_the_bits(make, print_them, tmp_path):
     """Where products and sums are rounded once, the width does not matter; elsewhere it is as without the compiler."""
     if processors.rounds_once():
         other = THIS if "NUMBA_CPU_NAME" in os.environ else processors.HASWELL
     else:
         other = processors.WITHOUT_FMA if DISABLE_JIT else processors.WITHOUT_COMPILER
-    found = dict(zip(here, processors.run_on(other, print_digests, tmp_path), strict=True))
+    here = make()
+    found = dict(zip(here, processors.run_on(other, print_them, tmp_path), strict=True))
     assert [name for name in here if found[name] != here[name]] == []
 
 

@@ -1,6 +1,7 @@
 """Kernels of a few lines, compiled, against NumPy on the same arrays."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numba
@@ -45,8 +46,11 @@ def compiled(function):
     return numba.njit(**OPTIONS)(lambda *values: inner(*values))
 
 
-def each_dtype(dtypes):
-    return pytest.mark.parametrize("dtype", dtypes, ids=str)
+def each_dtype(dtypes, quick=()):
+    """Each is compiled: where some are named, the others wait for the long session."""
+    later = {dtype for dtype in dtypes if quick and str(dtype) not in quick}
+    marked = [pytest.param(x, marks=pytest.mark.long) if x in later else x for x in dtypes]
+    return pytest.mark.parametrize("dtype", marked, ids=str)
 
 
 def some_rows(dtype, n, seed=0):
@@ -137,7 +141,7 @@ def operate(x, out):
         store(out, i, value)
 
 
-@each_dtype(DTYPES)
+@each_dtype(DTYPES, quick=("float32", "float64", "int8", "int64", "uint32"))
 @given(data=st.data())
 def test_operators_and_ufuncs_are_those_of_numpy(dtype, data):
     halves = st.integers(-9, 9).map(lambda k: k / 2) if dtype.kind == "f" else st.integers(0, 9)
@@ -205,7 +209,7 @@ def convertible(source, target, n):
     return (random.uniform(np.sign(np.iinfo(target).min) * 0.99, 0.99, n) * scale).astype(source)
 
 
-@each_dtype(DTYPES)
+@each_dtype(DTYPES, quick=("float32", "float64", "int64", "uint32"))
 def test_conversions_are_those_of_numpy(dtype):
     n = lanes(dtype)
     targets, masked = tuple(np.empty((3, n), target) for target in DTYPES), some_rows(dtype, 1)
@@ -242,7 +246,7 @@ def exchange(x, i, out, j):
     store(out, j + 1, load(x, i + 1))
 
 
-@each_dtype(DTYPES)
+@each_dtype(DTYPES, quick=("float32", "int8", "uint64"))
 def test_rows_are_loaded_and_stored_anywhere(dtype):
     x, n = some_rows(dtype, 5), lanes(dtype)
     whole = np.zeros(4 * n + 1, dtype)
@@ -286,7 +290,7 @@ STRIDED = {
 
 
 @pytest.mark.parametrize("layout", STRIDED)
-@each_dtype([np.dtype("f4"), np.dtype("f8"), np.dtype("i8")])
+@each_dtype([np.dtype("f4"), np.dtype("f8"), np.dtype("i8")], quick=("float64",))
 def test_runs_of_arrays_in_any_order(layout, dtype):
     x, out = (STRIDED[layout](np.arange(first, first + 108).reshape(9, 12).astype(dtype)) for first in (0, 200))
     if layout == "one for all":
@@ -345,8 +349,14 @@ def pick(table, indices, out):
     store(out, 1, gather(table, row + width(row), 3))
 
 
-@pytest.mark.parametrize("indices", ["u4", "i4", "i8"])
-@each_dtype([np.dtype("f4"), np.dtype("f8"), np.dtype("u4")])
+INDICES = [(dtype, indices) for dtype in ("f4", "f8", "u4") for indices in ("u4", "i4", "i8")]
+QUICK_INDICES = [("f4", "i4"), ("f8", "u4"), ("u4", "i8")]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "indices"),
+    [pytest.param(*x, marks=() if x in QUICK_INDICES else pytest.mark.long) for x in INDICES],
+)
 def test_gather_takes_an_element_for_each_lane(dtype, indices):
     n, table = lanes(dtype), np.arange(300).astype(dtype) + 7
     places = np.random.default_rng(0).integers(0, 50, (1, n)).astype(indices)
@@ -637,8 +647,7 @@ def print_widths():
     print(simd.register_bytes(), simd.lanes("f4"), simd.lanes("f8"))
 
 
-@processors.OTHERS
-@pytest.mark.parametrize(
+PROCESSORS = pytest.mark.parametrize(
     ("processor", "width"),
     [
         (processors.AVX512, 64),
@@ -647,6 +656,24 @@ def print_widths():
         (processors.WITHOUT_COMPILER, 64),
     ],
 )
-def test_registers_are_those_of_the_processor(processor, width, tmp_path):
+
+
+@processors.OTHERS
+@PROCESSORS
+def test_registers_are_those_of_the_processor(monkeypatch, processor, width):
+    if "CPU_NAME" in processor:
+        tuples = "x86_64-unknown-linux-gnu", processor["CPU_NAME"], processor["CPU_FEATURES"]
+        codegen = SimpleNamespace(magic_tuple=lambda: tuples)
+        target = SimpleNamespace(target_context=SimpleNamespace(codegen=lambda: codegen))
+        monkeypatch.setattr(simd, "cpu_target", target)
+    monkeypatch.setattr(simd, "DISABLE_JIT", "DISABLE_JIT" in processor)
+    monkeypatch.setattr(simd, "register_bytes", simd.register_bytes.__wrapped__)
+    assert (simd.register_bytes(), lanes("f4"), lanes("f8")) == (width, width // 2, width // 4)
+
+
+@pytest.mark.long
+@processors.OTHERS
+@PROCESSORS
+def test_a_process_has_the_registers_of_its_processor(processor, width, tmp_path):
     found = processors.run_on(processor, print_widths, tmp_path)
     assert found == [str(x) for x in (width, width // 2, width // 4)]

@@ -169,6 +169,7 @@ def print_digest():
     print(digest.hexdigest())
 
 
+@pytest.mark.long  # normals are among the digests of other processors, too
 @processors.OTHERS
 def test_the_width_of_registers_leaves_no_trace_in_the_bits(tmp_path, capsys):
     """Products and sums are rounded once with FMA, and without it as without the compiler."""

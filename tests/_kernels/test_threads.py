@@ -411,7 +411,9 @@ def test_ctrl_c_at_any_moment_leaves_nobody_at_work(alarm):
 
 
 @pytest.mark.slow_nojit
-@pytest.mark.parametrize("n_threads", [1, 2, 4])
+@pytest.mark.parametrize(
+    "n_threads", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(4, marks=pytest.mark.long)]
+)
 def test_ctrl_c_ends_a_study_that_would_take_minutes(interrupt, n_threads):
     begin = time.process_time()  # of all threads; not of whatever else the machine does
     with pytest.raises(KeyboardInterrupt):
@@ -444,7 +446,7 @@ def test_several_threads_at_once_with_calls_inside_tasks():
 
 
 STUDY = """
-import atexit, multiprocessing, os, signal, threading
+import atexit, multiprocessing, os, signal, sys, threading
 from concurrent.futures import ProcessPoolExecutor
 import dpfast as dp
 
@@ -456,7 +458,7 @@ def study(_=None):
     return dp.monte_carlo(mechanism, model, n_streams=16, n_samples=500, seed=1, n_threads=2)["LZF"].mse
 
 def again_and_again():
-    while not stop.is_set():
+    while True:
         study()
 
 def forked():
@@ -466,50 +468,42 @@ def forked():
     return os.waitpid(child, 0)[1]
 
 if __name__ == "__main__":
-    expected, stop = study(), threading.Event()
+    expected = study()
 """
 
 PROCESSES = """
-    threading.Thread(target=again_and_again).start()
-    good = [not any(forked() for _ in range(10))]
-    for kind in ("fork", "spawn"):
+    busy = threading.Thread(target=again_and_again, daemon=True)
+    busy.start()
+    good = [not any(forked() for _ in range(4))]
+    for kind in sys.argv[1:]:
         with multiprocessing.get_context(kind).Pool(1) as pool:
-            good.append(set(pool.map(study, range(3))) == {expected})
+            good.append(set(pool.map(study, range(2))) == {expected})
     with ProcessPoolExecutor(1) as pool:
-        good.append(set(pool.map(study, range(3))) == {expected})
-    stop.set()
+        good.append(set(pool.map(study, range(2))) == {expected})
     print(*good)
-"""
 
-AFTER_MAIN = """
     def late():
         threading.main_thread().join()
         print(study() == expected)
 
     threading.Thread(target=late).start()
     atexit.register(lambda: print(study() == expected))
-    threading.Thread(target=again_and_again, daemon=True).start()
 """
 
 
-def printed(script, path):
-    path.write_text(STUDY + script)
+@pytest.mark.slow_nojit  # what others run counts for no line
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX processes")
+@pytest.mark.parametrize(
+    "kinds", [pytest.param(["fork"], id="fork"), pytest.param(["fork", "spawn"], id="all", marks=pytest.mark.long)]
+)
+def test_processes_made_while_a_thread_is_inside_can_call_too_and_so_can_one_that_ends(tmp_path, kinds):
+    """By os.fork, by multiprocessing with fork and spawn, and by a ProcessPoolExecutor.
+
+    At its end in a thread that outlives the main one, and at exit, while a daemon thread is inside still.
+    """
+    path = tmp_path / "study.py"
+    path.write_text(STUDY + PROCESSES)
     environment = os.environ | {"PYTHONPATH": str(Path(dpfast.__file__).parents[1])}
-    command = [sys.executable, str(path)]
+    command = [sys.executable, str(path), *kinds]
     run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True, env=environment)
-    return run.stdout.split()
-
-
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX processes")
-
-
-@needs_fork
-def test_processes_made_while_a_thread_is_inside_can_call_too(tmp_path):
-    """By os.fork, by multiprocessing with fork and spawn, and by a ProcessPoolExecutor."""
-    assert printed(PROCESSES, tmp_path / "study.py") == ["True"] * 4
-
-
-@needs_fork
-def test_calls_work_while_the_interpreter_shuts_down(tmp_path):
-    """In a thread that outlives the main one, and at exit, while a daemon thread is inside too."""
-    assert printed(AFTER_MAIN, tmp_path / "study.py") == ["True"] * 2
+    assert run.stdout.split() == ["True"] * (len(kinds) + 4)

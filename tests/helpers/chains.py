@@ -11,7 +11,7 @@ from dpfast._kernels.filtering import Factors
 from dpfast._kernels.simd import lanes
 from dpfast._kernels.simulated_noise import NOISE
 
-EXAMPLES = settings(max_examples=4 if DISABLE_JIT else 25)  # of a law whose check takes long without the compiler
+EXAMPLES = settings(max_examples=4 if DISABLE_JIT else 8)  # of a law with many cases, or whose check takes long
 TOLERANCE = {8: 1e-12, 4: 2e-5}  # by the size of a number: of the largest value
 LANES = lanes(np.float64)
 ONE, NO_SECTIONS = np.ones(1), np.empty((0, 6))
@@ -51,12 +51,12 @@ def noise(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape)
 
 
-def assert_close(found, expected):
+def assert_close(found, expected, case=""):
     """Up to the rounding of the type of what was found, relative to the largest value."""
     found, expected = np.asarray(found), np.asarray(expected)
-    assert found.shape == expected.shape
+    assert found.shape == expected.shape, case
     scale = np.abs(expected).max(initial=1.0)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE[found.dtype.itemsize] * scale)
+    np.testing.assert_allclose(found, expected, 0, TOLERANCE[found.dtype.itemsize] * scale, err_msg=str(case))
 
 
 def paths(chain, signals, n_streams, n_samples, **options):

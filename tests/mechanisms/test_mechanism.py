@@ -127,11 +127,11 @@ def test_a_feedback_estimate_is_the_decisions_of_the_twin_through_the_target(mec
 
 
 @named(ALL)
-@pytest.mark.parametrize("shape", [(0,), (1,), (7,), (0, 7), (3, 0), (3, 1), (2, 0, 7), (2, 3, 7), (2, 3, 0)])
-def test_results_have_the_shape_of_the_input(mechanism, shape):
-    paths = mechanism.simulate(np.ones(shape), seed=1)
-    assert paths.privatized.shape == paths.estimate.shape == shape
-    assert paths.decisions is None or paths.decisions.shape == shape
+def test_results_have_the_shape_of_the_input(mechanism):
+    for shape in [(0,), (1,), (7,), (0, 7), (3, 0), (3, 1), (2, 0, 7), (2, 3, 7), (2, 3, 0)]:
+        paths = mechanism.simulate(np.ones(shape), seed=1)
+        assert paths.privatized.shape == paths.estimate.shape == shape
+        assert paths.decisions is None or paths.decisions.shape == shape
 
 
 @named(ALL)
@@ -143,8 +143,7 @@ def test_leading_axes_count_streams_in_c_order(mechanism):
 
 
 @named(ALL)
-@pytest.mark.parametrize("layout", ["lists", "integers", "Fortran", "strided", "read-only"])
-def test_the_layout_of_the_input_does_not_matter(mechanism, layout):
+def test_the_layout_of_the_input_does_not_matter(mechanism):
     u = MODEL.sample(4, 20, seed=1)
     same = {
         "lists": u.tolist(),
@@ -152,12 +151,11 @@ def test_the_layout_of_the_input_does_not_matter(mechanism, layout):
         "Fortran": np.asfortranarray(u),
         "strided": np.repeat(u, 2, axis=1)[:, ::2],
         "read-only": u.copy(),
-    }[layout]
-    if layout == "read-only":
-        same.setflags(write=False)
-    expected, found = mechanism.simulate(u, seed=2), mechanism.simulate(same, seed=2)
-    assert np.array_equal(found.privatized, expected.privatized)
-    assert np.array_equal(found.estimate, expected.estimate)
+    }
+    same["read-only"].setflags(write=False)
+    expected, found = mechanism.simulate(u, seed=2), {name: mechanism.simulate(x, seed=2) for name, x in same.items()}
+    assert [name for name, x in found.items() if not np.array_equal(x.privatized, expected.privatized)] == []
+    assert [name for name, x in found.items() if not np.array_equal(x.estimate, expected.estimate)] == []
 
 
 @named(ALL)
