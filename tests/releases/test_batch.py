@@ -245,12 +245,19 @@ PEOPLE = [
 ]
 
 
-@pytest.mark.parametrize(("privacy", "inputs"), PEOPLE)
-@pytest.mark.parametrize("first", [0, 10])
+@pytest.mark.parametrize(
+    ("privacy", "inputs", "first"),
+    [
+        pytest.param(*people, first, marks=[pytest.mark.long] * (i % 2 != bool(first)))
+        for first in (0, 10)
+        for i, people in enumerate(PEOPLE)
+    ],
+)
 def test_promises_to_different_people_are_those_of_all_together_at_any_steps(folder, privacy, inputs, first):
     dp.release(simple(), values(10), folder)
     u = values(10, inputs.n_streams)
-    other = dp.release(dp.zero_forcing(TARGET, privacy), u, folder, inputs, first=first, compose=first == 0).guarantee
+    design = designed(dp.zero_forcing, TARGET, privacy)
+    other = dp.release(design, u, folder, inputs, first=first, compose=first == 0).guarantee
     again = dp.release(simple(), values(3), folder, first=100).guarantee
     assert (len(other.shifts), other.whole, len(again.shifts), again.whole) == (2, True, 3, True)
     for guarantee in (other, again):

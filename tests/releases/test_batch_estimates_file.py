@@ -294,7 +294,7 @@ forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forks 
 
 @forks
 def test_killed_at_some_points_and_run_again(folder, saved):
-    counts = kills(folder, saved, 4, 9)
+    counts = kills(folder, saved, 4, 21)
     assert min(counts.values()) > 3
 
 
@@ -306,8 +306,9 @@ def test_killed_at_every_point_and_run_again(folder, saved):
 
 
 @forks
-def test_a_composed_release_that_was_killed_is_finished_once(folder, saved, capsys):
-    for k in (60, 90, 100, 110, 120, 10**6):
+@pytest.mark.parametrize("at", [(90, 110), pytest.param((60, 100, 120, 10**6), marks=pytest.mark.crash)])
+def test_a_composed_release_that_was_killed_is_finished_once(folder, saved, capsys, at):
+    for k in at:
         run(capsys, folder, saved)
         killed(words(folder, saved, "--compose", "--name", "second"), k)
         finished(folder, saved, "--compose", "--name", "second", n_releases=2)

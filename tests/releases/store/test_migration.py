@@ -344,7 +344,7 @@ def interruptions(make, tmp_path, monkeypatch, name, step=1):
 
 
 def test_an_interrupted_takeover_is_done_again_whole(make, tmp_path, monkeypatch):
-    assert interruptions(make, tmp_path, monkeypatch, "mixed", 4) > 30
+    assert interruptions(make, tmp_path, monkeypatch, "mixed", 9) > 30
 
 
 @pytest.mark.crash
@@ -372,7 +372,7 @@ def halfway(set_attribute):
 def test_a_takeover_in_two_transactions_is_found(make, tmp_path, monkeypatch):
     halfway(monkeypatch.setattr)
     with pytest.raises(AssertionError):
-        interruptions(make, tmp_path, monkeypatch, "file", 4)
+        interruptions(make, tmp_path, monkeypatch, "file", 9)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forks of this one")

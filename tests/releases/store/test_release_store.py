@@ -1,16 +1,20 @@
 """Stores: who may open them, what is refused, and what is in them."""
 
 import json
+import multiprocessing
 import os
 import shutil
+import signal
 import sqlite3
 import stat
 import subprocess
 import sys
-import textwrap
+import time
+import warnings
 import weakref
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -103,26 +107,40 @@ def test_one_object_at_a_time(folder):
     assert go_on(folder) == 14
 
 
-HOLD = """
-import sys
-from helpers import fakes
-with fakes.stream_in(sys.argv[1]) as stream:
-    print(stream.push(fakes.signal(12, 2)).first, flush=True)
-    sys.stdin.read()
+SERVE = """
+import json, sys
+for line in iter(sys.stdin.readline, ""):
+    code, *given = json.loads(line)
+    try:
+        exec(code, {"given": given})
+    except Exception as error:
+        print(type(error).__name__, error)
+    print("done", flush=True)
 """
 
 
-def child(code, *args, **options):
+@pytest.fixture(scope="module")
+def another():
+    """Another process, which runs one program after the other, as its start takes longest; give() and take() lines."""
     root = Path(__file__).parents[3]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, [root, root / "tests"]))}
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code), *map(str, args)],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        **options,
-    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
+    with subprocess.Popen([sys.executable, "-c", SERVE], env=environment, **pipes) as process:
+        yield SimpleNamespace(
+            give=lambda *given: process.stdin.write(f"{json.dumps([*map(str, given)])}\n"),
+            take=process.stdout.readline,
+        )
+        process.stdin.close()
+    assert process.returncode == 0
+
+
+HOLD = """
+import sys
+from helpers import fakes
+with fakes.stream_in(given[0]) as stream:
+    print(stream.push(fakes.signal(12, 2)).first, flush=True)
+    sys.stdin.readline()
+"""
 
 
 def test_a_store_closes_though_an_interruption_left_a_dead_cursor(folder):
@@ -136,45 +154,54 @@ def test_a_store_closes_though_an_interruption_left_a_dead_cursor(folder):
     assert go_on(folder) == 12
 
 
-def test_one_process_at_a_time(folder):
-    process = child(HOLD, folder)
-    assert process.stdout.readline() == "12\n"
+def test_one_process_at_a_time(folder, another):
+    another.give(HOLD, folder)
+    assert another.take() == "12\n"
     with pytest.raises(ReleaseError, match="is in use"):
         fakes.stream_in(folder)
-    process.communicate("")
-    assert process.returncode == 0
+    another.give()
+    assert another.take() == "done\n"
     assert go_on(folder) == 14
 
 
-def test_one_process_at_a_time_though_its_files_were_copied(folder):
+def test_one_process_at_a_time_though_its_files_were_copied(folder, another):
     """To close a copied file drops the locks of SQLite, which are of the process: two would publish the same steps."""
     with fakes.stream_in(folder) as stream:
         shutil.copytree(folder, folder.with_name("backup"))
-        process = child(HOLD, folder, stderr=subprocess.PIPE)
-        assert "is in use" in process.communicate("")[1]
+        another.give(HOLD, folder)
+        assert "is in use" in another.take()
+        assert another.take() == "done\n"
         assert stream.push(fakes.signal(12, 2)).first == 12
     assert go_on(folder) == 14
 
 
-LINGERING = """
-import os, sys, time
-from helpers import fakes
-with fakes.stream_in(sys.argv[1]) as stream:
-    if os.fork() == 0:
-        print(os.getpid(), flush=True)
-        time.sleep(60)
-    os.kill(os.getpid(), 9)
-"""
+def linger(folder, survivor):
+    """In a process of its own, which is killed: a store, and a child that lives on."""
+    with fakes.stream_in(folder):
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+        os.write(survivor, str(child).encode())
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
 def test_a_child_that_outlives_its_parent_does_not_keep_the_store(folder):
-    with child(LINGERING, folder) as process:
-        survivor = int(process.stdout.readline())
+    reading, writing = os.pipe()
+    process = multiprocessing.get_context("fork").Process(target=linger, args=(folder, writing))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process.start()
+    process.join()
+    survivor = int(os.read(reading, 99))
+    os.close(reading)
+    os.close(writing)
     try:
+        os.kill(survivor, 0)
         assert go_on(folder) == 12
     finally:
-        os.kill(survivor, 9)
+        os.kill(survivor, signal.SIGKILL)
 
 
 # The child ends as a Python process does, closing all that it has.
@@ -182,7 +209,7 @@ FORK = """
 import os, sys
 from dpfast._support.errors import ReleaseError
 from helpers import fakes
-with fakes.stream_in(sys.argv[1]) as stream:
+with fakes.stream_in(given[0]) as stream:
     for first in (12, 14):
         stream.push(fakes.signal(first, 2))
     child = os.fork()
@@ -196,16 +223,15 @@ with fakes.stream_in(sys.argv[1]) as stream:
                 os._exit(1)
         sys.exit(0)
     assert os.waitpid(child, 0)[1] == 0
-    print(stream.push(fakes.signal(16, 2)).first, flush=True)
-    os._exit(0)
+    print(stream.push(fakes.signal(16, 2)).first)
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
-def test_a_forked_child_is_refused_and_leaves_the_store_alone(folder):
-    process = child(FORK, folder)
-    assert process.communicate()[0] == "16\n"
-    assert process.returncode == 0
+def test_a_forked_child_is_refused_and_leaves_the_store_alone(folder, another):
+    another.give(FORK, folder)
+    assert another.take() == "16\n"
+    assert another.take() == "done\n"
     assert go_on(folder) == 18
 
 
