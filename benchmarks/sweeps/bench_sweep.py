@@ -68,7 +68,7 @@ def bare(items):
     source = CHAIN.compiled()
     burn_in = max(settling_time(x) for x in items)
     studies = [
-        kernels.CompiledStudy(source, tuple(x.link() for x in some), burn_in, N_SAMPLES)
+        kernels.CompiledStudy(source, tuple(x.compiled() for x in some), burn_in, N_SAMPLES)
         for some in (items[i : i + LINKS] for i in range(0, len(items), LINKS))
     ]
 

@@ -60,28 +60,28 @@ class CompiledMatrixMechanism(NamedTuple):
 
 def squared_errors(
     source: simulation.SignalSource,
-    links: tuple[CompiledMatrixMechanism, ...],
+    mechanisms: tuple[CompiledMatrixMechanism, ...],
     n_streams: int,
     seed: int,
     n_threads: int,
     advance: Callable[[int], None] | None = None,
     first: int = 0,
 ) -> Array:
-    """Simulate the mean squared errors (streams, links) over the horizon, of the streams first, first + 1, ... ."""
-    n = len(links[0].target)
+    """Simulate the mean squared errors (streams, mechanisms) over the horizon, of streams from the first on."""
+    n = len(mechanisms[0].target)
     n_groups = -(-n_streams // GROUP)
-    errors = np.empty((n_groups * GROUP, len(links)))
+    errors = np.empty((n_groups * GROUP, len(mechanisms)))
 
     def some(start: int, count: int, check: Callable[[], None]) -> None:
         for group in range(start, start + count):
             check()
             here, u = group * GROUP, np.empty((GROUP, n))
             simulation.sample(source, seed, u, 1, first + here)
-            for i, link in enumerate(links):
-                error = link.run(u, seed, first + here)[1] - convolve_series(link.target, u)
+            for i, mechanism in enumerate(mechanisms):
+                error = mechanism.run(u, seed, first + here)[1] - convolve_series(mechanism.target, u)
                 errors[here : here + GROUP, i] = np.einsum("ij,ij->i", error, error) / n
             if advance is not None:
-                advance(min(GROUP, n_streams - here) * n * len(links))
+                advance(min(GROUP, n_streams - here) * n * len(mechanisms))
 
     threads.for_ranges(some, n_groups, 1, n_threads)
     return errors[:n_streams]

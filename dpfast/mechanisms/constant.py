@@ -140,7 +140,7 @@ class Constant:
         estimate = np.broadcast_to(self.model.mean * self._sums(x.shape[-1]), x.shape).copy()
         return Paths(wrap(np.zeros(x.shape)), wrap(estimate), None, 0)
 
-    def link(self) -> simulation.CompiledMechanism | CompiledMatrixMechanism:
+    def compiled(self) -> simulation.CompiledMechanism | CompiledMatrixMechanism:
         """Return what the simulation runs."""
         mean, filter = self.model.mean, self.target.as_filter()
         if filter is None:

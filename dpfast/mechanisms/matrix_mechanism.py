@@ -196,7 +196,7 @@ class MatrixMechanism(MechanismBase):
     @property
     def noise_std(self) -> float:
         """The standard deviation of a component of n."""
-        return self.link().noise_std
+        return self.compiled().noise_std
 
     def with_receiver(self, model: Model, *, lag: Lag = 0, name: str | None = None) -> MatrixMechanism:
         r"""Return the same strategy and noise, with the linear receiver of the least mean square error behind them.
@@ -316,18 +316,18 @@ class MatrixMechanism(MechanismBase):
         """
         values, wrap = unwrap("u", u)
         x = self.target.checked(values)
-        link, seed = self.link(), validation.seed(seed)
+        compiled, seed = self.compiled(), validation.seed(seed)
         streams = x.reshape(math.prod(x.shape[:-1]), self.horizon)
         v, estimate = np.empty((len(streams), self.strategy.shape[0])), np.empty(streams.shape)
         for first in range(0, len(streams), GROUP):
             here = slice(first, min(first + GROUP, len(streams)))
             group = np.zeros((GROUP, self.horizon))
             group[: here.stop - first] = streams[here]
-            found = link.run(group, seed, first)
+            found = compiled.run(group, seed, first)
             v[here], estimate[here] = (part[: here.stop - first] for part in found)
         return Paths(v.reshape(*x.shape[:-1], v.shape[1]), wrap(estimate.reshape(x.shape)), None, 0)
 
-    def link(self) -> CompiledMatrixMechanism:
+    def compiled(self) -> CompiledMatrixMechanism:
         """Return what the simulation runs."""
         return CompiledMatrixMechanism(
             target=self.target.coefficients,

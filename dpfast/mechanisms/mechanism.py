@@ -247,10 +247,10 @@ class Mechanism(MechanismBase):
         x = validation.samples("u", values)
         seed, n_threads = validation.seed(seed), validation.n_threads(n_threads)
         streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-        parts = [wrap(part.reshape(x.shape)) for part in simulation.simulate(self.link(), streams, seed, n_threads)]
+        parts = [wrap(part.reshape(x.shape)) for part in simulation.simulate(self.compiled(), streams, seed, n_threads)]
         return Paths(parts[0], parts[1], parts[2] if len(parts) > 2 else None, self.lag or 0)
 
-    def link(self) -> simulation.CompiledMechanism:
+    def compiled(self) -> simulation.CompiledMechanism:
         """Return what the compiled simulation runs."""
         return simulation.CompiledMechanism(
             self.receiver.mean, self.prefilter.factors, self.noise_std, self.receiver.compiled()

@@ -22,13 +22,13 @@ def input_range(source: kernels.SignalSource) -> tuple[float, float]:
 
 
 def error_sizes(
-    link: AnyCompiledMechanism, inputs: tuple[float, float], n_samples: int, n_streams: int = 1
+    compiled: AnyCompiledMechanism, inputs: tuple[float, float], n_samples: int, n_streams: int = 1
 ) -> ErrorSizes | None:
     """Compute the sizes of errors that decisions make, in the mean over so many streams; None without decisions.
 
     Parameters
     ----------
-    link : AnyCompiledMechanism
+    compiled : AnyCompiledMechanism
     inputs : tuple of float
         The least and the largest input.
     n_samples : int
@@ -36,7 +36,7 @@ def error_sizes(
     n_streams : int
         The streams over which the mean is taken.
     """
-    chain = link.as_chain()
+    chain = compiled.as_chain()
     if chain is None or chain.receiver.equalizer is None:
         return None
     levels = np.sort(chain.receiver.equalizer.levels)
@@ -44,7 +44,7 @@ def error_sizes(
         return None
     energy, gain = _response_sizes(*(x.tobytes() for x in chain.receiver.target), n_samples)
     # before the first input there is none: zero, when centred
-    farthest = max(abs(x - level) for x in (*inputs, link.centre) for level in link.centre + levels[[0, -1]])
+    farthest = max(abs(x - level) for x in (*inputs, compiled.centre) for level in compiled.centre + levels[[0, -1]])
     smallest = float(np.diff(levels).min() / 2) ** 2 * energy / (n_streams * n_samples)
     return ErrorSizes(smallest, float(farthest * gain) ** 2)
 

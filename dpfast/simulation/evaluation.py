@@ -152,7 +152,7 @@ def evaluate_series(
         error = ((estimate - y[: len(y) - lag]) ** 2).mean(axis=1)
         predicted = mechanism.predict(model)
         rmse = None if predicted is None else math.sqrt(predicted)
-        sizes = error_sizes(mechanism.link(), (float(u.min()), float(u.max())), len(u) - lag)
+        sizes = error_sizes(mechanism.compiled(), (float(u.min()), float(u.max())), len(u) - lag)
         result = Result(mechanism.name, rmse, error, CONFIDENCE, float(y.var()), sizes)
         aligned = np.concatenate([estimate[0], np.full(lag, np.nan)])
         outcomes.append(SeriesResult(name, mechanism, result, float(y.std()), aligned))

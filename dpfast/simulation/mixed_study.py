@@ -20,40 +20,40 @@ class MixedStudy(NamedTuple):
     """A study of compiled mechanisms of both kinds: source, mechanisms, and the window in which errors count."""
 
     source: kernels.SignalSource
-    links: tuple[AnyCompiledMechanism, ...]
+    mechanisms: tuple[AnyCompiledMechanism, ...]
     burn_in: int
     n_samples: int
     dtype: DTypeLike = np.float64
 
     @property
     def length(self) -> int:
-        """The samples of a stream that are simulated, over all links."""
-        compiled, over_horizon = self._split_links()
+        """The samples of a stream that are simulated, over all mechanisms."""
+        compiled, over_horizon = self._split_kinds()
         length = self._compiled_study(compiled).length if compiled else 0
         return length + self.n_samples * len(over_horizon)
 
     def squared_errors(
         self, n_streams: int, seed: int, n_threads: int, advance: Callable[[int], None] | None = None, first: int = 0
     ) -> Array:
-        """Simulate the mean squared errors (streams, links) of the streams first, first + 1, ... .
+        """Simulate the mean squared errors (streams, mechanisms) of the streams first, first + 1, ... .
 
         `advance` hears of the samples that are done. Matrix mechanisms are computed in float64.
         """
-        errors = np.empty((n_streams, len(self.links)))
+        errors = np.empty((n_streams, len(self.mechanisms)))
         run = n_streams, seed, n_threads, advance, first
-        compiled, over_horizon = self._split_links()
+        compiled, over_horizon = self._split_kinds()
         if compiled:
             errors[:, compiled] = kernels.squared_errors(self._compiled_study(compiled), *run)
         if over_horizon:
-            links = tuple(x for link in self.links if (x := link.as_matrices()) is not None)
-            errors[:, over_horizon] = compiled_matrix_mechanism.squared_errors(self.source, links, *run)
+            matrices = tuple(x for each in self.mechanisms if (x := each.as_matrices()) is not None)
+            errors[:, over_horizon] = compiled_matrix_mechanism.squared_errors(self.source, matrices, *run)
         return errors
 
-    def _split_links(self) -> tuple[list[int], list[int]]:
-        """Return the places of the compiled links, and those of the others."""
-        over_horizon = [i for i, x in enumerate(self.links) if x.horizon is not None]
-        return [i for i in range(len(self.links)) if i not in over_horizon], over_horizon
+    def _split_kinds(self) -> tuple[list[int], list[int]]:
+        """Return the places of the chains of filters, and those of the others."""
+        over_horizon = [i for i, x in enumerate(self.mechanisms) if x.horizon is not None]
+        return [i for i in range(len(self.mechanisms)) if i not in over_horizon], over_horizon
 
     def _compiled_study(self, compiled: Sequence[int]) -> kernels.CompiledStudy:
-        links = tuple(x for i in compiled if (x := self.links[i].as_chain()) is not None)
-        return kernels.CompiledStudy(self.source, links, self.burn_in, self.n_samples, self.dtype)
+        chains = tuple(x for i in compiled if (x := self.mechanisms[i].as_chain()) is not None)
+        return kernels.CompiledStudy(self.source, chains, self.burn_in, self.n_samples, self.dtype)

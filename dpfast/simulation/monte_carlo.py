@@ -109,7 +109,7 @@ def monte_carlo(
     check_window([(repr(x.name), n) for x in items if (n := x.horizon) is not None], n_samples, burn_in)
     burn_in = default_burn_in(items) if burn_in is None else burn_in
     n_threads, precision = validation.n_threads(n_threads), validation.precision(dtype)
-    study = mixed_study.MixedStudy(model.compiled(), tuple(x.link() for x in items), burn_in, n_samples, precision)
+    study = mixed_study.MixedStudy(model.compiled(), tuple(x.compiled() for x in items), burn_in, n_samples, precision)
     if precision == np.float32:
         for mechanism in items:
             if mechanism.sees_data and mechanism.horizon is None:
@@ -117,11 +117,11 @@ def monte_carlo(
     errors = _simulate(study, n_streams, seed, n_threads, progress)
     inputs = decision_error_sizes.input_range(study.source)
     results, n_first = [], n_samples if burn_in == 0 else None
-    for mechanism, link, row in zip(items, study.links, errors.T, strict=True):
+    for mechanism, compiled, row in zip(items, study.mechanisms, errors.T, strict=True):
         predicted = predicted_mse(mechanism, model, n_first)
         root = None if predicted is None else math.sqrt(predicted)
         variance = output_variance(mechanism.target, model, n_first)
-        sizes = decision_error_sizes.error_sizes(link, inputs, n_samples)
+        sizes = decision_error_sizes.error_sizes(compiled, inputs, n_samples)
         results.append(Result(mechanism.name, root, validation.freeze(row.copy()), confidence, variance, sizes))
     return Study(tuple(results), n_samples, burn_in, seed, confidence)
 
@@ -183,17 +183,17 @@ def check_single_precision(name: str, error: float) -> None:
 
 @functools.lru_cache(maxsize=256)
 def _pilot_error(mechanism: Mechanism, model: Any) -> float:
-    return single_precision_error(model.compiled(), mechanism.link(), default_burn_in([mechanism]))
+    return single_precision_error(model.compiled(), mechanism.compiled(), default_burn_in([mechanism]))
 
 
-def single_precision_error(source: kernels.SignalSource, link: kernels.CompiledMechanism, burn_in: int) -> float:
+def single_precision_error(source: kernels.SignalSource, compiled: kernels.CompiledMechanism, burn_in: int) -> float:
     """Measure on a few streams the relative change of an MSE by float32.
 
     Their median, as a decision that flips changes one stream by chance.
     """
     single, double = (
         kernels.squared_errors(
-            kernels.CompiledStudy(source, (link,), burn_in, _PILOT_SAMPLES, dtype), _PILOT_STREAMS, 1, 1
+            kernels.CompiledStudy(source, (compiled,), burn_in, _PILOT_SAMPLES, dtype), _PILOT_STREAMS, 1, 1
         )
         for dtype in (np.float32, np.float64)
     )

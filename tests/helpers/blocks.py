@@ -32,7 +32,7 @@ def block(number=0, links=LINKS, source="levels", n_samples=60, **options):
 
 
 def task(*blocks, version=__version__):
-    return BlockTask(version, blocks, tuple(tuple(range(len(x.links))) for x in blocks), 1.0)
+    return BlockTask(version, blocks, tuple(tuple(range(len(x.mechanisms))) for x in blocks), 1.0)
 
 
 def tasks(n, n_samples=60):

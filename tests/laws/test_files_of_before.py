@@ -120,7 +120,8 @@ def test_links_of_a_store_are_the_same_to_the_bit(store):
     assert names == set(compiled_mechanism_json._KINDS)
     for content in contents:
         assert (
-            compiled_mechanism_json.link_content(compiled_mechanism_json.read_link(content["link"])) == content["link"]
+            compiled_mechanism_json.compiled_content(compiled_mechanism_json.read_compiled(content["link"]))
+            == content["link"]
         )
 
 

@@ -176,7 +176,7 @@ def test_one_stream_and_none():
 @pytest.mark.slow_nojit
 def test_unit_noise_is_gaussian_or_laplace():
     for noise, law in (("gaussian", stats.norm), ("laplace", stats.laplace)):
-        drawn = square_root(noise=noise).link()._unit_noise(5, 0, 4000)
+        drawn = square_root(noise=noise).compiled()._unit_noise(5, 0, 4000)
         assert drawn.shape == (4000, N)
         assert stats.kstest(drawn.ravel(), law.cdf).pvalue > ALARM / 2
 
@@ -224,7 +224,7 @@ def test_bad_arguments_are_named(make, message):
 
 def test_the_purpose_of_the_noise_is_that_of_all_mechanisms():
     twin = unit_normals(3, 2, N, purpose=NOISE)
-    np.testing.assert_array_equal(square_root().link()._unit_noise(3, 0, 8)[:2], twin)
+    np.testing.assert_array_equal(square_root().compiled()._unit_noise(3, 0, 8)[:2], twin)
 
 
 def test_laplace_noise_is_told_with_its_own_guarantee():

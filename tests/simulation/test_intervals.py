@@ -119,7 +119,7 @@ CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
 def test_intervals_of_few_streams_of_the_example_cover(design):
     """5,000 seeds of 32 streams of 1,500 samples: Student's t covers 94.4 to 94.8 %; with 512 streams as wide as t."""
     mechanism = design()
-    study = MixedStudy(CHAIN.compiled(), (mechanism.link(),), 1400, 1500)
+    study = MixedStudy(CHAIN.compiled(), (mechanism.compiled(),), 1400, 1500)
     errors = np.stack([study.squared_errors(32, seed, 2)[:, 0] for seed in range(5000)])
     truth = mechanism.predicted_mse or errors.mean()
     _, low, high = intervals.mean_interval(errors, 0.05)
@@ -223,7 +223,7 @@ TARGETS = [dp.Filter([0.25, 0.5, 0.25]), dp.Filter([1, -0.4], [1, -0.9]), dp.Fil
 @pytest.mark.parametrize("decision", ["quantizer", "soft"])
 def test_sizes_are_those_of_wrong_decisions(target, decision):
     mechanism = dp.decision_feedback(target, dp.Privacy(5, 1e-3), LEVELS, lag=1, decision=decision)
-    sizes = error_sizes(mechanism.link(), (0.0, 3.0), 400, 8)
+    sizes = error_sizes(mechanism.compiled(), (0.0, 3.0), 400, 8)
     one = np.zeros(400)
     one[0] = 0.5  # half of the least distance
     assert sizes.smallest == pytest.approx(np.mean(target.filter(one).y ** 2) / 8, rel=1e-12)
@@ -231,8 +231,8 @@ def test_sizes_are_those_of_wrong_decisions(target, decision):
     assert sizes.largest == pytest.approx(target.filter(worst).y[-1] ** 2, rel=1e-9)
     for wrong in np.random.default_rng(1).choice([-3.0, -2.0, 0.0, 1.0, 3.0], (50, 400)):
         assert np.mean(target.filter(wrong).y ** 2) < sizes.largest
-    assert error_sizes(mechanism.link(), (-7.0, 1.0), 400).largest == pytest.approx(sizes.largest * (10 / 3) ** 2)
-    assert error_sizes(mechanism.link(), (-math.inf, math.inf), 400).largest == math.inf
+    assert error_sizes(mechanism.compiled(), (-7.0, 1.0), 400).largest == pytest.approx(sizes.largest * (10 / 3) ** 2)
+    assert error_sizes(mechanism.compiled(), (-math.inf, math.inf), 400).largest == math.inf
 
 
 def test_linear_mechanisms_have_no_error_events():
@@ -242,7 +242,7 @@ def test_linear_mechanisms_have_no_error_events():
         dp.lmmse(target, privacy, LEVELS),
         dp.square_root(dp.Toeplitz([1.0], 4), privacy),
     )
-    assert [error_sizes(x.link(), (0.0, 3.0), 4) for x in linear] == [None] * 3
+    assert [error_sizes(x.compiled(), (0.0, 3.0), 4) for x in linear] == [None] * 3
 
 
 def test_the_inputs_of_a_source():

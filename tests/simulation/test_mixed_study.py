@@ -24,7 +24,7 @@ DENSE = dp.MatrixMechanism("dense", TARGET, PRIVACY, Dense(ROOT.matrix()), Dense
 def links():
     compiled = designed(dp.zero_forcing, FILTER, PRIVACY, tolerance=0.1)
     late = designed(dp.lmmse, FILTER, PRIVACY, MODEL, lag=2, tolerance=0.1)
-    return MATRIX.link(), compiled.link(), DENSE.link(), late.link()
+    return MATRIX.compiled(), compiled.compiled(), DENSE.compiled(), late.compiled()
 
 
 def errors(links_, n_streams=20, seed=3, n_threads=1, **options):
@@ -57,7 +57,7 @@ def test_the_same_filter_errs_the_same_either_way():
     filter = dp.output_perturbation(FILTER, PRIVACY)
     c, b = Convolution(TARGET.coefficients), Convolution(np.eye(1, N)[0])
     matrix = dp.MatrixMechanism("output", TARGET, dp.Privacy(1.0, 0.05), c, b)
-    both = errors([filter.link(), matrix.link()])
+    both = errors([filter.compiled(), matrix.compiled()])
     ratio = (filter.noise_std / matrix.noise_std) ** 2  # the filter's response goes on beyond the horizon
     np.testing.assert_allclose(both[:, 0], both[:, 1] * ratio, rtol=1e-9)
 

@@ -17,19 +17,19 @@ from dpfast.mechanisms.operators.sparse_decoder import SparseDecoder
 from dpfast.mechanisms.operators.trees import DecayedPrefixes, TreeEstimator
 
 
-def link_content(x: Any) -> Any:
+def compiled_content(x: Any) -> Any:
     """Write what the simulation runs of a mechanism in lists, numbers and words, which JSON keeps to the bit."""
     if isinstance(x, np.ndarray):
         return x.tolist()
-    return [_NAME_OF[type(x)], *map(link_content, x)] if isinstance(x, tuple) else x
+    return [_NAME_OF[type(x)], *map(compiled_content, x)] if isinstance(x, tuple) else x
 
 
-def read_link(x: Any) -> Any:
-    """Make what :func:`link_content` has written."""
+def read_compiled(x: Any) -> Any:
+    """Read the compiled mechanism that :func:`compiled_content` has written."""
     if not isinstance(x, list):
         return x
     if x and isinstance(x[0], str):
-        return _READ[x[0]](*map(read_link, x[1:]))
+        return _READ[x[0]](*map(read_compiled, x[1:]))
     return np.array(x, dtype=np.float64)
 
 
@@ -37,7 +37,7 @@ def _read_factors(taps: Any, sections: Any, recursion: Any) -> Factors:
     return Factors(taps, sections.reshape(-1, 6), recursion)  # also where there are none
 
 
-# What links are made of, by the names that stores have; a class may be renamed, its name in stores not.
+# What compiled mechanisms are made of, by the names that stores have; a class may be renamed, its name in stores not.
 _KINDS: dict[str, type[Any]] = {
     "Link": simulation.CompiledMechanism,
     "LinearReceiver": simulation.CompiledLinearReceiver,

@@ -16,7 +16,7 @@ from dpfast.design.catalogue import GIVEN
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.mechanisms.serialization.mechanism_file import from_text
 from dpfast.simulation.mixed_study import AnyCompiledMechanism
-from dpfast.simulation.sweep.compiled_mechanism_json import read_link
+from dpfast.simulation.sweep.compiled_mechanism_json import read_compiled
 from dpfast.simulation.sweep.design_task import Content, DesignAnswer, DesignTask, make_design, prediction_key
 from dpfast.simulation.sweep.grid import ParameterGrid
 
@@ -59,8 +59,8 @@ class Design:
         The digest of the model of the design.
     predicted : mapping
         MSE of the realised filters, or matrices, by :func:`prediction_key`; None where only simulation tells.
-    link : AnyCompiledMechanism or None
-        What the simulation runs, with the bits of :meth:`Mechanism.link` where it was designed.
+    compiled : AnyCompiledMechanism or None
+        What the simulation runs, with the bits of :meth:`Mechanism.compiled` where it was designed.
     packed : bytes
         The content of the mechanism's file, compressed.
     digest : str
@@ -77,7 +77,7 @@ class Design:
     bound: float | None = None
     model: str | None = None
     predicted: Mapping[str, float | None] = field(default_factory=dict)
-    link: AnyCompiledMechanism | None = None
+    compiled: AnyCompiledMechanism | None = None
     packed: bytes = b""
     digest: str = ""
 
@@ -88,12 +88,12 @@ class Design:
         notes = tuple(content["notes"])
         if "error" in content:
             return cls(content["error"], notes)
-        link, file = read_link(content["link"]), content["mechanism"]
+        compiled, file = read_compiled(content["link"]), content["mechanism"]
         return cls(
             error=None,
             notes=notes,
-            noise_std=link.noise_std,
-            link=link,
+            noise_std=compiled.noise_std,
+            compiled=compiled,
             packed=zlib.compress(file.encode(), 1),
             digest=digest(file),
             **content["figures"],
@@ -104,7 +104,7 @@ class Design:
 
         There is none either where errors count from the first step on, as filters that start from zero state err less.
         """
-        settled = n_first is None or (self.link is not None and self.link.horizon is not None)
+        settled = n_first is None or (self.compiled is not None and self.compiled.horizon is not None)
         return self.bound if settled and self.model in (None, stream) else None
 
     def mechanism(self) -> AnyMechanism:

@@ -22,7 +22,7 @@ from dpfast.signals.model import Model
 from dpfast.signals.output_variance import output_variance
 from dpfast.simulation.mixed_study import AnyCompiledMechanism
 from dpfast.simulation.monte_carlo import predicted_mse, settling_time
-from dpfast.simulation.sweep.compiled_mechanism_json import link_content
+from dpfast.simulation.sweep.compiled_mechanism_json import compiled_content
 
 Content = Mapping[str, Any]  # what the file of a mechanism has of a filter, a model, a mechanism
 _NOTED = (ToleranceWarning, ConvergenceWarning)
@@ -71,7 +71,7 @@ class DesignAnswer:
         Why there is no such mechanism; then there is nothing else but notes.
     mechanism : str
         The text of the mechanism's file.
-    link : AnyCompiledMechanism or None
+    compiled : AnyCompiledMechanism or None
         What the simulation runs.
     figures : mapping
         Name, lag and errors, as :class:`~dpfast.simulation.sweep.design_cache.Design` has them.
@@ -81,14 +81,14 @@ class DesignAnswer:
     notes: tuple[str, ...]
     error: str | None = None
     mechanism: str = ""
-    link: AnyCompiledMechanism | None = None
+    compiled: AnyCompiledMechanism | None = None
     figures: Mapping[str, Any] = field(default_factory=dict)
 
     def to_text(self) -> str:
         """Write the answer as JSON, for the store."""
         if self.error is not None:
             return json.dumps({"dpfast": self.version, "error": self.error, "notes": self.notes})
-        parts = {"mechanism": self.mechanism, "link": link_content(self.link), "figures": self.figures}
+        parts = {"mechanism": self.mechanism, "link": compiled_content(self.compiled), "figures": self.figures}
         return json.dumps({"dpfast": self.version, **parts, "notes": self.notes})
 
 
@@ -112,7 +112,7 @@ def make_design(task: DesignTask) -> DesignAnswer:
         try:
             mechanism = _design_mechanism(task)
             figures = _compute_figures(mechanism, task.streams)
-            parts = {"mechanism": to_text(mechanism), "link": mechanism.link(), "figures": figures}
+            parts = {"mechanism": to_text(mechanism), "compiled": mechanism.compiled(), "figures": figures}
         except ValueError as error:  # a DesignError, or of an argument that is out of range
             parts = {"error": str(error)}
     for x in caught:

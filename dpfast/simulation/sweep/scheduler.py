@@ -127,9 +127,9 @@ class SweepRun:
                     check_single_precision(design.name, single_precision_error(group.source, chain, design.settling))
 
     def _link(self, case: int) -> AnyCompiledMechanism:
-        link = self.made[case].link
-        assert link is not None, "of a live case"
-        return link
+        compiled = self.made[case].compiled
+        assert compiled is not None, "of a live case"
+        return compiled
 
     # --- blocks -----------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """Blocks of streams: what is simulated at once, anywhere, and always with the same bits.
 
-    case ──► link ──┐
-    case ──► link ──┼─► block: 128 streams of up to 16 cases of a group ──► 16 batch means for each case
-    case ──► link ──┘
+    case ──► mechanism ──┐
+    case ──► mechanism ──┼─► block: 128 streams of up to 16 cases of a group ──► 16 batch means for each case
+    case ──► mechanism ──┘
     block, block, ... ──► task: about a second, for one worker
 
 Stream i of a case depends on (seed, i) alone, and block k holds the streams 128 k ... 128 k + 127. So the numbers of a
@@ -31,7 +31,7 @@ from dpfast.simulation.mixed_study import AnyCompiledMechanism, MixedStudy
 STREAMS = 128  # streams of a block
 BATCHES = 16  # batches of a block; the mean of the streams of each is what is kept
 
-_LINKS = 16  # links of a block, at most: beyond, the source and noise that they share are no cost any more
+_MOST_MECHANISMS = 16  # of a block: beyond, the source and noise that they share are no cost any more
 _SECONDS = 1.0  # that a task should take
 _STAGE = 4  # multiply-adds that a pass over a signal costs beside its own
 _TRANSFORM = 60  # multiply-adds that an operator costs besides, as with FFTs
@@ -42,7 +42,7 @@ class Block(NamedTuple):
     """A block of 128 streams of some cases of one group: the streams 128 · number and those that follow."""
 
     source: kernels.SignalSource
-    links: tuple[AnyCompiledMechanism, ...]
+    mechanisms: tuple[AnyCompiledMechanism, ...]
     burn_in: int
     n_samples: int  # counted of each stream
     seed: int
@@ -51,12 +51,12 @@ class Block(NamedTuple):
 
 
 def simulate_block(block: Block, n_threads: int = 1, advance: Callable[[int], None] | None = None) -> Array:
-    """Simulate the mean squared errors (links, batches), each of 8 streams; `advance` hears of the samples done."""
-    study = MixedStudy(block.source, block.links, block.burn_in, block.n_samples, block.dtype)
+    """Simulate mean squared errors (mechanisms, batches), each of 8 streams; `advance` hears of the samples done."""
+    study = MixedStudy(block.source, block.mechanisms, block.burn_in, block.n_samples, block.dtype)
     first = STREAMS * block.number
     errors = study.squared_errors(STREAMS, block.seed, n_threads, advance, first)
-    # one stream after the other: how NumPy sums depends on the shape, and so on how many links there are
-    batches = np.moveaxis(errors.reshape(BATCHES, -1, len(block.links)), 1, 0)
+    # one stream after the other: how NumPy sums depends on the shape, and so on how many mechanisms there are
+    batches = np.moveaxis(errors.reshape(BATCHES, -1, len(block.mechanisms)), 1, 0)
     return np.ascontiguousarray(np.asarray(sum(batches) / len(batches)).T)
 
 
@@ -68,14 +68,14 @@ class BlockTask(NamedTuple):
 
     version: str  # of dpfast, which all workers must have
     blocks: tuple[Block, ...]
-    cases: tuple[tuple[int, ...], ...]  # of each block, as its links
+    cases: tuple[tuple[int, ...], ...]  # of each block, as its mechanisms
     work: float  # multiply-adds, about
 
 
 class BlockAnswer(NamedTuple):
     """The batch means that a worker has made of a task, and the time that it took."""
 
-    means: list[Array]  # (links, batches) of each block
+    means: list[Array]  # (mechanisms, batches) of each block
     seconds: float
     version: str
 
@@ -113,7 +113,7 @@ def iterate_rows(task: BlockTask, answer: BlockAnswer) -> Iterator[tuple[int, in
 
 def count_samples(task: BlockTask) -> int:
     """Count the samples of a task, over all cases; those before errors count are left out."""
-    return sum(STREAMS * block.n_samples * len(block.links) for block in task.blocks)
+    return sum(STREAMS * block.n_samples * len(block.mechanisms) for block in task.blocks)
 
 
 # --- planning -------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ class Pace:
 
 def plan_tasks(
     groups: Sequence[Group],
-    link: Callable[[int], AnyCompiledMechanism],
+    compiled: Callable[[int], AnyCompiledMechanism],
     *,
     n_samples: int,
     seed: int,
@@ -161,7 +161,7 @@ def plan_tasks(
     n_left = sum(len(numbers) for group in groups for numbers in group.lacking.values())
     pieces: list[_Piece] = []
     work, n_cases = 0.0, 0
-    for piece in _plan_pieces(groups, link, (n_samples, seed, dtype), pace):
+    for piece in _plan_pieces(groups, compiled, (n_samples, seed, dtype), pace):
         work, n_cases = work + piece.work, n_cases + len(piece.cases)
         if pieces and not (pace.fits(work) and n_cases * in_flight <= n_left):
             yield _build_task(pieces)
@@ -186,35 +186,35 @@ def _build_task(pieces: list[_Piece]) -> BlockTask:
 
 
 def _plan_pieces(
-    groups: Sequence[Group], link: Callable[[int], AnyCompiledMechanism], frame: tuple[int, int, Any], pace: Pace
+    groups: Sequence[Group], compiled: Callable[[int], AnyCompiledMechanism], frame: tuple[int, int, Any], pace: Pace
 ) -> Iterator[_Piece]:
-    """Yield all blocks that are lacking; the links of cases that share blocks are made once."""
+    """Yield all blocks that are lacking; the mechanisms of cases that share blocks are made once."""
     n_samples, seed, dtype = frame
     for group in groups:
         n_times = STREAMS * (group.burn_in + n_samples)
-        for links, works in _split_cases(group.lacking, link, n_times, pace):
-            for number, cases in _group_by_number(group.lacking, tuple(links)):
-                here = tuple(links[case] for case in cases)
+        for mechanisms, works in _split_cases(group.lacking, compiled, n_times, pace):
+            for number, cases in _group_by_number(group.lacking, tuple(mechanisms)):
+                here = tuple(mechanisms[case] for case in cases)
                 block = Block(group.source, here, group.burn_in, n_samples, seed, number, dtype)
                 yield _Piece(block, cases, sum(works[case] for case in cases))
 
 
 def _split_cases(
-    lacking: Mapping[int, Sequence[int]], link: Callable[[int], AnyCompiledMechanism], n_times: int, pace: Pace
+    lacking: Mapping[int, Sequence[int]], compiled: Callable[[int], AnyCompiledMechanism], n_times: int, pace: Pace
 ) -> Iterator[tuple[dict[int, AnyCompiledMechanism], dict[int, float]]]:
-    """Yield links and work of cases that fit into one block, those that lack equally much side by side."""
-    links: dict[int, AnyCompiledMechanism] = {}
+    """Yield mechanisms and work of cases that fit into one block, those that lack equally much side by side."""
+    mechanisms: dict[int, AnyCompiledMechanism] = {}
     works: dict[int, float] = {}
     for case in sorted((x for x in lacking if len(lacking[x])), key=lambda x: (len(lacking[x]), x)):
-        new = link(case)
+        new = compiled(case)
         work = n_times * estimate_cost(new)
         too_long = pace.rate is not None and not pace.fits(sum(works.values()) + work)
-        if links and (len(links) == _LINKS or too_long):
-            yield links, works
-            links, works = {}, {}
-        links[case], works[case] = new, work
-    if links:
-        yield links, works
+        if mechanisms and (len(mechanisms) == _MOST_MECHANISMS or too_long):
+            yield mechanisms, works
+            mechanisms, works = {}, {}
+        mechanisms[case], works[case] = new, work
+    if mechanisms:
+        yield mechanisms, works
 
 
 def _group_by_number(
@@ -229,9 +229,9 @@ def _group_by_number(
         yield number, tuple(found[number])
 
 
-def estimate_cost(link: AnyCompiledMechanism) -> int:
+def estimate_cost(compiled: AnyCompiledMechanism) -> int:
     """Estimate the multiply-adds for a sample: the coefficients of the filters, and what their passes take."""
-    chain, matrices = link.as_chain(), link.as_matrices()
+    chain, matrices = compiled.as_chain(), compiled.as_matrices()
     if matrices is not None:
         return sum(_operator_cost(x, matrices.horizon) for x in (matrices.strategy, matrices.reconstruction))
     assert chain is not None, "of one kind or the other"

@@ -9,7 +9,7 @@ import dpfast as dp
 from dpfast.mechanisms.compiled_matrix_mechanism import CompiledMatrixMechanism
 from dpfast.mechanisms.serialization.parts import OPERATORS
 from dpfast.simulation.sweep import compiled_mechanism_json as module
-from dpfast.simulation.sweep.compiled_mechanism_json import link_content, read_link
+from dpfast.simulation.sweep.compiled_mechanism_json import compiled_content, read_compiled
 
 
 def same(a, b):
@@ -24,8 +24,8 @@ def test_links_are_kept_to_the_bit(design, noise):
     options = {"n_measurements": 3} if design == "compressive" else {}
     options |= {"noise": noise} if design not in ("buffered_toeplitz", "square_root") else {}
     mechanism = getattr(dp, design)(dp.running_sum(8), dp.Privacy(1, 1e-6), **options)
-    link = mechanism.link()
-    there = read_link(json.loads(json.dumps(link_content(link))))
+    link = mechanism.compiled()
+    there = read_compiled(json.loads(json.dumps(compiled_content(link))))
     assert isinstance(there, CompiledMatrixMechanism)
     assert same(there, link)
     u = np.random.default_rng(1).normal(size=(8, 8))

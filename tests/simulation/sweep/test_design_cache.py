@@ -66,7 +66,7 @@ def grid(request):
 def test_a_design_is_that_of_the_design_function_to_the_bit(grid):
     for case, design in zip(grid.cases, made(grid), strict=True):
         expected = direct(grid, case)
-        assert_same_bits(design.link, expected.link())
+        assert_same_bits(design.compiled, expected.compiled())
         assert (design.error, design.notes) == (None, ())
         assert (design.name, design.lag, design.noise_std) == (expected.name, expected.lag, expected.noise_std)
         assert design.ideal_mse == expected.ideal_mse
@@ -77,7 +77,7 @@ def test_a_design_is_that_of_the_design_function_to_the_bit(grid):
         assert design.settling == default_burn_in([expected])
         stream = build_model(grid.models[case.stream])
         assert design.predicted[case.stream] == expected.predict(stream)
-        assert_same_bits(design.mechanism().link(), expected.link())
+        assert_same_bits(design.mechanism().compiled(), expected.compiled())
         assert design.mechanism().summary() == expected.summary()
 
 
@@ -106,12 +106,12 @@ def test_a_design_that_is_known_gets_the_missing_predictions_only(monkeypatch):
 
     monkeypatch.setitem(FAMILIES, "zero_forcing", FAMILIES["zero_forcing"]._replace(design=designed_again))
     one, two = made(grid, store)
-    assert_same_bits(one.link, two.link)
+    assert_same_bits(one.compiled, two.compiled)
     assert [one.predicted[x.stream] for x in grid.cases] == [
         first.mechanism().predict(dp.ARMA([1])),
         first.mechanism().predict(dp.ARMA([2], [1, -0.5])),
     ]
-    assert_same_bits(one.link, first.link)
+    assert_same_bits(one.compiled, first.compiled)
 
 
 def test_a_case_with_several_streams_is_one_task():
@@ -134,7 +134,7 @@ def test_predictions_of_two_sweeps_at_once_are_not_lost():
 def test_a_mechanism_that_is_there_already_is_kept_likewise():
     mechanism = dp.lmmse(dp.Filter([1], [1, -0.5]), dp.Privacy(1, 1e-3), dp.ARMA([1]), lag=1, name="mine")
     (design,) = made(ParameterGrid({"mechanism": mechanism, "stream": "arma:2"}))
-    assert_same_bits(design.link, mechanism.link())
+    assert_same_bits(design.compiled, mechanism.compiled())
     assert (design.name, design.lag, design.settling) == ("mine", 1, default_burn_in([mechanism]))
 
 

@@ -181,7 +181,7 @@ def test_the_cost_of_a_link_grows_with_its_matrices():
         *("dense", target, privacy, Dense(root.strategy.matrix()), Dense(root.strategy.matrix()))
     )
     decoder = dp.compressive(target, privacy, n_measurements=20)
-    assert 0 < estimate_cost(root.link()) < estimate_cost(dense.link()) < estimate_cost(decoder.link())
+    assert 0 < estimate_cost(root.compiled()) < estimate_cost(dense.compiled()) < estimate_cost(decoder.compiled())
 
 
 # --- what is shown of it --------------------------------------------------------------------------

@@ -125,15 +125,16 @@ class Task:
         ]
         made.append(dp.lmmse(target, privacy, CHAIN, lag=5, prefilter=dp.Filter([1.0])))
         self.source, self.n_samples = CHAIN.compiled(), n_samples
-        self.links = tuple(x.link() for x in made)
+        self.mechanisms = tuple(x.compiled() for x in made)
         self.burn_in = max(map(settling_time, made))
         inputs = input_range(self.source)
-        self.sizes = [error_sizes(x, inputs, n_samples, stream_blocks.STREAMS // BATCHES) for x in self.links]
+        self.sizes = [error_sizes(x, inputs, n_samples, stream_blocks.STREAMS // BATCHES) for x in self.mechanisms]
 
     def batch_means(self, seed, n_blocks):
         """(cases, batches) of the first blocks of a seed, as a sweep has them."""
         parts = (
-            stream_blocks.Block(self.source, self.links, self.burn_in, self.n_samples, seed, k) for k in range(n_blocks)
+            stream_blocks.Block(self.source, self.mechanisms, self.burn_in, self.n_samples, seed, k)
+            for k in range(n_blocks)
         )
         return np.concatenate([stream_blocks.simulate_block(x, 2) for x in parts], axis=1)
 

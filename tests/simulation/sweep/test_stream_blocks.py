@@ -131,8 +131,8 @@ def test_a_plan_has_every_block_once_in_tasks_that_are_not_too_long(lackings, ra
     for one in planned(lackings, at_pace(rate)):
         assert len(one.blocks) == 1 or rate * one.work <= 1
         for this, cases in zip(one.blocks, one.cases, strict=True):
-            assert this.links == tuple(LINKS[case % len(LINKS)] for case in cases)
-            assert 1 <= len(this.links) <= 16
+            assert this.mechanisms == tuple(LINKS[case % len(LINKS)] for case in cases)
+            assert 1 <= len(this.mechanisms) <= 16
             assert len({case // 100 for case in cases}) == 1
             assert rate is None or len(cases) == 1 or rate * one.work <= 1
             found += [(case, this.number) for case in cases]
@@ -153,7 +153,7 @@ def test_tasks_become_shorter_towards_the_end(in_flight):
 def test_cases_that_lack_equally_much_share_blocks():
     lacking = {case: range(8 if case % 2 else 1) for case in range(32)}
     (one,) = planned([lacking], at_pace(1e-12))
-    assert [len(x.links) for x in one.blocks] == [16] * 9
+    assert [len(x.mechanisms) for x in one.blocks] == [16] * 9
     assert [x.number for x in one.blocks] == [0, *range(8)]
 
 
