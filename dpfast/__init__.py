@@ -145,5 +145,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names, without the modules that were imported for them."""
+    """List the public names, without the modules that were imported for them."""
     return [*__all__, "__version__"]

@@ -77,7 +77,7 @@ class Family(NamedTuple):
 
     @property
     def is_smoother_by_default(self) -> bool:
-        """Whether the design function makes a smoother where no lag is given."""
+        """True where the design function makes a smoother if no lag is given."""
         lag = inspect.signature(self.design).parameters.get("lag")
         return lag is not None and lag.default is None
 

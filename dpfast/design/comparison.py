@@ -29,7 +29,7 @@ _N_LAGS, _N_EPSILONS = 8, 9
 
 @dataclass(frozen=True)
 class ComparisonTask:
-    """What is to be designed by every family; a lag of None asks for smoothers."""
+    """A task that every family is to design for; a lag of None asks for smoothers."""
 
     target: Filter
     privacy: Privacy

@@ -242,11 +242,11 @@ class Filter:
         """None, as a filter runs without an end; a :class:`Toeplitz` target has so many steps."""
 
     def as_filter(self) -> Filter:
-        """Return the filter itself; a target over a horizon, which is none, returns None."""
+        """Return the filter itself; a :class:`Toeplitz` target returns None, so that one can ask both."""
         return self
 
     def size_text(self) -> str:
-        """Say how large the filter is.
+        """Say how large the filter is, in the words of tables and labels.
 
         Examples
         --------
@@ -374,7 +374,7 @@ class Filter:
         return {}
 
     def checked(self, u: ArrayLike) -> Array:
-        """Return an input (..., time) of any length as numbers; refuse what is none."""
+        """Return an input (..., time) of any length as numbers; refuse what is none. Mechanisms check theirs by it."""
         return validation.samples("u", u)
 
     def apply(self, u: ArrayLike) -> Any:

@@ -93,10 +93,10 @@ class Toeplitz:
         return len(self._coefficients)
 
     def as_filter(self) -> None:
-        """Return None, as it runs over a horizon alone; a filter returns itself."""
+        """Return None, as it is no filter; a :class:`Filter` returns itself, so that one can ask both."""
 
     def size_text(self) -> str:
-        """Say how long the horizon is."""
+        """Say how long the horizon is, in the words of tables and labels."""
         return f"{self.horizon} steps"
 
     def impulse(self, n: int) -> Array:
@@ -109,7 +109,7 @@ class Toeplitz:
         return wrap(convolve_series(self._coefficients, self.checked(values)))
 
     def checked(self, u: ArrayLike) -> Array:
-        """Return an input as an array; refuse one whose steps are not those of the horizon."""
+        """Return an input as an array; refuse one of other steps than the horizon's. Mechanisms check theirs by it."""
         x = np.asarray(validation.samples("u", u), float)
         if x.shape[-1] != self.horizon:
             raise ValueError(f"u must have the horizon's {self.horizon} steps along its last axis, got {x.shape[-1]}")

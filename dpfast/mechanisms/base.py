@@ -21,7 +21,7 @@ Option = float | int | str | None
 
 
 class GuaranteeTerms(NamedTuple):
-    """What is particular to the guarantee of a kind of mechanism.
+    """Words that are particular to the guarantee of a kind of mechanism, for its description.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class GuaranteeTerms(NamedTuple):
 
 
 class MechanismBase(abc.ABC):
-    """What a design function has made; a frozen dataclass that knows where its inputs came from."""
+    """A result of a design function: a frozen dataclass that knows where its inputs came from."""
 
     name: str
     target: Any
@@ -50,7 +50,7 @@ class MechanismBase(abc.ABC):
     ideal_mse: float | None
     options: tuple[tuple[str, Option], ...]
     declared: tuple[tuple[str, Provenance], ...]
-    sees_data: ClassVar[bool] = True  # unlike the constant
+    sees_data: ClassVar[bool] = True  # the constant does not: studies and reports take it for the reference
 
     def __post_init__(self) -> None:
         validation.instance("name", self.name, str, "text")

@@ -62,7 +62,7 @@ class Constant:
         return self.target.horizon
 
     def filters(self) -> tuple[Filter, ...]:
-        """Return the filters that have to settle: the target, where it is one."""
+        """Return the filters that a study waits for until they settle: the target, where it is one."""
         filter = self.target.as_filter()
         return () if filter is None else (filter,)
 
@@ -106,7 +106,7 @@ class Constant:
         return step_variances(self.target, model, n) + bias**2
 
     def predict_first(self, n: int, model: Model) -> float:
-        """Return the mean of :meth:`step_mse` over the first n steps."""
+        """Return the mean of :meth:`step_mse` over the first n steps, which a study of these is compared with."""
         return float(self.step_mse(n, model).mean())
 
     def expected(self, n: int | None = None) -> Array:
@@ -141,7 +141,7 @@ class Constant:
         return Paths(wrap(np.zeros(x.shape)), wrap(estimate), None, 0)
 
     def compiled(self) -> simulation.CompiledMechanism | CompiledMatrixMechanism:
-        """Return what the simulation runs."""
+        """Return the compiled form, which studies run."""
         mean, filter = self.model.mean, self.target.as_filter()
         if filter is None:
             coefficients = self.target.impulse(self.horizon or 0)

@@ -15,7 +15,7 @@ from dpfast.signals.model import Model, autocovariance
 
 
 class Innovations(NamedTuple):
-    """What the innovations of v = C u + n, of covariance L Lᵀ, tell of y = A u.
+    """The innovations of v = C u + n, of covariance L Lᵀ, and their covariances with u and y = A u.
 
     Attributes
     ----------

@@ -153,11 +153,11 @@ class MatrixMechanism(MechanismBase):
         return self.target.horizon
 
     def filters(self) -> tuple[Filter, ...]:
-        """Return none, as nothing has to settle: the first step counts."""
+        """Return no filters, as a study need not wait until any settle: the first step counts."""
         return ()
 
     def guarantee_terms(self) -> GuaranteeTerms:
-        """Say what is particular to the guarantee over a horizon, which ends with it."""
+        """Say what is particular to the guarantee over a horizon, which ends with it; the description asks for it."""
         laplace = self.noise == "laplace"
         return GuaranteeTerms(
             streams=f"streams of {self.horizon} steps",
@@ -283,12 +283,12 @@ class MatrixMechanism(MechanismBase):
         return None if steps is None else float(steps.max())
 
     def predict(self, model: Model) -> float | None:
-        """Mean of :meth:`step_mse` on another model."""
+        """Return the mean of :meth:`step_mse` on another model."""
         steps = self.step_mse(model)
         return None if steps is None else float(steps.mean())
 
     def predict_first(self, n: int, model: Model) -> float | None:
-        """Return the mean over the horizon, which is what a study simulates."""
+        """Return :meth:`predict`, as a study simulates the whole horizon and is compared with its mean."""
         return self.predict(model)
 
     # --- simulation -------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ class MatrixMechanism(MechanismBase):
         return Paths(v.reshape(*x.shape[:-1], v.shape[1]), wrap(estimate.reshape(x.shape)), None, 0)
 
     def compiled(self) -> CompiledMatrixMechanism:
-        """Return what the simulation runs."""
+        """Return the compiled form, which studies run."""
         return CompiledMatrixMechanism(
             target=self.target.coefficients,
             centre=self.centre,

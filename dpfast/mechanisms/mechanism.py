@@ -28,7 +28,7 @@ _SAME = 1e-6  # of the largest gain: filters that are the same but for rounding
 
 
 class Paths(NamedTuple):
-    """What a simulation gives, each (..., time) like its input, and of its kind, with its labels.
+    """The signals of a simulation, each (..., time) like its input, and of its kind, with its labels.
 
     Attributes
     ----------
@@ -117,14 +117,14 @@ class Mechanism(MechanismBase):
 
     @property
     def horizon(self) -> None:
-        """None, as it runs without an end."""
+        """None, as it runs without an end; a :class:`MatrixMechanism` has so many steps."""
 
     def filters(self) -> tuple[Filter, ...]:
-        """Return all filters: target, prefilter, and those of the receiver."""
+        """Return the filters that a study waits for until they settle: target, prefilter, and those of the receiver."""
         return self.target, self.prefilter, *self.receiver.filters()
 
     def guarantee_terms(self) -> GuaranteeTerms:
-        """Say what is particular to the guarantee of filters: nothing."""
+        """Say what is particular to the guarantee of filters, which is nothing; the description asks for it."""
         return GuaranteeTerms("streams", "noise", self.privacy.delta)
 
     @property
@@ -199,7 +199,7 @@ class Mechanism(MechanismBase):
         return self.receiver.step_errors(self.target, self.prefilter, self.noise_std, model, n)
 
     def predict_first(self, n: int, model: Model) -> float | None:
-        """Return the mean of :meth:`step_mse` over the first n steps."""
+        """Return the mean of :meth:`step_mse` over the first n steps, which a study of these is compared with."""
         steps = self.step_mse(n, model)
         return None if steps is None else float(steps.mean())
 
@@ -251,12 +251,12 @@ class Mechanism(MechanismBase):
         return Paths(parts[0], parts[1], parts[2] if len(parts) > 2 else None, self.lag or 0)
 
     def compiled(self) -> simulation.CompiledMechanism:
-        """Return what the compiled simulation runs."""
+        """Return the compiled form, which studies run."""
         return simulation.CompiledMechanism(
             self.receiver.mean, self.prefilter.factors, self.noise_std, self.receiver.compiled()
         )
 
-    # --- behind which another receiver may run ----------------------------------------------------
+    # --- for adapt: another receiver may run behind it --------------------------------------------
 
     def linear_channel(self) -> LinearChannel | None:
         """Return what v goes through and the linear receiver behind it; None where the receiver is not linear."""

@@ -15,7 +15,7 @@ from dpfast.signals.model import Model
 
 
 class HasResponse(Protocol):
-    """What the stationary errors ask of a linear receiver."""
+    """A linear receiver, as far as the stationary errors ask for it."""
 
     @property
     def lag(self) -> int | None:

@@ -22,7 +22,7 @@ class CausalForm(NamedTuple):
 
 
 class HasCausalForm(Protocol):
-    """What the errors of the first steps ask of a linear receiver."""
+    """A linear receiver, as far as the errors of the first steps ask for it."""
 
     @property
     def mean(self) -> float:

@@ -194,7 +194,7 @@ class Guarantee:
 
     @property
     def not_covered(self) -> tuple[str, ...]:
-        """All that the guarantee does not cover."""
+        """The risks that the guarantee does not cover, in words."""
         return tuple(x for x in NOT_COVERED if not (self.whole and x == OTHER_STEPS))
 
     def __str__(self) -> str:

@@ -47,7 +47,7 @@ _PRIVACY = (
 
 @runtime_checkable
 class Adaptable(Protocol):
-    """What makes v by a prefilter and noise, and may have another receiver: a Mechanism, or its exact form."""
+    """A Mechanism, or its exact form: it makes v by a prefilter and noise, and may have another receiver."""
 
     @property
     def lag(self) -> int | None:
@@ -76,7 +76,7 @@ M = TypeVar("M", bound=Adaptable)
 
 @dataclass(frozen=True, eq=False)
 class Adaptation(Generic[M]):
-    """What :func:`adapt` found. Print it for a summary.
+    """The result of :func:`adapt`. Print it for a summary.
 
     Attributes
     ----------

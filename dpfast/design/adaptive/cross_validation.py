@@ -26,7 +26,7 @@ _FINER = 8  # steps of the circle an ordinate, at the least: responses settle wi
 
 
 class Channel:
-    """What v = G (u - mean) + n goes through, on a circle whose steps are a fraction of those of periodograms.
+    """The channel of v = G (u - mean) + n, on a circle whose steps are a fraction of those of periodograms.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ _RESOLVED = 16  # a function that changes over fewer steps is averaged
 
 
 class Contributions(NamedTuple):
-    """How the events of a person count in the noise: a mixture of their times.
+    """The way in which the events of a person count in the noise: a mixture of their times.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ Index = NDArray[np.int64]
 
 
 class Prefixes(NamedTuple):
-    """Which nodes make up [0, t + 1): one for every digit of t + 1 in base two; all steps in one list."""
+    """The nodes that make up [0, t + 1): one for every digit of t + 1 in base two; all steps in one list."""
 
     steps: Index
     levels: Index

@@ -23,6 +23,8 @@ from dpfast.signals.model import Model
 class Receiver(validation.Frozen, ABC):
     """A post-filter, which turns the privatized signal v into an estimate of the target's output.
 
+    Mechanisms, designs, studies, releases and files ask a receiver what is below; users ask its mechanism.
+
     Attributes
     ----------
     kind : str
@@ -50,7 +52,7 @@ class Receiver(validation.Frozen, ABC):
 
     @abstractmethod
     def compiled(self) -> simulation.CompiledReceiver:
-        """Return what the compiled simulation runs."""
+        """Return the compiled form, which studies run."""
 
     @abstractmethod
     def filters(self) -> tuple[Filter, ...]:
@@ -151,7 +153,7 @@ class CausalReceiver(Receiver):
 
     @abstractmethod
     def compiled(self) -> simulation.CompiledLinearReceiver | simulation.CompiledDecisionFeedback:
-        """Return what the compiled simulation runs."""
+        """Return the compiled form, which studies run."""
 
     def as_causal(self) -> Self:
         """Return the receiver itself."""
@@ -200,7 +202,7 @@ class CausalReceiver(Receiver):
 
     @property
     def n_states(self) -> int:
-        """How many numbers the running receiver remembers of a stream."""
+        """The count of numbers that the running receiver remembers of a stream."""
         return len(self._live_chain.end) + 1
 
     def _samples_seen(self, state: Array, n_streams: int) -> int:

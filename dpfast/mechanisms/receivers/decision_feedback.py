@@ -59,7 +59,7 @@ class DecisionFeedback(CausalReceiver):
         return (Filter(self.forward),)
 
     def compiled(self) -> simulation.CompiledDecisionFeedback:
-        """Return what the compiled simulation runs."""
+        """Return the compiled form, which studies run."""
         centred = self.levels - self.mean
         # Without information ũ = 0 whatever u is, and the decision is the level nearest to the mean.
         scale = self.shrinkage if self.shrinkage > _NO_INFORMATION else 1.0

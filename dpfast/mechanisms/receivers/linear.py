@@ -38,7 +38,7 @@ class LinearReceiver(CausalReceiver, LinearMap):
         return (self.filter,)
 
     def compiled(self) -> simulation.CompiledLinearReceiver:
-        """Return what the compiled simulation runs."""
+        """Return the compiled form, which studies run."""
         return simulation.CompiledLinearReceiver(self.filter.factors, self.target.factors, self.mean, self.lag)
 
     def scaled(self, gain: float) -> Self:

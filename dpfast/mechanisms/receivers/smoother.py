@@ -51,7 +51,7 @@ class Smoother(LinearMap):
         return self.forward, self.backward
 
     def compiled(self) -> simulation.CompiledSmoother:
-        """Return what the compiled simulation runs; B is cut where it has decayed to 1e-11."""
+        """Return the compiled form, which studies run; B is cut where it has decayed to 1e-11."""
         return simulation.CompiledSmoother(
             self.forward.factors,
             self.backward.factors,

@@ -79,7 +79,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """All findings about a mechanism; `print` gives a line for each attack, and sentences.
+    """The findings about a mechanism; `print` gives a line for each attack, and sentences.
 
     Attributes
     ----------

@@ -38,12 +38,12 @@ class Silence(NamedTuple):
 
     @property
     def series(self) -> tuple[Integers, ...]:
-        """All that was published, batch by batch."""
+        """The published integers, batch by batch."""
         return self.batches if self.live is None else (*self.batches, self.live)
 
     @property
     def noise(self) -> Integers:
-        """All that was published, in one row."""
+        """The published integers, in one row."""
         return np.concatenate([x.ravel() for x in self.series])
 
     @classmethod

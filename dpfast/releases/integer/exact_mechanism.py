@@ -172,7 +172,7 @@ class ExactMechanism:
         """Return G (u - mean) + n from all of v (streams, time), in its units; the mean is that of the receiver."""
         return center_integers(self.taps, self._shift_of_mean, privatized)
 
-    # --- behind which another receiver may run ----------------------------------------------------
+    # --- for adapt: another receiver may run behind it --------------------------------------------
 
     def linear_channel(self) -> LinearChannel | None:
         """Return what v goes through, in the units of the signal; None where the receiver is not linear."""

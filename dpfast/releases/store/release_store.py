@@ -179,7 +179,7 @@ class ReleaseStore:
 
     @property
     def declaration(self) -> Declaration | None:
-        """What the store declares, or will with the next steps; None where nothing is declared, as in Python."""
+        """The declaration of the store, or that of the next steps; None where nothing is declared, as in Python."""
         self.check_usable()
         return self._new or self._records.declaration()
 
