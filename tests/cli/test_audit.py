@@ -18,15 +18,15 @@ def test_without_a_mechanism_it_audits_counts(capsys):
     assert "VIOLATED" not in text
 
 
-@pytest.fixture
-def saved(tmp_path):
-    path = tmp_path / "mechanism.json"
-    dp.save(dp.zero_forcing(dp.Filter([1 / 3] * 3), dp.Privacy(2, 1e-2), name="mean of three"), path)
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved") / "mechanism.json"
+    dp.save(dp.zero_forcing(dp.Filter([1 / 3] * 3), dp.Privacy(2, 1e-2), name="mean of three", tolerance=0.1), path)
     return str(path)
 
 
-def test_of_a_saved_mechanism_with_files(saved, tmp_path, capsys):
-    out = tmp_path / "out"
+def test_of_a_saved_mechanism_with_files(tmp_path, capsys):
+    saved, out = str(tmp_path / "pairs.json"), tmp_path / "out"
     declared = ["--high", "10", "--low", "-2", "--unit", "2", "--centre", "4", "--streams-per-person", "2"]
     change = dp.zero_forcing(dp.Filter([1]), dp.Privacy(2, 1e-2, max_change=2), name="pairs")
     dp.save(change, saved)

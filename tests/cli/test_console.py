@@ -1,6 +1,7 @@
 """What a shell does to standard streams: ``| head``, ``>&-``; and the program by its names."""
 
 import os
+import runpy
 import subprocess
 import sys
 
@@ -32,7 +33,10 @@ def run(command, **streams):
     return done.returncode, (done.stdout or b"") + (done.stderr or b"")
 
 
-@pytest.mark.parametrize(("arguments", "unbuffered"), [("show", ""), ("show", "1"), ("help", "")])
+@pytest.mark.parametrize(
+    ("arguments", "unbuffered"),
+    [("show", ""), *(pytest.param(*x, marks=pytest.mark.long) for x in [("show", "1"), ("help", "")])],
+)
 def test_a_reader_that_has_read_enough_ends_the_command_without_a_word(saved, arguments, unbuffered):
     command = [*DPFAST, *{"show": ["show", saved], "help": ["release", "--help"]}[arguments]]
     writing = unread_pipe()
@@ -64,6 +68,9 @@ def test_other_pipes_that_break_are_errors_that_are_told(monkeypatch, capfd):
     assert capfd.readouterr().err == "dpfast: error: [Errno 32] Broken pipe\n"
 
 
-def test_the_package_runs_as_the_command():
-    status, said = run([*DPFAST, "--version"], stdout=subprocess.PIPE)
-    assert (status, said.decode().strip()) == (0, f"dpfast {dp.__version__}")
+def test_the_package_runs_as_the_command(monkeypatch, capsys):
+    """As all others here do, in processes of their own."""
+    monkeypatch.setattr(sys, "argv", ["dpfast", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("dpfast", run_name="__main__")
+    assert (ended.value.code, capsys.readouterr().out.strip()) == (0, f"dpfast {dp.__version__}")

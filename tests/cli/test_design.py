@@ -1,9 +1,10 @@
+import contextlib
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.commands import refusal
+from helpers.commands import blank_pictures, refusal
 
 import dpfast as dp
 from dpfast.cli.design import SETTINGS, make_task, read_settings
@@ -231,13 +232,15 @@ def test_the_smoother_is_a_lag_in_files_and_arguments(tmp_path):
 DESIGN = ["--target", "ba:1/1,-0.5", "--epsilon", "1", "--delta", "1e-5", "--tolerance", "0.05"]
 
 
-def test_design_writes_its_files_and_show_reads_the_mechanism(monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize("drawn", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_design_writes_its_files_and_show_reads_the_mechanism(monkeypatch, tmp_path, capsys, drawn):
     monkeypatch.setattr("dpfast.design.comparison.lags_around", lambda lag: [lag])
     monkeypatch.setattr("dpfast.design.comparison.epsilons_around", lambda epsilon: [epsilon])
     settings, out = tmp_path / "settings.toml", tmp_path / "out"
     settings.write_text('model = "levels:0,1@0.5,0.5"\nepsilon = 9\nmax-change = 2\nchoose = "DFE"\n')
     told = ["--source", "max-change=public", "--source", "epsilon=public", "--choose", "LZF"]
-    assert main(["design", str(settings), *DESIGN, *told, "--out", str(out)]) == 0
+    with contextlib.nullcontext() if drawn else blank_pictures():
+        assert main(["design", str(settings), *DESIGN, *told, "--out", str(out)]) == 0
     assert "Written: " in capsys.readouterr().out
     assert main(["show", str(out / "mechanism.json")]) == 0
     shown = capsys.readouterr().out

@@ -2,7 +2,7 @@ import contextlib
 import io
 
 import pytest
-from helpers.commands import refusal
+from helpers.commands import blank_pictures, refusal
 
 import dpfast as dp
 from dpfast.cli.main import main
@@ -23,14 +23,17 @@ def log(tmp_path):
     return str(path)
 
 
-@pytest.fixture(scope="module")
-def evaluated(tmp_path_factory):
-    """The folder that one evaluation has written, and what it has printed; a place looks like a formula."""
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.long)], ids=["blank", "drawn"])
+def evaluated(tmp_path_factory, request):
+    """The folder that one evaluation has written, and what it has printed; a place looks like a formula.
+
+    Pictures are blank, as they take longer than all else, or drawn.
+    """
     folder = tmp_path_factory.mktemp("evaluated")
     log, saved, out, printed = folder / "log.csv", folder / "saved.json", folder / "out", io.StringIO()
     log.write_text(LOG.replace(",a\n", ",$x_$ ^\n"))
-    dp.save(dp.zero_forcing(dp.Filter([1 / 3] * 3), dp.Privacy(2, 1e-5)), saved)
-    with contextlib.redirect_stdout(printed):
+    dp.save(dp.zero_forcing(dp.Filter([1 / 3] * 3), dp.Privacy(2, 1e-5), tolerance=0.1), saved)
+    with contextlib.redirect_stdout(printed), blank_pictures() if not request.param else contextlib.nullcontext():
         given = ["--by", "place", *["--mechanism", str(saved)] * 2, "--out", str(out)]
         assert main(["evaluate", str(log), *EVALUATE, *given]) == 0
     return out, printed.getvalue()

@@ -1,4 +1,5 @@
 import csv
+import functools
 import os
 import signal
 import subprocess
@@ -10,18 +11,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.commands import modify, parse
+from helpers.designs import designed
 from helpers.scripts import Script
 
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
 from dpfast.cli import release
+from dpfast.cli.main import main
 from dpfast.releases.estimates_layout import HEADER, Layout
 from dpfast.releases.feed.live_estimates_file import Journal
-from dpfast.releases.integer.exact_mechanism import exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
 from dpfast.signals.events.declared_span import Span
+
+
+@pytest.fixture(autouse=True)
+def _equal_mechanisms_once(monkeypatch):
+    """The search for integer taps takes longer than all else of a command."""
+    monkeypatch.setattr(release, "exact", functools.partial(designed, dp.exact))
 
 
 @pytest.fixture(scope="session")
@@ -94,8 +102,8 @@ def published(options):
     """The file as the store knows it, of all bins."""
     mechanism = dp.load(options.mechanism)
     inputs = Inputs(0, 50, n_streams=2)
-    plan = exact(mechanism, inputs)
-    with dp.open_stream(mechanism, beside(Path(options.out)), inputs, published=options.out) as stream:
+    plan = designed(dp.exact, mechanism, inputs)
+    with dp.open_stream(plan, beside(Path(options.out)), published=options.out) as stream:
         estimate = stream.read(2, 8).estimate
         assert stream.position == 10
     return HEADER + Layout(SPAN, ("a", "b"), plan.predicted_rmse_if_model_holds).csv(0, estimate)
@@ -135,7 +143,7 @@ def test_what_is_sent_is_public_alone(live, pushed):
     assert labels[0] == labels[1]
 
 
-@pytest.mark.parametrize("interrupt", [3, 12, 15, 47, 79.9])
+@pytest.mark.parametrize("interrupt", [3, 15, 79.9, *(pytest.param(x, marks=pytest.mark.long) for x in (12, 47))])
 def test_an_interrupted_stream_goes_on_with_zeros_for_what_it_missed(live, pushed, interrupt):
     with pytest.raises(KeyboardInterrupt):
         follow(live, Script(at(-5), ARRIVALS, interrupt=at(interrupt)))
@@ -149,7 +157,7 @@ def test_an_interrupted_stream_goes_on_with_zeros_for_what_it_missed(live, pushe
     assert after == published(live)
 
 
-@pytest.mark.parametrize("length", [0, 10, 41, 60, 150, 10_000])
+@pytest.mark.parametrize("length", [0, 41, 150, *(pytest.param(x, marks=pytest.mark.long) for x in (10, 60, 10_000))])
 def test_what_was_published_and_not_written_is_read_back(live, pushed, length):
     with pytest.raises(KeyboardInterrupt):
         follow(live, Script(at(-5), ARRIVALS, interrupt=at(55)))
@@ -258,18 +266,41 @@ def test_a_refusal_before_there_is_a_store_leaves_no_file(live, monkeypatch):
     assert not Path(live.out).exists()
 
 
+@pytest.mark.long
 def test_the_program_follows_standard_input(saved, tmp_path):
     """Of the clock of the machine: four bins of half a second, about when it has started."""
     for delay in (8, 60, 300):  # on a machine that is so busy
         out, start = tmp_path / f"out{delay}", int(time.time()) + delay
-        span = {"start": str(start), "end": str(start + 2), "period": "0.5s", "time": "t", "grace": "0.1s"}
-        program = [sys.executable, "-m", "dpfast.cli.main", *arguments(saved, out, **span)]
+        program = [sys.executable, "-m", "dpfast.cli.main", *arguments(saved, out, **short(start))]
         run = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         printed, errors = run.communicate(f"t\n{start}\n{start + 0.6}\nnonsense\n".encode())
         if b"end must be in the future" not in errors and b"while this was not running" not in errors:
             break
     assert (run.returncode, errors) == (0, b"")
     assert b"Written: " in printed
+    assert time.time() > start + 2
+    assert len(rows(out)) == 5
+
+
+def short(start):
+    return {"start": str(start), "end": str(start + 2), "period": "0.5s", "time": "t", "grace": "0.1s"}
+
+
+def test_the_command_follows_standard_input(saved, tmp_path, monkeypatch, capsys):
+    """The same in this process, whose standard input is a pipe."""
+    for delay in (2, 20, 300):  # on a machine that is so busy
+        out, start = tmp_path / f"out{delay}", int(time.time()) + delay
+        reading, writing = os.pipe()
+        os.write(writing, f"t\n{start}\n{start + 0.6}\nnonsense\n".encode())
+        os.close(writing)
+        with os.fdopen(reading) as stdin, monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", stdin)
+            status = main(arguments(saved, out, **short(start)))
+        printed = capsys.readouterr()
+        if "end must be in the future" not in printed.err and "while this was not running" not in printed.err:
+            break
+    assert (status, printed.err) == (0, "")
+    assert "Written: " in printed.out
     assert time.time() > start + 2
     assert len(rows(out)) == 5
 

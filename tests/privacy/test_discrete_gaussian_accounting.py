@@ -104,7 +104,7 @@ def test_the_oracle_is_that_of_a_sum_over_all_noise():
 # --- soundness ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [1000, pytest.param(3000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n", [500, pytest.param(3000, marks=pytest.mark.long)])
 def test_thousands_of_calibrated_mechanisms_are_what_they_claim(n):
     rng = np.random.default_rng(1)
     vectors = random_vectors(rng, n)
@@ -125,7 +125,7 @@ def test_thousands_of_calibrated_mechanisms_are_what_they_claim(n):
         assert accounting.epsilon(shifts, d) <= e
 
 
-@pytest.mark.parametrize("n", [1500, pytest.param(5000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n", [700, pytest.param(5000, marks=pytest.mark.long)])
 def test_thousands_of_other_mechanisms_are_what_they_claim(n):
     rng = np.random.default_rng(2)
     vectors = random_vectors(rng, n)

@@ -98,8 +98,8 @@ def long_zero_forcing_prefilter():
 @pytest.mark.parametrize(
     ("b", "expected"),
     [
-        *[(1, 8.184), (200, 6.202)],
-        *(pytest.param(*x, marks=pytest.mark.long) for x in [(10, 7.283), (50, 6.673)]),
+        (200, 6.202),
+        *(pytest.param(*x, marks=pytest.mark.long) for x in [(1, 8.184), (10, 7.283), (50, 6.673)]),
     ],
 )
 def test_two_events_through_the_zero_forcing_prefilter(b, expected):
@@ -124,7 +124,13 @@ def test_sensitivity_rises_with_events_and_falls_with_separation(f):
     assert by_separation[-1] == pytest.approx(2 * f.h2_norm(), rel=1e-7)
 
 
-@pytest.mark.parametrize("f", [DECAYING, ALTERNATING, Filter(np.ones(9)), Filter([1], [1, -(1 - 2e-5)])])
+@pytest.mark.parametrize(
+    "f",
+    [
+        *(DECAYING, ALTERNATING, Filter(np.ones(9)), Filter([1], [1, -(1 - 1e-3)])),
+        pytest.param(Filter([1], [1, -(1 - 2e-5)]), marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize("m", [2, 7])
 def test_sensitivity_is_never_above_group_privacy(f, m):
     assert Privacy(1, 0.05, max_events=m, max_change=3).sensitivity(f) <= m * 3 * f.h2_norm() * (1 + 1e-12)
