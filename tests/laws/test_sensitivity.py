@@ -57,13 +57,6 @@ TARGETS = {
     "alternating": lambda n: (-0.7) ** np.arange(n),
     "delayed": lambda n: np.r_[0.0, 2.0, -1.0, np.zeros(n)][:n],
 }
-CASES = [
-    pytest.param(name, target, n, id=f"{name}, {target}, {n}")
-    for target in TARGETS
-    for name in (RUNNING_SUM if target == "running sum" else ANY_TARGET)
-    for n in (2, 5, 8)
-    if not (target == "delayed" and n == 2)  # nothing but zeros to take a square root of
-]
 EVENTS = [(1, 1), (2, 1), (2, 2), (2, 5), (3, 1), (3, 2), (4, 7)]
 
 
@@ -112,14 +105,24 @@ def attacked(mechanism, changes):
     return change
 
 
-@pytest.mark.parametrize(("name", "target", "n"), CASES)
-def test_no_adjacent_pair_changes_v_by_more_than_is_claimed(name, target, n):
-    any_privacy = made(name, TARGETS[target](n), Privacy(0.7, 1e-4))
-    changes = columns(any_privacy)
-    for mechanism in under(any_privacy):
-        change = attacked(mechanism, changes)
-        if mechanism.privacy.max_events == 1 or mechanism.privacy.min_separation >= n:
-            assert mechanism.sensitivity == pytest.approx(change, rel=1e-9)
+@pytest.mark.parametrize("n", [2, 5, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("target", TARGETS)
+def test_no_adjacent_pair_changes_v_by_more_than_is_claimed(target, n):
+    if (target, n) == ("delayed", 2):
+        return  # nothing but zeros to take a square root of
+    wrong = {}
+    for name in RUNNING_SUM if target == "running sum" else ANY_TARGET:
+        any_privacy = made(name, TARGETS[target](n), Privacy(0.7, 1e-4))
+        changes = columns(any_privacy)
+        for mechanism in under(any_privacy):
+            m, b = mechanism.privacy.max_events, mechanism.privacy.min_separation
+            try:
+                change = attacked(mechanism, changes)
+                if m == 1 or b >= n:
+                    assert mechanism.sensitivity == pytest.approx(change, rel=1e-9)
+            except AssertionError as error:
+                wrong[name, m, b] = str(error)
+    assert wrong == {}
 
 
 @given(

@@ -36,7 +36,7 @@ def model(name):
     return ARMA(np.atleast_1d(np.poly(np.exp(1j * np.array(angles)))).real, [1, -pole])
 
 
-def brute_force(name, target, noise, n=2**20):
+def brute_force(name, target, noise, n):
     """Least MSE of a smoother: <P (|F| - |K|)²> + c² <|K|>², |K| = (|F| - c² m/P)₊, on n graded nodes.
 
     Nodes of Gauss in panels that shrink by a constant factor towards every zero; m from a sorted list of cutoffs.
@@ -93,8 +93,12 @@ def cover():
 
 @pytest.mark.parametrize(("name", "target", "noise"), cover()[::7])
 def test_the_smoothers_ideal_is_that_of_brute_force(name, target, noise):
+    check_smoother(name, target, noise, 2**17)
+
+
+def check_smoother(name, target, noise, n):
     water = smoother_water_filling(Problem(Filter(*TARGETS[target]), model(name), noise**2))
-    assert water.mse == pytest.approx(brute_force(name, TARGETS[target], noise), rel=1e-8)
+    assert water.mse == pytest.approx(brute_force(name, TARGETS[target], noise, n), rel=1e-8)
 
 
 @pytest.mark.long
@@ -102,7 +106,7 @@ def test_the_smoothers_ideal_is_that_of_brute_force(name, target, noise):
 @pytest.mark.parametrize("noise", NOISE)
 @pytest.mark.parametrize("name", MODELS)
 def test_the_smoothers_ideal_is_that_of_brute_force_everywhere(name, target, noise):
-    test_the_smoothers_ideal_is_that_of_brute_force(name, target, noise)
+    check_smoother(name, target, noise, 2**20)
 
 
 def check_order(name, target, noise, lag):
@@ -120,12 +124,18 @@ def check_order(name, target, noise, lag):
 @pytest.mark.parametrize(
     ("name", "lag", "noise"),
     [
+        *(("difference", None, c) for c in (1e-9, 1e-5, 1e-3, 1.0)),
+        *(("season 4", None, 1e-9), ("season 4", None, 1e-3)),
+        *(("both ends", 0, 1e-3), ("both ends", 0, 1.0)),
+        *(("twice", 5, 1e-5), ("twice", 5, 1e-3)),  # with less noise it takes long to design
         *(
-            (*x, c)
-            for x in (("difference", None), ("season 4", None), ("both ends", 0))
-            for c in (1e-9, 1e-5, 1e-3, 1.0)
+            pytest.param(*x, marks=pytest.mark.long)
+            for x in (
+                *(("season 4", None, 1e-5), ("season 4", None, 1.0)),
+                *(("both ends", 0, 1e-9), ("both ends", 0, 1e-5)),
+                *(("twice", 5, 1e-6), ("twice", 5, 1.0)),
+            )
         ),
-        *(("twice", 5, c) for c in (1e-6, 1e-5, 1e-3, 1.0)),  # with less noise it takes long to design
     ],
 )
 def test_bounds_are_below_ideals_and_ideals_below_what_is_reached(name, lag, noise):
@@ -185,7 +195,13 @@ def check_seasons(seasons, noise, lag):
     return several.mse / one.mse - 1
 
 
-@pytest.mark.parametrize(("seasons", "noise", "off"), [(4, 3e-4, 3e-7), (12, 3e-4, 1.2e-6), (12, 3e-5, 1e-7)])
+@pytest.mark.parametrize(
+    ("seasons", "noise", "off"),
+    [
+        (12, 3e-4, 1.2e-6),
+        *(pytest.param(*x, marks=pytest.mark.long) for x in ((4, 3e-4, 3e-7), (12, 3e-5, 1e-7))),
+    ],
+)
 def test_a_season_has_the_errors_of_the_difference(seasons, noise, off):
     assert check_seasons(seasons, noise, 100) <= off
 
@@ -206,7 +222,14 @@ def check_steps(name, target, noise, lag):
     assert found.gap < 1e-3
 
 
-@pytest.mark.parametrize(("target", "noise"), [("itself", 3e-5), ("pole .9", 3e-5), ("pole .9", 1e-4)])
+@pytest.mark.parametrize(
+    ("target", "noise"),
+    [
+        ("itself", 3e-5),
+        pytest.param("pole .9", 3e-5, marks=pytest.mark.long),
+        pytest.param("pole .9", 1e-4, marks=pytest.mark.long),
+    ],
+)
 def test_steps_that_do_not_resolve_a_problem_give_no_bound(target, noise):
     check_steps("difference", target, noise, 100)
 
@@ -243,7 +266,11 @@ AVERAGE = ([1 / 12] * 12, [1.0])
 
 
 @pytest.mark.parametrize(
-    ("noise", "lag"), [(1e-9, None), (1e-9, 60), (1e-7, 0), (1e-5, None), (1e-2, 0), (1.0, 5), (30.0, None)]
+    ("noise", "lag"),
+    [
+        *((1e-9, None), (1e-9, 60), (1e-2, 0)),
+        *(pytest.param(*x, marks=pytest.mark.long) for x in ((1e-7, 0), (1e-5, None), (1.0, 5), (30.0, None))),
+    ],
 )
 def test_bounds_without_a_model(noise, lag):
     check_order_without_a_model(TARGETS["difference"], noise, lag)
@@ -274,7 +301,13 @@ STAY = [[0.75, 0.25], [0.25, 0.75]]
 ARRIVALS = MarkovChain([[STAY[b][d] if b == c else 0.0 for c, d in PAIRS] for a, b in PAIRS], [b - a for a, b in PAIRS])
 
 
-@pytest.mark.parametrize("source", [ARRIVALS, *(ARMA([1, e - 1], [1, -0.5]) for e in (3e-9, 1e-8, 3e-8))])
+@pytest.mark.parametrize(
+    "source",
+    [
+        *(ARRIVALS, ARMA([1, 1e-8 - 1], [1, -0.5])),
+        *(pytest.param(ARMA([1, e - 1], [1, -0.5]), marks=pytest.mark.long) for e in (3e-9, 3e-8)),
+    ],
+)
 def test_spectra_that_vanish_at_zero_or_nearly(source):
     target, privacy = Filter([1], [1, -0.9]), Privacy(1, 1e-6)
     smoothed, best = (design(target, privacy, source, lag=None, tolerance=0.01) for design in (lmmse, optimal))
@@ -299,5 +332,5 @@ def test_zeros_of_the_target_beside_cutoffs_that_rounding_hides(noise):
     """There the margin has one sign in an array of angles, and another alone."""
     average = [1 / 12] * 12
     found = smoother_water_filling(Problem(Filter(average), model("difference"), noise**2)).mse
-    forced = zero_forcing(Filter(average), Privacy.from_gdp(1, 1e-6, max_change=noise)).ideal_mse
+    forced = zero_forcing(Filter(average), Privacy.from_gdp(1, 1e-6, max_change=noise), tolerance=0.3).ideal_mse
     assert found == pytest.approx(forced, rel=1e-4)  # hardly anything is cut off

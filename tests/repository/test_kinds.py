@@ -1,6 +1,7 @@
 """Mechanisms, targets and receivers answer for themselves: nothing asks of which kind one is, to do what it should."""
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,7 @@ def switches(source, path):
     return found
 
 
+@functools.cache
 def found_in_package():
     paths = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))}
     return [

@@ -8,6 +8,7 @@ import pytest
 
 import dpfast as dp
 from dpfast.simulation import paper_example
+from dpfast.simulation.sweep.grid import ParameterGrid
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -63,12 +64,18 @@ def test_the_sweep_runs_and_is_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     target, model = dp.Filter([1, 0.995], [1, -0.995]), paper_example.CHAIN
     section = README.split("## Studies", 1)[1]
-    sweep = dp.sweep
-    # designs to a wide tolerance: that each is within another one is tested elsewhere
-    monkeypatch.setattr(dp, "sweep", lambda grid, **options: sweep(grid | {"tolerance": 0.1}, **options))
+    sweep, grids = dp.sweep, []
+
+    def short(grid, **options):
+        """Of the grid one ε, designed to a wide tolerance, which is tested elsewhere; and a few streams."""
+        grids.append(grid)
+        return sweep(grid | {"epsilon": [1], "tolerance": 0.3}, **options | {"width": 0.1})
+
+    monkeypatch.setattr(dp, "sweep", short)
     names = {"dp": dp, "target": target, "model": model}
     exec(section.split("```python\n", 1)[1].split("```")[0], names)
-    assert len(names["found"].points) == 27
+    assert len(ParameterGrid(*grids).points) == 27
+    assert len(names["found"].points) == 9
     assert str(names["found"]) in capsys.readouterr().out
     assert {x.name for x in tmp_path.iterdir()} == {"study.sqlite", "study.html"}
 

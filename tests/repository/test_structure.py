@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import functools
 import graphlib
 import importlib
 import inspect
@@ -67,17 +68,24 @@ def imports(path):
         for child in ast.iter_child_nodes(node):
             visit(child, inside)
 
-    visit(ast.parse(path.read_text(encoding="utf-8")), False)
+    visit(parsed(path), False)
     return found
 
 
-EVERY_IMPORT = [(module, name, inside) for module, path in MODULES.items() for name, inside in imports(path)]
+@functools.cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def every_import():
+    return [(module, name, inside) for module, path in MODULES.items() for name, inside in imports(path)]
 
 
 def test_the_parser_sees_the_imports():
-    assert ("dpfast.filters.filter", "dpfast._support.validation", False) in EVERY_IMPORT
-    assert ("dpfast.design.programs.prefilter_program", "cvxpy", True) in EVERY_IMPORT
-    assert ("dpfast.design.lmmse", "dpfast.design.prefilter.water_filling", False) in EVERY_IMPORT
+    assert ("dpfast.filters.filter", "dpfast._support.validation", False) in every_import()
+    assert ("dpfast.design.programs.prefilter_program", "cvxpy", True) in every_import()
+    assert ("dpfast.design.lmmse", "dpfast.design.prefilter.water_filling", False) in every_import()
 
 
 def test_the_folders_are_the_rooms():
@@ -88,7 +96,7 @@ def test_the_folders_are_the_rooms():
 def test_imports_between_rooms_go_one_way():
     wrong = [
         (module, name)
-        for module, name, _ in EVERY_IMPORT
+        for module, name, _ in every_import()
         if name.startswith("dpfast") and module != "dpfast.__main__" and room(module) != room(name)
         if room(module) and ROOMS.get(room(name), 99) >= ROOMS[room(module)]
     ]
@@ -97,7 +105,7 @@ def test_imports_between_rooms_go_one_way():
 
 def test_imports_inside_rooms_have_no_cycles():
     inside = {module: set() for module in MODULES}
-    for module, name, _ in EVERY_IMPORT:
+    for module, name, _ in every_import():
         if room(module) == room(name) != "":
             inside[module].add(name if name in MODULES else name.rpartition(".")[0])
     graphlib.TopologicalSorter(inside).prepare()  # an error has the cycle
@@ -136,23 +144,20 @@ def test_a_file_name_stands_once_but_for_one_subject_in_two_rooms():
 
 def test_a_class_name_stands_once():
     classes = collections.Counter(
-        node.name
-        for path in MODULES.values()
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.ClassDef)
+        node.name for path in MODULES.values() for node in parsed(path).body if isinstance(node, ast.ClassDef)
     )
     assert {name for name, n in classes.items() if n > 1} == set()
 
 
 def test_kernels_import_numpy_numba_and_llvmlite_alone():
-    used = {name.partition(".")[0] for module, name, _ in EVERY_IMPORT if module.startswith("dpfast._kernels")}
+    used = {name.partition(".")[0] for module, name, _ in every_import() if module.startswith("dpfast._kernels")}
     assert used <= KERNEL_IMPORTS
-    inner = {name for module, name, _ in EVERY_IMPORT if module.startswith("dpfast._kernels") and "dpfast" in name}
+    inner = {name for module, name, _ in every_import() if module.startswith("dpfast._kernels") and "dpfast" in name}
     assert all(name.startswith("dpfast._kernels") for name in inner)
 
 
 def places(package):
-    return {(module, inside) for module, name, inside in EVERY_IMPORT if name.partition(".")[0] == package}
+    return {(module, inside) for module, name, inside in every_import() if name.partition(".")[0] == package}
 
 
 def test_cvxpy_is_imported_inside_functions_of_the_designs():
