@@ -77,7 +77,8 @@ def nojit(session: nox.Session) -> None:
     session.install("-e", ".[test]")
     count = ["--numprocesses=auto", "--durations=10", f"--cov={KERNELS}", "--cov-branch"]
     count += ["--dist=worksteal"]  # workers share a long file: as plain Python, one may take longer than all others
-    python = ["tests/_kernels", "tests/mechanisms/test_mechanism.py", "-m", "not slow_nojit", "--cov-report="]
+    fast = ["-m", "not slow_nojit and not long", "--cov-report="]
+    python = ["tests/_kernels", "tests/mechanisms/test_mechanism.py", *fast]
     session.run("pytest", *python, *count, *session.posargs, env={"NUMBA_DISABLE_JIT": "1"})
     tracing = [f"tests/_kernels/test_{name}.py" for name in ("simd", "denormals", "jit")]
     report = ["--cov-append", "--cov-report=term-missing:skip-covered", "--cov-fail-under=100"]

@@ -335,7 +335,8 @@ def test_what_is_no_signal_is_refused(u, message):
 
 def test_neither_package_is_imported_nor_needed():
     command = (
-        "import sys; sys.modules['pandas'] = sys.modules['xarray'] = None; import dpfast\n"
+        "import sys, dpfast.signals.events.historical_counts; assert not {'pandas', 'xarray'} & {*sys.modules}\n"
+        "sys.modules['pandas'] = sys.modules['xarray'] = None; import dpfast\n"
         "print(dpfast.Filter([1]).filter([1, 2]).y)"
     )
     result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)

@@ -1,9 +1,11 @@
+import itertools
 import math
 import warnings
 
 import mpmath
 import numpy as np
 import pytest
+from helpers.covers import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -194,9 +196,14 @@ def clustered(distances, angle):
     return np.outer(1 - np.asarray(distances), turn).ravel()
 
 
-@pytest.mark.parametrize("angle", [0, 0.3, 1, 2, math.pi])
-@pytest.mark.parametrize("finest", [1e-2, 1e-3, 3e-5])
-@pytest.mark.parametrize("weight", [1e-9, 1, 1e9])
+CLUSTERS = [0, 0.3, 1, 2, math.pi], [1e-2, 1e-3, 3e-5], [1e-9, 1, 1e9]
+FEW_CLUSTERS = pairwise(*CLUSTERS)
+
+
+@pytest.mark.parametrize(
+    ("angle", "finest", "weight"),
+    [pytest.param(*x, marks=() if x in FEW_CLUSTERS else pytest.mark.long) for x in itertools.product(*CLUSTERS)],
+)
 def test_zeros_of_a_sum_are_exact_where_roots_cluster(angle, finest, weight):
     distances = finest * np.geomspace(1, 300 if finest < 1e-2 else 50, 6)
     a, b = clustered(distances[1::2], angle), clustered(distances[::2], angle)

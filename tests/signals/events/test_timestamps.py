@@ -2,7 +2,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpfast.signals.events.periods import format_period, parse_period
@@ -117,6 +117,7 @@ texts = st.one_of(
 )
 
 
+@settings(max_examples=10)
 @given(st.lists(texts, max_size=6), st.sampled_from([None, "%Y-%m-%d", "%Y-%m-%dT%H:%M%z"]))
 def test_a_moment_does_not_depend_on_its_neighbours(several, time_format):
     together = parse_timestamps(several, time_format)
