@@ -51,3 +51,10 @@ class MadeOnce(Mapping):
 
     def __len__(self):
         return len(self._makers)
+
+
+def to_a_wide_tolerance(design):
+    """The design function to a wide tolerance, where it takes one; equal designs are made once."""
+    if "tolerance" not in inspect.signature(design).parameters:
+        return design
+    return functools.wraps(design)(functools.partial(designed, design, tolerance=0.1))

@@ -1,16 +1,15 @@
 import csv
 import dataclasses
 import gzip
-import inspect
 import itertools
 import math
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers import pages
-from helpers.designs import designed
+from helpers.designs import designed, to_a_wide_tolerance
 from scipy import signal
 
 import dpfast as dp
@@ -46,12 +45,6 @@ def once(monkeypatch):
     wide = [x._replace(design=to_a_wide_tolerance(x.design)) for x in filter_families()]
     monkeypatch.setattr("dpfast.simulation.evaluation.filter_families", lambda: wide)
     monkeypatch.setattr("dpfast.simulation.evaluation.design_mechanisms", design_once)
-
-
-def to_a_wide_tolerance(design):
-    if "tolerance" not in inspect.signature(design).parameters:
-        return design
-    return wraps(design)(partial(designed, design, tolerance=0.1))
 
 
 @pytest.fixture

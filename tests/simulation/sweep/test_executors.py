@@ -64,6 +64,10 @@ def engine(request):
     return ThisProcess(2) if request.param == "here" else request.getfixturevalue(request.param)
 
 
+# Workers that are under way when a run ends are started anew: what also happens in tests of the pool alone waits.
+LIGHT = ["here", "threads", pytest.param("pool", marks=pytest.mark.long)]
+
+
 def test_all_give_the_same_bits(engine, expected):
     assert results(engine) == expected
 
@@ -86,6 +90,7 @@ def test_an_error_of_a_task_comes_through_and_the_next_run_is_unharmed(engine):
     assert results(engine, jobs.double, range(5)) == [(x, 2 * x) for x in range(5)]
 
 
+@pytest.mark.parametrize("engine", LIGHT, indirect=True)
 def test_an_error_of_the_items_comes_through(engine):
     def items():
         yield 1
@@ -96,6 +101,7 @@ def test_an_error_of_the_items_comes_through(engine):
     assert results(engine, jobs.double, range(5)) == [(x, 2 * x) for x in range(5)]
 
 
+@pytest.mark.parametrize("engine", LIGHT, indirect=True)
 def test_a_run_may_be_left(engine):
     assert next(engine.run(jobs.double, iter(range(10**9)))) in [(x, 2 * x) for x in range(engine.in_flight)]
     assert results(engine, jobs.double, range(5)) == [(x, 2 * x) for x in range(5)]
@@ -178,11 +184,16 @@ def test_a_task_that_kills_its_worker_is_repeated(pool, tmp_path):
     assert results(pool, jobs.die_once, [path]) == [(path, path)]
 
 
-def test_a_task_that_kills_every_worker_ends_the_run(monkeypatch):
+def test_a_task_that_kills_every_worker_ends_the_run_and_leaves_no_process(monkeypatch):
     assert executors._REPEATS == 3
     monkeypatch.setattr(executors, "_REPEATS", 1)
-    with Pool(1) as pool, pytest.raises(EngineError, match=r"ended 2 workers, the last with exit code .* is kept"):
-        list(pool.run(jobs.die, [1]))
+    with Pool(1) as pool:
+        pids = [pool._workers[0].process.pid]
+        with pytest.raises(EngineError, match=r"ended 2 workers, the last with exit code .* is kept"):
+            list(pool.run(jobs.die, [1]))
+        pids += [x.process.pid for x in pool._workers]
+        assert [gone(x) for x in pids] == [True, False]
+    assert all(map(gone, pids))
 
 
 def test_a_worker_that_cannot_start_is_said(monkeypatch):
@@ -191,7 +202,8 @@ def test_a_worker_that_cannot_start_is_said(monkeypatch):
         list(pool.run(jobs.double, [1]))
 
 
-def test_a_pool_leaves_no_process():
+@pytest.mark.long
+def test_a_pool_at_work_leaves_no_process():
     pool = Pool(1)
     pids = [x.process.pid for x in pool._workers]
     next(pool.run(jobs.double, [1]))
@@ -211,19 +223,18 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_workers_end_with_their_parent_however_it_ends(tmp_path):
+@pytest.mark.parametrize("name", ["SIGKILL", pytest.param("SIGINT", marks=pytest.mark.long)])
+def test_workers_end_with_their_parent_however_it_ends(name, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(PARENT)
     with processes() as start:
-        signals = [signal.SIGINT, signal.SIGKILL]
-        parents = [start(script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in signals]
-        for parent, number in zip(parents, signals, strict=True):
-            pid = int(parent.stdout.readline())
-            assert not gone(pid)
-            parent.send_signal(number)
-            _, error = parent.communicate(timeout=PATIENCE)
-            assert eventually(lambda pid=pid: gone(pid))
-            assert error.count("Traceback") == (number == signal.SIGINT)  # the parent's own
+        parent = start(script, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        pid = int(parent.stdout.readline())
+        assert not gone(pid)
+        parent.send_signal(getattr(signal, name))
+        _, error = parent.communicate(timeout=PATIENCE)
+        assert eventually(lambda: gone(pid))
+        assert error.count("Traceback") == (name == "SIGINT")  # the parent's own
 
 
 # --- executors ------------------------------------------------------------------------------------
@@ -283,15 +294,18 @@ def test_a_cancelled_future_is_a_lost_worker():
 # --- Dask -----------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with clusters.cluster() as found:
-        yield found
+def test_a_cluster_gives_the_same_bits(expected):
+    with clusters.cluster(1) as (address, _), executors.connect_dask(address) as engine:
+        assert eventually(lambda: len(engine.executor._client.scheduler_info()["workers"]) == 1)
+        assert engine.in_flight == 4
+        assert results(engine) == expected
+        with pytest.raises(ValueError, match="no 3"):
+            list(engine.run(jobs.fail, [3]))
 
 
-def test_a_cluster_gives_the_same_bits_when_a_worker_is_killed(cluster, expected):
-    address, machines = cluster
-    with executors.connect_dask(address) as engine:
+@pytest.mark.long
+def test_a_cluster_gives_the_same_bits_when_a_worker_is_killed(expected):
+    with clusters.cluster() as (address, machines), executors.connect_dask(address) as engine:
         assert eventually(lambda: len({pid for _, pid in engine.run(jobs.where, [0.05] * 9)}) == 3)
         assert engine.in_flight in (4, 6)
         found = []
