@@ -15,7 +15,7 @@ TARGET, PREFILTER = dp.Filter([1, 0.5], [1, -0.8]), dp.Filter([1, -0.2], [1, -0.
 PRIVACY = dp.Privacy(1.0, 0.05)
 MODEL = dp.MarkovChain([[0.8, 0.2], [0.4, 0.6]], levels=[0.0, 1.0])
 
-LZF = dp.zero_forcing(TARGET, PRIVACY)
+LZF = dp.zero_forcing(TARGET, PRIVACY, tolerance=0.1)
 SMOOTHER = dp.lmmse(TARGET, PRIVACY, MODEL, prefilter=PREFILTER)
 WIENER = dp.lmmse(TARGET, PRIVACY, MODEL, lag=5, prefilter=PREFILTER)
 FEEDBACK = dp.decision_feedback(TARGET, PRIVACY, MODEL, prefilter=PREFILTER, name="DFE")
@@ -51,9 +51,10 @@ def test_errors_are_those_of_a_slow_loop():
     np.testing.assert_allclose(study["LMMSE lag 5"].stream_mse, expected, rtol=1e-12)
 
 
-@pytest.fixture(scope="module")
-def studies():
-    return [dp.monte_carlo(LINEAR, MODEL, n_streams=12, n_samples=1000, seed=s, confidence=0.9) for s in range(400)]
+@pytest.fixture(scope="module", params=[300, pytest.param(1000, marks=pytest.mark.long)])
+def studies(request):
+    options = {"n_streams": 12, "n_samples": request.param, "confidence": 0.9}
+    return [dp.monte_carlo(LINEAR, MODEL, **options, seed=s) for s in range(400)]
 
 
 @pytest.mark.slow_nojit

@@ -88,9 +88,9 @@ def matrices(mechanism):
     return mechanism.strategy.apply(np.eye(N)).T, mechanism.reconstruction.apply(np.eye(rows)).T
 
 
-@pytest.fixture(scope="module")
-def study():
-    return run(both(), n_streams=4000)
+@pytest.fixture(scope="module", params=[1500, pytest.param(4000, marks=pytest.mark.long)])
+def study(request):
+    return run(both(), n_streams=request.param)
 
 
 def test_simulated_errors_have_the_predicted_mean(study):
@@ -106,7 +106,7 @@ def test_simulated_errors_have_the_predicted_mean(study):
 
 def test_another_model_is_simulated_with_the_error_that_is_predicted():
     other = dp.ARMA([0.5], [1, 0.7], mean=2.0)
-    for x in run(both(), other, n_streams=2000):
+    for x in run(both(), other, n_streams=800):
         assert abs(x.mse - x.predicted_rmse**2) < SIGMAS * x.stream_mse.std() / math.sqrt(x.n_streams)
 
 

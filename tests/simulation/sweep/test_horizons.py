@@ -6,11 +6,13 @@ import re
 
 import numpy as np
 import pytest
-from helpers import sweeps
+from helpers import pages, sweeps
 
 import dpfast as dp
+from dpfast.cli import study
 from dpfast.cli.main import main
 from dpfast.mechanisms.operators.operators import Dense
+from dpfast.reports import html_page
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.reports.sweep import sweep_pictures, sweep_sample_paths
 from dpfast.reports.sweep.sweep_page import sweep_page
@@ -193,6 +195,7 @@ def test_pictures_and_the_page_have_them(found, monkeypatch):
     assert set(drawn) >= {"rmse-over-epsilon.png", "paths.png"}
     assert len(drawn["paths.png"].axes) > 4
     monkeypatch.setattr(sweep_pictures, "draw_all", lambda sweep: drawn)  # once is enough
+    monkeypatch.setattr(html_page, "render_png", lambda figure: b"")
     text = sweep_page(found)
     for word in ("square root", "BLT", "decayed sum", "FPA", "compressive"):
         assert word in text
@@ -205,8 +208,9 @@ def test_sample_paths_are_of_the_whole_horizon(found):
         assert all(len(x.get_xdata()) == N for x in ax.lines)
 
 
-def test_the_command_runs_a_file(tmp_path, capsys):
+def test_the_command_runs_a_file(tmp_path, capsys, monkeypatch):
     pytest.importorskip("matplotlib")
+    pages.render_once(monkeypatch, study)
     file = tmp_path / "counters.toml"
     file.write_text(
         f"""seed = 1

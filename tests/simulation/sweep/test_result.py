@@ -21,6 +21,7 @@ MIXED = [
         "target": {"short": dp.Filter([1.0]), "long": dp.Filter([1, 1])},
         "model": {"coin": COIN, "Gaussian": dp.ARMA([0.5], mean=1.0)},
         "stream": COIN,
+        "tolerance": 0.1,
         "epsilon": 1,
         "delta": 1e-6,
         "lag": [0, None],

@@ -355,8 +355,9 @@ def wrong(n_cells, size, seed, shape=None):
     return sum(x.state == "decided" for x in look.outcomes)
 
 
-@pytest.mark.parametrize("shape", [None, 4])
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize(
+    ("size", "shape"), [(2, None), (4, 4), *(pytest.param(*x, marks=pytest.mark.long) for x in [(2, 4), (4, None)])]
+)
 def test_equal_mechanisms_are_seldom_separated(size, shape):
     n_cells = 1500
     found = wrong(n_cells, size, 1, shape)
