@@ -79,7 +79,7 @@ def test_the_error_is_right_though_the_model_is_wrong(lag):
 
 @pytest.mark.parametrize(
     ("lag", "mean"),
-    long_but([(lag, mean) for lag in (0, 5, None) for mean in (0.1, 2.0)], [(5, 0.1)]),
+    long_but([(lag, mean) for lag in (0, 5, None) for mean in (0.1, 2.0)], [(0, 2.0)]),
 )
 def test_gain_and_standard_error_are_those_of_many_runs(lag, mean):
     m, model, n_runs = mechanism(lag), truth(mean), 60
