@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from helpers.designs import designed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,12 +17,16 @@ from dpfast._support.dataframes import unwrap
 from dpfast.mechanisms.operators.operators import Dense
 
 FILTER = dp.Filter([1, 0.5], [1, -0.5])
-MECHANISM = dp.lmmse(FILTER, dp.Privacy(2, 1e-6), dp.ARMA([1], [1, -0.5], mean=2.0), lag=2, tolerance=0.01)
 N = 60
 X = np.random.default_rng(1).poisson(2, (2, N))
 FROM = "2026-01-01"
 TIMES = pd.date_range(FROM, periods=N, freq="5min", name="when")
 SECRET = 8675309
+
+
+def mechanism():
+    model = dp.ARMA([1], [1, -0.5], mean=2.0)
+    return designed(dp.lmmse, FILTER, dp.Privacy(2, 1e-6), model, lag=2, tolerance=0.01)
 
 
 def frame(x):
@@ -98,7 +103,7 @@ def test_filter_goes_on_from_a_state_and_takes_no_out(kind):
 @every_kind
 def test_simulate_keeps_labels(kind):
     u = kind(X)
-    paths, expected = (MECHANISM.simulate(x, seed=3) for x in (u, plain(u)))
+    paths, expected = (mechanism().simulate(x, seed=3) for x in (u, plain(u)))
     check(paths.privatized, u, expected.privatized)
     check(paths.estimate, u, expected.estimate)
     assert (paths.decisions, paths.lag) == (None, 2)
@@ -136,19 +141,19 @@ def test_a_fit_does_not_depend_on_the_kind():
 
 @pytest.mark.parametrize("kind", [frame, series], ids=["frame", "series"])
 def test_adapting_and_its_estimates_keep_labels(kind):
-    x = MECHANISM.model.sample(2, 600, seed=1)
+    x = mechanism().model.sample(2, 600, seed=1)
     n = pd.RangeIndex(600)
     u = kind(x[:, :N]).reset_index(drop=True).reindex(n)
     u[:] = x.T if u.ndim == 2 else x[0]
-    v = MECHANISM.simulate(u, seed=2).privatized
-    ours, expected = dp.adapt(MECHANISM, v), dp.adapt(MECHANISM, plain(v))
+    v = mechanism().simulate(u, seed=2).privatized
+    ours, expected = dp.adapt(mechanism(), v), dp.adapt(mechanism(), plain(v))
     assert str(ours) == str(expected)
     check(ours.estimate(v), v, expected.estimate(plain(v)))
 
 
 @pytest.fixture(scope="module")
 def plans():
-    return {n: dp.exact(MECHANISM, dp.Inputs(0, 9, centre=2, n_streams=n)) for n in (1, 2)}
+    return {n: dp.exact(mechanism(), dp.Inputs(0, 9, centre=2, n_streams=n)) for n in (1, 2)}
 
 
 @pytest.mark.parametrize("kind", [frame, series, lambda x: cube(x)[..., 0]], ids=KINDS)
@@ -308,10 +313,10 @@ OTHER_COLUMNS = {
 def test_columns_that_are_no_numbers_are_named(column):
     message = r"u must hold numbers of a NumPy dtype, as astype.* gives them, got dtype \w+"
     with pytest.raises(ValueError, match=f"^{message}.* in the column 'bad'$") as error:
-        MECHANISM.simulate(pd.DataFrame({"good": [1, 2, 3], "bad": column}), seed=1)
+        mechanism().simulate(pd.DataFrame({"good": [1, 2, 3], "bad": column}), seed=1)
     assert str(SECRET) not in str(error.value)
     with pytest.raises(ValueError, match=f"^{message}"):
-        MECHANISM.simulate(column, seed=1)
+        mechanism().simulate(column, seed=1)
 
 
 @pytest.mark.parametrize(
@@ -327,7 +332,7 @@ def test_columns_that_are_no_numbers_are_named(column):
 )
 def test_what_is_no_signal_is_refused(u, message):
     with pytest.raises(ValueError, match=message):
-        MECHANISM.simulate(u, seed=1)
+        mechanism().simulate(u, seed=1)
 
 
 # --- without the packages -------------------------------------------------------------------------

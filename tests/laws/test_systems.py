@@ -114,10 +114,11 @@ DESIGNS = {
 
 
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
-@pytest.mark.parametrize("system", SYSTEMS, ids=lambda x: type(x).__name__)
-def test_designs_say_how_a_system_becomes_a_filter(design, system):
-    with pytest.raises(ValueError, match=r"must be a Filter, as Filter\(b, a\) or Filter.from_system\(system .*, got "):
-        design(system)
+def test_designs_say_how_a_system_becomes_a_filter(design):
+    message = r"must be a Filter, as Filter\(b, a\) or Filter.from_system\(system .*, got "
+    for system in SYSTEMS:
+        with pytest.raises(ValueError, match=message):
+            design(system)
 
 
 @pytest.mark.parametrize("system", SYSTEMS[:3], ids=lambda x: type(x).__name__)

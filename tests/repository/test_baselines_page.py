@@ -82,7 +82,7 @@ STATIONARY = {
     "lmmse, smoother": lambda: dp.lmmse(TARGET, PRIVACY, MODEL),
 }
 SIMULATED = "compressive, 32 measurements, Laplace"
-LONG = {"buffered_toeplitz", "optimal, lag 20"}  # take two seconds each
+LONG = {"buffered_toeplitz", "optimal, lag 0", "optimal, lag 20"}  # take two seconds each
 
 
 def check_filter(names):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.designs import designed
 
 import dpfast as dp
 from dpfast.mechanisms.serialization import size_limits
@@ -14,8 +15,16 @@ from dpfast.mechanisms.serialization.mechanism_file import to_text
 
 PRIVACY = dp.Privacy(1, 1e-6)
 PAGE = (Path(__file__).parents[3] / "docs" / "mechanism-file.md").read_text()
-FILTERS = json.loads(to_text(dp.zero_forcing(dp.Filter([1, 0.5], [1, -0.8]), PRIVACY)))
-MATRICES = json.loads(to_text(dp.square_root(dp.running_sum(9), PRIVACY)))
+
+
+@functools.cache
+def filters():
+    return json.loads(to_text(designed(dp.zero_forcing, dp.Filter([1, 0.5], [1, -0.8]), PRIVACY, tolerance=0.1)))
+
+
+@functools.cache
+def matrices():
+    return json.loads(to_text(dp.square_root(dp.running_sum(9), PRIVACY)))
 
 
 def changed(document, path, value):
@@ -31,62 +40,62 @@ def changed(document, path, value):
 DEEP = functools.reduce(lambda inner, _: {"a": inner}, range(9), 1)
 SECTION = [1, 0, 0, 1, -0.5, 0]
 TOO_LARGE = {
-    "taps": (FILTERS, "mechanism.target.taps", [1e-5] * 30_000, "at most 16,384 numbers, got 30,000: take a shorter"),
+    "taps": (filters, "mechanism.target.taps", [1e-5] * 30_000, "at most 16,384 numbers, got 30,000: take a shorter"),
     "one more tap": (
-        FILTERS,
+        filters,
         "mechanism.target.taps",
         [1] * 16_385,
         "at most 16,384 numbers, got 16,385",
     ),
     "sections": (
-        *(FILTERS, "mechanism.prefilter.sections", [SECTION] * 100_000),
+        *(filters, "mechanism.prefilter.sections", [SECTION] * 100_000),
         "at most 512 rows of 6 numbers, got 100,000 rows of 6: take a shorter filter, design and save anew",
     ),
-    "wide sections": (FILTERS, "mechanism.prefilter.sections", [SECTION * 9], "rows of 6 numbers, got 1 rows of 54"),
-    "recursion": (FILTERS, "mechanism.receiver.filter.recursion", [1] * 8193, "at most 8,192 numbers, got 8,193"),
+    "wide sections": (filters, "mechanism.prefilter.sections", [SECTION * 9], "rows of 6 numbers, got 1 rows of 54"),
+    "recursion": (filters, "mechanism.receiver.filter.recursion", [1] * 8193, "at most 8,192 numbers, got 8,193"),
     "chain": (
-        *(FILTERS, "mechanism.model", {"kind": "markov-chain", "transition": [[0] * 1001] * 1001}),
+        *(filters, "mechanism.model", {"kind": "markov-chain", "transition": [[0] * 1001] * 1001}),
         "at most 1,000 rows of 1,000 numbers, got 1,001 rows of 1,001: merge states or take an ARMA model, design",
     ),
     "levels": (
-        FILTERS,
+        filters,
         "mechanism.model",
         {"levels": [0] * 100_001},
         "100,000 numbers, got 100,001: take fewer",
     ),
-    "horizon": (MATRICES, "mechanism.target.coefficients", [1] * (2**22 + 1), "got 4,194,305: shorten the horizon"),
+    "horizon": (matrices, "mechanism.target.coefficients", [1] * (2**22 + 1), "got 4,194,305: shorten the horizon"),
     "rows": (
-        MATRICES,
+        matrices,
         "mechanism.strategy",
         {"entries": [[0]] * 8193},
         "at most 8,192 rows of 8,192 numbers, got 8,193",
     ),
     "columns": (
-        MATRICES,
+        matrices,
         "mechanism.strategy",
         {"entries": [[0] * 8193]},
         "got 1 rows of 8,193: shorten the horizon",
     ),
     "poles": (
-        MATRICES,
+        matrices,
         "mechanism.strategy",
         {"poles": [0.1] * 101},
         "at most 100 numbers, got 101: take fewer",
     ),
     "fields": (
-        FILTERS,
+        filters,
         "mechanism.options",
         dict.fromkeys(map(str, range(1500)), 1),
         "it must have at most 1,000 fields",
     ),
     "objects": (
-        FILTERS,
+        filters,
         "mechanism.model",
         DEEP,
         "must not be nested as deeply: objects at",
     ),
     "arrays": (
-        FILTERS,
+        filters,
         "mechanism.target.taps",
         [1, [2, [3]]],
         "field mechanism.target.taps must not be nested as deeply",
@@ -98,6 +107,8 @@ TOO_LARGE = {
 def unread(monkeypatch):
     """Nothing is parsed: what is refused here was not computed with."""
 
+    filters(), matrices()  # which are read once they are written
+
     def parse_json(text):
         raise AssertionError("parsed")
 
@@ -107,7 +118,7 @@ def unread(monkeypatch):
 @pytest.mark.parametrize(("document", "path", "value", "message"), TOO_LARGE.values(), ids=TOO_LARGE)
 def test_what_is_too_large_is_refused_unread(unread, tmp_path, document, path, value, message):
     file = tmp_path / "large.json"
-    file.write_text(changed(document, path, value))
+    file.write_text(changed(document(), path, value))
     with pytest.raises(dp.DataError, match=re.escape(message)) as error:
         dp.load(file)
     assert str(error.value).startswith(f"{file} cannot be used: ")
@@ -153,7 +164,7 @@ def zeros(n, each="0"):
 def test_what_is_as_large_as_it_may_be_passes(name, limit):
     rows = limit.rows if limit.columns < 2**13 else 2**8  # more do not fit into a file
     largest = zeros(rows, zeros(limit.columns)) if limit.columns else zeros(limit.rows)
-    text = changed(FILTERS, "mechanism.model", {name: "here"})
+    text = changed(filters(), "mechanism.model", {name: "here"})
     assert '"here"' in text
     size_limits.check_sizes(text.replace('"here"', largest).encode())
 
