@@ -13,7 +13,7 @@ DESCRIPTION = "Tells what a saved mechanism is, where it came from, what it guar
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add the file."""
+    """Add the argument for the file of the mechanism."""
     command.add_argument("file", metavar="FILE", help=MECHANISM)
 
 

@@ -99,19 +99,19 @@ class SparseDecoder(NamedTuple):
         return synthesis(self.basis, coefficients)
 
     def products(self) -> NoReturn:
-        """Refuse, as there are none."""
+        """Refuse, as a decoder that is not linear has no products."""
         self._refuse()
 
     def largest_l1(self) -> NoReturn:
-        """Refuse, as there is none."""
+        """Refuse, as a decoder that is not linear has no columns to measure."""
         self._refuse()
 
     def squared_rows(self) -> NoReturn:
-        """Refuse, as there are none: the error is found by simulation."""
+        """Refuse, as a decoder that is not linear has no rows: its error is found by simulation."""
         self._refuse()
 
     def matrix(self) -> NoReturn:
-        """Refuse, as there is none."""
+        """Refuse, as a decoder that is not linear has no matrix."""
         self._refuse()
 
     def check(self) -> None:

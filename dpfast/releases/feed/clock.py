@@ -24,7 +24,7 @@ class Clock(Protocol):
     """A clock that tells microseconds since 1970, UTC, and can be waited for."""
 
     def now(self) -> int:
-        """Return the present."""
+        """Return the present time, in microseconds since 1970."""
 
     def sleep_until(self, moment: int) -> None:
         """Return at this moment, or a little earlier."""
@@ -34,7 +34,7 @@ class SystemClock:
     """The clock of the machine, which may be set while it is waited for."""
 
     def now(self) -> int:
-        """Return the present."""
+        """Return the present time, in microseconds since 1970."""
         return time.time_ns() // 1000
 
     def sleep_until(self, moment: int) -> None:
