@@ -10,13 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast._support.errors import DesignError, PaleyWienerError
-from dpfast.design.causal_part import causal_energy
 from dpfast.filters import roots
 from dpfast.filters import spectral_factor as spectra
-from dpfast.filters.fft_grid import fft_angles, fft_length
-from dpfast.filters.quadrature import graded_grid
+from dpfast.filters.fft_grid import fft_angles
 from dpfast.filters.spectral_factor import factor_polynomial, minimum_phase, spectral_factor, sum_zeros
-from dpfast.filters.warped_circle import allpass, choose_warp, warped_angles
 
 
 def factor(roots, omega):
@@ -25,98 +22,6 @@ def factor(roots, omega):
 
 
 radius = st.floats(-0.98, 0.98)
-# --- quadrature -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("r", [0.0, 0.5, 0.9, 0.99, 0.995, 0.999, 0.9999, 1 - 2e-5])
-@pytest.mark.parametrize("sign", [1, -1])
-def test_energy_of_one_pole(r, sign):
-    grid = graded_grid([sign * r])
-    # near π a double resolves ω to 4e-16: so much of the distance to the pole is lost
-    digits = 2e-12 if sign > 0 else max(2e-12, 1e-15 / (1 - r))
-    assert grid.mean(factor([sign * r], grid.omega) ** -2) * (1 - r * r) == pytest.approx(1, rel=digits)
-
-
-@pytest.mark.parametrize("r", [0.9, 0.999, 0.9999])
-@pytest.mark.parametrize("angle", [0.01, 1.0, 3.0])
-def test_energy_of_a_resonator(r, angle):
-    roots = r * np.exp([1j * angle, -1j * angle])
-    a1, a2 = -2 * r * math.cos(angle), r * r
-    expected = (1 + a2) / ((1 - a2) * ((1 + a2) ** 2 - a1**2))
-    grid = graded_grid(roots)
-    assert grid.mean(factor(roots, grid.omega) ** -2) == pytest.approx(expected, rel=1e-11)
-
-
-@pytest.mark.parametrize("r", [0.5, 0.99, 0.9999])
-def test_mean_gain_of_one_pole_is_an_elliptic_integral(r):
-    grid = graded_grid([r])
-    # <1/|1 - r z|> = (2/π) K(r), <|1 - r z|> = (2/π)(1 + r) E(4r/(1 + r)²), with the moduli squared
-    expected = float(2 / mpmath.pi * mpmath.ellipk(mpmath.mpf(r) ** 2))
-    assert grid.mean(1 / factor([r], grid.omega)) == pytest.approx(expected, rel=1e-12)
-    expected = float(2 / mpmath.pi * (1 + r) * mpmath.ellipe(4 * mpmath.mpf(r) / (1 + mpmath.mpf(r)) ** 2))
-    assert grid.mean(factor([r], grid.omega)) == pytest.approx(expected, rel=1e-12)
-
-
-def test_mean_gain_of_the_example():
-    grid = graded_grid([0.995, -0.995])
-    assert grid.mean(factor([-0.995], grid.omega) / factor([0.995], grid.omega)) == pytest.approx(4.2539891749846)
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_kink_of_a_real_zero_on_the_circle(sign):
-    grid = graded_grid(kinks=[sign])
-    assert grid.mean(factor([sign], grid.omega)) == pytest.approx(4 / math.pi, rel=1e-12)
-
-
-@pytest.mark.parametrize("angle", [0.1, 1.0, 2.0])
-def test_kink_of_complex_zeros_on_the_circle(angle):
-    grid = graded_grid(kinks=[np.exp(1j * angle)])
-    # <2 |cos ω - cos θ|>
-    expected = 2 / math.pi * (2 * math.sin(angle) + (math.pi - 2 * angle) * math.cos(angle))
-    assert grid.mean(np.abs(2 * np.cos(grid.omega) - 2 * math.cos(angle))) == pytest.approx(expected, rel=1e-12)
-
-
-def test_breaks_are_kinks_too():
-    grid = graded_grid(breaks=[0.7])
-    expected = (0.7**2 + (math.pi - 0.7) ** 2) / (2 * math.pi)
-    assert grid.mean(np.abs(grid.omega - 0.7)) == pytest.approx(expected, rel=1e-13)
-
-
-@pytest.mark.parametrize("root", [0.5, 0.9999, 1 - 1e-7, 1 - 1e-10, 1.0, -1.0, np.exp(1j), np.exp(2.5j)])
-def test_mean_logarithm_is_zero(root):
-    roots = [root] if np.isreal(root) else [root, np.conj(root)]
-    grid = graded_grid([root])
-    assert grid.mean(np.log(factor(roots, grid.omega))) == pytest.approx(0, abs=1e-12)
-
-
-@pytest.mark.parametrize("degree", [1, 2, 7, 50, 333, 2000])
-def test_oscillations_up_to_the_degree(degree):
-    grid = graded_grid(degree=degree)
-    for k in {1, degree // 2, degree}:
-        assert grid.mean(np.cos(k * grid.omega)) == pytest.approx(float(k == 0), abs=1e-12)
-    assert grid.mean(np.ones_like(grid.omega)) == pytest.approx(1, rel=1e-13)
-
-
-@pytest.mark.parametrize("degree", [50, 333, 2000])
-def test_oscillations_beside_a_pole(degree):
-    grid = graded_grid([0.9], degree=degree)
-    # the lags of 1/|1 - r z|² are r^k/(1 - r²)
-    kernel = factor([0.9], grid.omega) ** -2
-    for k in (3, degree // 2, degree):
-        assert grid.mean(np.cos(k * grid.omega) * kernel) == pytest.approx(0.9**k / 0.19, abs=1e-12)
-
-
-@given(st.lists(st.complex_numbers(max_magnitude=1.5, allow_nan=False), max_size=5), st.lists(st.floats(-1, 4)))
-def test_weights_are_positive_and_sum_to_one(roots, breaks):
-    grid = graded_grid(roots, breaks=breaks)
-    assert (grid.weights > 0).all()
-    assert grid.weights.sum() == pytest.approx(1, rel=1e-12)
-    assert (np.diff(grid.omega) >= 0).all()
-    assert 0 < grid.omega[0]
-    assert grid.omega[-1] <= np.pi
-
-
-# --- spectral factors -----------------------------------------------------------------------------
 
 
 @given(st.lists(radius, max_size=3), st.lists(radius, max_size=3), st.floats(0.01, 100))
@@ -162,13 +67,6 @@ def test_spectral_factor_refines_its_grid(pole):
     q = spectral_factor(lambda w: (factor([2], w) / factor([pole], w)) ** 2, 0.5)
     z = np.exp(-1j * fft_angles(2 * (len(q) - 1)))
     np.testing.assert_allclose(q, 2 * (1 - 0.5 * z) / (1 - pole * z), rtol=1e-10)
-
-
-def test_fft_length_covers_the_decay():
-    for slowest in (0.0, 0.5, 0.99, 0.9999):
-        n = fft_length(slowest)
-        assert slowest**n <= math.exp(-39.9)
-        assert n & (n - 1) == 0
 
 
 # --- zeros of a sum --------------------------------------------------------------------------------
@@ -254,7 +152,7 @@ def test_zeros_that_are_not_found_are_an_error(monkeypatch):
         sum_zeros([0.5], [0.9, 0.1], 1.0)
 
 
-# --- polynomials and the warped frequency -----------------------------------------------------------
+# --- polynomials ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("poles", [[0.9], [0.9, -0.9], [0.5, 0.6, 0.99]])
@@ -265,44 +163,3 @@ def test_factor_polynomial_recovers_the_numerator(poles, zeros):
     expected = np.zeros(degree + 1)
     expected[: len(zeros) + 1] = 3 * np.poly(zeros).real
     np.testing.assert_allclose(q, expected, atol=1e-11)
-
-
-@given(st.complex_numbers(max_magnitude=0.999, allow_nan=False), st.floats(-0.99, 0.99))
-def test_allpass_keeps_the_disk_and_minus_warp_inverts_it(z, warp):
-    moved = allpass(z, warp)
-    assert abs(moved) < 1
-    assert abs(allpass(moved, -warp) - z) <= 1e-9
-
-
-@given(st.floats(0, math.pi), st.floats(-0.9, 0.9))
-def test_warped_angles_are_those_of_the_allpass(nu, warp):
-    omega = warped_angles(np.array([nu]), warp)[0]
-    assert 0 <= omega <= math.pi
-    assert abs(np.exp(1j * omega) - allpass(np.exp(1j * nu), warp)) <= 1e-9
-
-
-@pytest.mark.parametrize("distance", [1e-6, 1e-4, 0.01, 0.5, 1.0, 2.0])
-def test_warp_brings_detail_to_the_square_root_of_its_distance(distance):
-    moved = 1 - allpass(1 - min(distance, 1.0), -choose_warp(distance)).real
-    assert math.sqrt(distance) / 2.1 <= moved <= 2.1 * math.sqrt(distance)
-
-
-# --- causal part ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("lag", [0, 1, 5, 31, 32, 100])
-def test_causal_energy_is_the_sum_over_times(lag):
-    x = np.random.default_rng(0).standard_normal(64)
-    times = (np.arange(64) + 32) % 64 - 32  # time of each sample of the transform
-    after, before = causal_energy(np.fft.rfft(x), lag)
-    assert after == pytest.approx(float(x[times >= -lag] @ x[times >= -lag]), rel=1e-12)
-    assert before == pytest.approx(float(x[times < -lag] @ x[times < -lag]), rel=1e-12, abs=1e-13)
-
-
-@given(st.floats(0.1, 0.9), st.floats(0.1, 0.9), st.integers(0, 20))
-def test_causal_energy_of_two_sided_decays(forward, back, lag):
-    z = np.exp(-1j * fft_angles(1024))
-    after, before = causal_energy(1 / (1 - forward * z) + back / z / (1 - back / z), lag)
-    assert before == pytest.approx(back ** (2 * lag + 2) / (1 - back**2), rel=1e-9, abs=1e-14)
-    total = 1 / (1 - forward**2) + back**2 / (1 - back**2)
-    assert after == pytest.approx(total - back ** (2 * lag + 2) / (1 - back**2), rel=1e-10)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast import Filter
-from dpfast.filters.warped_circle import choose_circle, make_circle
+from dpfast.filters.warped_circle import allpass, choose_circle, choose_warp, make_circle, warped_angles
 
 WARPS = [0.0, 0.5, -0.5, 0.9, -0.97]
 every_warp = pytest.mark.parametrize("warp", WARPS)
@@ -103,3 +103,23 @@ def test_a_slow_pole_is_resolved_in_a_few_thousand_steps():
     assert circle.size <= 2**14
     exact = 1 / (1 - (1 - 2e-5) ** 2)
     assert circle.grid.mean(np.abs(pole(1 - 2e-5, circle.z)) ** 2) == pytest.approx(exact, rel=1e-9)
+
+
+@given(st.complex_numbers(max_magnitude=0.999, allow_nan=False), st.floats(-0.99, 0.99))
+def test_allpass_keeps_the_disk_and_minus_warp_inverts_it(z, warp):
+    moved = allpass(z, warp)
+    assert abs(moved) < 1
+    assert abs(allpass(moved, -warp) - z) <= 1e-9
+
+
+@given(st.floats(0, math.pi), st.floats(-0.9, 0.9))
+def test_warped_angles_are_those_of_the_allpass(nu, warp):
+    omega = warped_angles(np.array([nu]), warp)[0]
+    assert 0 <= omega <= math.pi
+    assert abs(np.exp(1j * omega) - allpass(np.exp(1j * nu), warp)) <= 1e-9
+
+
+@pytest.mark.parametrize("distance", [1e-6, 1e-4, 0.01, 0.5, 1.0, 2.0])
+def test_warp_brings_detail_to_the_square_root_of_its_distance(distance):
+    moved = 1 - allpass(1 - min(distance, 1.0), -choose_warp(distance)).real
+    assert math.sqrt(distance) / 2.1 <= moved <= 2.1 * math.sqrt(distance)
