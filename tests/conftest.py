@@ -49,9 +49,9 @@ def advice_of_equal_designs_once():
 
     Most designs of tests are small and poor on purpose, and made again and again.
     """
-    from dpfast.design import advice
+    from dpfast.design import low_accuracy_warning
 
-    found, search = {}, advice.advice_text
+    found, search = {}, low_accuracy_warning.advice_text
 
     def search_once(*arguments):
         key = pickle.dumps(arguments)
@@ -60,5 +60,5 @@ def advice_of_equal_designs_once():
         return found[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(advice, "advice_text", search_once)
+        patch.setattr(low_accuracy_warning, "advice_text", search_once)
         yield

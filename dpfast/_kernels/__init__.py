@@ -35,7 +35,7 @@ Others use ``simulation`` (sources, receivers, ``simulate``, ``squared_errors``)
 ``Factors`` of ``filtering``, ``Equalizer``, ``integer_fir.add_filtered``, ``discrete_gaussian.draw`` and
 ``threads.for_ranges``; the rest is for the kernels themselves.
 
-=====================  ======================================================================
+=====================  ====================================================================
 ``_jit``               the one place with Numba's options
 ``simd``               rows as a Numba type; tracing
 ``tiles``              the shape of a tile; rows copied and filled
@@ -52,5 +52,5 @@ Others use ``simulation`` (sources, receivers, ``simulate``, ``squared_errors``)
 ``threads``            ranges on several threads
 ``chain_execute``      a chain on many streams
 ``simulation``         sources, mechanisms and receivers as chains
-=====================  ======================================================================
+=====================  ====================================================================
 """

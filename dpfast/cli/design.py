@@ -19,7 +19,7 @@ from dpfast._support.output_folder import OutputFolder
 from dpfast._support.settings_file import check_text, construct, read_words, replace_hyphens
 from dpfast.cli.options import DELTA, EPSILON, OUT, TARGET, add_columns, lag, name_and_word
 from dpfast.cli.output import require_matplotlib, write_files
-from dpfast.design.arguments import check_filter, check_tolerance
+from dpfast.design.argument_checks import check_filter, check_tolerance
 from dpfast.design.comparison import ENTRIES, ComparisonTask
 from dpfast.design.target_and_model_specs import MODEL, parse_model, parse_target
 from dpfast.mechanisms.lags import check_lag

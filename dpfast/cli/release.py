@@ -17,18 +17,18 @@ from dpfast.cli.options import BY, COUNT, LOG, MECHANISM, PERIOD, TIME, TIME_FOR
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.releases.batch import Batch
 from dpfast.releases.batch_estimates_file import check_free, estimates_path, finish_others, write_estimates
+from dpfast.releases.composed_releases import declared_bounds
 from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.feed.clock import Clock, SystemClock
 from dpfast.releases.feed.event_lines import ByteSource
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.integer.releasable import check_releasable
-from dpfast.releases.joint_guarantee import declared_bounds
 from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.reading import choose_release, read_entry
 from dpfast.releases.requested_release import Wanted, check_name
 from dpfast.releases.stderr_messages import heartbeat
-from dpfast.releases.store.records import Earlier
+from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.store_folders import Places, for_new_store
 from dpfast.signals.events.declared_counts import check_groups, count_events

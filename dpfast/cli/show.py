@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from dpfast.cli.options import MECHANISM
-from dpfast.mechanisms.describe import describe
+from dpfast.mechanisms.guarantee_text import describe
 from dpfast.mechanisms.serialization.mechanism_file import load
 
 SUMMARY = "tell what a saved mechanism is, where it came from and what it guarantees"

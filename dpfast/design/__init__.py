@@ -8,7 +8,7 @@ Others use the design functions, ``catalogue`` with the one list of families, an
 ==========================  =====================================================
 ``catalogue``               the families: names, labels, designs, colours
 ``comparison``              all families side by side
-``arguments``               what every design function is given, checked
+``argument_checks``         what every design function is given, checked
 ``target_and_model_specs``  targets and models from text
 ``zero_forcing``            ``zero_forcing``
 ``lmmse``                   ``lmmse``
@@ -18,7 +18,7 @@ Others use the design functions, ``catalogue`` with the one list of families, an
 ``robust``                  ``robust``: for every input of a mean square
 ``wiener``                  Wiener receivers behind a given prefilter
 ``causal_part``             causal parts of two-sided responses, and their energy
-``advice``                  what would help where little is explained
+``low_accuracy_warning``    what would help where little is explained
 ``prefilter/``              optimal prefilters: spectra, bounds, realisations
 ``programs/``               convex programs, for further constraints
 ``horizon/``                matrix mechanisms over a horizon

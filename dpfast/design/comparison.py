@@ -13,8 +13,8 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.progress import progress_bar
-from dpfast.design.advice import warn_of_low_accuracy
 from dpfast.design.catalogue import Family, filter_families
+from dpfast.design.low_accuracy_warning import warn_of_low_accuracy
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.constant import Constant, constant

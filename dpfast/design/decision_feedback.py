@@ -11,7 +11,7 @@ from scipy import linalg
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.design.arguments import check_filter, check_inputs, check_tolerance, filter_or_none
+from dpfast.design.argument_checks import check_filter, check_inputs, check_tolerance, filter_or_none
 from dpfast.design.lmmse import lmmse
 from dpfast.design.prefilter.canonical_factor import canonical_factor
 from dpfast.design.prefilter.design_problem import Problem, noise_cost

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from dpfast._support.validation import Array
-from dpfast.design.arguments import check_filter, check_inputs, check_tolerance
+from dpfast.design.argument_checks import check_filter, check_inputs, check_tolerance
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
 from dpfast.design.prefilter.ideal_mechanism import Ideal

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpfast._support.errors import ConvergenceWarning, warn
 from dpfast._support.validation import Array
-from dpfast.design.arguments import check_inputs, check_tolerance
+from dpfast.design.argument_checks import check_inputs, check_tolerance
 from dpfast.design.lmmse import smoother_ideal, wiener_mechanism
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family

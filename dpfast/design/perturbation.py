@@ -8,12 +8,12 @@ from typing import get_args, overload
 import numpy as np
 
 from dpfast._support import validation
-from dpfast.design.arguments import check_inputs, toeplitz_or_none
+from dpfast.design.argument_checks import check_inputs, toeplitz_or_none
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.operators.operators import Convolution
+from dpfast.mechanisms.operators.convolution import Convolution
 from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.privacy.privacy import Privacy
 

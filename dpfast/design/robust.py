@@ -18,12 +18,12 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.errors import DesignError, ToleranceWarning, warn
 from dpfast._support.validation import Array, Complex
-from dpfast.design.arguments import check_inputs, check_one_event, check_tolerance
-from dpfast.design.prefilter.certificate import robust_lower_bound
+from dpfast.design.argument_checks import check_inputs, check_one_event, check_tolerance
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.objectives import shape_objective
 from dpfast.design.prefilter.order_selection import realize
 from dpfast.design.prefilter.rational_basis import Basis, basis_for
+from dpfast.design.prefilter.robust_lower_bound import robust_lower_bound
 from dpfast.design.prefilter.water_filling import RobustFilling, robust_filling, zero_forcing_mse
 from dpfast.design.programs.worst_error_program import (
     SOLVER,

@@ -17,7 +17,7 @@ Others use ``Mechanism`` and ``MatrixMechanism``, the receivers, and ``save`` an
 ``steady_error``               the error of a linear receiver, once settled
 ``transient_error``            the error of its first steps, exactly
 ``least_squares``              the best linear estimate over a horizon
-``describe``                   a mechanism in words
+``guarantee_text``             a mechanism in words
 ``receivers/``                 from v to an estimate
 ``operators/``                 strategies and reconstructions
 ``serialization/``             mechanisms in files

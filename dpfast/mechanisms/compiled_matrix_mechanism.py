@@ -11,7 +11,7 @@ import numpy as np
 from dpfast._kernels import simulation, threads
 from dpfast._support.validation import Array
 from dpfast.filters.toeplitz import convolve_series
-from dpfast.mechanisms.operators.operators import Operator
+from dpfast.mechanisms.operators.operator_protocol import Operator
 
 GROUP = 8  # streams that are computed at once, whatever the threads: how a product sums may depend on its size
 

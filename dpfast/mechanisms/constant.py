@@ -18,7 +18,7 @@ from dpfast.filters.filter import A_FILTER, Filter
 from dpfast.filters.toeplitz import MAX_HORIZON, Toeplitz
 from dpfast.mechanisms.compiled_matrix_mechanism import CompiledMatrixMechanism
 from dpfast.mechanisms.mechanism import Paths
-from dpfast.mechanisms.operators.operators import Convolution
+from dpfast.mechanisms.operators.convolution import Convolution
 from dpfast.privacy.provenance import FITTED
 from dpfast.signals.model import Model, check_model
 from dpfast.signals.output_variance import output_variance, step_variances

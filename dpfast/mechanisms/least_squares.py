@@ -10,7 +10,7 @@ from scipy import linalg
 
 from dpfast._support.validation import Array
 from dpfast.filters.toeplitz import Toeplitz
-from dpfast.mechanisms.operators.operators import Convolution
+from dpfast.mechanisms.operators.convolution import Convolution
 from dpfast.signals.model import Model, autocovariance
 
 

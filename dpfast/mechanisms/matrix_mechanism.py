@@ -22,7 +22,9 @@ from dpfast.mechanisms.compiled_matrix_mechanism import GROUP, CompiledMatrixMec
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.least_squares import lmmse_receiver
 from dpfast.mechanisms.mechanism import Paths
-from dpfast.mechanisms.operators.operators import Convolution, Dense, NotLinearError, Operator, own_operator
+from dpfast.mechanisms.operators.convolution import Convolution
+from dpfast.mechanisms.operators.dense import Dense
+from dpfast.mechanisms.operators.operator_protocol import NotLinearError, Operator, own_operator
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import Provenance
 from dpfast.privacy.sensitivity import several_events

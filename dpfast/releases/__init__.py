@@ -14,7 +14,7 @@ Others use ``exact``, ``release``, ``open_stream``, ``read_release`` and ``audit
 ``reading``               ``read_release``: what a store has published
 ``noise``                 exact discrete Gaussians from the system's randomness
 ``guarantee``             ``Guarantee``: what a release promises
-``joint_guarantee``       what several releases promise together
+``composed_releases``     what several releases promise together
 ``private_counts``        what the operator alone may see
 ``requested_release``     a release that a command asks for happens once
 ``estimates_layout``      rows and columns of all files of estimates

@@ -14,10 +14,10 @@ from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.releases.composed_releases import compose_guarantee, declared_bounds
 from dpfast.releases.guarantee import Guarantee, format_rounded_up
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, exact, exact_or_none
 from dpfast.releases.integer.inputs import Inputs, Integers
-from dpfast.releases.joint_guarantee import compose_guarantee, declared_bounds
 from dpfast.releases.noise import Noise
 from dpfast.releases.store.push_limits import check_push
 from dpfast.releases.store.release_store import ReleaseStore

@@ -14,7 +14,7 @@ from dpfast._support.errors import DataError, ReleaseError
 from dpfast.releases.estimates_layout import HEADER, Layout
 from dpfast.releases.reading import read_entry
 from dpfast.releases.requested_release import Wanted
-from dpfast.releases.store.records import Earlier
+from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.signals.events.declared_span import Span
 

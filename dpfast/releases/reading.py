@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.batch import Release
-from dpfast.releases.joint_guarantee import compose_guarantee, load_plans
+from dpfast.releases.composed_releases import compose_guarantee, load_plans
 from dpfast.releases.store.declaration import Declaration
-from dpfast.releases.store.records import Earlier
+from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import NAME, ReleaseStore
 
 Path = str | os.PathLike[str]

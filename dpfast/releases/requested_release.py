@@ -9,9 +9,9 @@ from typing import Any
 
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.composed_releases import load_plans
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
-from dpfast.releases.joint_guarantee import load_plans
-from dpfast.releases.store.records import Earlier
+from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream_opening import differing_fields
 

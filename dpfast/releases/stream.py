@@ -13,12 +13,12 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
+from dpfast.releases.composed_releases import compose_guarantee
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Integers
-from dpfast.releases.joint_guarantee import compose_guarantee
 from dpfast.releases.noise import Noise
+from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.push_limits import check_push
-from dpfast.releases.store.records import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.releases.batch import as_exact
+from dpfast.releases.composed_releases import declared_bounds
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, demand_content, exact_or_none
 from dpfast.releases.integer.inputs import Inputs
-from dpfast.releases.joint_guarantee import declared_bounds
 from dpfast.releases.noise import Noise
-from dpfast.releases.store.records import Earlier
+from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream, live_release
 

@@ -15,7 +15,7 @@ from dpfast._support.validation import Array
 from dpfast.design.comparison import ENTRIES, ComparisonTask, compare_families, lower_bound, lower_bound_at_lag
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.constant import NAME, Constant
-from dpfast.mechanisms.describe import describe
+from dpfast.mechanisms.guarantee_text import describe
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.serialization.mechanism_file import to_text
 from dpfast.privacy.provenance import FITTED, Provenance

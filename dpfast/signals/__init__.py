@@ -5,13 +5,14 @@ Others use ``Model`` and the three models; a model of one's own needs what the p
     log of events ──► events ──► counts ──► ARMA.fit ──┐
     MarkovChain, IndependentLevels, ARMA ──────────────┴──► Model ──► mean, levels, shaping filter, source of samples
 
-======================  ======================================================================
-``model``               ``Model``, and what models share; ``autocovariance``
-``arma``                ``ARMA``: noise that a filter has shaped; fits
-``markov_chain``        ``MarkovChain`` on levels
-``independent_levels``  ``IndependentLevels``: draws without memory
-``markov_spectrum``     the spectrum of a Markov chain, factored
-``output_variance``     the variance of the true output, and the share of it that is explained
-``events/``             logs of events, and counts of them
-======================  ======================================================================
+===========================  ======================================================================
+``model``                    ``Model``, and what models share; ``autocovariance``
+``arma``                     ``ARMA``: noise that a filter has shaped; fits
+``markov_chain``             ``MarkovChain`` on levels
+``independent_levels``       ``IndependentLevels``: draws without memory
+``stationary_distribution``  of a Markov chain; chains without one are refused
+``markov_spectrum``          the spectrum of a Markov chain, factored
+``output_variance``          the variance of the true output, and the share of it that is explained
+``events/``                  logs of events, and counts of them
+===========================  ======================================================================
 """

@@ -13,8 +13,9 @@ from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.privacy.provenance import Provenance, check_source
-from dpfast.signals.markov_spectrum import shaping_filter, stationary_distribution
+from dpfast.signals.markov_spectrum import shaping_filter
 from dpfast.signals.model import ShapedModel, center_levels, normalize_rows, set_fields
+from dpfast.signals.stationary_distribution import stationary_distribution
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from scipy import linalg
 
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
+from dpfast.filters.filter import Filter
 from dpfast.filters.sections import make_sections
 from dpfast.filters.state_space import balance_states
 
@@ -23,42 +23,6 @@ _MAX_DOUBLINGS = 60
 _LARGEST_STACK = 2**22  # elements of the matrices that are solved together
 _SETTLED = 1e-16
 _NEARLY = 1e-6
-
-
-def stationary_distribution(p: Array) -> Array:
-    """Compute the stationary distribution; a reducible or periodic chain is refused."""
-    from scipy.sparse import csgraph
-
-    k = len(p)
-    n_parts, part = csgraph.connected_components(p > 0, connection="strong")
-    if n_parts > 1:
-        other = int(np.argmax(part != part[0]))
-        raise ValueError(
-            "transition must be irreducible, "
-            f"got a chain in {n_parts} parts: there is no way from state 0 to state {other} and back"
-        )
-    moduli = np.sort(np.abs(linalg.eigvals(p)))
-    if k > 1 and moduli[-2] > MAX_POLE_RADIUS:
-        raise ValueError(
-            f"transition must be aperiodic and mixing, got a second eigenvalue of modulus {moduli[-2]:.9g} "
-            f"(the limit is {MAX_POLE_RADIUS:g}): its spectrum has a line"
-        )
-    return _eliminate_states(p)
-
-
-def _eliminate_states(p: Array) -> Array:
-    """Compute the stationary distribution without subtractions: small probabilities keep their digits.
-
-    Grassmann, Taksar and Heyman 1985.
-    """
-    p = p.copy()
-    for k in range(len(p) - 1, 0, -1):
-        p[:k, k] /= p[k, :k].sum()
-        p[:k, :k] += np.outer(p[:k, k], p[k, :k])
-    pi = np.ones(len(p))
-    for k in range(1, len(p)):
-        pi[k] = pi[:k] @ p[:k, k]
-    return np.asarray(pi / pi.sum())
 
 
 def shaping_filter(p: Array, pi: Array, centred: Array) -> Filter:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dpfast as dp
 from dpfast._support.dataframes import unwrap
-from dpfast.mechanisms.operators.operators import Dense
+from dpfast.mechanisms.operators.dense import Dense
 
 FILTER = dp.Filter([1, 0.5], [1, -0.5])
 N = 60

@@ -10,7 +10,7 @@ from helpers import pages, sweeps
 
 import dpfast as dp
 from dpfast._support import html_fragments as markup
-from dpfast.mechanisms.operators.operators import Dense
+from dpfast.mechanisms.operators.dense import Dense
 from dpfast.releases.audit.findings import Finding
 
 NASTY = """<script>alert("1")</script> & '"><img src=x onerror=alert(1)> &lt;"""

@@ -10,7 +10,7 @@ from helpers.designs import designed
 
 import dpfast as dp
 from dpfast.design import robust
-from dpfast.design.prefilter import certificate
+from dpfast.design.prefilter import robust_lower_bound
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.rational_basis import basis_for
 from dpfast.design.prefilter.water_filling import robust_filling
@@ -156,21 +156,21 @@ def test_other_targets_at_a_lag(target, lag):
 def test_a_certificate_holds_whatever_the_solver_found(monkeypatch):
     problem = Problem(TARGET, None, COST)
     basis = basis_for(problem, 2)
-    best = certificate.robust_lower_bound(problem, V, 2, basis, "CLARABEL")
-    solution = certificate._solve_dual
+    best = robust_lower_bound.robust_lower_bound(problem, V, 2, basis, "CLARABEL")
+    solution = robust_lower_bound._solve_dual
     solved = []
     monkeypatch.setattr(
-        certificate, "_solve_dual", lambda *arguments: solved.append(solution(*arguments)) or solved[-1]
+        robust_lower_bound, "_solve_dual", lambda *arguments: solved.append(solution(*arguments)) or solved[-1]
     )
-    certificate.robust_lower_bound(problem, V, 2, basis, "CLARABEL")
+    robust_lower_bound.robust_lower_bound(problem, V, 2, basis, "CLARABEL")
     coefficients, largest, size = solved[0]
     ideal = dp.robust(TARGET, PAPER, mean_square=V, lag=2, tolerance=0.1).ideal_mse
     assert 0.998 * ideal < best <= ideal
     for seed in range(10):
         noise = 0.1 * np.random.default_rng(seed).standard_normal(len(coefficients) + 2)
         other = coefficients + noise[2:], largest * (1 + noise[0]), size * (1 + noise[1])
-        monkeypatch.setattr(certificate, "_solve_dual", lambda *_, other=other: other)
-        assert certificate.robust_lower_bound(problem, V, 2, basis, "CLARABEL") < best
+        monkeypatch.setattr(robust_lower_bound, "_solve_dual", lambda *_, other=other: other)
+        assert robust_lower_bound.robust_lower_bound(problem, V, 2, basis, "CLARABEL") < best
 
 
 @pytest.mark.parametrize(("target", "lag"), long_but([(SHORT, 1), (EXAMPLE, 5)], [(SHORT, 1)]))

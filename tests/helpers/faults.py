@@ -8,7 +8,7 @@ from pathlib import Path
 
 from helpers import fakes
 
-from dpfast.releases.store import private_connection, records, release_store, witness
+from dpfast.releases.store import private_connection, release_rows, release_store, witness
 
 TOTAL = 15
 # Each call of these is two points, before it and behind it. Statements of SQLite one by one, COMMIT among them.
@@ -21,7 +21,7 @@ CALLS = [
     (Path, "hardlink_to"),
     (Path, "unlink"),
     (Path, "mkdir"),
-    (records.Records, "push"),
+    (release_rows.Records, "push"),
     (release_store.ReleaseStore, "append"),
     (witness.Witness, "write"),
     (fakes.Noise, "take"),
@@ -104,29 +104,29 @@ def no_witness(set_attribute):
 
 
 def witness_before_the_commit(set_attribute):
-    push = records.Records.push
+    push = release_rows.Records.push
 
     def mutant(self, *args):
         attestation = push(self, *args)
         witness.Witness(fakes.beside(self._file.parent)).write(attestation)
         return attestation
 
-    set_attribute(records.Records, "push", mutant)
+    set_attribute(release_rows.Records, "push", mutant)
 
 
 def inputs_kept(set_attribute):
-    remember = records.Records.remember
+    remember = release_rows.Records.remember
     set_attribute(
-        records.Records,
+        release_rows.Records,
         "remember",
         lambda self, release, position, x, memory: remember(self, release, position, x, memory + 1),
     )
 
 
 def inputs_deleted_too_early(set_attribute):
-    remember = records.Records.remember
+    remember = release_rows.Records.remember
     set_attribute(
-        records.Records,
+        release_rows.Records,
         "remember",
         lambda self, release, position, x, memory: remember(self, release, position, x, max(memory - 1, 0)),
     )
@@ -148,8 +148,8 @@ def noise_drawn_again(set_attribute):
 
 def inputs_not_in_the_transaction(set_attribute):
     """What is in memory is stored behind the commit."""
-    remember, late = records.Records.remember, []
-    set_attribute(records.Records, "remember", lambda self, *args: late.append((self, args)))
+    remember, late = release_rows.Records.remember, []
+    set_attribute(release_rows.Records, "remember", lambda self, *args: late.append((self, args)))
     write = witness.Witness.write
 
     def mutant(self, attestation):

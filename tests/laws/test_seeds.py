@@ -8,7 +8,7 @@ from helpers import sweeps
 from helpers.designs import designed
 
 import dpfast as dp
-from dpfast.mechanisms.operators.operators import Dense
+from dpfast.mechanisms.operators.dense import Dense
 
 PRIVACY = dp.Privacy(1, 1e-6)
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [0, 1])

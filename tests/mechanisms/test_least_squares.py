@@ -10,7 +10,8 @@ from scipy import linalg
 
 import dpfast as dp
 from dpfast.mechanisms.least_squares import lmmse_receiver
-from dpfast.mechanisms.operators.operators import Convolution, Dense
+from dpfast.mechanisms.operators.convolution import Convolution
+from dpfast.mechanisms.operators.dense import Dense
 
 PRIVACY = dp.Privacy(math.log(3), 0.05)
 MODEL = dp.ARMA([1, 0.4], [1, -0.6], mean=1.5)

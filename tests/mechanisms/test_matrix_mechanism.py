@@ -16,7 +16,10 @@ import dpfast as dp
 from dpfast._kernels.simulated_noise import NOISE
 from dpfast.filters.toeplitz import square_root_series
 from dpfast.mechanisms.matrix_mechanism import _first_columns
-from dpfast.mechanisms.operators.operators import Convolution, Dense, NotLinearError, Sparse
+from dpfast.mechanisms.operators.convolution import Convolution
+from dpfast.mechanisms.operators.dense import Dense
+from dpfast.mechanisms.operators.operator_protocol import NotLinearError
+from dpfast.mechanisms.operators.sparse import Sparse
 
 ALARM = 1e-6  # of a statistical test
 PRIVACY = dp.Privacy(1.0, 0.05, max_change=2.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.mechanisms.describe import describe
+from dpfast.mechanisms.guarantee_text import describe
 from dpfast.releases.audit.floating_point_grid import evidence
 from dpfast.simulation.evaluation import name_saved
 

@@ -19,7 +19,7 @@ from dpfast._support.errors import ReleaseError
 from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.releases import batch
 from dpfast.releases.store.push_limits import MAX_SAMPLES
-from dpfast.releases.store.records import Records
+from dpfast.releases.store.release_rows import Records
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.witness import Witness
 from dpfast.releases.stream_opening import open_stream

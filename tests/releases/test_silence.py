@@ -13,7 +13,7 @@ import dpfast as dp
 from dpfast._support.errors import ReleaseError
 from dpfast.releases import batch
 from dpfast.releases.noise import Noise
-from dpfast.releases.store.records import Records
+from dpfast.releases.store.release_rows import Records
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
 

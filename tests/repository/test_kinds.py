@@ -23,8 +23,8 @@ UNIONS = {"AnyMechanism", "AnyCompiledMechanism"}
 # Functions that are given one of several things, and tell which; whatever follows asks that for what it needs.
 READERS = {
     "filters/toeplitz.py: of": "a filter, another target or a sequence",
-    "design/arguments.py: filter_or_none": "a filter or a word",
-    "design/arguments.py: toeplitz_or_none": "a target with or without a horizon",
+    "design/argument_checks.py: filter_or_none": "a filter or a word",
+    "design/argument_checks.py: toeplitz_or_none": "a target with or without a horizon",
     "releases/integer/exact_mechanism.py: exact_or_none": "a design or its exact form",
     "simulation/monte_carlo.py: _check_mechanisms": "one mechanism or several",
     "simulation/sweep/parameters.py: _read_mechanism": "a mechanism or the name of a family",

@@ -7,7 +7,8 @@ from helpers.designs import designed
 import dpfast as dp
 from dpfast._kernels import simulation as kernels
 from dpfast.filters.toeplitz import square_root_series
-from dpfast.mechanisms.operators.operators import Convolution, Dense
+from dpfast.mechanisms.operators.convolution import Convolution
+from dpfast.mechanisms.operators.dense import Dense
 from dpfast.simulation import mixed_study
 
 N = 40

@@ -11,7 +11,7 @@ from helpers.interrupts import ctrl_c
 from scipy import linalg
 
 import dpfast as dp
-from dpfast.mechanisms.operators.operators import Dense
+from dpfast.mechanisms.operators.dense import Dense
 
 SIGMAS = 5.5  # of a normal: 4e-8 a comparison, some 20 of them
 N = 48

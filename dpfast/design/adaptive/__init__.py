@@ -2,9 +2,9 @@
 
 Others use ``adapt`` and the ``Adaptation`` that it returns.
 
-====================  ===============================================================
+====================  ===================================================================
 ``adapt``             ``adapt``: whether a fitted receiver is better, and by how much
 ``input_spectrum``    the spectrum of the input, estimated from v by Whittle's likelihood
 ``cross_validation``  errors estimated on parts that receivers were not fitted to
-====================  ===============================================================
+====================  ===================================================================
 """

@@ -16,7 +16,7 @@ from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import DesignError, UnstableFilterError
 from dpfast._support.validation import Array
-from dpfast.design.adaptive.cross_validation import Channel, Gain, cross_validate
+from dpfast.design.adaptive.cross_validation import Channel, Gain, cross_validate, split_in_time
 from dpfast.design.adaptive.input_spectrum import Fit, Periodogram, join_periodograms
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
@@ -29,9 +29,6 @@ from dpfast.signals.model import Model
 
 HIGHEST = 6  # order that is looked at unasked
 MAX_ORDER = 20
-N_PARTS = 5  # of v in time, each held out once
-_SHORTEST = 50  # samples of a part
-_TRANSIENT = 0.01  # of G's impulse response: what is left of it when v counts as stationary
 _NEGLIGIBLE = 0.005  # of the MSE: a loss that does not count where the fit is in no doubt
 _SURE = 1.644854  # standard errors: 95 %, one-sided
 _CLEAR = 3.0  # standard errors that a gain must have where it is
@@ -227,7 +224,7 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     why = "its v has no spectrum to fit; design it for the model, or adapt a design for a Filter"
     validation.instance("mechanism", check_of_filters(mechanism, why), Adaptable, "a Mechanism or an ExactMechanism")
     order = None if order is None else validation.integer("order", order, 0, MAX_ORDER)
-    parts = _split_in_time(mechanism, _receiver_inputs(mechanism, unwrap("v", v)[0])[1])
+    parts = split_in_time(_receiver_inputs(mechanism, unwrap("v", v)[0])[1], mechanism.prefilter, mechanism.lag)
     behind = _check_linear(mechanism)
     channel = Channel(behind.target, behind.prefilter, behind.noise_std, behind.receiver, length=parts[0].length)
     whole = join_periodograms(parts)
@@ -274,21 +271,6 @@ def _receiver_inputs(mechanism: Adaptable, v: ArrayLike) -> tuple[tuple[int, ...
     """Return the shape of v, and G (u - receiver.mean) + n of all streams (streams, time)."""
     shape = validation.samples("v", v).shape
     return shape, mechanism.receiver_input(np.asarray(v).reshape(math.prod(shape[:-1]), shape[-1]))
-
-
-def _split_in_time(mechanism: Adaptable, v: Array) -> tuple[Periodogram, ...]:
-    """Return the periodograms of the parts of v behind the transient of G."""
-    transient = mechanism.prefilter.settling_time(_TRANSIENT)
-    shortest = max(_SHORTEST, 2 * (mechanism.lag or 0))
-    least = transient + N_PARTS * shortest
-    if v.shape[0] == 0 or v.shape[1] < least:
-        raise ValueError(
-            f"v must have at least {least} samples in time, got shape {v.shape} (streams, time): {transient} until the "
-            f"prefilter has settled, and {N_PARTS} parts of {shortest}"
-        )
-    if v.min() == v.max():
-        raise ValueError("v must not be constant, as its noise is not: give the privatized signal")
-    return Periodogram.from_parts(v[:, transient:], N_PARTS)
 
 
 def _fit_orders(channel: Channel, whole: Periodogram, order: int | None) -> tuple[Fit, Fit]:

@@ -21,8 +21,26 @@ from dpfast.mechanisms.receivers.base import LinearMap
 from dpfast.signals.arma import ARMA
 from dpfast.signals.model import Model
 
+N_PARTS = 5  # of v in time, each held out once
+_SHORTEST = 50  # samples of a part
+_TRANSIENT = 0.01  # of G's impulse response: what is left of it when v counts as stationary
 _VISIBLE = 0.01  # of the noise: for signals below it a model's spectrum stands in
 _FINER = 8  # steps of the circle an ordinate, at the least: responses settle within so many segments
+
+
+def split_in_time(v: Array, prefilter: Filter, lag: int | None) -> tuple[Periodogram, ...]:
+    """Return the periodograms of the parts of v behind the transient of G."""
+    transient = prefilter.settling_time(_TRANSIENT)
+    shortest = max(_SHORTEST, 2 * (lag or 0))
+    least = transient + N_PARTS * shortest
+    if v.shape[0] == 0 or v.shape[1] < least:
+        raise ValueError(
+            f"v must have at least {least} samples in time, got shape {v.shape} (streams, time): {transient} until the "
+            f"prefilter has settled, and {N_PARTS} parts of {shortest}"
+        )
+    if v.min() == v.max():
+        raise ValueError("v must not be constant, as its noise is not: give the privatized signal")
+    return Periodogram.from_parts(v[:, transient:], N_PARTS)
 
 
 class Channel:

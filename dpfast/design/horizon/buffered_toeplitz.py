@@ -10,11 +10,11 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.validation import Array
-from dpfast.design.arguments import Target, target_over_horizon
+from dpfast.design.argument_checks import Target, target_over_horizon
 from dpfast.filters.filter import MAX_POLE_RADIUS
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz, cascade
-from dpfast.mechanisms.operators.operators import Convolution
+from dpfast.mechanisms.operators.convolution import Convolution
 from dpfast.privacy.privacy import Privacy
 
 MAX_BUFFERS = 12

@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 
 from dpfast._support import validation
-from dpfast.design.arguments import Target, target_over_horizon
+from dpfast.design.argument_checks import Target, target_over_horizon
 from dpfast.design.horizon.transform_matrices import check_steps, random_signs, rows_of_product
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
-from dpfast.mechanisms.operators.operators import Dense
+from dpfast.mechanisms.operators.dense import Dense
 from dpfast.mechanisms.operators.sparse_decoder import SparseDecoder, check_basis
 from dpfast.privacy.privacy import Privacy
 

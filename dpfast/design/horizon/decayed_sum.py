@@ -9,10 +9,11 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.design.arguments import Target, target_over_horizon
+from dpfast.design.argument_checks import Target, target_over_horizon
 from dpfast.design.horizon.binary_tree import tree_strategy
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
-from dpfast.mechanisms.operators.operators import Operator, Sparse
+from dpfast.mechanisms.operators.operator_protocol import Operator
+from dpfast.mechanisms.operators.sparse import Sparse
 from dpfast.mechanisms.operators.trees import (
     DecayedPrefixes,
     Index,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dpfast._support import validation
-from dpfast.design.arguments import Target, target_over_horizon
+from dpfast.design.argument_checks import Target, target_over_horizon
 from dpfast.design.horizon.transform_matrices import check_steps, fourier_basis, rows_of_product
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
-from dpfast.mechanisms.operators.operators import Dense
+from dpfast.mechanisms.operators.dense import Dense
 from dpfast.privacy.privacy import Privacy
 
 

@@ -9,14 +9,15 @@ from scipy import linalg
 
 from dpfast._support import validation
 from dpfast._support.errors import ConvergenceWarning, DesignError, warn
-from dpfast.design.arguments import Target
+from dpfast.design.argument_checks import Target
 from dpfast.design.horizon.joint_factorization import LARGEST_JOINT_GAP, FactorizationProblem, joint_factorization
 from dpfast.design.horizon.unbiased_factorization import LARGEST_UNBIASED_GAP, factorize_after_delay
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.least_squares import in_time
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
-from dpfast.mechanisms.operators.operators import Convolution, Dense
+from dpfast.mechanisms.operators.convolution import Convolution
+from dpfast.mechanisms.operators.dense import Dense
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model, autocovariance, check_model
 

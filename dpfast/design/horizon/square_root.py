@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from dpfast._support.errors import DesignError
-from dpfast.design.arguments import Target, target_over_horizon
+from dpfast.design.argument_checks import Target, target_over_horizon
 from dpfast.filters.toeplitz import square_root_series
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
-from dpfast.mechanisms.operators.operators import Convolution
+from dpfast.mechanisms.operators.convolution import Convolution
 from dpfast.privacy.privacy import Privacy
 
 _LARGEST_GROWTH = 1e7  # beyond it rounding would spoil the first steps

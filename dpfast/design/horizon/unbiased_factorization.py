@@ -9,7 +9,7 @@ from scipy import linalg
 
 from dpfast._support.validation import Array
 from dpfast.filters.toeplitz import Toeplitz
-from dpfast.mechanisms.operators.operators import Convolution
+from dpfast.mechanisms.operators.convolution import Convolution
 
 LARGEST_UNBIASED_GAP = 1e-6  # relative, between an unbiased optimum and its bound
 _MAX_STEPS = 200

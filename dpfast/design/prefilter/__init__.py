@@ -11,7 +11,7 @@ For designs alone::
 ``objectives``          errors as functions of |G|², with their slopes
 ``water_filling``       optimal magnitudes in closed form
 ``majorization``        the joint optimum of a finite lag, by iteration
-``certificate``         a bound from the dual problem
+``robust_lower_bound``  a bound from the dual problem
 ``ideal_mechanism``     what a family comes to with filters of any order
 ``family_realization``  from that ideal to a prefilter
 ``order_selection``     from a magnitude to a filter of few states

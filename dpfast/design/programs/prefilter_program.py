@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpfast._support.validation import Array
-from dpfast.design.arguments import check_inputs, check_one_event, check_tolerance
+from dpfast.design.argument_checks import check_inputs, check_one_event, check_tolerance
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.objectives import (
     Excess,

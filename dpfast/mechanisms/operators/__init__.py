@@ -3,7 +3,10 @@
 Others use the classes; each has a ``kind``, its name in files, and refuses contents that would lie about its norms.
 
 =====================  ================================================================
-``operators``          ``Operator``, ``Dense``, ``Sparse``, ``Convolution``
+``operator_protocol``  what an ``Operator`` answers, and what it may hold
+``convolution``        ``Convolution``: a filter over a horizon
+``dense``              ``Dense``: any entries
+``sparse``             ``Sparse``: few entries that are not zero
 ``buffered_toeplitz``  ``BufferedToeplitz``: a Toeplitz matrix applied with few buffers
 ``trees``              sums over nodes of binary trees, and estimates from them
 ``sparse_decoder``     ``SparseDecoder``: decoding by sparsity in a basis

@@ -9,7 +9,8 @@ import numpy as np
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import check_horizon
-from dpfast.mechanisms.operators.operators import Convolution, check_shape
+from dpfast.mechanisms.operators.convolution import Convolution
+from dpfast.mechanisms.operators.operator_protocol import check_shape
 
 
 class BufferedToeplitz(NamedTuple):

@@ -11,7 +11,7 @@ from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.mechanisms.operators.lasso import lasso
-from dpfast.mechanisms.operators.operators import NotLinearError, check_shape
+from dpfast.mechanisms.operators.operator_protocol import NotLinearError, check_shape
 
 BASES = ("dct", "haar")
 

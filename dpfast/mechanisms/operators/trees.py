@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpfast._support.validation import Array
 from dpfast.filters.toeplitz import check_horizon
-from dpfast.mechanisms.operators.operators import Dense
+from dpfast.mechanisms.operators.dense import Dense
 
 Index = NDArray[np.int64]
 

@@ -15,7 +15,10 @@ from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz
-from dpfast.mechanisms.operators.operators import Convolution, Dense, Operator, Sparse
+from dpfast.mechanisms.operators.convolution import Convolution
+from dpfast.mechanisms.operators.dense import Dense
+from dpfast.mechanisms.operators.operator_protocol import Operator
+from dpfast.mechanisms.operators.sparse import Sparse
 from dpfast.mechanisms.operators.sparse_decoder import SparseDecoder
 from dpfast.mechanisms.operators.trees import DecayedPrefixes, TreeEstimator
 from dpfast.mechanisms.receivers.base import Receiver

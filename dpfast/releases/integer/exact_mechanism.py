@@ -16,8 +16,8 @@ from dpfast._kernels.integer_fir import add_filtered
 from dpfast._support import html_fragments as html
 from dpfast._support import validation
 from dpfast._support.errors import DesignError, ReleaseError
-from dpfast.design.advice import warn_of_low_accuracy
-from dpfast.design.arguments import check_tolerance
+from dpfast.design.argument_checks import check_tolerance
+from dpfast.design.low_accuracy_warning import warn_of_low_accuracy
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.linear_channel import LinearChannel

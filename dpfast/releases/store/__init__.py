@@ -2,14 +2,16 @@
 
 Others use ``ReleaseStore``; it knows nothing of mechanisms::
 
-    Stream ──► release_store ──► records ──► private_connection ──► private_files
-                 └──► opening ──► rollback_mark, witness: is it whole, private, and the newest?
+    Stream ──► release_store ──► release_rows ──► private_connection ──► private_files
+                 └──► opening_checks ──► rollback_mark, witness: is it whole, private, and the newest?
 
 ========================  ==============================================================
 ``release_store``         ``ReleaseStore``: no step twice
-``opening``               what is checked when a store is opened
+``opening_checks``        what is checked when a store is opened
 ``declaration``           what a store declares for all its releases
-``records``               rows, and the chain over them
+``release_rows``          rows of the database, and the chain over them
+``earlier_releases``      the releases that a store has already
+``guarantee_files``       what all of them promise, for people and for machines
 ``private_connection``    connections that have the database alone
 ``release_schema``        the tables, and how a new database begins
 ``release_store_errors``  what errors say

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from dpfast._support.errors import ReleaseError
+from dpfast.releases.composed_releases import compose_guarantee, declared_bounds, load_plans
 from dpfast.releases.guarantee import Guarantee
-from dpfast.releases.joint_guarantee import compose_guarantee, declared_bounds, load_plans
 from dpfast.releases.store.declaration import OF_STEPS, Declaration
-from dpfast.releases.store.records import Earlier
+from dpfast.releases.store.earlier_releases import Earlier
 
 DECLARED = "declared.json"
 _KINDS = {"bins": str, "period_us": int, "clock": str, "start": str, "groups": list}

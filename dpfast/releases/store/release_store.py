@@ -12,19 +12,13 @@ from typing import Any
 from dpfast._support import atomic_files, sqlite, validation
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
-from dpfast.releases.store import migration, opening, private_files, release_schema
+from dpfast.releases.store import migration, opening_checks, private_files, release_schema
 from dpfast.releases.store.declaration import Declaration
+from dpfast.releases.store.earlier_releases import Earlier, StorableGuarantee, list_releases
+from dpfast.releases.store.guarantee_files import state_guarantees
 from dpfast.releases.store.private_connection import PrivateConnection, connect
 from dpfast.releases.store.push_limits import check_push
-from dpfast.releases.store.records import (
-    Earlier,
-    Integers,
-    Memory,
-    Records,
-    StorableGuarantee,
-    list_releases,
-    state_guarantees,
-)
+from dpfast.releases.store.release_rows import Integers, Memory, Records
 from dpfast.releases.store.release_store_errors import refusing_damage
 from dpfast.releases.store.rollback_mark import Mark
 from dpfast.releases.store.witness import Attestation, Witness, default_folder
@@ -87,7 +81,7 @@ class ReleaseStore:
         try:
             file = private_files.make_folder(folder) / NAME
             witness = Witness(default_folder(file.parent) if public is None else public.absolute())
-            opening.ensure_database(file, witness)
+            opening_checks.ensure_database(file, witness)
             connection = connect(file)
             try:
                 with refusing_damage(file):
@@ -135,10 +129,10 @@ class ReleaseStore:
 
     def _check_and_upgrade(self, adopt: bool) -> None:
         here = release_schema.locate(self._file)
-        opening.check_place(self.path, self._records, here, adopt=adopt)
+        opening_checks.check_place(self.path, self._records, here, adopt=adopt)
         seen = self._witness.read()
-        self._attestation = opening.attest_last_push(self.path, self._records, self._witness, seen)
-        opening.check_mark(self.path, self._mark, adopt=adopt)
+        self._attestation = opening_checks.attest_last_push(self.path, self._records, self._witness, seen)
+        opening_checks.check_mark(self.path, self._mark, adopt=adopt)
         if adopt or self._records.version != release_schema.FORMAT or not self._mark.is_known():
             with self._marked_transaction():
                 if self._records.version != release_schema.FORMAT:

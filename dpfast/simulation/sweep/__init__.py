@@ -21,6 +21,7 @@ Others use ``sweep``, ``Sweep`` and its rows; a sweep can stop anywhere and go o
 ``executors``                where tasks run
 ``worker_processes``         processes of our own
 ``sweep_store``              finished blocks and designs
+``sweep_connection``         connections to its file
 ``sweep_schema``             the tables of its file
 ``sweep_store_errors``       what its errors say
 ``progress``                 what a sweep says while it runs

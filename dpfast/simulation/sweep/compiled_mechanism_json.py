@@ -12,7 +12,9 @@ from dpfast._kernels.equalizer import Equalizer
 from dpfast._kernels.filtering import Factors
 from dpfast.mechanisms.compiled_matrix_mechanism import CompiledMatrixMechanism
 from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz
-from dpfast.mechanisms.operators.operators import Convolution, Dense, Sparse
+from dpfast.mechanisms.operators.convolution import Convolution
+from dpfast.mechanisms.operators.dense import Dense
+from dpfast.mechanisms.operators.sparse import Sparse
 from dpfast.mechanisms.operators.sparse_decoder import SparseDecoder
 from dpfast.mechanisms.operators.trees import DecayedPrefixes, TreeEstimator
 

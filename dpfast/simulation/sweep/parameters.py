@@ -15,7 +15,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.settings_file import replace_hyphens
-from dpfast.design.arguments import check_filter, check_tolerance, filter_or_none, toeplitz_or_none
+from dpfast.design.argument_checks import check_filter, check_tolerance, filter_or_none, toeplitz_or_none
 from dpfast.design.catalogue import FAMILIES, GIVEN
 from dpfast.design.decision_feedback import PREFILTERS
 from dpfast.design.target_and_model_specs import parse_any_target, parse_model

@@ -25,7 +25,7 @@ from dpfast._kernels.filtering import Factors
 from dpfast._support import version
 from dpfast._support.errors import EngineError
 from dpfast._support.validation import Array
-from dpfast.mechanisms.operators.operators import NotLinearError, Operator
+from dpfast.mechanisms.operators.operator_protocol import NotLinearError, Operator
 from dpfast.simulation.mixed_study import AnyCompiledMechanism, MixedStudy
 
 STREAMS = 128  # streams of a block

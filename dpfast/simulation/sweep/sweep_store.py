@@ -21,7 +21,7 @@ from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import DataError
 from dpfast._support.sqlite import Connection
 from dpfast._support.validation import Array
-from dpfast.simulation.sweep import sweep_schema, sweep_store_errors
+from dpfast.simulation.sweep import sweep_connection, sweep_store_errors
 
 T = TypeVar("T")
 BlockRow = tuple[int, int, int, bytes, int]  # sweep, case, block, means, CRC
@@ -84,7 +84,7 @@ class SweepStore:
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = None if path is None else validation.path("path", path).absolute()
         self._process = os.getpid()
-        self._connection = sweep_schema.connect(self.path)
+        self._connection = sweep_connection.connect(self.path)
 
     def __enter__(self) -> SweepStore:
         return self
@@ -104,7 +104,7 @@ class SweepStore:
     def _reading(self) -> Iterator[Connection]:
         if os.getpid() != self._process:
             raise RuntimeError("a store is for the process that opened it: open it again in this one")
-        with sweep_store_errors.explaining(self.path):
+        with sweep_connection.explaining(self.path):
             yield self._connection
 
     def _write(self, action: Callable[[Connection], T]) -> T:

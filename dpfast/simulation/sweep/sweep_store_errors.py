@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-from contextlib import AbstractContextManager
 from pathlib import Path
 
-from dpfast._support import sqlite
 from dpfast._support.errors import DataError
 from dpfast._support.sqlite import Cause
 
-PATIENCE = 60.0  # seconds that others may take to write
 
-
-def explaining(path: Path | None) -> AbstractContextManager[None]:
-    """Turn errors of SQLite into ones that say what to do about them."""
-    return sqlite.explaining(functools.partial(_explain, path))
-
-
-def _explain(path: Path | None, cause: Cause, error: Exception) -> DataError | None:
+def explain_refusal(path: Path | None, patience: float, cause: Cause, error: Exception) -> DataError | None:
+    """Return the error for what SQLite refused after so many seconds; None for a mistake of the caller."""
     if cause is Cause.MISUSE:
         return None  # a mistake of the caller: a store that is closed, or of another thread
     if cause is Cause.BUSY:
         return DataError(
-            f"the store {path} is busy: another process has been writing to it for {PATIENCE:g} s. What was "
+            f"the store {path} is busy: another process has been writing to it for {patience:g} s. What was "
             "finished is kept: end that process, and start again"
         )
     if cause is Cause.NO_ROOM:

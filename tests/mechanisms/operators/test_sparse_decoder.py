@@ -10,7 +10,7 @@ from scipy import fft
 
 from dpfast import ConvergenceWarning, DesignError
 from dpfast.design.horizon.transform_matrices import random_signs
-from dpfast.mechanisms.operators.operators import NotLinearError
+from dpfast.mechanisms.operators.operator_protocol import NotLinearError
 from dpfast.mechanisms.operators.sparse_decoder import SparseDecoder, analysis, check_basis, synthesis
 
 # --- oracles --------------------------------------------------------------------------------------

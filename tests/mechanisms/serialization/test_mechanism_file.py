@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import dpfast as dp
 import dpfast.design
 from dpfast.mechanisms import operators
-from dpfast.mechanisms.operators.operators import Dense
+from dpfast.mechanisms.operators.dense import Dense
 from dpfast.mechanisms.serialization.parts import OPERATORS
 
 TARGET, PRIVACY = dp.Filter([1, 0.5], [1, -0.8]), dp.Privacy(1.0, 0.05)

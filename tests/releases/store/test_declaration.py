@@ -19,7 +19,7 @@ from dpfast._support.errors import ReleaseError
 from dpfast.cli import release
 from dpfast.cli.main import main
 from dpfast.releases.store.declaration import Declaration
-from dpfast.releases.store.records import Records
+from dpfast.releases.store.release_rows import Records
 from dpfast.releases.store.release_store import ReleaseStore
 
 

@@ -19,7 +19,7 @@ import dpfast as dp
 from dpfast._support.errors import ReleaseError
 from dpfast.cli import release
 from dpfast.cli.main import main
-from dpfast.releases.store import records, release_schema
+from dpfast.releases.store import release_rows, release_schema
 from dpfast.releases.store.release_store import ReleaseStore
 
 # Made by the version that wrote stores of format 1: two files (of hours, by the column t; of m = 1 and then m = 2), a
@@ -355,7 +355,7 @@ def test_a_takeover_interrupted_at_every_point_is_done_again_whole(make, tmp_pat
 
 def halfway(set_attribute):
     """The format is in a transaction of its own."""
-    upgrade = records.Records.upgrade
+    upgrade = release_rows.Records.upgrade
 
     def mutant(self, declaration, restated):
         release_schema.add_format_2(self._connection)
@@ -366,7 +366,7 @@ def halfway(set_attribute):
             patch.setattr(release_schema, "add_format_2", lambda connection: None)
             upgrade(self, declaration, restated)
 
-    set_attribute(records.Records, "upgrade", mutant)
+    set_attribute(release_rows.Records, "upgrade", mutant)
 
 
 def test_a_takeover_in_two_transactions_is_found(make, tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ from helpers import fakes
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.store import release_schema as database
 from dpfast.releases.store.push_limits import MAX_SAMPLES
-from dpfast.releases.store.records import Records
+from dpfast.releases.store.release_rows import Records
 from dpfast.releases.store.release_store import ReleaseStore
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="Windows has no modes")

@@ -11,7 +11,7 @@ from helpers import pages, sweeps
 import dpfast as dp
 from dpfast.cli import study
 from dpfast.cli.main import main
-from dpfast.mechanisms.operators.operators import Dense
+from dpfast.mechanisms.operators.dense import Dense
 from dpfast.reports import html_page
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.reports.sweep import sweep_pictures, sweep_sample_paths

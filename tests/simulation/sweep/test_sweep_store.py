@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from dpfast import DataError
 from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.sqlite import Connection
-from dpfast.simulation.sweep import sweep_schema, sweep_store_errors
+from dpfast.simulation.sweep import sweep_connection, sweep_schema
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forks of this one")
@@ -422,7 +422,7 @@ def test_a_write_that_fails_keeps_what_was_finished(file):
 
 
 def test_a_store_that_somebody_holds_is_waited_for(file, monkeypatch):
-    monkeypatch.setattr(sweep_store_errors, "PATIENCE", 0.05)
+    monkeypatch.setattr(sweep_connection, "PATIENCE", 0.05)
     with SweepStore(file) as one, SweepStore(file) as two:
         sweep = one.enter(CONFIGURATION)
         one._connection.execute("BEGIN IMMEDIATE")
@@ -470,7 +470,7 @@ class Mortal(Connection):
 def begin(statements, file, pipe):
     """Killed before a statement, as SQLite finds it."""
     Mortal.left = statements
-    sweep_schema.Connection = Mortal
+    sweep_connection.Connection = Mortal
     with SweepStore(file) as store:
         store.enter(CONFIGURATION)
 
@@ -517,7 +517,7 @@ def test_many_begin_one_store_at_once(tmp_path, n):
 
 
 def test_a_store_that_somebody_else_begins_meanwhile(file, monkeypatch):
-    is_new, others = sweep_schema._is_new, []
+    is_new, others = sweep_connection._is_new, []
 
     def late(connection, path):
         answer = is_new(connection, path)
@@ -526,7 +526,7 @@ def test_a_store_that_somebody_else_begins_meanwhile(file, monkeypatch):
             filled(file, 2)
         return answer
 
-    monkeypatch.setattr(sweep_schema, "_is_new", late)
+    monkeypatch.setattr(sweep_connection, "_is_new", late)
     assert whole(file) == {(0, 0), (1, 0)}
 
 
@@ -545,7 +545,7 @@ class Busy(Connection):
 
 
 def test_the_switch_to_the_log_is_tried_again(file, monkeypatch):
-    monkeypatch.setattr(sweep_schema, "Connection", Busy)
+    monkeypatch.setattr(sweep_connection, "Connection", Busy)
     with SweepStore(file) as store:
         assert store._connection.refused
         assert store._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)

@@ -8,7 +8,7 @@ import pytest
 from helpers.designs import designed
 
 import dpfast as dp
-from dpfast.design.advice import HALF, advice_text, warn_of_low_accuracy
+from dpfast.design.low_accuracy_warning import HALF, advice_text, warn_of_low_accuracy
 
 pytestmark = pytest.mark.filterwarnings("error::dpfast.AccuracyWarning")
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])

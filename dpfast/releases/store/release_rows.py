@@ -7,9 +7,8 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,124 +16,13 @@ from numpy.typing import NDArray
 from dpfast._support import sqlite
 from dpfast._support.validation import Array
 from dpfast.releases.store import release_schema, release_store_errors
-from dpfast.releases.store.declaration import Declaration, unchecked_text
+from dpfast.releases.store.declaration import Declaration
+from dpfast.releases.store.earlier_releases import Earlier, StorableGuarantee
 from dpfast.releases.store.witness import Attestation
 
 Integers = NDArray[np.int64]
 _RELEASE = "id, kind, configuration, guarantee, guarantee_json, streams, first"
 _PROGRESS = "release, position, count, closed, receiver"
-
-
-class StorableGuarantee(Protocol):
-    """A guarantee as a store needs it: its ``str()`` is for people."""
-
-    def to_json(self) -> str:
-        """Return the guarantee for machines."""
-
-
-@dataclass(frozen=True)
-class Earlier:
-    """A release that a store has.
-
-    Attributes
-    ----------
-    id : int
-    kind : str
-        "live" or "batch".
-    configuration : dict
-        Of the mechanism.
-    guarantee, guarantee_json : str
-        In words, and for machines.
-    streams : int
-    first, count : int
-        The steps whose inputs are in it; those of declared zeros, which flush the filters, are not counted.
-    closed : bool
-        False for a stream that may go on.
-    name : str or None
-        Of the release and its files, where it has one.
-    """
-
-    id: int
-    kind: str
-    configuration: dict[str, Any]
-    guarantee: str
-    guarantee_json: str
-    streams: int
-    first: int
-    count: int
-    closed: bool
-    name: str | None = None
-
-    def overlaps(self, first: int, count: int) -> bool:
-        """Tell whether it has inputs of some of these steps; a stream that may go on has all from its first."""
-        begins, ends = self.first < first + count, self.first + self.count
-        return count > 0 and begins and (not self.closed or first < ends)
-
-    def shares(self, other: Earlier) -> bool:
-        """Tell whether both releases have inputs of some step."""
-        return self.overlaps(other.first, other.count) or other.overlaps(self.first, self.count)
-
-    @property
-    def whole(self) -> bool:
-        """True where its guarantee is that of all releases up to it."""
-        return bool(json.loads(self.guarantee_json).get("covers_store"))
-
-    @property
-    def title(self) -> str:
-        """Its number, and its name where it has one."""
-        return f"Release {self.id}" if self.name is None else f"Release {self.id}, {self.name!r}"
-
-    @property
-    def steps(self) -> str:
-        """Its steps in words."""
-        return f"steps from {self.first} on" if self.kind == "live" else f"{self.count} steps from {self.first} on"
-
-
-def state_guarantees(releases: list[Earlier], declaration: Declaration | None = None) -> tuple[str, str]:
-    """State what all releases of a store promise, for people and for machines.
-
-    Each promises it for events at its own steps, up to the last one that covers the whole store: that one holds for
-    those before. Events at steps that a later one published too are for that one, which is composed with those before
-    it.
-    """
-    texts: dict[str, list[Earlier]] = {}
-    covering = max((i for i, x in enumerate(releases) if x.whole), default=-1)
-    holds = [releases[max(i, covering)] for i in range(len(releases))]
-    for entry, promise in zip(releases, holds, strict=True):
-        texts.setdefault(promise.guarantee, []).append(entry)
-    again = {x.id: [y.id for y in releases[max(i, covering) + 1 :] if x.shares(y)] for i, x in enumerate(releases)}
-    parts = [
-        "\n".join([*(f"{x.title}, {x.steps}{_except_text(again[x.id])}:" for x in entries), "", text, ""])
-        for text, entries in texts.items()
-    ]
-    content = [
-        {"release": x.id, "kind": x.kind, "first": x.first, "steps": None if x.kind == "live" else x.count}
-        | ({} if x.name is None else {"name": x.name})
-        | ({"published_again_by": again[x.id]} if again[x.id] else {})
-        | {"guarantee": json.loads(promise.guarantee_json)}
-        for x, promise in zip(releases, holds, strict=True)
-    ]
-    document = {"format": "dpfast-guarantees", "version": 1, "releases": content}
-    if declaration is not None:
-        document["declaration"] = json.loads(declaration.to_json())
-        if names := (*declaration.unknown, *declaration.unchecked):
-            parts.append(f"Not checked: {unchecked_text(names)}.\n")
-    return "\n".join(parts), json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def _except_text(again: list[int]) -> str:
-    """Say for which events a guarantee is not, where later releases have published some of its steps too."""
-    if not again:
-        return ""
-    which = f"release{'s' * (len(again) > 1)} {' and '.join(map(str, again))}"
-    return f", but for events at steps that {which} published too, whose guarantee is below"
-
-
-def list_releases(entries: list[Earlier]) -> str:
-    """List some releases in words, by their numbers, kinds and first steps: at most three of them."""
-    text = ", ".join(f"{entry.id} ({entry.kind}, from step {entry.first})" for entry in entries[:3])
-    more = f" and {len(entries) - 3} more" if len(entries) > 3 else ""
-    return f"release{'s' * (len(entries) > 1)} {text}{more}"
 
 
 class Memory(NamedTuple):

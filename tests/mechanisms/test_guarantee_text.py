@@ -1,7 +1,7 @@
 import numpy as np
 
 import dpfast as dp
-from dpfast.mechanisms.describe import describe
+from dpfast.mechanisms.guarantee_text import describe
 
 TARGET = dp.Filter([1, 1])
 

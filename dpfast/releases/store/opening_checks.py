@@ -8,7 +8,7 @@ from pathlib import Path
 from dpfast._support import sqlite
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.store import private_files, release_schema
-from dpfast.releases.store.records import Records
+from dpfast.releases.store.release_rows import Records
 from dpfast.releases.store.rollback_mark import NAME as MARK
 from dpfast.releases.store.rollback_mark import Mark
 from dpfast.releases.store.witness import Attestation, Witness

@@ -13,7 +13,7 @@ from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.integer.noise_calibration import privacy_shift
-from dpfast.releases.store.records import Earlier
+from dpfast.releases.store.earlier_releases import Earlier
 
 _PERSON = ("max_change", "max_events", "min_separation")
 

@@ -4,7 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dpfast.mechanisms.operators.operators import Convolution, Dense, Sparse
+from dpfast.mechanisms.operators.convolution import Convolution
+from dpfast.mechanisms.operators.dense import Dense
+from dpfast.mechanisms.operators.sparse import Sparse
 
 SEEDS = st.integers(0, 10**6)
 
