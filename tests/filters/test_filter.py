@@ -243,9 +243,10 @@ def test_impulse_norm_of_one_pole(p, expected):
 
 
 @every_filter
-@pytest.mark.parametrize("p", [1, 2, math.inf])
-def test_impulse_norm_is_the_norm_of_a_long_response(f, p):
-    assert f.impulse_norm(p) == pytest.approx(np.linalg.norm(f.impulse(50_000), p), rel=1e-12)
+def test_impulse_norm_is_the_norm_of_a_long_response(f):
+    response, norms = f.impulse(50_000), (1, 2, math.inf)
+    expected = {p: np.linalg.norm(response, p) for p in norms}
+    assert {p: f.impulse_norm(p) for p in norms} == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("radius", [0.3, 0.5, 0.9, 0.999])

@@ -46,11 +46,13 @@ FIR = {
 
 
 @pytest.mark.parametrize("g", FIR.values(), ids=FIR)
-@pytest.mark.parametrize("m", [2, 3, 4])
-@pytest.mark.parametrize("b", [1, 2, 3, 6])
-def test_bound_is_never_below_brute_force(g, m, b):
-    bound = Privacy(1, 0.05, max_events=m, min_separation=b).sensitivity(Filter(g))
-    assert brute_force_sensitivity(np.array(g, float), m, b) <= bound * (1 + 1e-12)
+def test_bound_is_never_below_brute_force(g):
+    wrong = {}
+    for m, b in itertools.product([2, 3, 4], [1, 2, 3, 6]):
+        bound = Privacy(1, 0.05, max_events=m, min_separation=b).sensitivity(Filter(g))
+        if not (found := brute_force_sensitivity(np.array(g, float), m, b)) <= bound * (1 + 1e-12):
+            wrong[m, b] = found, bound
+    assert wrong == {}
 
 
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=5), st.integers(2, 3), st.integers(1, 4))
@@ -68,15 +70,15 @@ def test_bound_is_never_below_brute_force_of_one_pole(pole, m, b):
 
 
 @pytest.mark.parametrize("f", [DECAYING, Filter(np.ones(5)), Filter([1, 0.5, 0.25])])
-@pytest.mark.parametrize("m", [1, 2, 5])
-@pytest.mark.parametrize("b", [1, 2, 4, 20])
-def test_bound_is_exact_where_the_autocorrelation_is_non_negative_and_non_increasing(f, m, b):
+def test_bound_is_exact_where_the_autocorrelation_is_non_negative_and_non_increasing(f):
     g = f.impulse(400)
     r = np.concatenate([np.correlate(g, g, "full")[399:], np.zeros(100)])
-    expected = math.sqrt(m * r[0] + 2 * sum((m - lag) * r[lag * b] for lag in range(1, m)))
-    sensitivity = Privacy(1, 0.05, max_events=m, min_separation=b, max_change=2).sensitivity(f)
-    assert sensitivity == pytest.approx(2 * expected, rel=1e-7)
-    assert sensitivity >= 2 * expected * (1 - 1e-12)
+    found, expected = {}, {}
+    for m, b in itertools.product([1, 2, 5], [1, 2, 4, 20]):
+        found[m, b] = Privacy(1, 0.05, max_events=m, min_separation=b, max_change=2).sensitivity(f)
+        expected[m, b] = 2 * math.sqrt(m * r[0] + 2 * sum((m - lag) * r[lag * b] for lag in range(1, m)))
+    assert found == pytest.approx(expected, rel=1e-7)
+    assert {x: (found[x], y) for x, y in expected.items() if not found[x] >= y * (1 - 1e-12)} == {}
 
 
 def test_alternating_signs_are_not_taken_for_the_exact_formula():
