@@ -87,6 +87,7 @@ def test_what_listens_to_progress_may_stop_it():
         run(noise(2, 10), advance=stop)
 
 
+@pytest.mark.slow_nojit
 def test_several_callers_at_once_do_not_disturb_each_other():
     inputs = [noise(3, 60, seed=i) for i in range(6)]
     expected, found, together = [run(x) for x in inputs], {}, threading.Barrier(len(inputs), timeout=PATIENCE)
@@ -135,7 +136,8 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow_nojit)])
+@pytest.mark.slow_nojit
+@DTYPES
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("n_streams", [1, LANES + 1])
 def test_the_memory_order_does_not_matter(layout, n_streams, dtype):

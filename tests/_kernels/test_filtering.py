@@ -116,7 +116,8 @@ def squares(factors, x, windows, chunk=48):
     return execute(chain, *x.shape, x=x).totals.T
 
 
-@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow_nojit)])
+@pytest.mark.slow_nojit
+@DTYPES
 @EVERY
 def test_squares_are_summed_over_a_window(name, dtype):
     x = noise(3, 130).astype(dtype)

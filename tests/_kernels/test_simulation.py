@@ -276,6 +276,7 @@ def test_threads_leave_no_trace_in_the_bits(n_threads, dtype):
     assert np.array_equal(squared_errors(run, n, 7, n_threads=n_threads), squared_errors(run, n, 7))
 
 
+@pytest.mark.slow_nojit
 @pytest.mark.parametrize("n_streams", [1, LANES - 1, LANES, LANES + 1, 2 * LANES + 1])
 @pytest.mark.parametrize("name", ["three states", "rounded long AR"])
 def test_a_stream_does_not_depend_on_how_many_there_are(short_chunks, n_streams, name):
@@ -405,6 +406,7 @@ def test_paths_equal_a_slow_run(short_chunks, name, n):
         assert rest == []
 
 
+@pytest.mark.slow_nojit
 @RECEIVER
 def test_the_errors_of_a_study_are_those_of_its_paths(short_chunks, name):
     run = CompiledStudy(SOURCES["two states"], (link(name),), 20, 60)
@@ -471,6 +473,7 @@ def test_a_receiver_one_sample_after_the_other_equals_a_slow_run(name):
         assert_close(*rest, decisions(name, v) + RECEIVERS[name].level * (np.arange(n) >= lag_of(name)))
 
 
+@pytest.mark.slow_nojit
 @pytest.mark.parametrize("name", CAUSAL)
 def test_a_receiver_in_pieces_gives_the_bits_of_the_whole(short_chunks, name):
     v = noise(2, 160)
@@ -617,6 +620,7 @@ def test_errors_are_those_of_estimates_from_v_alone(short_chunks, name):
     np.testing.assert_allclose(found, errors(name, unit_normals(6, 3, n, START), v[:, :n], window), rtol=1e-12)
 
 
+@pytest.mark.slow_nojit
 @RECEIVER
 def test_what_the_privatizer_does_not_let_pass_leaves_no_trace(monkeypatch, name):
     """With a wall in its place, which gives noise alone, paths do not depend on the input at all."""

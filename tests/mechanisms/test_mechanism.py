@@ -169,6 +169,7 @@ def test_the_input_is_left_alone(mechanism):
 # --- laws -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow_nojit
 @named(ALL)
 def test_a_stream_depends_on_seed_and_number_alone(mechanism):
     u = MODEL.sample(70, 20, seed=1)  # several blocks of streams
@@ -238,6 +239,7 @@ def test_a_smoothed_estimate_with_little_noise_is_the_output(levels):
     assert np.abs(estimate - delayed_output(u, 0))[:, 50:-50].max() < 0.02
 
 
+@pytest.mark.slow_nojit
 @pytest.mark.parametrize("levels", [[-0.5, 0.5], [0.0, 1.0], [100.0, 101.0]])
 @pytest.mark.parametrize("decision", ["sign", "quantizer", "soft"])
 @pytest.mark.parametrize("lag", [0, 1, 5])
@@ -310,6 +312,7 @@ def test_predict_adds_the_square_of_the_bias_of_another_mean(mechanism, mean):
     assert other - same == pytest.approx(bias**2, rel=1e-9, abs=1e-9 * same)
 
 
+@pytest.mark.slow_nojit
 @named([*LINEAR, SMOOTHER])
 def test_the_bias_of_another_mean_is_what_a_constant_input_shows(mechanism):
     u = np.repeat([[50.0], [mechanism.receiver.mean]], 600, axis=1)
