@@ -2,6 +2,8 @@ import gc
 import os
 import pickle
 import signal
+import subprocess
+import sys
 
 import pytest
 from hypothesis import settings
@@ -62,3 +64,25 @@ def advice_of_equal_designs_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(low_accuracy_warning, "advice_text", search_once)
         yield
+
+
+LOOP = """
+import dpfast
+for precision in ("float64", "float32"):
+    dpfast.Filter([1]).filter([0.0], dtype=precision)
+"""
+COMPILER = pytest.StashKey[subprocess.Popen]()
+
+
+def pytest_sessionstart(session):
+    """While workers collect all tests, one process compiles the loop over chains, which takes long, for all of them."""
+    config = session.config
+    everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if everything and config.getoption("numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
+        config.stash[COMPILER] = subprocess.Popen([sys.executable, "-c", LOOP], cwd=config.rootpath)
+
+
+def pytest_sessionfinish(session):
+    if (compiler := session.config.stash.get(COMPILER, None)) is not None:
+        compiler.kill()
+        compiler.wait()
