@@ -21,7 +21,12 @@ DESIGNS = {
 }
 
 
-@pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
+SLOW = {"robust"}  # for the long session
+
+
+@pytest.mark.parametrize(
+    "design", [pytest.param(x, id=name, marks=[pytest.mark.long] * (name in SLOW)) for name, x in DESIGNS.items()]
+)
 def test_the_word_and_none_make_the_same_mechanism(design):
     by_name, by_none = design("smoother"), design(None)
     assert by_name.lag is None

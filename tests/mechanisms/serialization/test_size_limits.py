@@ -172,10 +172,12 @@ def test_what_is_as_large_as_it_may_be_passes(name, limit):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: dp.square_root(dp.running_sum(2**15), PRIVACY),
-        lambda: dp.binary_tree(dp.running_sum(2**12), PRIVACY),
+        lambda: dp.square_root(dp.running_sum(2**14), PRIVACY),
+        pytest.param(lambda: dp.binary_tree(dp.running_sum(2**13), PRIVACY), marks=pytest.mark.long),
         lambda: dp.binary_tree(dp.running_sum(200), PRIVACY).with_receiver(dp.ARMA([1], [1, -0.5])),
-        lambda: dp.fourier_perturbation(dp.running_sum(512), PRIVACY, n_coefficients=64),
+        pytest.param(
+            lambda: dp.fourier_perturbation(dp.running_sum(512), PRIVACY, n_coefficients=64), marks=pytest.mark.long
+        ),
         lambda: dp.input_perturbation(dp.Filter(np.full(2000, 5e-4)), PRIVACY),
     ],
 )
