@@ -1,7 +1,10 @@
 """What must hold of every page: whole, nothing from elsewhere, readable by ear."""
 
 import functools
+import io
 from html.parser import HTMLParser
+
+import pytest
 
 from dpfast.reports import html_page
 from dpfast.reports.matplotlib_helpers import render_png
@@ -59,8 +62,19 @@ def checked(text):
     return page
 
 
-def render_once(patch, *modules):
+def render_coarsely(figure):
+    """The PNG of a figure without the search for room for all texts, which takes longer than everything else."""
+    figure.set_layout_engine("none")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=20)
+    return buffer.getvalue()
+
+
+RENDERINGS = [pytest.param(render_coarsely, id="coarse"), pytest.param(render_png, id="whole", marks=pytest.mark.long)]
+
+
+def render_once(patch, *modules, render=render_coarsely):
     """A figure of these modules is rendered once, for its file and for the page."""
-    once = functools.cache(render_png)
+    once = functools.cache(render)
     for module in (html_page, *modules):
         patch.setattr(module, "render_png", once)

@@ -67,13 +67,13 @@ def numbers(row):
     return {name: float(value) if value else None for name, value in row.items() if "RMSE" in name or "%" in name}
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
+@pytest.fixture(scope="module", params=pages.RENDERINGS)
+def written(tmp_path_factory, request):
     """One report, read by several tests."""
     folder = tmp_path_factory.mktemp("design")
     with pytest.MonkeyPatch.context() as patch:
         shortened(patch)
-        pages.render_once(patch, comparison)
+        pages.render_once(patch, comparison, render=request.param)
         text = report(folder, sources={"target": "public", "tolerance": "public"})
     return folder, text
 

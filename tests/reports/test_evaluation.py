@@ -158,7 +158,9 @@ def test_a_constant_or_too_short_series_is_refused_by_name(tmp_path):
         run(counts(np.arange(7.0)), OutputFolder(tmp_path), order=12)
 
 
-def test_the_page_warns_first_escapes_names_and_shows_the_command(tmp_path):
+@pytest.mark.parametrize("render", pages.RENDERINGS)
+def test_the_page_warns_first_escapes_names_and_shows_the_command(tmp_path, monkeypatch, render):
+    pages.render_once(monkeypatch, evaluation, render=render)
     u, name, command = poisson(2, 300), "<script>alert('x')</script> & co", "dpfast evaluate 'a <b>.csv'"
     folder = OutputFolder(tmp_path)
     run(counts(u, (name, "b")), folder, command=command)

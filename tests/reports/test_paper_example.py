@@ -9,13 +9,14 @@ from helpers.designs import designed
 import dpfast as dp
 from dpfast._support.output_folder import OutputFolder
 from dpfast.reports import paper_example as report
+from dpfast.reports.matplotlib_helpers import render_png
 from dpfast.simulation import paper_example
 from dpfast.simulation.paper_example import CHAIN, TARGET
 
 pytestmark = pytest.mark.slow_nojit
 
 
-LAGS = {"quick": (0, 5), "whole": (0, 5, 20)}  # at which a quick optimum is still better than two steps
+LAGS = {"quick": (5,), "whole": (0, 5, 20)}  # at which a quick optimum is compared with two steps
 SIMPLE = dp.Filter([0.4, 0.2], [1, -0.95])
 
 
@@ -26,7 +27,7 @@ def quicker(design):
         paper = privacy.calibration == "paper"
         if design is dp.optimal and model is CHAIN:
             return designed(design, target, privacy, model, lag=lag, tolerance=0.3)
-        if paper and (model is CHAIN or lag is None):
+        if paper and ((model is CHAIN and lag in LAGS["quick"]) or lag is None):
             return designed(dp.lmmse, target, privacy, model, lag=lag, tolerance=1e-3)
         return dp.lmmse(target, privacy, model, lag=lag, prefilter=SIMPLE, name=f"{design.__name__} lag {lag}")
 
@@ -45,7 +46,7 @@ def outputs(tmp_path_factory, extent):
     with pytest.MonkeyPatch.context() as patch:
         for name in ("optimal", "lmmse") if extent == "quick" else ():
             patch.setattr(paper_example, name, quicker(getattr(dp, name)))
-        pages.render_once(patch, report)
+        pages.render_once(patch, report, render=render_png if extent == "whole" else pages.render_coarsely)
         text = report.report_example(
             folder, n_streams=64, n_samples=2000, seed=1, command="dpfast example --seed 1", progress=False
         )
@@ -103,8 +104,10 @@ def test_the_readme_has_the_ideal_and_predicted_errors(rows, extent):
     for line, row in zip(lines, shown, strict=True):
         name = f"{row['mechanism']}, {row['decision']}" if row["decision"] else row["mechanism"]
         assert line[:3] == [name, row["prefilter"], row["lag"]]
-        assert figures(line[3]) == [pytest.approx(float(row["ideal RMSE"]), rel=1e-4)]
-        if extent == "whole" or row["mechanism"] != "optimal":
+        quick = extent == "quick" and row["lag"] in {"0", "20"}
+        if not (quick and row["mechanism"] == "LMMSE"):
+            assert figures(line[3]) == [pytest.approx(float(row["ideal RMSE"]), rel=1e-4)]
+        if not (extent == "quick" and row["mechanism"] == "optimal") and not (quick and row["mechanism"] == "LMMSE"):
             assert figures(line[4]) == pytest.approx([float(x) for x in [row["predicted"]] if x], rel=1e-4)
 
 

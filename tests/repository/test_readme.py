@@ -1,10 +1,13 @@
 """What the README shows is what this version gives."""
 
+import functools
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import pages
+from helpers.designs import designed
 
 import dpfast as dp
 from dpfast.simulation import paper_example
@@ -23,14 +26,21 @@ def figures(text):
 
 
 @pytest.mark.slow_nojit
-def test_the_first_example_prints_what_is_shown(capsys):
+@pytest.mark.parametrize("extent", ["quick", pytest.param("whole", marks=pytest.mark.long)])
+def test_the_first_example_prints_what_is_shown(capsys, monkeypatch, extent):
+    """Quick: designs of two steps, which are tested elsewhere, are made to a wide tolerance."""
+    wide = ["lmmse", "decision_feedback"] if extent == "quick" else []
+    for name in wide:
+        monkeypatch.setattr(dp, name, functools.partial(designed, getattr(dp, name), tolerance=0.3))
     exec(between("```python\n", "```"), names := {})
     printed = capsys.readouterr().out
     shown = between("```text\n", "```")
     assert [line.split("  ")[0] for line in printed.splitlines()] == [
         line.split("  ")[0] for line in shown.splitlines()
     ]
-    assert figures(printed) == pytest.approx(figures(shown), rel=2e-4)
+    for line, expected in zip(printed.splitlines(), shown.splitlines(), strict=True):
+        if not (wide and line.startswith(("LMMSE", "DFE"))):
+            assert figures(line) == pytest.approx(figures(expected), rel=2e-4)
     summary = between(">>> print(mechanisms[0].summary())\n", "```")
     gap = "(the ideal MSE is "
     assert names["mechanisms"][0].summary().split(gap)[0] == summary.split(gap)[0]
@@ -60,8 +70,10 @@ def test_releases_run_as_they_are_shown(page, tmp_path, monkeypatch, capsys):
     assert "anyone who sees all published values" in capsys.readouterr().out
 
 
-def test_the_sweep_runs_and_is_reported(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("render", pages.RENDERINGS)
+def test_the_sweep_runs_and_is_reported(tmp_path, monkeypatch, capsys, render):
     monkeypatch.chdir(tmp_path)
+    pages.render_once(monkeypatch, render=render)
     target, model = dp.Filter([1, 0.995], [1, -0.995]), paper_example.CHAIN
     section = README.split("## Studies", 1)[1]
     sweep, grids = dp.sweep, []

@@ -35,9 +35,11 @@ def sweep():
     return dp.sweep(GRID, seed=1, n_samples=50, width=0.2, decide="mechanism")
 
 
-@pytest.fixture(scope="module")
-def page(sweep):
-    text = sweep_page(sweep, command="dpfast study 'a <b>.toml'", title="1 < 2", description="<script>")
+@pytest.fixture(scope="module", params=pages.RENDERINGS)
+def page(sweep, request):
+    with pytest.MonkeyPatch.context() as patch:
+        pages.render_once(patch, render=request.param)
+        text = sweep_page(sweep, command="dpfast study 'a <b>.toml'", title="1 < 2", description="<script>")
     return pages.checked(text)
 
 

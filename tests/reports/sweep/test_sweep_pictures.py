@@ -34,6 +34,14 @@ DECIDING = {
 OPTIONS = {"n_samples": 100, "burn_in": None, "budget": 1e5}
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _one_store(tmp_path_factory):
+    """What several sweeps have in common is designed and simulated once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(OPTIONS, "store", tmp_path_factory.mktemp("pictures") / "sweeps.sqlite")
+        yield
+
+
 @functools.cache
 def sweep():
     return run([LINEAR, DECIDING], **OPTIONS, decide=["mechanism", "decision"])
@@ -198,7 +206,14 @@ def test_limits_contain_what_is_drawn():
 
 def test_a_dozen_panels_and_how_many_are_left_out():
     found = run(
-        {**BASE, "mechanism": "output_perturbation", "epsilon": [1, 2], "max_events": list(range(1, 16))}, **OPTIONS
+        {
+            **BASE,
+            "target": "moving-average:2",
+            "mechanism": "input_perturbation",
+            "epsilon": [1, 2],
+            "max_events": list(range(1, 16)),
+        },
+        **OPTIONS,
     )
     figure = sweep_pictures.draw_over(found, "epsilon")
     titles = [x.get_title(loc="left") for x in figure.axes if x.get_title(loc="left")]

@@ -107,7 +107,12 @@ def test_a_run_may_be_left(engine):
     assert results(engine, jobs.double, range(5)) == [(x, 2 * x) for x in range(5)]
 
 
+@pytest.mark.parametrize("engine", ["here", "threads"], indirect=True)
 def test_ctrl_c_ends_a_run_at_once(engine):
+    check_ctrl_c(engine)
+
+
+def check_ctrl_c(engine):
     list(engine.run(time.sleep, [0.0]))
     seconds = 0.7 if isinstance(engine, ExecutorEngine) else PATIENCE  # threads of others can only be waited for
     began = time.monotonic()
@@ -179,17 +184,23 @@ def test_a_killed_worker_costs_its_task_only(pool, expected, caplog):
     assert [x.getMessage().partition(" with")[0] for x in caplog.records] == ["a worker died"]
 
 
+@pytest.mark.long
 def test_a_task_that_kills_its_worker_is_repeated(pool, tmp_path):
     path = str(tmp_path / "once")
     assert results(pool, jobs.die_once, [path]) == [(path, path)]
 
 
-def test_a_task_that_kills_every_worker_ends_the_run_and_leaves_no_process(monkeypatch):
+def test_ctrl_c_ends_a_run_of_a_pool_at_once(pool):
+    check_ctrl_c(pool)  # the last test of this pool, which starts its workers anew for the next run only
+
+
+@pytest.mark.parametrize("repeats", [0, pytest.param(1, marks=pytest.mark.long)])
+def test_a_task_that_kills_every_worker_ends_the_run_and_leaves_no_process(monkeypatch, repeats):
     assert executors._REPEATS == 3
-    monkeypatch.setattr(executors, "_REPEATS", 1)
+    monkeypatch.setattr(executors, "_REPEATS", repeats)
     with Pool(1) as pool:
         pids = [pool._workers[0].process.pid]
-        with pytest.raises(EngineError, match=r"ended 2 workers, the last with exit code .* is kept"):
+        with pytest.raises(EngineError, match=rf"ended {repeats + 1} workers, the last with exit code .* is kept"):
             list(pool.run(jobs.die, [1]))
         pids += [x.process.pid for x in pool._workers]
         assert [gone(x) for x in pids] == [True, False]
@@ -294,8 +305,21 @@ def test_a_cancelled_future_is_a_lost_worker():
 # --- Dask -----------------------------------------------------------------------------------------
 
 
-def test_a_cluster_gives_the_same_bits(expected):
-    with clusters.cluster(1) as (address, _), executors.connect_dask(address) as engine:
+@pytest.fixture(params=["here", pytest.param("processes", marks=pytest.mark.long)])
+def address(request):
+    """That of a scheduler with a worker, which hear from each other and from clients by TCP alone."""
+    if request.param == "processes":
+        with clusters.cluster(1) as (address, _):
+            yield address
+    else:
+        distributed = pytest.importorskip("distributed")
+        one = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "protocol": "tcp://"}
+        with distributed.LocalCluster(**one, host="127.0.0.1", dashboard_address=None) as cluster:
+            yield cluster.scheduler_address
+
+
+def test_a_cluster_gives_the_same_bits(address, expected):
+    with executors.connect_dask(address) as engine:
         assert eventually(lambda: len(engine.executor._client.scheduler_info()["workers"]) == 1)
         assert engine.in_flight == 4
         assert results(engine) == expected

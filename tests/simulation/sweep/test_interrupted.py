@@ -273,9 +273,11 @@ def test_two_processes_with_one_sweep(path, whole):
 
 
 @forks
-def test_two_processes_with_two_sweeps(path, tmp_path):
+@pytest.mark.parametrize("n_blocks", [24, pytest.param(120, marks=pytest.mark.long)])
+def test_two_processes_with_two_sweeps(path, tmp_path, n_blocks):
     gate = multiprocessing.get_context("fork").Barrier(2)
-    options = [LONG | {"seed": 3}, LONG | {"seed": 4, "grid": sweeps.GRID | {"epsilon": [2, 3]}}]
+    long = LONG | {"budget": n_blocks * STREAMS * LONG["n_samples"]}
+    options = [long | {"seed": 3}, long | {"seed": 4, "grid": sweeps.GRID | {"epsilon": [2, 3]}}]
     with contextlib.ExitStack() as stack:
         both = [stack.enter_context(threaded(path, gate, x)) for x in options]
     alone = tmp_path / "alone"

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from helpers.designs import designed
 from helpers.sweeps import run
 from scipy import stats
 
@@ -83,9 +84,14 @@ def test_tables_say_that_errors_are_rare():
     assert linear.to_pandas()["error_events"].isna().all()
 
 
+def hard_decisions():
+    privacy, options = dp.Privacy(100, 0.05), {"lag": 5, "decision": "sign", "name": "DFE", "tolerance": 0.3}
+    return designed(dp.decision_feedback, AVERAGE, privacy, CHAIN, **options)
+
+
 def test_errors_that_were_not_seen_win_no_contest():
     """Against a small error, far above zero by its spread: decisions could still be worse, if one of them is wrong."""
-    designs = [dp.decision_feedback(AVERAGE, dp.Privacy(100, 0.05), CHAIN, lag=5, decision="sign", name="DFE")]
+    designs = [hard_decisions()]
     designs.append(dp.input_perturbation(AVERAGE, dp.Privacy(100, 0.05), name="linear"))
     found = run({"mechanism": designs, "stream": CHAIN}, n_samples=100, width=None, budget=5e4, decide="mechanism")
     (cell,) = found.winners()
@@ -96,7 +102,7 @@ def test_errors_that_were_not_seen_win_no_contest():
 
 def test_a_bound_decides_where_it_is_below_the_others():
     """However large the errors are not seen are: less than those of a mechanism worse than the worst decisions."""
-    designs = [dp.decision_feedback(AVERAGE, dp.Privacy(100, 0.05), CHAIN, lag=5, decision="sign", name="DFE")]
+    designs = [hard_decisions()]
     designs.append(dp.output_perturbation(AVERAGE, dp.Privacy(0.01, 0.05), name="noisy"))
     found = run({"mechanism": designs, "stream": CHAIN}, n_samples=100, width=None, budget=5e4, decide="mechanism")
     (cell,) = found.winners()

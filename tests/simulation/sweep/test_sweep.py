@@ -173,24 +173,27 @@ def test_a_cluster_that_loses_a_machine_gives_the_same_bits(monkeypatch, path):
     assert blocks(path) == blocks(path.with_name("whole"))
 
 
-def test_a_worker_that_dies_costs_nothing_and_one_that_is_lost_for_good_is_said(monkeypatch, path, expected):
-    monkeypatch.setattr(block, "_SECONDS", 0.0)  # a block to a task: there is always another one under way
+def killed_pool(patch, pool):
+    """Kills the worker of a pool of one, at the second results."""
+    patch.setattr(block, "_SECONDS", 0.0)  # a block to a task: there is always another one under way
+    return Killed(patch, 2, lambda: os.kill(pool._workers[0].process.pid, signal.SIGKILL))
+
+
+def test_a_worker_that_dies_costs_nothing(monkeypatch, expected):
     with Pool(1) as pool:
-
-        def worker():
-            return pool._workers[0].process.pid
-
-        before = worker()
-        with monkeypatch.context() as patch:
-            killed = Killed(patch, 2, lambda: os.kill(worker(), signal.SIGKILL))
-            assert rows(run(executor=pool, n_threads=None)) == expected
+        before, killed = pool._workers[0].process.pid, killed_pool(monkeypatch, pool)
+        assert rows(run(executor=pool, n_threads=None)) == expected
         assert killed.calls > 3
-        assert worker() != before
-        with monkeypatch.context() as patch:
-            patch.setattr(executors, "_REPEATS", 0)
-            Killed(patch, 2, lambda: os.kill(worker(), signal.SIGKILL))
-            with pytest.raises(EngineError, match="what is finished is kept"):
-                run(executor=pool, n_threads=None, store=path)
+        assert pool._workers[0].process.pid != before
+
+
+@pytest.mark.long
+def test_a_worker_that_is_lost_for_good_is_said(monkeypatch, path, expected):
+    with Pool(1) as pool, monkeypatch.context() as patch:
+        patch.setattr(executors, "_REPEATS", 0)
+        killed_pool(patch, pool)
+        with pytest.raises(EngineError, match="what is finished is kept"):
+            run(executor=pool, n_threads=None, store=path)
     assert 0 < len(blocks(path)[0])
     assert rows(run(store=path)) == expected
 

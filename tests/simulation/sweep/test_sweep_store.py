@@ -506,12 +506,12 @@ def write_together(barrier, file, pipe):
 
 
 @forks
-@pytest.mark.parametrize("n", [4, pytest.param(15, marks=pytest.mark.long)])
-def test_many_begin_one_store_at_once(tmp_path, n):
+@pytest.mark.parametrize(("n", "n_writers"), [(3, 4), pytest.param(15, 8, marks=pytest.mark.long)])
+def test_many_begin_one_store_at_once(tmp_path, n, n_writers):
     for k in range(n):
-        target = functools.partial(write_together, multiprocessing.get_context("fork").Barrier(8))
+        target = functools.partial(write_together, multiprocessing.get_context("fork").Barrier(n_writers))
         with contextlib.ExitStack() as stack:
-            for _ in range(8):
+            for _ in range(n_writers):
                 stack.enter_context(started(target, tmp_path / str(k)))
         assert len(whole(tmp_path / str(k))) == 9
 
