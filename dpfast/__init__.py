@@ -48,7 +48,7 @@ from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.mechanism import Mechanism, Paths
 from dpfast.mechanisms.serialization.mechanism_file import load, save
 from dpfast.privacy.privacy import Privacy
-from dpfast.releases.audit.attack import audit
+from dpfast.releases.audit.all_attacks import audit
 from dpfast.releases.audit.findings import Audit
 from dpfast.releases.batch import Release, release
 from dpfast.releases.guarantee import Guarantee

@@ -17,7 +17,7 @@ import dpfast as dp
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast.reports.matplotlib_helpers import label_axes, make_figure, render_png, set_logarithmic
-from dpfast.reports.styles import FAMILIES, GREY
+from dpfast.reports.mechanism_styles import FAMILIES, GREY
 
 TARGET = dp.Filter([1, 0.995], [1, -0.995])
 PRIVACY = dp.Privacy(epsilon=math.log(3), delta=0.05)

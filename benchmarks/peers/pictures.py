@@ -20,7 +20,7 @@ from dpfast.reports.matplotlib_helpers import (
     render_png,
     set_logarithmic,
 )
-from dpfast.reports.styles import GREY, Style, choose_styles
+from dpfast.reports.mechanism_styles import GREY, Style, choose_styles
 
 PEERS = {"jax-privacy": Style("#D55E00", marker="s"), "opendp": Style("#0072B2", marker="^")}
 KINDS = {  # of dots: which rows, what they are called, their style

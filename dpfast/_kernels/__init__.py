@@ -32,7 +32,7 @@ on (seed, its number) alone, whatever the lanes, tiles, chunks, threads or proce
 the last bits differ, and are those of plain Python (NUMBA_DISABLE_JIT=1, where the same functions run on arrays).
 
 Others use ``simulation`` (sources, receivers, ``simulate``, ``squared_errors``) and the chains that it builds,
-``Factors`` of ``filtering``, ``Equalizer``, ``integer_fir.add_filtered``, ``discrete_gaussian.draw`` and
+``Factors`` of ``fir_and_sections``, ``Equalizer``, ``integer_fir.add_filtered``, ``discrete_gaussian.draw`` and
 ``threads.for_ranges``; the rest is for the kernels themselves.
 
 =====================  ====================================================================
@@ -42,7 +42,7 @@ Others use ``simulation`` (sources, receivers, ``simulate``, ``squared_errors``)
 ``simulated_noise``    a generator for each (seed, stream, purpose); normals, Markov chains
 ``discrete_gaussian``  exact discrete Gaussians, from random words; for releases
 ``integer_fir``        integer FIR filters, in exact sums; for releases
-``filtering``          FIR and second-order sections
+``fir_and_sections``   FIR and second-order sections
 ``equalizer``          decision feedback and its rules; recursions of many poles
 ``transposition``      arrays of users into rows and back
 ``denormals``          flush-to-zero while a kernel runs

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from dpfast._kernels import chain_program as kinds
 from dpfast._kernels.chain_program import SIGNAL, STAGE, BundleMemory, ChainProgram, Records, Words
 from dpfast._kernels.equalizer import Equalizer
-from dpfast._kernels.filtering import Factors
+from dpfast._kernels.fir_and_sections import Factors
 from dpfast._kernels.simd import lanes
 from dpfast._kernels.simulated_noise import NOISE, STATE_WORDS, LevelTable, seed_generators
 from dpfast._kernels.tiles import ROWS

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels import chain_program as kinds
-from dpfast._kernels import equalizer, filtering, simulated_noise, tiles, transposition
+from dpfast._kernels import equalizer, fir_and_sections, simulated_noise, tiles, transposition
 from dpfast._kernels._jit import kernel, part
 from dpfast._kernels.chain_program import BundleMemory, ChainProgram, Records, Streams
 from dpfast._kernels.denormals import flush, restore
@@ -73,7 +73,9 @@ def run_filter_stage(
     now, signals, back = memory.now, program.signals, (stage.period - 1) * program.chunk
     minus, plus = row_at(now, signals, stage.minus, back), row_at(now, signals, stage.plus, back) - stage.late
     state = program.first_state + stage.place
-    filter = filtering.Part(filtering.taps_at(stage.a, stage.n_a), stage.b, stage.n_b // filtering.SECTION, state)
+    filter = fir_and_sections.Part(
+        fir_and_sections.taps_at(stage.a, stage.n_a), stage.b, stage.n_b // fir_and_sections.SECTION, state
+    )
     scale = float(stage.scale)  # without the compiler, a number of NumPy would make float64 of float32
     # sums of squares: tiles begin at the same times whatever the chunk, so that the sums are the same to the bit
     start, stop = min(n, max(0, stage.start - time)), min(n, max(0, stage.stop - time))
@@ -81,11 +83,11 @@ def run_filter_stage(
     bounds = (0, start, first, max(first, stop // ROWS * ROWS), stop, n)
     for i in range(5):
         total = stage.total if 1 <= i <= 3 else len(memory.totals) - 1  # a row that nobody reads
-        added = filtering.Added(plus, stage.n_plus, stage.generator, stage.n_noise, scale)
-        terms = filtering.Terms(minus, stage.n_minus, added, total, stage.n_squares)
+        added = fir_and_sections.Added(plus, stage.n_plus, stage.generator, stage.n_noise, scale)
+        terms = fir_and_sections.Terms(minus, stage.n_minus, added, total, stage.n_squares)
         where = memory.words, memory.totals, memory.rows
         if bounds[i] < bounds[i + 1]:
-            filtering.filter_rows(
+            fir_and_sections.filter_rows(
                 program.coefficients, filter, terms, *where, x - stage.lag, out, bounds[i], bounds[i + 1]
             )
 
@@ -94,8 +96,8 @@ def run_filter_stage(
 def decide(c: Array, stage: Records, rows: Rows, x: int, out: int, n: int) -> None:
     """Run recursions and decisions."""
     n_recent = ROWS - 1
-    older = filtering.taps_at(stage.b + n_recent, stage.n_b - n_recent)
-    taps = equalizer.Feedback(filtering.taps_at(stage.a, stage.n_a), stage.b, older)
+    older = fir_and_sections.taps_at(stage.b + n_recent, stage.n_b - n_recent)
+    taps = equalizer.Feedback(fir_and_sections.taps_at(stage.a, stage.n_a), stage.b, older)
     if stage.soft > 0:
         equalizer.decide_rows(c, taps, Soft(c, stage.levels, stage.n_levels), rows, x, out, n)
     else:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels._jit import kernel
-from dpfast._kernels.filtering import Taps, convolve, input_tile
+from dpfast._kernels.fir_and_sections import Taps, convolve, input_tile
 from dpfast._kernels.simd import Row, fma, load, repeat, store, traced
 from dpfast._kernels.tiles import ROWS, Rows
 

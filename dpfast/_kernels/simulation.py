@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from dpfast._kernels.chain_builder import Chain, Term
 from dpfast._kernels.chain_execute import execute
 from dpfast._kernels.equalizer import Equalizer
-from dpfast._kernels.filtering import UNITY, Factors
+from dpfast._kernels.fir_and_sections import UNITY, Factors
 from dpfast._kernels.simulated_noise import INPUT, NOISE, START, LevelTable, Words, seed_generators
 
 Array = NDArray[np.float64]

@@ -4,6 +4,7 @@ All rooms may use all of it. Nothing here imports another room.
 
 ==================  =============================================================
 ``validation``      checks of arguments, in one wording; ``Array``
+``thread_count``    how many threads a call may use
 ``errors``          exceptions and warnings; ``warn``
 ``dataframes``      signals with labels, in and out: ``unwrap``
 ``text_table``      tables for a terminal, Markdown and CSV: ``Table``

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import importlib
 import math
@@ -206,26 +205,6 @@ def seed(value: Any) -> int:
         return integer("seed", value, 0)
     except ValueError:
         raise fail("seed", "an integer, at least 0, or a generator of numpy.random.default_rng", value) from None
-
-
-def n_threads(value: Any) -> int:
-    """Return a number of threads; for None that of the environment, or else the processors that may be used."""
-    if value is not None:
-        return integer("n_threads", value, 1)
-    text: Any = os.environ.get("DPFAST_NUM_THREADS")
-    if text is None:
-        return _processors()
-    with contextlib.suppress(ValueError):
-        text = int(text)
-    return integer("the environment variable DPFAST_NUM_THREADS", text, 1)
-
-
-def _processors() -> int:
-    if hasattr(os, "process_cpu_count"):  # Python 3.13
-        return os.process_cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def optional(module: str, extra: str) -> ModuleType:

@@ -14,7 +14,7 @@ from dpfast.filters.filter import Filter
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.privacy.privacy import Privacy
-from dpfast.releases.audit.attack import audit
+from dpfast.releases.audit.all_attacks import audit
 from dpfast.releases.audit.findings import Audit
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.integer.releasable import check_releasable

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from dpfast._kernels.filtering import Factors
+from dpfast._kernels.fir_and_sections import Factors
 from dpfast._support import validation
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.sections import make_sections

@@ -17,8 +17,8 @@ from scipy import linalg
 
 from dpfast._kernels import simulation
 from dpfast._kernels.chain_builder import Chain
-from dpfast._kernels.filtering import Factors
-from dpfast._support import validation
+from dpfast._kernels.fir_and_sections import Factors
+from dpfast._support import thread_count, validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import UnstableFilterError
 from dpfast._support.validation import Array, Complex
@@ -346,7 +346,7 @@ class Filter:
         if out is not None and np.may_share_memory(out, samples):
             validation.check_size("x", samples)  # before it is written over
         states = states.astype(precision, copy=out is not None)  # of which `out` may be a part
-        zf = self._run(samples, states, result, validation.n_threads(n_threads))
+        zf = self._run(samples, states, result, thread_count.n_threads(n_threads))
         return Filtered(wrap(result), zf)
 
     def _run(self, x: NDArray[Any], zi: NDArray[Any], out: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfast._kernels import simulation
-from dpfast._support import validation
+from dpfast._support import thread_count, validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
@@ -245,7 +245,7 @@ class Mechanism(MechanismBase):
         """
         values, wrap = unwrap("u", u)
         x = validation.samples("u", values)
-        seed, n_threads = validation.seed(seed), validation.n_threads(n_threads)
+        seed, n_threads = validation.seed(seed), thread_count.n_threads(n_threads)
         streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
         parts = [wrap(part.reshape(x.shape)) for part in simulation.simulate(self.compiled(), streams, seed, n_threads)]
         return Paths(parts[0], parts[1], parts[2] if len(parts) > 2 else None, self.lag or 0)

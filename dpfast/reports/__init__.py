@@ -3,7 +3,7 @@
 Others use ``report``, ``plot`` and the ``report_...`` functions of the commands. Matplotlib is used here alone::
 
     comparison, evaluation, paper_example, sweep/ ──► matplotlib_helpers, glossary ──► html_page
-                                                         └──► styles
+                                                         └──► mechanism_styles
 
 ======================  =========================================
 ``comparison``          families side by side
@@ -11,7 +11,7 @@ Others use ``report``, ``plot`` and the ``report_...`` functions of the commands
 ``paper_example``       the example of Le Ny 2013, reproduced
 ``plot``                ``plot``: a picture of a sweep or a study
 ``matplotlib_helpers``  figures without pyplot
-``styles``              colours and lines of mechanisms
+``mechanism_styles``    colours and lines of mechanisms
 ``study_dot_plot``      dot plots of simulated errors
 ``sample_paths``        paths of mechanisms on one stream
 ``glossary``            what pages say in words

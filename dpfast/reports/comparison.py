@@ -19,7 +19,8 @@ from dpfast.mechanisms.guarantee_text import describe
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.serialization.mechanism_file import to_text
 from dpfast.privacy.provenance import FITTED, Provenance
-from dpfast.reports import html_page, styles
+from dpfast.reports import html_page
+from dpfast.reports import mechanism_styles as styles
 from dpfast.reports.glossary import FIGURES, describe_model, describe_task
 from dpfast.reports.html_page import closing_sections, code, facts
 from dpfast.reports.matplotlib_helpers import (
@@ -164,7 +165,11 @@ def _long_table(lines: Lines) -> Table:
 # --- pictures -------------------------------------------------------------------------------------
 
 _STYLES = {name: style._replace(marker="") for name, style in styles.choose_styles(x.label for x in ENTRIES).items()}
-_STYLES |= {BOUND: styles.BOUND, NAME: styles.CONSTANT, "target": styles.Style(styles.GREY, "-", 4.0, 0.35)}
+_STYLES |= {
+    BOUND: styles.BOUND,
+    NAME: styles.CONSTANT,
+    "target": styles.Style(styles.GREY, "-", 4.0, 0.35),
+}
 
 
 def _draw_curves(lines: Lines, task: ComparisonTask) -> Any:

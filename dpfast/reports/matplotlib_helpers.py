@@ -10,7 +10,7 @@ from typing import Any
 
 from dpfast._support import validation
 from dpfast._support.validation import Array
-from dpfast.reports.styles import GREY, TRUTH, Style, choose_styles
+from dpfast.reports.mechanism_styles import GREY, TRUTH, Style, choose_styles
 
 COLUMN, PAGE = 3.5, 7.0  # inches
 TITLE, LABEL, SMALL = 8.5, 8, 7  # points, at these widths

@@ -19,8 +19,8 @@ from dpfast.reports import html_page
 from dpfast.reports.glossary import FIGURES, explain_interval
 from dpfast.reports.html_page import closing_sections, code, facts
 from dpfast.reports.matplotlib_helpers import SMALL, label_axes, make_figure, plot_lines, render_png, set_logarithmic
+from dpfast.reports.mechanism_styles import TRUTH, Style, choose_styles
 from dpfast.reports.sample_paths import draw_paths, simulate_paths
-from dpfast.reports.styles import TRUTH, Style, choose_styles
 from dpfast.simulation.monte_carlo import monte_carlo
 from dpfast.simulation.paper_example import (
     CALIBRATIONS,

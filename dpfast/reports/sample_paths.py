@@ -10,7 +10,7 @@ import numpy as np
 from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.reports.matplotlib_helpers import PAGE, SMALL, label_axes, make_figure, plot_path
-from dpfast.reports.styles import Style
+from dpfast.reports.mechanism_styles import Style
 from dpfast.signals.model import Model
 
 _ROOM = 1.0  # beyond the true output, in units of its range: an estimate that is far off does not flatten the others

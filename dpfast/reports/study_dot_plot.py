@@ -15,7 +15,7 @@ from dpfast.reports.matplotlib_helpers import (
     plot_rings,
     set_logarithmic,
 )
-from dpfast.reports.styles import GREY, Style, choose_styles
+from dpfast.reports.mechanism_styles import GREY, Style, choose_styles
 from dpfast.simulation.study import Result, Study
 
 _ROW, _FRAME = 0.2, 0.45  # inches

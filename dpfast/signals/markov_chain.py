@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import linalg
 
 from dpfast._kernels import simulation
 from dpfast._support import validation
 from dpfast._support.validation import Array
-from dpfast.filters.filter import Filter
+from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
 from dpfast.privacy.provenance import Provenance, check_source
 from dpfast.signals.markov_spectrum import shaping_filter
 from dpfast.signals.model import ShapedModel, center_levels, normalize_rows, set_fields
@@ -63,6 +64,7 @@ class MarkovChain(ShapedModel):
                 f"got row {worst} with sum {p[worst].sum():.9g} and smallest entry {p.min():.9g}"
             )
         p = normalize_rows(p)
+        _check_mixing(p)
         pi = stationary_distribution(p)
         _check_spread(states)
         mean, centred = center_levels(pi, states)
@@ -99,3 +101,23 @@ def _check_spread(levels: Array) -> None:
         raise ValueError("levels must not all be equal: a constant stream needs no publication")
     if np.ptp(levels) < validation.SMALLEST:
         raise ValueError(f"levels must differ by more than {validation.SMALLEST:g}: scale them")
+
+
+def _check_mixing(p: Array) -> None:
+    """Refuse a chain that is reducible or periodic, or nearly so."""
+    from scipy.sparse import csgraph
+
+    k = len(p)
+    n_parts, part = csgraph.connected_components(p > 0, connection="strong")
+    if n_parts > 1:
+        other = int(np.argmax(part != part[0]))
+        raise ValueError(
+            "transition must be irreducible, "
+            f"got a chain in {n_parts} parts: there is no way from state 0 to state {other} and back"
+        )
+    moduli = np.sort(np.abs(linalg.eigvals(p)))
+    if k > 1 and moduli[-2] > MAX_POLE_RADIUS:
+        raise ValueError(
+            f"transition must be aperiodic and mixing, got a second eigenvalue of modulus {moduli[-2]:.9g} "
+            f"(the limit is {MAX_POLE_RADIUS:g}): its spectrum has a line"
+        )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfast._kernels import simulation
-from dpfast._support import validation
+from dpfast._support import thread_count, validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.privacy.provenance import Provenance, check_source
@@ -87,7 +87,7 @@ class ShapedModel(validation.Frozen, abc.ABC):
         """Draw independent stationary streams (n_streams, n_samples); stream i depends on (seed, i) alone."""
         shape = validation.integer("n_streams", n_streams, 0), validation.integer("n_samples", n_samples, 0)
         out = np.empty(shape)
-        simulation.sample(self.compiled(), validation.seed(seed), out, validation.n_threads(None))
+        simulation.sample(self.compiled(), validation.seed(seed), out, thread_count.n_threads(None))
         return out
 
 

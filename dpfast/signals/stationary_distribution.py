@@ -3,34 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import linalg
 
 from dpfast._support.validation import Array
-from dpfast.filters.filter import MAX_POLE_RADIUS
 
 
 def stationary_distribution(p: Array) -> Array:
-    """Compute the stationary distribution; a reducible or periodic chain is refused."""
-    from scipy.sparse import csgraph
-
-    k = len(p)
-    n_parts, part = csgraph.connected_components(p > 0, connection="strong")
-    if n_parts > 1:
-        other = int(np.argmax(part != part[0]))
-        raise ValueError(
-            "transition must be irreducible, "
-            f"got a chain in {n_parts} parts: there is no way from state 0 to state {other} and back"
-        )
-    moduli = np.sort(np.abs(linalg.eigvals(p)))
-    if k > 1 and moduli[-2] > MAX_POLE_RADIUS:
-        raise ValueError(
-            f"transition must be aperiodic and mixing, got a second eigenvalue of modulus {moduli[-2]:.9g} "
-            f"(the limit is {MAX_POLE_RADIUS:g}): its spectrum has a line"
-        )
-    return _eliminate_states(p)
-
-
-def _eliminate_states(p: Array) -> Array:
     """Compute the stationary distribution without subtractions: small probabilities keep their digits.
 
     Grassmann, Taksar and Heyman 1985.

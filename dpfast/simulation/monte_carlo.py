@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from dpfast._kernels import simulation as kernels
-from dpfast._support import validation
+from dpfast._support import thread_count, validation
 from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
 from dpfast.mechanisms.constant import Constant
@@ -108,7 +108,7 @@ def monte_carlo(
     burn_in = None if burn_in is None else validation.integer("burn_in", burn_in, 0)
     check_window([(repr(x.name), n) for x in items if (n := x.horizon) is not None], n_samples, burn_in)
     burn_in = default_burn_in(items) if burn_in is None else burn_in
-    n_threads, precision = validation.n_threads(n_threads), validation.precision(dtype)
+    n_threads, precision = thread_count.n_threads(n_threads), validation.precision(dtype)
     study = mixed_study.MixedStudy(model.compiled(), tuple(x.compiled() for x in items), burn_in, n_samples, precision)
     if precision == np.float32:
         for mechanism in items:

@@ -16,7 +16,7 @@ from dpfast._kernels import chain_builder, chain_program, simd, simulation
 from dpfast._kernels._jit import DISABLE_JIT
 from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.chain_execute import execute
-from dpfast._kernels.filtering import Factors
+from dpfast._kernels.fir_and_sections import Factors
 from dpfast._kernels.simulated_noise import INPUT, NOISE, START
 from dpfast._kernels.simulation import (
     CompiledDecisionFeedback,

@@ -87,6 +87,6 @@ def test_an_interrupt_ends_it(monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(importlib.import_module("dpfast.releases.audit.attack"), "statistics", interrupted)
+    monkeypatch.setattr(importlib.import_module("dpfast.releases.audit.all_attacks"), "statistics", interrupted)
     assert main(["audit", "--runs", "1000"]) == 130
     assert "interrupted" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from helpers.equalizers import CASES, equalizer
 from dpfast import ARMA, Filter, IndependentLevels, MarkovChain
 from dpfast._kernels import simulation
 from dpfast._kernels.equalizer import Feedback, Soft, decide_rows
-from dpfast._kernels.filtering import Added, Part, Taps, Terms, filter_rows
+from dpfast._kernels.fir_and_sections import Added, Part, Taps, Terms, filter_rows
 from dpfast._kernels.simd import lanes
 from dpfast._kernels.simulated_noise import INPUT, NOISE, fill_normals, seed_generators
 from dpfast._kernels.simulation import (

@@ -13,7 +13,7 @@ from dpfast.reports.matplotlib_helpers import (
     set_logarithmic,
     zoom_in,
 )
-from dpfast.reports.styles import Style, choose_styles
+from dpfast.reports.mechanism_styles import Style, choose_styles
 
 
 def sizes(drawn):

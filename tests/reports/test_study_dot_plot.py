@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import dpfast as dp
+from dpfast.reports.mechanism_styles import FAMILIES
 from dpfast.reports.study_dot_plot import draw_study
-from dpfast.reports.styles import FAMILIES
 from dpfast.simulation.study import Result, Study
 
 

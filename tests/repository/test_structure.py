@@ -268,7 +268,7 @@ def test_live_receivers_see_what_is_published_alone():
 def test_the_package_shows_its_public_names_alone():
     modules = (
         "dpfast.releases.store.release_store",
-        "dpfast.releases.audit.attack",
+        "dpfast.releases.audit.all_attacks",
         "dpfast._support.text_table",
         "dpfast.reports.plot",
         "dpfast.design.adaptive.adapt",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfast._kernels import simulation
 from dpfast._kernels.chain_builder import Chain
-from dpfast._support import validation
+from dpfast._support import thread_count, validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.serialization.json_fields import Fields
@@ -161,7 +161,7 @@ class CausalReceiver(Receiver):
 
     def estimate(self, v: Array) -> tuple[Array, Array | None]:
         """Return the estimate, and decisions if any, from v (streams, time)."""
-        return _paths(simulation.estimate(self.compiled(), v, validation.n_threads(None)))
+        return _paths(simulation.estimate(self.compiled(), v, thread_count.n_threads(None)))
 
     def continued(self, v: Array, state: Array | None) -> tuple[Array, Array | None, Array]:
         """Return the estimate, and decisions if any, of the next piece of v, and the state behind it.
@@ -195,7 +195,7 @@ class CausalReceiver(Receiver):
         """
         before = np.zeros((len(v), self.n_states)) if state is None else state
         past = self._samples_seen(before, len(v))
-        after, n_threads = np.empty_like(before), validation.n_threads(None)
+        after, n_threads = np.empty_like(before), thread_count.n_threads(None)
         paths, after[:, :-1] = simulation.continue_chain(self._live_chain, v, before[:, :-1], past, n_threads)
         after[:, -1] = min(past + v.shape[1], self.lag)
         return *_paths(paths), after

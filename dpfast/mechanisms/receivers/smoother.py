@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfast._kernels import simulation
-from dpfast._support import validation
+from dpfast._support import thread_count
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.receivers.base import LinearMap
@@ -35,7 +35,7 @@ class Smoother(LinearMap):
 
     def estimate(self, v: Array) -> tuple[Array, Array | None]:
         """Return the estimate from v (streams, time)."""
-        return simulation.estimate(self.compiled(), v, validation.n_threads(None))[0], None
+        return simulation.estimate(self.compiled(), v, thread_count.n_threads(None))[0], None
 
     def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
         """Return H(ω) = A(ω) B(ω)*."""

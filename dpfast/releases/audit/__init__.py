@@ -2,12 +2,12 @@
 
 Others use ``audit`` and the ``Audit`` that it returns::
 
-    attack ──┬──► canary, confidence_bounds         how often can a test be right?
-             ├──► known_zeros, noise_statistics     is the noise what it should be?
-             └──► floating_point_grid               does a value betray its input?
+    all_attacks ──┬──► canary, confidence_bounds         how often can a test be right?
+                  ├──► known_zeros, noise_statistics     is the noise what it should be?
+                  └──► floating_point_grid               does a value betray its input?
 
 =======================  ===============================================
-``attack``               ``audit``: all attacks on a mechanism
+``all_attacks``          ``audit``: all attacks on a mechanism
 ``canary``               a person's events, as large as they may be
 ``confidence_bounds``    from rates of being right to a bound of privacy
 ``findings``             ``Audit``: what was found

@@ -19,7 +19,12 @@ from dpfast.releases.store.guarantee_files import state_guarantees
 from dpfast.releases.store.private_connection import PrivateConnection, connect
 from dpfast.releases.store.push_limits import check_push
 from dpfast.releases.store.release_rows import Integers, Memory, Records
-from dpfast.releases.store.release_store_errors import refusing_damage
+from dpfast.releases.store.release_store_errors import (
+    refusing_damage,
+    unfolded_log_error,
+    unopenable_error,
+    unwritten_error,
+)
 from dpfast.releases.store.rollback_mark import Mark
 from dpfast.releases.store.witness import Attestation, Witness, default_folder
 
@@ -92,7 +97,7 @@ class ReleaseStore:
                 connection.close()
                 raise
         except (OSError, sqlite.Error) as error:  # of SQLite where a file is made on a full disk
-            raise ReleaseError(f"cannot open the store {path}: {error}") from None
+            raise unopenable_error(path, error) from None
 
     def __enter__(self) -> ReleaseStore:
         return self
@@ -111,10 +116,7 @@ class ReleaseStore:
             if self._usable and self.owned:
                 self._connection.empty_log()
         except (sqlite.Error, OSError) as error:
-            raise ReleaseError(
-                f"{log} holds inputs, and could not be folded into the store and overwritten ({error}): is the disk "
-                "full? Put that right, then open and close the store"
-            ) from None
+            raise unfolded_log_error(log, error) from None
         finally:
             self.abandon()
 
@@ -385,9 +387,6 @@ class ReleaseStore:
         except BaseException as error:
             self.abandon()
             if isinstance(error, (sqlite.Error, OSError)):
-                raise ReleaseError(
-                    f"the store {self.path} could not be written ({error}), and the call returned nothing: put that "
-                    "right and open it again, which tells how far it came"
-                ) from None
+                raise unwritten_error(self.path, error) from None
             raise
         self._usable = True

@@ -16,7 +16,7 @@ from dpfast.reports.matplotlib_helpers import (
     make_panels,
     set_logarithmic,
 )
-from dpfast.reports.styles import GREY, TRUTH, Style
+from dpfast.reports.mechanism_styles import GREY, TRUTH, Style
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.simulation.intervals import mean_interval
 from dpfast.simulation.sweep.result import Sweep

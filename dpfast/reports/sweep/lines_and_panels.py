@@ -11,8 +11,8 @@ import numpy as np
 from dpfast.design import catalogue
 from dpfast.design.catalogue import GIVEN
 from dpfast.mechanisms.lags import SMOOTHER
-from dpfast.reports import styles
-from dpfast.reports.styles import Style
+from dpfast.reports import mechanism_styles
+from dpfast.reports.mechanism_styles import Style
 from dpfast.reports.sweep.axis_titles import label_text
 from dpfast.simulation.sweep.parameters import OF_PRIVACY, Label
 from dpfast.simulation.sweep.result import Sweep
@@ -64,7 +64,7 @@ def ordered_axes(sweep: Sweep) -> tuple[str, ...]:
 
 def row_styles(sweep: Sweep, axes: Sequence[str]) -> dict[str, Style]:
     """Return the style of each mechanism, the same in all pictures of a sweep."""
-    return styles.choose_styles({row_name(x, axes): row_family(x) for x in sweep.rows})
+    return mechanism_styles.choose_styles({row_name(x, axes): row_family(x) for x in sweep.rows})
 
 
 def row_family(row: Row) -> str | None:

@@ -26,7 +26,7 @@ from dpfast.reports.matplotlib_helpers import (
     plot_rings,
     set_logarithmic,
 )
-from dpfast.reports.styles import BOUND, Style
+from dpfast.reports.mechanism_styles import BOUND, Style
 from dpfast.reports.sweep import axis_titles
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.reports.sweep.lines_and_panels import Panel

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast.reports.matplotlib_helpers import COLUMN, PAGE, SMALL, add_legend, add_note, label_axes, make_figure
-from dpfast.reports.styles import GREY, TRUTH, lighten
+from dpfast.reports.mechanism_styles import GREY, TRUTH, lighten
 from dpfast.reports.sweep import axis_titles
 from dpfast.reports.sweep import lines_and_panels as panels
 from dpfast.simulation.sweep.parameters import Label

@@ -2,9 +2,9 @@
 
 Others use ``sweep``, ``Sweep`` and its rows; a sweep can stop anywhere and go on with the same bits::
 
-    axes, parameters ──► grid ──► scheduler ──┬──► design_cache ──► executors ──► worker_processes
-                                     ▲        └──► stream_blocks ──────┘
-                               stopping_rule ◄──── sweep_store
+    axes, parameters ──► grid ──► sweep_stages ──┬──► design_cache ──► executors ──► worker_processes
+                                        ▲        └──► stream_blocks ──────┘
+                                  stopping_rule ◄──── sweep_store
 
 ===========================  ==================================================
 ``sweep``                    ``sweep``: the whole run
@@ -12,7 +12,7 @@ Others use ``sweep``, ``Sweep`` and its rows; a sweep can stop anywhere and go o
 ``axes``                     axes: lists, labelled values, ranges of numbers
 ``parameters``               what families take; values with labels and digests
 ``labels``                   names of what nobody named
-``scheduler``                designs that are lacking, then blocks
+``sweep_stages``             designs that are lacking, then blocks
 ``stopping_rule``            how many blocks each case gets
 ``design_cache``             designs, made once
 ``design_task``              a design as a task for a worker

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfast._kernels import simulation
 from dpfast._kernels.equalizer import Equalizer
-from dpfast._kernels.filtering import Factors
+from dpfast._kernels.fir_and_sections import Factors
 from dpfast.mechanisms.compiled_matrix_mechanism import CompiledMatrixMechanism
 from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz
 from dpfast.mechanisms.operators.convolution import Convolution

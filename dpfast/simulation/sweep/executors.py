@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent import futures
 from typing import Any, NoReturn, Self, TypeVar
 
-from dpfast._support import validation
+from dpfast._support import thread_count, validation
 from dpfast._support.errors import EngineError
 from dpfast.simulation.sweep.worker_processes import Job, Worker
 
@@ -259,7 +259,7 @@ class ExecutorEngine(Engine):
 def _default_in_flight(executor: futures.Executor) -> int:
     """Return two tasks for each worker, at least four."""
     told = [getattr(executor, name, None) for name in ("_max_workers", "num_workers")]
-    n_workers = next((x for x in told if isinstance(x, int)), validation.n_threads(None))
+    n_workers = next((x for x in told if isinstance(x, int)), thread_count.n_threads(None))
     return max(4, 2 * n_workers)
 
 

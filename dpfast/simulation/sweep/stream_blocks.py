@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike
 from dpfast._kernels import simulation as kernels
 from dpfast._kernels import threads
 from dpfast._kernels.equalizer import Equalizer
-from dpfast._kernels.filtering import Factors
+from dpfast._kernels.fir_and_sections import Factors
 from dpfast._support import version
 from dpfast._support.errors import EngineError
 from dpfast._support.validation import Array

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from dpfast._support import validation
+from dpfast._support import thread_count, validation
 from dpfast._support.canonical_json import canonical, digest
 from dpfast.simulation.monte_carlo import check_window
 from dpfast.simulation.sweep import stream_blocks as block
@@ -22,8 +22,8 @@ from dpfast.simulation.sweep.grid import Case, ParameterGrid
 from dpfast.simulation.sweep.progress import Progress
 from dpfast.simulation.sweep.result import Sweep
 from dpfast.simulation.sweep.rows import Row, Stopped, group_cells
-from dpfast.simulation.sweep.scheduler import Frame, SweepRun
 from dpfast.simulation.sweep.stopping_rule import Look, StoppingRule
+from dpfast.simulation.sweep.sweep_stages import Frame, SweepRun
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
 _N_SAMPLES = 10_000  # counted of each stream, if nothing is said
@@ -215,7 +215,7 @@ def _choose_engine(
     if workers is not None:
         return Pool(validation.integer("workers", workers, 1))
     if executor is None:
-        return ThisProcess(validation.n_threads(n_threads))
+        return ThisProcess(thread_count.n_threads(n_threads))
     if isinstance(executor, Engine):
         if in_flight is not None:
             raise ValueError("in_flight must be left out with an engine of this package, which has its own")

@@ -29,7 +29,7 @@ GRID, INTEGERS = "floating-point grid, one value", "no integers"
 
 def found(monkeypatch, fault, *, privacy=PRIVACY, inputs=COUNTS, n_runs=1000, target=TARGET):
     """What is VIOLATED where every sampler has this fault, at a false-alarm rate below 1e-9."""
-    for name in ("releases.audit.canary", "releases.audit.attack", "releases.batch", "releases.stream_opening"):
+    for name in ("releases.audit.canary", "releases.audit.all_attacks", "releases.batch", "releases.stream_opening"):
         monkeypatch.setattr(importlib.import_module(f"dpfast.{name}"), "Noise", fault)
     monkeypatch.setattr(tempfile, "tempdir", "/dev/shm" if Path("/dev/shm").is_dir() else None)
     plan = designed(dp.exact, designed(dp.zero_forcing, target, privacy), inputs)
@@ -173,7 +173,7 @@ def test_faults_of_the_noise_are_found_by_canaries_too(monkeypatch):
 @pytest.mark.parametrize(("factor", "n_runs"), [(0.8, 150_000), pytest.param(0.9, 600_000, marks=pytest.mark.long)])
 def test_a_tenth_of_sigma_is_found_by_canaries_alone(monkeypatch, factor, n_runs):
     """By μ, with fewer runs than the default has; ε at the claimed δ shows nothing. A fifth takes a quarter of them."""
-    for name in ("releases.audit.canary", "releases.audit.attack"):
+    for name in ("releases.audit.canary", "releases.audit.all_attacks"):
         monkeypatch.setattr(importlib.import_module(f"dpfast.{name}"), "Noise", scaled(factor))
     mechanism = dp.input_perturbation(dp.Filter([1]), dp.Privacy(1, 1e-6))
     result = dp.audit(mechanism, COUNTS, n_runs=n_runs, confidence=1 - 1e-6, seed=5)

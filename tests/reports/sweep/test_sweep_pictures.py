@@ -10,7 +10,7 @@ import pytest
 from helpers.sweeps import COIN, PRIVACY, TARGET, run
 
 import dpfast as dp
-from dpfast.reports import styles
+from dpfast.reports import mechanism_styles
 from dpfast.reports.matplotlib_helpers import render_png
 from dpfast.reports.sweep import convergence, sweep_pictures, sweep_sample_paths, winner_map
 from dpfast.reports.sweep import lines_and_panels as panels
@@ -163,7 +163,7 @@ def test_the_bound_is_that_of_all_linear_mechanisms_and_not_of_zero_forcing():
     rows = [bounded().row(mechanism="optimal", epsilon=x) for x in (1, 10)]
     bound = line(figure.axes[0], "lower bound")
     assert list(bound.get_ydata()) == [x.lower_bound_rmse for x in rows]
-    assert bound.get_linewidth() == styles.BOUND.width
+    assert bound.get_linewidth() == mechanism_styles.BOUND.width
     excess = line(figure.axes[1], "LZF").get_ydata()
     level = [bounded().row(mechanism="zero_forcing", epsilon=x).rmse for x in (1, 10)]
     assert excess == pytest.approx([100 * (y / x.lower_bound_rmse - 1) for x, y in zip(rows, level, strict=True)])
@@ -349,8 +349,8 @@ def test_convergence_needs_blocks():
 def test_all_pictures_of_a_sweep_are_legible_and_of_one_style():
     found = all_drawn()
     assert list(found) == ["rmse-over-epsilon.png", "rmse-over-lag.png", "winners.png", "paths.png", "convergence.png"]
-    colours = {styles.FAMILIES[x].colour for x in ("lmmse", "zero_forcing", "decision_feedback")}
-    known = colours | {styles.TRUTH, styles.GREY, "white"}
+    colours = {mechanism_styles.FAMILIES[x].colour for x in ("lmmse", "zero_forcing", "decision_feedback")}
+    known = colours | {mechanism_styles.TRUTH, mechanism_styles.GREY, "white"}
     for name, figure in found.items():
         assert overlaps(figure) == [], name
         assert figure.get_figwidth() <= 7

@@ -4,7 +4,7 @@ import pytest
 
 import dpfast as dp
 from dpfast.design.catalogue import family_label, family_of
-from dpfast.reports.styles import BOUND, FAMILIES, choose_styles
+from dpfast.reports.mechanism_styles import BOUND, FAMILIES, choose_styles
 
 PUBLIC = {name: getattr(dp, name) for name in dp.__all__}
 DESIGNS = {
