@@ -41,11 +41,12 @@ def test_pictures_of_the_documentation_are_there():
         assert (ROOT / "docs" / name).is_file()
 
 
-def test_adapting_learns(monkeypatch):
+@pytest.mark.parametrize("n", [4000, pytest.param(10_000, marks=pytest.mark.long)])
+def test_adapting_learns(monkeypatch, n):
     spec = importlib.util.spec_from_file_location("adapting", ROOT / "examples/adapting.py")
     adapting = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(adapting)
-    for name, value in {"LENGTHS": (4000,), "N_SAMPLES": 4000, "SEEDS": range(1), "N_UNFITTED": 1}.items():
+    for name, value in {"LENGTHS": (n,), "N_SAMPLES": n, "SEEDS": range(1), "N_UNFITTED": 1}.items():
         monkeypatch.setattr(adapting, name, value)
     lmmse = dp.lmmse
     monkeypatch.setattr(dp, "lmmse", lambda *given, **options: designed(lmmse, *given, tolerance=0.1, **options))

@@ -3,6 +3,7 @@
 import concurrent.futures
 import dataclasses
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -43,8 +44,22 @@ def run(grid=GRID, **options):
 
 
 @pytest.fixture(scope="module")
-def found():
-    return run()
+def designs(tmp_path_factory):
+    """A store with all designs, and no block of the sweep."""
+    path = tmp_path_factory.mktemp("designs") / "sweeps.sqlite"
+    run(store=path, seed=4, budget=1)
+    return path
+
+
+@pytest.fixture(scope="module")
+def found(designs, tmp_path_factory):
+    return run(store=shutil.copy(designs, tmp_path_factory.mktemp("found")))
+
+
+@pytest.fixture
+def store(designs, tmp_path):
+    """A copy of the store with all designs, in which the sweep is begun."""
+    return shutil.copy(designs, tmp_path)
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -84,23 +99,22 @@ def test_a_lower_bound_is_drawn_where_it_is_for_all_linear_mechanisms(found):
 
 
 @pytest.mark.parametrize("engine", ["threads", "workers", "executor", "restarted"])
-def test_the_bits_do_not_depend_on_where_blocks_run(found, engine, tmp_path):
+def test_the_bits_do_not_depend_on_where_blocks_run(found, engine, store):
     if engine == "threads":
-        again = run(n_threads=2)
+        again = run(n_threads=2, store=store)
     elif engine == "workers":
-        again = run(n_threads=None, executor=Pool(1))
+        again = run(n_threads=None, executor=Pool(1))  # makes the designs, too
     elif engine == "executor":
         with concurrent.futures.ThreadPoolExecutor(2) as executor:
-            again = run(n_threads=None, executor=executor)
+            again = run(n_threads=None, executor=executor, store=store)
     else:
-        store = tmp_path / "store.sqlite"
         run(store=store, budget=128 * N)
         again = run(store=store)
     assert sweeps.rows(again) == sweeps.rows(found)
 
 
-def test_single_precision_is_for_filters(found):
-    single = run(dtype="float32")
+def test_single_precision_is_for_filters(found, store):
+    single = run(dtype="float32", store=store)
     same = [np.array_equal(a.batch_means, b.batch_means) for a, b in zip(single, found, strict=True)]
     assert same == [isinstance(found.mechanism(x), dp.MatrixMechanism) for x in found]
 

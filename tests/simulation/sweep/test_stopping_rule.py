@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from helpers import reference
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -114,6 +114,7 @@ def naive_look(rule, means, n):
     budget=st.integers(1, 40),
     data=st.data(),
 )
+@settings(max_examples=12)
 def test_every_stage_is_that_of_the_twin(seed, width, confidence, budget, data):
     rng = np.random.default_rng(seed)
     gaps = data.draw(st.lists(st.sampled_from([0, 0.001, 0.01, 0.1]), min_size=6, max_size=6))
