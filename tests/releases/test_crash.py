@@ -88,7 +88,7 @@ def kills(folder, at):
 
 
 def test_killed_at_some_points(folder):
-    assert kills(folder, few(41)) > 400
+    assert kills(folder, few(97)) > 400
 
 
 @pytest.mark.crash
@@ -129,7 +129,7 @@ def interrupted(function, *args):
 
 
 def test_interrupted_at_some_points(folder, monkeypatch):
-    assert interruptions(folder, monkeypatch, few(9)) > 400
+    assert interruptions(folder, monkeypatch, few(19)) > 400
 
 
 @pytest.mark.crash
@@ -160,7 +160,7 @@ def kill_at_random(folder, times, seed):
 
 
 def test_killed_at_random_times(folder):
-    kill_at_random(folder, 6, seed=1)
+    kill_at_random(folder, 3, seed=1)
 
 
 @pytest.mark.crash

@@ -147,7 +147,8 @@ def went_on(folder, published, state):
 @pytest.mark.parametrize(
     "name", ["store.sqlite", "store.sqlite-wal", "witness.json", "guarantee.json", "guarantee.txt"]
 )
-def test_a_damaged_store_is_refused_or_goes_on_with_what_was_published(damaged, name):
+@pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.long)])
+def test_a_damaged_store_is_refused_or_goes_on_with_what_was_published(damaged, name, times):
     store, published, state = damaged
     whole = next((data for path, data in store.files.items() if path.name == name), b"")
     if not whole:
@@ -155,7 +156,7 @@ def test_a_damaged_store_is_refused_or_goes_on_with_what_was_published(damaged, 
     choice, refused = random.Random(name + state), 0
     store.put_back("", b"")
     went_on(store.folder, published, state)
-    n = 40 if name == "store.sqlite" else 12
+    n = times * {"store.sqlite": 40, "guarantee.json": 3, "guarantee.txt": 3}.get(name, 12)
     for _ in range(n):
         store.put_back(name, mutated(whole, choice))
         _, message = outcome(ReleaseError, lambda: went_on(store.folder, published, state))

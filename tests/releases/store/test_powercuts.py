@@ -14,7 +14,7 @@ from dpfast.releases.store import private_files
 from dpfast.simulation.sweep.sweep_store import SweepStore as Sweeps
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
-STEP = 11  # between the moments that the ordinary run looks at
+STEP = 17  # between the moments that the ordinary run looks at
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_a_release_loses_nothing_with_the_power(recorded, here):
 
 
 def test_a_sweep_stays_whole_and_keeps_what_was_closed(recorded, here):
-    assert survive(recorded, here, "sweep", check_sweep, step=5) > 50
+    assert survive(recorded, here, "sweep", check_sweep, step=7) > 50
 
 
 @pytest.mark.crash
