@@ -31,10 +31,11 @@ def evaluated(tmp_path_factory, request):
     """
     folder = tmp_path_factory.mktemp("evaluated")
     log, saved, out, printed = folder / "log.csv", folder / "saved.json", folder / "out", io.StringIO()
-    log.write_text(LOG.replace(",a\n", ",$x_$ ^\n"))
-    target, simpler = dp.Filter([1 / 3] * 3), []
-    if not request.param:  # the designs of a target with a pole are short
+    text, target, simpler = LOG.replace(",a\n", ",$x_$ ^\n"), dp.Filter([1 / 3] * 3), []
+    if not request.param:  # one place, and the designs of a target with a pole are short
+        text = text.replace(",b\n", ",$x_$ ^\n")
         target, simpler = dp.Filter([1], [1, -0.5]), ["--target", "ba:1/1,-0.5", "--order", "1"]
+    log.write_text(text)
     dp.save(dp.zero_forcing(target, dp.Privacy(2, 1e-5), tolerance=0.1), saved)
     with contextlib.redirect_stdout(printed), blank_pictures() if not request.param else contextlib.nullcontext():
         given = ["--by", "place", *["--mechanism", str(saved)] * 2, "--out", str(out)]

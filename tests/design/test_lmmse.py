@@ -18,7 +18,7 @@ from dpfast.mechanisms.receivers.smoother import Smoother
 # --- nasty targets --------------------------------------------------------------------------------
 
 
-QUICK = ["example", "difference", "outside zero, slow pole", "pole at the limit", "delay", "all-pass"]
+QUICK = ["difference", "outside zero, slow pole", "pole at the limit", "all-pass"]
 
 
 @pytest.mark.parametrize("target", long_but(NASTY_TARGETS, QUICK))
@@ -85,7 +85,7 @@ def test_smoother_of_a_nasty_signal_is_within_its_tolerance(setting, name):
     assert 1 - 1e-8 <= mechanism.predicted_mse / mechanism.ideal_mse <= 1.01 + 1e-6
 
 
-@pytest.mark.parametrize("model", long_but(MODELS, ["zero at 0", "zero at π", "outside zero", "three levels"]))
+@pytest.mark.parametrize("model", long_but(MODELS, ["zero at 0", "outside zero"]))
 def test_finite_lag_of_a_nasty_signal_is_no_worse_than_asked(model):
     mechanism = lmmse(EXAMPLE, PRIVACY, model, lag=3, tolerance=0.01)
     assert lmmse(EXAMPLE, PRIVACY, model, tolerance=0.3).ideal_mse * (1 - 1e-8) <= mechanism.predicted_mse
@@ -122,6 +122,6 @@ def test_a_wrong_mean_costs_the_bias():
 
 def test_the_receiver_without_a_lag_is_a_smoother():
     assert isinstance(lmmse(EXAMPLE, PRIVACY, CHAIN, lag=1, tolerance=0.3).receiver, LinearReceiver)
-    smoother = designed(lmmse, EXAMPLE, PRIVACY, CHAIN, tolerance=0.01)
+    smoother = designed(lmmse, EXAMPLE, PRIVACY, CHAIN, tolerance=0.3)
     assert isinstance(smoother.receiver, Smoother)
     assert smoother.lag is None

@@ -186,7 +186,8 @@ def test_erratum_2_the_receiver_divides_by_the_square_of_the_change():
     ("model", "rmse", "digits"), [(PRINTED, 5.6178415849929, 1e-12), (CHAIN, 4.6703947, 3e-8)], ids=["printed", "chain"]
 )
 def test_erratum_3_lmmse_is_not_the_printed_7_43(model, rmse, digits):
-    assert designed(lmmse, EXAMPLE, PAPER, model).ideal_rmse == pytest.approx(rmse, rel=digits)
+    tolerance = 1e-3 if model is CHAIN else 0.1  # the ideal is the same
+    assert designed(lmmse, EXAMPLE, PAPER, model, tolerance=tolerance).ideal_rmse == pytest.approx(rmse, rel=digits)
 
 
 def test_erratum_3_zero_forcing_is_not_the_printed_8_82():
@@ -200,13 +201,14 @@ def test_exact_calibration_takes_28_5_percent_off_zero_forcing():
 
 def test_example_takes_few_states():
     assert designed(zero_forcing, EXAMPLE, PAPER).prefilter.order <= 4
-    for privacy, model in ((PAPER, PRINTED), (PAPER, CHAIN), (EXACT, CHAIN)):
-        assert designed(lmmse, EXAMPLE, privacy, model).prefilter.order <= 5
+    for privacy in (PAPER, EXACT):
+        assert designed(lmmse, EXAMPLE, privacy, CHAIN).prefilter.order <= 5
 
 
 @pytest.mark.long
-def test_example_of_the_printed_spectrum_takes_few_states_with_exact_calibration():
-    assert designed(lmmse, EXAMPLE, EXACT, PRINTED).prefilter.order <= 5
+def test_example_of_the_printed_spectrum_takes_few_states():
+    for privacy in (PAPER, EXACT):
+        assert designed(lmmse, EXAMPLE, privacy, PRINTED).prefilter.order <= 5
 
 
 @functools.cache
