@@ -16,8 +16,8 @@ from helpers.clusters import eventually
 from helpers.interrupts import ctrl_c, press_ctrl_c, unswallowed
 from helpers.sweeps import FaultError, Faulty, blocks, rows, run
 
-from dpfast.simulation.sweep import scheduler as module
 from dpfast.simulation.sweep import stream_blocks as block
+from dpfast.simulation.sweep import sweep_stages as module
 from dpfast.simulation.sweep.stream_blocks import STREAMS
 from dpfast.simulation.sweep.sweep_store import SweepStore
 
