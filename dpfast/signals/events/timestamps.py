@@ -1,4 +1,4 @@
-"""Points in time and lengths of time, from their texts."""
+"""Points in time, from their texts."""
 
 from __future__ import annotations
 
