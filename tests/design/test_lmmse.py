@@ -18,7 +18,7 @@ from dpfast.mechanisms.receivers.smoother import Smoother
 # --- nasty targets --------------------------------------------------------------------------------
 
 
-QUICK = ["difference", "outside zero, slow pole", "pole at the limit", "all-pass"]
+QUICK = ["outside zero, slow pole", "pole at the limit"]
 
 
 @pytest.mark.parametrize("target", long_but(NASTY_TARGETS, QUICK))
@@ -33,7 +33,7 @@ NARROW_BANDED = ["difference", "comb", "moving average", "outside zero, slow pol
 
 @pytest.mark.parametrize(
     "target",
-    long_but({name: NASTY_TARGETS[name] for name in NARROW_BANDED}, ["difference", "outside zero, slow pole"]),
+    long_but({name: NASTY_TARGETS[name] for name in NARROW_BANDED}, ["outside zero, slow pole"]),
 )
 def test_finite_lag_of_a_nasty_target_is_between_the_smoother_and_the_identity(target):
     smoother = designed(lmmse, target, PRIVACY, CHAIN, tolerance=0.01)
@@ -75,7 +75,7 @@ SETTINGS = {
     long_but(
         [*itertools.product(SETTINGS, MODELS)],
         [
-            *(("slow, weak", name) for name in ("zero at π", "outside zero", "three levels")),
+            *(("slow, weak", name) for name in ("zero at π", "outside zero")),
             *(("moving average, strong", name) for name in ("zero at 0", "notch", "coin")),
         ],
     ),
@@ -85,7 +85,7 @@ def test_smoother_of_a_nasty_signal_is_within_its_tolerance(setting, name):
     assert 1 - 1e-8 <= mechanism.predicted_mse / mechanism.ideal_mse <= 1.01 + 1e-6
 
 
-@pytest.mark.parametrize("model", long_but(MODELS, ["zero at 0", "outside zero"]))
+@pytest.mark.parametrize("model", long_but(MODELS, ["outside zero"]))
 def test_finite_lag_of_a_nasty_signal_is_no_worse_than_asked(model):
     mechanism = lmmse(EXAMPLE, PRIVACY, model, lag=3, tolerance=0.01)
     assert lmmse(EXAMPLE, PRIVACY, model, tolerance=0.3).ideal_mse * (1 - 1e-8) <= mechanism.predicted_mse

@@ -46,7 +46,7 @@ def solved(target, model, cost, lag, goal=1e-8):
 # --- values ---------------------------------------------------------------------------------------
 
 REFERENCES = [*zip(range(len(CASES)), itertools.cycle([0, 5]), strict=False)]
-QUICK = [x for x in REFERENCES if CASES[x[0]]["name"] in ("example .995", "MA10")]
+QUICK = [x for x in REFERENCES if CASES[x[0]]["id"] in (1, 5)]
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ LOUD = [EXAMPLE, Filter([1, -2]), Filter(np.full(5, 0.2)), DIFFERENCE], [CHAIN, 
     ("target", "model", "lag"),
     long_but(
         [*itertools.product(*LOUD)],
-        [(LOUD[0][0], CHAIN, 3), (LOUD[0][1], LOUD[1][1], 0), (LOUD[0][2], CHAIN, 0), (DIFFERENCE, CHAIN, 3)],
+        [(LOUD[0][0], CHAIN, 3), (LOUD[0][1], LOUD[1][1], 0), (DIFFERENCE, CHAIN, 3)],
     ),
 )
 def test_without_noise_it_becomes_zero_forcing(target, model, lag):
@@ -358,7 +358,7 @@ TARGETS = {
 }
 SLOW = ["resonator .999", "poles at both ends"]  # to design
 REALISED = [(x, lag, 0.01) for x, lag in zip(TARGETS, itertools.cycle([5, 0]), strict=False) if x not in SLOW]
-FAST = ["pole .9999", "near-coincident poles", "not minimum phase", "delay"]
+FAST = ["pole .9999", "not minimum phase"]
 
 
 @pytest.mark.parametrize(

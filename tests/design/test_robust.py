@@ -125,7 +125,7 @@ SMOOTHED = {
 
 @pytest.mark.parametrize(
     ("name", "tolerance"),
-    long_but([*itertools.product(SMOOTHED, (0.1, 0.01))], [("resonator", 0.1), ("difference", 0.01)]),
+    long_but([*itertools.product(SMOOTHED, (0.1, 0.01))], [("difference", 0.01)]),
 )
 def test_smoother_on_a_dense_grid(name, tolerance):
     target = SMOOTHED[name]
@@ -247,7 +247,7 @@ def test_nothing_is_estimated_where_there_is_next_to_nothing(lag):
     assert (mechanism.simulate(np.ones(50), seed=1).estimate == 0).all()
 
 
-@pytest.mark.parametrize("lag", long_but([0, 5, None], [5, None]))
+@pytest.mark.parametrize("lag", long_but([0, 5, None], [5]))
 def test_at_any_power_it_is_zero_forcing_or_refused(lag):
     """The distortion, zero but for rounding, counts with the power."""
     forcing = designed(dp.zero_forcing, TARGET, PAPER)

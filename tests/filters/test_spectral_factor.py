@@ -95,7 +95,7 @@ def clustered(distances, angle):
 
 
 CLUSTERS = [0, 0.3, 1, 2, math.pi], [1e-2, 1e-3, 3e-5], [1e-9, 1, 1e9]
-FEW_CLUSTERS = pairwise(*CLUSTERS)
+FEW_CLUSTERS = pairwise(*CLUSTERS)[::2]
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,8 @@ def test_simulated_errors_have_the_predicted_mean(design):
 @pytest.mark.parametrize(
     ("target", "n"),
     [
-        *((EXAMPLE, 64), ([1.0, 0.5, 0.2], 64)),
+        ([1.0, 0.5, 0.2], 64),
+        pytest.param(EXAMPLE, 64, marks=pytest.mark.long),
         *(pytest.param(x, 256, marks=pytest.mark.long) for x in (EXAMPLE, dp.Filter([1], [1, -0.9]), [1.0, 0.5, 0.2])),
     ],
 )

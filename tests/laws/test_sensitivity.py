@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.covers import long_but
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,7 +106,7 @@ def attacked(mechanism, changes):
     return change
 
 
-@pytest.mark.parametrize("n", [2, 5, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n", long_but([2, 5, 8], [5]))
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_adjacent_pair_changes_v_by_more_than_is_claimed(target, n):
     if (target, n) == ("delayed", 2):

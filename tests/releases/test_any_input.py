@@ -143,7 +143,7 @@ def running(request, tmp_path_factory):
         yield stream, plan, x, folder
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(twins())
 @example([np.array([[np.nan], [0.5]]), np.array([[np.inf], [1e308]])])
 @example([np.array([[0.25], [-1e300]], np.longdouble) * 10, np.array([[1], ["1e4000"]]).astype(np.longdouble)])

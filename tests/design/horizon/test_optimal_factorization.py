@@ -89,7 +89,7 @@ def test_it_gains_by_waiting():
 @pytest.mark.parametrize("lag", long_but([0, 3, None], [3]))
 def test_it_is_at_least_as_good_as_the_stationary_optimum(lag):
     n, target = 150, dp.Filter([1, 0.9], [1, -0.9])
-    stationary = dp.optimal(target, PRIVACY, CHAIN, lag=lag)
+    stationary = dp.optimal(target, PRIVACY, CHAIN, lag=lag, tolerance=1e-2)
     found = dp.optimal_factorization(target, PRIVACY, CHAIN, horizon=n, lag=lag)
     # the ends of a horizon cost less; in its middle there is nothing to gain
     assert found.predicted_mse < stationary.step_mse(n).mean()

@@ -49,9 +49,8 @@ TARGETS = {
 LONG_FIR = {"moving average of 12", "moving average of 50", "comb", "long denominator"}
 MODEL = MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
 QUICK = [
-    *("one", "delay", "example", "moving average of 3", "moving average of 12", "difference", "second difference"),
-    *("sum of two", "not minimum phase", "resonator .97", "Butterworth", "notch", "near-coincident poles"),
-    "zero almost on the circle",
+    *("one", "delay", "example", "moving average of 12", "second difference", "not minimum phase"),
+    *("resonator .97", "near-coincident poles", "zero almost on the circle"),
 ]
 every_target = pytest.mark.parametrize("name", long_but([*TARGETS], QUICK))
 
@@ -230,9 +229,10 @@ def test_a_tighter_tolerance_loses_no_more(name):
 
 
 OTHERS = [smoother, feedback], ["chain", "AR(2)"], ["example", "moving average of 12"]
+FEW_OTHERS = [(smoother, "chain", "example"), (feedback, "AR(2)", "moving average of 12")]
 
 
-@pytest.mark.parametrize(("objective", "model", "name"), long_but([*itertools.product(*OTHERS)], pairwise(*OTHERS)))
+@pytest.mark.parametrize(("objective", "model", "name"), long_but([*itertools.product(*OTHERS)], FEW_OTHERS))
 def test_other_objectives_are_realised(objective, model, name):
     o = objective(TARGETS[name], MODEL if model == "chain" else ARMA([1], [1, -1.2, 0.72]))
     with warnings.catch_warnings(record=True) as caught:

@@ -203,7 +203,7 @@ SEASONAL = [(4, 3e-4, 1), (1, 1e-7, 4), (4, 1e-9, 1), (1, 1.0, 1)]
 
 @pytest.mark.parametrize(
     ("season", "noise", "min_separation", "tolerance"),
-    long_but([(*x, y) for x in SEASONAL for y in (5e-2, 1e-2)], [(*SEASONAL[0], 5e-2), (*SEASONAL[1], 5e-2)]),
+    long_but([(*x, y) for x in SEASONAL for y in (5e-2, 1e-2)], [(*SEASONAL[0], 5e-2)]),
 )
 def test_bounds_for_two_events_are_below_ideals_and_ideals_below_what_is_reached(
     season, noise, min_separation, tolerance

@@ -131,7 +131,7 @@ def mechanisms(draw):
     return dataclasses.replace(made, name=draw(st.text()))
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(mechanisms())
 def test_a_mechanism_comes_back_to_the_bit(tmp_path_factory, mechanism):
     folder = tmp_path_factory.mktemp("files")
