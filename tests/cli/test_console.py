@@ -47,6 +47,7 @@ def test_a_reader_that_has_read_enough_ends_the_command_without_a_word(saved, ar
     assert (status, said) == (141, b"")
 
 
+@pytest.mark.long  # an output that nobody reads is quick, and so are streams that are closed
 def test_an_error_that_nobody_reads_ends_as_quietly():
     writing = unread_pipe()
     status, said = run([*DPFAST, "show", "missing.json"], stdout=subprocess.PIPE, stderr=writing)

@@ -3,9 +3,11 @@ import io
 
 import pytest
 from helpers.commands import blank_pictures, refusal
+from helpers.designs import to_a_wide_tolerance
 
 import dpfast as dp
 from dpfast.cli.main import main
+from dpfast.design.catalogue import filter_families
 
 LOG = "when,place\n" + "".join(
     f"2020-01-01T{h:02}:{m:02},{'ab'[m % 2]}\n" for h in range(24) for m in range(0, 60, 7 + h % 5)
@@ -27,7 +29,7 @@ def log(tmp_path):
 def evaluated(tmp_path_factory, request):
     """The folder that one evaluation has written, and what it has printed; a place looks like a formula.
 
-    Pictures are blank, as they take longer than all else, or drawn.
+    Pictures are blank, as they take longer than all else, and designs wide, or all is as it is for a user.
     """
     folder = tmp_path_factory.mktemp("evaluated")
     log, saved, out, printed = folder / "log.csv", folder / "saved.json", folder / "out", io.StringIO()
@@ -37,7 +39,11 @@ def evaluated(tmp_path_factory, request):
         target, simpler = dp.Filter([1], [1, -0.5]), ["--target", "ba:1/1,-0.5", "--order", "1"]
     log.write_text(text)
     dp.save(dp.zero_forcing(target, dp.Privacy(2, 1e-5), tolerance=0.1), saved)
-    with contextlib.redirect_stdout(printed), blank_pictures() if not request.param else contextlib.nullcontext():
+    blank = contextlib.nullcontext() if request.param else blank_pictures()
+    with contextlib.redirect_stdout(printed), blank, pytest.MonkeyPatch.context() as patch:
+        if not request.param:
+            families = [x._replace(design=to_a_wide_tolerance(x.design)) for x in filter_families()]
+            patch.setattr("dpfast.simulation.evaluation.filter_families", lambda: families)
         given = ["--by", "place", *["--mechanism", str(saved)] * 2, "--out", str(out)]
         assert main(["evaluate", str(log), *EVALUATE, *given, *simpler]) == 0
     return out, printed.getvalue()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import pages
 
 import dpfast as dp
 from dpfast._support.errors import EngineError
@@ -52,7 +53,9 @@ def rows(path):
         return list(csv.DictReader(file))
 
 
-def test_a_study_writes_its_files_and_prints_table_and_winners(file, tmp_path, capsys):
+@pytest.mark.parametrize("render", pages.RENDERINGS)
+def test_a_study_writes_its_files_and_prints_table_and_winners(file, tmp_path, capsys, monkeypatch, render):
+    pages.render_once(monkeypatch, study, render=render)
     assert main(["study", file]) == 0
     out = tmp_path / "dpfast-study"
     names = {x.name for x in out.iterdir()}

@@ -17,7 +17,7 @@ from dpfast.design.comparison import ENTRIES, ComparisonTask
 from dpfast.reports import comparison, html_page
 
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
-TASK = ComparisonTask(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.1)
+TASK = ComparisonTask(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.3)
 LABELS = ["optimal", "LZF", "LMMSE", "LMMSE smoother", "input perturbation", "output perturbation", "DFE"]
 FILES = ["curves.csv", "curves.png", "design.csv", "design.md", "magnitudes.png", "mechanism.json", "report.html"]
 

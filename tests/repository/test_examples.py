@@ -41,7 +41,7 @@ def test_pictures_of_the_documentation_are_there():
         assert (ROOT / "docs" / name).is_file()
 
 
-@pytest.mark.parametrize("n", [4000, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n", [2500, pytest.param(10_000, marks=pytest.mark.long)])
 def test_adapting_learns(monkeypatch, n):
     spec = importlib.util.spec_from_file_location("adapting", ROOT / "examples/adapting.py")
     adapting = importlib.util.module_from_spec(spec)

@@ -1,5 +1,6 @@
 """What the simulation runs of mechanisms, in the JSON of stores and back, to the bit."""
 
+import itertools
 import json
 
 import numpy as np
@@ -18,11 +19,16 @@ def same(a, b):
     return np.array_equal(a, b) and np.shape(a) == np.shape(b) if isinstance(a, np.ndarray) else a == b
 
 
-@pytest.mark.parametrize("design", ["binary_tree", "decayed_sum", "compressive", "buffered_toeplitz", "square_root"])
-@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+@pytest.mark.parametrize(
+    ("design", "noise"),
+    [
+        *itertools.product(["binary_tree", "decayed_sum", "compressive"], ["gaussian", "laplace"]),
+        *(("buffered_toeplitz", "gaussian"), ("square_root", "gaussian")),
+    ],
+)
 def test_links_are_kept_to_the_bit(design, noise):
     options = {"n_measurements": 3} if design == "compressive" else {}
-    options |= {"noise": noise} if design not in ("buffered_toeplitz", "square_root") else {}
+    options |= {"noise": noise} if noise != "gaussian" else {}
     mechanism = getattr(dp, design)(dp.running_sum(8), dp.Privacy(1, 1e-6), **options)
     link = mechanism.compiled()
     there = read_compiled(json.loads(json.dumps(compiled_content(link))))

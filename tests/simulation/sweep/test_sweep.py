@@ -179,6 +179,7 @@ def killed_pool(patch, pool):
     return Killed(patch, 2, lambda: os.kill(pool._workers[0].process.pid, signal.SIGKILL))
 
 
+@pytest.mark.long  # a pool gives the same bits over a horizon, and one that is killed costs a task: both are quick
 def test_a_worker_that_dies_costs_nothing(monkeypatch, expected):
     with Pool(1) as pool:
         before, killed = pool._workers[0].process.pid, killed_pool(monkeypatch, pool)
