@@ -117,8 +117,8 @@ def robust(
     >>> import math
     >>> import dpfast as dp
     >>> privacy = dp.Privacy(math.log(3), 0.05, calibration="paper")
-    >>> mechanism = dp.robust(dp.Filter([1, 0.995], [1, -0.995]), privacy, mean_square=0.25, tolerance=0.01)
-    >>> round(mechanism.ideal_rmse, 3), mechanism.predicted_mse < mechanism.ideal_mse * 1.01
+    >>> mechanism = dp.robust(dp.Filter([1, 0.995], [1, -0.995]), privacy, mean_square=0.25, tolerance=0.1)
+    >>> round(mechanism.ideal_rmse, 3), mechanism.predicted_mse < mechanism.ideal_mse * 1.1
     (5.177, True)
     """
     check_inputs(target, privacy)

@@ -173,8 +173,8 @@ BESIDE_ZEROS = [*ZEROS], [EXAMPLE, DIFFERENCE, Filter([1, -2]), Filter(np.full(1
 
 @pytest.mark.parametrize(
     "cases",
-    [pairwise(*BESIDE_ZEROS), pytest.param([*itertools.product(*BESIDE_ZEROS)], marks=pytest.mark.long)],
-    ids=["pairs", "all"],
+    [pairwise(*BESIDE_ZEROS)[::2], pytest.param([*itertools.product(*BESIDE_ZEROS)], marks=pytest.mark.long)],
+    ids=["few", "all"],
 )
 def test_zeros_of_the_spectrum_on_the_circle(cases):
     gaps = [(*case, solved(case[1], ZEROS[case[0]], 1.0, case[2], goal=2e-8).gap) for case in cases]
@@ -211,6 +211,7 @@ def test_a_bound_is_a_bound_after_few_steps(monkeypatch):
     assert exact.lower_bound <= mechanism.ideal_mse
 
 
+@pytest.mark.long
 def test_what_steps_do_not_resolve_is_not_iterated_for(monkeypatch):
     """Where the gap is that of the steps, going on does not close it: a few certificates on each large circle."""
     certify, certified = majorization.Majorization._bound_by_iterate, []
@@ -278,7 +279,7 @@ lags = st.integers(0, 8)
 
 
 @given(target=filters(), model=models, cost=costs, lag=lags, more=st.integers(1, 20))
-@settings(max_examples=10)
+@settings(max_examples=5)
 def test_it_does_not_increase_with_the_lag_down_to_the_smoother(target, model, cost, lag, more):
     early, late = solved(target, model, cost, lag), solved(target, model, cost, lag + more)
     smoother = smoother_water_filling(Problem(target, model, cost)).mse

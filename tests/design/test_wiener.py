@@ -40,8 +40,8 @@ CAUSAL = [*PLANTS], [0, 1, 2, 3, 5], [0.1, 3]
 
 @pytest.mark.parametrize(
     "cases",
-    [pairwise(*CAUSAL), pytest.param([*itertools.product(*CAUSAL)], marks=pytest.mark.long)],
-    ids=["pairs", "all"],
+    [pairwise(*CAUSAL)[::2], pytest.param([*itertools.product(*CAUSAL)], marks=pytest.mark.long)],
+    ids=["few", "all"],
 )
 def test_causal_wiener_receiver_is_the_kalman_filter(cases):
     wrong = []

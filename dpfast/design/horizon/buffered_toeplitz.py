@@ -75,9 +75,9 @@ def buffered_toeplitz(
     --------
     >>> import math
     >>> import dpfast as dp
-    >>> mechanism = dp.buffered_toeplitz(dp.running_sum(256), dp.Privacy.from_gdp(1, 1e-6), error="max")
+    >>> mechanism = dp.buffered_toeplitz(dp.running_sum(64), dp.Privacy.from_gdp(1, 1e-6), error="max")
     >>> round(math.sqrt(mechanism.max_mse), 4), len(mechanism.strategy.poles)
-    (2.8318, 3)
+    (2.3913, 2)
     """
     whole = target_over_horizon(target, privacy, horizon)
     if n_buffers is not None:
