@@ -81,7 +81,7 @@ def test_the_sweep_runs_and_is_reported(tmp_path, monkeypatch, capsys, render):
     def short(grid, **options):
         """Of the grid one ε, designed to a wide tolerance, which is tested elsewhere; and a few streams."""
         grids.append(grid)
-        return sweep(grid | {"epsilon": [1], "tolerance": 0.3}, **options | {"width": 0.1})
+        return sweep(grid | {"epsilon": [1], "tolerance": 0.9}, **options | {"width": 0.3})
 
     monkeypatch.setattr(dp, "sweep", short)
     names = {"dp": dp, "target": target, "model": model}

@@ -68,7 +68,8 @@ def failing(method, n, after):
 @pytest.mark.parametrize(
     ("name", "after"),
     [
-        *itertools.product(["enter", "add", "add_designs"], [False, True]),
+        *(("enter", False), ("add", False), ("add", True), ("add_designs", True)),
+        *(pytest.param(*x, marks=pytest.mark.long) for x in (("enter", True), ("add_designs", False))),
         ("designs", False),
         ("all_means", False),
     ],
