@@ -230,10 +230,10 @@ def test_a_gain_that_may_as_well_be_a_loss_is_not_taken():
 
 
 def test_a_doubtful_fit_is_said_to_be_one():
-    mechanism = dp.lmmse(TARGET, PRIVACY, CALM, lag=5)
+    mechanism = dp.lmmse(TARGET, PRIVACY, CALM, lag=5, tolerance=0.01)
     found = dp.adapt(mechanism, mechanism.simulate(OTHERS["calmer"].sample(N, 1)[None], seed=1).privatized)
     assert "changes in time" in found.reason
-    mechanism = dp.lmmse(TARGET, PRIVACY, SLOW, lag=5)
+    mechanism = dp.lmmse(TARGET, PRIVACY, SLOW, lag=5, tolerance=0.01)
     v = mechanism.simulate(OTHERS["resonance in the band"].sample(N, 2)[None], seed=2).privatized
     found = dp.adapt(mechanism, v, order=1)
     assert not found.taken

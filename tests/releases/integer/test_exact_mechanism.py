@@ -27,7 +27,7 @@ DESIGNS = {
     "optimal lag 5": lambda target: dp.optimal(target, PRIVACY, CHAIN, lag=5, tolerance=0.01),
     "LMMSE smoother": lambda target: dp.lmmse(target, PRIVACY, CHAIN, tolerance=0.01),
     "LMMSE lag 0": lambda target: dp.lmmse(target, PRIVACY, CHAIN, lag=0, tolerance=0.01),
-    "LZF": lambda target: dp.zero_forcing(target, PRIVACY),
+    "LZF": lambda target: dp.zero_forcing(target, PRIVACY, tolerance=0.01),
     "DFE soft lag 5 (lmmse prefilter)": lambda target: dp.decision_feedback(target, PRIVACY, CHAIN, tolerance=0.01),
     "input perturbation": lambda target: dp.input_perturbation(target, PRIVACY),
     "robust lag 5": lambda target: dp.robust(target, PRIVACY, mean_square=0.25, lag=5, tolerance=0.1),
