@@ -32,11 +32,16 @@ def pytest_collection():
         gc.enable()
 
 
+def pytest_collection_modifyitems(items):
+    """Run the tests of kernels last: by then the loop over chains is compiled in both precisions, by `COMPILER`."""
+    items.sort(key=lambda item: item.nodeid.startswith("tests/_kernels/"))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Give all tests of a file to one worker, in the order of the files, unless another `--dist` is asked for.
 
-    So what a module's fixtures make is made once, and the small files, the doctests, are left for the end. In
+    So what a module's fixtures make is made once. In
     `pyproject.toml`, `--dist=loadfile` would also count without workers, where pytest-benchmark refuses to run with it.
     """
     from xdist.scheduler import LoadFileScheduling
