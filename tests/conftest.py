@@ -41,8 +41,8 @@ def pytest_collection_modifyitems(items):
 def pytest_xdist_make_scheduler(config, log):
     """Give all tests of a file to one worker, in the order of the files, unless another `--dist` is asked for.
 
-    So what a module's fixtures make is made once. In
-    `pyproject.toml`, `--dist=loadfile` would also count without workers, where pytest-benchmark refuses to run with it.
+    So what a module's fixtures make is made once. In `pyproject.toml`, `--dist=loadfile` would also count without
+    workers, where pytest-benchmark refuses to run with it.
     """
     from xdist.scheduler import LoadFileScheduling
 
