@@ -33,8 +33,8 @@ def pytest_collection():
 
 
 def pytest_collection_modifyitems(items):
-    """Run the tests of kernels last: by then the loop over chains is compiled in both precisions, by `COMPILER`."""
-    items.sort(key=lambda item: item.nodeid.startswith("tests/_kernels/"))
+    """Run last what needs the loop over chains in both precisions: by then `COMPILER` has compiled it."""
+    items.sort(key=lambda item: item.nodeid.startswith(("tests/_kernels/", "tests/_support/")))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -17,7 +17,8 @@ PLAIN = {"target": "ba:1,0.9/1,-0.9", "model": CHAIN, "epsilon": 1, "delta": 1e-
 BASE = PLAIN | {"tolerance": 0.3}
 NO_MODEL = {name: x for name, x in BASE.items() if name != "model"} | {"mechanism": "zero_forcing"}
 GRIDS = {
-    "linear": {"mechanism": ["zero_forcing", "lmmse", "robust"], "lag": 2, "mean_square": 3},
+    "linear": {"mechanism": ["zero_forcing", "lmmse"], "lag": 2},
+    "robust": {"mechanism": "robust", "lag": 2, "mean_square": 3},
     "optimal": {"mechanism": "optimal", "lag": 2},
     "smoother": {"mechanism": "lmmse", "lag": "smoother"},
     "decisions": {"mechanism": "decision_feedback", "decision": ["sign", "quantizer", "soft"], "n_forward": 8},
@@ -59,7 +60,7 @@ def assert_same_bits(a, b):
         assert a == b
 
 
-LONG = {"optimal"}  # kept like all that is linear, and designed for longer
+LONG = {"optimal", "robust"}  # kept like all that is linear, and designed for longer
 
 
 @pytest.fixture(params=[pytest.param(x, marks=[pytest.mark.long] * (x in LONG)) for x in GRIDS])

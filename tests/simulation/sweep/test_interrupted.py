@@ -245,7 +245,7 @@ def hunted(folder, whole, number, n, seconds, **options):
 
 
 @forks
-@pytest.mark.parametrize("n", [2, pytest.param(6, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n", [1, pytest.param(6, marks=pytest.mark.long)])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_killed_at_any_instant_in_this_process(number, n, tmp_path, whole):
     hunted(tmp_path, whole, number, n, 0.03)
