@@ -33,7 +33,7 @@ def paragraphs(text: str) -> Html:
 
 
 def items(texts: Iterable[str]) -> Html:
-    """Make a list."""
+    """Make a list of texts, each as it is read."""
     return Html("<ul>\n" + "\n".join(f"<li>{escape(x)}</li>" for x in texts) + "\n</ul>")
 
 

@@ -73,7 +73,7 @@ class Channel:
 
     @property
     def steady(self) -> float:
-        """The gain G(0)."""
+        """G(0), the gain of the prefilter for a constant input."""
         return float(self.gain[0].real)
 
     def expected_ordinates(self, spectrum: Array) -> Array:

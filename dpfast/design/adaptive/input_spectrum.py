@@ -130,7 +130,7 @@ class Fit(NamedTuple):
 
     @property
     def shaping(self) -> Filter:
-        """The filter s/A."""
+        """The filter s/A that shapes white noise to the fitted spectrum."""
         return Filter([self.innovation_std], self.a)
 
 
@@ -230,7 +230,7 @@ class Whittle:
         return np.asarray(polyval(self.waves, self._polynomial(theta)))
 
     def _signal(self, theta: Array) -> Array:
-        """Return P_u |G|²."""
+        """Return P_u |G|², what the prefilter passes of the input's spectrum."""
         return np.asarray(math.exp(theta[0]) * self.gain / np.abs(self._response(theta)) ** 2)
 
     def _slopes(self, theta: Array) -> Array:

@@ -38,7 +38,7 @@ class Dense(NamedTuple):
         return np.asarray(np.einsum("ij,ij->i", self.entries, self.entries))
 
     def matrix(self) -> Array:
-        """Return the array."""
+        """Return the entries, which are the matrix already."""
         return self.entries
 
     def check(self) -> None:
