@@ -71,7 +71,7 @@ class Added(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """All that a pass does beside filtering: subtract a signal before the sections, add behind them, and square.
+    """Say what a pass does beside filtering: it subtracts before the sections, adds behind them, and squares.
 
     Squares go into a row of totals, and nothing else is kept then.
     """

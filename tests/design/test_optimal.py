@@ -227,16 +227,57 @@ def test_what_steps_do_not_resolve_is_not_iterated_for(monkeypatch):
     assert len(large) < 30
 
 
+def solved_coarsely(monkeypatch, size, *problem):
+    """Solve on circles of `size` and of twice as many steps, whatever the problem needs."""
+    with monkeypatch.context() as patch:
+        patch.setattr(majorization, "resolve_on_circle", lambda problem, *_: (problem, make_circle(0.0, size)))
+        patch.setattr(majorization, "SHORTEST", size)
+        patch.setattr(majorization, "MOST_STEPS", 2 * size)
+        found = solved(*problem)
+    assert found.circle.size == 2 * size
+    return found
+
+
 @pytest.mark.parametrize("size", [32, 128, 512])
 def test_what_steps_do_not_resolve_is_taken_off_the_bound(monkeypatch, size):
     exact = solved(EXAMPLE, CHAIN, 1.0, 3)
-    monkeypatch.setattr(majorization, "resolve_on_circle", lambda problem, *_: (problem, make_circle(0.0, size)))
-    monkeypatch.setattr(majorization, "SHORTEST", size)
-    monkeypatch.setattr(majorization, "MOST_STEPS", 2 * size)
-    coarse = solved(EXAMPLE, CHAIN, 1.0, 3)
-    assert coarse.circle.size == 2 * size
+    coarse = solved_coarsely(monkeypatch, size, EXAMPLE, CHAIN, 1.0, 3)
     assert coarse.mse > exact.mse * (1 + 1e-4)
     assert coarse.lower_bound <= exact.mse
+
+
+def test_certificates_are_tight_and_never_above_the_optimum(monkeypatch):
+    by_iterate, by_phase = majorization.Majorization._bound_by_iterate, majorization.Majorization._bound_by_phase
+    certified = {"iterate": [], "phase": []}
+
+    def keep_iterate(iteration, noise, k, error):
+        bound = by_iterate(iteration, noise, k, error)
+        distortion = iteration.mean(iteration.psd * np.abs(error) ** 2)
+        certified["iterate"].append((iteration.circle.size, distortion + bound))
+        return bound
+
+    def keep_phase(iteration, k, size):
+        bound = by_phase(iteration, k, size)
+        certified["phase"].append((iteration.circle.size, bound))
+        return bound
+
+    monkeypatch.setattr(majorization.Majorization, "_bound_by_iterate", keep_iterate)
+    monkeypatch.setattr(majorization.Majorization, "_bound_by_phase", keep_phase)
+    # it ends after so many steps, not where the certificates say that it may
+    monkeypatch.setattr(majorization, "_EFFORT", 0)
+    monkeypatch.setattr(majorization, "_FEWEST", 300)
+    found = solved_coarsely(monkeypatch, 512, Filter([1], [1, -0.9]), CHAIN, 0.5, 2, -1.0)
+    for bounds in certified.values():
+        largest = max(bound for size, bound in bounds if size == found.circle.size)
+        assert found.mse * (1 - 1e-4) <= largest <= found.mse * (1 + 1e-9)
+
+
+def test_all_that_more_steps_change_is_taken_off_the_bound(monkeypatch):
+    problem = Filter([1], [1, -0.9]), CHAIN, 0.5, 2
+    before, after = (solved_coarsely(monkeypatch, size, *problem) for size in (64, 128))
+    change = before.mse - after.mse
+    assert change > 1e-5 * after.mse
+    assert after.mse - after.lower_bound == pytest.approx(change, rel=1e-3)
 
 
 def test_ripples_from_node_to_node_do_not_grow():

@@ -7,7 +7,7 @@ import pytest
 from helpers.covers import long_but
 
 import dpfast as dp
-from dpfast.design.adaptive.cross_validation import Channel, _Trial, cross_validate
+from dpfast.design.adaptive.cross_validation import Channel, _Trial, _variance, cross_validate
 from dpfast.design.adaptive.input_spectrum import Periodogram, join_periodograms
 from dpfast.design.wiener import wiener_receiver
 
@@ -99,3 +99,14 @@ def test_gain_and_standard_error_are_those_of_many_runs(lag, mean, n_runs):
     # standard normal scores, but for a bias of fits to four fifths: 5 standard errors either way
     assert abs(np.mean(scores)) < 5 / math.sqrt(n_runs)
     assert np.std(scores) == pytest.approx(1, abs=5 / math.sqrt(2 * n_runs))
+
+
+@pytest.mark.parametrize("slope", [0.0, 3.0])
+def test_the_variance_of_an_error_is_that_of_many_segments(slope):
+    n, power, weights = 20_000, 2.0, np.random.default_rng(0).uniform(0, 4, 17)
+    white = math.sqrt(power) * np.random.default_rng(1).standard_normal((1, n * 32))
+    segments = Periodogram.from_parts(white, n)
+    errors = [x.average(weights * x.ordinates) + slope * x.mean for x in segments]
+    claimed = _variance(join_periodograms(segments), power, weights, slope, 1)
+    # the variance of n numbers is off by √(2/n) for normals, here by less than .02: 5 of these
+    assert np.var(errors) == pytest.approx(claimed, rel=0.1)
