@@ -46,7 +46,7 @@ def table(
     caption: str = "",
     drawn: Sequence[Html] = (),
 ) -> Html:
-    """Make a table.
+    """Make a table of cells, each as it is read; with a caption, and a picture for each row, where there are any.
 
     Parameters
     ----------

@@ -269,7 +269,7 @@ def test_certificates_are_tight_and_never_above_the_optimum(monkeypatch):
     found = solved_coarsely(monkeypatch, 512, Filter([1], [1, -0.9]), CHAIN, 0.5, 2, -1.0)
     for bounds in certified.values():
         largest = max(bound for size, bound in bounds if size == found.circle.size)
-        assert found.mse * (1 - 1e-4) <= largest <= found.mse * (1 + 1e-9)
+        assert largest == pytest.approx(found.mse, rel=1e-9)
 
 
 def test_all_that_more_steps_change_is_taken_off_the_bound(monkeypatch):
