@@ -41,7 +41,10 @@ class ConvergenceWarning(UserWarning):
 
 
 class AccuracyWarning(UserWarning):
-    """A mechanism explains less than half of the variance of the true output; the message says what would help."""
+    """A mechanism explains less than half of the variance of the true output, or a prediction may be far off.
+
+    The message says what would help.
+    """
 
 
 def warn(message: str, category: type[Warning]) -> None:

@@ -57,6 +57,15 @@ def number(name: str, value: Any, *, above: float = -math.inf, below: float = ma
     return result
 
 
+def fraction(name: str, value: Any) -> float:
+    """Return a number that is at least 0 and below 1; refuse anything else."""
+    try:
+        is_zero = float(value) == 0 and not isinstance(value, (bool, np.bool_, str, bytes)) and np.ndim(value) == 0
+        return 0.0 if is_zero else number(name, value, above=0, below=1)
+    except (TypeError, ValueError, OverflowError):
+        raise fail(name, "a number, at least 0 and below 1", value) from None
+
+
 def integer(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
     """Return an integer that is not below `minimum` and not above `maximum`; refuse anything else."""
     must_be = f"an integer, at least {minimum}" + ("" if maximum is None else f" and at most {maximum}")

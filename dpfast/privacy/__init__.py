@@ -3,13 +3,17 @@
 Others use ``Privacy``, which has the promise and finds the noise; releases use the accounting in integers::
 
     ε, δ, adjacency ──► Privacy ──┬──► sensitivity    how much one person changes what is filtered
-                                  └──► gaussian       how much noise that takes
+                                  ├──► gaussian       how much noise that takes
+                                  └──► lattice ──► integer_noise
 
 ================================  ===========================================================
 ``privacy``                       ``Privacy``: from (ε, δ) and adjacency to the noise
 ``gaussian``                      Gaussian noise: the least for a guarantee, and back
 ``discrete_gaussian_accounting``  discrete Gaussian noise: proven bounds of its guarantee
 ``sensitivity``                   how much several events of one person change
+``integer_noise/``                laws of noise on the integers, and what each guarantees
+``lattice``                       what inputs lie on, or are rounded to, for such noise
+``randomized_response``           the law of what is published for each of two levels
 ``provenance``                    where inputs of a design come from: public, assumed, fitted
 ================================  ===========================================================
 """

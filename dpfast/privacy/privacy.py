@@ -23,7 +23,7 @@ _MOST_EVENTS = 10**9
 
 @dataclass(frozen=True)
 class Privacy:
-    r"""A demand of (epsilon, delta)-differential privacy at event level, which Gaussian noise meets.
+    r"""A demand of (epsilon, delta)-differential privacy at event level.
 
     Two streams are adjacent when they differ by at most `max_events` events of one person, at times at least
     `min_separation` samples apart, each of size at most `max_change`.
@@ -33,7 +33,8 @@ class Privacy:
     epsilon : float
         Above 0, below 1e9.
     delta : float
-        Strictly between 0 and 1.
+        At least 0, below 1. Zero, the default, is pure ε: no Gaussian noise gives that, and designs with Gaussian noise
+        refuse it.
     max_change : float
         d, the largest change of the input at one time.
     max_events : int
@@ -66,7 +67,7 @@ class Privacy:
     """
 
     epsilon: float
-    delta: float
+    delta: float = 0.0
     _: KW_ONLY
     max_change: float = 1.0
     max_events: int = 1
@@ -76,7 +77,7 @@ class Privacy:
     def __post_init__(self) -> None:
         check = {
             "epsilon": validation.number("epsilon", self.epsilon, above=0, below=LARGEST_EPSILON),
-            "delta": validation.number("delta", self.delta, above=0, below=1),
+            "delta": validation.fraction("delta", self.delta),
             "max_change": validation.number(
                 "max_change", self.max_change, above=validation.SMALLEST, below=validation.LARGEST
             ),
@@ -116,12 +117,26 @@ class Privacy:
 
     def _repr_html_(self) -> str:
         given = {x.name.replace("_", " "): str(getattr(self, x.name)) for x in fields(self)}
-        derived = {"noise multiplier": self.noise_multiplier, "zCDP ρ": self.zcdp_rho, "Gaussian DP μ": self.gdp_mu}
+        derived = {}
+        if self.delta > 0:
+            derived = {"noise multiplier": self.noise_multiplier, "zCDP ρ": self.zcdp_rho, "Gaussian DP μ": self.gdp_mu}
         return notebook(facts(given | {name: f"{x:.6g}" for name, x in derived.items()}, caption="Privacy"))
 
     @functools.cached_property
     def noise_multiplier(self) -> float:
-        """κ, the noise standard deviation per unit of ℓ₂ sensitivity."""
+        """κ, the standard deviation of Gaussian noise per unit of ℓ₂ sensitivity.
+
+        Raises
+        ------
+        ValueError
+            Without a delta.
+        """
+        if self.delta == 0:
+            raise ValueError(
+                "delta must be above 0 for Gaussian noise, which gives no pure ε: give a delta, or take block_sums, "
+                "randomized_response (of two levels) or input_perturbation with noise='geometric' or 'laplace'; over a "
+                "horizon other designs take noise='laplace' too"
+            )
         if self.calibration == "exact":
             return gaussian_noise_multiplier(self.epsilon, self.delta)
         k = -float(special.ndtri(self.delta))

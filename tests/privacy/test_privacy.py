@@ -6,19 +6,25 @@ import math
 import numpy as np
 import pytest
 
-from dpfast import Privacy
+from dpfast import Filter, Privacy
 
 
-@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "1", None, True, np.True_, 1j, [1.0], np.array([1.0])])
+@pytest.mark.parametrize("value", [-1, math.nan, math.inf, "1", None, True, np.True_, 1j, [1.0], np.array([1.0])])
 @pytest.mark.parametrize("name", ["epsilon", "delta", "max_change"])
 def test_numbers_out_of_range_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=f"^{name} must be a .*number.*, got "):
         Privacy(**{"epsilon": 1, "delta": 0.05, name: value})
 
 
-@pytest.mark.parametrize("delta", [1, 1.5, 0, -0.1])
-def test_delta_is_strictly_between_0_and_1(delta):
-    with pytest.raises(ValueError, match=rf"^delta must be a number strictly between 0 and 1, got {delta}$"):
+@pytest.mark.parametrize("name", ["epsilon", "max_change"])
+def test_epsilon_and_changes_are_above_zero(name):
+    with pytest.raises(ValueError, match=rf"^{name} must be a number strictly between .*, got 0$"):
+        Privacy(**{"epsilon": 1, name: 0})
+
+
+@pytest.mark.parametrize("delta", [1, 1.5, -0.1, "0", False, [0.0]])
+def test_delta_is_at_least_0_and_below_1(delta):
+    with pytest.raises(ValueError, match=r"^delta must be a number, at least 0 and below 1, got "):
         Privacy(1, delta)
 
 
@@ -62,3 +68,42 @@ def test_frozen_hashable_and_equal():
     assert privacy != Privacy(1, 0.05, calibration="paper")
     with pytest.raises(dataclasses.FrozenInstanceError):
         privacy.epsilon = 2
+
+
+# --- without a delta ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delta", [0, 0.0, -0.0, np.float64(0)])
+def test_pure_epsilon_is_what_is_asked_for_without_a_delta(delta):
+    assert Privacy(1) == Privacy(1, delta)
+    assert hash(Privacy(1)) == hash(Privacy(1, delta))
+    assert math.copysign(1, Privacy(1, delta).delta) == 1
+    assert Privacy(1) != Privacy(1, 1e-300)
+
+
+@pytest.mark.parametrize("calibration", ["exact", "paper"])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda privacy: privacy.noise_multiplier,
+        lambda privacy: privacy.zcdp_rho,
+        lambda privacy: privacy.gdp_mu,
+        lambda privacy: privacy.noise_std(Filter([1.0])),
+    ],
+)
+def test_no_gaussian_noise_gives_pure_epsilon(ask, calibration):
+    message = (
+        "^delta must be above 0 for Gaussian noise, which gives no pure ε: give a delta, or take block_sums, "
+        "randomized_response"
+    )
+    with pytest.raises(ValueError, match=message):
+        ask(Privacy(1, calibration=calibration))
+
+
+def test_sensitivities_need_no_delta():
+    assert Privacy(1, max_change=2).sensitivity(Filter([3, 4])) == pytest.approx(10)
+
+
+def test_a_notebook_shows_no_multiplier_without_a_delta():
+    assert "noise multiplier" not in Privacy(1)._repr_html_()
+    assert "noise multiplier" in Privacy(1, 1e-6)._repr_html_()

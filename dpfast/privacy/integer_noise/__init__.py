@@ -1,0 +1,14 @@
+"""Noise on the integers: laws with a closed form, and what each guarantees for a change of the input.
+
+Others use ``integer_noise``, which makes a family by its name, and the laws themselves::
+
+    Privacy, steps of the lattice ──► choice ──► TwoSidedGeometric | DiscreteCanonical | Staircase
+
+===============  ==================================================================
+``law``          ``IntegerNoise``: what every law answers, and how it is drawn
+``geometric``    two-sided geometric noise, pure ε for any change
+``canonical``    the least variance of integer noises at (ε, δ), for changes of one
+``staircase``    for changes of several steps at little privacy
+``choice``       the law by its name, or the best that serves
+===============  ==================================================================
+"""
