@@ -31,26 +31,34 @@ and stages is compiled too, and runs without the GIL on a range of bundles; Pyth
 on (seed, its number) alone, whatever the lanes, tiles, chunks, threads or processes. Without multiply-adds in hardware
 the last bits differ, and are those of plain Python (NUMBA_DISABLE_JIT=1, where the same functions run on arrays).
 
-Others use ``simulation`` (sources, receivers, ``simulate``, ``squared_errors``) and the chains that it builds,
-``Factors`` of ``fir_and_sections``, ``Equalizer``, ``integer_fir.add_filtered``, ``discrete_gaussian.draw`` and
-``threads.for_ranges``; the rest is for the kernels themselves.
+Others describe what is to run by ``signal_sources``, ``compiled_receivers`` and ``compiled_mechanisms``, run it by
+``simulation``, and use the chains that it builds, ``Factors`` of ``fir_and_sections``, ``Equalizer``, ``BlockSums``,
+``TwoLevelResponse``, ``integer_fir.add_filtered``, ``discrete_gaussian.draw`` and ``threads.for_ranges``; the rest is
+for the kernels themselves.
 
-=====================  ====================================================================
-``_jit``               the one place with Numba's options
-``simd``               rows as a Numba type; tracing
-``tiles``              the shape of a tile; rows copied and filled
-``simulated_noise``    a generator for each (seed, stream, purpose); normals, Markov chains
-``discrete_gaussian``  exact discrete Gaussians, from random words; for releases
-``integer_fir``        integer FIR filters, in exact sums; for releases
-``fir_and_sections``   FIR and second-order sections
-``equalizer``          decision feedback and its rules; recursions of many poles
-``transposition``      arrays of users into rows and back
-``denormals``          flush-to-zero while a kernel runs
-``chain_program``      what a chain does, as data: signals and stages
-``chain_builder``      how a chain is put together
-``chain_loop``         the compiled loop over bundles, chunks and stages
-``threads``            ranges on several threads
-``chain_execute``      a chain on many streams
-``simulation``         sources, mechanisms and receivers as chains
-=====================  ====================================================================
+=======================  =====================================================================
+``_jit``                 the one place with Numba's options
+``simd``                 rows as a Numba type; tracing
+``tiles``                the shape of a tile; rows copied and filled
+``simulated_noise``      a generator for each (seed, stream, purpose); normals, Markov chains
+``discrete_gaussian``    exact discrete Gaussians, from random words; for releases
+``integer_fir``          integer FIR filters, in exact sums; for releases
+``fir_and_sections``     FIR and second-order sections
+``equalizer``            decision feedback and its rules; recursions of many poles
+``integer_draws``        symmetric noise on the integers, for simulations
+``block_sums``           sums of blocks with noise, and the periodic Kalman filter behind them
+``randomized_response``  two levels, told by chance
+``transposition``        arrays of users into rows and back
+``denormals``            flush-to-zero while a kernel runs
+``chain_program``        what a chain does, as data: signals and stages
+``chain_layout``         where signals and states lie among rows
+``chain_builder``        how a chain is put together
+``chain_loop``           the compiled loop over bundles, chunks and stages
+``threads``              ranges on several threads
+``chain_execute``        a chain on many streams
+``signal_sources``       signals that are drawn, as stages of a chain
+``compiled_receivers``   what makes estimates, as stages of a chain
+``compiled_mechanisms``  what is published, as stages: one form for each kind of noise
+``simulation``           mechanisms run: for errors, or for paths
+=======================  =====================================================================
 """

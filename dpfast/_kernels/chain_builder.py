@@ -15,9 +15,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from dpfast._kernels import chain_program as kinds
-from dpfast._kernels.chain_program import SIGNAL, STAGE, BundleMemory, ChainProgram, Records, Words
-from dpfast._kernels.equalizer import Equalizer
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.block_sums import BlockSums, PeriodicFilter
+from dpfast._kernels.chain_layout import Signal, State, find_rows, lay_out, past_rows
+from dpfast._kernels.chain_program import STAGE, BundleMemory, ChainProgram, Words
+from dpfast._kernels.equalizer import Equalizer, pad_feedback_taps
+from dpfast._kernels.fir_and_sections import Factors, fold_factors
+from dpfast._kernels.integer_draws import IntegerTable
+from dpfast._kernels.randomized_response import TwoLevelResponse
 from dpfast._kernels.simd import lanes
 from dpfast._kernels.simulated_noise import NOISE, STATE_WORDS, LevelTable, seed_generators
 from dpfast._kernels.tiles import ROWS
@@ -31,7 +35,6 @@ _LINE = 64  # bytes of the cache
 
 FirstWords = Callable[[int, int, int], Words]  # (seed, first stream, count): (words, count) at time zero
 FirstStates = Callable[[int, int, int], Array]  # likewise (states, count)
-State = tuple[int | None, int]  # (signal, samples ago), or (None, number of a state)
 
 
 class Term(NamedTuple):
@@ -48,26 +51,6 @@ class Pass(NamedTuple):
 
     every: int
     n: int
-
-
-class Signal:
-    """A signal of a chain under construction, which knows how far back its readers look, and how it is kept."""
-
-    def __init__(self, fixed_length: int = 0) -> None:
-        self.history, self.fixed_length, self.block = 0, fixed_length, 0
-
-    def look_back(self, n_rows: int) -> None:
-        """Keep so many rows of the past for a reader."""
-        self.history = max(self.history, n_rows)
-
-    def length(self, chunk: int) -> int:
-        """Count the rows of the present: whole blocks of readers that take several chunks, no shorter than the past."""
-        if self.fixed_length:
-            return self.fixed_length
-        length = max(chunk, self.block)
-        while length < self.history:
-            length *= 2
-        return length
 
 
 class Chain:
@@ -102,12 +85,15 @@ class Chain:
         """Draw independent standard normals."""
         return self._stage(kinds.NORMALS, place=self._generator(purpose))
 
+    def laplace(self, purpose: int) -> int:
+        """Draw independent Laplace noise of scale one."""
+        return self._stage(kinds.LAPLACE, place=self._generator(purpose))
+
     def levels(self, table: LevelTable, purpose: int, first: FirstWords) -> int:
         """Draw a Markov chain; `first` gives the place in the table where each stream begins."""
         generator = self._generator(purpose)
         self.words.append(first)
-        start = sum(x.size for x in self.tables)
-        self.tables += [table.thresholds, table.next_row]
+        start = self._tabulate(table.thresholds, table.next_row)
         kind = kinds.MANY_LEVELS if table.n_halves is not None else kinds.TWO_LEVELS
         fields: dict[str, Any] = {
             "place": generator,
@@ -231,6 +217,36 @@ class Chain:
             self.end += past
         return out
 
+    def release(self, blocks: BlockSums, table: IntegerTable, purpose: int, x: int) -> int:
+        """Sum x in blocks and add noise to each sum; zero where nothing is released."""
+        fields: dict[str, Any] = {"a": self._tabulate(table.thresholds), "n_a": table.thresholds.size}
+        fields |= {"n_levels": table.n_halves, "scale": table.step, "soft": int(blocks.rounds)}
+        fields |= {"place": self.n_states, "block": blocks.length, "phase": blocks.phase}
+        fields["generator"] = self._generator(purpose)
+        self.begin.append((None, self.n_states))
+        self.first_states.append(lambda seed, first, count: np.full((1, count), blocks.before))
+        self.n_states += 1
+        numbers = np.array([blocks.offset, 1 / blocks.unit, blocks.unit, blocks.shift])
+        return self._stage(kinds.RELEASE, x=x, **fields, b=self._keep(numbers))
+
+    def estimate(self, kalman: PeriodicFilter, released: tuple[int, ...]) -> int:
+        """Run a periodic Kalman filter behind block sums, released as signals that were made one after the other."""
+        n_states, n_levels, n_kept = len(kalman.advance), len(released), max(2, kalman.n_later + 1)
+        fields: dict[str, Any] = {"place": self.n_states, "lag": kalman.lag}
+        fields |= {"block": kalman.lengths[0], "phase": kalman.phase}
+        fields |= {"cycle": len(kalman.weights), "kept": n_kept, "n_levels": n_levels}
+        fields |= {"a": self._keep(kalman.advance.ravel()), "n_a": n_states, "b": self._keep(kalman.gains.ravel())}
+        fields |= {"weights": self._keep(kalman.weights.ravel()), "levels": self._keep(np.array(kalman.lengths))}
+        self.n_states += n_kept * (n_states + 2 * n_levels)
+        return self._stage(kinds.ESTIMATE, x=released[0], **fields)
+
+    def respond(self, response: TwoLevelResponse, purpose: int, x: int) -> int:
+        """Respond to x, of two levels, by chance."""
+        start = self._tabulate(np.clip(np.rint(np.array([response.told, response.true]) * 2.0**32), 0, 2**32 - 1))
+        numbers = np.array([response.middle, response.told_size, response.true_size, response.shift])
+        generator = self._generator(purpose)
+        return self._stage(kinds.RESPOND, x=x, generator=generator, a=start, n_a=2, b=self._keep(numbers), n_b=4)
+
     def round(self, x: int, levels: Array) -> int:
         """Round x to the nearest of sorted levels: decisions without memory."""
         middles = (levels[1:] + levels[:-1]) / 2
@@ -285,6 +301,11 @@ class Chain:
         self.n_coefficients += values.size
         return self.n_coefficients - values.size
 
+    def _tabulate(self, *words: Array) -> int:
+        start = sum(x.size for x in self.tables)
+        self.tables += words
+        return start
+
     def _places(self, name: str, values: Array) -> dict[str, Any]:
         return {name: self._keep(values), f"n_{name}": values.size}
 
@@ -315,40 +336,24 @@ class Chain:
 
     def _compile(self, n_samples: int) -> ChainProgram:
         chunk = min(self.chunk, max(1, -(-n_samples // ROWS)) * ROWS)  # a short signal takes little memory
-        signals, first_state = self._layout(chunk)
+        signals, first_state = lay_out(self.signals, chunk)
         stages = np.zeros(len(self.stages), STAGE)
         for name in STAGE.names or ():
             stages[name] = [fields.get(name, 0) for fields in self.stages]
-
-        def find_rows(states: list[State], time: int) -> NDArray[np.int64]:
-            """List the rows where the states before a time are."""
-            newest = signals.row + (time - 1) % np.maximum(1, signals.length) if time else signals.row - 1
-            places = [first_state + k if x is None else newest[x] - k for x, k in states]
-            return np.array(places, dtype=np.int64)
 
         return ChainProgram(
             signals=signals,
             stages=stages.view(np.recarray),
             coefficients=np.concatenate([_NOTHING, *self.coefficients]).astype(self.dtype),
             table=np.concatenate([_NOTHING, *self.tables]).astype(np.uint32),
-            begin=find_rows(self.begin, 0),
-            end=find_rows(self.end, n_samples),
+            begin=find_rows(signals, first_state, self.begin, 0),
+            end=find_rows(signals, first_state, self.end, n_samples),
             first_state=first_state,
             n_rows=first_state + self.n_states,
             chunk=chunk,
             n_samples=n_samples,
             work=chunk * sum(4 + x.get("n_a", 0) + x.get("n_b", 0) for x in self.stages),
         )
-
-    def _layout(self, chunk: int) -> tuple[Records, int]:
-        """Give every signal its rows, and return the row behind them."""
-        signals, row = np.zeros(len(self.signals), SIGNAL), 0
-        for record, signal in zip(signals, self.signals, strict=True):
-            length = signal.length(chunk)
-            record["row"], record["history"] = row + signal.history, signal.history
-            record["length"] = 0 if signal.fixed_length else length
-            row += signal.history + length + ROWS - 1
-        return signals.view(np.recarray), row
 
     def memory(self, program: ChainProgram) -> BundleMemory:
         """Make room for a bundle: zeros in one piece, from the beginning of a cache line."""
@@ -362,23 +367,3 @@ class Chain:
             totals=np.ndarray((n_totals, n), np.float64, raw, start + n * size),
             words=np.ndarray((n_words, n), np.uint32, raw, start + n * (size + 8 * n_totals)),
         )
-
-
-def past_rows(x: int, n: int) -> list[State]:
-    """List the last samples of a signal, the newest first."""
-    return [(x, k) for k in range(n)]
-
-
-def pad_feedback_taps(taps: Array) -> Array:
-    """Pad taps with zeros to those that fall into a tile."""
-    return np.concatenate([taps, np.zeros(max(0, ROWS - 1 - len(taps)))])
-
-
-def fold_factors(factors: Factors) -> tuple[Array, Array]:
-    """Return taps, if more than one, and sections b0 c1 c2 a1 a2; a mere gain goes into the first section."""
-    taps, sections = factors.taps, factors.sections[:, [0, 1, 2, 4, 5]]
-    if len(taps) == 1 and len(sections):
-        sections[0, :3] *= taps[0]
-        taps = _NOTHING
-    sections[:, 1:3] -= sections[:, 3:] * sections[:, :1]
-    return (_NOTHING if len(taps) == 1 and taps[0] == 1.0 else taps), sections

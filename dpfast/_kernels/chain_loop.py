@@ -7,8 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfast._kernels import (
+    block_sums,
+    equalizer,
+    fir_and_sections,
+    integer_draws,
+    randomized_response,
+    simulated_noise,
+    tiles,
+    transposition,
+)
 from dpfast._kernels import chain_program as kinds
-from dpfast._kernels import equalizer, fir_and_sections, simulated_noise, tiles, transposition
 from dpfast._kernels._jit import kernel, part
 from dpfast._kernels.chain_program import BundleMemory, ChainProgram, Records, Streams
 from dpfast._kernels.denormals import flush, restore
@@ -118,6 +127,40 @@ def draw_levels(c: Array, table: Array, stage: Records, memory: BundleMemory, ou
 
 
 @part
+def release(program: ChainProgram, stage: Records, memory: BundleMemory, x: int, out: int, passed: int, n: int) -> None:
+    """Sum blocks and release them with noise."""
+    c, place = program.coefficients, stage.b
+    blocks = block_sums.Blocks(
+        program.first_state + stage.place, stage.block, c[place], c[place + 1], c[place + 2], c[place + 3], stage.soft
+    )
+    half, step = np.uint32(1 << max(0, stage.n_levels - 1)), float(stage.scale)
+    draws = integer_draws.Draws(stage.generator, stage.a, stage.n_a, stage.n_levels, half, step)
+    block_sums.release_blocks(memory.words, draws, program.table, blocks, memory.rows, x, out, passed + stage.phase, n)
+
+
+@part
+def estimate(
+    program: ChainProgram, stage: Records, memory: BundleMemory, x: int, stride: int, out: int, time: int, n: int
+) -> None:
+    """Run a periodic Kalman filter behind block sums."""
+    states = program.first_state + stage.place
+    kalman = block_sums.Kalman(
+        stage.n_a,
+        stage.n_levels,
+        stage.kept,
+        -(-stage.lag // stage.block),
+        stage.a,
+        stage.b,
+        stage.weights,
+        stage.levels,
+        states,
+        states + stage.n_a * stage.kept,
+    )
+    schedule = block_sums.Schedule(stage.block, stage.phase, stage.cycle, stage.lag)
+    block_sums.estimate_between_releases(program.coefficients, kalman, schedule, memory.rows, x, stride, out, time, n)
+
+
+@part
 def run_stage(
     program: ChainProgram, stage: Records, memory: BundleMemory, streams: Streams, first: int, time: int
 ) -> None:
@@ -137,6 +180,8 @@ def run_stage(
         draw_levels(program.coefficients, program.table, stage, memory, out, n)
     elif stage.kind == kinds.NORMALS:
         simulated_noise.fill_normals(memory.words, stage.place, rows, out, n)
+    elif stage.kind == kinds.LAPLACE:
+        simulated_noise.fill_laplace(memory.words, stage.place, rows, out, n)
     elif stage.kind == kinds.STEP:
         early = min(n, max(0, stage.start - streams.past - time))
         tiles.fill(rows, out, early, 0.0)
@@ -147,6 +192,17 @@ def run_stage(
         early = min(n, max(0, stage.lag - streams.past - time))
         tiles.fill(rows, out, early, 0.0)
         decide(program.coefficients, stage, rows, x + early, out + early, n - early)
+    elif stage.kind == kinds.RELEASE:
+        release(program, stage, memory, x, out, streams.past + time, n)
+    elif stage.kind == kinds.ESTIMATE:
+        stride = 0 if stage.n_levels == 1 else row_at(now, signals, stage.x + 1, back) - x
+        estimate(program, stage, memory, x, stride, out, streams.past + time, n)
+    elif stage.kind == kinds.RESPOND:
+        c, place = program.coefficients, stage.b
+        response = randomized_response.ResponseNumbers(
+            stage.generator, stage.a, c[place], c[place + 1], c[place + 2], c[place + 3]
+        )
+        randomized_response.respond(memory.words, response, program.table, rows, x, out, n)
     elif stage.kind == kinds.REVERSE:
         tiles.copy(rows, x - stage.lag + n - 1, -1, out, n)
     else:

@@ -25,7 +25,22 @@ Array = NDArray[Any]
 Words = NDArray[np.uint32]
 Records = Any
 
-READ, WRITE, TWO_LEVELS, MANY_LEVELS, NORMALS, STEP, FILTER, FEEDBACK, REVERSE, CLEAR = range(10)
+(
+    READ,
+    WRITE,
+    TWO_LEVELS,
+    MANY_LEVELS,
+    NORMALS,
+    STEP,
+    FILTER,
+    FEEDBACK,
+    REVERSE,
+    CLEAR,
+    RELEASE,
+    ESTIMATE,
+    RESPOND,
+    LAPLACE,
+) = range(14)
 
 SIGNAL = np.dtype(
     [(name, np.int64) for name in ("row", "history", "length")], align=True
@@ -58,6 +73,11 @@ STAGE = np.dtype(
         ("n_squares", np.int64),
         ("start", np.int64),
         ("stop", np.int64),
+        ("block", np.int64),  # length of the shortest block of sums that are released
+        ("phase", np.int64),  # samples that the first one is shorter
+        ("cycle", np.int64),  # samples after which the weights of estimates repeat
+        ("kept", np.int64),  # releases that are remembered
+        ("weights", np.int64),  # where they begin
     ],
     align=True,
 )

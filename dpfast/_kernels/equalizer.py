@@ -37,6 +37,11 @@ class Equalizer(NamedTuple):
     lag: int
 
 
+def pad_feedback_taps(taps: Array) -> Array:
+    """Pad taps with zeros to those that fall into a tile."""
+    return np.concatenate([taps, np.zeros(max(0, ROWS - 1 - len(taps)))])
+
+
 # --- rules ----------------------------------------------------------------------------------------
 # Their numbers begin at c[at]: levels first.
 

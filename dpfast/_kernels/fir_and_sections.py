@@ -43,6 +43,16 @@ class Factors(NamedTuple):
 UNITY = Factors(np.ones(1), np.empty((0, 6)), np.ones(1))
 
 
+def fold_factors(factors: Factors) -> tuple[Array, Array]:
+    """Return taps, if more than one, and sections b0 c1 c2 a1 a2; a mere gain goes into the first section."""
+    taps, sections = factors.taps, factors.sections[:, [0, 1, 2, 4, 5]]
+    if len(taps) == 1 and len(sections):
+        sections[0, :3] *= taps[0]
+        taps = np.empty(0)
+    sections[:, 1:3] -= sections[:, 3:] * sections[:, :1]
+    return (np.empty(0) if len(taps) == 1 and taps[0] == 1.0 else taps), sections
+
+
 class Taps(NamedTuple):
     """The place of taps among coefficients."""
 

@@ -279,6 +279,9 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
             return first.like(self.builder.select(truth, first.coerce(a), first.coerce(b)))
         if function is np.full_like and not options:
             return self.like(self.coerce(args[1]))
+        if function is np.any and not options and self.dtype.kind == "b":
+            lanes_as_bits = self.builder.bitcast(self.value, ir.IntType(self.n_lanes))
+            return Symbol(self.builder, self.builder.icmp_unsigned("!=", lanes_as_bits, lanes_as_bits.type(0)), bool)
         return NotImplemented
 
     def view(self, dtype: DTypeLike) -> Symbol:

@@ -21,7 +21,12 @@ from dpfast._kernels.tiles import ROWS, Rows, Tile
 Array = NDArray[Any]
 Words = NDArray[np.uint32]
 
-INPUT, NOISE, START = 0, 1, 2  # purposes; START is for what came before time zero
+INPUT, NOISE, START, RELEASE = (
+    0,
+    1,
+    2,
+    3,
+)  # purposes; START is for what came before time zero, RELEASE and on for levels
 STATE_WORDS = 4
 _LARGEST = 2**32 - 1
 
@@ -126,14 +131,18 @@ def horner(coefficients: tuple[float, ...], x: Row) -> Row:
     return value
 
 
-def box_muller(a: Row, b: Row) -> tuple[Row, Row]:
-    """Turn two rows of bits into two rows of standard normals."""
-    u = fma(a.astype(np.float32), 2.0**-32, 2.0**-33)
+def minus_2_log(bits: Row) -> Row:
+    """Turn a row of bits into -2 log u, u uniform: twice an exponential."""
+    u = fma(bits.astype(np.float32), 2.0**-32, 2.0**-33)
     bits = u.view(np.int32)
     exponent = (bits - _SQRT_HALF_BITS) >> 23
     x = (bits - (exponent << 23)).view(np.float32) - 1
-    minus_2_log = fma(horner(_LOG, x), x, exponent.astype(np.float32) * (-2 * math.log(2)))
-    radius = (np.sqrt(minus_2_log).view(np.uint32) ^ (b << 31)).view(np.float32)  # and a random sign
+    return fma(horner(_LOG, x), x, exponent.astype(np.float32) * (-2 * math.log(2)))
+
+
+def box_muller(a: Row, b: Row) -> tuple[Row, Row]:
+    """Turn two rows of bits into two rows of standard normals."""
+    radius = (np.sqrt(minus_2_log(a)).view(np.uint32) ^ (b << 31)).view(np.float32)  # and a random sign
     y = b.view(np.int32).astype(np.float32) * 2.0**-32
     z = y * y
     return radius * horner(_COS, z), radius * y * horner(_SIN, z)
@@ -177,6 +186,26 @@ def fill_normals(words: Words, generator: int, x: Rows, row: int, n: int) -> Non
     """Fill n rows of x, and up to five beyond, with independent standard normals: two words for two samples."""
     for t in range(0, n, ROWS):
         store_normals(words, generator, x, row + t)
+
+
+@traced
+def store_laplace(words: Words, generator: int, x: Rows, row: int) -> None:
+    """Draw a tile of Laplace noise of scale one: exponentials with a random sign."""
+    like = load(x, row)
+    s = load_generator(words, generator, like)
+    for r in range(ROWS):
+        a, s = xoshiro(s)
+        b, s = xoshiro(s)
+        value = ((minus_2_log(a) * 0.5).view(np.uint32) ^ (b << 31)).view(np.float32)
+        store(x, row + r, value.astype(like.dtype))
+    store_generator(words, generator, s)
+
+
+@kernel
+def fill_laplace(words: Words, generator: int, x: Rows, row: int, n: int) -> None:
+    """Fill n rows of x, and up to five beyond, with independent Laplace noise of scale one."""
+    for t in range(0, n, ROWS):
+        store_laplace(words, generator, x, row + t)
 
 
 # --- levels ---------------------------------------------------------------------------------------

@@ -9,16 +9,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from dpfast._kernels.chain_builder import Chain, Term
+from dpfast._kernels.block_sums import BlockSums
+from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.chain_execute import execute
-from dpfast._kernels.equalizer import Equalizer
+from dpfast._kernels.compiled_mechanisms import CompiledBlock, CompiledChain
+from dpfast._kernels.compiled_receivers import (
+    AnyCompiledReceiver,
+    CompiledDecisionFeedback,
+    CompiledLinearReceiver,
+    CompiledReceiver,
+)
 from dpfast._kernels.fir_and_sections import UNITY, Factors
-from dpfast._kernels.simulated_noise import INPUT, NOISE, START, LevelTable, Words, seed_generators
+from dpfast._kernels.signal_sources import SignalSource, draw_normals
+from dpfast._kernels.simulated_noise import NOISE, RELEASE
 
 Array = NDArray[np.float64]
 
@@ -43,73 +51,19 @@ def filter_array(chain: Chain, x: Array, states: Array, out: Array, n_threads: i
     return result.states, result.totals[:, 0]
 
 
-# --- sources --------------------------------------------------------------------------------------
-
-
-class LevelSource(NamedTuple):
-    """A source of levels: a Markov chain, or independent draws (a transition of one row).
-
-    Probabilities are cumulative.
-    """
-
-    stationary: Array
-    transition: Array
-    levels: Array
-
-    def add_to(self, chain: Chain) -> int:
-        """Add the signal to a chain; the state before time zero is drawn from the stationary distribution."""
-        table = LevelTable.from_cumulative(self.transition, self.levels)
-
-        def draw_first_words(seed: int, first: int, count: int) -> Words:
-            uniform = (seed_generators(seed, first, count, START)[0] + 0.5) * 2.0**-32
-            states = np.searchsorted(self.stationary, uniform, side="right")
-            return table.find_rows(np.minimum(states, len(self.levels) - 1))
-
-        return chain.levels(table, INPUT, draw_first_words)
-
-
-class GaussianSource(NamedTuple):
-    """A source of white noise through a filter in its stationary state, plus a mean; rounded to levels if any.
-
-    root : R with RᵀR the stationary covariance of the filter's state.
-    """
-
-    shaping: Factors
-    root: Array
-    mean: float
-    levels: Array | None
-
-    def add_to(self, chain: Chain) -> int:
-        """Add the signal to a chain."""
-
-        def draw_states(seed: int, first: int, count: int) -> Array:
-            # one state after the other: a matrix product may sum in an order that depends on its size
-            states = np.zeros((len(self.root), count))
-            for normal, row in zip(draw_start_normals(seed, first, count, len(self.root)).T, self.root, strict=True):
-                states += row[:, None] * normal
-            return states
-
-        x = chain.filter(self.shaping, chain.normals(INPUT), begin=draw_states)
-        x = chain.shift(x, self.mean)
-        return x if self.levels is None else chain.round(x, self.levels)
-
-
-SignalSource = LevelSource | GaussianSource
-
-
-def draw_start_normals(seed: int, first: int, count: int, n: int) -> Array:
-    """Draw standard normals (count, n) for the states before time zero."""
-    return _draw_normals(seed, first, count, n, START)
+# --- what is drawn --------------------------------------------------------------------------------
 
 
 def draw_unit_noise(seed: int, first: int, count: int, n: int) -> Array:
     """Draw the unit noise (count, n) that mechanisms of a study share."""
-    return _draw_normals(seed, first, count, n, NOISE)
+    return draw_normals(seed, first, count, n, NOISE)
 
 
-def _draw_normals(seed: int, first: int, count: int, n: int, purpose: int) -> Array:
+def draw_integers(noise: CompiledBlock, seed: int, first: int, count: int, n: int) -> Array:
+    """Draw independent noise (count, n) on the integers, as block sums of length one have it."""
     chain, out = Chain(), np.empty((1, count, n))
-    chain.write(chain.normals(purpose))
+    sums = BlockSums(1, 0, 0.0, 1.0, 0.0, 0.0, rounds=False)
+    chain.write(chain.release(sums, noise.table(), RELEASE, chain.step(0.0, 0)))
     execute(chain, count, n, seed=seed, first=first, out=out, n_threads=1)
     return np.asarray(out[0])
 
@@ -121,106 +75,7 @@ def sample(source: SignalSource, seed: int, out: Array, n_threads: int, first: i
     execute(chain, *out.shape, seed=seed, first=first, out=out[None], n_threads=n_threads)
 
 
-# --- receivers ------------------------------------------------------------------------------------
-
-
-class CompiledLinearReceiver(NamedTuple):
-    """A receiver ŷ = H v + offset(t), the offset being `level` through the target, `lag` samples late."""
-
-    factors: Factors
-    target: Factors
-    level: float
-    lag: int
-
-    @property
-    def equalizer(self) -> None:
-        """None, as nothing is decided."""
-
-    def estimate(self, chain: Chain, v: int, *, states: bool = False) -> tuple[int, ...]:
-        """Add the estimates to a chain; `states` as of a filter."""
-        if self.level == 0.0:
-            return (chain.filter(self.factors, v, states=states),)
-        offset = chain.filter(self.target, chain.step(self.level, self.lag), states=states)
-        return (chain.filter(self.factors, v, plus=Term(1.0, offset), states=states),)
-
-    def complete(self, estimates: Array, n_threads: int) -> None:
-        """Leave the estimates as they are, which are whole."""
-
-    def square_errors(self, chain: Chain, v: int, x: int, window: range) -> int:
-        """Sum the squared errors of the estimates of F x for a centred x; return the samples that this takes.
-
-        Known means go out of both: F (x + level) - (H v + F level) = F x - H v.
-        """
-        y = chain.filter_once(self.target, x)
-        late = range(window.start + self.lag, window.stop + self.lag)
-        chain.filter(self.factors, v, plus=Term(-1.0, y, self.lag), square=late)
-        return late.stop
-
-
-class CompiledSmoother(NamedTuple):
-    """A receiver ŷ = B(1/z) A(z) v + offset: forward through A, then backward through B.
-
-    B has decayed after `lookahead` samples.
-    """
-
-    forward: Factors
-    backward: Factors
-    target: Factors
-    level: float
-    lookahead: int
-
-    @property
-    def equalizer(self) -> None:
-        """None, as nothing is decided."""
-
-    def estimate(self, chain: Chain, v: int) -> tuple[int, ...]:
-        """Add A v to a chain; the rest can begin when all of it is there."""
-        return (chain.filter(self.forward, v),)
-
-    def complete(self, estimates: Array, n_threads: int) -> None:
-        """Run the rest backward in time, in place."""
-        backward, ahead = Chain(), estimates[:, ::-1]
-        backward.write(backward.filter(self.backward, backward.read()))
-        execute(backward, *ahead.shape, x=ahead, out=ahead[None], n_threads=n_threads)
-        if self.level != 0.0:
-            chain, offset = Chain(), np.empty((1, 1, estimates.shape[1]))
-            chain.write(chain.filter(self.target, chain.step(self.level, 0)))
-            execute(chain, *offset.shape[1:], out=offset, n_threads=1)
-            estimates += offset[0]
-
-    def square_errors(self, chain: Chain, v: int, x: int, window: range) -> int:
-        """Sum the squared errors, as a linear receiver does."""
-        y, forward = chain.filter_once(self.target, x), chain.filter(self.forward, v)
-        block = chain.smooth(self.backward, self.lookahead, y, forward, window)
-        return -(-(window.stop + self.lookahead) // block) * block
-
-
-class CompiledDecisionFeedback(NamedTuple):
-    """A receiver ŷ = F û, û the equaliser's decision plus `level`."""
-
-    equalizer: Equalizer
-    target: Factors
-    level: float
-
-    def estimate(self, chain: Chain, v: int, *, states: bool = False) -> tuple[int, ...]:
-        """Add estimates and decisions to a chain; `states` as of a filter."""
-        decisions = chain.decide(self.equalizer, v, states=states)
-        if self.level != 0.0:
-            decisions = chain.add(decisions, Term(1.0, chain.step(self.level, self.equalizer.lag)))
-        return chain.filter(self.target, decisions, states=states), decisions
-
-    def complete(self, estimates: Array, n_threads: int) -> None:
-        """Leave the estimates as they are, which are whole."""
-
-    def square_errors(self, chain: Chain, v: int, x: int, window: range) -> int:
-        """Sum the squared errors: those of the decisions, as the target passes them."""
-        lag = self.equalizer.lag
-        late = range(window.start + lag, window.stop + lag)
-        chain.filter(self.target, x, lag=lag, minus=chain.decide(self.equalizer, v), square=late)
-        return late.stop
-
-
-CompiledReceiver = CompiledLinearReceiver | CompiledSmoother | CompiledDecisionFeedback
+# --- what is published and estimated --------------------------------------------------------------
 
 
 def estimate(receiver: CompiledReceiver, v: Array, n_threads: int) -> Array:
@@ -230,7 +85,7 @@ def estimate(receiver: CompiledReceiver, v: Array, n_threads: int) -> Array:
 
 
 def _run_paths(
-    chain: Chain, receiver: CompiledReceiver, signals: tuple[int, ...], x: Array, seed: int, n_threads: int
+    chain: Chain, receiver: AnyCompiledReceiver, signals: tuple[int, ...], x: Array, seed: int, n_threads: int
 ) -> Array:
     """Run a chain that ends with the signals of a receiver."""
     for signal in signals:
@@ -257,46 +112,24 @@ def continue_chain(chain: Chain, v: Array, states: Array, past: int, n_threads: 
     return out, execute(chain, *v.shape, x=v, states=states, past=past, out=out, n_threads=n_threads).states
 
 
-# --- mechanisms -----------------------------------------------------------------------------------
+def privatize(chain: Chain, mechanism: CompiledChain, u: int, noise: int | None) -> Any:
+    """Add v to a chain, by the only stages that see u: a signal, or one for each level of blocks."""
+    return mechanism.privatize(chain, u, noise)
 
 
-class CompiledMechanism(NamedTuple):
-    """A mechanism to be simulated: v = G (u - centre) + noise_std · n, and the receiver of v."""
-
-    centre: float
-    prefilter: Factors
-    noise_std: float
-    receiver: CompiledReceiver
-
-    @property
-    def horizon(self) -> None:
-        """None, as it runs without an end."""
-
-    def as_chain(self) -> CompiledMechanism:
-        """Return the mechanism itself, as it is a chain of filters."""
-        return self
-
-    def as_matrices(self) -> None:
-        """None, as it is no mechanism of matrices."""
-
-
-def privatize(chain: Chain, mechanism: CompiledMechanism, u: int, noise: int | None) -> int:
-    """Add v to a chain, by the only stages that see u; `noise` is a signal of unit noise, None for noise of its own."""
-    return chain.filter(mechanism.prefilter, chain.shift(u, -mechanism.centre), plus=Term(mechanism.noise_std, noise))
-
-
-def simulate(mechanism: CompiledMechanism, u: Array, seed: int, n_threads: int) -> Array:
-    """Return v, estimates, and decisions if any, (2 or 3, streams, time) for an input (streams, time)."""
+def simulate(mechanism: CompiledChain, u: Array, seed: int, n_threads: int) -> Array:
+    """Return v, estimates, and decisions if any, (signals, streams, time) for an input (streams, time)."""
     chain = Chain()
     v = privatize(chain, mechanism, chain.read(), None)
-    return _run_paths(chain, mechanism.receiver, (v, *mechanism.receiver.estimate(chain, v)), u, seed, n_threads)
+    signals = v if isinstance(v, tuple) else (v,)
+    return _run_paths(chain, mechanism.receiver, (*signals, *mechanism.receiver.estimate(chain, v)), u, seed, n_threads)
 
 
 class CompiledStudy(NamedTuple):
     """A source, mechanisms, and the window of y in which errors count, to be simulated together."""
 
     source: SignalSource
-    mechanisms: tuple[CompiledMechanism, ...]
+    mechanisms: tuple[CompiledChain, ...]
     burn_in: int
     n_samples: int
     dtype: DTypeLike = np.float64

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpfast._kernels import chain_builder, chain_program
-from dpfast._kernels.chain_builder import Chain, Term, fold_factors, pad_feedback_taps
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.chain_builder import Chain, Term
+from dpfast._kernels.equalizer import pad_feedback_taps
+from dpfast._kernels.fir_and_sections import Factors, fold_factors
 from dpfast._kernels.simd import lanes, register_bytes
 from dpfast._kernels.simulated_noise import INPUT
 from dpfast._kernels.tiles import ROWS

@@ -90,6 +90,9 @@ def common(a, b):
         "where number": np.where(c, a, 3),
         "where numbers": np.where(c, np.full_like(a, 5), 3),
         "where truth": np.where(a.dtype.itemsize > 0, a, b),
+        "any": np.where(np.any(a > b), a, b),
+        "any of none": np.where(np.any(c & (a > b)), a, b),
+        "any of all": np.where(np.any(a < a + 1), a, b),
         "full_like": np.full_like(a, 7),
     }
 

@@ -11,7 +11,7 @@ from dpfast import IndependentLevels, MarkovChain
 from dpfast._kernels import simulated_noise
 from dpfast._kernels._jit import OPTIONS
 from dpfast._kernels.simd import lanes, store, traced
-from dpfast._kernels.simulated_noise import INPUT, NOISE, START, STATE_WORDS, LevelTable, seed_generators
+from dpfast._kernels.simulated_noise import INPUT, NOISE, RELEASE, START, STATE_WORDS, LevelTable, seed_generators
 
 DTYPES = pytest.mark.parametrize("dtype", ["f4", "f8"])
 LARGEST = 2**32 - 1
@@ -150,6 +150,44 @@ def test_generators_lie_in_any_rows_of_words():
 
 def test_normals_of_a_stream_do_not_depend_on_the_others():
     assert np.array_equal(normals(4, 0, 40, 20)[29:31], normals(4, 29, 2, 20))
+
+
+# --- Laplace noise --------------------------------------------------------------------------------
+
+
+def laplace(seed, first, n_streams, n_samples, dtype="f8"):
+    """Laplace noise of the streams first, first + 1, ...: (streams, time)."""
+    states = draws.bundles(seed, first, n_streams, RELEASE, dtype)
+    return np.concatenate([draws.laplace(x, n_samples, dtype) for x in states])[:n_streams]
+
+
+@DTYPES
+@pytest.mark.parametrize("n", [0, 1, 6, 50])
+def test_laplace_noise_is_that_of_the_twin(dtype, n):
+    expected = np.stack([reference.laplace(11, i, RELEASE, n) for i in range(2, 5)])
+    np.testing.assert_allclose(laplace(11, 2, 3, n, dtype=dtype), expected, rtol=6 * 2.0**-24, atol=2.0**-24)
+
+
+def test_laplace_noise_is_the_same_in_both_types():
+    assert np.array_equal(laplace(3, 0, 40, 60), laplace(3, 0, 40, 60, dtype="f4"))
+
+
+def test_tiles_of_laplace_noise_come_whole_and_go_on_where_they_ended():
+    words, x = np.zeros((10, lanes("f8")), np.uint32), np.full((40, lanes("f8")), 9.0)
+    words[3:7] = seed_generators(2, 0, lanes("f8"), RELEASE)
+    for row, n in ((1, 6), (7, 0), (7, 12), (19, 7)):
+        simulated_noise.fill_laplace(words, 3, x, row, n)
+    assert np.array_equal(x[1:31].T, laplace(2, 0, lanes("f8"), 30))
+    assert (x[0] == 9).all()
+    assert (x[31:] == 9).all()
+    assert not np.concatenate([words[:3], words[7:]]).any()
+
+
+def test_laplace_noise_of_a_stream_does_not_depend_on_the_others():
+    assert np.array_equal(laplace(4, 0, 40, 20)[29:31], laplace(4, 29, 2, 20))
+
+
+# --- on other processors --------------------------------------------------------------------------
 
 
 def print_digest():

@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from dpfast import MarkovChain
 from dpfast._kernels.simd import lanes
-from dpfast._kernels.simulated_noise import INPUT, NOISE, START, LevelTable, seed_generators
+from dpfast._kernels.simulated_noise import INPUT, NOISE, RELEASE, START, LevelTable, seed_generators
 
 ALARM = 1e-9
 SEED = 20250101
@@ -220,6 +220,56 @@ NORMAL_PAIRS = [
 @pytest.mark.parametrize("name", NORMAL_PAIRS)
 def test_pairs_of_normals_fill_all_cells_evenly(normals, name):
     assert is_even(normals[name])
+
+
+# --- Laplace noise --------------------------------------------------------------------------------
+
+SIZES = [1e-4, 0.5, 2, 5, 8, 10, 12]
+LAPLACE_PAIRS = ["one number and the next", "one stream and the next", "a sign and a size"]
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def laplace(request):
+    """Sums and counts of Laplace noise of scale one."""
+    states = draws.bundles(SEED, 0, N_STREAMS, RELEASE)
+
+    def tally():
+        x = np.concatenate([draws.laplace(state, N_SAMPLES) for state in states])
+        rank = (stats.laplace.cdf(x) * (1 << FINE)).astype(int)
+        size = (-np.expm1(-np.abs(x)) * (1 << FINE - 1)).astype(int)
+        return {
+            "n": x.size,
+            "bins": cells(rank, COARSE),
+            "above": np.array([np.count_nonzero(x > size) for size in SIZES]),
+            "below": np.array([np.count_nonzero(x < -size) for size in SIZES]),
+            "one number and the next": pairs(rank[:, ::2], rank[:, 1::2]),
+            "one stream and the next": pairs(rank[::2], rank[1::2]),
+            "a sign and a size": cells(np.where(x < 0, size, size + (1 << FINE - 1)), COARSE),
+            "squares": np.array([(x * x).sum()]),
+        }
+
+    return over_blocks(request.param, tally)
+
+
+def test_laplace_noise_fills_equally_likely_bins(laplace):
+    assert is_even(laplace["bins"])
+
+
+@pytest.mark.parametrize("side", ["above", "below"])
+@pytest.mark.parametrize("size", SIZES)
+def test_tails_of_laplace_noise(laplace, size, side):
+    count = int(laplace[side][SIZES.index(size)])
+    assert stats.binomtest(count, laplace["n"], stats.laplace.sf(size)).pvalue > ALARM
+
+
+def test_laplace_noise_has_the_variance_two(laplace):
+    """E x^4 = 24: a square has the variance 20."""
+    assert is_normal((laplace["squares"][0] - 2 * laplace["n"]) / np.sqrt(20 * laplace["n"]))
+
+
+@pytest.mark.parametrize("name", LAPLACE_PAIRS)
+def test_pairs_of_laplace_noise_fill_all_cells_evenly(laplace, name):
+    assert is_even(laplace[name])
 
 
 # --- levels ---------------------------------------------------------------------------------------

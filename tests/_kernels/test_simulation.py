@@ -16,16 +16,12 @@ from dpfast._kernels import chain_builder, chain_program, simd, simulation
 from dpfast._kernels._jit import DISABLE_JIT
 from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.chain_execute import execute
+from dpfast._kernels.compiled_mechanisms import CompiledMechanism
+from dpfast._kernels.compiled_receivers import CompiledDecisionFeedback, CompiledLinearReceiver, CompiledSmoother
 from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.signal_sources import GaussianSource
 from dpfast._kernels.simulated_noise import INPUT, NOISE, START
-from dpfast._kernels.simulation import (
-    CompiledDecisionFeedback,
-    CompiledLinearReceiver,
-    CompiledMechanism,
-    CompiledSmoother,
-    CompiledStudy,
-    GaussianSource,
-)
+from dpfast._kernels.simulation import CompiledStudy
 
 ALARM = 1e-6  # of a statistical test
 LONG = pytest.mark.long
@@ -392,6 +388,31 @@ def offset(name, n):
     return r.level * scipys(r.target, late(np.ones((1, n)), lag_of(name)))
 
 
+@pytest.mark.parametrize(
+    ("less", "more"),
+    [
+        ("linear, identity", "linear, Wiener"),
+        ("linear, Wiener", "linear, target with a recursion"),
+        ("smoother of gains", "smoother of taps"),
+        ("feedback, two hard", "feedback, four soft"),
+    ],
+)
+def test_a_receiver_of_more_coefficients_costs_more(less, more):
+    """By as many multiply-adds, beside what each pass costs, which are no more than ten."""
+    sizes = [
+        sum(
+            part.size
+            for filter in RECEIVERS[x]
+            if isinstance(filter, tuple)
+            for part in filter
+            if isinstance(part, np.ndarray)
+        )
+        for x in (less, more)
+    ]
+    assert 0 < sizes[0] <= RECEIVERS[less].cost <= sizes[0] + 4 * 10
+    assert RECEIVERS[more].cost - RECEIVERS[less].cost == sizes[1] - sizes[0]
+
+
 @RECEIVER
 @pytest.mark.parametrize("n", [1, 100])
 def test_paths_equal_a_slow_run(short_chunks, name, n):
@@ -404,6 +425,7 @@ def test_paths_equal_a_slow_run(short_chunks, name, n):
         assert_close(*rest, decisions(name, v) + RECEIVERS[name].level * (np.arange(n) >= lag_of(name)))
     else:
         assert rest == []
+        assert RECEIVERS[name].equalizer is None
 
 
 @pytest.mark.slow_nojit

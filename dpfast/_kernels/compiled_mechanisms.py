@@ -1,0 +1,238 @@
+"""What is published of a signal and who receives it, as stages of a chain: one form for each kind of noise."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._kernels.block_sums import BlockSums
+from dpfast._kernels.chain_builder import Chain, Term
+from dpfast._kernels.compiled_receivers import (
+    STAGE_COST,
+    CompiledPeriodicKalman,
+    CompiledReceiver,
+    count_multiply_adds,
+)
+from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.integer_draws import IntegerTable
+from dpfast._kernels.randomized_response import TwoLevelResponse
+from dpfast._kernels.simulated_noise import RELEASE
+
+Array = NDArray[np.float64]
+
+DRAW_COST = 8  # multiply-adds that noise of its own costs
+
+
+class NoiseSteps(NamedTuple):
+    """Noise of steps: how often it is not zero, and the least and the largest size that it has then, on an input."""
+
+    chance: float
+    least: float
+    largest: float
+
+
+class CompiledMechanism(NamedTuple):
+    """A mechanism to be simulated: v = G (u - centre) + noise_std · n, and the receiver of v."""
+
+    centre: float
+    prefilter: Factors
+    noise_std: float
+    receiver: CompiledReceiver
+
+    @property
+    def cost(self) -> float:
+        """The multiply-adds that it takes for a sample, about."""
+        return count_multiply_adds(self.prefilter) + self.receiver.cost
+
+    @property
+    def horizon(self) -> None:
+        """None, as it runs without an end."""
+
+    @property
+    def noise_steps(self) -> None:
+        """None, as its noise is never zero."""
+
+    def as_chain(self) -> CompiledMechanism:
+        """Return the mechanism itself, as it is a chain of filters."""
+        return self
+
+    def as_matrices(self) -> None:
+        """None, as it is no mechanism of matrices."""
+
+    def privatize(self, chain: Chain, u: int, noise: int | None) -> int:
+        """Add v to a chain, by the only stages that see u; `noise` is a signal of unit noise, None for its own."""
+        return chain.filter(self.prefilter, chain.shift(u, -self.centre), plus=Term(self.noise_std, noise))
+
+
+class CompiledBlock(NamedTuple):
+    """A level of block sums: how long they are, and its noise, as P(N ≥ step), P(N ≥ 2 step), ... ."""
+
+    length: int
+    tails: Array
+    step: float
+
+    def table(self) -> IntegerTable:
+        """Return the table that noise is drawn by."""
+        return IntegerTable.from_tails(self.tails, self.step)
+
+    def steps(self, unit: float) -> NoiseSteps:
+        """Return how often its noise is not zero, and how large it is then on a lattice of this unit."""
+        return NoiseSteps(2 * float(self.tails[0]), unit * self.step, unit * self.step * len(self.tails))
+
+
+class CompiledBlockMechanism(NamedTuple):
+    """Block sums of u in units of a lattice, with noise on each, and the receiver of them; `n_steps` of a horizon."""
+
+    centre: float
+    blocks: tuple[CompiledBlock, ...]
+    offset: float
+    unit: float
+    rounds: bool
+    receiver: CompiledPeriodicKalman
+    n_steps: int | None
+
+    @property
+    def cost(self) -> float:
+        """The multiply-adds that it takes for a sample, about."""
+        return STAGE_COST * len(self.blocks) + self.receiver.cost
+
+    @property
+    def horizon(self) -> int | None:
+        """The steps that it is made for; None without an end."""
+        return self.n_steps
+
+    @property
+    def noise_steps(self) -> NoiseSteps:
+        """How often a draw of the noise of its first level is not zero, and how large it is then."""
+        return self.blocks[0].steps(self.unit)
+
+    def as_chain(self) -> CompiledBlockMechanism:
+        """Return the mechanism itself, as it is a chain of stages."""
+        return self
+
+    def as_matrices(self) -> None:
+        """None, as it is no mechanism of matrices."""
+
+    def privatize(self, chain: Chain, u: int, noise: int | None) -> tuple[int, ...]:
+        """Add all that is released to a chain, by the only stages that see u; its noise is its own."""
+        phase, off_centre = self.receiver.phase, self.offset - self.centre
+        released = []
+        for level, block in enumerate(self.blocks):
+            shift, before = block.length * off_centre, -phase * off_centre / self.unit
+            sums = BlockSums(block.length, phase, self.offset, self.unit, shift, before, self.rounds)
+            released.append(chain.release(sums, block.table(), RELEASE + level, u))
+        return tuple(released)
+
+
+class CompiledLatticeMechanism(NamedTuple):
+    """Every input in units of a lattice with integer noise, less a mean, and the receiver of it."""
+
+    centre: float
+    noise: CompiledBlock
+    offset: float
+    unit: float
+    rounds: bool
+    receiver: CompiledReceiver
+
+    @property
+    def cost(self) -> float:
+        """The multiply-adds that it takes for a sample, about."""
+        return DRAW_COST + self.receiver.cost
+
+    @property
+    def horizon(self) -> None:
+        """None, as it runs without an end."""
+
+    @property
+    def noise_steps(self) -> NoiseSteps:
+        """How often a draw of its noise is not zero, and how large it is then."""
+        return self.noise.steps(self.unit)
+
+    def as_chain(self) -> CompiledLatticeMechanism:
+        """Return the mechanism itself, as it is a chain of stages."""
+        return self
+
+    def as_matrices(self) -> None:
+        """None, as it is no mechanism of matrices."""
+
+    def privatize(self, chain: Chain, u: int, noise: int | None) -> int:
+        """Add v to a chain, by the only stage that sees u; its noise is its own."""
+        sums = BlockSums(1, 0, self.offset, self.unit, self.offset - self.centre, 0.0, self.rounds)
+        return chain.release(sums, self.noise.table(), RELEASE, u)
+
+
+class CompiledLaplaceMechanism(NamedTuple):
+    """Every input with Laplace noise of a scale, less a mean, and the receiver of it."""
+
+    centre: float
+    scale: float
+    receiver: CompiledReceiver
+
+    @property
+    def cost(self) -> float:
+        """The multiply-adds that it takes for a sample, about."""
+        return DRAW_COST + self.receiver.cost
+
+    @property
+    def horizon(self) -> None:
+        """None, as it runs without an end."""
+
+    @property
+    def noise_steps(self) -> None:
+        """None, as its noise is never zero."""
+
+    def as_chain(self) -> CompiledLaplaceMechanism:
+        """Return the mechanism itself, as it is a chain of stages."""
+        return self
+
+    def as_matrices(self) -> None:
+        """None, as it is no mechanism of matrices."""
+
+    def privatize(self, chain: Chain, u: int, noise: int | None) -> int:
+        """Add v to a chain, by the only stage that sees u; its noise is its own."""
+        return chain.add(chain.shift(u, -self.centre), Term(self.scale, chain.laplace(RELEASE)))
+
+
+class CompiledResponseMechanism(NamedTuple):
+    """Randomised response to every input of two levels, less a mean, and the receiver of it."""
+
+    centre: float
+    response: TwoLevelResponse
+    receiver: CompiledReceiver
+
+    @property
+    def cost(self) -> float:
+        """The multiply-adds that it takes for a sample, about."""
+        return DRAW_COST + self.receiver.cost
+
+    @property
+    def horizon(self) -> None:
+        """None, as it runs without an end."""
+
+    @property
+    def noise_steps(self) -> NoiseSteps:
+        """How often a draw of its noise is not zero, and how large it is then."""
+        return NoiseSteps(1 - self.response.true, *[self.response.told_size + self.response.true_size] * 2)
+
+    def as_chain(self) -> CompiledResponseMechanism:
+        """Return the mechanism itself, as it is a chain of stages."""
+        return self
+
+    def as_matrices(self) -> None:
+        """None, as it is no mechanism of matrices."""
+
+    def privatize(self, chain: Chain, u: int, noise: int | None) -> int:
+        """Add v to a chain, by the only stage that sees u; its chance is its own."""
+        shifted = self.response._replace(shift=self.response.shift - self.centre)
+        return chain.respond(shifted, RELEASE, u)
+
+
+CompiledChain = (
+    CompiledMechanism
+    | CompiledBlockMechanism
+    | CompiledLatticeMechanism
+    | CompiledLaplaceMechanism
+    | CompiledResponseMechanism
+)

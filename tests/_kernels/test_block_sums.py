@@ -1,0 +1,151 @@
+"""The periodic Kalman filter behind block sums against its twin; what is released is tested with integer noise."""
+
+import numpy as np
+import pytest
+from helpers import reference
+from helpers.chains import FACTORS, LANES, NO_SECTIONS, ONE, assert_close, scipys
+
+from dpfast._kernels import signal_sources, simulation
+from dpfast._kernels.block_sums import BlockSums, PeriodicFilter
+from dpfast._kernels.chain_builder import Chain
+from dpfast._kernels.chain_execute import execute
+from dpfast._kernels.compiled_mechanisms import CompiledBlock, CompiledBlockMechanism
+from dpfast._kernels.compiled_receivers import CompiledPeriodicKalman
+from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.integer_draws import IntegerTable
+from dpfast._kernels.simulated_noise import RELEASE
+from dpfast.privacy.integer_noise.geometric import TwoSidedGeometric
+
+DTYPES = pytest.mark.parametrize("dtype", ["f4", "f8"])
+LAW = TwoSidedGeometric(0.7).tails()
+
+
+def random_filter(n_states, lengths, phase, lag, cycles=1):
+    """A filter of random numbers, which weighs what has come by the lag and nothing else."""
+    rng = np.random.default_rng(n_states + lag)
+    cycle, n_later, n_levels = cycles * lengths[-1], -(-lag // lengths[0]), len(lengths)
+    advance = rng.normal(size=(n_states, n_states)) * 0.4 / np.sqrt(n_states)
+    gains = 0.5 * rng.normal(size=(cycle // lengths[0], n_levels, n_states))
+    weights = rng.normal(size=(cycle, n_states + n_levels * n_later))
+    for passed, row in enumerate(weights):
+        come = (passed + lag) // lengths[0] - passed // lengths[0]
+        for level in range(n_levels):
+            row[n_states + level * n_later + come : n_states + (level + 1) * n_later] = 0
+    return PeriodicFilter(advance, gains, weights, lengths, phase, lag)
+
+
+FILTERS = {
+    "every step": random_filter(3, (1,), 0, 0),
+    "every step, late": random_filter(3, (1,), 0, 4),
+    "of five": random_filter(4, (5,), 0, 0),
+    "of five, a shorter first": random_filter(4, (5,), 3, 0),
+    "of five, late": random_filter(4, (5,), 2, 7),
+    "of nine, a little late": random_filter(2, (9,), 0, 2),
+    "two levels": random_filter(5, (3, 12), 0, 0),
+    "two levels, late": random_filter(5, (2, 6), 1, 13),
+    "three levels": random_filter(6, (1, 2, 8), 0, 3),
+    "two cycles": random_filter(3, (4,), 0, 5, cycles=2),
+    "beyond a chunk": random_filter(3, (60,), 7, 100),
+}
+EVERY_FILTER = pytest.mark.parametrize("name", FILTERS)
+
+
+def run(name, u, dtype="f8", chunk=48, **options):
+    """What is released, and estimates: (levels + 1, streams, time)."""
+    kalman, chain = FILTERS[name], Chain(dtype, chunk)
+    out, x = np.empty((len(kalman.lengths) + 1, *u.shape), dtype), chain.read()
+    table = IntegerTable.from_tails(*LAW)
+    released = [
+        chain.release(BlockSums(length, kalman.phase, 0.0, 1.0, 0.0, 0.0, rounds=False), table, RELEASE + i, x)
+        for i, length in enumerate(kalman.lengths)
+    ]
+    for signal in (*released, chain.estimate(kalman, tuple(released))):
+        chain.write(signal)
+    execute(chain, *u.shape, x=u.astype(dtype), out=out, seed=5, **options)
+    return out
+
+
+def inputs(n_streams, n, seed=1):
+    return np.random.default_rng(seed).integers(-2, 3, (n_streams, n)).astype(float)
+
+
+@DTYPES
+@EVERY_FILTER
+def test_estimates_are_those_of_the_twin(name, dtype):
+    *released, estimates = run(name, inputs(2, 200), dtype)
+    expected = [reference.periodic_kalman(*FILTERS[name], [v[i] for v in released]) for i in range(2)]
+    assert_close(estimates, expected, name)
+
+
+@DTYPES
+@EVERY_FILTER
+def test_estimates_do_not_depend_on_chunks_or_threads_or_the_future(name, dtype):
+    u = inputs(LANES + 1, 200)
+    expected = run(name, u, dtype)
+    for chunk in (6, 90):
+        assert np.array_equal(run(name, u, dtype, chunk), expected)
+    assert np.array_equal(run(name, u, dtype, n_threads=3), expected)
+    assert np.array_equal(run(name, u[:1], dtype), expected[:, :1])
+    assert np.array_equal(run(name, u[:, :110], dtype), expected[:, :, :110])
+
+
+# --- mechanisms -----------------------------------------------------------------------------------
+
+TARGET = Factors(np.array([1.0, 0.5]), NO_SECTIONS, ONE)
+
+
+def mechanism(name, level=0.0, n_steps=None, rounds=False):
+    kalman = FILTERS[name]
+    receiver = CompiledPeriodicKalman(*kalman[:4], kalman.phase, TARGET, level, kalman.lag)
+    blocks = tuple(CompiledBlock(length, *LAW) for length in kalman.lengths)
+    return CompiledBlockMechanism(0.3, blocks, -0.5, 0.25, rounds, receiver, n_steps)
+
+
+@pytest.mark.parametrize("rounds", [False, True])
+@pytest.mark.parametrize("name", ["of five, a shorter first", "of five, late", "two levels, late"])
+def test_block_sums_are_released_about_the_mean(name, rounds):
+    u, kalman = inputs(2, 100) * 0.5, FILTERS[name]
+    *released, _ = simulation.simulate(mechanism(name, rounds=rounds), u, 3, 1)
+    for level, length in enumerate(kalman.lengths):
+        for i in range(2):
+            words = reference.xoshiro128pp(reference.generator_state(3, i, RELEASE + level), 100)
+            draws, total = (reference.integer(*LAW, word) for word in words), 0.0
+            for t, value in enumerate(u[i], start=1):
+                total += value - 0.3
+                ends = (t + kalman.phase) % length == 0
+                expected = total + 0.25 * next(draws) if ends else 0.0
+                assert released[level][i, t - 1] == pytest.approx(expected, abs=1e-12)
+                total = 0.0 if ends else total
+
+
+@pytest.mark.parametrize("level", [0.0, 0.3])
+@pytest.mark.parametrize("name", ["of five, late", "two levels"])
+def test_a_mechanism_adds_the_mean_through_the_target(name, level):
+    kalman = FILTERS[name]
+    *released, estimates = simulation.simulate(mechanism(name, level), inputs(2, 100), 3, 1)
+    offset = scipys(TARGET, np.where(np.arange(100) < kalman.lag, 0.0, level))
+    expected = [reference.periodic_kalman(*kalman, [v[i] for v in released]) + offset for i in range(2)]
+    assert_close(estimates, expected, name)
+
+
+@pytest.mark.parametrize("name", ["of five, late", "two levels"])
+def test_errors_of_a_study_are_those_of_its_paths(name):
+    """The source is white noise, whose mean the mechanism knows."""
+    kalman, source = FILTERS[name], signal_sources.GaussianSource(FACTORS["identity"], np.empty((0, 0)), 0.3, None)
+    study = simulation.CompiledStudy(source, (mechanism(name, 0.3),), 20, 90)
+    found = simulation.squared_errors(study, 3, 3, 1)
+    u = np.empty((3, 110 + kalman.lag))
+    simulation.sample(source, 3, u, 1)
+    *_, estimates = simulation.simulate(mechanism(name, 0.3), u, 3, 1)
+    errors = estimates[:, kalman.lag :] - scipys(TARGET, u)[:, :110]
+    np.testing.assert_allclose(found[:, 0], (errors[:, 20:110] ** 2).mean(axis=1), rtol=1e-9)
+
+
+def test_block_sums_are_chains_of_a_horizon_or_none():
+    sums = mechanism("of five")
+    assert sums.as_chain() is sums
+    assert sums.as_matrices() is None
+    assert sums.receiver.equalizer is None
+    assert sums.cost > sums.receiver.cost
+    assert sums.noise_steps == pytest.approx((2 * LAW[0][0], 0.25, 0.25 * len(LAW[0])))
+    assert (mechanism("of five").horizon, mechanism("of five", n_steps=12).horizon) == (None, 12)
