@@ -6,17 +6,18 @@ Others use ``Filter`` and ``Toeplitz``, the two kinds of targets; designs use th
                           ├──► peak_gain                                  ▲
                           └──► quadrature ◄── warped_circle ──────────────┘
 
-===================  ========================================================================
-``filter``           ``Filter``: made, run, multiplied, divided; its response and norms
-``toeplitz``         ``Toeplitz``: targets over a horizon; power series
-``conversion``       other forms of a filter: roots, systems of other packages, state space
-``sections``         second-order sections: how they are made, their roots and values
-``roots``            all zeros of a function at once
-``peak_gain``        the H-infinity norm of any gain
-``quadrature``       integrals over the unit circle, graded around poles and zeros
-``fft_grid``         uniform grids on the circle for FFTs
-``spectral_factor``  minimum-phase factors of spectra, on the circle and as polynomials
-``warped_circle``    frequency warping: causal parts and factors in few steps near slow poles
-``state_space``      Gramians and balanced coordinates
-===================  ========================================================================
+====================  ========================================================================
+``filter``            ``Filter``: made, run, multiplied, divided; its response and norms
+``toeplitz``          ``Toeplitz``: targets over a horizon; power series
+``impulse_response``  the impulse response of factors, stable or not
+``conversion``        other forms of a filter: roots, systems of other packages, state space
+``sections``          second-order sections: how they are made, their roots and values
+``roots``             all zeros of a function at once
+``peak_gain``         the H-infinity norm of any gain
+``quadrature``        integrals over the unit circle, graded around poles and zeros
+``fft_grid``          uniform grids on the circle for FFTs
+``spectral_factor``   minimum-phase factors of spectra, on the circle and as polynomials
+``warped_circle``     frequency warping: causal parts and factors in few steps near slow poles
+``state_space``       Gramians and balanced coordinates
+====================  ========================================================================
 """

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpfast._kernels.fir_and_sections import Factors
 from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.filters.filter import A_FILTER, Filter
+from dpfast.filters.impulse_response import impulse_response
 
 MAX_HORIZON = 2**22
+_SUM = Factors(np.ones(1), np.array([[1.0, 0.0, 0.0, 1.0, -1.0, 0.0]]), np.ones(1))
+_SAME = 1e-6  # of the largest coefficient: factors that are slow round otherwise
 _DIRECT = 2048  # terms of a power series that are found one by one
 
 
@@ -44,8 +48,9 @@ class Toeplitz:
     array([1., 3., 5., 7.])
     """
 
-    __slots__ = ("_coefficients",)
+    __slots__ = ("_coefficients", "_factors")
     _coefficients: Array
+    _factors: Factors | None
 
     def __init__(self, coefficients: ArrayLike, horizon: int | None = None) -> None:
         given = validation.array("coefficients", coefficients, ndim=1, empty=False)
@@ -56,6 +61,25 @@ class Toeplitz:
         if not np.abs(f).max() > validation.SMALLEST:
             raise ValueError("coefficients must not all be zero within the horizon: give a longer one")
         object.__setattr__(self, "_coefficients", validation.freeze(f))
+        object.__setattr__(self, "_factors", None)
+
+    @classmethod
+    def with_factors(cls, coefficients: ArrayLike, factors: Factors | None) -> Toeplitz:
+        """Make a target that also knows the factors of a filter, stable or not, of which these are the coefficients.
+
+        Raises
+        ------
+        ValueError
+            For factors of another filter.
+        """
+        result = cls(coefficients)
+        if factors is not None:
+            found = impulse_response(factors, result.horizon)
+            if not np.abs(found - result.coefficients).max() <= _SAME * np.abs(result.coefficients).max():
+                raise ValueError("factors must be of a filter that begins with these coefficients")
+            factors = Factors(*(validation.freeze(np.array(x)) for x in factors))
+        object.__setattr__(result, "_factors", factors)
+        return result
 
     @classmethod
     def of(cls, target: Filter | Toeplitz | Sequence[float], horizon: int | None = None) -> Toeplitz:
@@ -74,18 +98,26 @@ class Toeplitz:
         if isinstance(target, Filter):
             if horizon is None:
                 raise ValueError("horizon must be given for a Filter: for how many steps the mechanism is made")
-            return cls(target.impulse(check_horizon(horizon)))
+            return cls.with_factors(target.impulse(check_horizon(horizon)), target.factors)
         if not isinstance(target, Toeplitz):
             return cls(_coefficients(target), horizon)
         n = target.horizon if horizon is None else check_horizon(horizon)
         if n > target.horizon:
             raise ValueError(f"horizon must be at most that of the target, {target.horizon}, got {n}")
-        return target if n == target.horizon else cls(target.coefficients[:n])
+        return target if n == target.horizon else cls.with_factors(target.coefficients[:n], target.factors)
 
     @property
     def coefficients(self) -> Array:
         """The coefficients f, as many as the horizon has steps; read-only."""
         return self._coefficients
+
+    @property
+    def factors(self) -> Factors | None:
+        """The factors of a rational target, which need not be stable: a recursion for what is computed step by step.
+
+        None where only the coefficients are known.
+        """
+        return self._factors
 
     @property
     def horizon(self) -> int:
@@ -122,8 +154,8 @@ class Toeplitz:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Toeplitz target is immutable")
 
-    def __reduce__(self) -> tuple[type[Toeplitz], tuple[Array]]:
-        return Toeplitz, (self._coefficients,)
+    def __reduce__(self) -> tuple[Any, tuple[Array, Factors | None]]:
+        return Toeplitz.with_factors, (self._coefficients, self._factors)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Toeplitz):
@@ -158,7 +190,7 @@ def running_sum(horizon: int) -> Toeplitz:
     >>> running_sum(3).apply([1, 2, 3])
     array([1., 3., 6.])
     """
-    return Toeplitz(np.ones(check_horizon(horizon)))
+    return Toeplitz.with_factors(np.ones(check_horizon(horizon)), _SUM)
 
 
 def polynomial_decay(power: float, horizon: int) -> Toeplitz:
