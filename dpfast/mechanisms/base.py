@@ -11,13 +11,23 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from dpfast._support import html_fragments as html
 from dpfast._support import validation
-from dpfast.filters.filter import Filter
+from dpfast._support.validation import Array
+from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import FITTED, Provenance, check_declared, fitted_inputs, merge_declared
 from dpfast.signals.model import Model
 from dpfast.signals.output_variance import explained_share, output_variance
 
 Option = float | int | str | None
+NO_EXACT_FORM = (
+    "there is no exact release of such noise yet, and simulate() is for studies and protects nobody. Release a design "
+    "with Gaussian noise and a delta above 0, such as optimal or zero_forcing"
+)
+
+OVER_HORIZON = (
+    " It ends with these steps: who is in a further run of it pays again. Its simulation is for studies; there is no "
+    "exact release of it."
+)
 
 
 class GuaranteeTerms(NamedTuple):
@@ -32,12 +42,22 @@ class GuaranteeTerms(NamedTuple):
     delta : float
     ending : str
         What holds besides.
+    chance : str
+        What is drawn, where it is no additive noise.
     """
 
     streams: str
     noise: str
     delta: float
     ending: str = ""
+    chance: str = ""
+
+
+class Magnitudes(NamedTuple):
+    """Magnitudes over frequency of the filters of a mechanism: |G| for G of unit norm, and |H| of that G, if linear."""
+
+    prefilter: Array
+    receiver: Array | None
 
 
 class MechanismBase(abc.ABC):
@@ -47,9 +67,9 @@ class MechanismBase(abc.ABC):
     target: Any
     privacy: Privacy
     model: Model | None
-    ideal_mse: float | None
     options: tuple[tuple[str, Option], ...]
     declared: tuple[tuple[str, Provenance], ...]
+    of_filters: ClassVar[bool] = False  # a prefilter and a receiver make it
     sees_data: ClassVar[bool] = True  # the constant does not: studies and reports take it for the reference
 
     def __post_init__(self) -> None:
@@ -102,14 +122,78 @@ class MechanismBase(abc.ABC):
         changed: Self = replace(same, declared=tuple((dict(self.declared) | sources).items()))
         return changed
 
+    def under(self, privacy: Privacy) -> Self:
+        """Return the same mechanism under another privacy, its noise calibrated anew.
+
+        Raises
+        ------
+        ValueError
+            Where noise of its kind does not serve that privacy.
+        """
+        if privacy == self.privacy:
+            return self
+        same: Any = self
+        changed: Any = replace(same, privacy=privacy, **self._without_figures())
+        try:
+            _ = changed.noise_std  # an error here, and not when it is first used
+        except ValueError as error:
+            raise ValueError(f"{error}; design it anew for this privacy") from None
+        made: Self = changed
+        return made
+
+    def _without_figures(self) -> dict[str, None]:
+        """Return the figures that do not hold under another privacy, as arguments that leave them out."""
+        return {"ideal_mse": None, "lower_bound_mse": None}
+
     @property
     @abc.abstractmethod
     def horizon(self) -> int | None:
         """The steps that it is made for; None without an end."""
 
+    @property
     @abc.abstractmethod
-    def filters(self) -> tuple[Filter, ...]:
-        """Return all filters that have to settle; none over a horizon, where the first step counts."""
+    def lag(self) -> int | None:
+        """The samples by which the estimate is late; None where it needs the whole signal."""
+
+    @abc.abstractmethod
+    def settling_time(self, amplitude: float) -> int:
+        """Count the samples until a start from rest has decayed to an amplitude; none over a horizon."""
+
+    @abc.abstractmethod
+    def release_hindrance(self) -> str:
+        """Say why the exact path cannot run it, and what to do instead; nothing where it can."""
+
+    @property
+    def full_name(self) -> str:
+        """What it is and what it is called, for messages."""
+        return f"the {type(self).__name__} {self.name!r}"
+
+    @abc.abstractmethod
+    def sizes(self) -> tuple[str, str]:
+        """Say how large what makes v is, and what makes the estimate of it."""
+
+    def linear_channel(self) -> LinearChannel | None:
+        """Return what v goes through and the linear receiver behind it; None where it is not of such filters."""
+        return None
+
+    def magnitudes(self, omega: Array) -> Magnitudes | None:
+        """Return |G| and |H| over frequency; None where no filters make v and the estimate."""
+        return None
+
+    @property
+    def predicted_noise_mse(self) -> float | None:
+        """The part of `predicted_mse` that is of the noise; None where the parts are not told."""
+        return None
+
+    @property
+    def predicted_distortion_mse(self) -> float | None:
+        """The part of `predicted_mse` that is there without noise; None where the parts are not told."""
+        return None
+
+    @property
+    def has_gaussian_bound(self) -> bool:
+        """Tell whether lower bounds for linear mechanisms with Gaussian noise hold for it."""
+        return False
 
     @abc.abstractmethod
     def guarantee_terms(self) -> GuaranteeTerms:
@@ -123,6 +207,20 @@ class MechanismBase(abc.ABC):
     @abc.abstractmethod
     def predicted_mse(self) -> float | None:
         """The MSE of what runs, on the model of the design; None where only simulation tells."""
+
+    @property
+    def worst_step_mse(self) -> float | None:
+        """The largest MSE of a step, on the model of the design; None where only simulation tells.
+
+        Filters have the same error in every step once they have settled, which is `predicted_mse`; block sums have one
+        for each step of a cycle; over a horizon it is the largest of :meth:`step_mse`.
+        """
+        return self.predicted_mse
+
+    @property
+    @abc.abstractmethod
+    def ideal_mse(self) -> float | None:
+        """The MSE by the formula of the family; None where there is none."""
 
     @property
     def ideal_rmse(self) -> float | None:

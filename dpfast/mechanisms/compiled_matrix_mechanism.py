@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpfast._kernels import simulation, threads
+from dpfast._kernels import compiled_mechanisms, signal_sources, simulation, threads
 from dpfast._support.validation import Array
 from dpfast.filters.toeplitz import convolve_series
 from dpfast.mechanisms.operators.operator_protocol import Operator
@@ -22,9 +22,10 @@ class CompiledMatrixMechanism(NamedTuple):
     target: Array
     centre: float
     strategy: Operator
-    noise: str
+    noise: str | compiled_mechanisms.CompiledBlock  # a law on the integers is its table
     scale: float
     reconstruction: Operator
+    rounding: float = 0.0  # the unit that inputs are rounded to
 
     @property
     def horizon(self) -> int:
@@ -39,19 +40,32 @@ class CompiledMatrixMechanism(NamedTuple):
         return self
 
     @property
+    def noise_steps(self) -> compiled_mechanisms.NoiseSteps | None:
+        """How often a component of noise on the integers is not zero, and how large it is then; None of other noise."""
+        return self.noise.steps(self.scale) if isinstance(self.noise, tuple) else None
+
+    @property
     def noise_std(self) -> float:
-        """The standard deviation of a component of the noise."""
+        """The standard deviation of a component of the noise, of rounding too."""
+        if isinstance(self.noise, tuple):
+            odd = 2 * np.arange(len(self.noise.tails)) + 1
+            steps = 2 * float(odd @ self.noise.tails) * self.noise.step**2
+            return math.sqrt(self.scale**2 * steps + self.rounding**2 / 12)
         return self.scale * (math.sqrt(2) if self.noise == "laplace" else 1.0)
 
     def run(self, u: Array, seed: int, first: int) -> tuple[Array, Array]:
         """Simulate v and the estimates of the streams first, first + 1, ... of a group."""
+        if self.rounding:
+            u = self.rounding * np.rint(u / self.rounding)
         v = self.strategy.apply(u - self.centre) + self.scale * self._unit_noise(seed, first, len(u))
         estimate = self.reconstruction.apply(v)
         return v, estimate if self.centre == 0.0 else estimate + self.centre * np.cumsum(self.target)
 
     def _unit_noise(self, seed: int, first: int, count: int) -> Array:
-        """Draw normals, those of all mechanisms; or Laplace noise of scale one: a normal by the length of two more."""
+        """Draw normals, those of all mechanisms; Laplace noise, a normal by the length of two more; or integers."""
         n = self.strategy.shape[0]
+        if isinstance(self.noise, tuple):
+            return simulation.draw_integers(self.noise, seed, first, count, n)
         if self.noise == "gaussian":
             return simulation.draw_unit_noise(seed, first, count, n)
         x, y, z = simulation.draw_unit_noise(seed, first, count, 3 * n).reshape(count, n, 3).transpose(2, 0, 1)
@@ -59,7 +73,7 @@ class CompiledMatrixMechanism(NamedTuple):
 
 
 def squared_errors(
-    source: simulation.SignalSource,
+    source: signal_sources.SignalSource,
     mechanisms: tuple[CompiledMatrixMechanism, ...],
     n_streams: int,
     seed: int,

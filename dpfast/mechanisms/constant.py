@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfast._kernels import simulation
+from dpfast._kernels import compiled_mechanisms, compiled_receivers
 from dpfast._support import html_fragments as html
 from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
@@ -61,10 +61,10 @@ class Constant:
         """The steps that the target has; None without an end."""
         return self.target.horizon
 
-    def filters(self) -> tuple[Filter, ...]:
-        """Return the filters that a study waits for until they settle: the target, where it is one."""
+    def settling_time(self, amplitude: float) -> int:
+        """Count the samples until the target has decayed to an amplitude; none over a horizon."""
         filter = self.target.as_filter()
-        return () if filter is None else (filter,)
+        return 0 if filter is None else max(len(filter.factors[0]), filter.settling_time(amplitude))
 
     @property
     def predicted_mse(self) -> float:
@@ -75,6 +75,11 @@ class Constant:
     def predicted_rmse(self) -> float:
         """The standard deviation of the true output."""
         return math.sqrt(self.predicted_mse)
+
+    @property
+    def worst_step_mse(self) -> float:
+        """The largest MSE of a step: settled all are `predicted_mse`; over a horizon the largest of its steps."""
+        return self.predicted_mse if self.horizon is None else float(self.step_mse().max())
 
     @property
     def explained(self) -> float:
@@ -140,7 +145,7 @@ class Constant:
         estimate = np.broadcast_to(self.model.mean * self._sums(x.shape[-1]), x.shape).copy()
         return Paths(wrap(np.zeros(x.shape)), wrap(estimate), None, 0)
 
-    def compiled(self) -> simulation.CompiledMechanism | CompiledMatrixMechanism:
+    def compiled(self) -> compiled_mechanisms.CompiledMechanism | CompiledMatrixMechanism:
         """Return the compiled form, which studies run."""
         mean, filter = self.model.mean, self.target.as_filter()
         if filter is None:
@@ -148,8 +153,8 @@ class Constant:
             nothing = Convolution(np.zeros(len(coefficients)))
             return CompiledMatrixMechanism(coefficients, mean, nothing, "gaussian", 0.0, nothing)
         zero = Filter([0.0]).factors
-        return simulation.CompiledMechanism(
-            mean, zero, 0.0, simulation.CompiledLinearReceiver(zero, filter.factors, mean, 0)
+        return compiled_mechanisms.CompiledMechanism(
+            mean, zero, 0.0, compiled_receivers.CompiledLinearReceiver(zero, filter.factors, mean, 0)
         )
 
     def _steps(self, n: int | None) -> int:

@@ -33,11 +33,11 @@ def _source_lines(mechanism: AnyMechanism) -> list[str]:
 def guarantee_text(mechanism: AnyMechanism) -> str:
     """Say what holds for whom, and on which condition."""
     privacy, terms, events = mechanism.privacy, mechanism.guarantee_terms(), _events_text(mechanism.privacy)
+    noise = f"{terms.noise} of standard deviation {mechanism.noise_std:.6g} that is drawn anew, once, and kept secret"
     text = (
         f"Two {terms.streams} that differ by {events} are told apart, from v and all that is computed from "
         f"v, no better than ({privacy.epsilon:g}, {terms.delta:g})-differential privacy allows: in exact arithmetic, "
-        f"with {terms.noise} of standard deviation {mechanism.noise_std:.6g} that is drawn anew, once, and kept "
-        f"secret, if the design does not depend on the data.{terms.ending}"
+        f"with {terms.chance or noise}, if the design does not depend on the data.{terms.ending}"
     )
     if private := fitted_inputs(mechanism.sources):
         text += f" It does depend on private data ({', '.join(private)}): for those data nothing is guaranteed."

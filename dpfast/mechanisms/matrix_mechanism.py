@@ -5,35 +5,45 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpfast._kernels import compiled_mechanisms
 from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import DesignError
 from dpfast._support.safe_rounding import round_up
 from dpfast._support.validation import Array
-from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz, multiply_symmetric
-from dpfast.mechanisms.base import GuaranteeTerms, MechanismBase, Option, figure_text
+from dpfast.mechanisms.base import OVER_HORIZON, GuaranteeTerms, MechanismBase, Option, figure_text
 from dpfast.mechanisms.compiled_matrix_mechanism import GROUP, CompiledMatrixMechanism
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.least_squares import lmmse_receiver
 from dpfast.mechanisms.mechanism import Paths
 from dpfast.mechanisms.operators.convolution import Convolution
 from dpfast.mechanisms.operators.dense import Dense
+from dpfast.mechanisms.operators.factorization_checks import check_identity, check_shapes, check_unbiased
 from dpfast.mechanisms.operators.operator_protocol import NotLinearError, Operator, own_operator
+from dpfast.mechanisms.rounding import rounding_variance, warn_of_rounding
+from dpfast.mechanisms.strategy_sensitivity import strategy_sensitivity
+from dpfast.privacy.integer_noise.choice import integer_noise
+from dpfast.privacy.integer_noise.law import IntegerKind, IntegerNoise
+from dpfast.privacy.lattice import Lattice, find_lattice
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import Provenance
-from dpfast.privacy.sensitivity import several_events
 from dpfast.signals.model import Model, autocovariance, check_model
 
 Noise = Literal["gaussian", "laplace"]
-_SAME = 1e-9  # of what the entries could add up to
+OnInput = Noise | IntegerKind  # noise on the inputs themselves may also be on the integers
 LONGEST_DENSE = 4096  # steps
-_LEAST = 1e-100  # norms of columns, of which squares are not lost
+
+_NO_RELEASE = (
+    "exact integer arithmetic and noise are for a stationary prefilter with integer taps, and simulate() is for "
+    "studies and protects nobody. Release a design for a Filter, such as zero_forcing or optimal; a pole just below 1 "
+    "is near to a running sum"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +63,8 @@ class MatrixMechanism(MechanismBase):
         C, the only part that sees u; kept, as B is, with read-only arrays of its own.
     reconstruction : Operator
         B; computed from v alone.
-    noise : {"gaussian", "laplace"}
-        Laplace: pure ε; δ is not used.
+    noise : {"gaussian", "laplace", "geometric", "canonical", "staircase"}
+        Laplace: pure ε; δ is not used. The last three are on the integers, for C = 1 alone.
     model : Model or None
         The signal that it was designed for; None where none is needed.
     centre : float
@@ -71,6 +81,8 @@ class MatrixMechanism(MechanismBase):
         What else the design was given.
     declared : tuple of (name, source)
         What a person said of the inputs, by :meth:`with_sources`.
+    unit : float or None
+        With noise on the integers, the lattice that real inputs are rounded to; None for counts.
 
     Notes
     -----
@@ -93,7 +105,7 @@ class MatrixMechanism(MechanismBase):
     privacy: Privacy
     strategy: Operator
     reconstruction: Operator
-    noise: Noise = "gaussian"
+    noise: OnInput = "gaussian"
     model: Model | None = None
     centre: float = 0.0
     lag: int | None = 0
@@ -102,12 +114,13 @@ class MatrixMechanism(MechanismBase):
     lower_bound_mse: float | None = None
     options: tuple[tuple[str, Option], ...] = ()
     declared: tuple[tuple[str, Provenance], ...] = ()
+    unit: float | None = None
     mean_square: ClassVar[None] = None  # no design over a horizon is made for the worst input
 
     def __post_init__(self) -> None:
         validation.instance("target", self.target, Toeplitz, "a Toeplitz target")
         validation.instance("privacy", self.privacy, Privacy, "a Privacy")
-        validation.choice("noise", self.noise, ("gaussian", "laplace"))
+        validation.choice("noise", self.noise, (*get_args(Noise), *get_args(IntegerKind)))
         if self.model is not None:
             check_model(self.model)
         super().__post_init__()
@@ -115,58 +128,54 @@ class MatrixMechanism(MechanismBase):
         object.__setattr__(self, "lag", check_lag(self.lag))
         for part in ("strategy", "reconstruction"):
             object.__setattr__(self, part, own_operator(part, getattr(self, part)))
-        self._check_shapes()
+        check_shapes(self.strategy, self.reconstruction, self.horizon)
         if self.unbiased:
-            self._check_unbiased()
-
-    def _check_shapes(self) -> None:
-        rows, columns = self.strategy.shape
-        if columns != self.horizon or self.reconstruction.shape != (columns, rows):
-            raise ValueError(
-                f"strategy and reconstruction must be (m, {self.horizon}) and ({self.horizon}, m), as the horizon is "
-                f"{self.horizon}, got {self.strategy.shape} and {self.reconstruction.shape}"
-            )
-        try:
-            size = self.strategy.largest_l1()
-        except NotLinearError:
-            raise validation.fail("strategy", "linear, as a Dense is", type(self.strategy)) from None
-        if not _LEAST < size < math.inf:
-            raise ValueError(f"strategy must have a column of an l1 norm above {_LEAST:g}, got {size:g}: scale it")
+            check_unbiased(self.strategy, self.reconstruction, self.target)
+        if self.lattice is not None:
+            check_identity(self.strategy)
+        if self.noise == "gaussian":
+            _ = self.privacy.noise_multiplier  # an error here, and not when it is first used, where there is no delta
 
     def __reduce__(self) -> tuple[type[MatrixMechanism], tuple[Any, ...]]:
         # It is made anew: arrays that come out of a pickle can be written to, and a kept noise would not follow
         return MatrixMechanism, tuple(getattr(self, x.name) for x in fields(self))
 
-    def _check_unbiased(self) -> None:
-        try:
-            rows = self.reconstruction.squared_rows()
-        except NotLinearError:
-            raise ValueError("unbiased must be False with a reconstruction that is not linear, got True") from None
-        probe = np.cos(np.arange(self.horizon) ** 2.0)
-        wanted = self.target.apply(probe)
-        missed = np.abs(self.reconstruction.apply(self.strategy.apply(probe)) - wanted)
-        entries = np.sqrt(rows * self.strategy.products()[0]) * np.linalg.norm(probe)
-        if not (missed <= _SAME * (entries + np.abs(wanted).max())).all():
-            raise ValueError("unbiased must be False here: the reconstruction of the strategy is not the target")
+    @functools.cached_property
+    def lattice(self) -> Lattice | None:
+        """With noise on the integers, what inputs lie on or are rounded to."""
+        return None if self.noise in get_args(Noise) else find_lattice(self.privacy, None, self.unit)
 
     @property
     def horizon(self) -> int:
         """n, the number of steps."""
         return self.target.horizon
 
-    def filters(self) -> tuple[Filter, ...]:
-        """Return no filters, as a study need not wait until any settle: the first step counts."""
-        return ()
+    def settling_time(self, amplitude: float) -> int:
+        """Return zero, as a study need not wait until anything settles: the first step counts."""
+        return 0
+
+    def sizes(self) -> tuple[str, str]:
+        """Say how large strategy and reconstruction are."""
+        rows, columns = self.strategy.shape
+        return f"{rows} rows", f"{columns} steps"
+
+    def release_hindrance(self) -> str:
+        """Say why the exact path cannot run it, and what to do instead."""
+        return _NO_RELEASE
+
+    @property
+    def full_name(self) -> str:
+        """What it is and what it is called, for messages, with its horizon."""
+        return f"{super().full_name} over a horizon of {self.horizon} steps"
 
     def guarantee_terms(self) -> GuaranteeTerms:
         """Say what is particular to the guarantee over a horizon, which ends with it; the description asks for it."""
-        laplace = self.noise == "laplace"
+        words = {"gaussian": "noise", "laplace": "Laplace noise"}
         return GuaranteeTerms(
             streams=f"streams of {self.horizon} steps",
-            noise="Laplace noise" if laplace else "noise",
-            delta=0.0 if laplace else self.privacy.delta,
-            ending=" It ends with these steps: who is in a further run of it pays again. Its simulation is for "
-            "studies; there is no exact release of it.",
+            noise=words.get(self.noise, f"{self.noise} noise"),
+            delta=self.privacy.delta if self.noise in ("gaussian", "canonical") else 0.0,
+            ending=("" if self.lattice is None else self.lattice.condition) + OVER_HORIZON,
         )
 
     @functools.cached_property
@@ -178,27 +187,28 @@ class MatrixMechanism(MechanismBase):
         d²‖C_0 + C_b + ... + C_{(m-1)b}‖² for a Toeplitz strategy of coefficients that are not negative and never grow
         (Kalinin and Lampert 2024, Theorem 2). Δ₁ ≤ d m (largest ℓ₁ norm of a column).
         """
-        privacy = self.privacy
-        fitting = min(privacy.max_events, 1 + (self.horizon - 1) // privacy.min_separation)
-        if self.noise == "laplace":
-            return privacy.max_change * fitting * self.strategy.largest_l1()
-        products = self.strategy.products()
-        squared = several_events(fitting, privacy.min_separation, products, 0.0, products[0], math.inf)
-        if (c := getattr(self.strategy, "coefficients", None)) is not None and (np.diff(c, append=0.0) <= 0).all():
-            squared = min(squared, _first_columns(c, fitting, privacy.min_separation))
-        return privacy.max_change * math.sqrt(squared)
+        return strategy_sensitivity(self.strategy, self.privacy, l1=self.noise == "laplace")
 
     @functools.cached_property
     def noise_scale(self) -> float:
-        """The factor of unit noise: σ = κ Δ₂, or Δ₁/ε."""
+        """The factor of unit noise: σ = κ Δ₂, or Δ₁/ε, or the unit of the lattice."""
+        if self.lattice is not None:
+            return self.lattice.unit
         if self.noise == "laplace":
             return round_up(self.sensitivity / self.privacy.epsilon)
         return self.privacy.noise_multiplier * self.sensitivity
 
     @property
     def noise_std(self) -> float:
-        """The standard deviation of a component of n."""
+        """The standard deviation of a component of n, of rounding to a lattice too."""
         return self.compiled().noise_std
+
+    def _noise_std_on(self, model: Model | None) -> float:
+        """Return the standard deviation of a component of n, with what rounding adds to inputs of a model."""
+        if model is None or self.lattice is None:
+            return self.noise_std
+        law = self._integer_law(self.lattice)
+        return math.sqrt(self.lattice.unit**2 * law.variance + rounding_variance(self.lattice, model))
 
     def with_receiver(self, model: Model, *, lag: Lag = 0, name: str | None = None) -> MatrixMechanism:
         r"""Return the same strategy and noise, with the linear receiver of the least mean square error behind them.
@@ -226,7 +236,7 @@ class MatrixMechanism(MechanismBase):
             raise DesignError(
                 f"horizon must be at most {LONGEST_DENSE} steps for a dense receiver, got {n}: shorten it"
             )
-        receiver = lmmse_receiver(self.strategy.matrix(), self.target, model, self.noise_std, delay)
+        receiver = lmmse_receiver(self.strategy.matrix(), self.target, model, self._noise_std_on(model), delay)
         return replace(
             self,
             name=name or f"{self.name}, LMMSE {'smoother' if delay is None else f'lag {delay}'}",
@@ -253,16 +263,18 @@ class MatrixMechanism(MechanismBase):
             Of the input, stationary from step 0; by default the one of the design. It makes no difference where the
             mechanism is unbiased.
         """
+        if model is not None:
+            check_model(model)
+            warn_of_rounding(self.lattice, model)
+        model = self.model if model is None else model
         try:
-            noise = self.noise_std**2 * self.reconstruction.squared_rows()
+            noise = self._noise_std_on(model) ** 2 * self.reconstruction.squared_rows()
         except NotLinearError:
             return None
         if self.unbiased:
             return noise
-        model = self.model if model is None else model
         if model is None:
             return None
-        check_model(model)
         residual = self._residual
         spread = np.einsum("ij,ij->i", multiply_symmetric(residual, autocovariance(model, self.horizon)), residual)
         return np.asarray(noise + spread + (residual.sum(axis=1) * (model.mean - self.centre)) ** 2)
@@ -283,6 +295,11 @@ class MatrixMechanism(MechanismBase):
         """The largest of :meth:`step_mse`."""
         steps = self.step_mse()
         return None if steps is None else float(steps.max())
+
+    @property
+    def worst_step_mse(self) -> float | None:
+        """The same as `max_mse`, by the name that it has for all mechanisms."""
+        return self.max_mse
 
     def predict(self, model: Model) -> float | None:
         """Return the mean of :meth:`step_mse` on another model."""
@@ -335,14 +352,27 @@ class MatrixMechanism(MechanismBase):
             target=self.target.coefficients,
             centre=self.centre,
             strategy=self.strategy,
-            noise=self.noise,
+            noise=self._unit_noise(),
             scale=self.noise_scale,
             reconstruction=self.reconstruction,
+            rounding=self.lattice.unit if self.lattice is not None and self.lattice.rounds else 0.0,
         )
 
+    def _unit_noise(self) -> str | compiled_mechanisms.CompiledBlock:
+        """Return the noise of scale one by its name, or the table of a law on the integers."""
+        if self.lattice is None:
+            return self.noise
+        return compiled_mechanisms.CompiledBlock(1, *self._integer_law(self.lattice).tails())
+
+    def _integer_law(self, lattice: Lattice) -> IntegerNoise:
+        """Return the law of noise on the integers, as the privacy makes it."""
+        return integer_noise(self.noise, self.privacy, lattice.steps)  # type: ignore[arg-type]
+
     def _promise_text(self) -> str:
-        gaussian = self.noise == "gaussian"
-        return super()._promise_text() if gaussian else f"epsilon {self.privacy.epsilon:.6g}, delta 0 (Laplace noise)"
+        if self.noise == "gaussian":
+            return super()._promise_text()
+        terms = self.guarantee_terms()
+        return f"epsilon {self.privacy.epsilon:.6g}, delta {terms.delta:.3g} ({terms.noise})"
 
     def _facts(self) -> dict[str, str]:
         rows, columns = self.strategy.shape
@@ -358,20 +388,3 @@ class MatrixMechanism(MechanismBase):
         return (
             f"<MatrixMechanism {self.name!r}: {self.horizon} steps, predicted RMSE {figure_text(self.predicted_rmse)}>"
         )
-
-
-def _first_columns(c: Array, m: int, b: int) -> float:
-    """Return the squared norm of the sum of m columns of a Toeplitz strategy, b apart, from the first on.
-
-    The sum is that of the last m of every b-th coefficient, as the end of one block of m and the beginning of the next:
-    no differences, and as many operations as coefficients.
-    """
-    n_rows = -(-len(c) // b)
-    m = min(m, n_rows)
-    blocks = np.zeros((-(-n_rows // m), m, b))
-    blocks.reshape(-1)[: len(c)] = c
-    sums = np.cumsum(blocks, axis=1)
-    ends = np.cumsum(blocks[:, ::-1], axis=1)[:, ::-1]
-    sums[1:, :-1] += ends[:-1, 1:]
-    column = sums.reshape(-1)[: len(c)]
-    return float(column @ column)

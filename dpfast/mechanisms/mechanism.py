@@ -5,18 +5,19 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfast._kernels import simulation
+from dpfast._kernels import compiled_mechanisms, simulation
 from dpfast._support import thread_count, validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import MAX_HORIZON
-from dpfast.mechanisms.base import GuaranteeTerms, MechanismBase, Option, figure_text
+from dpfast.mechanisms.base import NO_EXACT_FORM, GuaranteeTerms, Magnitudes, MechanismBase, Option, figure_text
+from dpfast.mechanisms.input_noise import InputLaw, InputNoise, LatticeNoise, ResponseNoise
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.mechanisms.steady_error import Errors, steady_grid
@@ -24,6 +25,7 @@ from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import Provenance
 from dpfast.signals.model import Model, check_model
 
+_IDENTITY = Filter([1.0])
 _SAME = 1e-6  # of the largest gain: filters that are the same but for rounding
 
 
@@ -85,6 +87,8 @@ class Mechanism(MechanismBase):
         What else the design was given, such as the lag and the tolerance; a value that is no number or word is "given".
     declared : tuple of (name, source)
         What a person said of the inputs, by :meth:`with_sources`.
+    noise : InputNoise or None
+        Of another kind than Gaussian, on the inputs themselves: then G = 1.
 
     Notes
     -----
@@ -93,6 +97,7 @@ class Mechanism(MechanismBase):
     :meth:`simulate` is for studies: its seeded floating-point noise keeps no such promise.
     """
 
+    of_filters: ClassVar[bool] = True
     name: str
     target: Filter
     privacy: Privacy
@@ -104,10 +109,25 @@ class Mechanism(MechanismBase):
     mean_square: float | None = None
     options: tuple[tuple[str, Option], ...] = ()
     declared: tuple[tuple[str, Provenance], ...] = ()
+    noise: InputNoise | None = None
+
+    def __post_init__(self) -> None:
+        if self.noise is not None and self.prefilter != _IDENTITY:
+            raise ValueError(
+                f"prefilter must be 1 with {self.noise.kind} noise, which is on the inputs, got {self.prefilter}"
+            )
+        super().__post_init__()
+
+    @functools.cached_property
+    def _law(self) -> InputLaw | None:
+        """The law of noise on the inputs, as the privacy makes it; None for Gaussian noise."""
+        return None if self.noise is None else self.noise.law(self.privacy)
 
     @functools.cached_property
     def noise_std(self) -> float:
         """The standard deviation of the noise behind the realised prefilter."""
+        if self._law is not None:
+            return self._law.std
         return self.privacy.noise_std(self.prefilter)
 
     @property
@@ -119,12 +139,40 @@ class Mechanism(MechanismBase):
     def horizon(self) -> None:
         """None, as it runs without an end; a :class:`MatrixMechanism` has so many steps."""
 
-    def filters(self) -> tuple[Filter, ...]:
-        """Return the filters that a study waits for until they settle: target, prefilter, and those of the receiver."""
-        return self.target, self.prefilter, *self.receiver.filters()
+    def settling_time(self, amplitude: float) -> int:
+        """Count the samples until the slowest of target, prefilter and receiver has decayed to an amplitude."""
+        filters = self.target, self.prefilter, *self.receiver.filters()
+        return max(max(len(f.factors[0]), f.settling_time(amplitude)) for f in filters)
+
+    def release_hindrance(self) -> str:
+        """Say why the exact path cannot run it, and what to do instead; nothing with Gaussian noise."""
+        return "" if self.noise is None else NO_EXACT_FORM
+
+    @property
+    def full_name(self) -> str:
+        """What it is and what it is called, for messages; its noise where it is not Gaussian."""
+        return super().full_name + ("" if self._law is None else f" with {self._law.name}")
+
+    def sizes(self) -> tuple[str, str]:
+        """Say how large prefilter and receiver are."""
+        return self.prefilter.size_text(), self.receiver.size_text()
+
+    def magnitudes(self, omega: Array) -> Magnitudes:
+        """Return |G| for G of unit norm, and |H| with the gain that this takes away, over frequency."""
+        norm, h = self.prefilter.h2_norm(), self.receiver.response(omega)
+        return Magnitudes(np.abs(self.prefilter.response(omega)) / norm, None if h is None else np.abs(h) * norm)
+
+    @property
+    def has_gaussian_bound(self) -> bool:
+        """Tell whether lower bounds for linear mechanisms with Gaussian noise hold for it."""
+        return self.noise is None and self.receiver.as_linear() is not None
 
     def guarantee_terms(self) -> GuaranteeTerms:
         """Say what is particular to the guarantee of filters, which is nothing; the description asks for it."""
+        if self._law is not None:
+            law = self._law
+            chance = law.chance if isinstance(law, ResponseNoise) else ""
+            return GuaranteeTerms("streams", law.name, law.delta and self.privacy.delta, law.condition, chance)
         return GuaranteeTerms("streams", "noise", self.privacy.delta)
 
     @property
@@ -158,14 +206,22 @@ class Mechanism(MechanismBase):
     def predict(self, model: Model) -> float | None:
         r"""Return the MSE of this mechanism on another model; None where only simulation tells.
 
-        It is <P_u |e^{-iωD} F - H G|²> + σ² <|H|²> + (bias of the mean)².
+        It is <P_u |e^{-iωD} F - H G|²> + σ² <|H|²> + (bias of the mean)². Randomised response has none on models
+        without its two levels, or with others, which it takes for them.
         """
         check_model(model)
-        errors = self._errors(model)
+        errors = self._errors(model) if self._is_linear_on(model) else None
         return None if errors is None else sum(errors)
 
+    def _is_linear_on(self, model: Model) -> bool:
+        return self.noise is None or self.noise.is_white_on(model)
+
     def _errors(self, model: Model) -> Errors | None:
-        return self.receiver.predicted_errors(self.target, self.prefilter, self.noise_std, model)
+        return self.receiver.predicted_errors(self.target, self.prefilter, self._noise_std_on(model), model)
+
+    def _noise_std_on(self, model: Model | None) -> float:
+        """Return the standard deviation of the noise, with what rounding adds to inputs of a model."""
+        return self.noise_std if model is None or not isinstance(self._law, LatticeNoise) else self._law.std_on(model)
 
     def step_mse(self, n: int, model: Model | None = None) -> Array | None:
         r"""Return the MSE E|ŷ_t - y_t|² of each of the first n steps; None where only simulation tells.
@@ -191,12 +247,14 @@ class Mechanism(MechanismBase):
         array([1., 5., 5.])
         """
         n = validation.integer("n", n, 1, MAX_HORIZON)
-        model = self.model if model is None else model
         if model is not None:
             check_model(model)
+            if not self._is_linear_on(model):
+                return None
+        model = self.model if model is None else model
         if model is None and self.predicted_distortion_mse != 0.0:
             return None
-        return self.receiver.step_errors(self.target, self.prefilter, self.noise_std, model, n)
+        return self.receiver.step_errors(self.target, self.prefilter, self._noise_std_on(model), model, n)
 
     def predict_first(self, n: int, model: Model) -> float | None:
         """Return the mean of :meth:`step_mse` over the first n steps, which a study of these is compared with."""
@@ -207,7 +265,8 @@ class Mechanism(MechanismBase):
         r"""Return the largest MSE over all inputs of a mean square; None where only simulation tells.
 
         It is mean_square · ‖e^{-iωD} F - H G‖∞² + σ² <|H|²>, rounded up. A sinusoid at the worst frequency comes to it,
-        with its power counted about the mean that the receiver assumes.
+        with its power counted about the mean that the receiver assumes. Noise that takes inputs for others, which it
+        rounds, or which randomised response tells apart, has none.
 
         Parameters
         ----------
@@ -215,6 +274,8 @@ class Mechanism(MechanismBase):
             Above 0: the power of u - mean, averaged over time.
         """
         errors = self._worst_errors(validation.number("mean_square", mean_square, above=0))
+        if self.noise is not None and not self.noise.is_white_on_all:
+            return None
         return None if errors is None else sum(errors)
 
     def _worst_errors(self, mean_square: float) -> Errors | None:
@@ -250,9 +311,11 @@ class Mechanism(MechanismBase):
         parts = [wrap(part.reshape(x.shape)) for part in simulation.simulate(self.compiled(), streams, seed, n_threads)]
         return Paths(parts[0], parts[1], parts[2] if len(parts) > 2 else None, self.lag or 0)
 
-    def compiled(self) -> simulation.CompiledMechanism:
+    def compiled(self) -> compiled_mechanisms.CompiledChain:
         """Return the compiled form, which studies run."""
-        return simulation.CompiledMechanism(
+        if self._law is not None:
+            return self._law.compile(self.receiver.mean, self.receiver.compiled())
+        return compiled_mechanisms.CompiledMechanism(
             self.receiver.mean, self.prefilter.factors, self.noise_std, self.receiver.compiled()
         )
 
@@ -291,6 +354,11 @@ class Mechanism(MechanismBase):
         )
         return adapted.with_sources(**sources)
 
+    def _promise_text(self) -> str:
+        if self._law is None:
+            return super()._promise_text()
+        return f"epsilon {self.privacy.epsilon:.6g}, delta {self.guarantee_terms().delta:.3g} ({self._law.name})"
+
     def _facts(self) -> dict[str, str]:
         found = {
             "prefilter": self.prefilter.size_text(),
@@ -308,7 +376,8 @@ class Mechanism(MechanismBase):
         """Say what the realisation of the filters costs."""
         if self.predicted_mse is None or not self.ideal_mse:
             return ""
-        return f" (MSE {self.predicted_mse / self.ideal_mse - 1:+.2%} from the ideal)"
+        loss = round(self.predicted_mse / self.ideal_mse - 1, 4) + 0.0  # no negative zero
+        return f" (MSE {loss:+.2%} from the ideal)"
 
     def _assumption(self) -> str:
         return f" (assumes {self.receiver.assumption})" if self.receiver.assumption else ""

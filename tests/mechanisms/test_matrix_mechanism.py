@@ -15,11 +15,11 @@ from scipy import sparse, stats
 import dpfast as dp
 from dpfast._kernels.simulated_noise import NOISE
 from dpfast.filters.toeplitz import square_root_series
-from dpfast.mechanisms.matrix_mechanism import _first_columns
 from dpfast.mechanisms.operators.convolution import Convolution
 from dpfast.mechanisms.operators.dense import Dense
 from dpfast.mechanisms.operators.operator_protocol import NotLinearError
 from dpfast.mechanisms.operators.sparse import Sparse
+from dpfast.mechanisms.strategy_sensitivity import first_columns
 
 ALARM = 1e-6  # of a statistical test
 PRIVACY = dp.Privacy(1.0, 0.05, max_change=2.0)
@@ -320,7 +320,7 @@ def test_the_sum_of_columns_is_that_of_all_of_them(b):
             naive = np.zeros(n)
             for start in range(0, m * b, b):
                 naive[start:] += c[: n - start]
-            assert _first_columns(c, m, b) == pytest.approx(naive @ naive, rel=1e-13)
+            assert first_columns(c, m, b) == pytest.approx(naive @ naive, rel=1e-13)
 
 
 def test_very_many_events_take_no_longer_than_few():

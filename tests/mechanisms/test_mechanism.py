@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import signal, stats
 
 import dpfast as dp
+from dpfast._kernels import compiled_mechanisms, compiled_receivers
 from dpfast._kernels import simulation as kernels
 from dpfast._kernels.simulated_noise import NOISE
 from dpfast.mechanisms.receivers.base import CausalReceiver, LinearMap, Receiver
@@ -378,29 +379,53 @@ def test_a_receiver_takes_v_and_nothing_through_which_u_could_reach_it(receiver)
 
 
 @pytest.mark.parametrize(
-    "receiver", [kernels.CompiledLinearReceiver, kernels.CompiledSmoother, kernels.CompiledDecisionFeedback]
+    ("receiver", "more"),  # whether states are given and asked for
+    [
+        (compiled_receivers.CompiledLinearReceiver, ["states"]),
+        (compiled_receivers.CompiledSmoother, []),
+        (compiled_receivers.CompiledDecisionFeedback, ["states"]),
+        (compiled_receivers.CompiledPeriodicKalman, []),
+    ],
 )
-def test_a_compiled_receiver_makes_estimates_of_v_and_meets_the_centred_input_in_errors_alone(receiver):
-    taken = parameters(receiver)
-    assert taken.pop("square_errors") == ["self", "chain", "v", "x", "window"]
-    states = [] if receiver is kernels.CompiledSmoother else ["states"]  # whether they are given and asked for
-    assert taken.pop("estimate") == ["self", "chain", "v", *states]
-    assert taken == {"complete": ["self", "estimates", "n_threads"]}
+def test_a_compiled_receiver_makes_estimates_of_v_and_meets_the_centred_input_in_errors_alone(receiver, more):
+    taken, v = parameters(receiver), "released" if receiver is compiled_receivers.CompiledPeriodicKalman else "v"
+    assert taken.pop("square_errors") == ["self", "chain", v, "x", "window"]
+    assert taken.pop("estimate") == ["self", "chain", v, *more]
+    assert taken.pop("complete") == ["self", "estimates", "n_threads"]
+    assert set(taken) <= {"_filter"}
     assert not {"u", "x", "prefilter", "centre"} & set(receiver._fields)
 
 
-def test_one_function_hands_u_to_a_prefilter():
+def functions(module):
+    """Those of a module and of its classes, of which several have one name."""
+    return [x for x in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(x, ast.FunctionDef)]
+
+
+def with_argument(module, name):
+    return {x.name for x in functions(module) if name in {y.arg for y in x.args.args}}
+
+
+def naming(module, name):
+    return {x.name for x in functions(module) if name in {getattr(y, "id", "") for y in ast.walk(x)}}
+
+
+def test_one_function_hands_u_to_a_mechanism():
     """`privatize`; of what else has u, `simulate` gives it to that, and a study to that and to errors."""
-    tree = ast.parse(inspect.getsource(kernels))
-    functions = {x.name: x for x in ast.walk(tree) if isinstance(x, ast.FunctionDef)}
-    having = {name for name, x in functions.items() if "u" in {y.id for y in ast.walk(x) if isinstance(y, ast.Name)}}
-    assert {name for name, x in functions.items() if "u" in {y.arg for y in x.args.args}} == {"privatize", "simulate"}
-    assert having == {"privatize", "simulate", "build_chain"}
-    using = {name for name, x in functions.items() if "prefilter" in {getattr(y, "attr", "") for y in ast.walk(x)}}
-    assert using == {"privatize"}
-    calls = [x for x in ast.walk(functions["build_chain"]) if isinstance(x, ast.Call)]
-    takers = [ast.unparse(x.func) for x in calls if "u" in {y.id for y in x.args if isinstance(y, ast.Name)}]
+    assert with_argument(kernels, "u") == {"privatize", "simulate"}
+    assert naming(kernels, "u") == {"privatize", "simulate", "build_chain"}
+    (study,) = (x for x in functions(kernels) if x.name == "build_chain")
+    calls = [x for x in ast.walk(study) if isinstance(x, ast.Call)]
+    takers = [ast.unparse(x.func) for x in calls if "u" in {getattr(y, "id", "") for y in x.args}]
     assert sorted(takers) == ["chain.shift", "privatize"]
+
+
+def test_a_compiled_mechanism_publishes_u_in_one_method_and_receivers_never_have_it():
+    assert with_argument(compiled_mechanisms, "u") == naming(compiled_mechanisms, "u") == {"privatize"}
+    using = {
+        x.name for x in functions(compiled_mechanisms) if "prefilter" in {getattr(y, "attr", "") for y in ast.walk(x)}
+    }
+    assert using == {"privatize", "cost"}  # the latter counts coefficients
+    assert with_argument(compiled_receivers, "u") == naming(compiled_receivers, "u") == set()
 
 
 def test_of_a_mechanism_only_simulate_takes_u():
@@ -583,3 +608,15 @@ def test_without_a_model_there_is_no_prediction_for_filters_that_distort():
 def test_a_name_cannot_forge_a_line_of_the_summary():
     mechanism = dp.input_perturbation(TARGET, PRIVACY, name="a\n  not for release  no\x1b[2K")
     assert mechanism.summary().splitlines()[0] == r"a\n  not for release  no\x1b[2K"
+
+
+def test_noise_that_rounds_inputs_has_no_worst_case():
+    made = [dp.input_perturbation(TARGET, dp.Privacy(1), noise="geometric", unit=x) for x in (None, 0.5)]
+    assert made[0].worst_case_mse(1.0) == pytest.approx(made[0].predicted_mse, rel=1e-9)  # it does not distort
+    assert made[1].worst_case_mse(1.0) is None
+
+
+def test_a_loss_of_nothing_has_no_minus():
+    mechanism = dp.input_perturbation(dp.Filter(np.ones(3) / 3), dp.Privacy(1), noise="laplace")
+    less = dataclasses.replace(mechanism, ideal_mse=mechanism.predicted_mse * (1 + 1e-15))
+    assert "(MSE +0.00% from the ideal)" in less.summary()

@@ -2,14 +2,15 @@
 
 Others use the classes; each has a ``kind``, its name in files, and refuses contents that would lie about its norms.
 
-=====================  ================================================================
-``operator_protocol``  what an ``Operator`` answers, and what it may hold
-``convolution``        ``Convolution``: a filter over a horizon
-``dense``              ``Dense``: any entries
-``sparse``             ``Sparse``: few entries that are not zero
-``buffered_toeplitz``  ``BufferedToeplitz``: a Toeplitz matrix applied with few buffers
-``trees``              sums over nodes of binary trees, and estimates from them
-``sparse_decoder``     ``SparseDecoder``: decoding by sparsity in a basis
-``lasso``              the lasso, which the decoder solves
-=====================  ================================================================
+========================  ================================================================
+``operator_protocol``     what an ``Operator`` answers, and what it may hold
+``factorization_checks``  what a strategy and a reconstruction must be to serve together
+``convolution``           ``Convolution``: a filter over a horizon
+``dense``                 ``Dense``: any entries
+``sparse``                ``Sparse``: few entries that are not zero
+``buffered_toeplitz``     ``BufferedToeplitz``: a Toeplitz matrix applied with few buffers
+``trees``                 sums over nodes of binary trees, and estimates from them
+``sparse_decoder``        ``SparseDecoder``: decoding by sparsity in a basis
+``lasso``                 the lasso, which the decoder solves
+========================  ================================================================
 """

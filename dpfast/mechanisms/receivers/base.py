@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfast._kernels import simulation
+from dpfast._kernels import compiled_receivers, simulation
 from dpfast._kernels.chain_builder import Chain
 from dpfast._support import thread_count, validation
 from dpfast._support.validation import Array
@@ -51,7 +51,7 @@ class Receiver(validation.Frozen, ABC):
         """Return the estimate, and decisions if any, from v (streams, time)."""
 
     @abstractmethod
-    def compiled(self) -> simulation.CompiledReceiver:
+    def compiled(self) -> compiled_receivers.CompiledReceiver:
         """Return the compiled form, which studies run."""
 
     @abstractmethod
@@ -152,7 +152,7 @@ class CausalReceiver(Receiver):
     lag: int
 
     @abstractmethod
-    def compiled(self) -> simulation.CompiledLinearReceiver | simulation.CompiledDecisionFeedback:
+    def compiled(self) -> compiled_receivers.CompiledLinearReceiver | compiled_receivers.CompiledDecisionFeedback:
         """Return the compiled form, which studies run."""
 
     def as_causal(self) -> Self:

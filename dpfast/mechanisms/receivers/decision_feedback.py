@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from dpfast._kernels import simulation
+from dpfast._kernels import compiled_receivers
 from dpfast._kernels.equalizer import Equalizer
 from dpfast._support import validation
 from dpfast._support.validation import Array
@@ -58,7 +58,7 @@ class DecisionFeedback(CausalReceiver):
         """Return the forward filter."""
         return (Filter(self.forward),)
 
-    def compiled(self) -> simulation.CompiledDecisionFeedback:
+    def compiled(self) -> compiled_receivers.CompiledDecisionFeedback:
         """Return the compiled form, which studies run."""
         centred = self.levels - self.mean
         # Without information ũ = 0 whatever u is, and the decision is the level nearest to the mean.
@@ -75,7 +75,7 @@ class DecisionFeedback(CausalReceiver):
             soft=self.decision == "soft",
             lag=self.lag,
         )
-        return simulation.CompiledDecisionFeedback(equalizer, self.target.factors, self.mean)
+        return compiled_receivers.CompiledDecisionFeedback(equalizer, self.target.factors, self.mean)
 
     def scaled(self, gain: float) -> Self:
         """Return a receiver that makes the same decisions from v that is smaller by this factor."""

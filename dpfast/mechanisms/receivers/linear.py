@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfast._kernels import simulation
+from dpfast._kernels import compiled_receivers
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.receivers.base import CausalReceiver, LinearMap
 from dpfast.mechanisms.serialization.json_fields import Fields, filter_content
@@ -37,9 +37,9 @@ class LinearReceiver(CausalReceiver, LinearMap):
         """Return H alone."""
         return (self.filter,)
 
-    def compiled(self) -> simulation.CompiledLinearReceiver:
+    def compiled(self) -> compiled_receivers.CompiledLinearReceiver:
         """Return the compiled form, which studies run."""
-        return simulation.CompiledLinearReceiver(self.filter.factors, self.target.factors, self.mean, self.lag)
+        return compiled_receivers.CompiledLinearReceiver(self.filter.factors, self.target.factors, self.mean, self.lag)
 
     def scaled(self, gain: float) -> Self:
         """Return a receiver that makes the same estimates from v that is smaller by this factor."""

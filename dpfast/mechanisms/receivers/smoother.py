@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpfast._kernels import simulation
+from dpfast._kernels import compiled_receivers, simulation
 from dpfast._support import thread_count
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
@@ -50,9 +50,9 @@ class Smoother(LinearMap):
         """Return A and B."""
         return self.forward, self.backward
 
-    def compiled(self) -> simulation.CompiledSmoother:
+    def compiled(self) -> compiled_receivers.CompiledSmoother:
         """Return the compiled form, which studies run; B is cut where it has decayed to 1e-11."""
-        return simulation.CompiledSmoother(
+        return compiled_receivers.CompiledSmoother(
             self.forward.factors,
             self.backward.factors,
             self.target.factors,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfast._kernels.fir_and_sections import Factors
 from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
@@ -46,9 +47,12 @@ def parse_json(text: str) -> Any:
 
 def filter_content(filter: Filter) -> dict[str, Any]:
     """Return a filter as JSON holds it, which :meth:`Fields.filter` reads."""
-    return {
-        name: factor.tolist() for name, factor in zip(("taps", "sections", "recursion"), filter.factors, strict=True)
-    }
+    return factors_content(filter.factors)
+
+
+def factors_content(factors: Factors) -> dict[str, Any]:
+    """Return the factors of a filter, stable or not, as JSON holds them."""
+    return {name: factor.tolist() for name, factor in zip(("taps", "sections", "recursion"), factors, strict=True)}
 
 
 class Fields:
@@ -139,12 +143,24 @@ class Fields:
 
     def filter(self, name: str) -> Filter:
         """Take a filter, by its factors."""
-        inner = self.inner(name)
-        taps, recursion = inner.array("taps"), inner.array("recursion")
-        sections = inner.array("sections", 2, empty=True)
-        inner.end()
-        with name_errors(self.path(name)):
-            return Filter.from_factors(taps, sections, recursion)
+        return self.inner(name).as_filter()
+
+    def as_filter(self) -> Filter:
+        """Take all fields as the factors of a filter."""
+        factors = self.factors()
+        with name_errors(f"field {self.name}"):
+            return Filter.from_factors(*factors)
+
+    def factors(self) -> Factors:
+        """Take all fields as factors, of a filter that need not be stable."""
+        taps, recursion = self.array("taps"), self.array("recursion")
+        sections = self.array("sections", 2, empty=True)
+        self.end()
+        return Factors(taps, sections.reshape(-1, 6) if sections.size == 0 else sections, recursion)
+
+    def has(self, name: str) -> bool:
+        """Tell whether a field is there that was not taken."""
+        return name in self._left
 
 
 def _has_booleans(value: Any) -> bool:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from dataclasses import fields
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 import numpy as np
 
@@ -14,26 +14,34 @@ from dpfast._support import validation
 from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import DataError
 from dpfast._support.output_folder import OutputFolder
+from dpfast.mechanisms.block_mechanism import BlockMechanism, check_shares
+from dpfast.mechanisms.input_noise import InputNoise, Kind
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.mechanisms.receivers.periodic_kalman import PeriodicKalman
 from dpfast.mechanisms.serialization.json_fields import Fields, filter_content, name_errors, parse_json
 from dpfast.mechanisms.serialization.parts import (
     SAME_MSE,
     SAME_NOISE,
     model_content,
     operator_content,
+    rational_content,
     read_model,
     read_operator,
+    read_rational,
     read_receiver,
     receiver_content,
     toeplitz_content,
 )
 from dpfast.mechanisms.serialization.size_limits import MAX_BYTES, check_sizes
+from dpfast.privacy.integer_noise.law import IntegerKind
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import check_source
+from dpfast.signals.model import Model
 
-FORMAT, VERSION, OVER_HORIZON = "dpfast-mechanism", 2, 2  # the last: from which on there are matrix mechanisms
+FORMAT, VERSION = "dpfast-mechanism", 3
+OVER_HORIZON, OTHER_NOISE = 2, 3  # from which on there are matrix mechanisms, and other noise on inputs and on blocks
 COMPUTED = ("noise_std", "predicted_mse")  # fields that are computed anew when a file is read
 
 
@@ -124,8 +132,12 @@ def to_text(mechanism: AnyMechanism) -> str:
 
     if isinstance(mechanism, Mechanism) and mechanism.receiver.target != mechanism.target:
         raise ValueError("mechanism cannot be saved: its receiver is for another target")
-    version = OVER_HORIZON if isinstance(mechanism, MatrixMechanism) else 1
-    document = {"format": FORMAT, "version": version, "dpfast": __version__, "mechanism": mechanism_content(mechanism)}
+    document = {
+        "format": FORMAT,
+        "version": _oldest_version(mechanism),
+        "dpfast": __version__,
+        "mechanism": mechanism_content(mechanism),
+    }
     text = _layout({**document, "checksum": _checksum(document)}) + "\n"
     try:
         check_sizes(text.encode())
@@ -133,6 +145,13 @@ def to_text(mechanism: AnyMechanism) -> str:
     except ValueError as error:
         raise ValueError(f"mechanism {mechanism.name!r} cannot be saved: {error}") from None
     return text
+
+
+def _oldest_version(m: AnyMechanism) -> int:
+    """Return the first version of the format that has such mechanisms: older packages read what they know."""
+    if isinstance(m, MatrixMechanism):
+        return OVER_HORIZON if m.lattice is None else OTHER_NOISE
+    return 1 if isinstance(m, Mechanism) and m.noise is None else OTHER_NOISE
 
 
 def mechanism_content(m: AnyMechanism) -> dict[str, Any]:
@@ -150,6 +169,19 @@ def mechanism_content(m: AnyMechanism) -> dict[str, Any]:
             "strategy": operator_content(m.strategy),
             "reconstruction": operator_content(m.reconstruction),
             **{x: getattr(m, x) for x in _OF_MATRICES},
+            **({} if m.lattice is None else {"unit": m.unit}),
+            **errors,
+            "predicted_mse": m.predicted_mse,
+            **inputs,
+        }
+    if isinstance(m, BlockMechanism):
+        noise = {"kinds": " ".join(m.noise_kinds), "shares": list(m.shares), "unit": m.unit}
+        return {
+            "name": m.name,
+            "target": rational_content(m.target),
+            "privacy": privacy,
+            "model": model,
+            "blocks": {**noise, **m.receiver.to_fields()},
             **errors,
             "predicted_mse": m.predicted_mse,
             **inputs,
@@ -161,6 +193,11 @@ def mechanism_content(m: AnyMechanism) -> dict[str, Any]:
         "model": model,
         "prefilter": filter_content(m.prefilter),
         "receiver": receiver_content(m.receiver),
+        **(
+            {}
+            if m.noise is None
+            else {"noise": {"kind": m.noise.kind, "unit": m.noise.unit, "levels": list(m.noise.levels or ())}}
+        ),
         **errors,
         "mean_square": m.mean_square,
         "predicted_mse": m.predicted_mse,
@@ -208,28 +245,39 @@ def from_text(text: str) -> AnyMechanism:
 def read_mechanism(value: Any) -> AnyMechanism:
     """Read the mechanism in a field `mechanism`."""
     content = Fields(value, "mechanism")
-    over_horizon = "strategy" in value or "reconstruction" in value
-    parts = _read_matrices(content) if over_horizon else _read_filters(content)
     privacy = content.inner("privacy")
     with name_errors("field mechanism.privacy"):
         guarantee = Privacy(**{x.name: privacy.take(x.name) for x in fields(Privacy)})
     privacy.end()
     given = content.take("model")
     model = None if given is None else read_model(Fields(given, "mechanism.model"))
+    kind: Any
+    if "strategy" in value or "reconstruction" in value:
+        kind, parts = MatrixMechanism, _read_matrices(content, "unit" in value)
+    elif "blocks" in value:
+        kind, parts = BlockMechanism, _read_blocks(content, model)
+    else:
+        kind, parts = Mechanism, _read_filters(content)
+        if "noise" in value:
+            parts["noise"] = _read_noise(content.inner("noise"))
     noise_std, predicted = content.number("noise_std", above=0), content.optional("predicted_mse")
     options, sources = content.inner("options").rest(), content.inner("sources").rest()
     common = {"name": content.text("name"), "privacy": guarantee, "model": model}
-    common |= {x: content.optional(x) for x in ("ideal_mse", "lower_bound_mse")}
+    errors = {x: content.optional(x) for x in ("ideal_mse", "lower_bound_mse")}
+    common |= {} if kind is BlockMechanism else errors
     content.end()
     for key, value in options.items():
         if isinstance(value, (bool, dict, list)):
             raise validation.fail(f"field mechanism.options.{key}", "a number, a word or null", value)
     words = tuple((key, check_source(f"field mechanism.sources.{key}", word)) for key, word in sources.items())
-    kind: Any = MatrixMechanism if over_horizon else Mechanism
     mechanism: AnyMechanism = kind(**common, **parts, options=tuple(options.items()), declared=words)
     if dict(mechanism.sources) != sources:
         _refuse("sources", f"those of the inputs {', '.join(mechanism.sources)}", f"those of {', '.join(sources)}")
     _check_figures(mechanism, noise_std, predicted)
+    if kind is BlockMechanism:  # both follow from what runs
+        for name, told in errors.items():
+            if not _is_same(told, getattr(mechanism, name)):
+                _refuse(name, repr(getattr(mechanism, name)), repr(told))
     return mechanism
 
 
@@ -241,7 +289,50 @@ def _read_filters(content: Fields) -> dict[str, Any]:
     return {"target": target, "prefilter": prefilter, "receiver": receiver, "mean_square": mean_square}
 
 
-def _read_matrices(content: Fields) -> dict[str, Any]:
+def _read_noise(content: Fields) -> InputNoise:
+    """Read which noise is on inputs; its law is found anew from the privacy."""
+    kind = content.choice("kind", get_args(Kind))
+    unit, levels = content.take("unit"), content.array("levels", empty=True)
+    content.end()
+    two = kind == "randomised response"
+    if len(levels) != (2 if two else 0) or (two and levels[0] >= levels[1]):
+        raise validation.fail(content.path("levels"), "two that grow for randomised response, and none else", levels)
+    if unit is not None and kind not in get_args(IntegerKind):
+        raise validation.fail(content.path("unit"), "null for noise that is not on the integers", unit)
+    _check_unit(content, unit)
+    return InputNoise(kind, unit, (float(levels[0]), float(levels[1])) if two else None)  # type: ignore[arg-type]
+
+
+def _check_unit(content: Fields, unit: Any) -> None:
+    """Refuse a unit that is none of a lattice."""
+    if unit is not None:
+        validation.number(content.path("unit"), unit, above=0)
+
+
+def _read_blocks(content: Fields, model: Model | None) -> dict[str, Any]:
+    """Read what only a mechanism of blocks has."""
+    if model is None:
+        _refuse("model", "there with blocks", "null")
+    blocks = content.inner("blocks")
+    kinds, shares, unit = blocks.text("kinds").split(), blocks.array("shares"), blocks.take("unit")
+    for kind in kinds:
+        validation.choice(blocks.path("kinds"), kind, get_args(IntegerKind))
+    _check_unit(blocks, unit)
+    receiver = PeriodicKalman.from_fields(blocks)
+    blocks.end()
+    target = read_rational(content, "target")
+    cycle, n = receiver.lengths[-1], len(receiver.weights)
+    if target.horizon is not None and (n <= target.horizon or receiver.phase):
+        _refuse("blocks", f"for all {target.horizon} steps from the first on", f"{n} rows, phase {receiver.phase}")
+    if target.horizon is None and n % cycle:
+        _refuse("blocks.weights", f"as many as whole blocks of {cycle} samples have", f"{n} rows")
+    parts = {"receiver": receiver, "noise_kinds": tuple(kinds), "shares": tuple(shares.tolist()), "unit": unit}
+    with name_errors("field mechanism.blocks"):
+        check_shares(parts["shares"], parts["noise_kinds"], len(receiver.lengths))
+    return {"target": target, **parts}
+
+
+def _read_matrices(content: Fields, on_lattice: bool) -> dict[str, Any]:
     """Read what only a mechanism of matrices has."""
     found: dict[str, Any] = {"target": content.toeplitz("target")}
     found |= {name: read_operator(content.inner(name)) for name in ("strategy", "reconstruction")}
@@ -249,6 +340,9 @@ def _read_matrices(content: Fields) -> dict[str, Any]:
     if found["lag"] is not None:
         validation.integer(content.path("lag"), found["lag"], 0)
     validation.instance(content.path("unbiased"), found["unbiased"], bool, "true or false")
+    if on_lattice:
+        found["unit"] = content.take("unit")
+        _check_unit(content, found["unit"])
     return {**found, "centre": content.number("centre")}
 
 
@@ -256,13 +350,23 @@ def _check_figures(mechanism: AnyMechanism, noise_std: float, predicted: float |
     """Refuse a noise and a prediction that are not those of the file's filters, or matrices."""
     with np.errstate(over="ignore", invalid="ignore"):
         noise, mse = mechanism.noise_std, mechanism.predicted_mse
-    part, whole = ("strategy", "matrices") if isinstance(mechanism, MatrixMechanism) else ("prefilter", "filters")
+    part, whole = _WORDS[type(mechanism)]
     if not math.isclose(noise_std, noise, rel_tol=SAME_NOISE):
         why = ", below what the guarantee takes" if noise_std < noise else ""
         _refuse("noise_std", f"{noise!r}, as the sensitivity of the {part} makes it", f"{noise_std!r}{why}")
-    same = predicted is mse if predicted is None or mse is None else math.isclose(predicted, mse, rel_tol=SAME_MSE)
-    if not same:
+    if not _is_same(predicted, mse):
         _refuse("predicted_mse", f"{mse!r}, the error of these {whole}", repr(predicted))
+
+
+def _is_same(told: float | None, found: float | None) -> bool:
+    return told is found if told is None or found is None else math.isclose(told, found, rel_tol=SAME_MSE)
+
+
+_WORDS = {
+    Mechanism: ("prefilter", "filters"),
+    MatrixMechanism: ("strategy", "matrices"),
+    BlockMechanism: ("blocks", "blocks"),
+}
 
 
 def _refuse(name: str, must_be: str, got: str) -> NoReturn:

@@ -25,7 +25,7 @@ from dpfast.mechanisms.receivers.base import Receiver
 from dpfast.mechanisms.receivers.decision_feedback import DecisionFeedback
 from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.mechanisms.receivers.smoother import Smoother
-from dpfast.mechanisms.serialization.json_fields import Fields, filter_content, name_errors
+from dpfast.mechanisms.serialization.json_fields import Fields, factors_content, filter_content, name_errors
 from dpfast.privacy.provenance import check_source
 from dpfast.signals.arma import ARMA
 from dpfast.signals.independent_levels import IndependentLevels
@@ -57,6 +57,25 @@ def toeplitz_content(target: Toeplitz) -> dict[str, Any]:
 def target_content(target: Filter | Toeplitz) -> dict[str, Any]:
     """Return a target of either kind as a field holds it."""
     return toeplitz_content(target) if isinstance(target, Toeplitz) else filter_content(target)
+
+
+def rational_content(target: Filter | Toeplitz) -> dict[str, Any]:
+    """Return a rational target as a field holds it: over a horizon with its recursion."""
+    content, factors = target_content(target), target.factors
+    if target.horizon is None or factors is None:
+        return content
+    return {**content, "recursion": factors_content(factors)}
+
+
+def read_rational(content: Fields, name: str) -> Filter | Toeplitz:
+    """Read a target that :func:`rational_content` has written."""
+    inner = content.inner(name)
+    if not inner.has("coefficients"):
+        return inner.as_filter()
+    coefficients, factors = inner.array("coefficients"), inner.inner("recursion").factors()
+    inner.end()
+    with name_errors(content.path(name)):
+        return Toeplitz.with_factors(coefficients, factors)
 
 
 def model_content(model: Model) -> dict[str, Any]:

@@ -42,6 +42,9 @@ LIMITS = {
     "probabilities": Limit(MAX_LEVELS),
     "forward": Limit(MAX_TAPS),
     "feedback": Limit(MAX_TAPS),
+    "advance": Limit(MAX_STATES, MAX_STATES),
+    "gains": Limit(MAX_HORIZON, MAX_STATES),
+    "weights": Limit(2 * MAX_HORIZON, MAX_TAPS),
 }
 _OTHER = Limit(MAX_SHORT)
 # a string, closed or not, and the colon behind a name; an end of an object; or an array, and all up to the next of

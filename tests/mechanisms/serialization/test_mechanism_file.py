@@ -1,7 +1,6 @@
 """Saved mechanisms. Checksums and noise are computed here by hand, from the format as docs/mechanism-file.md has it."""
 
 import dataclasses
-import hashlib
 import importlib
 import json
 import pkgutil
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.designs import MadeOnce
+from helpers.mechanism_files import at, documents, stamped, through, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,13 +24,6 @@ TARGET, PRIVACY = dp.Filter([1, 0.5], [1, -0.8]), dp.Privacy(1.0, 0.05)
 G = dp.Filter([1, -0.2], [1, -0.6])
 CHAIN = dp.MarkovChain([[0.8, 0.2], [0.4, 0.6]], [0.0, 1.0], source="public")
 PAGE = Path(__file__).parents[3] / "docs" / "mechanism-file.md"
-
-
-def stamped(document):
-    """The document with the checksum that it should have."""
-    content = {k: v for k, v in document.items() if k != "checksum"}
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return {**content, "checksum": "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()}
 
 
 def feedback(model=CHAIN, **options):
@@ -73,23 +66,6 @@ EVERY = pytest.mark.parametrize("mechanism", EXAMPLES, indirect=True)
 @pytest.fixture
 def mechanism(request):
     return EXAMPLES[request.param]
-
-
-def through(mechanism, folder):
-    path = folder / "mechanism.json"
-    dp.save(mechanism, path)
-    return dp.load(path)
-
-
-def documents(mechanism, folder):
-    dp.save(mechanism, folder / "mechanism.json")
-    return json.loads((folder / "mechanism.json").read_text())
-
-
-def written(document, folder):
-    path = folder / "changed.json"
-    path.write_text(json.dumps(document))
-    return path
 
 
 # --- there and back -------------------------------------------------------------------------------
@@ -406,7 +382,7 @@ def test_arguments_of_another_kind_are_named(tmp_path):
         (b"[" * 100_000, "cannot be used"),
         (b"1" * 5000, "cannot be used"),
         (b'{"format": "dpfast-mechanism"}', "field version must be there"),
-        (b'{"format": "dpfast-mechanism", "version": 3}', "at most 2, got 3: install a newer dpfast"),
+        (b'{"format": "dpfast-mechanism", "version": 4}', "at most 3, got 4: install a newer dpfast"),
         (b'{"format": "dpfast-mechanism", "version": true}', "version must be an integer"),
     ],
     ids=lambda x: x[:20].decode("ascii", "replace") if isinstance(x, bytes) else "",
@@ -437,13 +413,6 @@ def test_spaces_and_order_do_not_matter(tmp_path):
     path = tmp_path / "turned.json"
     path.write_text(json.dumps(dict(reversed(document.items())), indent=8))
     assert dp.load(path).noise_std == EXAMPLES["linear"].noise_std
-
-
-def at(document, path):
-    *parents, last = path.split(".")
-    for name in parents:
-        document = document[name]
-    return document, last
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,221 @@
+"""The exact errors of a periodic Kalman filter behind block sums, on any model, step by step and for ever.
+
+The signal and the filter are one linear system z = (x, x̂, 1): x as of ``block_dynamics``, x̂ the states of the filter
+behind the last release, and one for what a wrong mean adds.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+from scipy import linalg
+
+from dpfast._support.validation import Array
+from dpfast.mechanisms.block_dynamics import (
+    BlockSystem,
+    Innovation,
+    ReleaseTime,
+    Stretch,
+    check_stretch,
+    errors_of_block,
+)
+from dpfast.mechanisms.block_kalman import due_levels
+
+_MOST_DOUBLINGS = 60
+_SAME = 1e-15
+_SETTLED = 1e-12  # of the largest error
+_FEW_CYCLES = 8  # that are computed one by one
+
+
+class HasGains(Protocol):
+    """A periodic filter, as far as its errors ask for it."""
+
+    @property
+    def advance(self) -> Array:
+        """T, over the shortest block."""
+
+    @property
+    def gains(self) -> Array:
+        """K of each release of a cycle, level by level."""
+
+    @property
+    def weights(self) -> Array:
+        """W of each sample of a cycle, and the weights of later innovations."""
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The lengths of the blocks of each level."""
+
+    @property
+    def phase(self) -> int:
+        """The samples that the first blocks are shorter."""
+
+    @property
+    def lag(self) -> int:
+        """The samples by which the estimate is late."""
+
+
+class ClosedLoop:
+    """A signal with what is released of it, and a filter behind that may be made for another signal.
+
+    Parameters
+    ----------
+    system : BlockSystem
+        Of the signal that there is.
+    bias : float
+        Its mean less that which the filter assumes.
+    variances : tuple of float
+        Of the noise of each level.
+    filter : PeriodicKalman
+    """
+
+    def __init__(self, system: BlockSystem, bias: float, variances: tuple[float, ...], filter: HasGains) -> None:
+        self.system, self.variances, self.filter = system, variances, filter
+        self.n, self.size = system.size, system.size + len(filter.advance) + 1
+        self.block, self.n_later = filter.lengths[0], -(-filter.lag // filter.lengths[0])
+        check_stretch(self.block, self.n, self.size - self.n)
+        self.stretch = self._stretch(Stretch.of(system, self.block), bias)
+
+    def _stretch(self, of_signal: Stretch, bias: float) -> Stretch:
+        """Let the filter wait for the release, and a wrong mean be added at every step."""
+        steps = np.tile(np.eye(self.size), (self.block + 1, 1, 1))
+        noises = np.zeros_like(steps)
+        steps[:, : self.n, : self.n], noises[:, : self.n, : self.n] = of_signal.steps, of_signal.noises
+        added = np.cumsum(of_signal.steps[:-1] @ self.system.entry, axis=0) * bias
+        steps[1:, : self.n, -1] = added
+        arrival = linalg.block_diag(np.eye(self.n), self.filter.advance, np.eye(1))
+        return Stretch(steps, noises, arrival)
+
+    def _wanted(self, passed: int, n: int) -> Array:
+        """Return d of n steps of a block from `passed` samples on: y - W x̂, before what is released later."""
+        rows = self.filter.weights[(passed + np.arange(n)) % len(self.filter.weights), : len(self.filter.advance)]
+        found = np.zeros((n, self.size))
+        found[:, : self.n], found[:, self.n : -1] = self.system.output, -rows
+        return found
+
+    def _later_weights(self, passed: int, n: int) -> Array:
+        """Return the weights (n, levels, n_later) of innovations."""
+        rows = self.filter.weights[(passed + np.arange(n)) % len(self.filter.weights), len(self.filter.advance) :]
+        return rows.reshape(n, len(self.filter.lengths), self.n_later)
+
+    def _gain(self, passed: int, level: int) -> Array:
+        k = np.zeros(self.size)
+        k[self.n : -1] = self.filter.gains[(passed // self.block - 1) % len(self.filter.gains), level]
+        return k
+
+    def _release(self, moments: Array, passed: int) -> tuple[ReleaseTime, Array]:
+        """Return the release that comes after so many samples, and the moments behind it, from those before."""
+        innovations, stays = [], np.ones(self.size)
+        after = moments.copy()
+        for level in due_levels(self.filter.lengths, passed):
+            own, assumed = self.system.sum_state(level), self.size - 1 - len(self.filter.lengths) + level
+            shows = np.zeros(self.size)
+            shows[own], shows[assumed] = 1.0, -1.0
+            covariance = after @ shows
+            variance = float(covariance @ shows) + self.variances[level]
+            gain = self._gain(passed, level)
+            innovations.append(Innovation(level, shows, covariance, variance, gain))
+            both = np.outer(gain, covariance)
+            after = after + both + both.T + variance * np.outer(gain, gain)
+            stays[[own, assumed]] = 0.0
+        return ReleaseTime(tuple(innovations), stays), after * np.outer(stays, stays)
+
+    # --- from rest ----------------------------------------------------------------------------------
+
+    def step_mse(self, n: int) -> Array:
+        """Return the MSE of each of the first n steps, from rest; an estimate waits for `lag` more samples.
+
+        Where all errors of two cycles are those for ever, to 1e-12, so are those of the rest.
+        """
+        start, cycle = self.filter.phase, len(self.filter.weights)
+        settled = np.tile(self.cycle_mse(), 2) if n > _FEW_CYCLES * cycle else None
+        found, done = [np.empty(0)], 0
+        for i, mse in enumerate(self._walk(self._moments_at_rest(), start, n + 1)):
+            found.append(mse if i or start else mse[1:])  # no step is behind the start, as one is behind a release
+            done += len(found[-1])
+            if settled is not None and (start + done + 1) % cycle == 0 and done >= 2 * cycle:
+                recent = np.concatenate(found[-2 * cycle // self.block :])[-2 * cycle :]
+                if (np.abs(recent - settled) <= _SETTLED * settled.max()).all():
+                    found.append(np.resize(settled[:cycle], max(0, n - done)))
+                    break
+        return np.concatenate(found)[:n]
+
+    def _moments_at_rest(self) -> Array:
+        moments = np.zeros((self.size, self.size))
+        moments[: self.n, : self.n], moments[-1, -1] = self.system.start, 1.0
+        return moments
+
+    def _walk(self, moments: Array, passed: int, n: int) -> Iterator[Array]:
+        """Give the MSE of n steps behind `passed` samples, block by block; `moments` are those of then."""
+        stop, waiting, releases = passed + n, deque[tuple[int, Array]](), deque[ReleaseTime]()
+        while passed < stop or waiting:
+            if passed < stop:
+                waiting.append((passed, moments))
+            until = (passed // self.block + 1) * self.block
+            release, moments = self._release(self.stretch.carry(moments, until - passed), until)
+            releases.append(release)
+            passed = until
+            if len(releases) > self.n_later:
+                begin, before = waiting.popleft()
+                yield self._errors(begin, before, list(releases)[: self.n_later])[: stop - begin]
+                releases.popleft()
+
+    def _errors(self, passed: int, moments: Array, later: list[ReleaseTime]) -> Array:
+        """Return the MSE of the steps of a block from `passed` samples on; a release's own step comes first."""
+        begins, n = passed % self.block, self.block - passed % self.block
+        wanted, weights = self._wanted(passed, n), self._later_weights(passed, n)
+        n_levels, lag = len(self.filter.lengths), self.filter.lag
+        mse = errors_of_block(self.stretch, moments, wanted, later, lag, n_levels, weights).mse
+        return mse[1:] if begins else mse
+
+    # --- for ever -----------------------------------------------------------------------------------
+
+    def cycle_mse(self) -> Array:
+        """Return the MSE of the estimates of each step of a cycle, the first one at a release of all levels."""
+        length = self.filter.lengths[-1]
+        return np.concatenate(list(self._walk(self._steady_moments(), length, length)))
+
+    def decay(self) -> float:
+        """Return the factor by which a start is forgotten in one step, on average over a cycle."""
+        step, _ = self._cycle_map()
+        radius = float(np.abs(np.linalg.eigvals(step[:-1, :-1])).max())
+        return float(radius ** (1 / self.filter.lengths[-1]))
+
+    def _cycle_map(self) -> tuple[Array, Array]:
+        """Return matrix and covariance of what a cycle makes of z behind a release of all levels."""
+        step, noise = np.eye(self.size), np.zeros((self.size, self.size))
+        for passed in range(self.block, self.filter.lengths[-1] + 1, self.block):
+            here, added = self._release_map(passed)
+            step, noise = here @ step, here @ noise @ here.T + added
+        return step, noise
+
+    def _steady_moments(self) -> Array:
+        """Return E[z zᵀ] behind a release of all levels that many have come before."""
+        step, noise = self._cycle_map()
+        rest, bias = step[:-1, :-1], step[:-1, -1]
+        mean = np.append(np.linalg.solve(np.eye(self.size - 1) - rest, bias), 1.0)
+        covariance = noise[:-1, :-1]
+        for _ in range(_MOST_DOUBLINGS):
+            before, covariance = covariance, covariance + rest @ covariance @ rest.T
+            rest = rest @ rest
+            if np.abs(covariance - before).max() <= _SAME * np.abs(covariance).max():
+                break
+        moments = np.outer(mean, mean)
+        moments[:-1, :-1] += covariance
+        return moments
+
+    def _release_map(self, passed: int) -> tuple[Array, Array]:
+        """Return matrix and covariance of what a block and the release behind it make of z."""
+        step, noise = (
+            self.stretch.arrival @ self.stretch.steps[-1],
+            self.stretch.carry(np.zeros_like(self.stretch.arrival), self.block),
+        )
+        release, _ = self._release(np.zeros_like(step), passed)
+        for shown in release.innovations:
+            update = np.eye(self.size) + np.outer(shown.gain, shown.shows)
+            step, noise = update @ step, update @ noise @ update.T
+            noise += self.variances[shown.level] * np.outer(shown.gain, shown.gain)
+        return release.stays[:, None] * step, noise * np.outer(release.stays, release.stays)

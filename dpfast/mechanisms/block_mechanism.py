@@ -1,0 +1,347 @@
+"""Block sums: every so many steps the sum of a block is published with integer noise, and the output estimated."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfast._kernels import compiled_mechanisms, simulation
+from dpfast._support import thread_count, validation
+from dpfast._support.dataframes import unwrap
+from dpfast._support.validation import Array
+from dpfast.filters.filter import Filter
+from dpfast.filters.toeplitz import MAX_HORIZON, Toeplitz
+from dpfast.mechanisms.base import NO_EXACT_FORM, OVER_HORIZON, GuaranteeTerms, MechanismBase, Option, figure_text
+from dpfast.mechanisms.block_dynamics import BlockSystem, Stretch, build_system
+from dpfast.mechanisms.block_errors import ClosedLoop
+from dpfast.mechanisms.block_kalman import least_mse
+from dpfast.mechanisms.mechanism import Paths
+from dpfast.mechanisms.receivers.periodic_kalman import PeriodicKalman
+from dpfast.mechanisms.rounding import rounding_variance, warn_of_rounding
+from dpfast.privacy.integer_noise.choice import integer_noise
+from dpfast.privacy.integer_noise.law import IntegerKind, IntegerNoise
+from dpfast.privacy.lattice import Lattice, find_lattice
+from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.provenance import Provenance
+from dpfast.signals.model import Model, check_model
+
+_SLOWEST = 1 - 1e-7  # decay in a step: beyond it, rounding
+
+
+@dataclass(frozen=True, eq=False)
+class BlockMechanism(MechanismBase):
+    r"""v_j = (sum of the j-th block of inputs) + integer noise, every B steps; an estimate of F u from all v so far.
+
+    Made by :func:`dpfast.block_sums`. With several levels, every block of a level is so many of the level before, and
+    each level pays its share of ε.
+
+    Attributes
+    ----------
+    name : str
+    target : Filter or Toeplitz
+        F; over a horizon one that is rational, stable or not.
+    privacy : Privacy
+    model : Model
+        The signal that it was designed for.
+    receiver : PeriodicKalman
+    noise_kinds : tuple of str
+        The kind of integer noise of each level.
+    shares : tuple of float
+        Of ε and δ, for each level.
+    unit : float or None
+        The lattice that real inputs are rounded to; None where they lie on one, of levels or of counts.
+    options : tuple of (name, value)
+        What else the design was given.
+    declared : tuple of (name, source)
+        What a person said of the inputs, by :meth:`with_sources`.
+
+    Notes
+    -----
+    *Privacy.* An event changes one sum of each level by at most max_change, so that the noise of that one draw hides
+    it; v is (epsilon, delta)-differentially private in exact arithmetic, and with geometric or staircase noise δ = 0,
+    also where inputs depend on what was published before. :meth:`simulate` is for studies: its noise is seeded.
+
+    Examples
+    --------
+    >>> import dpfast as dp
+    >>> chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    >>> mechanism = dp.block_sums(dp.Filter([1, 0.995], [1, -0.995]), dp.Privacy(1), chain)
+    >>> mechanism.lengths, round(mechanism.predicted_rmse, 3), round(mechanism.worst_step_mse**0.5, 3)
+    ((21,), 7.228, 8.692)
+    """
+
+    name: str
+    target: Filter | Toeplitz
+    privacy: Privacy
+    model: Model
+    receiver: PeriodicKalman
+    noise_kinds: tuple[IntegerKind, ...] = ("geometric",)
+    shares: tuple[float, ...] = (1.0,)
+    unit: float | None = None
+    options: tuple[tuple[str, Option], ...] = ()
+    declared: tuple[tuple[str, Provenance], ...] = ()
+    mean_square: ClassVar[None] = None  # no design of blocks is made for the worst input
+    lower_bound_mse: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_shares(self.shares, self.noise_kinds, len(self.lengths))
+
+    @functools.cached_property
+    def lattice(self) -> Lattice:
+        """The lattice that inputs lie on, or are rounded to, and the largest change in its steps."""
+        return find_lattice(self.privacy, self.model.levels, self.unit)
+
+    @functools.cached_property
+    def noise(self) -> tuple[IntegerNoise, ...]:
+        """The law of the noise of each level, as privacy and lattice make it."""
+        parts = zip(self.noise_kinds, self.shares, strict=True)
+        return tuple(integer_noise(kind, self.privacy, self.lattice.steps, share) for kind, share in parts)
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The lengths B of the blocks, level by level."""
+        return self.receiver.lengths
+
+    @property
+    def lag(self) -> int:
+        """The samples by which the estimate is late."""
+        return self.receiver.lag
+
+    @property
+    def horizon(self) -> int | None:
+        """The steps that it is made for; None without an end."""
+        return self.target.horizon
+
+    @property
+    def noise_std(self) -> float:
+        """The standard deviation of the noise on the sums of the first level."""
+        return self._noise_stds[0]
+
+    @property
+    def _noise_stds(self) -> list[float]:
+        """The standard deviation of the noise on the sums of each level."""
+        return [self.lattice.unit * math.sqrt(x.variance) for x in self.noise]
+
+    @functools.cached_property
+    def ideal_mse(self) -> float | None:
+        """The error of the best linear receiver behind these sums: what runs, unless the privacy was replaced."""
+        system, variances = self._system(self.model), self._variances
+        stretch = Stretch.of(system, self.lengths[0])
+        return least_mse(system, stretch, self.lengths, variances, self.lag, self.horizon)
+
+    def settling_time(self, amplitude: float) -> int:
+        """Count the samples until target and receiver have forgotten a start but for an amplitude; 0 over a horizon."""
+        target = self.target.as_filter()
+        if target is None:
+            return 0
+        forgets = min(self._loop(self.model).decay(), _SLOWEST)
+        steps = math.ceil(math.log(amplitude) / math.log(forgets)) if forgets > 0 else 0
+        return max(len(target.factors.taps), target.settling_time(amplitude), steps + self.lengths[-1])
+
+    def _without_figures(self) -> dict[str, None]:
+        """Return nothing, as all figures are computed from what runs."""
+        return {}
+
+    def sizes(self) -> tuple[str, str]:
+        """Say how long the blocks are, and how large the receiver is."""
+        return self._lengths_text(), self.receiver.size_text()
+
+    def release_hindrance(self) -> str:
+        """Say why the exact path cannot run it, and what to do instead."""
+        return NO_EXACT_FORM
+
+    @property
+    def full_name(self) -> str:
+        """What it is and what it is called, for messages, with its horizon."""
+        return super().full_name + ("" if self.horizon is None else f" over a horizon of {self.horizon} steps")
+
+    def guarantee_terms(self) -> GuaranteeTerms:
+        """Say what is particular to the guarantee of block sums; the description asks for it."""
+        streams = "streams" if self.horizon is None else f"streams of {self.horizon} steps"
+        first, *others = zip(self.lengths, self.noise, self._noise_stds, strict=True)
+        above = [f"{law.kind} noise of standard deviation {std:.6g} on sums of {n} steps" for n, law, std in others]
+        on = f" on sums of {first[0]} steps" if others else ""
+        noise = " and ".join([*above, f"{first[1].kind} noise{on}"])
+        delta = self.privacy.delta if any(x.delta for x in self.noise) else 0.0
+        ending = self.lattice.condition + ("" if self.horizon is None else OVER_HORIZON)
+        return GuaranteeTerms(streams, noise, delta, ending)
+
+    # --- errors -----------------------------------------------------------------------------------
+
+    @property
+    def _variances(self) -> tuple[float, ...]:
+        return tuple(self.lattice.unit**2 * x.variance for x in self.noise)
+
+    def _system(self, model: Model) -> BlockSystem:
+        factors = self.target.factors
+        assert factors is not None
+        return build_system(model.shaping.factors, factors, len(self.noise), rounding_variance(self.lattice, model))
+
+    def _loop(self, model: Model) -> ClosedLoop:
+        return ClosedLoop(self._system(model), model.mean - self.receiver.mean, self._variances, self.receiver)
+
+    @functools.cached_property
+    def predicted_mse(self) -> float:
+        """The exact MSE on the model of the design, the mean over time: over a cycle, or the steps of the horizon."""
+        return float(self._mse.mean())
+
+    @property
+    def phase_mse(self) -> Array | None:
+        """The stationary MSE of each step of a cycle, first when all levels release; None over a horizon."""
+        return None if self.horizon is not None else self._mse
+
+    @property
+    def worst_step_mse(self) -> float:
+        """The largest MSE of a step: of a cycle, or of the horizon."""
+        return float(self._mse.max())
+
+    @functools.cached_property
+    def _mse(self) -> Array:
+        return validation.freeze(self._mse_on(self.model))
+
+    def _mse_on(self, model: Model) -> Array:
+        """Return the MSE of each step: of a cycle by the time when it is published, or of the horizon."""
+        loop = self._loop(model)
+        return loop.step_mse(self.horizon) if self.horizon is not None else np.roll(loop.cycle_mse(), self.lag)
+
+    def predict(self, model: Model) -> float:
+        """Return the MSE of this mechanism on another model, the mean over time."""
+        check_model(model)
+        warn_of_rounding(self.lattice, model)
+        return float(self._mse_on(model).mean())
+
+    def step_mse(self, n: int | None = None, model: Model | None = None) -> Array:
+        r"""Return the MSE E|ŷ_t - y_t|² of each of the first n steps, from rest.
+
+        The input is stationary from the first step on, and ŷ_t is the estimate that comes at t + lag, over a horizon
+        from what is released up to its end.
+
+        Parameters
+        ----------
+        n : int, optional
+            Steps, at least 1; over a horizon at most those that it has, by default all.
+        model : Model, optional
+            Of the input; by default the one of the design.
+
+        Returns
+        -------
+        array, (n,)
+
+        Examples
+        --------
+        >>> import dpfast as dp
+        >>> counts = dp.ARMA([1.2], [1, -0.9], mean=5)
+        >>> blocks = dp.block_sums(dp.Filter([1]), dp.Privacy(1), counts, length=2)
+        >>> blocks.step_mse(3).round(3), blocks.phase_mse.round(3)
+        (array([7.579, 0.813, 2.099]), array([0.811, 2.097]))
+        """
+        n = validation.integer("n", self.horizon if n is None else n, 1, self.horizon or MAX_HORIZON)
+        if model is not None:
+            check_model(model)
+            warn_of_rounding(self.lattice, model)
+        model = self.model if model is None else model
+        return self._loop(model).step_mse(n)
+
+    def predict_first(self, n: int, model: Model) -> float:
+        """Return the mean of :meth:`step_mse` over the first n steps, which a study of these is compared with."""
+        return float(self.step_mse(n, model).mean())
+
+    # --- simulation -------------------------------------------------------------------------------
+
+    def simulate(self, u: ArrayLike, *, seed: Any, n_threads: int | None = None) -> Paths:
+        """Run the mechanism on given inputs, with seeded noise: for studies, never for publication.
+
+        Parameters
+        ----------
+        u : array_like, (..., time), or Series, DataFrame or DataArray
+            Finite numbers; one stream may be 1-D. Rows of a pandas DataFrame are times and columns streams; an xarray
+            DataArray has a dimension "time". Times must be equally spaced. Over a horizon, as many as it has steps.
+        seed : int or numpy.random.Generator
+            Stream i (in C order) gets noise that depends on (seed, i) alone.
+        n_threads : int, optional
+            At most so many; they do not change the result.
+
+        Returns
+        -------
+        Paths
+            The estimate is of the shape of u, and of its kind, with its labels. ``privatized`` is an array of that
+            shape, of several levels (levels, ..., time), about the mean: NaN where nothing is released.
+
+        Notes
+        -----
+        *Privacy.* None: the noise is reproducible and in floating point. Inputs that are off the lattice are summed as
+        they are, where they are not rounded to it; the guarantee is for those on it.
+        """
+        values, wrap = unwrap("u", u)
+        x = validation.samples("u", values)
+        if self.horizon is not None and x.shape[-1] != self.horizon:
+            raise ValueError(f"u must have the horizon's {self.horizon} steps along its last axis, got {x.shape[-1]}")
+        seed, n_threads = validation.seed(seed), thread_count.n_threads(n_threads)
+        streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+        *released, estimate = simulation.simulate(self.compiled(), streams, seed, n_threads)
+        passed = np.arange(1, x.shape[-1] + 1) + self.receiver.phase
+        for sums, length in zip(released, self.lengths, strict=True):
+            sums[:, passed % length != 0] = np.nan
+        v = np.stack(released).reshape(len(released), *x.shape)
+        return Paths(v if len(v) > 1 else v[0], wrap(estimate.reshape(x.shape)), None, self.lag)
+
+    def compiled(self) -> compiled_mechanisms.CompiledBlockMechanism:
+        """Return the compiled form, which studies run."""
+        factors = self.target.factors
+        assert factors is not None
+        blocks = tuple(
+            compiled_mechanisms.CompiledBlock(length, *law.tails())
+            for length, law in zip(self.lengths, self.noise, strict=True)
+        )
+        unit, offset, _, rounds = self.lattice
+        return compiled_mechanisms.CompiledBlockMechanism(
+            self.receiver.mean, blocks, offset, unit, rounds, self.receiver.compiled(factors), self.horizon
+        )
+
+    # --- words ------------------------------------------------------------------------------------
+
+    def _promise_text(self) -> str:
+        delta = self.guarantee_terms().delta
+        return f"epsilon {self.privacy.epsilon:.6g}, delta {delta:.3g} ({self._noise_text()} noise)"
+
+    def _lengths_text(self) -> str:
+        return f"sums of {' and '.join(str(x) for x in self.lengths)} steps"
+
+    def _noise_text(self) -> str:
+        return " and ".join(dict.fromkeys(x.kind for x in self.noise))
+
+    def _facts(self) -> dict[str, str]:
+        first = f", the first one {self.lengths[0] - self.receiver.phase}" if self.receiver.phase else ""
+        shares = f", of shares {_listed(self.shares)}" if len(self.shares) > 1 else ""
+        over = {} if self.horizon is None else {"horizon": f"{self.horizon} steps"}
+        return {
+            "blocks": self._lengths_text() + first + shares,
+            **over,
+            "noise": f"{self._noise_text()}, standard deviation {_listed(self._noise_stds)}",
+            "receiver": self.receiver.size_text(),
+            "lag": str(self.lag),
+            "predicted RMSE": f"{figure_text(self.predicted_rmse)} (worst step {math.sqrt(self.worst_step_mse):.6g})",
+        }
+
+    def __repr__(self) -> str:
+        return f"<BlockMechanism {self.name!r}: predicted RMSE {figure_text(self.predicted_rmse)}>"
+
+
+def _listed(numbers: Iterable[float]) -> str:
+    return " and ".join(f"{x:.6g}" for x in numbers)
+
+
+def check_shares(shares: tuple[float, ...], kinds: tuple[IntegerKind, ...], n_levels: int) -> None:
+    """Refuse shares that would spend more than there is, and another number of them, or of kinds, than of levels."""
+    if not len(shares) == len(kinds) == n_levels or min(shares) <= 0 or math.fsum(shares) > 1:
+        raise ValueError(
+            f"shares must be above 0, at most 1 together, and as many as noise_kinds and lengths, {n_levels}, got "
+            f"{list(shares)} and {len(kinds)} kinds"
+        )
