@@ -26,6 +26,7 @@ from dpfast._support.errors import (
 )
 from dpfast._support.version import __version__ as __version__
 from dpfast.design.adaptive.adapt import Adaptation, adapt
+from dpfast.design.block_sums import block_sums
 from dpfast.design.decision_feedback import decision_feedback, ideal_feedback
 from dpfast.design.horizon.binary_tree import binary_tree
 from dpfast.design.horizon.buffered_toeplitz import buffered_toeplitz
@@ -39,10 +40,12 @@ from dpfast.design.optimal import optimal
 from dpfast.design.perturbation import input_perturbation, output_perturbation
 from dpfast.design.programs.joint_program import JointProgram, JointVariables, optimal_program
 from dpfast.design.programs.prefilter_program import Program, feedback_program, lmmse_program
+from dpfast.design.randomized_response import randomized_response
 from dpfast.design.robust import robust
 from dpfast.design.zero_forcing import zero_forcing
 from dpfast.filters.filter import Filter, Filtered
 from dpfast.filters.toeplitz import Toeplitz, polynomial_decay, running_sum
+from dpfast.mechanisms.block_mechanism import BlockMechanism
 from dpfast.mechanisms.constant import Constant, constant
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.mechanism import Mechanism, Paths
@@ -74,6 +77,7 @@ __all__ = [
     "AccuracyWarning",
     "Adaptation",
     "Audit",
+    "BlockMechanism",
     "Cell",
     "Comparison",
     "Constant",
@@ -111,6 +115,7 @@ __all__ = [
     "adapt",
     "audit",
     "binary_tree",
+    "block_sums",
     "buffered_toeplitz",
     "compressive",
     "constant",
@@ -132,6 +137,7 @@ __all__ = [
     "output_perturbation",
     "plot",
     "polynomial_decay",
+    "randomized_response",
     "read_release",
     "release",
     "report",

@@ -15,6 +15,8 @@ Others use the design functions, ``catalogue`` with the one list of families, an
 ``optimal``                 ``optimal``: prefilter and receiver together
 ``decision_feedback``       ``decision_feedback``, ``ideal_feedback``
 ``perturbation``            ``input_perturbation``, ``output_perturbation``
+``block_sums``              ``block_sums``: sums of blocks with integer noise
+``randomized_response``     ``randomized_response`` to two levels
 ``robust``                  ``robust``: for every input of a mean square
 ``wiener``                  Wiener receivers behind a given prefilter
 ``causal_part``             causal parts of two-sided responses, and their energy

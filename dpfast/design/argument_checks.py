@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast.filters.filter import A_FILTER, Filter
 from dpfast.filters.toeplitz import Toeplitz
+from dpfast.mechanisms.matrix_mechanism import Noise
 from dpfast.privacy.privacy import Privacy
 
 
@@ -36,6 +38,16 @@ def check_inputs(target: Filter | Toeplitz, privacy: Privacy) -> Filter:
 def check_tolerance(tolerance: float) -> float:
     """Return the relative excess of an MSE that a design may cost; refuse one that is not between 0 and 1."""
     return validation.number("tolerance", tolerance, above=0, below=1)
+
+
+def check_unit(unit: float | None) -> float | None:
+    """Return the lattice that real inputs are rounded to, if any; refuse one that is not above 0."""
+    return None if unit is None else validation.number("unit", unit, above=0)
+
+
+def check_real_noise(noise: str) -> None:
+    """Refuse noise on the integers, and words that are no noise, where sums or transforms of inputs are published."""
+    validation.choice("noise", noise, get_args(Noise))
 
 
 def check_one_event(privacy: Privacy) -> None:

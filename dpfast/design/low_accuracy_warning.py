@@ -38,14 +38,22 @@ def warn_of_low_accuracy(
 
 
 def advice_text(target: Filter, privacy: Privacy, model: Model, lag: int | None) -> str:
-    """Return what would help, judged by the smoother with the least error, which sees the whole signal."""
+    """Return what would help, judged by the smoother with the least error, which sees the whole signal.
+
+    That smoother has Gaussian noise: without a δ there is none to judge by.
+    """
+    if privacy.delta == 0:
+        return f"{'' if lag is None else 'a larger lag or '}a larger epsilon would help; {_TARGET}"
     most = _largest_share(target, privacy, model)
     if most >= HALF:
         how = "another mechanism" if lag is None else "a larger lag"
         return f"{how} would help, up to {most:.0%} with the whole signal; so would a larger epsilon; {_TARGET}"
     enough = _sufficient_epsilon(target, privacy, model)
     more = "a larger epsilon" if enough is None else f"an epsilon of at least {_format_rounded_down(enough)}"
-    return f"no lag brings a linear mechanism above {most:.0%} here; half of it takes {more}; {_TARGET}"
+    return (
+        f"no lag brings a linear mechanism with Gaussian noise above {most:.0%} here; half of it takes {more}; "
+        f"{_TARGET}"
+    )
 
 
 def _largest_share(target: Filter, privacy: Privacy, model: Model) -> float:

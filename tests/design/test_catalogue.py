@@ -4,14 +4,13 @@ import ast
 import dataclasses
 import functools
 import inspect
-import typing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dpfast as dp
-from dpfast.design.catalogue import FAMILIES, family_label, family_of, redesign_receiver
+from dpfast.design.catalogue import FAMILIES, can_design, family_label, family_of, redesign_receiver
 
 PACKAGE = Path(dp.__file__).parent
 DOCS = PACKAGE.parent / "docs"
@@ -51,17 +50,57 @@ def test_needs_are_the_parameters_of_the_design_functions():
         assert ("lag" in family.needs) == ("lag" in parameters(family) and name not in BY_LAG), name
 
 
-def test_pure_guarantees_are_those_of_laplace_noise():
+def designs_without_delta(family, kind, noise):
+    try:
+        mechanism = family.make(TARGETS[kind], dp.Privacy(1), **GIVEN, **noise)
+        return mechanism.guarantee_terms().delta == 0 and mechanism.noise_std > 0
+    except ValueError:
+        return False
+
+
+def test_pure_guarantees_are_those_that_can_be_designed_without_delta():
     for name, family in FAMILIES.items():
-        hints = typing.get_type_hints(family.design)
-        assert ("pure" in family.serves) == ("laplace" in typing.get_args(hints.get("noise"))), name
+        kinds = [x for x in TARGETS if x in family.serves]
+        tries = [designs_without_delta(family, x, noise) for x in kinds for noise in ({}, {"noise": "laplace"})]
+        assert ("pure" in family.serves) == any(tries), name
+
+
+def test_families_with_a_noise_for_no_delta_take_it_by_themselves():
+    asked = {name for name, x in FAMILIES.items() if x.pure_noise is not None}
+    assert asked == {"input_perturbation"}
+    made_pure = FAMILIES["input_perturbation"].make(TARGETS["filter"], dp.Privacy(2))
+    assert made_pure.noise_std == pytest.approx(2**0.5 / 2)  # of Laplace noise of scale 1/ε
+    assert made("input_perturbation", "filter").noise is None
+
+
+def test_a_smoother_may_be_asked_for_by_name_of_all_that_design_one():
+    """By types too: where a lag of None makes a smoother, its name does."""
+    lags = {name: inspect.signature(x.design).parameters.get("lag") for name, x in FAMILIES.items()}
+    known = {name: lag.annotation for name, lag in lags.items() if lag is not None}
+    assert {"optimal", "block_sums", "randomized_response"} < set(known)
+    assert {name: x for name, x in known.items() if x != "Lag"} == {"decision_feedback": "int"}  # which has no smoother
+
+
+def test_a_unit_is_for_noise_on_the_integers():
+    perturbed = FAMILIES["input_perturbation"]
+    for privacy, noise in ((dp.Privacy(1, 1e-6), {}), (dp.Privacy(1), {}), (dp.Privacy(1), {"noise": "laplace"})):
+        assert perturbed.make(TARGETS["filter"], privacy, unit=0.5, **noise) is not None
+    rounded = perturbed.make(TARGETS["filter"], dp.Privacy(1), unit=0.5, noise="geometric")
+    assert rounded.noise.unit == 0.5
+    assert FAMILIES["block_sums"].make(TARGETS["filter"], dp.Privacy(1), unit=0.5, model=dp.ARMA([1])).unit == 0.5
+
+
+def test_families_that_serve_a_release_are_those_that_the_exact_path_takes():
+    for name, family in FAMILIES.items():
+        kind = next(x for x in TARGETS if x in family.serves)
+        assert ("release" in family.serves) == (made(name, kind).release_hindrance() == ""), name
 
 
 @pytest.mark.parametrize("kind", TARGETS)
 def test_families_design_for_what_they_serve_and_refuse_the_rest(kind):
     for name, family in FAMILIES.items():
         if kind in family.serves:
-            assert isinstance(made(name, kind), dp.Mechanism | dp.MatrixMechanism), name
+            assert isinstance(made(name, kind), dp.Mechanism | dp.MatrixMechanism | dp.BlockMechanism), name
         else:
             with pytest.raises(ValueError, match=r"target|horizon"):
                 family.make(TARGETS[kind], dp.Privacy(1, 0.01), **GIVEN)
@@ -80,11 +119,24 @@ def test_levels_are_needed_where_they_are_said_to_be():
     for name, family in FAMILIES.items():
         if "filter" not in family.serves or "model" not in parameters(family):
             continue  # a model that is not given needs no levels
-        if "levels" in family.needs:
+        assert can_design(family, CHAIN.levels), name
+        assert can_design(family, None) == (not family.needs & {"levels", "two_levels"}), name
+        if not can_design(family, None):
             with pytest.raises(dp.DesignError, match="levels"):
                 family.make(TARGETS["filter"], dp.Privacy(1, 0.01), **(GIVEN | {"model": plain}))
         else:
             assert family.make(TARGETS["filter"], dp.Privacy(1, 0.01), **(GIVEN | {"model": plain})), name
+
+
+def test_two_levels_are_needed_where_they_are_said_to_be():
+    three = dp.IndependentLevels([0, 1, 2], [0.25, 0.5, 0.25])
+    for name, family in FAMILIES.items():
+        if "filter" not in family.serves or not family.needs & {"levels", "two_levels"}:
+            continue
+        assert can_design(family, three.levels) == ("two_levels" not in family.needs), name
+        if not can_design(family, three.levels):
+            with pytest.raises(dp.DesignError, match="two levels"):
+                family.make(TARGETS["filter"], dp.Privacy(1, 0.01), **(GIVEN | {"model": three}))
 
 
 def test_names_of_mechanisms_tell_their_families():
@@ -106,9 +158,9 @@ def test_a_receiver_that_is_redesigned_behind_the_same_prefilter_errs_as_much(na
             assert found == pytest.approx(mechanism.predicted_mse, rel=1e-6)
 
 
-def test_a_family_with_a_redesign_is_one_of_filters():
+def test_a_family_with_a_redesign_is_one_that_can_be_released():
     for name, family in FAMILIES.items():
-        assert (family.redesign is not None) == bool(family.redesigned) == ("filter" in family.serves), name
+        assert (family.redesign is not None) == bool(family.redesigned) == ("release" in family.serves), name
 
 
 def test_every_family_is_in_the_docs():

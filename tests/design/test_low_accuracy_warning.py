@@ -72,7 +72,7 @@ def test_a_plan_that_explains_little_warns_once(tmp_path):
         plan = dp.exact(mechanism, INPUTS)
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    assert "no lag brings a linear mechanism above 29% here" in str(caught[0].message)
+    assert "no lag brings a linear mechanism with Gaussian noise above 29% here" in str(caught[0].message)
     dp.release(plan, np.array([1, 2, 3]), tmp_path / "plan")  # warnings are errors here
     with pytest.warns(dp.AccuracyWarning) as caught:
         dp.release(mechanism, np.array([1, 2, 3]), tmp_path / "mechanism", INPUTS)

@@ -209,7 +209,9 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     are functions of v and of the given design, and G and the noise stay as they are. v of :meth:`Mechanism.simulate` is
     made with seeded noise and is not private; nor is what is computed from it.
 
-    What is exact is the privacy. Gain, interval and choice are statistics: for long v, and as if v were Gaussian.
+    What is exact is the privacy. Gain, interval and choice are statistics: for long v, and as if v were Gaussian. Noise
+    of another kind on the inputs themselves (Laplace, of integers, randomised response) is white too, and the spectrum
+    of v is as above; where it is large and far from Gaussian, intervals are too short.
 
     Examples
     --------
@@ -221,8 +223,12 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     >>> found.taken, found.gain > 0.1, found.mechanism.name
     (True, True, 'LMMSE lag 5, adapted')
     """
-    why = "its v has no spectrum to fit; design it for the model, or adapt a design for a Filter"
-    validation.instance("mechanism", check_of_filters(mechanism, why), Adaptable, "a Mechanism or an ExactMechanism")
+    why = (
+        "its v has no spectrum to fit, as it is no filtered input step by step; design it for the model, or adapt a "
+        "design for a Filter by another family"
+    )
+    check_of_filters(mechanism, why)
+    validation.instance("mechanism", mechanism, Adaptable, "a Mechanism or an ExactMechanism")
     order = None if order is None else validation.integer("order", order, 0, MAX_ORDER)
     parts = split_in_time(_receiver_inputs(mechanism, unwrap("v", v)[0])[1], mechanism.prefilter, mechanism.lag)
     behind = _check_linear(mechanism)

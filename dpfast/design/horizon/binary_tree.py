@@ -9,7 +9,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.design.argument_checks import Target, target_over_horizon
+from dpfast.design.argument_checks import Target, check_real_noise, target_over_horizon
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
 from dpfast.mechanisms.operators import trees
 from dpfast.mechanisms.operators.operator_protocol import Operator
@@ -72,6 +72,7 @@ def binary_tree(
     (7.417, 10.488)
     """
     whole = target_over_horizon(target, privacy, horizon)
+    check_real_noise(noise)
     estimator = validation.choice("estimator", estimator, ("honaker", "plain"))
     n, gain = whole.horizon, float(whole.coefficients[0])
     if not (whole.coefficients == gain).all():

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from dpfast._support import validation
-from dpfast.design.argument_checks import Target, target_over_horizon
+from dpfast.design.argument_checks import Target, check_real_noise, target_over_horizon
 from dpfast.design.horizon.transform_matrices import check_steps, random_signs, rows_of_product
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
 from dpfast.mechanisms.operators.dense import Dense
@@ -87,6 +87,7 @@ def compressive(
     (64,)
     """
     f = target_over_horizon(target, privacy, horizon)
+    check_real_noise(noise)
     check_steps(f.horizon, shortest=2)
     n = f.horizon
     m = validation.integer("n_measurements", n_measurements, 1, n)

@@ -9,7 +9,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.design.argument_checks import Target, target_over_horizon
+from dpfast.design.argument_checks import Target, check_real_noise, target_over_horizon
 from dpfast.design.horizon.binary_tree import tree_strategy
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
 from dpfast.mechanisms.operators.operator_protocol import Operator
@@ -95,6 +95,7 @@ def decayed_sum(
     4.234
     """
     whole = target_over_horizon(target, privacy, horizon)
+    check_real_noise(noise)
     validation.choice("noise", noise, ("gaussian", "laplace"))
     strategy, reconstruction = decayed_factorization(whole.coefficients, noise)
     return MatrixMechanism(name, whole, privacy, strategy, reconstruction, noise=noise)

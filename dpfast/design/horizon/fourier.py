@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpfast._support import validation
-from dpfast.design.argument_checks import Target, target_over_horizon
+from dpfast.design.argument_checks import Target, check_real_noise, target_over_horizon
 from dpfast.design.horizon.transform_matrices import check_steps, fourier_basis, rows_of_product
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
 from dpfast.mechanisms.operators.dense import Dense
@@ -75,6 +75,7 @@ def fourier_perturbation(
     6.38
     """
     f = target_over_horizon(target, privacy, horizon)
+    check_real_noise(noise)
     check_steps(f.horizon)
     k = validation.integer("n_coefficients", n_coefficients, 1, f.horizon)
     basis = fourier_basis(f.horizon, k)

@@ -90,6 +90,30 @@ def test_it_comes_close_in_99_of_100_runs(name, lag, order):
     assert sum(x > 5e-3 for x in runs) <= 1
 
 
+# Each noise is white: the fit is the same whatever its law. Wrong models at first, and 10,000 samples as above
+OTHER_NOISE = {
+    "randomised response": lambda: dp.randomized_response(
+        QUICK, dp.Privacy(1), dp.IndependentLevels([-0.5, 0.5], [0.5, 0.5])
+    ),
+    **{
+        kind: functools.partial(dp.input_perturbation, QUICK, dp.Privacy(2, 1e-6), noise=kind, unit=unit)
+        for kind, unit in (("laplace", None), ("geometric", 0.5), ("canonical", None), ("staircase", 0.25))
+    },
+}
+
+
+@pytest.mark.parametrize("name", OTHER_NOISE)
+def test_it_comes_close_behind_noise_of_another_kind(name, tmp_path):
+    mechanism = OTHER_NOISE[name]()
+    assert mechanism.noise is not None
+    assert excess(mechanism, 0) < 5e-3
+    found = dp.adapt(mechanism, privatized(mechanism, CHAIN, 0))
+    assert found.taken
+    assert found.mechanism.noise_std == mechanism.noise_std
+    dp.save(found.mechanism, tmp_path / "adapted.json")
+    assert dp.load(tmp_path / "adapted.json").predict(CHAIN) == pytest.approx(found.mechanism.predict(CHAIN))
+
+
 def test_what_is_right_from_the_start_stays_good():
     mechanism = quick(model=ar1(0.5, 1.0))
     for seed in range(5):
