@@ -10,7 +10,7 @@ Others use ``monte_carlo`` and ``evaluate_log``, and ``sweep`` for grids of case
 ``study``                 what was found: ``Study``, ``Result``, ``Comparison``
 ``intervals``             confidence intervals of errors
 ``mixed_study``           filters and matrices on one input
-``decision_error_sizes``  how large the errors are that wrong decisions make
+``rare_error_sizes``  how large the errors are that wrong decisions make
 ``evaluation``            every mechanism on a historical log
 ``paper_example``         the example of Le Ny 2013
 ``sweep/``                grids of cases, on any number of workers

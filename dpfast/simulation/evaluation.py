@@ -12,16 +12,16 @@ from dpfast._support import validation
 from dpfast._support.errors import DataError
 from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
-from dpfast.design.catalogue import FAMILIES, filter_families
+from dpfast.design.argument_checks import check_filter
+from dpfast.design.catalogue import FAMILIES, can_design, explain_delta, filter_families, split_by_delta
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.constant import Constant, constant
-from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.mechanism_kinds import AnyMechanism, check_of_filters
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.arma import ARMA
 from dpfast.signals.events.historical_counts import EventCounts
 from dpfast.signals.model import Model
-from dpfast.simulation.decision_error_sizes import error_sizes
+from dpfast.simulation.rare_error_sizes import error_sizes
 from dpfast.simulation.study import Result
 
 LAG = 5
@@ -36,7 +36,7 @@ class SeriesResult:
     """One mechanism on one series: its error over time and noise draws, and one estimate, aligned with the truth."""
 
     series: str
-    mechanism: Mechanism | Constant
+    mechanism: AnyMechanism | Constant
     result: Result  # a stream is a draw of the noise; the variance is that of the data
     spread: float
     estimate: Array
@@ -57,14 +57,18 @@ def check_log(counts: EventCounts, order: int, draws: int) -> None:
             raise DataError(f"series {name!r} must vary, got the same count in every period: there is nothing to fit")
 
 
-def name_saved(saved: Sequence[AnyMechanism], target: Filter, privacy: Privacy) -> list[Mechanism]:
+def name_saved(saved: Sequence[AnyMechanism], target: Filter, privacy: Privacy) -> list[AnyMechanism]:
     """Name mechanisms from files apart from those that are designed here, with their privacy where it is another."""
     omega = np.linspace(0, np.pi, 1025)
-    wanted, result = target.response(omega), []
-    why = "a log of events has another length; take a design for a Filter"
-    for i, given in enumerate(saved, 1):
-        mechanism = check_of_filters(given, why)
-        if np.abs(mechanism.target.response(omega) - wanted).max() > SAME_TARGET * np.abs(wanted).max():
+    wanted, result = target.response(omega), list[AnyMechanism]()
+    for i, mechanism in enumerate(saved, 1):
+        of_mechanism = mechanism.target.as_filter()
+        if of_mechanism is None:
+            raise ValueError(
+                f"mechanism must have no horizon, got {mechanism.full_name}: a log of events has another length; take "
+                "a design for a Filter"
+            )
+        if np.abs(of_mechanism.response(omega) - wanted).max() > SAME_TARGET * np.abs(wanted).max():
             raise DataError(f"the saved mechanism {mechanism.name!r} must be for this target: design it anew")
         other = mechanism.privacy
         suffix = "" if other == privacy else f" (epsilon {other.epsilon:g}, delta {other.delta:g})"
@@ -83,19 +87,49 @@ def has_levels(u: Array) -> bool:
     return bool(np.array_equal(u, np.rint(u)) and u.max() < MAX_LEVELS)
 
 
-def design_mechanisms(u: Array, target: Filter, privacy: Privacy, model: ARMA) -> list[Mechanism]:
-    """Design every family of the catalogue for the model that was fitted to one series."""
-    designs: dict[tuple[str, int | None], Mechanism] = {}
-    for family in filter_families():
-        if "levels" in family.needs:
-            continue
+def tell_apart(u: Array, model: ARMA) -> ARMA:
+    """Return the model of a series with its two counts as levels, if it has no others: a response tells these apart."""
+    low, high = float(u.min()), float(u.max())
+    if low == high or not ((u == low) | (u == high)).all():
+        return model
+    return ARMA.fit(u, model.fitted_order or 0, levels=[low, high])
+
+
+def design_mechanisms(
+    u: Array,
+    target: Filter,
+    privacy: Privacy,
+    model: ARMA,
+    notes: dict[str, None] | None = None,
+    unit: float | None = None,
+) -> list[AnyMechanism]:
+    """Design every family of the catalogue for the model that was fitted to one series; note those that fail."""
+    designs: dict[tuple[str, int | None], AnyMechanism] = {}
+    told = tell_apart(u, model)
+    possible = [x for x in filter_families() if can_design(x, told.levels) and "levels" not in x.needs]
+    families, left_out = split_by_delta(possible, privacy)
+    failed: dict[str, None] = {}
+    for family in families:
         smoother = (None,) if family.is_smoother_by_default else ()
         for lag in (*smoother, 0, LAG) if "lag" in family.needs else (0,):
-            designs[family.name, lag] = family.make(target, privacy, model=model, lag=lag)
-    return [*designs.values(), *_design_feedback(u, target, privacy, model, designs["lmmse", LAG].prefilter)]
+            try:
+                given = told if "two_levels" in family.needs else model  # to others they are counts like any
+                designs[family.name, lag] = family.make(target, privacy, model=given, lag=lag, unit=unit)
+            except ValueError as error:  # a DesignError, or of a privacy that the family does not take
+                if notes is None:
+                    raise
+                failed[f"No {family.label}: {error}."] = None
+    if notes is not None:
+        served = [x for x in families if any(name == x.name for name, _ in designs)]
+        notes |= dict.fromkeys([*explain_delta(left_out, served), *failed])
+    behind = designs["lmmse", LAG].linear_channel() if ("lmmse", LAG) in designs else None
+    feedback = () if behind is None else _design_feedback(u, target, privacy, model, behind.prefilter)
+    return [*designs.values(), *feedback]
 
 
-def _design_feedback(u: Array, target: Filter, privacy: Privacy, model: ARMA, prefilter: Filter) -> Iterator[Mechanism]:
+def _design_feedback(
+    u: Array, target: Filter, privacy: Privacy, model: ARMA, prefilter: Filter
+) -> Iterator[AnyMechanism]:
     """Design decision feedback of both kinds behind a prefilter, where the counts are levels."""
     if not has_levels(u):
         return
@@ -115,21 +149,25 @@ def evaluate_log(
     draws: int,
     seed: int,
     saved: Sequence[AnyMechanism] = (),
+    unit: float | None = None,
     progress: bool = False,
-) -> tuple[Array, list[SeriesResult]]:
-    """Evaluate every mechanism on every series; return the true outputs too, (series, time).
+) -> tuple[Array, list[SeriesResult], tuple[str, ...]]:
+    """Evaluate every mechanism on every series; return the true outputs too, (series, time), and notes on failures.
 
-    `progress` shows bars (tqdm, extra ``progress``).
+    `unit` is for mechanisms that round real inputs; `progress` shows bars (tqdm, extra ``progress``).
     """
+    check_filter("target", target)
     check_log(counts, max([order, *(x.lag or 0 for x in saved)]), draws)
     loaded = name_saved(saved, target, privacy)
     outputs = target.filter(counts.counts).y
     series = list(zip(counts.series, counts.counts, outputs, strict=True))
-    designs: list[tuple[ARMA, list[Mechanism | Constant]]] = []
+    designs: list[tuple[ARMA, list[AnyMechanism | Constant]]] = []
+    notes: dict[str, None] = {}
     with progress_bar(progress, len(series), "designing", unit="series") as advance:
         for _, u, _ in series:
             model = ARMA.fit(u, order)
-            designs.append((model, [*design_mechanisms(u, target, privacy, model), *loaded, constant(target, model)]))
+            made = design_mechanisms(u, target, privacy, model, notes, unit)
+            designs.append((tell_apart(u, model), [*made, *loaded, constant(target, model)]))
             advance(1)
     results: list[SeriesResult] = []
     with progress_bar(progress, sum(len(x) for _, x in designs), "evaluating", unit="mechanism") as advance:
@@ -137,11 +175,11 @@ def evaluate_log(
             for mechanism in several:
                 results += evaluate_series(name, u, y, model, [mechanism], draws, noise_seed(seed, i))
                 advance(1)
-    return outputs, results
+    return outputs, results, tuple(notes)
 
 
 def evaluate_series(
-    name: str, u: Array, y: Array, model: Model, designs: Sequence[Mechanism | Constant], draws: int, seed: int
+    name: str, u: Array, y: Array, model: Model, designs: Sequence[AnyMechanism | Constant], draws: int, seed: int
 ) -> list[SeriesResult]:
     """Simulate the mechanisms on one series, with several draws of the noise; predict by the model fitted to it."""
     copies = np.broadcast_to(u, (draws, len(u)))

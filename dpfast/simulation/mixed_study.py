@@ -8,18 +8,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
+from dpfast._kernels import compiled_mechanisms, signal_sources
 from dpfast._kernels import simulation as kernels
 from dpfast._support.validation import Array
 from dpfast.mechanisms import compiled_matrix_mechanism
 from dpfast.mechanisms.compiled_matrix_mechanism import CompiledMatrixMechanism
 
-AnyCompiledMechanism = kernels.CompiledMechanism | CompiledMatrixMechanism
+AnyCompiledMechanism = compiled_mechanisms.CompiledChain | CompiledMatrixMechanism
 
 
 class MixedStudy(NamedTuple):
     """A study of compiled mechanisms of both kinds: source, mechanisms, and the window in which errors count."""
 
-    source: kernels.SignalSource
+    source: signal_sources.SignalSource
     mechanisms: tuple[AnyCompiledMechanism, ...]
     burn_in: int
     n_samples: int
@@ -51,7 +52,7 @@ class MixedStudy(NamedTuple):
 
     def _split_kinds(self) -> tuple[list[int], list[int]]:
         """Return the places of the chains of filters, and those of the others."""
-        over_horizon = [i for i, x in enumerate(self.mechanisms) if x.horizon is not None]
+        over_horizon = [i for i, x in enumerate(self.mechanisms) if x.as_matrices() is not None]
         return [i for i in range(len(self.mechanisms)) if i not in over_horizon], over_horizon
 
     def _compiled_study(self, compiled: Sequence[int]) -> kernels.CompiledStudy:

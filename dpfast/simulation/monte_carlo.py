@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from dpfast._kernels import compiled_mechanisms, signal_sources
 from dpfast._kernels import simulation as kernels
 from dpfast._support import thread_count, validation
 from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
 from dpfast.mechanisms.constant import Constant
-from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.signals.model import Model, check_model
 from dpfast.signals.output_variance import output_variance
-from dpfast.simulation import decision_error_sizes, mixed_study
+from dpfast.simulation import mixed_study, rare_error_sizes
 from dpfast.simulation.study import SINGLE_ERROR, Result, Study
 
 _SETTLED = 1e-3  # amplitude of a start-up transient when errors begin to count: 1e-6 of the MSE
@@ -112,16 +112,16 @@ def monte_carlo(
     study = mixed_study.MixedStudy(model.compiled(), tuple(x.compiled() for x in items), burn_in, n_samples, precision)
     if precision == np.float32:
         for mechanism in items:
-            if mechanism.sees_data and mechanism.horizon is None:
+            if mechanism.sees_data and mechanism.compiled().as_chain() is not None:
                 check_single_precision(mechanism.name, _pilot_error(mechanism, model))  # type: ignore[arg-type]
     errors = _simulate(study, n_streams, seed, n_threads, progress)
-    inputs = decision_error_sizes.input_range(study.source)
+    inputs = rare_error_sizes.input_range(study.source)
     results, n_first = [], n_samples if burn_in == 0 else None
     for mechanism, compiled, row in zip(items, study.mechanisms, errors.T, strict=True):
         predicted = predicted_mse(mechanism, model, n_first)
         root = None if predicted is None else math.sqrt(predicted)
         variance = output_variance(mechanism.target, model, n_first)
-        sizes = decision_error_sizes.error_sizes(compiled, inputs, n_samples)
+        sizes = rare_error_sizes.error_sizes(compiled, inputs, n_samples)
         results.append(Result(mechanism.name, root, validation.freeze(row.copy()), confidence, variance, sizes))
     return Study(tuple(results), n_samples, burn_in, seed, confidence)
 
@@ -164,7 +164,7 @@ def default_burn_in(mechanisms: Sequence[AnyMechanism | Constant]) -> int:
 
 def settling_time(mechanism: AnyMechanism | Constant) -> int:
     """Count the samples until the slowest pole of target, prefilter and receiver has decayed; 0 over a horizon."""
-    return max((max(len(f.factors[0]), f.settling_time(_SETTLED)) for f in mechanism.filters()), default=0)
+    return mechanism.settling_time(_SETTLED)
 
 
 def predicted_mse(mechanism: AnyMechanism | Constant, model: Model, n_first: int | None) -> float | None:
@@ -182,18 +182,23 @@ def check_single_precision(name: str, error: float) -> None:
 
 
 @functools.lru_cache(maxsize=256)
-def _pilot_error(mechanism: Mechanism, model: Any) -> float:
-    return single_precision_error(model.compiled(), mechanism.compiled(), default_burn_in([mechanism]))
+def _pilot_error(mechanism: AnyMechanism | Constant, model: Any) -> float:
+    chain = mechanism.compiled().as_chain()
+    assert chain is not None, "as asked before"
+    return single_precision_error(model.compiled(), chain, default_burn_in([mechanism]))
 
 
-def single_precision_error(source: kernels.SignalSource, compiled: kernels.CompiledMechanism, burn_in: int) -> float:
-    """Measure on a few streams the relative change of an MSE by float32.
+def single_precision_error(
+    source: signal_sources.SignalSource, compiled: compiled_mechanisms.CompiledChain, burn_in: int
+) -> float:
+    """Measure on a few streams the relative change of an MSE by float32, over a horizon on all of it.
 
     Their median, as a decision that flips changes one stream by chance.
     """
+    n_samples = compiled.horizon or _PILOT_SAMPLES
     single, double = (
         kernels.squared_errors(
-            kernels.CompiledStudy(source, (compiled,), burn_in, _PILOT_SAMPLES, dtype), _PILOT_STREAMS, 1, 1
+            kernels.CompiledStudy(source, (compiled,), burn_in, n_samples, dtype), _PILOT_STREAMS, 1, 1
         )
         for dtype in (np.float32, np.float64)
     )

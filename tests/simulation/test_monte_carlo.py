@@ -452,3 +452,33 @@ def test_a_missing_extra_says_how_to_get_it(monkeypatch, package, extra):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(dp.MissingExtraError, match=rf"needs {package}: pip install 'dpfast\[{extra}\]'"):
         study.to_pandas() if package == "pandas" else run(LZF, progress=True)
+
+
+SLOW = dp.ARMA([0.1], [1, -0.995])  # of which the receiver remembers more than the target does
+
+
+@pytest.mark.parametrize(
+    ("target", "model", "lengths"),
+    [
+        (dp.Filter([0.02], [1, -0.98]), MODEL, 5),
+        (dp.Filter([0.02], [1, -0.98]), MODEL, [5, 40]),
+        (dp.Filter([1.0]), SLOW, 5),
+    ],
+)
+def test_block_sums_have_settled_when_the_burn_in_is_over(target, model, lengths):
+    """The error from rest, step by step, is that of a cycle then, and is not long before."""
+    mechanism = dp.block_sums(target, dp.Privacy(0.3), model, length=lengths)
+    settled, n = mechanism.settling_time(1e-3), mechanism.lengths[-1]
+    steps = mechanism.step_mse(settled + 2 * n)
+    assert steps[settled:].reshape(2, n).mean(axis=1) == pytest.approx(mechanism.predicted_mse, rel=1e-4)
+    assert abs(steps[:n].mean() / mechanism.predicted_mse - 1) > 0.1
+    assert settled < 2000
+
+
+def test_block_sums_over_a_horizon_have_no_burn_in_and_single_precision_is_tried_on_it():
+    mechanism = dp.block_sums(dp.running_sum(64), dp.Privacy(1), MODEL)
+    assert mechanism.settling_time(1e-3) == 0
+    study = dp.monte_carlo(mechanism, MODEL, n_streams=400, n_samples=64, seed=1, dtype=np.float32)
+    assert study.burn_in == 0
+    low, high = study["block sums lag 0"].interval
+    assert 0.9 * low < mechanism.predicted_rmse < 1.1 * high

@@ -11,6 +11,7 @@ Others use ``sweep``, ``Sweep`` and its rows; a sweep can stop anywhere and go o
 ``grid``                     from lists of values to points and cases
 ``axes``                     axes: lists, labelled values, ranges of numbers
 ``parameters``               what families take; values with labels and digests
+``block_levels``             lengths and shares of nested blocks
 ``labels``                   names of what nobody named
 ``sweep_stages``             designs that are lacking, then blocks
 ``stopping_rule``            how many blocks each case gets

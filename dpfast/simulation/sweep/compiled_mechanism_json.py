@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dpfast._kernels import simulation
+from dpfast._kernels import compiled_mechanisms, compiled_receivers
 from dpfast._kernels.equalizer import Equalizer
 from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.randomized_response import TwoLevelResponse
 from dpfast.mechanisms.compiled_matrix_mechanism import CompiledMatrixMechanism
 from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz
 from dpfast.mechanisms.operators.convolution import Convolution
@@ -23,7 +24,11 @@ def compiled_content(x: Any) -> Any:
     """Write what the simulation runs of a mechanism in lists, numbers and words, which JSON keeps to the bit."""
     if isinstance(x, np.ndarray):
         return x.tolist()
-    return [_NAME_OF[type(x)], *map(compiled_content, x)] if isinstance(x, tuple) else x
+    if not isinstance(x, tuple):
+        return x
+    n_first = _N_FIRST.get(type(x), len(x))
+    added = x[n_first:] if x[n_first:] != tuple(getattr(x, "_field_defaults", {}).values()) else ()
+    return [_NAME_OF[type(x)], *map(compiled_content, (*x[:n_first], *added))]
 
 
 def read_compiled(x: Any) -> Any:
@@ -41,10 +46,10 @@ def _read_factors(taps: Any, sections: Any, recursion: Any) -> Factors:
 
 # What compiled mechanisms are made of, by the names that stores have; a class may be renamed, its name in stores not.
 _KINDS: dict[str, type[Any]] = {
-    "Link": simulation.CompiledMechanism,
-    "LinearReceiver": simulation.CompiledLinearReceiver,
-    "SmootherReceiver": simulation.CompiledSmoother,
-    "FeedbackReceiver": simulation.CompiledDecisionFeedback,
+    "Link": compiled_mechanisms.CompiledMechanism,
+    "LinearReceiver": compiled_receivers.CompiledLinearReceiver,
+    "SmootherReceiver": compiled_receivers.CompiledSmoother,
+    "FeedbackReceiver": compiled_receivers.CompiledDecisionFeedback,
     "Equalizer": Equalizer,
     "Factors": Factors,
     "MatrixLink": CompiledMatrixMechanism,
@@ -55,6 +60,16 @@ _KINDS: dict[str, type[Any]] = {
     "DecayedPrefixes": DecayedPrefixes,
     "TreeEstimator": TreeEstimator,
     "SparseDecoder": SparseDecoder,
+    "BlockLink": compiled_mechanisms.CompiledBlockMechanism,
+    "LatticeLink": compiled_mechanisms.CompiledLatticeMechanism,
+    "LaplaceLink": compiled_mechanisms.CompiledLaplaceMechanism,
+    "ResponseLink": compiled_mechanisms.CompiledResponseMechanism,
+    "Block": compiled_mechanisms.CompiledBlock,
+    "KalmanReceiver": compiled_receivers.CompiledPeriodicKalman,
+    "Response": TwoLevelResponse,
+    "tuple": tuple,
 }
+# How many fields those have that got more since: the others are left out where they have their defaults
+_N_FIRST: dict[type[Any], int] = {CompiledMatrixMechanism: 6}
 _NAME_OF = {x: name for name, x in _KINDS.items()}
-_READ: dict[str, Callable[..., Any]] = {**_KINDS, "Factors": _read_factors}
+_READ: dict[str, Callable[..., Any]] = {**_KINDS, "Factors": _read_factors, "tuple": lambda *x: x}

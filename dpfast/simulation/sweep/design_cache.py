@@ -88,15 +88,16 @@ class Design:
         notes = tuple(content["notes"])
         if "error" in content:
             return cls(content["error"], notes)
-        compiled, file = read_compiled(content["link"]), content["mechanism"]
+        compiled, file, figures = read_compiled(content["link"]), content["mechanism"], content["figures"]
+        if "noise_std" not in figures:  # of a store of before, which has it in what runs alone
+            figures["noise_std"] = compiled.noise_std
         return cls(
             error=None,
             notes=notes,
-            noise_std=compiled.noise_std,
             compiled=compiled,
             packed=zlib.compress(file.encode(), 1),
             digest=digest(file),
-            **content["figures"],
+            **figures,
         )
 
     def lower_bound(self, stream: str, n_first: int | None = None) -> float | None:

@@ -16,7 +16,7 @@ from dpfast.design.catalogue import FAMILIES, GIVEN
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.mechanisms.serialization.json_fields import Fields
 from dpfast.mechanisms.serialization.mechanism_file import read_mechanism, to_text
-from dpfast.mechanisms.serialization.parts import model_content, read_model
+from dpfast.mechanisms.serialization.parts import model_content, read_model, read_rational
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model
 from dpfast.signals.output_variance import output_variance
@@ -138,6 +138,8 @@ def _build_argument(name: str, content: Any) -> Any:
     if name == "model":
         return build_model(content)
     fields = Fields({name: content})
+    if "recursion" in content:
+        return read_rational(fields, name)
     return fields.toeplitz(name) if "coefficients" in content else fields.filter(name)
 
 
@@ -155,6 +157,7 @@ def _compute_figures(mechanism: AnyMechanism, streams: Mapping[str, tuple[Conten
     return {
         "name": mechanism.name,
         "lag": mechanism.lag,
+        "noise_std": mechanism.noise_std,
         "ideal_mse": mechanism.ideal_mse,
         "bound": None if _has_worst_case_errors(mechanism) else mechanism.lower_bound_mse,
         "model": None if mechanism.model is None else digest(canonical(model_content(mechanism.model))),

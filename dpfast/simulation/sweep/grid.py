@@ -70,7 +70,7 @@ class Case:
     @property
     def arguments(self) -> dict[str, Any]:
         """The content of each argument of the design: filters and models as in the file of a mechanism."""
-        return {name: x.content for name, x in self._given}
+        return {name: x.for_workers for name, x in self._given}
 
     def content(self) -> list[Any]:
         """Return what is computed, for the configuration of a sweep: family, arguments or their digests, stream."""
@@ -85,13 +85,14 @@ class ParameterGrid:
     definition : mapping, or sequence of mappings
         Parameters and their values; several are put together. A list, tuple, range or 1-D array is an axis; so is a
         mapping from labels to values, and one with start, stop, number and spacing ("linear" or "log"), which is an
-        axis of numbers. All else is one value.
+        axis of numbers. All else is one value. Lengths of nested blocks, and shares, are several numbers as one value:
+        a list in the list of an axis, or text ("21, 252"); a length "best", or None, is the one that the design finds.
 
         mechanism : names of families ("optimal", "lmmse", "zero_forcing", "decision_feedback", "input_perturbation",
-        "output_perturbation", "robust"; of those over a horizon "optimal_factorization", "square_root",
-        "buffered_toeplitz", "binary_tree", "decayed_sum", "fourier_perturbation", "compressive"), their
-        design functions, or mechanisms that are there already, to which of all others only `stream` applies (and
-        `model` in its place).
+        "output_perturbation", "robust", "block_sums", "randomized_response"; of those over a horizon "block_sums",
+        "optimal_factorization", "square_root", "buffered_toeplitz", "binary_tree", "decayed_sum",
+        "fourier_perturbation", "compressive"), their design functions, or mechanisms that are there already, to which
+        of all others only `stream` applies (and `model` in its place).
 
         target, prefilter : Filter, or its description: text, or a table with b and a. A target may be a Toeplitz too,
         or text such as "running-sum:1024", or a table with coefficients and a horizon.
@@ -124,7 +125,7 @@ class ParameterGrid:
     Notes
     -----
     Points that a family cannot have (a lag None for decision feedback, which is no smoother; a target over a horizon
-    for a design of filters) are left out.
+    for a design of filters; shares for another number of lengths) are left out.
 
     *Privacy.* Models are kept as numbers: those fitted to private data are as private as they.
 
@@ -293,7 +294,7 @@ class _Expansion:
     def _read_point(self, point: dict[str, Value]) -> tuple[dict[str, Label], int] | None:
         family = _family(point["mechanism"])
         taken = {name: x for name, x in point.items() if name in family.takes}
-        if not all(values.is_possible(family.takes[name], x.given) for name, x in taken.items()):
+        if not values.is_possible_point(family, taken):
             return None
         simulated = "stream" if "stream" in point else "model"
         values.check_stream(point[simulated])
@@ -309,7 +310,7 @@ class _Expansion:
         if family is values.READY:
             given: tuple[tuple[str, Value], ...] = (("mechanism", mechanism),)
         else:
-            given = self._design_arguments({name: x for name, x in has.items() if name in family.takes})
+            given = self._design_arguments(family.arguments(has))
         identity = (family.name, stream.digest, *(x.digest for _, x in given))
         if identity not in self.cases:
             settings = {name: has[name].label for name in self._parameters if name in has}
@@ -369,11 +370,10 @@ def _family(mechanism: Value) -> FamilyParameters:
 
 
 def _impossible_parameters(family: FamilyParameters, part: Mapping[str, Sequence[Value]]) -> str:
-    """Name the parameters of which a family can have no value that is given."""
+    """Name the parameters of which a family can have no value that is given; shares, where each could be had."""
     taken = {name: x for name, x in part.items() if name in family.takes}
-    return " and no ".join(
-        n for n, x in taken.items() if not any(values.is_possible(family.takes[n], v.given) for v in x)
-    )
+    alone = [n for n, x in taken.items() if not any(values.is_possible(family.takes[n], v.given) for v in x)]
+    return " and no ".join(alone) or "shares for as many lengths as there are"
 
 
 def _check_needed(family: FamilyParameters, part: Mapping[str, Any]) -> None:

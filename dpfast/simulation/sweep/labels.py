@@ -54,7 +54,7 @@ def _filter_text(x: Filter) -> str:
     if x.is_fir and n > 1 and np.array_equal(x.b, np.full(n, 1 / n)):
         return f"moving-average:{n}"
     if n == 1 and len(x.a) == 2 and x.b[0] == 1 + x.a[1]:
-        return f"exponential:{_number_text(-x.a[1])}"
+        return f"exponential:{number_text(-x.a[1])}"
     return _ratio_text(x.b, x.a)
 
 
@@ -65,14 +65,14 @@ def _toeplitz_text(x: Toeplitz) -> str | None:
     if n > 1 and f[0] == 1 and 0 < f[1] < 1:
         power = float(f"{-math.log2(f[1]):.12g}")
         if np.array_equal(polynomial_decay(power, n).coefficients, f):
-            return f"polynomial-decay:{_number_text(power)}:{n}"
+            return f"polynomial-decay:{number_text(power)}:{n}"
     return None
 
 
 def _privacy_text(x: Privacy) -> str:
     said = {each.name: getattr(x, each.name) for each in fields(Privacy) if getattr(x, each.name) != each.default}
     return ", ".join(
-        f"{name} {value if isinstance(value, str) else _number_text(value)}" for name, value in said.items()
+        f"{name} {value if isinstance(value, str) else number_text(value)}" for name, value in said.items()
     )
 
 
@@ -84,7 +84,7 @@ def _model_text(x: Any) -> str | None:
     if isinstance(x, IndependentLevels):
         return f"levels:{_numbers_text(x.levels)}@{_numbers_text(x.probabilities)}"
     if isinstance(x, ARMA) and x.levels is None:
-        return f"arma:{_ratio_text(x.shaping.b, x.shaping.a)[3:]}" + (f"@{_number_text(x.mean)}" if x.mean else "")
+        return f"arma:{_ratio_text(x.shaping.b, x.shaping.a)[3:]}" + (f"@{number_text(x.mean)}" if x.mean else "")
     return None
 
 
@@ -93,9 +93,9 @@ def _ratio_text(b: Iterable[float], a: Iterable[float]) -> str:
 
 
 def _numbers_text(values: Iterable[float]) -> str:
-    return ",".join(map(_number_text, values))
+    return ",".join(map(number_text, values))
 
 
-def _number_text(x: float) -> str:
+def number_text(x: float) -> str:
     """Write a number as short as it can be without a loss."""
     return short if float(short := f"{x:g}") == x else repr(float(x))

@@ -6,7 +6,7 @@ import functools
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, NamedTuple, Union
 
@@ -23,15 +23,17 @@ from dpfast.filters.filter import Filter
 from dpfast.mechanisms.lags import SMOOTHER
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.mechanisms.serialization.mechanism_file import mechanism_content
-from dpfast.mechanisms.serialization.parts import model_content, target_content
+from dpfast.mechanisms.serialization.parts import model_content, rational_content, target_content
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.arma import ARMA
 from dpfast.signals.independent_levels import IndependentLevels
 from dpfast.signals.markov_chain import MarkovChain
 from dpfast.signals.model import check_model
+from dpfast.simulation.sweep.block_levels import BEST, fit_together, label_levels, read_length, read_shares
 
 Label = float | int | str | None
 OF_PRIVACY = tuple(x.name for x in fields(Privacy))
+_ADDED = {"input_perturbation": frozenset({"unit"})}  # parameters that families have had since stores were first made
 _SIMULATED = (MarkovChain, IndependentLevels, ARMA)  # which a file holds as they are
 _CHECKS: dict[str, Callable[[Any], Any]] = {"lag": validation.lag, "tolerance": check_tolerance}
 
@@ -55,6 +57,15 @@ class Value(NamedTuple):
         """Tell whether the value is a number, a word or None."""
         return not isinstance(self.content, dict)
 
+    @property
+    def for_workers(self) -> Any:
+        """The content with all that a design may need: of a target over a horizon its recursion too.
+
+        Digests leave that out, as stores of before do.
+        """
+        series = toeplitz_or_none(self.given)
+        return self.content if series is None else rational_content(series)
+
     @classmethod
     def from_content(cls, label: Label, given: Any, content: Any) -> Value:
         """Make a value with the digest of its content."""
@@ -62,7 +73,10 @@ class Value(NamedTuple):
         return cls(label, given, content, digest(text) if isinstance(content, dict) else text)
 
 
-_SMOOTHER = Value.from_content(SMOOTHER, None, None)  # a lag
+_NAMED = {  # None of parameters, where it has a name of its own
+    "lag": Value.from_content(SMOOTHER, None, None),
+    "length": Value.from_content(BEST, None, None),
+}
 
 
 class FamilyParameters(NamedTuple):
@@ -71,6 +85,12 @@ class FamilyParameters(NamedTuple):
     name: str
     takes: Mapping[str, Any]
     defaults: Mapping[str, Value]
+
+    def arguments(self, has: Mapping[str, Value]) -> dict[str, Value]:
+        """Return the arguments of a design, without defaults that stores of before do not know."""
+        added = _ADDED.get(self.name, frozenset())
+        same = {name for name in added if name in has and has[name].digest == self.defaults[name].digest}
+        return {name: x for name, x in has.items() if name in self.takes and name not in same}
 
 
 READY = FamilyParameters(GIVEN, {}, {})
@@ -91,7 +111,7 @@ def _signature(function: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, 
     hints = typing.get_type_hints(function)
     given = {name: x.default for name, x in parameters.items() if x.default is not inspect.Parameter.empty}
     defaults = {
-        name: _SMOOTHER if name == "lag" and x is None else Value.from_content(x, x, x) for name, x in given.items()
+        name: _NAMED[name] if name in _NAMED and x is None else Value.from_content(x, x, x) for name, x in given.items()
     }
     return {name: hints[name] for name in parameters}, defaults
 
@@ -133,6 +153,8 @@ def is_possible(hint: Any, given: Any) -> bool:
         return given in options or str in options
     if isinstance(given, (int, float)):
         return float in options or int in options
+    if isinstance(given, tuple):
+        return any(typing.get_origin(x) is Sequence for x in options)
     return any(isinstance(x, type) and isinstance(given, x) for x in options)
 
 
@@ -144,8 +166,8 @@ def read_value(name: str, given: Any) -> Value:
     if name in _OBJECTS:
         return _OBJECTS[name](name, given)
     plain = given.item() if isinstance(given, np.generic) else given
-    if name == "lag" and (plain is None or plain == SMOOTHER):
-        return _SMOOTHER
+    if name in _NAMED and (plain is None or isinstance(plain, str)) and plain in (None, _NAMED[name].label):
+        return _NAMED[name]
     if plain is None or isinstance(plain, str):
         if not any(is_possible(x, plain) for x in _parameter_types(name)):
             raise _unknown_error(
@@ -194,6 +216,12 @@ def target_value(mechanism: Value) -> Value:
     """Return the target of a mechanism that is there already."""
     target = mechanism.given.target
     return Value.from_content(None, target, target_content(target))
+
+
+def is_possible_point(family: FamilyParameters, taken: Mapping[str, Value]) -> bool:
+    """Tell whether a family can have all of these values, each and together."""
+    alone = all(is_possible(family.takes[name], x.given) for name, x in taken.items())
+    return alone and fit_together({name: x.given for name, x in taken.items()})
 
 
 def check_horizon(family: str, has: Mapping[str, Value]) -> None:
@@ -255,6 +283,16 @@ def privacy_value(privacy: Privacy) -> Value:
     return Value.from_content(None, privacy, {x: getattr(privacy, x) for x in OF_PRIVACY})
 
 
+def _read_length(name: str, given: Any) -> Value:
+    lengths = read_length(given)
+    return _NAMED[name] if lengths is None else Value.from_content(label_levels(lengths), lengths, lengths)
+
+
+def _read_shares(name: str, given: Any) -> Value:
+    shares = read_shares(given)
+    return Value.from_content(label_levels(shares), shares, shares)
+
+
 _OBJECTS: dict[str, Callable[[str, Any], Value]] = {
     "mechanism": _read_mechanism,
     "target": _read_target,
@@ -262,4 +300,6 @@ _OBJECTS: dict[str, Callable[[str, Any], Value]] = {
     "model": _read_model,
     "stream": _read_stream,
     "privacy": _read_privacy,
+    "length": _read_length,
+    "shares": _read_shares,
 }

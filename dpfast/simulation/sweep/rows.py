@@ -58,8 +58,8 @@ class Row:
         The samples by which the estimate is late; None for a smoother, and for a design that failed.
     predicted_mse, ideal_mse, lower_bound_mse : float or None
         The MSE of the realised filters on the simulated stream; that by the formula of the family; a lower bound for
-        all linear mechanisms of the lag. The second is for the model of the design, whatever the stream; the last is
-        None for another stream.
+        linear mechanisms of the lag with Gaussian noise. The second is for the model of the design, whatever the
+        stream; the last is None for another stream.
     noise_std : float
         The standard deviation of the noise; NaN where the design failed.
     n_samples : int

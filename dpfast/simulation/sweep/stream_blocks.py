@@ -18,10 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from dpfast._kernels import simulation as kernels
-from dpfast._kernels import threads
-from dpfast._kernels.equalizer import Equalizer
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels import signal_sources, threads
 from dpfast._support import version
 from dpfast._support.errors import EngineError
 from dpfast._support.validation import Array
@@ -33,7 +30,6 @@ BATCHES = 16  # batches of a block; the mean of the streams of each is what is k
 
 _MOST_MECHANISMS = 16  # of a block: beyond, the source and noise that they share are no cost any more
 _SECONDS = 1.0  # that a task should take
-_STAGE = 4  # multiply-adds that a pass over a signal costs beside its own
 _TRANSFORM = 60  # multiply-adds that an operator costs besides, as with FFTs
 _ITERATIONS = 500  # that a decoder takes, about
 
@@ -41,7 +37,7 @@ _ITERATIONS = 500  # that a decoder takes, about
 class Block(NamedTuple):
     """A block of 128 streams of some cases of one group: the streams 128 · number and those that follow."""
 
-    source: kernels.SignalSource
+    source: signal_sources.SignalSource
     mechanisms: tuple[AnyCompiledMechanism, ...]
     burn_in: int
     n_samples: int  # counted of each stream
@@ -122,7 +118,7 @@ def count_samples(task: BlockTask) -> int:
 class Group(NamedTuple):
     """A group of cases: the source and burn-in that they share, and the blocks that each of them lacks."""
 
-    source: kernels.SignalSource
+    source: signal_sources.SignalSource
     burn_in: int
     lacking: Mapping[int, Sequence[int]]
 
@@ -229,14 +225,13 @@ def _group_by_number(
         yield number, tuple(found[number])
 
 
-def estimate_cost(compiled: AnyCompiledMechanism) -> int:
+def estimate_cost(compiled: AnyCompiledMechanism) -> float:
     """Estimate the multiply-adds for a sample: the coefficients of the filters, and what their passes take."""
     chain, matrices = compiled.as_chain(), compiled.as_matrices()
     if matrices is not None:
         return sum(_operator_cost(x, matrices.horizon) for x in (matrices.strategy, matrices.reconstruction))
     assert chain is not None, "of one kind or the other"
-    filters = [x for x in (chain.prefilter, *chain.receiver) if isinstance(x, Factors | Equalizer)]
-    return sum(_STAGE + sum(x.size for x in part if isinstance(x, np.ndarray)) for part in filters)
+    return chain.cost
 
 
 def _operator_cost(operator: Operator, horizon: int) -> int:

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels.simulation import SignalSource
+from dpfast._kernels.signal_sources import SignalSource
 from dpfast._support import version
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.simulation.decision_error_sizes import error_sizes, input_range
 from dpfast.simulation.intervals import ErrorSizes
 from dpfast.simulation.mixed_study import AnyCompiledMechanism
 from dpfast.simulation.monte_carlo import check_single_precision, single_precision_error
+from dpfast.simulation.rare_error_sizes import error_sizes, input_range
 from dpfast.simulation.sweep import stream_blocks
 from dpfast.simulation.sweep.design_cache import Design, DesignCache
 from dpfast.simulation.sweep.design_task import build_model, make_design

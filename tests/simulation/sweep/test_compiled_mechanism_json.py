@@ -1,5 +1,6 @@
 """What the simulation runs of mechanisms, in the JSON of stores and back, to the bit."""
 
+import functools
 import itertools
 import json
 
@@ -9,6 +10,7 @@ import pytest
 import dpfast as dp
 from dpfast.mechanisms.compiled_matrix_mechanism import CompiledMatrixMechanism
 from dpfast.mechanisms.serialization.parts import OPERATORS
+from dpfast.simulation.mixed_study import MixedStudy
 from dpfast.simulation.sweep import compiled_mechanism_json as module
 from dpfast.simulation.sweep.compiled_mechanism_json import compiled_content, read_compiled
 
@@ -39,9 +41,32 @@ def test_links_are_kept_to_the_bit(design, noise):
         np.testing.assert_array_equal(a, b)
 
 
+CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [0, 1])
+F = dp.Filter([1], [1, -0.5])
+OTHER_NOISE = {
+    "blocks": lambda: dp.block_sums(F, dp.Privacy(1), CHAIN, lag=3),
+    "levels": lambda: dp.block_sums(F, dp.Privacy(1), CHAIN, lag=3, length=[2, 4]),
+    "blocks over a horizon": lambda: dp.block_sums(dp.running_sum(20), dp.Privacy(1), CHAIN),
+    "real": lambda: dp.block_sums(F, dp.Privacy(1), dp.ARMA([1], mean=3), unit=0.1),
+    "response": lambda: dp.randomized_response(F, dp.Privacy(1), CHAIN),
+    **{x: functools.partial(dp.input_perturbation, F, dp.Privacy(1, 0.01), noise=x) for x in ("laplace", "canonical")},
+    "integers over a horizon": lambda: dp.input_perturbation(dp.running_sum(20), dp.Privacy(1), noise="best", unit=0.5),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_NOISE)
+def test_links_with_other_noise_are_kept_to_the_bit(name):
+    link = OTHER_NOISE[name]().compiled()
+    there = read_compiled(json.loads(json.dumps(compiled_content(link))))
+    assert same(there, link)
+    errors = [MixedStudy(CHAIN.compiled(), (x,), 0, 20).squared_errors(4, 1, 1) for x in (link, there)]
+    np.testing.assert_array_equal(*errors)
+
+
 def test_the_names_in_stores_are_those_of_all_stores_before():
     """A class may be renamed; what a store has written stays readable."""
     names = "Link LinearReceiver SmootherReceiver FeedbackReceiver Equalizer Factors MatrixLink Convolution Dense"
     names = [*names.split(), "Sparse", "BufferedToeplitz", "DecayedPrefixes", "TreeEstimator", "SparseDecoder"]
+    names += ["BlockLink", "LatticeLink", "LaplaceLink", "ResponseLink", "Block", "KalmanReceiver", "Response", "tuple"]
     assert list(module._KINDS) == names
     assert set(OPERATORS.values()) < set(module._KINDS.values())

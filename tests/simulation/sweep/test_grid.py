@@ -20,9 +20,11 @@ TAKES = {  # said again, by hand
     "lmmse": {"model", "lag", "prefilter", "tolerance"},
     "zero_forcing": {"tolerance"},
     "decision_feedback": {"model", "lag", "prefilter", "decision", "n_forward", "n_feedback", "tolerance"},
-    "input_perturbation": {"noise"},
+    "input_perturbation": {"noise", "unit"},
     "output_perturbation": {"noise"},
     "robust": {"mean_square", "lag", "tolerance"},
+    "block_sums": {"model", "lag", "length", "shares", "noise", "unit", "phase"},
+    "randomized_response": {"model", "lag"},
     "optimal_factorization": {"horizon", "model", "lag"},
     "square_root": {"horizon"},
     "buffered_toeplitz": {"horizon", "n_buffers", "error"},
@@ -31,6 +33,83 @@ TAKES = {  # said again, by hand
     "fourier_perturbation": {"horizon", "n_coefficients", "noise"},
     "compressive": {"horizon", "n_measurements", "basis", "noise", "phi_seed"},
 }
+
+
+def test_block_sums_have_axes_of_lengths_noises_and_units():
+    grid = ParameterGrid(
+        BASE
+        | {"mechanism": ["block_sums", "lmmse"], "delta": [0, 1e-6], "length": [None, 4], "noise": "geometric"}
+        | {"unit": [None, 0.5]}
+    )
+    found = [x.arguments for x in grid.cases if x.family == "block_sums"]
+    assert [(x["privacy"]["delta"], x["length"], x["unit"]) for x in found] == list(
+        itertools.product([0, 1e-6], [None, 4], [None, 0.5])
+    )
+    assert {x["noise"] for x in found} == {"geometric"}
+    assert sum(x.family == "lmmse" for x in grid.cases) == 2
+
+
+def test_nested_lengths_are_one_value_each_and_shares_go_with_as_many():
+    definition = BASE | {"mechanism": ["block_sums", "lmmse"], "lag": 1, "noise": "geometric"}
+    lengths = ["best", 5, [5, 20], "4, 8", (2, 4, 8)]
+    grid = ParameterGrid(definition | {"length": lengths, "shares": [None, [0.6, 0.4], "0.5,0.25,0.25"]})
+    assert grid.axes["length"] == ("best", 5, "5, 20", "4, 8", "2, 4, 8")
+    assert grid.axes["shares"] == (None, "0.6, 0.4", "0.5, 0.25, 0.25")
+    found = [(x.arguments["length"], x.arguments["shares"]) for x in grid.cases if x.family == "block_sums"]
+    assert found == [
+        *((None, None), (5, None), ((5, 20), None), ((5, 20), (0.6, 0.4)), ((4, 8), None), ((4, 8), (0.6, 0.4))),
+        *(((2, 4, 8), None), ((2, 4, 8), (0.5, 0.25, 0.25))),
+    ]
+    assert sum(x.family == "lmmse" for x in grid.cases) == 1
+    json.dumps(grid.content)
+    same = ParameterGrid(definition | {"length": [np.array([5, 20])], "shares": {"mine": [0.6, 0.4]}})
+    assert same.axes == {"mechanism": ("block_sums", "lmmse"), "length": ("5, 20",), "shares": ("mine",)}
+    assert same.cases[0].key == next(x.key for x in grid.cases if x.settings.get("shares") == "0.6, 0.4")
+
+
+@pytest.mark.parametrize("length", [None, "best", ["best"], [[7]], "7", [7]])
+def test_a_length_alone_is_no_several_ones(length):
+    grid = ParameterGrid(BASE | {"mechanism": "block_sums", "length": length})
+    best = length in (None, "best", ["best"])
+    assert [x.settings["length"] for x in grid.cases] == ["best" if best else 7]
+    assert [x.arguments["length"] for x in grid.cases] == [None if best else 7]
+
+
+def test_shares_that_are_one_but_for_rounding_are_shares():
+    given = [0.5 + 2**-52, 0.5]
+    assert sum(given) > 1  # or this tests nothing
+    grid = ParameterGrid(BASE | {"mechanism": "block_sums", "length": "2,4", "shares": [given]})
+    (shares,) = (x.arguments["shares"] for x in grid.cases)
+    assert sum(shares) <= 1
+    assert shares == pytest.approx(given, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"length": [[5, 21]]}, "length must be of nested blocks, each a multiple of the one before, got 21 after 5"),
+        ({"length": "5; 20"}, r"length must be an integer; several nested ones as one value, \[21, 252\] .*'5; 20'"),
+        ({"length": [[5, 20], "5, 20"]}, "length must have every value once, got '5, 20' several times"),
+        ({"length": 2.5}, "length must be an integer, at least 1 .*, got 2.5"),
+        ({"length": [[]]}, "length must be an integer, .* got a list of length 0"),
+        ({"length": 0}, "length must be an integer, at least 1 .*, got 0"),
+        ({"shares": [0.5, 0.5], "length": "2, 4"}, r"shares must be several numbers as one value, .* got 0\.5"),
+        ({"shares": [[]], "length": "2, 4"}, "shares must be several numbers as one value, .* length 0"),
+        ({"shares": "half", "length": "2, 4"}, "shares must be several numbers as one value, .* got 'half'"),
+        ({"shares": "0.5, 0.6", "length": "2, 4"}, r"shares must be as many .*, and sum to 1, got \[0\.5, 0\.6\]"),
+        ({"shares": "nan, 1", "length": "2, 4"}, "shares must be a finite number above 0, got nan"),
+        ({"shares": "1.5, -0.5", "length": "2, 4"}, r"shares must be a finite number above 0, got -0\.5"),
+        ({"shares": "0.5, 0.5", "length": 2}, "mechanism block_sums must have a point, got no shares for as many"),
+        ({"shares": "0.5, 0.5"}, "mechanism block_sums must have a point, got no shares for as many lengths"),
+        (
+            {"shares": [None, "0.5, 0.3, 0.2"], "length": ["best", "2, 4"]},
+            "shares must have values that one of block_sums can have, got '0.5, 0.3, 0.2'",
+        ),
+    ],
+)
+def test_lengths_and_shares_that_cannot_be_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        ParameterGrid(BASE | {"mechanism": "block_sums"} | change)
 
 
 def labels(grid):
@@ -348,7 +427,7 @@ def test_grids_that_cannot_be_are_named(change, message):
         ParameterGrid(BASE | {"mechanism": "optimal"} | change)
 
 
-@pytest.mark.parametrize("missing", ["target", "epsilon", "delta", "mechanism", "model"])
+@pytest.mark.parametrize("missing", ["target", "epsilon", "mechanism", "model"])
 def test_what_is_needed_must_be_there(missing):
     definition = {name: x for name, x in (BASE | {"mechanism": "input_perturbation"}).items() if name != missing}
     with pytest.raises(ValueError, match=f"{missing} .*must be given"):

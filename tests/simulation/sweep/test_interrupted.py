@@ -16,6 +16,7 @@ from helpers.clusters import eventually
 from helpers.interrupts import ctrl_c, press_ctrl_c, unswallowed
 from helpers.sweeps import FaultError, Faulty, blocks, rows, run
 
+import dpfast as dp
 from dpfast.simulation.sweep import stream_blocks as block
 from dpfast.simulation.sweep import sweep_stages as module
 from dpfast.simulation.sweep.stream_blocks import STREAMS
@@ -44,6 +45,42 @@ def whole(tmp_path_factory):
         path = tmp_path_factory.mktemp(name) / "sweeps.sqlite"
         found[name] = rows(run(store=path, **options)), blocks(path)
     return found
+
+
+# --- noise on the integers ------------------------------------------------------------------------
+
+OTHER_NOISE = {"target": "moving-average:4", "epsilon": [1, 2], "lag": 1} | {
+    "mechanism": ["block_sums", "randomized_response", "input_perturbation"],
+    "model": {"bit": "markov:0.75,0.25;0.25,0.75@0,1"},
+}
+ON_INTEGERS = [
+    OTHER_NOISE | {"length": ["best", 3, [2, 6]], "shares": [None, [0.75, 0.25]], "phase": [0, 1], "noise": "best"},
+    OTHER_NOISE | {"mechanism": ["block_sums", "input_perturbation"], "model": {"real": "arma:1/1,-0.5@3"}}
+    | {"epsilon": 1, "delta": [0, 1e-3], "noise": ["geometric", "staircase"], "unit": [0.5, 1], "length": 3},
+]  # fmt: skip
+
+
+def test_block_sums_and_randomised_response_go_on_to_the_same_bytes(path, tmp_path):
+    """Nested lengths, shares, phases, kinds of noise and units, with and without a delta: each is a case of its own."""
+    options = {"width": None, "budget": 3 * STREAMS * 50}
+    whole = run(ON_INTEGERS, store=tmp_path / "whole.sqlite", **options)
+    assert not any(x.error for x in whole)
+    assert len({x.noise_std for x in whole}) > 10
+    for n in (0, 5, 20):
+        with contextlib.suppress(FaultError):
+            run(ON_INTEGERS, store=path, executor=Faulty(n), n_threads=None, **options)
+    found = run(ON_INTEGERS, store=path, **options)
+    assert rows(found) == rows(whole)
+    assert found.table().csv() == whole.table().csv()
+    assert blocks(path) == blocks(tmp_path / "whole.sqlite")
+    nested = found.row(mechanism="block_sums", model="bit", epsilon=1, length="2, 6", shares="0.75, 0.25", phase=1)
+    chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [0, 1])
+    by_hand = dp.block_sums(
+        dp.Filter([0.25] * 4), dp.Privacy(1), chain, lag=1, length=(2, 6), shares=(0.75, 0.25), phase=1
+    )
+    study = dp.monte_carlo(by_hand, chain, n_streams=3 * STREAMS, n_samples=50, seed=3, burn_in=8)
+    assert nested.rmse == pytest.approx(study[by_hand.name].rmse, rel=1e-12)
+    assert nested.predicted_mse == by_hand.predicted_mse
 
 
 # --- faults ---------------------------------------------------------------------------------------

@@ -49,6 +49,33 @@ def batch_means(stream_mse):
 # --- numbers --------------------------------------------------------------------------------------
 
 
+def test_other_noise_goes_through_stores_and_tasks_with_the_numbers_of_monte_carlo(path):
+    """Designed in the sweep, kept in its store, simulated in blocks; without a delta, and over a horizon."""
+    bit = dp.IndependentLevels([0, 1], [0.75, 0.25])
+    designs = {"mechanism": ["block_sums", "randomized_response"], "length": [None, 3], "lag": 2}
+    filters = {"target": "ba:0.5,0.5", "model": bit, "epsilon": 1} | designs
+    target = "running-sum:50"
+    horizon = {"target": target, "model": bit, "epsilon": 1, "mechanism": "block_sums", "noise": "geometric"}
+    options = OPTIONS | WHOLE | {"burn_in": None, "store": path}
+    found = sweep([filters, horizon], **options)
+    F, privacy = dp.Filter([0.5, 0.5]), dp.Privacy(1)
+    made = [
+        (dp.block_sums(F, privacy, bit, lag=2), {"mechanism": "block_sums", "length": "best", "lag": 2}),
+        (dp.block_sums(F, privacy, bit, lag=2, length=3, name="of 3"), {"mechanism": "block_sums", "length": 3}),
+        (dp.randomized_response(F, privacy, bit, lag=2), {"mechanism": "randomized_response"}),
+        (dp.block_sums(dp.running_sum(50), privacy, bit, noise="geometric", name="sum"), {"noise": "geometric"}),
+    ]
+    seeds = {"n_streams": 3 * STREAMS, "n_samples": 50, "seed": options["seed"]}
+    studies = [dp.monte_carlo([x for x, _ in some], bit, **seeds) for some in (made[:3], made[3:])]
+    for i, (mechanism, settings) in enumerate(made):
+        expected = studies[i // 3][mechanism.name]
+        row = next(x for x in found if all(x.settings.get(name) == value for name, value in settings.items()))
+        assert row.rmse == pytest.approx(expected.rmse, rel=1e-12)
+        assert row.predicted_rmse == pytest.approx(expected.predicted_rmse, rel=1e-9)
+        assert row.lower_bound_rmse is None
+    assert rows(sweep([filters, horizon], **(options | {"n_threads": None}), executor=ThisProcess(1))) == rows(found)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_numbers_are_those_of_monte_carlo(dtype):
     found = run({"mechanism": list(sweeps.mechanisms()), "stream": STREAM}, **WHOLE, burn_in=None, dtype=dtype)
