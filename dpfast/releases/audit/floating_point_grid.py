@@ -13,6 +13,7 @@ from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.mechanism_kinds import check_of_filters
+from dpfast.releases.integer.releasable import check_releasable
 
 Booleans = NDArray[np.bool_]
 _SPLITTER = 2.0**29 + 1  # leaves 24 bits to a factor, so that its products with float32 numbers are exact
@@ -50,7 +51,9 @@ def evidence(mechanism: Mechanism, v: ArrayLike, candidates: ArrayLike) -> Boole
     [False, False, False, True, False, False]
     """
     why = "the grids of its values are not those of a prefilter; take input_perturbation(Filter([1]), privacy)"
-    validation.instance("mechanism", check_of_filters(mechanism, why), Mechanism, "a Mechanism")
+    check_of_filters(mechanism, why)
+    validation.instance("mechanism", mechanism, Mechanism, "a Mechanism")
+    check_releasable(mechanism)  # grids of other noise are others
     values, inputs = validation.samples("v", v), validation.samples("candidates", candidates)
     if inputs.ndim != 2 or inputs.shape[1] != values.shape[-1]:
         raise ValueError(

@@ -292,7 +292,8 @@ def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> E
     Raises
     ------
     ReleaseError
-        For a design with fitted-from-private inputs, and for a MatrixMechanism, which has no integer taps.
+        For a design with fitted-from-private inputs, and for one without an exact form: a MatrixMechanism, which has no
+        integer taps, block sums, and noise that is not Gaussian.
     DesignError
         Where more than 65,536 taps would be needed, or sums would not fit into 64 bits.
 
@@ -343,9 +344,8 @@ def exact_or_none(mechanism: object) -> ExactMechanism | None:
 
 
 def check_mechanism(mechanism: Any) -> None:
-    """Refuse designs that depend on private data, and matrix mechanisms."""
-    validation.instance("mechanism", check_releasable(mechanism), Mechanism, "a Mechanism")
-    if private := fitted_inputs(mechanism.sources):
+    """Refuse designs that depend on private data, and those that have no exact form."""
+    if private := fitted_inputs(check_releasable(mechanism).sources):
         raise ReleaseError(
             f"mechanism must not depend on private data, got a design whose {', '.join(private)} "
             f"{'is' if len(private) == 1 else 'are'} fitted from private data: the guarantee would not hold; design "
