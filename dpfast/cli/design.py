@@ -17,9 +17,9 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.output_folder import OutputFolder
 from dpfast._support.settings_file import check_text, construct, read_words, replace_hyphens
-from dpfast.cli.options import DELTA, EPSILON, OUT, TARGET, add_columns, lag, name_and_word
+from dpfast.cli.options import DELTA, EPSILON, OUT, TARGET, UNIT, add_columns, lag, name_and_word
 from dpfast.cli.output import require_matplotlib, write_files
-from dpfast.design.argument_checks import check_filter, check_tolerance
+from dpfast.design.argument_checks import check_filter, check_tolerance, check_unit
 from dpfast.design.comparison import ENTRIES, ComparisonTask
 from dpfast.design.target_and_model_specs import MODEL, parse_model, parse_target
 from dpfast.mechanisms.lags import check_lag
@@ -38,9 +38,9 @@ DESCRIPTION = (
 )
 OF_PRIVACY = tuple(x.name for x in fields(Privacy))
 OF_FIT = ("fit", "time", "by", "count", "time_format", "period", "order", "series", "fit_source")
-SETTINGS = ("target", *OF_PRIVACY, "lag", "tolerance", "model", *OF_FIT, "sources", "choose", "out")
-NEEDED = ("target", "epsilon", "delta")
-DEFAULTS = {"lag": 0, "tolerance": 1e-3, "out": "dpfast-design"}
+SETTINGS = ("target", *OF_PRIVACY, "unit", "lag", "tolerance", "model", *OF_FIT, "sources", "choose", "out")
+NEEDED = ("target", "epsilon")
+DEFAULTS = {"delta": 0.0, "lag": 0, "tolerance": 1e-3, "out": "dpfast-design"}
 FIT_DEFAULTS = {"order": 12, "fit_source": FITTED}
 
 
@@ -67,7 +67,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--choose",
         metavar="NAME",
         help=f"save the mechanism of this family: {', '.join(x.label for x in ENTRIES)} (default: the least error of "
-        "those that run as a stream)",
+        "those that run as a stream and can be released exactly)",
     )
     result.add_argument("--out", metavar="DIR", help=OUT.format(DEFAULTS["out"]))
 
@@ -94,6 +94,7 @@ def _add_task(group: Any) -> None:
         choices=("exact", "paper"),
         help="calibrate the noise exactly, or by the larger bound of the paper (default: exact)",
     )
+    group.add_argument("--unit", type=float, metavar="X", help=UNIT)
     group.add_argument(
         "--lag",
         type=lag,
@@ -176,6 +177,7 @@ def make_task(settings: Mapping[str, Any]) -> ComparisonTask:
         model=_make_model(settings, settings["model_source"]),
         lag=check_lag(settings["lag"]),
         tolerance=check_tolerance(settings["tolerance"]),
+        unit=check_unit(settings.get("unit")),
     )
     check_filter("target", task.target)
     return task

@@ -6,8 +6,9 @@ import argparse
 import sys
 
 from dpfast._support.output_folder import OutputFolder
-from dpfast.cli.options import DELTA, EPSILON, LOG, TARGET, add_columns, add_out, add_seed, at_least
+from dpfast.cli.options import DELTA, EPSILON, LOG, TARGET, UNIT, add_columns, add_out, add_seed, at_least
 from dpfast.cli.output import require_matplotlib, write_files
+from dpfast.design.argument_checks import check_unit
 from dpfast.design.catalogue import filter_families
 from dpfast.design.target_and_model_specs import parse_target
 from dpfast.mechanisms.serialization.mechanism_file import load
@@ -18,7 +19,7 @@ from dpfast.signals.events.historical_counts import read_events
 SUMMARY = "try every mechanism on a historical event log that you may look at"
 DESCRIPTION = (
     f"Bins a log of events, designs every mechanism ({', '.join(x.label for x in filter_families())}) for each series, "
-    "and reports their errors on the log itself. "
+    "as far as its counts allow, and reports their errors on the log itself. "
     "Use only data that you may look at: the output files contain the true values."
 )
 
@@ -29,7 +30,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add_columns(command, required=True)
     command.add_argument("--target", required=True, metavar="SPEC", help=TARGET)
     command.add_argument("--epsilon", type=float, required=True, metavar="X", help=EPSILON)
-    command.add_argument("--delta", type=float, required=True, metavar="X", help=DELTA)
+    command.add_argument("--delta", type=float, default=0.0, metavar="X", help=DELTA)
     command.add_argument(
         "--max-change",
         type=float,
@@ -37,6 +38,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="X",
         help="let one person change a count by at most this much, in events (default: %(default)s)",
     )
+    command.add_argument("--unit", type=float, metavar="X", help=UNIT)
     command.add_argument(
         "--order",
         type=at_least(0),
@@ -63,6 +65,7 @@ def run(options: argparse.Namespace) -> str:
     require_matplotlib()
     target = parse_target(options.target)
     privacy = Privacy(options.epsilon, options.delta, max_change=options.max_change)
+    unit = check_unit(options.unit)
     saved = [load(path) for path in options.mechanism]
     folder = OutputFolder(options.out)
     counts = read_events(
@@ -83,6 +86,7 @@ def run(options: argparse.Namespace) -> str:
         seed=options.seed,
         command=options.line,
         saved=saved,
+        unit=unit,
         progress=sys.stderr.isatty(),
     )
     return write_files(folder, text)

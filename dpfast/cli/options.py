@@ -21,7 +21,11 @@ TIME_FORMAT = (
 PERIOD = "count events in bins of this length, such as 5min, 1h, 1d"
 TARGET = f"publish the output of this filter: {target_and_model_specs.TARGET}"
 EPSILON = "guarantee this epsilon, above 0"
-DELTA = "guarantee this delta, strictly between 0 and 1"
+DELTA = "guarantee this delta, at least 0 and below 1; Gaussian noise needs one above 0 (default: 0)"
+UNIT = (
+    "round real inputs to multiples of X for noise on the integers, as of block sums (default: inputs are counts, or "
+    "the levels of a model)"
+)
 MECHANISM = "take the mechanism from this file, which dpfast design or dpfast.save wrote"
 OUT = "write the files to this folder (default: {})"
 

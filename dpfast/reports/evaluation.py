@@ -63,14 +63,16 @@ def report_evaluation(
     seed: int,
     command: str,
     saved: Sequence[AnyMechanism] = (),
+    unit: float | None = None,
     progress: bool = False,
 ) -> str:
     """Evaluate every mechanism on every series, add the files to the folder, and return what is printed.
 
-    The page shows the command; `progress` shows bars (tqdm, extra ``progress``).
+    The page shows the command; `unit` is for mechanisms that round; `progress` shows bars (tqdm, extra ``progress``).
     """
     given: dict[str, Any] = {"order": order, "draws": draws, "seed": seed, "saved": saved, "progress": progress}
-    outputs, results = evaluate_log(counts, target, privacy, **given)
+    given["unit"] = unit
+    outputs, results, notes = evaluate_log(counts, target, privacy, **given)
     table = Table(COLUMNS, tuple(_cells(x) for x in results))
     start = np.datetime_as_string(counts.start, "auto")
     footer = (
@@ -79,6 +81,7 @@ def report_evaluation(
         f"models: AR({order}) fitted to each series; epsilon {privacy.epsilon:g}, delta {privacy.delta:g}; "
         "explained: 1 - MSE/variance of the true output, both measured on these data."
         f"{_note_left_out(counts)} {describe_rare_errors(x.result for x in results)}".rstrip()
+        + "".join(f" {note}" for note in notes)
     )
     text = "\n".join(BANNER)
     folder.add("evaluation.csv", table.csv(BANNER))
@@ -88,7 +91,7 @@ def report_evaluation(
     drawn = _draw_last_days(counts, outputs, private)
     folder.add("outputs.png", render_png(drawn))
     sections = {
-        "Definition": [facts(describe_task(target, privacy)), paragraphs(footer)],
+        "Definition": [facts(describe_task(target, privacy, unit)), paragraphs(footer)],
         "Results": [html_page.table(table, "errors of the mechanisms", where="evaluation.csv", n_headers=3)],
         "Least error": [
             html_page.table(_tabulate_least(results), "least error of each series", where="evaluation.csv")
@@ -149,7 +152,7 @@ def _draw_last_days(counts: EventCounts, outputs: Array, results: list[SeriesRes
     for ax, series, y in zip(axes[:, 0], counts.series, outputs, strict=False):
         causal = {x.mechanism.name: x for x in results if x.series == series and x.mechanism.lag is not None}
         best = min(causal.values(), key=lambda x: x.result.rmse)
-        names = dict.fromkeys([family_label("zero_forcing"), best.mechanism.name])
+        names = [x for x in dict.fromkeys([family_label("zero_forcing"), best.mechanism.name]) if x in causal]
         estimates = {f"private: {name}": causal[name].estimate[-shown:] for name in names}
         plot_path(ax, times, y[-shown:], estimates, series)
         ax.tick_params(axis="x", rotation=20)

@@ -14,12 +14,14 @@ FIGURES = {
     "assumes decisions without errors, which at strong privacy is far from true.",
     "Predicted": "What the realised filters, the small ones that run, or the matrices, give on a stream of the model: "
     "computed from them, not sampled; where errors count from the first step on, their mean over the steps. There is "
-    "none where a receiver makes decisions: only simulation tells its error.",
+    "none where a receiver makes decisions, or randomised response gets inputs that are not its levels: only "
+    "simulation tells that error.",
     "Explained": "1 − MSE/variance of the true output, the latter under the model: 1 is an estimate without error; 0 "
     "is as good as the constant, which publishes the mean of the true output and nothing of the data; less is worse.",
-    "Lower bound": "No linear mechanism that is as private, and whose estimates come no later, can err less on this "
-    "stream. That of zero forcing, and of a factorization without a model, is for mechanisms that do not distort; what "
-    "decides, such as decision feedback, is not linear and may err less.",
+    "Lower bound": "No linear mechanism with Gaussian noise that is as private, and whose estimates come no later, can "
+    "err less on this stream. That of zero forcing, and of a factorization without a model, is for mechanisms that do "
+    "not distort; what decides, such as decision feedback, is not linear and may err less, and so may other "
+    "noise, such as that of block sums.",
 }
 _FEW = 16  # numbers that are all shown
 
@@ -32,8 +34,8 @@ def explain_interval(mean_over: str, samples: str, skewed: str = "errors") -> st
     )
 
 
-def describe_task(target: Filter, privacy: Privacy) -> dict[str, str]:
-    """Describe what is to be published, and how privately.
+def describe_task(target: Filter, privacy: Privacy, unit: float | None = None) -> dict[str, str]:
+    """Describe what is to be published, how privately, and the unit that real inputs are rounded to, if any.
 
     Examples
     --------
@@ -44,6 +46,7 @@ def describe_task(target: Filter, privacy: Privacy) -> dict[str, str]:
     return {
         "target": _write_filter(target),
         **{name: x if isinstance(x, str) else f"{x:g}" for name, x in figures.items()},
+        **({} if unit is None else {"unit": f"{unit:g}"}),
     }
 
 

@@ -127,10 +127,14 @@ def label_axes(ax: Any, title: str | None = None, x: str | None = None, y: str |
 
 
 def add_legend(drawn: Any, *axes: Any, columns: int = 3) -> None:
-    """Add one legend to the figure, for all that its panels show."""
+    """Add one legend to the figure, for all that its panels show, in fewer columns where it would be too wide."""
     handles = {label: line for ax in axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    place = {"loc": "outside lower center", "ncols": min(columns, len(handles))}
-    drawn.legend(handles.values(), handles, fontsize=SMALL, frameon=False, **place)
+    for n in range(min(columns, len(handles)), 0, -1):
+        place = {"loc": "outside lower center", "ncols": n}
+        legend = drawn.legend(handles.values(), handles, fontsize=SMALL, frameon=False, **place)
+        if n == 1 or legend.get_window_extent().width <= drawn.bbox.width:
+            return
+        legend.remove()
 
 
 def plot_path(

@@ -50,6 +50,7 @@ def test_a_file_has_the_words_of_the_command_line_and_arguments_go_before_it(tmp
         epsilon = 2
         delta = 1e-6
         max-change = 3.5
+        unit = 0.5
         max_events = 2
         min-separation = 4
         calibration = "paper"
@@ -73,7 +74,8 @@ def test_a_file_has_the_words_of_the_command_line_and_arguments_go_before_it(tmp
     settings = read_settings(path, {"lag": 9, "sources": [("lag", "assumed")]})
     task = make_task(settings)
     assert task.privacy == dp.Privacy(2, 1e-6, max_change=3.5, max_events=2, min_separation=4, calibration="paper")
-    assert (task.lag, task.tolerance, settings["choose"], settings["out"]) == (9, 0.01, "LZF", "there")
+    assert (task.lag, task.tolerance, task.unit) == (9, 0.01, 0.5)
+    assert (settings["choose"], settings["out"]) == ("LZF", "there")
     assert task.target == dp.Filter([1], [1, -0.5])
     assert isinstance(task.model, dp.IndependentLevels)
     assert task.model.source == "public"
@@ -124,6 +126,7 @@ def test_what_a_file_says_of_a_value_goes_with_the_value(tmp_path):
         ({"lag": -1}, "lag must be an integer"),
         ({"lag": "5"}, "lag must be an integer"),
         ({"tolerance": 1.0}, "tolerance must be"),
+        ({"unit": 0}, "unit must be"),
         ({"model": None}, "either model or fit must be given"),
         ({"fit": "log.csv"}, "either model or fit must be given"),
         ({"period": "5min"}, "period must come with fit"),
@@ -255,6 +258,7 @@ def test_design_writes_its_files_and_show_reads_the_mechanism(monkeypatch, tmp_p
         ([], "either model or fit must be given"),
         (["--model", "nonsense"], "model must be markov:"),
         (["--model", "arma:1", "--lag", "-1"], "lag must be"),
+        (["--model", "arma:1", "--unit", "0"], "unit must be"),
         (["--model", "arma:1", "--choose", "best"], "choose must be one of 'optimal'"),
         (["--model", "arma:1", "--source", "target=secret"], "the source of target must be one of"),
         (["--model", "arma:1", "--time", "when"], "time must come with fit"),

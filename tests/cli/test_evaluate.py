@@ -84,6 +84,7 @@ def test_saved_mechanisms_take_part_in_an_evaluation(evaluated):
         ({"--epsilon": "nan"}, "epsilon"),
         ({"--delta": "1"}, "delta"),
         ({"--max-change": "-1"}, "max_change"),
+        ({"--unit": "0"}, "unit must be"),
         ({"--max-change": "1e200"}, "max_change"),
         ({"--max-change": "1e-200"}, "max_change"),
         ({"--target": "ba:1e300"}, "b must be at most 1e+50"),

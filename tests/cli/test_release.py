@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers.commands import parse
+from helpers.commands import parse, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +52,14 @@ def arguments(events, saved, out, *flags, **change):
     words = DAY | {f"--{name.replace('_', '-')}": value for name, value in change.items()}
     pairs = [word for pair in words.items() for word in pair]
     return ["release", str(events), "--mechanism", str(saved), "--out", str(out), *pairs, *flags]
+
+
+def test_what_has_no_exact_form_is_refused_by_name(log, tmp_path, capsys):
+    model, file = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [0, 1]), tmp_path / "blocks.json"
+    dp.save(dp.block_sums(dp.Filter([0.5, 0.5]), dp.Privacy(1), model), file)
+    line = refusal(arguments(log, file, tmp_path / "out"), capsys)
+    assert "got the BlockMechanism 'block sums lag 0': there is no exact release of such noise yet" in line
+    assert not (tmp_path / "out").exists()
 
 
 def beside(out):

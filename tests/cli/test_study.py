@@ -356,3 +356,55 @@ def test_files_that_cannot_be_used_say_why(toml, text, message):
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(dp.DataError, match=r"cannot read .*missing.toml"):
         read_definition(str(tmp_path / "missing.toml"), {})
+
+
+NESTED = """
+seed = 1
+n-samples = 100
+width = "none"
+budget = 12800
+
+[grid]
+mechanism = ["block-sums", "randomized-response"]
+target = "exponential:0.9"
+model = "markov:0.75,0.25;0.25,0.75@0,1"
+epsilon = 1
+lag = [0, 5]
+length = [4, [4, 12], "2, 6", "best"]
+phase = [0, 1]
+noise = "geometric"
+"""
+
+
+def test_a_file_gives_nested_lengths_as_lists_in_a_list_or_as_text(tmp_path, monkeypatch, capsys, undrawn):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "nested.toml"
+    path.write_text(NESTED)
+    assert main(["study", str(path)]) == 0
+    table = rows(tmp_path / "dpfast-study" / "study.csv")
+    blocks = [x for x in table if x["mechanism"] == "block_sums"]
+    lengths = dict.fromkeys(x["length"] for x in blocks)
+    assert list(lengths) == ["4", "4, 12", "2, 6", "best"]
+    assert {x["phase"] for x in blocks} == {"0", "1"}
+    assert all(float(x["low"]) < float(x["predicted_rmse"]) * 1.1 for x in blocks)
+    written = (tmp_path / "dpfast-study" / "study.csv").read_bytes()
+    assert main(["study", str(path)]) == 0  # again, from the store
+    assert (tmp_path / "dpfast-study" / "study.csv").read_bytes() == written
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("length = [[4, 6]]", "length must be of nested blocks, each a multiple of the one before, got 6 after 4"),
+        ("length = [[4, 12]]\nshares = [0.5, 0.5]", "shares must be several numbers as one value"),
+        ("length = [[4, 12]]\nshares = [[0.5, 0.25, 0.25]]", "got no shares for as many lengths"),
+        ("length = 'long'", "length must be an integer; several nested ones as one value"),
+    ],
+)
+def test_lengths_that_cannot_be_are_one_line_and_exit_status_two(change, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nested.toml").write_text(NESTED.replace('length = [4, [4, 12], "2, 6", "best"]', change))
+    assert main(["study", "nested.toml"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("dpfast: error: ")
+    assert message in line

@@ -3,6 +3,7 @@ import dataclasses
 import io
 import math
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from dpfast.reports import comparison, html_page
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
 TASK = ComparisonTask(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.3)
 LABELS = ["optimal", "LZF", "LMMSE", "LMMSE smoother", "input perturbation", "output perturbation", "DFE"]
+OTHER_NOISE = ["block sums", "randomised response"]
 FILES = ["curves.csv", "curves.png", "design.csv", "design.md", "magnitudes.png", "mechanism.json", "report.html"]
 
 
@@ -80,7 +82,7 @@ def written(tmp_path_factory, request):
 
 def test_the_table_has_the_figures_of_the_designs(written):
     table = {row["mechanism"]: row for row in rows(written[0] / "design.csv")}
-    assert list(table) == [*LABELS, "constant"]
+    assert list(table) == [*LABELS, *OTHER_NOISE, "constant"]
     spread = dp.constant(TASK.target, CHAIN).predicted_mse
     expected = {
         "optimal": designed(dp.optimal, TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=TASK.tolerance),
@@ -88,11 +90,13 @@ def test_the_table_has_the_figures_of_the_designs(written):
         "LMMSE": designed(dp.lmmse, TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=TASK.tolerance),
         "LMMSE smoother": designed(dp.lmmse, TASK.target, TASK.privacy, CHAIN, tolerance=TASK.tolerance),
         "output perturbation": dp.output_perturbation(TASK.target, TASK.privacy),
+        "randomised response": dp.randomized_response(TASK.target, TASK.privacy, CHAIN, lag=2),
     }
     for label, mechanism in expected.items():
         found = numbers(table[label])
         assert found["predicted RMSE"] == pytest.approx(mechanism.predicted_rmse, rel=1e-9)
-        assert found["ideal RMSE"] == pytest.approx(mechanism.ideal_rmse, rel=1e-9)
+        if mechanism.ideal_rmse is not None:
+            assert found["ideal RMSE"] == pytest.approx(mechanism.ideal_rmse, rel=1e-9)
         noise = 100 * mechanism.predicted_noise_mse / mechanism.predicted_mse
         assert found["noise %"] == pytest.approx(noise, rel=1e-9)
         assert found["noise %"] + found["distortion %"] == pytest.approx(100)
@@ -104,6 +108,12 @@ def test_the_table_has_the_figures_of_the_designs(written):
     feedback = numbers(table["DFE"])
     assert [feedback[x] for x in ("predicted RMSE", "noise %", "distortion %")] == [None] * 3
     assert table["DFE"]["lower bound"] == table["DFE"]["explained"] == ""
+    blocks = designed(dp.block_sums, TASK.target, TASK.privacy, CHAIN, lag=2)
+    assert float(table["block sums"]["predicted RMSE"]) == pytest.approx(blocks.predicted_rmse, rel=1e-9)
+    assert table["block sums"]["prefilter"] == f"sums of {blocks.lengths[0]} steps"
+    assert [table["block sums"][x] for x in ("lag", "noise %", "distortion %")] == ["2", "", ""]
+    assert {label for label, row in table.items() if row["exact release"] == "yes"} == set(LABELS)
+    assert {label for label, row in table.items() if row["exact release"] == "not yet"} == set(OTHER_NOISE)
     mean = table["constant"]
     assert (float(mean["predicted RMSE"]), mean["explained"]) == (pytest.approx(math.sqrt(spread)), "0.0")
 
@@ -111,7 +121,9 @@ def test_the_table_has_the_figures_of_the_designs(written):
 def test_the_lower_bound_is_that_of_the_lag_and_below_all_that_is_linear(written):
     smoother = designed(dp.lmmse, TASK.target, TASK.privacy, CHAIN, tolerance=TASK.tolerance).lower_bound_mse
     optimal = designed(dp.optimal, TASK.target, TASK.privacy, CHAIN, lag=2, tolerance=TASK.tolerance).lower_bound_mse
-    for row in rows(written[0] / "design.csv")[:-2]:
+    table = {row["mechanism"]: row for row in rows(written[0] / "design.csv")}
+    assert [table[x]["lower bound"] for x in OTHER_NOISE] == ["", ""]  # it does not hold for other noise
+    for row in map(table.__getitem__, LABELS[:-1]):
         bound = smoother if row["lag"] == "smoother" else optimal
         assert float(row["lower bound"]) == pytest.approx(math.sqrt(bound), rel=1e-12)
         assert float(row["lower bound"]) <= float(row["predicted RMSE"])
@@ -122,7 +134,7 @@ def test_curves_are_those_of_designs_at_each_point(written):
         (x["over"], float(x["value"]), x["mechanism"]): numbers(x)["predicted RMSE"]
         for x in rows(written[0] / "curves.csv")
     }
-    linear = [*LABELS[:-1], "constant", comparison.BOUND]
+    linear = [*LABELS[:-1], *OTHER_NOISE, "constant", comparison.BOUND]
     assert list(found) == [
         *[("lag", x, label) for label in sorted(linear, key=lambda x: x != comparison.BOUND) for x in (0, 2)],
         *[("epsilon", x, label) for label in sorted(linear, key=lambda x: x != comparison.BOUND) for x in (1, 10)],
@@ -151,7 +163,7 @@ def test_all_files_are_written_and_pictures_are_pictures(written):
 
 def test_the_page_has_the_table_the_pictures_and_the_saved_mechanism(written):
     page = pages.checked((written[0] / "report.html").read_text(encoding="utf-8"))
-    assert len(page.all("tr")) == 1 + len(LABELS) + 1
+    assert len(page.all("tr")) == 1 + len(LABELS + OTHER_NOISE) + 1
     assert [x["alt"] for x in page.all("img")] == list(comparison.SHOWN.values())
     assert "Designs that failed" not in page.headings
     assert dp.load(written[0] / "mechanism.json").summary().splitlines()[0] in " ".join(page.text)
@@ -170,7 +182,121 @@ def test_the_saved_mechanism_is_the_best_that_runs_as_a_stream_with_its_sources(
     assert saved.summary() in text
 
 
-@pytest.mark.parametrize("label", ["DFE", "LMMSE smoother", "input perturbation"])
+def test_what_is_saved_is_the_best_that_can_be_released_and_how_much_worse_it_is_than_the_best(few, tmp_path):
+    task = dataclasses.replace(TASK, privacy=dp.Privacy(1, 1e-6))
+    text = report(tmp_path, task)
+    table = {row["mechanism"]: numbers(row)["predicted RMSE"] for row in rows(tmp_path / "design.csv")}
+    live = {label: x for label, x in table.items() if x and label not in ("LMMSE smoother", "constant")}
+    exact = {label: x for label, x in live.items() if label not in OTHER_NOISE}
+    best, saved = (min(x, key=lambda label: (x[label], label)) for x in (live, exact))
+    assert best == "block sums"
+    assert dp.load(tmp_path / "mechanism.json").name.startswith(saved)
+    excess = live[saved] / live[best] - 1
+    assert (
+        f"Saved is {saved}, which can be released exactly; its predicted RMSE is {excess:.1%} above that of the" in text
+    )
+    assert "best of all, block sums, of which there is no exact release so far (--choose saves any)." in text
+    text = report(tmp_path / "asked", task, choose="block sums")
+    assert "Saved is block sums, of which there is no exact release so far: it is for studies." in text
+    assert dp.load(tmp_path / "asked" / "mechanism.json").name == "block sums lag 2"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [(1.25, "25.0% above"), (1.996, "99.6% above"), (2, "2.0 times"), (9.94, "9.9 times"), (138.83, "139 times")],
+)
+def test_what_errs_much_more_is_said_to_do_so_many_times(ratio, words):
+    class Design(NamedTuple):
+        predicted_rmse: float
+        hindrance: str = ""
+
+        def release_hindrance(self):
+            return self.hindrance
+
+    made = {"LZF": Design(ratio), "block sums": Design(1.0, "none yet")}
+    text = comparison._explain_choice(families.SideBySide(made, "LZF", "block sums", {}, {}, ()))
+    assert f"; its predicted RMSE is {words} that of the best of all, block sums, of which there is no exact" in text
+
+
+@pytest.mark.filterwarnings("ignore::dpfast.AccuracyWarning")
+def test_without_delta_there_are_the_families_that_need_none_and_a_note_names_the_others(few, tmp_path):
+    text = report(tmp_path, dataclasses.replace(TASK, privacy=dp.Privacy(1)))
+    found = [row["mechanism"] for row in rows(tmp_path / "design.csv")]
+    assert found == ["input perturbation", *OTHER_NOISE, "constant"]
+    assert (
+        "No optimal, LZF, LMMSE, output perturbation, DFE: their Gaussian noise needs a delta above 0; without one "
+        "there are input perturbation, block sums, randomised response."
+    ) in text
+    assert dp.load(tmp_path / "mechanism.json").name == "block sums lag 2"
+    assert "epsilon 1, delta 0 (geometric noise)" in text
+    curves = {row["mechanism"] for row in rows(tmp_path / "curves.csv") if row["predicted RMSE"]}
+    assert curves == {"input perturbation", *OTHER_NOISE, "constant"}
+
+
+def test_what_needs_a_delta_is_not_chosen_without_one_and_the_reason_is_said(few, tmp_path):
+    with pytest.raises(ValueError, match=r"^choose must be .*, got 'LZF'\. No optimal, LZF, .* needs a delta above 0"):
+        report(tmp_path, dataclasses.replace(TASK, privacy=dp.Privacy(1)), choose="LZF")
+    with pytest.raises(ValueError, match=r"^choose must be .*, got 'LZ'[^.]*$"):
+        report(tmp_path, dataclasses.replace(TASK, privacy=dp.Privacy(1)), choose="LZ")
+
+
+def test_a_curve_without_a_point_is_not_in_the_legend():
+    row = {"a": dp.input_perturbation(TASK.target, dp.Privacy(1), noise="laplace")}
+    values, curves = comparison._known_curves(comparison._collect_lines({0: row, 1: {}}, TASK))
+    assert (values, list(curves)) == ([0, 1], ["a", "constant"])
+
+
+def test_a_change_off_the_lattice_leaves_block_sums_out_with_the_reason(few, tmp_path):
+    counts = dp.ARMA([1], [1, -0.5], mean=5)
+    text = report(tmp_path, dataclasses.replace(TASK, model=counts, privacy=dp.Privacy(1, 1e-3, max_change=1.5)))
+    reason = "max_change must be a multiple of 1, the step of counts, which are integers"
+    assert text.count("No block sums") == text.count(reason) == 1  # and not for each lag and epsilon
+    assert f"No block sums: {reason}, got 1.5: round it up; real inputs take a unit" in text
+    page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "".join(page.text).count(reason) == (tmp_path / "design.md").read_text(encoding="utf-8").count(reason) == 1
+
+
+@pytest.mark.filterwarnings("ignore::dpfast.AccuracyWarning")
+def test_without_delta_only_those_are_named_that_served(few, tmp_path):
+    counts = dp.ARMA([1], [1, -0.5], mean=5)
+    text = report(tmp_path, dataclasses.replace(TASK, model=counts, privacy=dp.Privacy(1, max_change=1.5)))
+    assert "needs a delta above 0; without one there are input perturbation.\n" in text
+
+
+def test_with_a_unit_real_inputs_have_block_sums(few, tmp_path):
+    task = dataclasses.replace(TASK, model=dp.ARMA([1], [1, -0.5]), privacy=dp.Privacy(1, 1e-3, max_change=1.5))
+    text = report(tmp_path, dataclasses.replace(task, unit=0.25), choose="block sums")
+    assert "No block sums" not in text
+    saved = dp.load(tmp_path / "mechanism.json")
+    assert (saved.unit, saved.lattice.steps) == (0.25, 7)
+    assert "input perturbation" in [row["mechanism"] for row in rows(tmp_path / "design.csv")]  # Gaussian, of no unit
+    definition = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8")).text
+    assert definition[definition.index("unit") + 1] == "0.25"
+
+
+@pytest.mark.parametrize(
+    ("places", "words"),
+    [
+        ([("0", "1")], " at lag 0, epsilon 1"),
+        ([("0", "1"), ("2", "1"), ("9", "1")], " at lag 0, 2, 9, epsilon 1"),
+        ([("0", "1"), ("2", "1"), ("2", "0.1"), ("2", "10")], " at lag 2, epsilon 0.1, 10; at lag 0, 2, epsilon 1"),
+    ],
+)
+def test_where_designs_fail_is_said_in_few_words(few, tmp_path, monkeypatch, places, words):
+    def refused(task):
+        if (f"{task.lag}", f"{task.privacy.epsilon:g}") in places:
+            raise dp.DesignError("there is none")
+        return QUICK["optimal"](task)
+
+    lags, epsilons = ([float(x) for x in dict.fromkeys(y)] for y in zip(*places, strict=True))
+    monkeypatch.setattr("dpfast.design.comparison.lags_around", lambda lag: [*map(int, lags), 20])
+    monkeypatch.setattr("dpfast.design.comparison.epsilons_around", lambda epsilon: [*epsilons, 20.0])
+    kept = [x if x.label != "optimal" else x._replace(design=refused) for x in families.ENTRIES]
+    monkeypatch.setattr("dpfast.design.comparison.ENTRIES", tuple(kept))
+    assert f"\nNo optimal{words}: there is none.\n" in report(tmp_path)
+
+
+@pytest.mark.parametrize("label", ["DFE", "LMMSE smoother", "input perturbation", *OTHER_NOISE])
 def test_another_family_is_saved_on_demand(few, tmp_path, label):
     report(tmp_path, choose=label)
     saved = dp.load(tmp_path / "mechanism.json")
@@ -180,8 +306,11 @@ def test_another_family_is_saved_on_demand(few, tmp_path, label):
 def test_without_levels_there_is_no_decision_feedback(few, tmp_path):
     task = dataclasses.replace(TASK, model=dp.ARMA([1], [1, -0.5]))
     report(tmp_path, task)
-    assert [row["mechanism"] for row in rows(tmp_path / "design.csv")] == [*LABELS[:-1], "constant"]
-    with pytest.raises(ValueError, match=r"^choose must be one of 'optimal', .*'output perturbation', got 'DFE'"):
+    found = [row["mechanism"] for row in rows(tmp_path / "design.csv")]
+    assert found == [*LABELS[:-1], "block sums", "constant"]
+    with pytest.raises(
+        ValueError, match=r"^choose must be one of 'optimal', .*'output perturbation', 'block sums', got 'DFE'"
+    ):
         report(tmp_path, task, choose="DFE")
 
 
@@ -207,12 +336,12 @@ def test_progress_counts_every_point(few, tmp_path, capsys):
     comparison.report_comparison(TASK, OutputFolder(tmp_path), sources={}, choose=None, command="dpfast", progress=True)
     shown = capsys.readouterr().err
     assert "designing: 100%" in shown
-    assert "31/31" in shown  # seven families, and six of them at two lags and two epsilons
+    assert "41/41" in shown  # nine families, and eight of them at two lags and two epsilons
 
 
 def test_an_unknown_input_is_refused_before_the_curves(few, monkeypatch, tmp_path):
     monkeypatch.setattr("dpfast.design.comparison.with_epsilon", lambda *_: pytest.fail("too late"))
-    with pytest.raises(ValueError, match=r"a source must be that of one of target, .*n_feedback, got 'wind'"):
+    with pytest.raises(ValueError, match=r"a source must be that of one of target, .*n_feedback, noise, got 'wind'"):
         report(tmp_path, sources={"wind": "public"})
     assert list(tmp_path.iterdir()) == []
 
@@ -224,9 +353,9 @@ def test_what_cannot_be_designed_is_noted_and_left_out(few, monkeypatch, tmp_pat
     kept = [x if x.label != "optimal" else x._replace(design=refused) for x in families.ENTRIES]
     monkeypatch.setattr("dpfast.design.comparison.ENTRIES", tuple(kept))
     text = report(tmp_path)
-    assert "No optimal at lag 2, epsilon 1: there is none." in text
+    assert "No optimal: there is none." in text
     page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
-    assert "No optimal at lag 2, epsilon 1: there is none." in page.text
+    assert "No optimal: there is none." in page.text
     assert "optimal" not in [row["mechanism"] for row in rows(tmp_path / "design.csv")]
     assert dp.load(tmp_path / "mechanism.json").name == "LMMSE lag 2"
     with pytest.raises(
@@ -258,8 +387,8 @@ def test_each_design_is_made_once(few, monkeypatch, tmp_path):
     report(tmp_path)
     assert sorted(made) == sorted(
         [
-            *[(label, 2, 1) for label in LABELS],
-            *[(label, lag, epsilon) for label in ("optimal", "LMMSE") for lag, epsilon in ((0, 1), (2, 10))],
+            *[(label, 2, 1) for label in LABELS + OTHER_NOISE],
+            *[(x, lag, epsilon) for x in ("optimal", "LMMSE", *OTHER_NOISE) for lag, epsilon in ((0, 1), (2, 10))],
             ("LMMSE smoother", 2, 10),
         ]
     )
@@ -270,9 +399,7 @@ def test_the_smoother_is_designed_once_and_chosen(few, tmp_path):
     lags = {x["mechanism"]: x["lag"] for x in rows(tmp_path / "design.csv")}
     assert (lags["optimal"], lags["LMMSE"], lags["LZF"]) == ("smoother", "smoother", "0")
     assert "LMMSE smoother" not in lags
-    assert (
-        "No DFE at lag smoother, epsilon 1: lag must be a number of samples, got None: decisions are fed back" in text
-    )
+    assert "No DFE: lag must be a number of samples, got None: decisions are fed back" in text
     assert dp.load(tmp_path / "mechanism.json").lag is None
     over = {(x["over"], x["mechanism"]) for x in rows(tmp_path / "curves.csv")}
     assert ("lag", "LMMSE smoother") in over

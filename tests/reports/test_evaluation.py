@@ -66,10 +66,10 @@ def undrawn(monkeypatch):
 _DESIGNED = {}
 
 
-def design_once(u, target, privacy, model):
-    key = u.tobytes(), target, privacy, model.shaping, model.mean
+def design_once(u, target, privacy, model, notes, unit):
+    key = u.tobytes(), target, privacy, model.shaping, model.mean, unit
     if key not in _DESIGNED:
-        _DESIGNED[key] = design_mechanisms(u, target, privacy, model)
+        _DESIGNED[key] = design_mechanisms(u, target, privacy, model, notes, unit)
     return list(_DESIGNED[key])
 
 
@@ -79,7 +79,7 @@ def test_every_series_and_mechanism_has_a_row_in_the_data_s_units(undrawn, behin
     run(counts(u, ("a,b", "c")), folder)
     folder.write()
     rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
-    assert [row["series"] for row in rows] == ["a,b"] * 11 + ["c"] * 11
+    assert [row["series"] for row in rows] == ["a,b"] * 13 + ["c"] * 13
     spread = signal.lfilter(TARGET.b, 1, u).std(axis=1)
     for row in rows:
         assert float(row["spread of true output"]) == pytest.approx(spread[int(row["series"] == "c")])
@@ -136,8 +136,8 @@ def test_every_series_has_noise_of_its_own(undrawn, behind_one, tmp_path):
     run(counts(u, ("a", "b")), folder)
     folder.write()
     rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
-    assert rows[0]["mechanism"] == rows[11]["mechanism"] == "optimal lag 0"
-    assert rows[0]["RMSE"] != rows[11]["RMSE"]
+    assert rows[0]["mechanism"] == rows[13]["mechanism"] == "optimal lag 0"
+    assert rows[0]["RMSE"] != rows[13]["RMSE"]
 
 
 def test_a_saved_mechanism_is_evaluated_beside_the_others_under_a_name_of_its_own(undrawn, tmp_path):
@@ -147,7 +147,7 @@ def test_a_saved_mechanism_is_evaluated_beside_the_others_under_a_name_of_its_ow
     run(counts(u), folder, saved=[saved])
     folder.write()
     rows = {x["mechanism"]: x for x in csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1])}
-    assert len(rows) == 12
+    assert len(rows) == 14
     assert rows["saved: input perturbation"]["RMSE"] == rows["input perturbation"]["RMSE"]
 
 
@@ -178,7 +178,7 @@ def test_the_page_warns_first_escapes_names_and_shows_the_command(tmp_path, monk
     page = pages.checked((tmp_path / "report.html").read_text(encoding="utf-8"))
     said = [x for x in page.text if x.strip()]
     assert said[1] == " ".join(evaluation.BANNER)  # after the title of the window
-    assert said.count(name) == 12  # ten mechanisms, the constant and the least
+    assert said.count(name) == 14  # twelve mechanisms, the constant and the least
     assert command in said
     rows = list(csv.DictReader((tmp_path / "evaluation.csv").read_text().split("\n")[2:-1]))
     best = min((row for row in rows if row["series"] == "b"), key=lambda row: float(row["RMSE"]))

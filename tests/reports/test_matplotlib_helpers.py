@@ -56,6 +56,17 @@ def test_a_legend_names_each_line_once():
     assert [x.get_text() for x in drawn.legends[0].get_texts()] == ["LZF", "DFE"]
 
 
+@pytest.mark.parametrize(("n_letters", "columns"), [(4, 4), (40, 2), (80, 1), (300, 1)])
+def test_a_legend_has_no_more_columns_than_there_is_room_for(n_letters, columns):
+    drawn, axes = make_figure(1)
+    names = [f"{i}{'o' * n_letters}" for i in range(4)]
+    plot_lines(axes[0, 0], [0, 1], {key: [1, 2] for key in names}, dict.fromkeys(names, Style("red")))
+    add_legend(drawn, axes[0, 0], columns=4)
+    (legend,) = drawn.legends
+    assert legend._ncols == columns
+    assert n_letters == 300 or legend.get_window_extent().width <= drawn.bbox.width
+
+
 def test_an_axis_near_the_reference_names_what_is_above():
     _, axes = make_figure(1)
     ax = axes[0, 0]

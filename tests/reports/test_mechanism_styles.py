@@ -24,8 +24,8 @@ def test_families_are_told_apart_with_and_without_colours():
     looks = list(FAMILIES.values())
     for kind in ("line", "marker"):
         assert len({str(getattr(x, kind)) for x in looks}) == len(FAMILIES)
-    for kind in (looks[:7], looks[7:]):  # of filters, and over a horizon
-        assert len({x.colour for x in kind}) == 7
+    for kind in (looks[:9], looks[9:]):  # of filters, and over a horizon
+        assert len({x.colour for x in kind}) == len(kind)
     assert BOUND.width > 3 * max(x.width for x in looks)
 
 
@@ -62,4 +62,4 @@ def test_mechanisms_of_no_family_get_colours_that_are_free():
     looks = choose_styles(["mine", "optimal lag 2", "yours"])
     assert len({x.colour for x in looks.values()}) == 3
     assert looks["optimal lag 2"] == FAMILIES["optimal"]
-    assert len(choose_styles([*FAMILIES, *(f"mine {i}" for i in range(20))])) == 34
+    assert len(choose_styles([*FAMILIES, *(f"mine {i}" for i in range(20))])) == len(FAMILIES) + 20

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from dpfast.mechanisms.lags import SMOOTHER
+from dpfast.simulation.sweep.block_levels import BEST
 from dpfast.simulation.sweep.parameters import Label
 
 _SIGNS = {"epsilon": "ε", "delta": "δ"}
+_NAMED = {"lag", "length", "shares"}  # whose words say nothing without the name
+_WHOLE: dict[tuple[str, Label], str] = {
+    ("model", None): "no model",
+    ("shares", None): "equal shares",
+    ("unit", None): "no unit",
+    ("length", BEST): "best length",
+}
 
 
 def label_text(axis: str, label: Label) -> str:
     """Write a label in words."""
     if axis == "lag" and label == SMOOTHER:
         return SMOOTHER
-    if axis == "model" and label is None:
-        return "no model"
+    if (axis, label) in _WHOLE:
+        return _WHOLE[axis, label]
     text = f"{label:.4g}" if isinstance(label, float) else str(label)
-    named = axis == "lag" or axis in _SIGNS or isinstance(label, (int, float)) or label is None
+    named = axis in _NAMED or axis in _SIGNS or isinstance(label, (int, float)) or label is None
     return f"{axis_name(axis)} {text}" if named else text
 
 

@@ -123,7 +123,7 @@ def _restrict(axes: Sequence[str], labels: Sequence[Label], some: Sequence[str])
 
 
 def lower_bound(sweep: Sweep, row: Row) -> float | None:
-    """Return the lower bound of the RMSE of all linear mechanisms of the lag; None where there is none.
+    """Return the lower bound of the RMSE of linear mechanisms of the lag with Gaussian noise; None without one.
 
     Those of zero forcing, and of factorisations without a model, are for their kind: mechanisms that do not distort.
     """

@@ -41,6 +41,8 @@ _MOST, _LINEAR = 100.0, 1.0  # percent above the reference: what is shown, and u
 _APART = 0.09  # numbers of the lag, of the axis
 _PERCENT = (-10, -1, 0, 1, 10, 100)
 _ROOM = 1.15  # around what is shown
+_SAME = 1e-6  # of an RMSE that is at the bound
+_BOUND = "lower bound, Gaussian noise"
 Estimate = tuple[float, float, float]  # with its interval: low, high
 Excess = dict[str, list[Estimate]]
 _NAN: Estimate = (math.nan, math.nan, math.nan)
@@ -107,8 +109,10 @@ class _Curves:
 
     @property
     def is_bounded(self) -> bool:
-        """True where there is a lower bound everywhere."""
-        return not any(map(math.isnan, self.bounds))
+        """True where there is a lower bound everywhere, and nothing is below, as mechanisms of other noise may be."""
+        rows = [(x, bound) for some in self.rows.values() for x, bound in zip(some, self.bounds, strict=True)]
+        predicted = [(x.predicted_rmse, bound) for x, bound in rows if x is not None and x.predicted_rmse is not None]
+        return not any(map(math.isnan, self.bounds)) and all(x >= bound * (1 - _SAME) for x, bound in predicted)
 
     def rmse_estimates(self, name: str) -> list[Estimate]:
         """Return the RMSE and its interval along the axis."""
@@ -121,12 +125,12 @@ class _Curves:
                 name: [_excess_over_bound(*x) for x in zip(self.rows[name], self.bounds, strict=True)]
                 for name in self.rows
             }
-        best = [min((x for x in some if x), key=lambda x: x.mse) for some in zip(*self.rows.values(), strict=True)]
+        best = [_least(some) for some in zip(*self.rows.values(), strict=True)]
         return {name: [self._excess_over(*x) for x in zip(rows, best, strict=True)] for name, rows in self.rows.items()}
 
-    def _excess_over(self, row: Row | None, best: Row) -> Estimate:
+    def _excess_over(self, row: Row | None, best: Row | None) -> Estimate:
         """Compare on the streams of both, which ran on the same inputs."""
-        if row is None or best.mse == 0:
+        if row is None or best is None or best.mse == 0:
             return _NAN
         n = min(len(row.batch_means), len(best.batch_means))
         found = compare_paired(row.batch_means[:n], best.batch_means[:n], self.confidence, (row.sizes, best.sizes))
@@ -135,6 +139,11 @@ class _Curves:
         if row.is_rare or best.is_rare:
             low = high = math.nan
         return _percent(found.rmse_ratio), low, high
+
+
+def _least(rows: Sequence[Row | None]) -> Row | None:
+    """Return the row of the least error; None where no mechanism has a design."""
+    return min((x for x in rows if x is not None), key=lambda x: x.mse, default=None)
 
 
 def _excess_over_bound(row: Row | None, bound: float) -> Estimate:
@@ -187,7 +196,7 @@ class _Places:
 def _draw_curves(ax: Any, one: _Curves, places: _Places, looks: dict[str, Style]) -> None:
     x = places.positions(one.xs)
     if not all(map(math.isnan, one.bounds)):
-        plot_lines(ax, x, {"lower bound": one.bounds}, {"lower bound": BOUND})
+        plot_lines(ax, x, {_BOUND: one.bounds}, {_BOUND: BOUND})
     for name, rows in one.rows.items():
         _draw_band(ax, x, name, one.rmse_estimates(name), looks[name])
         predicted = [math.nan if row is None or row.predicted_rmse is None else row.predicted_rmse for row in rows]

@@ -53,7 +53,7 @@ MEANING = FIGURES | {
 }
 _OVER = (
     "RMSE against {} for each mechanism: bands are the intervals of the simulation, rings the predicted errors, the "
-    "thick pale line the lower bound; below, the same in percent above that bound."
+    "thick pale line the lower bound with Gaussian noise; below, the same in percent above that bound."
 )
 _NAMES = {"epsilon": "ε", "delta": "δ", "lag": "the lag"}
 SHOWS = {
@@ -77,6 +77,7 @@ _COLUMNS = {
     "stopped": "stopped by",
 }
 _UNTIL_SETTLED = "as many as the slowest pole needs to decay to 0.001, or none beside a matrix mechanism"
+_SEVERAL = ("length", "shares")
 _FEW = 12  # values of a parameter that are all named
 _SHORT = 240  # characters of the content of a filter or model that are shown
 
@@ -194,6 +195,8 @@ def _write_value(name: str, given: Label) -> str:
     if name == "mechanism" and given in catalogue.FAMILIES:
         title = catalogue.family_label(str(given))
         return title if title == str(given).replace("_", " ") else f"{title} ({given})"
+    if name in _SEVERAL and "," in str(given):
+        return f"({given})"  # several numbers that are one value
     return f"{given:g}" if isinstance(given, float) else str(given)
 
 

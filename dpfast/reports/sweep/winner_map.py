@@ -17,12 +17,14 @@ from dpfast.simulation.sweep.parameters import Label
 from dpfast.simulation.sweep.result import Sweep
 from dpfast.simulation.sweep.rows import Cell
 
-MAX_MAPS = 4
+MAX_MAPS, MAX_SMALL_MAPS = 4, 12  # with names and errors in the cells one above the other; with less, side by side
 _FEW = 4  # columns that a column of a paper has room for
 _MOST_TOLD = 10  # columns of cells with text; more are coloured only
 _LINE, _EDGES, _LOW = 0.115, 0.155, 0.25  # inches of a line of text, of what is around it, of a cell without text
 _LIGHT, _LIGHTER = 0.5, 0.74  # white in the colour of a family's first mechanism, and of its last
 _CAPTION = "Least RMSE, and how far the nearest mechanism is behind"
+_SMALL_CAPTION = "The mechanism of the least RMSE, and by how many per cent the nearest is behind"
+_MOST_BESIDE = 4
 _HATCH = "////"
 _SMALLEST, _TENTH, _HUNDRED = 0.01, 0.1, 99.5  # percent, with two digits
 _LEFT, _LETTER = 0.6, 0.57  # inches at the left of the cells; width of a letter of its size
@@ -38,13 +40,19 @@ class _Map(NamedTuple):
     across: list[Label]
     names: tuple[str, ...]  # axes
     colours: Mapping[str, Any]
+    is_small: bool
+
+    @property
+    def has_text(self) -> bool:
+        """Tell whether there is room for text in the cells."""
+        return len(self.across) <= _MOST_TOLD
 
 
 def draw_winners(sweep: Sweep, rows: str | None = None, columns: str | None = None) -> Any:
     """Map which mechanism errs least over two axes, its RMSE, and how far the nearest is behind; hatch the undecided.
 
-    By default over ε and the lag, if these are axes, or else over those with the most values; a map for each
-    combination of the others.
+    By default over ε and the lag or δ, whichever has more values, if these are axes, or else over those with the most
+    values; a map for each combination of the others. Many maps are small, and tell errors by colours and per cent.
     """
     contest = contest_axes(sweep)
     free = [x for x in sweep.axes if x not in contest]
@@ -53,23 +61,35 @@ def draw_winners(sweep: Sweep, rows: str | None = None, columns: str | None = No
     found: dict[tuple[Label, ...], list[Cell]] = {}
     for cell in sweep.winners(*contest):
         found.setdefault(tuple(cell.labels[x] for x in others), []).append(cell)
-    shown = panels.thin_out(list(found), MAX_MAPS)
-    names = contest  # whatever tells those apart that are compared is part of their names
-    width = COLUMN if len(_map_values(sweep, columns)) <= _FEW else PAGE
-    shared = _Map(
-        width, rows, columns, _map_values(sweep, rows), _map_values(sweep, columns), names, row_colours(sweep, names)
-    )
+    shared = _plan_map(sweep, rows, columns, contest, n_maps=len(found))
+    shown = panels.thin_out(list(found), MAX_SMALL_MAPS if shared.is_small else MAX_MAPS)
     cells = [cell for labels in shown for cell in found[labels]]
+    beside = _maps_beside(len(sweep.axes[others[-1]]), len(shown)) if shared.is_small else 1
     height = _cell_height(sweep, cells, shared) * len(shared.down) + 0.45
-    drawn, axes = make_figure(len(shown), height=height, width=width)
-    for (ax,), labels in zip(axes, shown, strict=True):
+    drawn, axes = make_figure(len(shown) // beside, beside, height=height, width=shared.width)
+    for ax, labels in zip(axes.ravel(), shown, strict=True):
         for cell in found[labels]:
             _draw_cell(ax, sweep, cell, shared)
         _draw_frame(ax, shared)
         label_axes(ax, ", ".join(axis_titles.label_text(x, label) for x, label in zip(others, labels, strict=True)))
     _add_legend(drawn, axes[0, 0], cells, shared)
-    add_note(drawn, _CAPTION, panels.note_left_out(len(found), len(shown)), panels.note_failed(sweep))
+    caption = _SMALL_CAPTION if shared.is_small and shared.has_text else _CAPTION
+    add_note(drawn, caption, panels.note_left_out(len(found), len(shown)), panels.note_failed(sweep))
     return drawn
+
+
+def _maps_beside(n_values: int, n_maps: int) -> int:
+    """Return how many small maps stand side by side: those of all values of an axis, or what else fills all rows."""
+    liked = (n_values, *range(_MOST_BESIDE, 1, -1))
+    return next((x for x in liked if 1 < x <= _MOST_BESIDE and n_maps % x == 0), 1)
+
+
+def _plan_map(sweep: Sweep, rows: str | None, columns: str | None, names: tuple[str, ...], n_maps: int) -> _Map:
+    """Plan the layout that all maps share; whatever tells those apart that are compared is part of their names."""
+    down, across = _map_values(sweep, rows), _map_values(sweep, columns)
+    is_small = n_maps > MAX_MAPS
+    width = PAGE if is_small or len(across) > _FEW else COLUMN
+    return _Map(width, rows, columns, down, across, names, row_colours(sweep, names), is_small)
 
 
 def contest_axes(sweep: Sweep) -> tuple[str, ...]:
@@ -85,7 +105,8 @@ def _choose_axes(
             validation.choice(word, axis, free)
     if rows is not None and rows == columns:
         raise ValueError(f"rows and columns must be different axes, got {rows!r} twice")
-    first = [x for x in ("lag", "epsilon") if x in free]
+    second = max(("lag", "delta"), key=lambda x: len(sweep.axes[x]) if x in free else 0)
+    first = [x for x in (second, "epsilon") if x in free]
     liked = dict.fromkeys([*first, *sorted(free, key=lambda x: -len(sweep.axes[x]))])
     columns = columns or next((x for x in liked if x != rows), None)
     return rows or next((x for x in liked if x != columns), None), columns
@@ -114,7 +135,7 @@ def row_colours(sweep: Sweep, names: tuple[str, ...]) -> dict[str, Any]:
 
 def _cell_height(sweep: Sweep, cells: Sequence[Cell], shared: _Map) -> float:
     """Return the height of a cell in inches, from the longest text."""
-    if len(shared.across) > _MOST_TOLD:
+    if shared.is_small or not shared.has_text:
         return _LOW
     return _LINE * max((len(_cell_lines(sweep, cell, shared)) for cell in cells), default=1) + _EDGES
 
@@ -127,8 +148,8 @@ def _draw_cell(ax: Any, sweep: Sweep, cell: Cell, shared: _Map) -> None:
     undecided = cell.state == "undecided"
     look = {"hatch": _HATCH, "edgecolor": "white"} if undecided else {}
     ax.bar(x, 1, width=1, bottom=y - 0.5, color=colour, linewidth=0, **look)
-    if len(shared.across) <= _MOST_TOLD:
-        text = "\n".join(_cell_lines(sweep, cell, shared))
+    if shared.has_text:
+        text = _behind(sweep, cell, shared) if shared.is_small else "\n".join(_cell_lines(sweep, cell, shared))
         place: dict[str, Any] = {
             "ha": "center",
             "va": "center",
@@ -146,10 +167,19 @@ def _cell_lines(sweep: Sweep, cell: Cell, shared: _Map) -> list[str]:
     ]
     if cell.second is None:
         return lines
-    percent = 100 * (sweep.compare(cell.second, cell.best).rmse_ratio - 1)
-    behind = "tie" if percent == 0 else _write_percent(percent)
+    behind = _behind(sweep, cell, shared)
     whole = f"{panels.row_name(cell.second, shared.names)} {behind}"
     return [*lines, whole if len(whole) <= room else behind]
+
+
+def _behind(sweep: Sweep, cell: Cell, shared: _Map) -> str:
+    """Say how far the nearest is behind the best on the streams of both; nothing where the best is alone."""
+    if cell.second is None:
+        return ""
+    percent = 100 * (sweep.compare(cell.second, cell.best).rmse_ratio - 1)
+    if percent == 0:
+        return "tie"
+    return _write_percent(percent).strip("+ %") if shared.is_small else _write_percent(percent)
 
 
 def _write_percent(x: float) -> str:
@@ -172,7 +202,13 @@ def _draw_frame(ax: Any, shared: _Map) -> None:
         ax.axhline(i - 0.5, color="white", linewidth=1)
     ax.set_xticks(range(len(shared.across)), [_tick_text(shared.columns, x) for x in shared.across])
     ax.set_yticks(range(len(shared.down)), [_tick_text(shared.rows, x) for x in shared.down])
-    label_axes(ax, None, _axis_text(shared.columns), _axis_text(shared.rows))
+    place = ax.get_subplotspec()
+    label_axes(
+        ax,
+        None,
+        _axis_text(shared.columns) if place.is_last_row() or not shared.is_small else None,
+        _axis_text(shared.rows) if place.is_first_col() else None,
+    )
 
 
 def _tick_text(axis: str | None, label: Label) -> str:

@@ -12,7 +12,7 @@ from helpers.sweeps import COIN, PRIVACY, TARGET, run
 import dpfast as dp
 from dpfast.reports import mechanism_styles
 from dpfast.reports.matplotlib_helpers import render_png
-from dpfast.reports.sweep import convergence, sweep_pictures, sweep_sample_paths, winner_map
+from dpfast.reports.sweep import axis_titles, convergence, sweep_pictures, sweep_sample_paths, winner_map
 from dpfast.reports.sweep import lines_and_panels as panels
 
 BASE = {"target": "exponential:0.9", "model": "markov:0.75,0.25;0.25,0.75@-0.5,0.5", "delta": 1e-3}
@@ -98,6 +98,24 @@ def numbers(axis):
     return [x for x in seen if x.get_visible() and x.get_text()]
 
 
+@pytest.mark.parametrize(
+    ("axis", "label", "text"),
+    [
+        ("length", 21, "length 21"),
+        ("length", "21, 252", "length 21, 252"),
+        ("length", "best", "best length"),
+        ("shares", "0.55, 0.45", "shares 0.55, 0.45"),
+        ("shares", None, "equal shares"),
+        ("unit", None, "no unit"),
+        ("noise", "geometric", "geometric"),
+        ("model", None, "no model"),
+        ("phase", 3, "phase 3"),
+    ],
+)
+def test_labels_say_what_they_are_of(axis, label, text):
+    assert axis_titles.label_text(axis, label) == text
+
+
 # --- RMSE over an axis ----------------------------------------------------------------------------
 
 
@@ -124,7 +142,7 @@ def test_lines_over_epsilon_are_the_rows():
         assert any(np.array_equal(x.get_ydata(), predicted, equal_nan=True) for x in rings)
     assert ax.get_xscale() == ax.get_yscale() == "log"
     assert set(legend_of(figure)) == {
-        "lower bound",
+        "lower bound, Gaussian noise",
         "LMMSE",
         "LZF",
         "DFE soft",
@@ -161,7 +179,7 @@ def test_the_bound_is_that_of_all_linear_mechanisms_and_not_of_zero_forcing():
     assert all(x.lower_bound_rmse for x in bounded())
     figure = sweep_pictures.draw_over(bounded(), "epsilon")
     rows = [bounded().row(mechanism="optimal", epsilon=x) for x in (1, 10)]
-    bound = line(figure.axes[0], "lower bound")
+    bound = line(figure.axes[0], "lower bound, Gaussian noise")
     assert list(bound.get_ydata()) == [x.lower_bound_rmse for x in rows]
     assert bound.get_linewidth() == mechanism_styles.BOUND.width
     excess = line(figure.axes[1], "LZF").get_ydata()
@@ -169,7 +187,19 @@ def test_the_bound_is_that_of_all_linear_mechanisms_and_not_of_zero_forcing():
     assert excess == pytest.approx([100 * (y / x.lower_bound_rmse - 1) for x, y in zip(rows, level, strict=True)])
     alone = run({**WIDE, "mechanism": "zero_forcing", "epsilon": [1, 10]}, **OPTIONS)
     assert alone.rows[0].lower_bound_rmse is not None
-    assert "lower bound" not in legend_of(sweep_pictures.draw_over(alone, "epsilon"))
+    assert "lower bound, Gaussian noise" not in legend_of(sweep_pictures.draw_over(alone, "epsilon"))
+
+
+def test_errors_are_not_measured_from_a_bound_that_others_go_below():
+    grid = {**WIDE, "mechanism": ["optimal", "block_sums"], "epsilon": [1, 10], "lag": 1}
+    found = run(grid, **OPTIONS)
+    bounds = [found.row(mechanism="optimal", epsilon=x).lower_bound_rmse for x in (1, 10)]
+    assert any(
+        found.row(mechanism="block_sums", epsilon=x).predicted_rmse < y for x, y in zip((1, 10), bounds, strict=True)
+    )
+    figure = sweep_pictures.draw_over(found, "epsilon")
+    assert figure.axes[1].get_ylabel() == "% above\nthe least"
+    assert max(line(figure.axes[1], "block sums").get_ydata()) == 0
 
 
 def test_a_bound_for_other_inputs_is_none():
@@ -280,6 +310,24 @@ def test_ties_are_said():
     assert [(x[0], x[-1]) for x in texts] == [("one", "two tie")] * 2
 
 
+def test_many_maps_are_small():
+    """Two targets and three lags: six maps over ε and δ, which has more values than the lag, a row for each target."""
+    targets = {"short": "moving-average:2", "long": "moving-average:3"}
+    grid = {**BASE, "mechanism": ["randomized_response", "block_sums"], "lag": [0, 1, 2], "epsilon": [1, 10]}
+    grid |= {"delta": [0, 1e-9, 1e-3, 1e-2], "target": targets, "length": 1}
+    found = run(grid, **OPTIONS | {"budget": 1}, decide="mechanism")
+    figure = sweep_pictures.draw_winners(found)
+    assert figure.axes[0].get_subplotspec().get_gridspec().get_geometry() == (2, 3)
+    assert [x.get_title(loc="left") for x in figure.axes[:3]] == [f"short, lag {x}" for x in range(3)]
+    labels = {"target": "short", "lag": 1, "epsilon": 10, "delta": 1e-3}
+    (cell,) = [x for x in found.winners() if x.labels == labels]
+    (told,) = [x for x in figure.axes[1].texts if x.get_position() == (2, 1)]
+    percent = 100 * (found.compare(cell.second, cell.best).rmse_ratio - 1)
+    assert float(told.get_text()) == pytest.approx(percent, rel=0.05)
+    assert [x.get_ylabel() for x in figure.axes[:2]] == ["ε", ""]
+    assert [x.get_xlabel() for x in figure.axes[2:4]] == ["", "δ"]
+
+
 def test_axes_of_a_map_are_checked():
     with pytest.raises(ValueError, match="rows must be one of 'epsilon', 'lag', got 'decision'"):
         sweep_pictures.draw_winners(sweep(), rows="decision")
@@ -376,6 +424,29 @@ def test_a_design_that_failed_is_said():
     ax = panel(figures["rmse-over-epsilon.png"], "Gaussian")
     assert [x.get_label() for x in ax.lines if not x.get_label().startswith("_")] == ["LZF"]
     assert all(overlaps(x) == [] for x in figures.values())
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "axis", "values"), [("zero_forcing", "delta", [0, 1e-6]), ("block_sums", "max_change", [1, 1.5])]
+)
+def test_there_is_a_gap_where_nothing_has_a_design(mechanism, axis, values):
+    """Gaussian noise needs a δ, and an event on the levels changes them by whole steps."""
+    options = {"tolerance": 0.3} if mechanism == "zero_forcing" else {"lag": 0, "length": 2}
+    grid = {x: y for x, y in BASE.items() if x != "delta"} | options
+    found = run({**grid, "mechanism": mechanism, "epsilon": [1, 2], axis: values}, **OPTIONS)
+    failed = [x.settings[axis] for x in found if x.failed]
+    assert len(failed) == 2 == len(found) / 2
+    for name in ("epsilon", axis):
+        figure = sweep_pictures.draw_over(found, name)
+        assert figure.get_suptitle() == "2 cases have no design"
+        label = "LZF" if mechanism == "zero_forcing" else "block sums"
+        drawn = [x for ax in figure.axes for x in ax.lines if x.get_label() == label]
+        seen = {x: y for each in drawn for x, y in zip(each.get_xdata(), each.get_ydata(), strict=True)}
+        if name == axis:
+            assert [x for x in values if math.isnan(seen[x])] == [failed[0]]
+        else:
+            assert all(map(math.isfinite, seen.values()))
+    assert "rmse-over-epsilon.png" in sweep_pictures.draw_all(found)
 
 
 def test_png_is_written():
