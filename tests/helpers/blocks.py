@@ -4,12 +4,8 @@ from helpers.chains import FACTORS
 from helpers.equalizers import equalizer
 
 from dpfast import ARMA, MarkovChain, __version__
-from dpfast._kernels.simulation import (
-    CompiledDecisionFeedback,
-    CompiledLinearReceiver,
-    CompiledMechanism,
-    CompiledSmoother,
-)
+from dpfast._kernels.compiled_mechanisms import CompiledMechanism
+from dpfast._kernels.compiled_receivers import CompiledDecisionFeedback, CompiledLinearReceiver, CompiledSmoother
 from dpfast.simulation.sweep.stream_blocks import Block, BlockTask
 
 PREFILTER, TARGET = FACTORS["delay and section"], FACTORS["section"]

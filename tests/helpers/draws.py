@@ -31,8 +31,17 @@ def words(states, n):
 
 def normals(states, n, dtype="f8"):
     """The next n normals of generators (4, lanes), which go on; whole tiles of six are drawn: (lanes, n)."""
+    return _fill(simulated_noise.fill_normals, states, n, dtype)
+
+
+def laplace(states, n, dtype="f8"):
+    """The same of Laplace noise of scale one."""
+    return _fill(simulated_noise.fill_laplace, states, n, dtype)
+
+
+def _fill(draw, states, n, dtype):
     out = np.empty((n + simulated_noise.ROWS - 1, states.shape[1]), dtype)
-    simulated_noise.fill_normals(states, 0, out, 0, n)
+    draw(states, 0, out, 0, n)
     return out[:n].T
 
 

@@ -90,6 +90,27 @@ def normals(seed, stream, purpose, n):
     return np.array([x for pair in zip(words[::2], words[1::2], strict=True) for x in box_muller(*pair)][:n])
 
 
+def laplace(seed, stream, purpose, n):
+    """The first n Laplace numbers of scale one of a stream: the first of two words gives the size, the other a sign."""
+    words = xoshiro128pp(generator_state(seed, stream, purpose), 2 * n)
+    uniform = [np.float32(float(np.float32(word)) / 2**32 + 2**-33) for word in words[::2]]
+    return np.array([-math.log(u) * (-1) ** word for u, word in zip(uniform, words[1::2], strict=True)])
+
+
+def integer(tails, step, word):
+    """Symmetric noise: the sign is the first bit, and the size the number of tails that the others are below."""
+    is_negative, size = word >= 2**31, min(word, 2**32 - 1 - word)
+    value = step * sum(size < round(p * 2**32) for p in tails)
+    return -value if is_negative else value
+
+
+def response(told, true, sizes, is_upper, word):
+    """What is published for a level: a size, for certain or not, with the sign of the level or of the other."""
+    limits = [min(round(p * 2**32), 2**32 - 1) for p in (told, true)]
+    size = sizes[0] if word < limits[0] else sizes[1] if word < limits[1] else -sizes[1]
+    return size if is_upper else -size
+
+
 def next_state(probabilities, word):
     """By inversion: a state comes for as many of the 2^32 words as its probability says, none if that is zero."""
     possible, total = [j for j, p in enumerate(probabilities) if p > 0], 0.0
@@ -166,6 +187,39 @@ def decision_feedback(forward, feedback, shrinkage, decide, lag, v):
         value += sum(h * decisions[t - j] for j, h in enumerate(feedback, start=1) if j <= t)
         decisions[t] = decide(value / shrinkage)
     return np.array(decisions)
+
+
+def periodic_kalman(advance, gains, weights, lengths, phase, lag, released):
+    """Estimates from sums that are released level by level, (levels, time): zero before the lag.
+
+    Behind every block of the first level x = T x; then x += K e for each level that releases, e = v - (its last state),
+    after which these begin from zero. An estimate weighs the x behind the last release, and the e that came since.
+    """
+    n_levels, n_time = len(released), len(released[0])
+    n, n_later = len(advance), -(-lag // lengths[0])
+    x, states, innovations = np.zeros(n), [np.zeros(n)], [[0.0] * n_levels]
+    estimates = np.zeros(n_time)
+    for t in range(n_time):
+        passed = t + 1 + phase
+        if passed % lengths[0] == 0:
+            x = advance @ x
+            which = (passed // lengths[0] - 1) % len(gains)
+            due = [level for level in range(n_levels) if passed % lengths[level] == 0]
+            innovations.append([0.0] * n_levels)
+            for level in due:
+                innovations[-1][level] = released[level][t] - x[n - n_levels + level]
+                x = x + gains[which][level] * innovations[-1][level]
+            for level in due:
+                x[n - n_levels + level] = 0.0
+            states.append(x.copy())
+        if t >= lag:
+            wanted = t - lag + 1 + phase
+            row, last = weights[wanted % len(weights)], wanted // lengths[0]
+            estimates[t] = row[:n] @ states[last]
+            for level in range(n_levels):
+                for k, innovation in enumerate(innovations[last + 1 :]):
+                    estimates[t] += row[n + level * n_later + k] * innovation[level]
+    return estimates
 
 
 def convolution_matrix(impulse, n):

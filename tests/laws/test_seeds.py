@@ -29,7 +29,9 @@ def audited(seed):
 
 
 COUNTER = dp.MatrixMechanism("counter", dp.running_sum(10), PRIVACY, *[Dense(np.tri(10)), Dense(np.eye(10))])
+BLOCKS = dp.block_sums(dp.Filter([1]), PRIVACY, CHAIN, length=2)
 DRAWN = {
+    "BlockMechanism.simulate": lambda seed: BLOCKS.simulate(np.zeros((2, 10)), seed=seed).privatized,
     "MatrixMechanism.simulate": lambda seed: COUNTER.simulate(np.zeros((2, 10)), seed=seed).privatized,
     "Mechanism.simulate": lambda seed: mechanism().simulate(np.zeros((2, 10)), seed=seed).privatized,
     "MarkovChain.sample": lambda seed: CHAIN.sample(4, 50, seed=seed),

@@ -29,7 +29,7 @@ def test_the_readme_runs_all_studies():
 def test_a_study_can_be_read(path):
     found = read_definition(str(path), {})
     assert found.title
-    assert 10 < len(found.grid.cases) < 500
+    assert 10 < len(found.grid.cases) < 1100
     assert {name for name in found.grid.parameters if name in ("mechanism", "target", "epsilon", "delta", "model")}
 
 
