@@ -11,7 +11,7 @@ nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "tests"]
 
 OLDER = {"haswell": "+avx2,+fma", "x86-64-v2": ""}  # processors and their features: AVX2 with FMA, SSE without
-STUDIES = ("map", "decision-feedback", "two-events", "counters")
+STUDIES = ("map", "decision-feedback", "two-events", "counters", "noise")
 PICTURES = (
     "map/winners.png",
     "map/rmse-over-lag.png",
@@ -21,6 +21,7 @@ PICTURES = (
     "decision-feedback/rmse-over-epsilon.png",
     "two-events/rmse-over-min-separation.png",
     "counters/rmse-over-epsilon.png",
+    "noise/winners.png",
     "adapting/adapting.png",
 )
 PEERS = {  # each in an environment of its own, as they pin against each other

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from dpfast._kernels import simulation
+from dpfast._kernels import signal_sources
 from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import DesignError
@@ -186,11 +186,11 @@ class ARMA(ShapedModel):
         weights = np.exp(exponents - exponents.max())
         return validation.freeze(weights / weights.sum())
 
-    def compiled(self) -> simulation.SignalSource:
+    def compiled(self) -> signal_sources.SignalSource:
         """Return the source that the compiled simulation draws from."""
         a, b, _, _ = self.shaping.state_space()
         root = gramian_root(a, b) if len(a) else np.zeros((0, 0))
-        return simulation.GaussianSource(self.shaping.factors, root, self.mean, self.levels)
+        return signal_sources.GaussianSource(self.shaping.factors, root, self.mean, self.levels)
 
 
 def _check_alphabet(levels: Array, mean: float, variance: float) -> None:

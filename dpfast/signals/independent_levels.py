@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfast._kernels import simulation
+from dpfast._kernels import signal_sources
 from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
@@ -60,7 +60,7 @@ class IndependentLevels(ShapedModel):
         set_fields(self, mean=mean, variance=variance, shaping=Filter([math.sqrt(variance)]))
         set_fields(self, source=check_source("source", source))
 
-    def compiled(self) -> simulation.SignalSource:
+    def compiled(self) -> signal_sources.SignalSource:
         """Return the source that the compiled simulation draws from."""
         cumulative = np.cumsum(self.probabilities)
-        return simulation.LevelSource(cumulative, cumulative[None], self.levels)
+        return signal_sources.LevelSource(cumulative, cumulative[None], self.levels)

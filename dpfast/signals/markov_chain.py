@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from dpfast._kernels import simulation
+from dpfast._kernels import signal_sources
 from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
@@ -90,9 +90,9 @@ class MarkovChain(ShapedModel):
         index = np.searchsorted(self.levels, self.states)
         return validation.freeze(np.bincount(index, self._stationary))
 
-    def compiled(self) -> simulation.SignalSource:
+    def compiled(self) -> signal_sources.SignalSource:
         """Return the source that the compiled simulation draws from."""
-        return simulation.LevelSource(np.cumsum(self._stationary), np.cumsum(self.transition, axis=1), self.states)
+        return signal_sources.LevelSource(np.cumsum(self._stationary), np.cumsum(self.transition, axis=1), self.states)
 
 
 def _check_spread(levels: Array) -> None:

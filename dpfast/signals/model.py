@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfast._kernels import simulation
+from dpfast._kernels import signal_sources, simulation
 from dpfast._support import thread_count, validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
@@ -51,7 +51,7 @@ class Model(Protocol):
     def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
         """Draw independent streams (n_streams, n_samples)."""
 
-    def compiled(self) -> simulation.SignalSource:
+    def compiled(self) -> signal_sources.SignalSource:
         """Return the source that the compiled simulation draws from."""
 
 
@@ -80,7 +80,7 @@ class ShapedModel(validation.Frozen, abc.ABC):
         return np.asarray(np.abs(self.shaping.response(omega)) ** 2)
 
     @abc.abstractmethod
-    def compiled(self) -> simulation.SignalSource:
+    def compiled(self) -> signal_sources.SignalSource:
         """Return the source that the compiled simulation draws from."""
 
     def sample(self, n_streams: int, n_samples: int, *, seed: Any) -> Array:
