@@ -25,7 +25,7 @@ Array = NDArray[Any]
 
 
 class BlockSums(NamedTuple):
-    """What is released of a signal: unit · (Σ (u - offset)/unit + noise) + shift, every `length` samples."""
+    """Numbers of block sums: unit · (Σ (u - offset)/unit + noise) + shift is released every `length` samples."""
 
     length: int
     phase: int  # samples that the first block is shorter
@@ -91,7 +91,7 @@ class Kalman(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """When values are released, and what is estimated when."""
+    """The times of releases, and how late an estimate comes."""
 
     length: int  # of the shortest block
     phase: int  # samples that the first block is shorter

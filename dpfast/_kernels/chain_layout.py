@@ -1,4 +1,4 @@
-"""Where the signals and states of a chain lie among the rows of a bundle."""
+"""Lay the signals and states of a chain out among the rows of a bundle."""
 
 from __future__ import annotations
 

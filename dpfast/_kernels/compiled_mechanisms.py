@@ -1,4 +1,4 @@
-"""What is published of a signal and who receives it, as stages of a chain: one form for each kind of noise."""
+"""Compile mechanisms to stages of a chain, which publish and receive: one form for each kind of noise."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class CompiledBlockMechanism(NamedTuple):
 
     @property
     def noise_steps(self) -> NoiseSteps:
-        """How often a draw of the noise of its first level is not zero, and how large it is then."""
+        """Tell how often a draw of the noise of its first level is not zero, and how large it is then."""
         return self.blocks[0].steps(self.unit)
 
     def as_chain(self) -> CompiledBlockMechanism:
@@ -147,7 +147,7 @@ class CompiledLatticeMechanism(NamedTuple):
 
     @property
     def noise_steps(self) -> NoiseSteps:
-        """How often a draw of its noise is not zero, and how large it is then."""
+        """Tell how often a draw of its noise is not zero, and how large it is then."""
         return self.noise.steps(self.unit)
 
     def as_chain(self) -> CompiledLatticeMechanism:
@@ -213,7 +213,7 @@ class CompiledResponseMechanism(NamedTuple):
 
     @property
     def noise_steps(self) -> NoiseSteps:
-        """How often a draw of its noise is not zero, and how large it is then."""
+        """Tell how often a draw of its noise is not zero, and how large it is then."""
         return NoiseSteps(1 - self.response.true, *[self.response.told_size + self.response.true_size] * 2)
 
     def as_chain(self) -> CompiledResponseMechanism:

@@ -1,4 +1,4 @@
-"""What makes estimates of what is published, as stages of a chain: for paths, or for sums of squared errors."""
+"""Compile receivers to stages of a chain, which make estimates for paths or sum squared errors."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def size_of(bits: Row) -> Row:
 
 @traced
 def no_steps(bits: Row) -> Row:
-    """Begin to count."""
+    """Return a count of no steps, for as many lanes as there are bits."""
     return np.full_like(bits, 0)
 
 

@@ -141,7 +141,7 @@ def block_sums(
 
 
 class _Problem(NamedTuple):
-    """What is asked of a design, checked."""
+    """The arguments of a design, checked, and the searches that they ask for."""
 
     target: Factors
     horizon: int | None
@@ -255,9 +255,13 @@ def _smoother_lag(target: Filter | Toeplitz) -> int:
     return min(LONGEST_LAG, len(f))
 
 
+def _is_several(value: object) -> bool:
+    return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
+
+
 def check_lengths(length: int | Sequence[int], horizon: int | None) -> tuple[int, ...]:
     """Return the lengths of the levels; refuse those that are not nested."""
-    given = tuple(length) if np.ndim(length) else (length,)  # type: ignore[arg-type]
+    given = tuple(length) if _is_several(length) else (length,)  # type: ignore[arg-type]
     if not given:
         raise validation.fail("length", "an integer, or as many as there are levels", length)
     lengths = tuple(validation.integer("length", x, 1, horizon or LONGEST) for x in given)
@@ -273,7 +277,7 @@ def check_shares(shares: Sequence[float] | None, n: int) -> tuple[float, ...]:
     """Return the shares of ε of the levels, by default equal ones."""
     if shares is None:
         return (1.0 / n,) * n
-    if np.ndim(shares) != 1:
+    if not _is_several(shares):
         raise validation.fail("shares", "as many numbers as there are levels", shares)
     parts = tuple(validation.number("shares", x, above=0) for x in shares)
     if len(parts) != n or not math.isclose(math.fsum(parts), 1.0, rel_tol=_SAME_SHARES):

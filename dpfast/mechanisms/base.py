@@ -165,7 +165,7 @@ class MechanismBase(abc.ABC):
 
     @property
     def full_name(self) -> str:
-        """What it is and what it is called, for messages."""
+        """Name its kind and itself, for messages."""
         return f"the {type(self).__name__} {self.name!r}"
 
     @abc.abstractmethod

@@ -102,7 +102,7 @@ _MOST_NUMBERS = 2**27  # in the powers of a system over the steps of a block: a 
 
 
 class Stretch(NamedTuple):
-    """What happens between two releases, in every number of steps up to a block: x_i = steps[i] x_0 + noise."""
+    """The powers of a system between two releases, up to a whole block: x_i = steps[i] x_0 + noise."""
 
     steps: Array  # (block + 1, size, size)
     noises: Array  # (block + 1, size, size), covariances
@@ -155,7 +155,7 @@ def check_stretch(length: int, n_states: int, n_beside: int = 0) -> None:
 
 
 class Innovation(NamedTuple):
-    """What a released value says that was not known: ν = ℓ z + noise, by which z changes to z + k ν.
+    """The innovation of a released value, what it says that was not known: ν = ℓ z + noise, by which z becomes z + k ν.
 
     z is any state that the errors in question depend on; its covariance before is S.
     """

@@ -159,7 +159,7 @@ class BlockMechanism(MechanismBase):
 
     @property
     def full_name(self) -> str:
-        """What it is and what it is called, for messages, with its horizon."""
+        """Name its kind and itself, for messages, with its horizon."""
         return super().full_name + ("" if self.horizon is None else f" over a horizon of {self.horizon} steps")
 
     def guarantee_terms(self) -> GuaranteeTerms:

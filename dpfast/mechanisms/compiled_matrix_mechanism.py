@@ -41,7 +41,7 @@ class CompiledMatrixMechanism(NamedTuple):
 
     @property
     def noise_steps(self) -> compiled_mechanisms.NoiseSteps | None:
-        """How often a component of noise on the integers is not zero, and how large it is then; None of other noise."""
+        """Tell how often noise on the integers is not zero, and how large it is then; None of other noise."""
         return self.noise.steps(self.scale) if isinstance(self.noise, tuple) else None
 
     @property

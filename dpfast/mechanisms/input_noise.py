@@ -40,7 +40,7 @@ class LatticeNoise(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is, in words."""
+        """Name the noise in words."""
         return f"{self.law.kind} noise"
 
     @property
@@ -74,7 +74,7 @@ class LaplaceNoise(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is, in words."""
+        """Name the noise in words."""
         return "Laplace noise"
 
     @property
@@ -106,7 +106,7 @@ class ResponseNoise(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is, in words."""
+        """Name the noise in words."""
         return "randomised response"
 
     @property
@@ -116,7 +116,7 @@ class ResponseNoise(NamedTuple):
 
     @property
     def chance(self) -> str:
-        """What is drawn, in words."""
+        """Say in words what is drawn."""
         certain = f" (shown to be true with probability {self.delta:.3g})" if self.delta else ""
         return (
             f"randomised response: of each input the nearer of two levels is told truly with probability "

@@ -165,7 +165,7 @@ class MatrixMechanism(MechanismBase):
 
     @property
     def full_name(self) -> str:
-        """What it is and what it is called, for messages, with its horizon."""
+        """Name its kind and itself, for messages, with its horizon."""
         return f"{super().full_name} over a horizon of {self.horizon} steps"
 
     def guarantee_terms(self) -> GuaranteeTerms:

@@ -150,7 +150,7 @@ class Mechanism(MechanismBase):
 
     @property
     def full_name(self) -> str:
-        """What it is and what it is called, for messages; its noise where it is not Gaussian."""
+        """Name its kind and itself, for messages, and its noise where that is not Gaussian."""
         return super().full_name + ("" if self._law is None else f" with {self._law.name}")
 
     def sizes(self) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What rounding of inputs to a lattice adds to them under a model, and where a prediction of that is far off."""
+"""Find what rounding to a lattice adds to inputs of a model, and warn where a prediction of that is far off."""
 
 from __future__ import annotations
 

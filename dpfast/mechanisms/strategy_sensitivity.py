@@ -1,4 +1,4 @@
-"""How much the events of one person change what a strategy publishes over a horizon."""
+"""Bound how much the events of one person change what a strategy publishes over a horizon."""
 
 from __future__ import annotations
 

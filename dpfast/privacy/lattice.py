@@ -76,7 +76,7 @@ def find_lattice(privacy: Privacy, levels: Array | None, unit: float | None) -> 
     Lattice(unit=0.25, offset=0.0, steps=5, rounds=True)
     """
     if unit is not None:
-        unit = validation.number("unit", unit, above=0)
+        unit = validation.number("unit", unit, above=validation.SMALLEST, below=1 / validation.SMALLEST)
     if levels is None and unit is not None:
         return Lattice(unit, 0.0, math.floor(privacy.max_change / unit * (1 + _SAME)) + 1, rounds=True)
     offset = 0.0 if levels is None else float(levels[0])

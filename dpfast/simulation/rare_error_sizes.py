@@ -1,4 +1,4 @@
-"""How large errors are that may be too rare to be seen, of wrong decisions or of noise that mostly is zero."""
+"""Compute the sizes of errors that may be too rare to be seen, of wrong decisions or of noise that mostly is zero."""
 
 from __future__ import annotations
 

@@ -125,8 +125,8 @@ def test_levels_without_a_common_step_are_refused(levels):
         find_lattice(Privacy(1), np.array(levels), None)
 
 
-@pytest.mark.parametrize("unit", [0, -1.0, math.nan, math.inf, "1"])
+@pytest.mark.parametrize("unit", [0, -1.0, math.nan, math.inf, "1", 1e300, 1e-300])
 @pytest.mark.parametrize("levels", [None, np.array([0.0, 1.0])])
-def test_a_unit_is_a_number_above_zero(levels, unit):
-    with pytest.raises(ValueError, match=r"^unit must be a finite number above 0, got "):
+def test_a_unit_is_a_number_that_can_be_squared(levels, unit):
+    with pytest.raises(ValueError, match=r"^unit must be a number strictly between 1e-50 and 1e\+50, got "):
         find_lattice(Privacy(1), levels, unit)

@@ -1,4 +1,4 @@
-"""What a strategy and a reconstruction must be to serve together over a horizon."""
+"""Check that a strategy and a reconstruction serve together over a horizon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every law of integer noise answers: its variance, its probabilities, and what it guarantees."""
+"""The interface of all laws of integer noise: variance, probabilities, and the guarantee for a change."""
 
 from __future__ import annotations
 
