@@ -4,11 +4,14 @@ Others use ``integer_noise``, which makes a family by its name, and the laws the
 
     Privacy, steps of the lattice ──► choice ──► TwoSidedGeometric | DiscreteCanonical | Staircase
 
-===============  ==================================================================
-``law``          ``IntegerNoise``: what every law answers, and how it is drawn
-``geometric``    two-sided geometric noise, pure ε for any change
-``canonical``    the least variance of integer noises at (ε, δ), for changes of one
-``staircase``    for changes of several steps at little privacy
-``choice``       the law by its name, or the best that serves
-===============  ==================================================================
+=================  ==================================================================
+``law``            ``IntegerNoise``: what every law answers, and how it is drawn
+``geometric``      two-sided geometric noise, pure ε for any change
+``canonical``      the least variance of integer noises at (ε, δ), for changes of one
+``staircase``      for changes of several steps at little privacy
+``shared``         what several values share: larger on each, smaller on their sum
+``nested``         the same on a tree: groups of groups share noise
+``nested_levels``  its sums over all noises, level by level
+``choice``         the law by its name, or the best that serves
+=================  ==================================================================
 """

@@ -37,6 +37,16 @@ class IntegerNoise(validation.Frozen, abc.ABC):
     steps: int
 
     @property
+    def largest(self) -> int | None:
+        """The largest |n| that can be drawn; None where there is none."""
+        return None
+
+    @property
+    def period(self) -> int:
+        """The integers after which its tails are the same but for a factor, where they have no end."""
+        return 1
+
+    @property
     @abc.abstractmethod
     def variance(self) -> float:
         """The variance of one draw, in squared steps."""

@@ -53,6 +53,11 @@ class Staircase(IntegerNoise):
         validation.integer("high", self.high, 1, d)
 
     @property
+    def period(self) -> int:
+        """The integers of a stair."""
+        return self.steps
+
+    @property
     def _r(self) -> int:
         assert self.high is not None  # __post_init__ has found it
         return self.high

@@ -1,0 +1,162 @@
+"""Noise on the integers that groups of groups share: the larger a part of a stream is, the more of it cancels."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfast._support import validation
+from dpfast._support.validation import Array
+from dpfast.privacy.integer_noise import nested_levels
+from dpfast.privacy.integer_noise.law import check_rate, whole
+
+_UNSEEN_BY_BITS = 23.0  # e^-23 of the law is less than 32 random bits show
+_MOST_NUMBERS = 2**22  # of all tables that studies draw from
+_MOST_LEVELS, _MOST_VALUES = 24, 2**24
+
+
+@dataclass(frozen=True)
+class NestedGeometric(validation.Frozen):
+    r"""P(x) ∝ exp(-(ε/d) φ), φ that of the root of a tree over the noises x of one draw, on the integers.
+
+    A leaf has one noise, and φ = \|x\|. A node of level l has k_l children, the noises below it add up to s, and φ =
+    max(\|s\|, Σ φ(child) - c_l). ε-DP for a change of one of the values by at most d steps: by induction from the leaf
+    up, φ of no node changes by more than that value does. One level is :class:`SharedGeometric`. For c = 0 the noises
+    are independent; for c_l > 0 those of a node may cancel one another at no cost, up to c_l, so that sums over large
+    parts have little noise.
+
+    Attributes
+    ----------
+    epsilon : float
+        What it guarantees for a change of at most `steps` in one value.
+    branches : tuple of int
+        k_1 ... k_L, from the leaves up.
+    slacks : tuple of int
+        c_1 ... c_L.
+    steps : int
+        d, the largest change that it was made for, in steps of the lattice.
+
+    Notes
+    -----
+    *Privacy.* A change of one value by k steps costs ε|k|/d, whatever k is, and changes in several add up. It holds for
+    values that depend on what was published before: for given published values v the law of the noise is taken at
+    v - u(v), and two inputs that differ in one place change that in one coordinate, by at most d.
+
+    Examples
+    --------
+    >>> noise = NestedGeometric(1.0, branches=(4, 4), slacks=(6, 12))
+    >>> [round(x, 3) for x in noise.covariances], noise.guarantee(2)
+    ([7.728, -1.86, -0.148], (2.0, 0.0))
+    """
+
+    epsilon: float
+    branches: tuple[int, ...]
+    slacks: tuple[int, ...]
+    steps: int = 1
+    delta: float = field(default=0.0, init=False, repr=False)
+    kind: ClassVar[str] = "nested geometric"
+
+    def __post_init__(self) -> None:
+        validation.integer("steps", self.steps, 1)
+        check_rate(self.epsilon, self.steps)
+        branches, slacks = check_tree(self.branches, self.slacks)
+        object.__setattr__(self, "branches", branches)
+        object.__setattr__(self, "slacks", slacks)
+        if not self.is_possible(self.rate, branches, slacks):
+            raise ValueError(
+                f"branches must be fewer or slacks others, got {branches} and {slacks} at an epsilon of {self.rate:g} "
+                f"for each step of the lattice: the tables of such noise would have more than {_MOST_NUMBERS:,} "
+                "numbers; slacks near k (2 to 4)/epsilon keep them small, and so does a larger epsilon"
+            )
+
+    @staticmethod
+    def is_possible(rate: float, branches: tuple[int, ...], slacks: tuple[int, ...]) -> bool:
+        """Tell whether the tables of such a law are not too large."""
+        n = nested_levels.largest_table(rate, branches, slacks, _UNSEEN_BY_BITS)
+        return n**2 * (sum(branches) + len(branches)) <= _MOST_NUMBERS
+
+    @property
+    def rate(self) -> float:
+        """ε/d, what a change by one step costs."""
+        return self.epsilon / self.steps
+
+    @property
+    def n_values(self) -> int:
+        """The noises of one draw."""
+        return math.prod(self.branches)
+
+    def size(self, x: ArrayLike) -> NDArray[np.int64]:
+        """Return φ of the root for integers (..., n_values): what the law punishes."""
+        values = whole("x", x)
+        if values.ndim == 0 or values.shape[-1] != self.n_values:
+            raise validation.fail("x", f"{self.n_values} integers along its last axis", x)
+        s, phi = values, np.abs(values)
+        for k, slack in zip(self.branches, self.slacks, strict=True):
+            s, phi = (part.reshape(*values.shape[:-1], -1, k).sum(axis=-1) for part in (s, phi))
+            phi = np.maximum(np.abs(s), phi - slack)
+        return np.asarray(phi[..., 0])
+
+    def log_probability(self, x: ArrayLike) -> Array:
+        """Return ln P(x) of integers (..., n_values)."""
+        return np.asarray(-self.rate * self.size(x) - self._log_total)
+
+    @functools.cached_property
+    def _solution(self) -> tuple[list[nested_levels.Level], list[Array]]:
+        return nested_levels.solve(self.rate, self.branches, self.slacks)
+
+    @functools.cached_property
+    def _log_total(self) -> float:
+        return nested_levels.log_total(self._solution[0])
+
+    @functools.cached_property
+    def covariances(self) -> tuple[float, ...]:
+        """γ_0, the variance of a noise, and γ_l, the covariance of two whose lowest common node is of level l."""
+        return nested_levels.covariances(self.branches, self._solution[1])
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise of one value, in squared steps."""
+        return self.covariances[0]
+
+    def tails(self) -> tuple[Array, float]:
+        """Return P(x ≥ 1), P(x ≥ 2), ... of one value, and 1, as laws of single values do."""
+        return np.cumsum(np.diagonal(self._solution[1][0])[:0:-1])[::-1] / 2, 1.0
+
+    def tables(self) -> tuple[list[tuple[Array, Array]], Array]:
+        """Return what studies draw from: of each level (powers, parts), and the law of the root, (|s|, φ).
+
+        powers : array, (k, sizes, sizes)
+            Weights of j = 1 ... k children together by their sum |s| and the sum T of their φ, times one factor^T.
+        parts : array, (sizes, sizes)
+            Weights of T for each sum: those of a node where φ = |s|.
+        """
+        levels, laws = nested_levels.solve(self.rate, self.branches, self.slacks, _UNSEEN_BY_BITS)
+        return [(x.powers(), x.parts(self.rate)) for x in levels], laws[-1]
+
+    def guarantee(self, change: int) -> tuple[float, float]:
+        """Return (ε·change/d, 0), what a change of one value by so many steps costs."""
+        return self.rate * validation.integer("change", change, 0), 0.0
+
+
+def check_tree(
+    branches: object, slacks: object, names: tuple[str, str] = ("branches", "slacks")
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Take branches and slacks of as many levels each; refuse anything else."""
+    branching, slack = names
+    wanted = f"a tuple of 1 to {_MOST_LEVELS} integers, one a level from the leaves up"
+    if not isinstance(branches, tuple | list) or not 1 <= len(branches) <= _MOST_LEVELS:
+        raise validation.fail(branching, wanted, branches)
+    if not isinstance(slacks, tuple | list):
+        raise validation.fail(slack, wanted, slacks)
+    if len(branches) != len(slacks):
+        raise ValueError(f"{slack} must be as many as {branching}, {len(branches)}, got {len(slacks)}")
+    k = tuple(validation.integer(branching, x, 2) for x in branches)
+    c = tuple(validation.integer(slack, x, 0) for x in slacks)
+    if math.prod(k) > _MOST_VALUES:
+        raise ValueError(f"{branching} must make at most {_MOST_VALUES:,} values, got {math.prod(k):,}: take fewer")
+    return k, c
