@@ -33,7 +33,8 @@ the last bits differ, and are those of plain Python (NUMBA_DISABLE_JIT=1, where 
 
 Others describe what is to run by ``signal_sources``, ``compiled_receivers`` and ``compiled_mechanisms``, run it by
 ``simulation``, and use the chains that it builds, ``Factors`` of ``fir_and_sections``, ``Equalizer``, ``BlockSums``,
-``TwoLevelResponse``, ``integer_fir.add_filtered``, ``discrete_gaussian.draw`` and ``threads.for_ranges``; the rest is
+``TwoLevelResponse``, ``buffered_recursion``,
+``integer_fir.add_filtered``, ``discrete_gaussian.draw`` and ``threads.for_ranges``; the rest is
 for the kernels themselves.
 
 =======================  =====================================================================
@@ -46,12 +47,18 @@ for the kernels themselves.
 ``fir_and_sections``     FIR and second-order sections
 ``equalizer``            decision feedback and its rules; recursions of many poles
 ``integer_draws``        symmetric noise on the integers, for simulations
+``shared_draws``         noise that several blocks share
+``tree_draws``           noise that they share in groups of groups
+``buffered_recursion``   sums of decaying exponentials, and their inverse
 ``block_sums``           sums of blocks with noise, and the periodic Kalman filter behind them
 ``randomized_response``  two levels, told by chance
+``posterior``            the posterior mean behind sums or responses, for a chain of levels
+``partition``            block sums whose partition reacts to what was published, and their posterior mean
 ``transposition``        arrays of users into rows and back
 ``denormals``            flush-to-zero while a kernel runs
 ``chain_program``        what a chain does, as data: signals and stages
 ``chain_layout``         where signals and states lie among rows
+``chain_parts``          what a chain under construction keeps
 ``chain_builder``        how a chain is put together
 ``chain_loop``           the compiled loop over bundles, chunks and stages
 ``threads``              ranges on several threads

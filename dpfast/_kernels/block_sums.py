@@ -10,6 +10,7 @@ late also weighs the innovations that came in the meantime.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,15 +18,17 @@ from numpy.typing import NDArray
 
 from dpfast._kernels._jit import kernel, part
 from dpfast._kernels.integer_draws import Draws, draw_integer
+from dpfast._kernels.shared_draws import SharedDraws, draw_shared
 from dpfast._kernels.simd import Row, fma, load, repeat, store, traced
 from dpfast._kernels.simulated_noise import Words
 from dpfast._kernels.tiles import ROWS, Rows, Tile, fill, set_row
+from dpfast._kernels.tree_draws import TreeDraws, draw_from_tree
 
 Array = NDArray[Any]
 
 
 class BlockSums(NamedTuple):
-    """Numbers of block sums: unit · (Σ (u - offset)/unit + noise) + shift is released every `length` samples."""
+    """Numbers of block sums: unit · (Σ w (u - offset)/unit + noise) + shift is released every `length` samples."""
 
     length: int
     phase: int  # samples that the first block is shorter
@@ -34,6 +37,7 @@ class BlockSums(NamedTuple):
     shift: float
     before: float  # where the first sum begins
     rounds: bool  # the terms of sums
+    weights: tuple[float, ...] = ()  # w of the samples of a block; none for ones
 
 
 class PeriodicFilter(NamedTuple):
@@ -43,23 +47,29 @@ class PeriodicFilter(NamedTuple):
     release before the sample that is estimated, then of the `n_later` innovations of each level that come later.
     """
 
-    advance: Array  # (states, states), over the shortest block
+    advance: Array  # (states, states), over the shortest block; or (slots, states, states), over each slot
     gains: Array  # (releases of a cycle, levels, states)
     weights: Array  # (samples of a cycle, states + levels · n_later)
     lengths: tuple[int, ...]
     phase: int
     lag: int
+    offsets: tuple[int, ...] = ()  # samples after the end of a block at which each level releases; none for its end
+
+    @property
+    def slot(self) -> int:
+        """The samples between two times at which anything may be released."""
+        return math.gcd(*self.lengths, *self.offsets)
 
     @property
     def n_later(self) -> int:
         """Count the releases that may come while an estimate waits."""
-        return -(-self.lag // self.lengths[0])
+        return -(-self.lag // self.slot)
 
 
 class Blocks(NamedTuple):
     """A block sum: where its rows and numbers are, and how long it is.
 
-    What is released is unit · (Σ (u - offset)/unit + noise) + shift, each term of the sum rounded if it is asked for.
+    What is released is unit · (Σ w (u - offset)/unit + noise) + shift, each term of the sum rounded if it is asked for.
     """
 
     sum: int  # row of the sum of the block so far
@@ -69,6 +79,8 @@ class Blocks(NamedTuple):
     unit: float
     shift: float
     n_rounded: int  # 0 or 1 times
+    weights: int  # where w of the samples of a block begin
+    n_weights: int  # 0 for ones
 
 
 class Kalman(NamedTuple):
@@ -82,10 +94,11 @@ class Kalman(NamedTuple):
     n_levels: int  # of block sums; the last states are what it predicts of their sums so far
     n_kept: int
     n_later: int  # releases that may come while an estimate waits
-    advance: int  # where T begins: (states, states), over the shortest block
+    advance: int  # where T begins: (slots, states, states), over the shortest block or slot
+    n_advances: int  # slots
     gains: int  # where K begins: (releases of a period, levels, states)
     weights: int  # where W begins: (samples of a period, states, then later innovations of each level)
-    lengths: int  # where the lengths of the levels begin
+    lengths: int  # where the lengths of the levels begin, and behind them their offsets
     states: int  # row
     innovations: int  # row
 
@@ -93,22 +106,36 @@ class Kalman(NamedTuple):
 class Schedule(NamedTuple):
     """The times of releases, and how late an estimate comes."""
 
-    length: int  # of the shortest block
+    length: int  # of the shortest block or slot
     phase: int  # samples that the first block is shorter
     period: int
     lag: int
+
+
+def count_steps(blocks: Blocks, x: Rows, row: Any) -> Row:
+    """Give a row of inputs in steps of the lattice."""
+
+    def round_steps(_: Any, steps: Row) -> tuple[Row]:
+        return (np.rint(steps),)
+
+    return repeat(blocks.n_rounded, round_steps, (load(x, row) - blocks.offset) * blocks.per_unit)[0]
 
 
 @traced
 def add_to_block(blocks: Blocks, x: Rows, row: int, n: int) -> None:
     """Add n rows to the sum of a block, one after the other, in units of the lattice."""
     total = load(x, blocks.sum)
-
-    def round_steps(_: Any, steps: Row) -> tuple[Row]:
-        return (np.rint(steps),)
-
     for r in range(n):
-        total = total + repeat(blocks.n_rounded, round_steps, (load(x, row + r) - blocks.offset) * blocks.per_unit)[0]
+        total = total + count_steps(blocks, x, row + r)
+    store(x, blocks.sum, total)
+
+
+@traced
+def add_weighed_to_block(c: Array, blocks: Blocks, x: Rows, row: int, place: int, n: int) -> None:
+    """Add n rows with the weights from a place on to the sum of a block, in units of the lattice."""
+    total = load(x, blocks.sum)
+    for r in range(n):
+        total = total + count_steps(blocks, x, row + r) * c[place + r]
     store(x, blocks.sum, total)
 
 
@@ -120,11 +147,38 @@ def release_block(blocks: Blocks, x: Rows, out: int) -> None:
     store(x, blocks.sum, np.full_like(total, 0))
 
 
+@part
+def add_rows(blocks: Blocks, x: Rows, row: int, n: int) -> None:
+    """Add n rows to the sum of a block."""
+    t = 0
+    while t + ROWS <= n:
+        add_to_block(blocks, x, row + t, ROWS)
+        t += ROWS
+    while t < n:
+        add_to_block(blocks, x, row + t, 1)
+        t += 1
+
+
+@part
+def add_weighed_rows(c: Array, blocks: Blocks, x: Rows, row: int, place: int, n: int) -> None:
+    """Add n rows to the sum of a block, with the weights from a place on."""
+    t = 0
+    while t + ROWS <= n:
+        add_weighed_to_block(c, blocks, x, row + t, place + t, ROWS)
+        t += ROWS
+    while t < n:
+        add_weighed_to_block(c, blocks, x, row + t, place + t, 1)
+        t += 1
+
+
 @kernel
 def release_blocks(
     words: Words,
     draws: Draws,
+    shared: SharedDraws,
+    tree: TreeDraws,
     table: Words,
+    c: Array,
     blocks: Blocks,
     x: Rows,
     row: int,
@@ -134,20 +188,25 @@ def release_blocks(
 ) -> None:
     """Sum n rows in blocks, `past` rows behind the beginning of one; write what is released where a block ends."""
     fill(x, out, n, 0.0)
-    t, left = 0, blocks.length - past % blocks.length
+    t, position = 0, past % blocks.length
     while t < n:
-        stop = min(n, t + left)
-        left -= stop - t
-        while t + ROWS <= stop:
-            add_to_block(blocks, x, row + t, ROWS)
-            t += ROWS
-        while t < stop:
-            add_to_block(blocks, x, row + t, 1)
-            t += 1
-        if left == 0:
-            draw_integer(words, draws, table, x, out + stop - 1)
-            release_block(blocks, x, out + stop - 1)
-            left = blocks.length
+        stop = min(n, t + blocks.length - position)
+        if blocks.n_weights > 0:
+            add_weighed_rows(c, blocks, x, row + t, blocks.weights + position, stop - t)
+        else:
+            add_rows(blocks, x, row + t, stop - t)
+        position += stop - t
+        t = stop
+        if position == blocks.length:
+            drawn = ((past + t) // blocks.length - 1) % max(1, shared.group)
+            if tree.n_levels > 0:
+                draw_from_tree(words, table, tree, c, x, out + t - 1, drawn)
+            elif shared.group > 1:
+                draw_shared(words, shared, c, x, out + t - 1, drawn)
+            else:
+                draw_integer(words, draws, table, x, out + t - 1)
+            release_block(blocks, x, out + t - 1)
+            position = 0
 
 
 # --- the receiver ---------------------------------------------------------------------------------
@@ -155,12 +214,21 @@ def release_blocks(
 
 @traced
 def predict_state(
-    c: Array, kalman: Kalman, x: Rows, before: int, after: int, i: int, gains: int, innovation: int, n_levels: int
+    c: Array,
+    kalman: Kalman,
+    x: Rows,
+    before: int,
+    after: int,
+    i: int,
+    advance: int,
+    gains: int,
+    innovation: int,
+    n_levels: int,
 ) -> None:
     """Predict a state over a block, and correct it by the innovations of so many levels."""
 
     def add_state(j: Any, value: Row) -> tuple[Row]:
-        return (fma(load(x, before + j), c[kalman.advance + i * kalman.n_states + j], value),)
+        return (fma(load(x, before + j), c[advance + i * kalman.n_states + j], value),)
 
     def add_innovation(level: Any, value: Row) -> tuple[Row]:
         row, gain = innovation + level * (2 * kalman.n_kept), gains + level * kalman.n_states + i
@@ -204,26 +272,37 @@ def estimate_tile(c: Array, kalman: Kalman, x: Rows, kept: int, out: int, weight
 
 
 @part
+def is_due(c: Array, kalman: Kalman, level: int, passed: int) -> bool:
+    """Tell whether a level releases after so many samples."""
+    length, late = int(c[kalman.lengths + level]), int(c[kalman.lengths + kalman.n_levels + level])
+    return (passed - late) % length == 0
+
+
+@part
 def take_release(
-    c: Array, kalman: Kalman, x: Rows, released: int, stride: int, kept: int, n_due: int, in_period: int
+    c: Array, kalman: Kalman, x: Rows, released: int, stride: int, kept: int, passed: int, in_period: int
 ) -> None:
-    """Take in what the first levels release, from the row `released` and every `stride` on; their sums begin anew."""
+    """Take in what is released after so many samples, from the row `released` and every `stride` on, level by level.
+
+    The sums that are released begin anew.
+    """
+    advance = kalman.advance + in_period % kalman.n_advances * kalman.n_states * kalman.n_states
     n, gains = kalman.n_states, kalman.gains + in_period * kalman.n_levels * kalman.n_states
     before = kalman.states + (kept - 1 if kept > 0 else kalman.n_kept - 1) * n
     after, first, sums = kalman.states + kept * n, kalman.innovations + kept, n - kalman.n_levels
     for level in range(kalman.n_levels):
         innovation = first + level * 2 * kalman.n_kept
-        if level < n_due:  # what is known of its sum, from the levels before it too
-            predict_state(c, kalman, x, before, after, sums + level, gains, first, level)
+        if is_due(c, kalman, level, passed):  # what is known of its sum, from the levels before it too
+            predict_state(c, kalman, x, before, after, sums + level, advance, gains, first, level)
             store_innovation(x, released + level * stride, after + sums + level, innovation, kalman.n_kept)
         else:
             set_row(x, innovation, 0.0)
             set_row(x, innovation + kalman.n_kept, 0.0)
     for i in range(n):
-        if sums <= i < sums + n_due:
+        if i >= sums and is_due(c, kalman, i - sums, passed):
             set_row(x, after + i, 0.0)
         else:
-            predict_state(c, kalman, x, before, after, i, gains, first, n_due)
+            predict_state(c, kalman, x, before, after, i, advance, gains, first, kalman.n_levels)
 
 
 @part
@@ -238,15 +317,6 @@ def estimate_rows(c: Array, kalman: Kalman, x: Rows, out: int, kept: int, place:
     while t < n:
         estimate_tile(c, kalman, x, kept, out + t, weights + t * width, width, 1)
         t += 1
-
-
-@part
-def count_due(c: Array, kalman: Kalman, passed: int) -> int:
-    """Count the levels that release after so many samples: each length is a multiple of the one before."""
-    level = 1
-    while level < kalman.n_levels and passed % int(c[kalman.lengths + level]) == 0:
-        level += 1
-    return level
 
 
 @kernel
@@ -270,8 +340,7 @@ def estimate_between_releases(
     done = 0
     while done < n:
         if left == length:
-            n_due = count_due(c, kalman, now + done)
-            take_release(c, kalman, x, released + done, stride, kept, n_due, in_period)
+            take_release(c, kalman, x, released + done, stride, kept, now + done, in_period)
         until = min(n, done + left)
         while t < until:
             count = min(until - t, wanted_left)

@@ -8,33 +8,30 @@ execute(chain, n_streams, n_samples, x=u, out=out)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from dpfast._kernels import chain_program as kinds
 from dpfast._kernels.block_sums import BlockSums, PeriodicFilter
-from dpfast._kernels.chain_layout import Signal, State, find_rows, lay_out, past_rows
-from dpfast._kernels.chain_program import STAGE, BundleMemory, ChainProgram, Words
+from dpfast._kernels.chain_layout import State, past_rows
+from dpfast._kernels.chain_parts import ChainParts, FirstStates, FirstWords, Pass
 from dpfast._kernels.equalizer import Equalizer, pad_feedback_taps
 from dpfast._kernels.fir_and_sections import Factors, fold_factors
 from dpfast._kernels.integer_draws import IntegerTable
+from dpfast._kernels.partition import Partition
+from dpfast._kernels.posterior import PosteriorFilter
 from dpfast._kernels.randomized_response import TwoLevelResponse
-from dpfast._kernels.simd import lanes
-from dpfast._kernels.simulated_noise import NOISE, STATE_WORDS, LevelTable, seed_generators
-from dpfast._kernels.tiles import ROWS
+from dpfast._kernels.shared_draws import SharedTable
+from dpfast._kernels.simulated_noise import NOISE, LevelTable
+from dpfast._kernels.tree_draws import TreeTable
 
 Array = NDArray[Any]
 
-CHUNK = 480  # rows
 SMOOTHER_ROWS = 480  # the least that a smoother runs back over; chunks divide it
 _NOTHING = np.empty(0)
-_LINE = 64  # bytes of the cache
-
-FirstWords = Callable[[int, int, int], Words]  # (seed, first stream, count): (words, count) at time zero
-FirstStates = Callable[[int, int, int], Array]  # likewise (states, count)
 
 
 class Term(NamedTuple):
@@ -46,29 +43,8 @@ class Term(NamedTuple):
     purpose: int = NOISE
 
 
-class Pass(NamedTuple):
-    """The times at which a stage runs, if not on every chunk: after so many rows of time, on as many and more."""
-
-    every: int
-    n: int
-
-
-class Chain:
+class Chain(ChainParts):
     """A chain under construction: every method adds a stage, and returns the number of the signal that it writes."""
-
-    def __init__(self, dtype: DTypeLike = np.float64, chunk: int = CHUNK) -> None:
-        self.dtype, self.chunk = np.dtype(dtype), chunk
-        self.program: ChainProgram | None = None
-        self.signals: list[Signal] = []
-        self.stages: list[dict[str, Any]] = []
-        self.coefficients: list[Array] = []
-        self.tables: list[Array] = []
-        self.made: dict[tuple[Any, ...], int] = {}
-        self.words: list[FirstWords] = []
-        self.first_states: list[FirstStates] = []
-        self.begin: list[State] = []
-        self.end: list[State] = []
-        self.n_coefficients = self.n_states = self.n_generators = self.n_totals = self.n_outputs = 0
 
     # --- stages -----------------------------------------------------------------------------------
 
@@ -217,8 +193,15 @@ class Chain:
             self.end += past
         return out
 
-    def release(self, blocks: BlockSums, table: IntegerTable, purpose: int, x: int) -> int:
-        """Sum x in blocks and add noise to each sum; zero where nothing is released."""
+    def release(
+        self,
+        blocks: BlockSums,
+        table: IntegerTable,
+        purpose: int,
+        x: int,
+        shared: SharedTable | TreeTable | None = None,
+    ) -> int:
+        """Sum x in blocks and add noise to each sum, which those of a group may share; zero where none is released."""
         fields: dict[str, Any] = {"a": self._tabulate(table.thresholds), "n_a": table.thresholds.size}
         fields |= {"n_levels": table.n_halves, "scale": table.step, "soft": int(blocks.rounds)}
         fields |= {"place": self.n_states, "block": blocks.length, "phase": blocks.phase}
@@ -226,19 +209,86 @@ class Chain:
         self.begin.append((None, self.n_states))
         self.first_states.append(lambda seed, first, count: np.full((1, count), blocks.before))
         self.n_states += 1
+        fields["kept"] = 1
+        if shared is not None:
+            self.words.append(lambda seed, first, count: np.zeros((1, count), np.uint32))  # bits of the present draw
+            fields |= self._share(shared)
+        fields |= {"weights": self._keep(np.array(blocks.weights)), "n_weights": len(blocks.weights)}
         numbers = np.array([blocks.offset, 1 / blocks.unit, blocks.unit, blocks.shift])
         return self._stage(kinds.RELEASE, x=x, **fields, b=self._keep(numbers))
 
+    def _share(self, shared: SharedTable | TreeTable) -> dict[str, int]:
+        """Keep the tables of noise that blocks share, and make room for what was drawn of it."""
+        if isinstance(shared, SharedTable):
+            self.n_states += 2
+            remaining = shared.remaining
+            return {"kept": shared.group, "levels": self._keep(remaining.ravel()), "n_b": remaining.shape[1]}
+        self.n_states += 2 * len(shared.branches)
+        places = [self._keep(x) for x in shared.numbers()]
+        words = self._tabulate(shared.words(places))
+        return {"kept": math.prod(shared.branches), "levels": words, "cycle": len(shared.branches)}
+
     def estimate(self, kalman: PeriodicFilter, released: tuple[int, ...]) -> int:
         """Run a periodic Kalman filter behind block sums, released as signals that were made one after the other."""
-        n_states, n_levels, n_kept = len(kalman.advance), len(released), max(2, kalman.n_later + 1)
+        n_states, n_levels, n_kept = kalman.advance.shape[-1], len(released), max(2, kalman.n_later + 1)
         fields: dict[str, Any] = {"place": self.n_states, "lag": kalman.lag}
-        fields |= {"block": kalman.lengths[0], "phase": kalman.phase}
+        fields |= {"block": kalman.slot, "phase": kalman.phase}
         fields |= {"cycle": len(kalman.weights), "kept": n_kept, "n_levels": n_levels}
         fields |= {"a": self._keep(kalman.advance.ravel()), "n_a": n_states, "b": self._keep(kalman.gains.ravel())}
-        fields |= {"weights": self._keep(kalman.weights.ravel()), "levels": self._keep(np.array(kalman.lengths))}
+        times = np.array([*kalman.lengths, *(kalman.offsets or (0,) * n_levels)])
+        fields |= {"n_b": kalman.advance.size // n_states**2, "levels": self._keep(times)}
+        fields |= {"weights": self._keep(kalman.weights.ravel())}
         self.n_states += n_kept * (n_states + 2 * n_levels)
         return self._stage(kinds.ESTIMATE, x=released[0], **fields)
+
+    def estimate_posterior(self, posterior: PosteriorFilter, released: int) -> int:
+        """Take the posterior mean behind a signal that is released, once for all who ask for it."""
+        return self._once(("posterior", released), lambda: self._posterior(posterior, released))
+
+    def _posterior(self, posterior: PosteriorFilter, released: int) -> int:
+        n, n_states, n_slots = len(posterior.start), posterior.n_states, posterior.lag + 1
+        numbers, words = posterior.numbers(), list[int]()
+        for table in (posterior.first, posterior.table):
+            n_recent = len(table.reach) - n_states
+            words += [self._keep(table.rows.ravel()), self._keep(table.reach.ravel()), n_recent, table.n_steps]
+            numbers += [len(table.rows) - 1.0, float(table.top), table.shift]
+        fields: dict[str, Any] = {"lag": posterior.lag, "block": posterior.length, "phase": posterior.phase}
+        fields |= {"place": self.n_states, "kept": n_slots, "n_levels": n, "n_a": n_states}
+        fields |= {"weights": self._keep(posterior.predictions.ravel()), "n_b": len(posterior.boundaries)}
+        fields |= {"levels": self._tabulate(np.array(words)), "b": self._keep(np.array(numbers))}
+        self._start_levels(self.n_states, posterior.start)
+        n_means = n_states + max(len(x.reach) for x in (posterior.first, posterior.table))
+        self.n_states += n + n_states + n * n_states + n * n_slots + 2 + n * n + n + n * n_means
+        return self._stage(kinds.POSTERIOR, x=released, **fields)
+
+    def publish(self, partition: Partition, table: IntegerTable, purpose: int, x: int) -> int:
+        """Sum x in blocks that end when what was published says so, and add noise to each sum; else zero."""
+        fields: dict[str, Any] = {"a": self._tabulate(table.thresholds), "n_a": table.thresholds.size}
+        fields |= {"n_levels": table.n_halves, "scale": table.step, "generator": self._generator(purpose)}
+        fields |= self._partition(partition)
+        self.n_states += 1
+        return self._stage(kinds.PUBLISH, x=x, **fields)
+
+    def follow(self, partition: Partition, released: int) -> int:
+        """Take the posterior mean behind such blocks, which are released as a signal."""
+        fields = self._partition(partition)
+        in_memory = partition.n_states + partition.lag + 1 + partition.n_means
+        self.n_states += 1 + partition.n_states + len(partition.start) * in_memory
+        return self._stage(kinds.FOLLOW, x=released, **fields)
+
+    def _partition(self, partition: Partition) -> dict[str, Any]:
+        """Keep the numbers of a partition, and make room for who follows it."""
+        n = len(partition.start)
+        self._start_levels(self.n_states + 2, partition.start)
+        fields = {"place": self.n_states, "b": self._keep(partition.numbers())}
+        places = [self._keep(x.ravel()) for table in partition.tables for x in (table.rows, table.reach)]
+        self.n_states += 2 + 2 * n
+        return {**fields, "levels": self._tabulate(partition.words(places)), "n_b": n * n}
+
+    def _start_levels(self, state: int, start: Array) -> None:
+        """Begin with probabilities of levels in the states from one on."""
+        self.begin += [(None, state + i) for i in range(len(start))]
+        self.first_states.append(lambda seed, first, count: np.repeat(start[:, None], count, axis=1))
 
     def respond(self, response: TwoLevelResponse, purpose: int, x: int) -> int:
         """Respond to x, of two levels, by chance."""
@@ -273,97 +323,3 @@ class Chain:
         late = range(square.start + lookahead, square.stop + lookahead)
         self._pass(target, lag=lookahead, minus=estimate, square=late, timing=timing)
         return block
-
-    # --- bookkeeping ------------------------------------------------------------------------------
-
-    def _once(self, key: tuple[Any, ...], make: Callable[[], int]) -> int:
-        if key not in self.made:
-            self.made[key] = make()
-        return self.made[key]
-
-    def _stage(self, kind: int, timing: Pass | None = None, **fields: Any) -> int:
-        every, n = timing or Pass(self.chunk, 0)
-        if "out" not in fields:
-            self.signals.append(Signal(fixed_length=n))
-            fields["out"] = len(self.signals) - 1
-        self.stages.append({"kind": kind, "period": every // self.chunk, "n": n, **fields})
-        return int(fields["out"])
-
-    def _generator(self, purpose: int) -> int:
-        """Add a generator, and return the first row of its words."""
-        row = STATE_WORDS * self.n_generators + len(self.words) - self.n_generators
-        self.words.append(lambda seed, first, count: seed_generators(seed, first, count, purpose))
-        self.n_generators += 1
-        return row
-
-    def _keep(self, values: Array) -> int:
-        self.coefficients.append(np.asarray(values, dtype=np.float64))
-        self.n_coefficients += values.size
-        return self.n_coefficients - values.size
-
-    def _tabulate(self, *words: Array) -> int:
-        start = sum(x.size for x in self.tables)
-        self.tables += words
-        return start
-
-    def _places(self, name: str, values: Array) -> dict[str, Any]:
-        return {name: self._keep(values), f"n_{name}": values.size}
-
-    def _levels(self, *numbers: Array) -> dict[str, int]:
-        """Keep levels, and what decides between them."""
-        return {"levels": self._keep(np.concatenate(numbers)), "n_levels": len(numbers[0])}
-
-    # --- what runs --------------------------------------------------------------------------------
-
-    def states_before(self, seed: int, first: int, count: int) -> Array:
-        """Return the states (count, states) of the streams first, first + 1, ... before time zero."""
-        states = np.zeros((len(self.begin), count), self.dtype)
-        if self.first_states:
-            np.concatenate([part(seed, first, count) for part in self.first_states], out=states, casting="same_kind")
-        return states.T
-
-    def first_words(self, seed: int, first: int, count: int) -> Words:
-        """Return the words (count, words) of their generators, and of what else is random at first."""
-        words = [np.atleast_2d(part(seed, first, count)) for part in self.words]
-        return np.concatenate(words).astype(np.uint32).T if words else np.empty((count, 0), np.uint32)
-
-    def compile(self, n_samples: int) -> ChainProgram:
-        """Make the program for signals of a length; the last one is kept."""
-        program = self.program
-        if program is None or program.n_samples != n_samples:
-            program = self.program = self._compile(n_samples)  # another thread may keep another one meanwhile
-        return program
-
-    def _compile(self, n_samples: int) -> ChainProgram:
-        chunk = min(self.chunk, max(1, -(-n_samples // ROWS)) * ROWS)  # a short signal takes little memory
-        signals, first_state = lay_out(self.signals, chunk)
-        stages = np.zeros(len(self.stages), STAGE)
-        for name in STAGE.names or ():
-            stages[name] = [fields.get(name, 0) for fields in self.stages]
-
-        return ChainProgram(
-            signals=signals,
-            stages=stages.view(np.recarray),
-            coefficients=np.concatenate([_NOTHING, *self.coefficients]).astype(self.dtype),
-            table=np.concatenate([_NOTHING, *self.tables]).astype(np.uint32),
-            begin=find_rows(signals, first_state, self.begin, 0),
-            end=find_rows(signals, first_state, self.end, n_samples),
-            first_state=first_state,
-            n_rows=first_state + self.n_states,
-            chunk=chunk,
-            n_samples=n_samples,
-            work=chunk * sum(4 + x.get("n_a", 0) + x.get("n_b", 0) for x in self.stages),
-        )
-
-    def memory(self, program: ChainProgram) -> BundleMemory:
-        """Make room for a bundle: zeros in one piece, from the beginning of a cache line."""
-        n, n_words = lanes(self.dtype), len(self.words) + (STATE_WORDS - 1) * self.n_generators
-        size, n_totals = program.n_rows * self.dtype.itemsize, self.n_totals + 1
-        raw = np.zeros(n * (size + 8 * n_totals + 4 * n_words) + _LINE, np.uint8)
-        start = -raw.ctypes.data % _LINE
-        return BundleMemory(
-            now=np.zeros(len(self.signals), np.int64),
-            rows=np.ndarray((program.n_rows, n), self.dtype, raw, start),
-            totals=np.ndarray((n_totals, n), np.float64, raw, start + n * size),
-            words=np.ndarray((n_words, n), np.uint32, raw, start + n * (size + 8 * n_totals)),
-        )

@@ -12,10 +12,14 @@ from dpfast._kernels import (
     equalizer,
     fir_and_sections,
     integer_draws,
+    partition,
+    posterior,
     randomized_response,
+    shared_draws,
     simulated_noise,
     tiles,
     transposition,
+    tree_draws,
 )
 from dpfast._kernels import chain_program as kinds
 from dpfast._kernels._jit import kernel, part
@@ -131,11 +135,23 @@ def release(program: ChainProgram, stage: Records, memory: BundleMemory, x: int,
     """Sum blocks and release them with noise."""
     c, place = program.coefficients, stage.b
     blocks = block_sums.Blocks(
-        program.first_state + stage.place, stage.block, c[place], c[place + 1], c[place + 2], c[place + 3], stage.soft
+        program.first_state + stage.place,
+        stage.block,
+        c[place],
+        c[place + 1],
+        c[place + 2],
+        c[place + 3],
+        stage.soft,
+        stage.weights,
+        stage.n_weights,
     )
     half, step = np.uint32(1 << max(0, stage.n_levels - 1)), float(stage.scale)
     draws = integer_draws.Draws(stage.generator, stage.a, stage.n_a, stage.n_levels, half, step)
-    block_sums.release_blocks(memory.words, draws, program.table, blocks, memory.rows, x, out, passed + stage.phase, n)
+    sums = program.first_state + stage.place
+    shared = shared_draws.SharedDraws(stage.generator, stage.levels, stage.n_b, stage.kept, sums + 1)
+    tree = tree_draws.TreeDraws(stage.generator, stage.levels, stage.cycle, sums + 1)
+    past = passed + stage.phase
+    block_sums.release_blocks(memory.words, draws, shared, tree, program.table, c, blocks, memory.rows, x, out, past, n)
 
 
 @part
@@ -150,6 +166,7 @@ def estimate(
         stage.kept,
         -(-stage.lag // stage.block),
         stage.a,
+        stage.n_b,
         stage.b,
         stage.weights,
         stage.levels,
@@ -158,6 +175,56 @@ def estimate(
     )
     schedule = block_sums.Schedule(stage.block, stage.phase, stage.cycle, stage.lag)
     block_sums.estimate_between_releases(program.coefficients, kalman, schedule, memory.rows, x, stride, out, time, n)
+
+
+@part
+def estimate_posterior(
+    program: ChainProgram, stage: Records, memory: BundleMemory, x: int, out: int, time: int, n: int
+) -> None:
+    """Take a posterior mean behind blocks or responses."""
+    c, words = program.coefficients, program.table
+    levels, n_levels, n_boundaries = program.first_state + stage.place, stage.n_levels, stage.n_b
+    states = levels + n_levels + stage.n_a
+    slots = states + n_levels * stage.n_a
+    sizes = posterior.Sizes(
+        n_levels,
+        stage.n_a,
+        stage.kept,
+        stage.lag,
+        levels,
+        states,
+        slots,
+        slots + n_levels * stage.kept,
+        stage.weights,
+        stage.b,
+        n_boundaries,
+    )
+    numbers = stage.b + posterior.N_COMMON + n_boundaries
+    first = posterior.table_at(c, words, stage.levels, numbers)
+    table = posterior.table_at(c, words, stage.levels + posterior.N_WORDS, numbers + posterior.N_NUMBERS)
+    posterior.estimate_posterior(c, sizes, first, table, stage.block, stage.phase, memory.rows, x, out, time, n)
+
+
+@part
+def publish(program: ChainProgram, stage: Records, memory: BundleMemory, x: int, out: int, time: int, n: int) -> None:
+    """Release sums of blocks whose partition reacts to what is released."""
+    c, words, place = program.coefficients, program.table, program.first_state + stage.place
+    layout = partition.layout_at(c, words, stage.levels, stage.b)
+    follower = partition.follower_at(layout, place)
+    half, step = np.uint32(1 << max(0, stage.n_levels - 1)), float(stage.scale)
+    draws = integer_draws.Draws(stage.generator, stage.a, stage.n_a, stage.n_levels, half, step)
+    publisher = partition.Publisher(follower.behind + layout.n_memories, draws)
+    partition.publish(memory.words, words, c, layout, follower, publisher, memory.rows, x, out, time, n)
+
+
+@part
+def follow(program: ChainProgram, stage: Records, memory: BundleMemory, x: int, out: int, time: int, n: int) -> None:
+    """Take a posterior mean behind such blocks."""
+    c, words, place = program.coefficients, program.table, program.first_state + stage.place
+    layout = partition.layout_at(c, words, stage.levels, stage.b)
+    follower = partition.follower_at(layout, place)
+    rows = partition.estimates_at(layout, follower.behind + layout.n_memories)
+    partition.estimate_adaptive(words, c, layout, follower, rows, memory.rows, x, out, time, n)
 
 
 @part
@@ -197,6 +264,12 @@ def run_stage(
     elif stage.kind == kinds.ESTIMATE:
         stride = 0 if stage.n_levels == 1 else row_at(now, signals, stage.x + 1, back) - x
         estimate(program, stage, memory, x, stride, out, streams.past + time, n)
+    elif stage.kind == kinds.POSTERIOR:
+        estimate_posterior(program, stage, memory, x, out, streams.past + time, n)
+    elif stage.kind == kinds.PUBLISH:
+        publish(program, stage, memory, x, out, streams.past + time, n)
+    elif stage.kind == kinds.FOLLOW:
+        follow(program, stage, memory, x, out, streams.past + time, n)
     elif stage.kind == kinds.RESPOND:
         c, place = program.coefficients, stage.b
         response = randomized_response.ResponseNumbers(

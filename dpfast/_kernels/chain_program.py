@@ -40,7 +40,10 @@ Records = Any
     ESTIMATE,
     RESPOND,
     LAPLACE,
-) = range(14)
+    POSTERIOR,
+    PUBLISH,
+    FOLLOW,
+) = range(17)
 
 SIGNAL = np.dtype(
     [(name, np.int64) for name in ("row", "history", "length")], align=True
@@ -77,7 +80,8 @@ STAGE = np.dtype(
         ("phase", np.int64),  # samples that the first one is shorter
         ("cycle", np.int64),  # samples after which the weights of estimates repeat
         ("kept", np.int64),  # releases that are remembered
-        ("weights", np.int64),  # where they begin
+        ("weights", np.int64),  # where they begin: of estimates, or of inputs in a sum and how many, 0 for ones
+        ("n_weights", np.int64),
     ],
     align=True,
 )

@@ -11,14 +11,17 @@ from dpfast._kernels.block_sums import BlockSums
 from dpfast._kernels.chain_builder import Chain, Term
 from dpfast._kernels.compiled_receivers import (
     STAGE_COST,
-    CompiledPeriodicKalman,
+    CompiledBlockReceiver,
+    CompiledFollower,
     CompiledReceiver,
     count_multiply_adds,
 )
 from dpfast._kernels.fir_and_sections import Factors
 from dpfast._kernels.integer_draws import IntegerTable
 from dpfast._kernels.randomized_response import TwoLevelResponse
+from dpfast._kernels.shared_draws import SharedTable
 from dpfast._kernels.simulated_noise import RELEASE
+from dpfast._kernels.tree_draws import TreeTable
 
 Array = NDArray[np.float64]
 
@@ -67,11 +70,22 @@ class CompiledMechanism(NamedTuple):
 
 
 class CompiledBlock(NamedTuple):
-    """A level of block sums: how long they are, and its noise, as P(N ≥ step), P(N ≥ 2 step), ... ."""
+    """A level of block sums: how long they are, and its noise, as P(N ≥ step), P(N ≥ 2 step), ... .
+
+    The inputs of a block have weights in its sum, or none for ones; it begins and ends so many samples later than
+    those of a receiver.
+    """
 
     length: int
     tails: Array
     step: float
+    weights: tuple[float, ...] = ()
+    late: int = 0
+    shared: SharedTable | TreeTable | None = None  # noise that the blocks of a group share, in place of the other
+
+    def total_weight(self, n: int) -> float:
+        """Sum the weights of the first n inputs of a block."""
+        return sum(self.weights[:n]) if self.weights else n
 
     def table(self) -> IntegerTable:
         """Return the table that noise is drawn by."""
@@ -90,7 +104,7 @@ class CompiledBlockMechanism(NamedTuple):
     offset: float
     unit: float
     rounds: bool
-    receiver: CompiledPeriodicKalman
+    receiver: CompiledBlockReceiver
     n_steps: int | None
 
     @property
@@ -117,13 +131,48 @@ class CompiledBlockMechanism(NamedTuple):
 
     def privatize(self, chain: Chain, u: int, noise: int | None) -> tuple[int, ...]:
         """Add all that is released to a chain, by the only stages that see u; its noise is its own."""
-        phase, off_centre = self.receiver.phase, self.offset - self.centre
-        released = []
+        off_centre, released = self.offset - self.centre, []
         for level, block in enumerate(self.blocks):
-            shift, before = block.length * off_centre, -phase * off_centre / self.unit
-            sums = BlockSums(block.length, phase, self.offset, self.unit, shift, before, self.rounds)
-            released.append(chain.release(sums, block.table(), RELEASE + level, u))
+            phase = (self.receiver.phase - block.late) % block.length
+            shift = block.total_weight(block.length) * off_centre
+            before = -block.total_weight(phase) * off_centre / self.unit
+            sums = BlockSums(block.length, phase, self.offset, self.unit, shift, before, self.rounds, block.weights)
+            released.append(chain.release(sums, block.table(), RELEASE + level, u, block.shared))
         return tuple(released)
+
+
+class CompiledAdaptiveMechanism(NamedTuple):
+    """Block sums whose partition reacts to what was published, and the posterior mean behind them; one law of noise."""
+
+    centre: float
+    noise: CompiledBlock
+    receiver: CompiledFollower
+
+    @property
+    def cost(self) -> float:
+        """The multiply-adds that it takes for a sample, about."""
+        return DRAW_COST + 2 * self.receiver.cost
+
+    @property
+    def horizon(self) -> int | None:
+        """The steps that it is made for; None without an end."""
+        return self.receiver.partition.n_steps
+
+    @property
+    def noise_steps(self) -> NoiseSteps:
+        """Tell how often a draw of its noise is not zero, and how large it is then."""
+        return self.noise.steps(self.receiver.partition.unit)
+
+    def as_chain(self) -> CompiledAdaptiveMechanism:
+        """Return the mechanism itself, as it is a chain of stages."""
+        return self
+
+    def as_matrices(self) -> None:
+        """None, as it is no mechanism of matrices."""
+
+    def privatize(self, chain: Chain, u: int, noise: int | None) -> int:
+        """Add all that is released to a chain, by the only stage that sees u; its noise is its own."""
+        return chain.publish(self.receiver.partition, self.noise.table(), RELEASE, u)
 
 
 class CompiledLatticeMechanism(NamedTuple):
@@ -232,6 +281,7 @@ class CompiledResponseMechanism(NamedTuple):
 CompiledChain = (
     CompiledMechanism
     | CompiledBlockMechanism
+    | CompiledAdaptiveMechanism
     | CompiledLatticeMechanism
     | CompiledLaplaceMechanism
     | CompiledResponseMechanism

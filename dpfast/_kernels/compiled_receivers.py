@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,13 @@ from dpfast._kernels.chain_builder import Chain, Term
 from dpfast._kernels.chain_execute import execute
 from dpfast._kernels.equalizer import Equalizer
 from dpfast._kernels.fir_and_sections import UNITY, Factors
+from dpfast._kernels.partition import Partition
+from dpfast._kernels.posterior import PosteriorFilter
 
 Array = NDArray[np.float64]
 
 STAGE_COST = 4  # multiply-adds that a pass over a signal costs beside its own
+_SCALAR = 4  # those of a lane alone, in multiply-adds of all lanes together
 
 
 def count_multiply_adds(*filters: Factors | Equalizer) -> int:
@@ -145,16 +148,17 @@ class CompiledPeriodicKalman(NamedTuple):
     target: Factors
     level: float
     lag: int
+    offsets: tuple[int, ...] = ()
 
     @property
     def cost(self) -> float:
         """The multiply-adds that it takes for a sample, about."""
-        n_states = len(self.advance)
+        n_states = int(self.advance.shape[-1])
         return (
             count_multiply_adds(self.target)
             + STAGE_COST
             + n_states
-            + n_states * (n_states + len(self.lengths)) / self.lengths[0]
+            + n_states * (n_states + len(self.lengths)) / self._filter().slot
         )
 
     @property
@@ -162,7 +166,7 @@ class CompiledPeriodicKalman(NamedTuple):
         """None, as nothing is decided."""
 
     def _filter(self) -> PeriodicFilter:
-        return PeriodicFilter(self.advance, self.gains, self.weights, self.lengths, self.phase, self.lag)
+        return PeriodicFilter(self.advance, self.gains, self.weights, self.lengths, self.phase, self.lag, self.offsets)
 
     def estimate(self, chain: Chain, released: tuple[int, ...]) -> tuple[int, ...]:
         """Add the estimates to a chain."""
@@ -183,5 +187,118 @@ class CompiledPeriodicKalman(NamedTuple):
         return late.stop
 
 
-CompiledReceiver = CompiledLinearReceiver | CompiledSmoother | CompiledDecisionFeedback
-AnyCompiledReceiver = CompiledReceiver | CompiledPeriodicKalman
+class CompiledPosterior(NamedTuple):
+    """A posterior mean of F u of a centred u, plus `level` through F, behind what block sums or responses release.
+
+    Beside it is the linear receiver of the same, whose error is known: they are compared.
+    """
+
+    posterior: PosteriorFilter
+    linear: Any  # a CompiledPeriodicKalman behind blocks, a CompiledLinearReceiver behind responses
+
+    @property
+    def target(self) -> Factors:
+        """F."""
+        target: Factors = self.linear.target
+        return target
+
+    @property
+    def lag(self) -> int:
+        """The samples by which the estimate is late."""
+        return self.posterior.lag
+
+    @property
+    def phase(self) -> int:
+        """The samples that the first block is shorter."""
+        return self.posterior.phase
+
+    @property
+    def cost(self) -> float:
+        """The multiply-adds that it takes for a sample, about."""
+        p = self.posterior
+        n, table = len(p.start), p.table
+        late = max(0, p.lag + 1 - p.length)
+        at_release = n * n * (1 + 2 * len(table.reach) + late) + n * table.reach.size
+        return count_multiply_adds(self.target) + STAGE_COST + n + p.n_states + at_release / p.length
+
+    @property
+    def equalizer(self) -> None:
+        """None, as nothing is decided."""
+
+    def _centred(self, chain: Chain, released: tuple[int, ...] | int) -> int:
+        """Add the estimates about the mean to a chain, once."""
+        v = released[0] if isinstance(released, tuple) else released
+        return chain.estimate_posterior(self.posterior, v)
+
+    def estimate(self, chain: Chain, released: tuple[int, ...] | int) -> tuple[int, ...]:
+        """Add the estimates to a chain."""
+        estimates = self._centred(chain, released)
+        if self.linear.level == 0.0:
+            return (estimates,)
+        offset = chain.filter(self.target, chain.step(self.linear.level, self.lag))
+        return (chain.add(estimates, Term(1.0, offset)),)
+
+    def complete(self, estimates: Array, n_threads: int) -> None:
+        """Leave the estimates as they are, which are whole."""
+
+    def square_errors(self, chain: Chain, released: tuple[int, ...] | int, x: int, window: range) -> int:
+        """Sum the squared errors, as a linear receiver does."""
+        y, estimates = chain.filter_once(self.target, x), self._centred(chain, released)
+        late = range(window.start + self.lag, window.stop + self.lag)
+        chain.filter(UNITY, estimates, plus=Term(-1.0, y, self.lag), square=late)
+        return late.stop
+
+    def square_differences(self, chain: Chain, released: Any, window: range) -> None:
+        """Sum the squared differences from the estimates of the linear receiver."""
+        mean_free = self.linear._replace(level=0.0)
+        linear, estimates = mean_free.estimate(chain, released)[0], self._centred(chain, released)
+        late = range(window.start + self.lag, window.stop + self.lag)
+        chain.filter(UNITY, estimates, plus=Term(-1.0, linear), square=late)
+
+
+class CompiledFollower(NamedTuple):
+    """A posterior mean of F u of a centred u, plus `level` through F, behind blocks that react to v."""
+
+    partition: Partition
+    target: Factors
+    level: float
+
+    @property
+    def lag(self) -> int:
+        """The samples by which the estimate is late."""
+        return self.partition.lag
+
+    @property
+    def cost(self) -> float:
+        """The multiply-adds that it takes for a sample, at most about."""
+        p = self.partition
+        n, per_sample = len(p.start), len(p.start) + p.n_states
+        at_release = n * n * (1 + 2 * p.n_means + p.lag) + n * p.tables[0].reach.size
+        return count_multiply_adds(self.target) + STAGE_COST + per_sample + _SCALAR * at_release
+
+    @property
+    def equalizer(self) -> None:
+        """None, as nothing is decided."""
+
+    def estimate(self, chain: Chain, released: int) -> tuple[int, ...]:
+        """Add the estimates to a chain."""
+        estimates = chain.follow(self.partition, released)
+        if self.level == 0.0:
+            return (estimates,)
+        offset = chain.filter(self.target, chain.step(self.level, self.lag))
+        return (chain.add(estimates, Term(1.0, offset)),)
+
+    def complete(self, estimates: Array, n_threads: int) -> None:
+        """Leave the estimates as they are, which are whole."""
+
+    def square_errors(self, chain: Chain, released: int, x: int, window: range) -> int:
+        """Sum the squared errors, as a linear receiver does."""
+        y, estimates = chain.filter_once(self.target, x), chain.follow(self.partition, released)
+        late = range(window.start + self.lag, window.stop + self.lag)
+        chain.filter(UNITY, estimates, plus=Term(-1.0, y, self.lag), square=late)
+        return late.stop
+
+
+CompiledReceiver = CompiledLinearReceiver | CompiledSmoother | CompiledDecisionFeedback | CompiledPosterior
+CompiledBlockReceiver = CompiledPeriodicKalman | CompiledPosterior
+AnyCompiledReceiver = CompiledReceiver | CompiledPeriodicKalman | CompiledFollower

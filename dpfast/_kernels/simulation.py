@@ -60,10 +60,10 @@ def draw_unit_noise(seed: int, first: int, count: int, n: int) -> Array:
 
 
 def draw_integers(noise: CompiledBlock, seed: int, first: int, count: int, n: int) -> Array:
-    """Draw independent noise (count, n) on the integers, as block sums of length one have it."""
+    """Draw noise (count, n) on the integers, as block sums of length one have it."""
     chain, out = Chain(), np.empty((1, count, n))
     sums = BlockSums(1, 0, 0.0, 1.0, 0.0, 0.0, rounds=False)
-    chain.write(chain.release(sums, noise.table(), RELEASE, chain.step(0.0, 0)))
+    chain.write(chain.release(sums, noise.table(), RELEASE, chain.step(0.0, 0), noise.shared))
     execute(chain, count, n, seed=seed, first=first, out=out, n_threads=1)
     return np.asarray(out[0])
 
@@ -126,13 +126,17 @@ def simulate(mechanism: CompiledChain, u: Array, seed: int, n_threads: int) -> A
 
 
 class CompiledStudy(NamedTuple):
-    """A source, mechanisms, and the window of y in which errors count, to be simulated together."""
+    """A source, mechanisms, and the window of y in which errors count, to be simulated together.
+
+    compared : those of the mechanisms whose posterior mean is compared with their linear receiver, too.
+    """
 
     source: SignalSource
     mechanisms: tuple[CompiledChain, ...]
     burn_in: int
     n_samples: int
     dtype: DTypeLike = np.float64
+    compared: tuple[int, ...] = ()
 
     @property
     def length(self) -> int:
@@ -144,10 +148,14 @@ class CompiledStudy(NamedTuple):
         chain, window = Chain(self.dtype), range(self.burn_in, self.burn_in + self.n_samples)
         u = self.source.add_to(chain)
         noise = chain.normals(NOISE) if len(self.mechanisms) > 1 else None
-        length = 0
+        length, released = 0, []
         for mechanism in self.mechanisms:
-            v, x = privatize(chain, mechanism, u, noise), chain.shift(u, -mechanism.centre)
-            length = max(length, mechanism.receiver.square_errors(chain, v, x, window))
+            released.append(privatize(chain, mechanism, u, noise))
+            x = chain.shift(u, -mechanism.centre)
+            length = max(length, mechanism.receiver.square_errors(chain, released[-1], x, window))
+        for i in self.compared:
+            receiver: Any = self.mechanisms[i].receiver
+            receiver.square_differences(chain, released[i], window)
         return chain, length
 
 
@@ -159,9 +167,9 @@ def squared_errors(
     advance: Callable[[int], None] | None = None,
     first: int = 0,
 ) -> Array:
-    """Simulate the streams first, first + 1, ...; return their mean squared errors (streams, mechanisms).
+    """Simulate the streams first, first + 1, ...; return their mean squared errors (streams, mechanisms + compared).
 
-    `advance` hears of the samples that are done.
+    Behind them are the mean squared differences of those that are compared. `advance` hears of samples that are done.
     """
     chain, length = study.build_chain()
     result = execute(chain, n_streams, length, seed=seed, first=first, n_threads=n_threads, advance=advance)

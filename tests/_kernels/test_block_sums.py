@@ -1,5 +1,8 @@
 """The periodic Kalman filter behind block sums against its twin; what is released is tested with integer noise."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 from helpers import reference
@@ -20,18 +23,22 @@ DTYPES = pytest.mark.parametrize("dtype", ["f4", "f8"])
 LAW = TwoSidedGeometric(0.7).tails()
 
 
-def random_filter(n_states, lengths, phase, lag, cycles=1):
+def random_filter(n_states, lengths, phase, lag, cycles=1, offsets=()):
     """A filter of random numbers, which weighs what has come by the lag and nothing else."""
-    rng = np.random.default_rng(n_states + lag)
-    cycle, n_later, n_levels = cycles * lengths[-1], -(-lag // lengths[0]), len(lengths)
-    advance = rng.normal(size=(n_states, n_states)) * 0.4 / np.sqrt(n_states)
-    gains = 0.5 * rng.normal(size=(cycle // lengths[0], n_levels, n_states))
+    rng, slot = np.random.default_rng(n_states + lag), math.gcd(*lengths, *offsets)
+    cycle, n_later, n_levels = cycles * lengths[-1], -(-lag // slot), len(lengths)
+    slots = (lengths[-1] // slot,) if offsets else ()
+    advance = rng.normal(size=(*slots, n_states, n_states)) * 0.4 / np.sqrt(n_states)
+    gains = 0.5 * rng.normal(size=(cycle // slot, n_levels, n_states))
+    for passed in range(slot, cycle + 1, slot) if offsets else ():
+        for level, late in enumerate(offsets):
+            gains[passed // slot - 1, level] *= (passed - late) % lengths[level] == 0
     weights = rng.normal(size=(cycle, n_states + n_levels * n_later))
     for passed, row in enumerate(weights):
-        come = (passed + lag) // lengths[0] - passed // lengths[0]
+        come = (passed + lag) // slot - passed // slot
         for level in range(n_levels):
             row[n_states + level * n_later + come : n_states + (level + 1) * n_later] = 0
-    return PeriodicFilter(advance, gains, weights, lengths, phase, lag)
+    return PeriodicFilter(advance, gains, weights, lengths, phase, lag, offsets)
 
 
 FILTERS = {
@@ -45,6 +52,9 @@ FILTERS = {
     "two levels, late": random_filter(5, (2, 6), 1, 13),
     "three levels": random_filter(6, (1, 2, 8), 0, 3),
     "two cycles": random_filter(3, (4,), 0, 5, cycles=2),
+    "two sums at once": random_filter(4, (6, 6), 2, 7),
+    "two sums in turn": random_filter(4, (6, 6), 0, 4, offsets=(0, 3)),
+    "three sums at any time": random_filter(5, (5, 5, 5), 3, 8, cycles=2, offsets=(2, 0, 4)),
     "beyond a chunk": random_filter(3, (60,), 7, 100),
 }
 EVERY_FILTER = pytest.mark.parametrize("name", FILTERS)
@@ -55,9 +65,10 @@ def run(name, u, dtype="f8", chunk=48, **options):
     kalman, chain = FILTERS[name], Chain(dtype, chunk)
     out, x = np.empty((len(kalman.lengths) + 1, *u.shape), dtype), chain.read()
     table = IntegerTable.from_tails(*LAW)
+    lates = kalman.offsets or (0,) * len(kalman.lengths)
     released = [
-        chain.release(BlockSums(length, kalman.phase, 0.0, 1.0, 0.0, 0.0, rounds=False), table, RELEASE + i, x)
-        for i, length in enumerate(kalman.lengths)
+        chain.release(BlockSums(length, (kalman.phase - late) % length, 0.0, 1.0, 0.0, 0.0, False), table, i, x)
+        for i, (length, late) in enumerate(zip(kalman.lengths, lates, strict=True), start=RELEASE)
     ]
     for signal in (*released, chain.estimate(kalman, tuple(released))):
         chain.write(signal)
@@ -94,10 +105,11 @@ def test_estimates_do_not_depend_on_chunks_or_threads_or_the_future(name, dtype)
 TARGET = Factors(np.array([1.0, 0.5]), NO_SECTIONS, ONE)
 
 
-def mechanism(name, level=0.0, n_steps=None, rounds=False):
+def mechanism(name, level=0.0, n_steps=None, rounds=False, weights=()):
     kalman = FILTERS[name]
-    receiver = CompiledPeriodicKalman(*kalman[:4], kalman.phase, TARGET, level, kalman.lag)
-    blocks = tuple(CompiledBlock(length, *LAW) for length in kalman.lengths)
+    receiver = CompiledPeriodicKalman(*kalman[:4], kalman.phase, TARGET, level, kalman.lag, kalman.offsets)
+    parts = itertools.zip_longest(kalman.lengths, weights, kalman.offsets)
+    blocks = tuple(CompiledBlock(length, *LAW, w or (), late or 0) for length, w, late in parts)
     return CompiledBlockMechanism(0.3, blocks, -0.5, 0.25, rounds, receiver, n_steps)
 
 
@@ -116,6 +128,49 @@ def test_block_sums_are_released_about_the_mean(name, rounds):
                 expected = total + 0.25 * next(draws) if ends else 0.0
                 assert released[level][i, t - 1] == pytest.approx(expected, abs=1e-12)
                 total = 0.0 if ends else total
+
+
+SIGNS = {
+    "of five, late": ((1.0, -1.0, 0.0, 1.0, -1.0),),
+    "of nine, a little late": ((0.0, 0.0, 1.0, -1.0, 0.0, -1.0, -1.0, 1.0, 1.0),),
+    "two sums at once": ((1.0, 0.0, -1.0, 0.0, 0.0, 1.0), (0.0, -1.0, 0.0, 0.0, 1.0, 0.0)),
+    "three sums at any time": ((1.0, 0.0, 0.0, -1.0, 0.0), (0.0, 1.0, 0.0, 0.0, 0.0), (0.0, 0.0, -1.0, 0.0, 0.0)),
+    "beyond a chunk": (tuple((-1.0) ** k for k in range(60)),),
+}
+
+
+@DTYPES
+@pytest.mark.parametrize("rounds", [False, True])
+@pytest.mark.parametrize("name", SIGNS)
+def test_signed_sums_are_released_about_the_mean(name, rounds, dtype):
+    """Each sum by the weights from its own beginning on, of which a first block lacks the first ones."""
+    u, kalman, signs = inputs(2, 130) * 0.5, FILTERS[name], SIGNS[name]
+    chain = Chain(dtype, 48)
+    signals = mechanism(name, rounds=rounds, weights=signs).privatize(chain, chain.read(), None)
+    for signal in signals:
+        chain.write(signal)
+    out = np.empty((len(signs), *u.shape), dtype)
+    execute(chain, *u.shape, x=u.astype(dtype), out=out, seed=3)
+    lates = kalman.offsets or (0,) * len(signs)
+    for level, (weights, late) in enumerate(zip(signs, lates, strict=True)):
+        for i in range(2):
+            words = reference.xoshiro128pp(reference.generator_state(3, i, RELEASE + level), 130)
+            draws, total = (reference.integer(*LAW, word) for word in words), 0.0
+            for t, value in enumerate(u[i]):
+                total += weights[(t + kalman.phase - late) % len(weights)] * (value - 0.3)
+                ends = (t + 1 + kalman.phase - late) % len(weights) == 0
+                expected = total + 0.25 * next(draws) if ends else 0.0
+                assert out[level, i, t] == pytest.approx(expected, abs=1e-12 if dtype == "f8" else 1e-4)
+                total = 0.0 if ends else total
+
+
+def test_sums_with_weights_of_one_have_the_bits_of_sums_without():
+    u = inputs(LANES + 1, 200) * 0.5
+    for name in ("of five, late", "beyond a chunk", "two levels, late"):
+        ones = tuple((1.0,) * n for n in FILTERS[name].lengths)
+        plain, weighed = (simulation.simulate(mechanism(name, weights=w), u, 3, 1) for w in ((), ones))
+        for a, b in zip(plain, weighed, strict=True):
+            assert np.array_equal(a, b)
 
 
 @pytest.mark.parametrize("level", [0.0, 0.3])

@@ -5,7 +5,7 @@ from helpers.equalizers import equalizer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpfast._kernels import chain_builder, chain_program
+from dpfast._kernels import chain_builder, chain_parts, chain_program
 from dpfast._kernels.chain_builder import Chain, Term
 from dpfast._kernels.equalizer import pad_feedback_taps
 from dpfast._kernels.fir_and_sections import Factors, fold_factors
@@ -158,7 +158,7 @@ def test_a_long_past_is_moved_up_rarely():
     (x, _) = chain.compile(1000).signals
     assert x.history == 100_000
     assert 100_000 < x.length < 250_000
-    assert x.length % chain_builder.CHUNK == 0
+    assert x.length % chain_parts.CHUNK == 0
 
 
 @given(lookahead=st.integers(0, 3000), chunk=st.sampled_from([48, 240, 480]))

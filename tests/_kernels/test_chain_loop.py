@@ -8,7 +8,7 @@ from helpers.equalizers import CASES, equalizer, twin
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpfast._kernels import chain_builder
+from dpfast._kernels import chain_builder, chain_parts
 from dpfast._kernels.chain_builder import Chain, Term
 from dpfast._kernels.chain_execute import execute
 from dpfast._kernels.simd import lanes
@@ -140,7 +140,7 @@ def bits(dtype, length, x, **options):
 @pytest.mark.parametrize("length", CHUNKS)
 def test_chunks_of_any_length_give_the_same_bits(dtype, length):
     x = noise(3, LONG).astype(dtype)
-    for found, expected in zip(bits(dtype, length, x), bits(dtype, chain_builder.CHUNK, x), strict=True):
+    for found, expected in zip(bits(dtype, length, x), bits(dtype, chain_parts.CHUNK, x), strict=True):
         assert np.array_equal(found, expected)
 
 

@@ -9,7 +9,8 @@ from scipy import signal
 
 from dpfast._kernels import chain_execute, denormals
 from dpfast._kernels._jit import DISABLE_JIT, OPTIONS
-from dpfast._kernels.chain_builder import CHUNK, Chain
+from dpfast._kernels.chain_builder import Chain
+from dpfast._kernels.chain_parts import CHUNK
 from dpfast._kernels.denormals import flush, restore
 from dpfast._kernels.fir_and_sections import Factors
 
