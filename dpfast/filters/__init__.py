@@ -9,6 +9,8 @@ Others use ``Filter`` and ``Toeplitz``, the two kinds of targets; designs use th
 ====================  ========================================================================
 ``filter``            ``Filter``: made, run, multiplied, divided; its response and norms
 ``toeplitz``          ``Toeplitz``: targets over a horizon; power series
+``endless_sum``       ``EndlessSum``: the running sum without a horizon, as a target
+``half_integrator``   the square root of a running sum, by poles and zeros for any number of steps
 ``impulse_response``  the impulse response of factors, stable or not
 ``conversion``        other forms of a filter: roots, systems of other packages, state space
 ``sections``          second-order sections: how they are made, their roots and values
