@@ -6,6 +6,8 @@ here designs::
     Mechanism         u ──► prefilter G ──► + noise ──► v ──► receiver ──► estimate, forever
     MatrixMechanism   u ──► strategy C ───► + noise ──► v ──► reconstruction B ──► estimate, over a horizon
     BlockMechanism    u ──► sums of blocks ► + noise ──► v ──► periodic Kalman ──► estimate
+    AdaptiveBlockMechanism  u ─► sums of blocks, of lengths that react to v ► + noise ──► v ──► posterior mean
+    UnboundedMechanism  u ──► strategy C ─► + noise ──► v ──► reconstruction B ──► running sum, forever
 
 =============================  ========================================================
 ``base``                       what all kinds of mechanisms share
@@ -13,13 +15,28 @@ here designs::
 ``mechanism``                  ``Mechanism``, ``Paths``
 ``matrix_mechanism``           ``MatrixMechanism``
 ``compiled_matrix_mechanism``  what a simulation runs of a matrix mechanism
+``horizon_terms``              words of a guarantee over a horizon
 ``strategy_sensitivity``       how much one person changes what a strategy publishes
 ``block_mechanism``            ``BlockMechanism``
+``adaptive_mechanism``         ``AdaptiveBlockMechanism``: blocks that end when what was published says so
+``partition_tables``           what these may have, for every length
+``block_noise``                the noise on block sums, of each its own or shared
+``noise_covariance``           covariances of noise over a horizon, and errors of them
+``group_levels``               integers for each level of groups of blocks
+``block_weights``              weights of inputs in the sums of a block
+``unbounded_mechanism``        ``UnboundedMechanism``
 ``block_dynamics``             signal, target and block sums as one linear system
 ``block_kalman``               the Kalman filter behind block sums
 ``block_errors``               the exact errors of such a filter, on any model
+``chain_law``                  the law of a chain of levels, which a posterior mean needs
+``posterior_tables``           what a block of such a chain tells, for every value that may be released
+``posterior_blocks``           block sums with a posterior mean behind them
+``posterior_response``         randomised response with a posterior mean behind it
 ``input_noise``                noise other than Gaussian on the inputs
 ``rounding``                   what rounding of inputs to a lattice adds, and where its prediction may be far off
+``bound``                      a lower bound of errors, and for whom it holds: ``Bound``
+``matrix_bound_terms``         for which of them a strategy and its reconstruction are
+``best_choice``                how the best mechanism was chosen: ``Choice``
 ``constant``                   the baseline that publishes the mean alone: ``Constant``
 ``linear_channel``             what stands before a linear receiver: ``LinearChannel``
 ``lags``                       lags, in samples or of a smoother

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import copy
 import functools
 import math
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 from dpfast._support import html_fragments as html
 from dpfast._support import validation
 from dpfast._support.validation import Array
+from dpfast.mechanisms.best_choice import Choice
+from dpfast.mechanisms.bound import BoundTerms, additive_bound_of
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import FITTED, Provenance, check_declared, fitted_inputs, merge_declared
@@ -122,6 +125,26 @@ class MechanismBase(abc.ABC):
         changed: Self = replace(same, declared=tuple((dict(self.declared) | sources).items()))
         return changed
 
+    @property
+    def choice(self) -> Choice | None:
+        """How :func:`dpfast.best` came to it, with all that it was compared with; None where it was made otherwise.
+
+        It is of this mechanism as it is: neither a changed one nor a file has it.
+        """
+        found: Choice | None = self.__dict__.get("_choice")
+        return found
+
+    @property
+    def alternatives(self) -> tuple[Any, ...]:
+        """The other mechanisms that :func:`dpfast.best` compared it with, in order."""
+        return () if self.choice is None else self.choice.alternatives
+
+    def with_choice(self, choice: Choice) -> Self:
+        """Return the same mechanism, with how it was chosen."""
+        same = copy.copy(self)
+        object.__setattr__(same, "_choice", choice)
+        return same
+
     def under(self, privacy: Privacy) -> Self:
         """Return the same mechanism under another privacy, its noise calibrated anew.
 
@@ -195,6 +218,30 @@ class MechanismBase(abc.ABC):
         """Tell whether lower bounds for linear mechanisms with Gaussian noise hold for it."""
         return False
 
+    def bound_terms(self) -> BoundTerms:
+        """Say what is particular to this kind of mechanism for bounds of errors: nothing, unless the kind says more."""
+        return BoundTerms(self.lag)
+
+    @functools.cached_property
+    def additive_bound_mse(self) -> float:
+        """The MSE that nothing goes below which adds noise, of any law, and filters linearly: :func:`additive_bound`.
+
+        It is for the target, privacy, model and lag of this mechanism.
+
+        Raises
+        ------
+        DesignError
+            For mechanisms that it does not hold for, which names what does; :func:`bounds_of` has that.
+        """
+        return additive_bound_of(self).mse
+
+    def control_mse(self, model: Model, burn_in: int, n: int) -> float | None:
+        """Return the exact MSE of a linear receiver behind a posterior mean, over n steps behind a burn-in.
+
+        It controls the simulation; None where there is none, and where the streams are not of the model of the design.
+        """
+        return None
+
     @abc.abstractmethod
     def guarantee_terms(self) -> GuaranteeTerms:
         """Say what is particular to the guarantee of this kind of mechanism."""
@@ -202,6 +249,10 @@ class MechanismBase(abc.ABC):
     @abc.abstractmethod
     def predict_first(self, n: int, model: Model) -> float | None:
         """Return the MSE over the first n steps from rest, on a model; None where only simulation tells."""
+
+    def over_first(self, n: int) -> Any:
+        """Return what a study of n steps from the start runs: itself, but for what needs to know the steps."""
+        return self
 
     @property
     @abc.abstractmethod

@@ -17,12 +17,14 @@ from dpfast._support.validation import Array
 from dpfast.mechanisms.block_dynamics import (
     BlockSystem,
     Innovation,
+    ReleaseSchedule,
     ReleaseTime,
     Stretch,
     check_stretch,
     errors_of_block,
+    find_drift,
 )
-from dpfast.mechanisms.block_kalman import due_levels
+from dpfast.mechanisms.block_kalman import following
 
 _MOST_DOUBLINGS = 60
 _SAME = 1e-15
@@ -35,7 +37,7 @@ class HasGains(Protocol):
 
     @property
     def advance(self) -> Array:
-        """T, over the shortest block."""
+        """T, over the shortest block, or over each slot of the schedule."""
 
     @property
     def gains(self) -> Array:
@@ -46,8 +48,8 @@ class HasGains(Protocol):
         """W of each sample of a cycle, and the weights of later innovations."""
 
     @property
-    def lengths(self) -> tuple[int, ...]:
-        """The lengths of the blocks of each level."""
+    def schedule(self) -> ReleaseSchedule:
+        """The times of releases."""
 
     @property
     def phase(self) -> int:
@@ -74,32 +76,49 @@ class ClosedLoop:
 
     def __init__(self, system: BlockSystem, bias: float, variances: tuple[float, ...], filter: HasGains) -> None:
         self.system, self.variances, self.filter = system, variances, filter
-        self.n, self.size = system.size, system.size + len(filter.advance) + 1
-        self.block, self.n_later = filter.lengths[0], -(-filter.lag // filter.lengths[0])
-        check_stretch(self.block, self.n, self.size - self.n)
-        self.stretch = self._stretch(Stretch.of(system, self.block), bias)
+        self.n, self.size = system.size, system.size + filter.advance.shape[-1] + 1
+        self.schedule, self.block = filter.schedule, filter.schedule.slot
+        self.n_later = -(-filter.lag // self.block)
+        check_stretch(self.block if system.weights is None else len(system.weights), self.n, self.size - self.n)
+        starts = [0] if system.weights is None else range(0, len(system.weights), self.block)
+        self.stretches = [self._stretch(system.part(start, self.block), start, self.block, bias) for start in starts]
+        start, rest = filter.phase, -filter.phase % self.block
+        whole = system.weights is None or not rest
+        self.first = self.stretches[0] if whole else self._stretch(system.part(start, rest), start, rest, bias)
 
-    def _stretch(self, of_signal: Stretch, bias: float) -> Stretch:
-        """Let the filter wait for the release, and a wrong mean be added at every step."""
-        steps = np.tile(np.eye(self.size), (self.block + 1, 1, 1))
+    def _stretch(self, system: BlockSystem, start: int, length: int, bias: float) -> Stretch:
+        """Let the filter wait for the release, and a wrong mean be added at every step; from a start in a block on."""
+        advances = self.filter.advance.reshape(-1, *self.filter.advance.shape[-2:])
+        advance = advances[start // self.block % len(advances)]
+        of_signal = Stretch.of(system, length)
+        steps = np.tile(np.eye(self.size), (length + 1, 1, 1))
         noises = np.zeros_like(steps)
         steps[:, : self.n, : self.n], noises[:, : self.n, : self.n] = of_signal.steps, of_signal.noises
-        added = np.cumsum(of_signal.steps[:-1] @ self.system.entry, axis=0) * bias
-        steps[1:, : self.n, -1] = added
-        arrival = linalg.block_diag(np.eye(self.n), self.filter.advance, np.eye(1))
-        return Stretch(steps, noises, arrival)
+        drift = find_drift(system, of_signal) * bias
+        steps[:, : self.n, -1] = drift
+        arrival = linalg.block_diag(of_signal.arrival, advance, np.eye(1))
+        if system.weights is None:
+            return Stretch(steps, noises, steps[::-1], arrival)
+        tails = np.tile(np.eye(self.size), (length + 1, 1, 1))
+        tails[:, : self.n, : self.n] = of_signal.tails
+        tails[:, : self.n, -1] = drift[-1] - np.einsum("ijk,ik->ij", of_signal.tails, drift)
+        return Stretch(steps, noises, tails, arrival)
+
+    def _within(self, passed: int) -> Stretch:
+        """Return how z goes on from so many samples on, up to the end of their slot."""
+        return self.first if passed % self.block else self.stretches[passed // self.block % len(self.stretches)]
 
     def _wanted(self, passed: int, n: int) -> Array:
         """Return d of n steps of a block from `passed` samples on: y - W x̂, before what is released later."""
-        rows = self.filter.weights[(passed + np.arange(n)) % len(self.filter.weights), : len(self.filter.advance)]
+        rows = self.filter.weights[(passed + np.arange(n)) % len(self.filter.weights), : self.filter.advance.shape[-1]]
         found = np.zeros((n, self.size))
         found[:, : self.n], found[:, self.n : -1] = self.system.output, -rows
         return found
 
     def _later_weights(self, passed: int, n: int) -> Array:
         """Return the weights (n, levels, n_later) of innovations."""
-        rows = self.filter.weights[(passed + np.arange(n)) % len(self.filter.weights), len(self.filter.advance) :]
-        return rows.reshape(n, len(self.filter.lengths), self.n_later)
+        rows = self.filter.weights[(passed + np.arange(n)) % len(self.filter.weights), self.filter.advance.shape[-1] :]
+        return rows.reshape(n, len(self.schedule.lengths), self.n_later)
 
     def _gain(self, passed: int, level: int) -> Array:
         k = np.zeros(self.size)
@@ -110,8 +129,8 @@ class ClosedLoop:
         """Return the release that comes after so many samples, and the moments behind it, from those before."""
         innovations, stays = [], np.ones(self.size)
         after = moments.copy()
-        for level in due_levels(self.filter.lengths, passed):
-            own, assumed = self.system.sum_state(level), self.size - 1 - len(self.filter.lengths) + level
+        for level in self.schedule.due(passed):
+            own, assumed = self.system.sum_state(level), self.size - 1 - len(self.schedule.lengths) + level
             shows = np.zeros(self.size)
             shows[own], shows[assumed] = 1.0, -1.0
             covariance = after @ shows
@@ -121,7 +140,14 @@ class ClosedLoop:
             both = np.outer(gain, covariance)
             after = after + both + both.T + variance * np.outer(gain, gain)
             stays[[own, assumed]] = 0.0
-        return ReleaseTime(tuple(innovations), stays), after * np.outer(stays, stays)
+        enters = self._begin_groups(stays, self.schedule.n_ended(passed))
+        release = ReleaseTime(tuple(innovations), stays, enters)
+        return release, release.leave(after)
+
+    def _begin_groups(self, stays: Array, n: int) -> Array:
+        """Return what begins where the n least levels of groups end, whose own does not stay, nor its estimate."""
+        stays[self.n : -1][self.system.common_states(n)] = 0.0
+        return linalg.block_diag(self.system.begin_groups(stays[: self.n], n), np.zeros((self.size - self.n,) * 2))
 
     # --- from rest ----------------------------------------------------------------------------------
 
@@ -134,7 +160,9 @@ class ClosedLoop:
         settled = np.tile(self.cycle_mse(), 2) if n > _FEW_CYCLES * cycle else None
         found, done = [np.empty(0)], 0
         for i, mse in enumerate(self._walk(self._moments_at_rest(), start, n + 1)):
-            found.append(mse if i or start else mse[1:])  # no step is behind the start, as one is behind a release
+            found.append(
+                mse if i or start % self.block else mse[1:]
+            )  # no step is behind the start, as one is behind a release
             done += len(found[-1])
             if settled is not None and (start + done + 1) % cycle == 0 and done >= 2 * cycle:
                 recent = np.concatenate(found[-2 * cycle // self.block :])[-2 * cycle :]
@@ -155,7 +183,7 @@ class ClosedLoop:
             if passed < stop:
                 waiting.append((passed, moments))
             until = (passed // self.block + 1) * self.block
-            release, moments = self._release(self.stretch.carry(moments, until - passed), until)
+            release, moments = self._release(self._within(passed).carry(moments, until - passed), until)
             releases.append(release)
             passed = until
             if len(releases) > self.n_later:
@@ -167,27 +195,28 @@ class ClosedLoop:
         """Return the MSE of the steps of a block from `passed` samples on; a release's own step comes first."""
         begins, n = passed % self.block, self.block - passed % self.block
         wanted, weights = self._wanted(passed, n), self._later_weights(passed, n)
-        n_levels, lag = len(self.filter.lengths), self.filter.lag
-        mse = errors_of_block(self.stretch, moments, wanted, later, lag, n_levels, weights).mse
+        n_levels, lag = len(self.schedule.lengths), self.filter.lag
+        there = [self._within(passed), *following(self.stretches, passed // self.block + 1, self.n_later)]
+        mse = errors_of_block(there, moments, wanted, later, lag, n_levels, weights).mse
         return mse[1:] if begins else mse
 
     # --- for ever -----------------------------------------------------------------------------------
 
     def cycle_mse(self) -> Array:
         """Return the MSE of the estimates of each step of a cycle, the first one at a release of all levels."""
-        length = self.filter.lengths[-1]
+        length = self.schedule.cycle
         return np.concatenate(list(self._walk(self._steady_moments(), length, length)))
 
     def decay(self) -> float:
         """Return the factor by which a start is forgotten in one step, on average over a cycle."""
         step, _ = self._cycle_map()
         radius = float(np.abs(np.linalg.eigvals(step[:-1, :-1])).max())
-        return float(radius ** (1 / self.filter.lengths[-1]))
+        return float(radius ** (1 / self.schedule.cycle))
 
     def _cycle_map(self) -> tuple[Array, Array]:
         """Return matrix and covariance of what a cycle makes of z behind a release of all levels."""
         step, noise = np.eye(self.size), np.zeros((self.size, self.size))
-        for passed in range(self.block, self.filter.lengths[-1] + 1, self.block):
+        for passed in range(self.block, self.schedule.cycle + 1, self.block):
             here, added = self._release_map(passed)
             step, noise = here @ step, here @ noise @ here.T + added
         return step, noise
@@ -209,13 +238,11 @@ class ClosedLoop:
 
     def _release_map(self, passed: int) -> tuple[Array, Array]:
         """Return matrix and covariance of what a block and the release behind it make of z."""
-        step, noise = (
-            self.stretch.arrival @ self.stretch.steps[-1],
-            self.stretch.carry(np.zeros_like(self.stretch.arrival), self.block),
-        )
+        stretch = self._within(passed - self.block)
+        step, noise = stretch.arrival @ stretch.steps[-1], stretch.carry(np.zeros_like(stretch.arrival), self.block)
         release, _ = self._release(np.zeros_like(step), passed)
         for shown in release.innovations:
             update = np.eye(self.size) + np.outer(shown.gain, shown.shows)
             step, noise = update @ step, update @ noise @ update.T
             noise += self.variances[shown.level] * np.outer(shown.gain, shown.gain)
-        return release.stays[:, None] * step, noise * np.outer(release.stays, release.stays)
+        return release.stays[:, None] * step, release.leave(noise)

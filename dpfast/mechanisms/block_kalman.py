@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from dpfast.mechanisms.block_dynamics import (
     BlockSystem,
     Innovation,
     LateErrors,
+    ReleaseSchedule,
     ReleaseTime,
     Stretch,
     errors_of_block,
@@ -22,7 +24,7 @@ _UNSEEN = 1e-13  # of the variance of the sum of a block: less noise drowns in r
 
 
 class KalmanCycle(NamedTuple):
-    """A periodic Kalman filter, release by release of a cycle; the last release is one of all levels.
+    """A periodic Kalman filter, release by release of a cycle.
 
     Attributes
     ----------
@@ -30,43 +32,58 @@ class KalmanCycle(NamedTuple):
         Of its error x - x̂.
     covariances : tuple of array
         Of its error behind each release.
+    n_levels : int
     """
 
     releases: tuple[ReleaseTime, ...]
     covariances: tuple[Array, ...]
+    n_levels: int
 
     @property
     def gains(self) -> Array:
         """The gains (releases, levels, states) of the state; zero where a level releases nothing."""
-        n_levels = len(self.releases[-1].innovations)
-        found = np.zeros((len(self.releases), n_levels, len(self.covariances[0])))
+        found = np.zeros((len(self.releases), self.n_levels, len(self.covariances[0])))
         for release, gains in zip(self.releases, found, strict=True):
             for shown in release.innovations:
                 gains[shown.level] = -shown.gain
         return found
 
-    def errors(self, system: BlockSystem, stretch: Stretch, lag: int) -> LateErrors:
-        """Find errors and weights of estimates of all steps of the cycle, from the release of all levels on."""
-        n_releases, n_later = len(self.releases), -(-lag // stretch.length)
-        wanted = np.broadcast_to(system.output, (stretch.length, system.size))
+    def errors(self, system: BlockSystem, stretches: Sequence[Stretch], lag: int) -> LateErrors:
+        """Find errors and weights of estimates of all steps of the cycle, from its beginning on."""
+        n_releases, slot = len(self.releases), stretches[0].length
+        n_later = -(-lag // slot)
+        wanted = np.broadcast_to(system.output, (slot, system.size))
         parts = []
-        for i in range(n_releases):  # behind release i - 1, that of all levels for i = 0
+        for i in range(n_releases):  # behind release i - 1
             later = [self.releases[(i + k) % n_releases] for k in range(n_later)]
-            parts.append(errors_of_block(stretch, self.covariances[i - 1], wanted, later, lag, system.n_levels))
+            there = following(stretches, i, n_later)
+            parts.append(errors_of_block(there, self.covariances[i - 1], wanted, later, lag, system.n_levels))
         return LateErrors(*(np.concatenate(x) for x in zip(*parts, strict=True)))
 
 
-def due_levels(lengths: tuple[int, ...], passed: int) -> list[int]:
-    """List the levels that release after so many samples."""
-    return [level for level, length in enumerate(lengths) if passed % length == 0]
+def following(stretches: Sequence[Stretch], i: int, n: int) -> list[Stretch]:
+    """List n stretches from the i-th on, and one at least; they repeat."""
+    return [stretches[(i + k) % len(stretches)] for k in range(max(1, n))]
+
+
+class Due(NamedTuple):
+    """What comes at a time: the levels that are released, and how many levels of groups of blocks end."""
+
+    levels: tuple[int, ...]
+    n_ended: int
+
+    @classmethod
+    def after(cls, schedule: ReleaseSchedule, passed: int) -> Due:
+        """Tell what comes after so many samples."""
+        return cls(tuple(schedule.due(passed)), schedule.n_ended(passed))
 
 
 def take_release(
-    system: BlockSystem, before: Array, due: list[int], variances: tuple[float, ...]
+    system: BlockSystem, before: Array, due: Due, variances: tuple[float, ...]
 ) -> tuple[ReleaseTime, Array]:
     """Update the covariance of the error by what the levels release; return the release, and the covariance behind."""
     after, innovations, stays = before.copy(), [], np.ones(system.size)
-    for level in due:
+    for level in due.levels:
         state = system.sum_state(level)
         covariance = after[:, state].copy()
         variance = covariance[state] + variances[level]
@@ -75,38 +92,39 @@ def take_release(
         shows = np.eye(1, system.size, state)[0]
         innovations.append(Innovation(level, shows, covariance, float(variance), -gain))
         stays[state] = 0.0
-    return ReleaseTime(tuple(innovations), stays), after * np.outer(stays, stays)
+    enters = system.begin_groups(stays, due.n_ended)
+    release = ReleaseTime(tuple(innovations), stays, enters)
+    return release, release.leave(after)
 
 
 def find_cycle(
-    system: BlockSystem, stretch: Stretch, lengths: tuple[int, ...], variances: tuple[float, ...]
+    system: BlockSystem, stretches: Sequence[Stretch], schedule: ReleaseSchedule, variances: tuple[float, ...]
 ) -> KalmanCycle:
     """Find the periodic Kalman filter that all starts lead to.
 
     Parameters
     ----------
     system : BlockSystem
-    stretch : Stretch
-        Over the shortest block.
-    lengths : tuple of int
-        Of the levels, each a multiple of the one before.
+    stretches : sequence of Stretch
+        Over each slot of the schedule, or one for all.
+    schedule : ReleaseSchedule
     variances : tuple of float
         Of the noise of each level.
     """
-    n_releases, variances = lengths[-1] // lengths[0], _seen(system, stretch, variances)
-    due = [due_levels(lengths, (i + 1) * lengths[0]) for i in range(n_releases)]
-    maps = {tuple(x): _map_behind(system, stretch, x, variances) for x in due}
+    n_releases, variances = schedule.n_slots, _seen(system, stretches, variances)
+    due = [Due.after(schedule, (i + 1) * schedule.slot) for i in range(n_releases)]
+    behind = following(stretches, 1, n_releases)
     # the covariance before the first release is what a cycle makes of itself
-    cycle = maps[tuple(due[0])]
-    for x in due[1:]:
-        cycle = cycle.then(maps[tuple(x)])
+    cycle, *others = _maps_behind(system, behind, due, variances)
+    for other in others:
+        cycle = cycle.then(other)
     before, releases, covariances = cycle.limit(), [], []
-    for x in due:
+    for x, stretch in zip(due, behind, strict=True):
         release, after = take_release(system, before, x, variances)
         releases.append(release)
         covariances.append(after)
         before = stretch.carry(after, stretch.length)
-    return KalmanCycle(tuple(releases), tuple(covariances))
+    return KalmanCycle(tuple(releases), tuple(covariances), system.n_levels)
 
 
 class KalmanRun(NamedTuple):
@@ -125,27 +143,32 @@ class KalmanRun(NamedTuple):
 
 
 def run_over_horizon(
-    system: BlockSystem, stretch: Stretch, lengths: tuple[int, ...], variances: tuple[float, ...], n: int, lag: int
+    system: BlockSystem,
+    stretches: Sequence[Stretch],
+    schedule: ReleaseSchedule,
+    variances: tuple[float, ...],
+    n: int,
+    lag: int,
 ) -> KalmanRun:
     """Find the Kalman filter of the first n steps, and its errors; values are released up to the last step.
 
-    `system`, `stretch`, `lengths` and `variances` are as of :func:`find_cycle`.
+    `system`, `stretches`, `schedule` and `variances` are as of :func:`find_cycle`.
     """
-    block, n_later, variances = stretch.length, -(-lag // stretch.length), _seen(system, stretch, variances)
-    gains = np.zeros((n // block + 1, len(lengths), system.size))
+    block, n_levels, variances = schedule.slot, system.n_levels, _seen(system, stretches, variances)
+    n_later, gains = -(-lag // block), np.zeros((n // block + 1, n_levels, system.size))
     releases, covariances = [], [system.start]
     for i in range(n // block):
-        before = stretch.carry(covariances[-1], block)
-        release, after = take_release(system, before, due_levels(lengths, (i + 1) * block), variances)
+        before = stretches[i % len(stretches)].carry(covariances[-1], block)
+        release, after = take_release(system, before, Due.after(schedule, (i + 1) * block), variances)
         for shown in release.innovations:
             gains[i, shown.level] = -shown.gain
         releases.append(release)
         covariances.append(after)
     wanted = np.broadcast_to(system.output, (block, system.size))
-    mse, weights = [], np.zeros((len(covariances), block, len(lengths), n_later))
+    mse, weights = [], np.zeros((len(covariances), block, n_levels, n_later))
     for i, behind in enumerate(covariances):
         later = releases[i : i + n_later]
-        errors = errors_of_block(stretch, behind, wanted, later, lag, len(lengths))
+        errors = errors_of_block(following(stretches, i, n_later), behind, wanted, later, lag, n_levels)
         mse.append(errors.mse)
         weights[i, :, :, : len(later)] = errors.weights
     steps = slice(1, n + 1)  # behind the start comes the first step
@@ -154,22 +177,23 @@ def run_over_horizon(
 
 def least_mse(
     system: BlockSystem,
-    stretch: Stretch,
-    lengths: tuple[int, ...],
+    stretches: Sequence[Stretch],
+    schedule: ReleaseSchedule,
     variances: tuple[float, ...],
     lag: int,
     horizon: int | None = None,
 ) -> float:
     """Return the mean MSE of the best filter, over a cycle or the steps of a horizon."""
     if horizon is None:
-        return float(find_cycle(system, stretch, lengths, variances).errors(system, stretch, lag).mse.mean())
-    return float(run_over_horizon(system, stretch, lengths, variances, horizon, lag).errors.mse.mean())
+        return float(find_cycle(system, stretches, schedule, variances).errors(system, stretches, lag).mse.mean())
+    return float(run_over_horizon(system, stretches, schedule, variances, horizon, lag).errors.mse.mean())
 
 
-def _seen(system: BlockSystem, stretch: Stretch, variances: tuple[float, ...]) -> tuple[float, ...]:
+def _seen(system: BlockSystem, stretches: Sequence[Stretch], variances: tuple[float, ...]) -> tuple[float, ...]:
     """Raise variances of noise to what is seen beside that of a block's sum."""
     sums = [system.sum_state(level) for level in range(len(variances))]
-    return tuple(max(v, _UNSEEN * stretch.noises[-1][i, i]) for v, i in zip(variances, sums, strict=True))
+    largest = [max(x.noises[-1][i, i] for x in stretches) for i in sums]
+    return tuple(max(v, _UNSEEN * x) for v, x in zip(variances, largest, strict=True))
 
 
 class _RiccatiMap(NamedTuple):
@@ -197,13 +221,28 @@ class _RiccatiMap(NamedTuple):
         return now.h
 
 
-def _map_behind(system: BlockSystem, stretch: Stretch, due: list[int], variances: tuple[float, ...]) -> _RiccatiMap:
+def _maps_behind(
+    system: BlockSystem, stretches: Sequence[Stretch], due: list[Due], variances: tuple[float, ...]
+) -> list[_RiccatiMap]:
+    """Return the map of each release and the slot behind it; made once where both are the same."""
+    made, found = dict[tuple[int, Due], _RiccatiMap](), []
+    for stretch, x in zip(stretches, due, strict=True):
+        key = (id(stretch), x)
+        if key not in made:
+            made[key] = _map_behind(system, stretch, x, variances)
+        found.append(made[key])
+    return found
+
+
+def _map_behind(system: BlockSystem, stretch: Stretch, due: Due, variances: tuple[float, ...]) -> _RiccatiMap:
     """Return the map of a release and the block behind it."""
     g, stays = np.zeros((system.size, system.size)), np.ones(system.size)
-    for level in due:
+    for level in due.levels:
         state = system.sum_state(level)
         g[state, state], stays[state] = 1 / variances[level], 0.0
-    return _RiccatiMap((stretch.steps[-1] * stays).T, g, stretch.noises[-1])
+    enters = system.begin_groups(stays, due.n_ended)
+    there = stretch.arrival @ stretch.steps[-1]
+    return _RiccatiMap((there * stays).T, g, stretch.carry(enters, stretch.length))
 
 
 def _symmetric(x: Array) -> Array:

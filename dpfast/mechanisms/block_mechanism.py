@@ -11,21 +11,26 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfast._kernels import compiled_mechanisms, simulation
+from dpfast._kernels import compiled_mechanisms, compiled_receivers, simulation
+from dpfast._kernels.fir_and_sections import Factors
 from dpfast._support import thread_count, validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import MAX_HORIZON, Toeplitz
+from dpfast.mechanisms import block_noise
 from dpfast.mechanisms.base import NO_EXACT_FORM, OVER_HORIZON, GuaranteeTerms, MechanismBase, Option, figure_text
-from dpfast.mechanisms.block_dynamics import BlockSystem, Stretch, build_system
+from dpfast.mechanisms.block_dynamics import BlockSystem, build_system, find_stretches
 from dpfast.mechanisms.block_errors import ClosedLoop
 from dpfast.mechanisms.block_kalman import least_mse
+from dpfast.mechanisms.block_noise import BlockLaw, check_shares, check_sharing
+from dpfast.mechanisms.block_weights import check_weights, sums_text, weights_of_sums
+from dpfast.mechanisms.bound import BoundTerms
+from dpfast.mechanisms.group_levels import Levels, given_levels
 from dpfast.mechanisms.mechanism import Paths
 from dpfast.mechanisms.receivers.periodic_kalman import PeriodicKalman
 from dpfast.mechanisms.rounding import rounding_variance, warn_of_rounding
-from dpfast.privacy.integer_noise.choice import integer_noise
-from dpfast.privacy.integer_noise.law import IntegerKind, IntegerNoise
+from dpfast.privacy.integer_noise.law import IntegerKind
 from dpfast.privacy.lattice import Lattice, find_lattice
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import Provenance
@@ -39,7 +44,7 @@ class BlockMechanism(MechanismBase):
     r"""v_j = (sum of the j-th block of inputs) + integer noise, every B steps; an estimate of F u from all v so far.
 
     Made by :func:`dpfast.block_sums`. With several levels, every block of a level is so many of the level before, and
-    each level pays its share of ε.
+    each level pays its share of ε. With weights, each input of a block enters one of its sums, as it is or negated.
 
     Attributes
     ----------
@@ -54,8 +59,13 @@ class BlockMechanism(MechanismBase):
         The kind of integer noise of each level.
     shares : tuple of float
         Of ε and δ, for each level.
+    weights : array, (block, sums), or None
+        Of the inputs of a block in each of its sums: 0, 1 or -1, and in a row at most one that is not 0. None for one
+        sum of them all.
     unit : float or None
         The lattice that real inputs are rounded to; None where they lie on one, of levels or of counts.
+    slack : int or tuple of int
+        Where the blocks of a group share noise, how much of it may cancel; in groups of groups, for each level.
     options : tuple of (name, value)
         What else the design was given.
     declared : tuple of (name, source)
@@ -84,6 +94,8 @@ class BlockMechanism(MechanismBase):
     noise_kinds: tuple[IntegerKind, ...] = ("geometric",)
     shares: tuple[float, ...] = (1.0,)
     unit: float | None = None
+    weights: Array | None = None
+    slack: Levels = 0
     options: tuple[tuple[str, Option], ...] = ()
     declared: tuple[tuple[str, Provenance], ...] = ()
     mean_square: ClassVar[None] = None  # no design of blocks is made for the worst input
@@ -91,7 +103,14 @@ class BlockMechanism(MechanismBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_shares(self.shares, self.noise_kinds, len(self.lengths))
+        check_shares(self.shares, self.noise_kinds, len(self.lengths) if self.weights is None else 1)
+        check_sharing(self.receiver.groups, self.slack, self.noise_kinds, weighed=self.weights is not None)
+        if self.weights is not None:
+            object.__setattr__(self, "weights", check_weights(self.weights, self.lengths))
+        elif self.receiver.offsets or len(set(self.lengths)) < len(self.lengths):
+            raise ValueError(
+                f"weights must be there for a receiver of signed sums of {self.lengths[0]} steps, got None"
+            )
 
     @functools.cached_property
     def lattice(self) -> Lattice:
@@ -99,15 +118,24 @@ class BlockMechanism(MechanismBase):
         return find_lattice(self.privacy, self.model.levels, self.unit)
 
     @functools.cached_property
-    def noise(self) -> tuple[IntegerNoise, ...]:
-        """The law of the noise of each level, as privacy and lattice make it."""
-        parts = zip(self.noise_kinds, self.shares, strict=True)
-        return tuple(integer_noise(kind, self.privacy, self.lattice.steps, share) for kind, share in parts)
+    def noise(self) -> tuple[BlockLaw, ...]:
+        """The law of the noise of each level, as privacy and lattice make it; with weights, of each sum of a block.
+
+        Where blocks share noise, it is the law of a group, or of a tree of groups.
+        """
+        levels = self.receiver.groups, self.slack
+        laws = block_noise.make_laws(self.noise_kinds, self.shares, self.privacy, self.lattice.steps, *levels)
+        return laws if self.weights is None else laws * len(self.lengths)
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """The lengths B of the blocks, level by level."""
+        """The lengths B of the blocks, level by level; with weights, of each sum of a block."""
         return self.receiver.lengths
+
+    @property
+    def group(self) -> Levels:
+        """The blocks that share noise, in groups of groups for each level; 1 for noise of their own."""
+        return given_levels(self.receiver.groups or (1,))
 
     @property
     def lag(self) -> int:
@@ -133,8 +161,9 @@ class BlockMechanism(MechanismBase):
     def ideal_mse(self) -> float | None:
         """The error of the best linear receiver behind these sums: what runs, unless the privacy was replaced."""
         system, variances = self._system(self.model), self._variances
-        stretch = Stretch.of(system, self.lengths[0])
-        return least_mse(system, stretch, self.lengths, variances, self.lag, self.horizon)
+        schedule = self.receiver.schedule
+        stretches = find_stretches(system, schedule)
+        return least_mse(system, stretches, schedule, variances, self.lag, self.horizon)
 
     def settling_time(self, amplitude: float) -> int:
         """Count the samples until target and receiver have forgotten a start but for an amplitude; 0 over a horizon."""
@@ -143,7 +172,7 @@ class BlockMechanism(MechanismBase):
             return 0
         forgets = min(self._loop(self.model).decay(), _SLOWEST)
         steps = math.ceil(math.log(amplitude) / math.log(forgets)) if forgets > 0 else 0
-        return max(len(target.factors.taps), target.settling_time(amplitude), steps + self.lengths[-1])
+        return max(len(target.factors.taps), target.settling_time(amplitude), steps + self.receiver.schedule.cycle)
 
     def _without_figures(self) -> dict[str, None]:
         """Return nothing, as all figures are computed from what runs."""
@@ -151,7 +180,11 @@ class BlockMechanism(MechanismBase):
 
     def sizes(self) -> tuple[str, str]:
         """Say how long the blocks are, and how large the receiver is."""
-        return self._lengths_text(), self.receiver.size_text()
+        return self._lengths_text(), self._receiver_text()
+
+    def _receiver_text(self) -> str:
+        """Say what estimates, and how large it is."""
+        return self.receiver.size_text()
 
     def release_hindrance(self) -> str:
         """Say why the exact path cannot run it, and what to do instead."""
@@ -162,13 +195,15 @@ class BlockMechanism(MechanismBase):
         """Name its kind and itself, for messages, with its horizon."""
         return super().full_name + ("" if self.horizon is None else f" over a horizon of {self.horizon} steps")
 
+    def bound_terms(self) -> BoundTerms:
+        """Say what is particular to block sums for bounds of errors: the receiver is linear."""
+        return BoundTerms(self.lag, additive=True, linear_mean=True)
+
     def guarantee_terms(self) -> GuaranteeTerms:
         """Say what is particular to the guarantee of block sums; the description asks for it."""
         streams = "streams" if self.horizon is None else f"streams of {self.horizon} steps"
-        first, *others = zip(self.lengths, self.noise, self._noise_stds, strict=True)
-        above = [f"{law.kind} noise of standard deviation {std:.6g} on sums of {n} steps" for n, law, std in others]
-        on = f" on sums of {first[0]} steps" if others else ""
-        noise = " and ".join([*above, f"{first[1].kind} noise{on}"])
+        n = len(self.lengths) if self.weights is None else 1  # an event is in one sum of a block
+        noise = block_noise.noise_words(self.lengths[:n], self.noise[:n], self._noise_stds[:n])
         delta = self.privacy.delta if any(x.delta for x in self.noise) else 0.0
         ending = self.lattice.condition + ("" if self.horizon is None else OVER_HORIZON)
         return GuaranteeTerms(streams, noise, delta, ending)
@@ -177,20 +212,30 @@ class BlockMechanism(MechanismBase):
 
     @property
     def _variances(self) -> tuple[float, ...]:
-        return tuple(self.lattice.unit**2 * x.variance for x in self.noise)
+        return block_noise.own_variances(self.noise, self.lattice.unit)
 
     def _system(self, model: Model) -> BlockSystem:
         factors = self.target.factors
         assert factors is not None
-        return build_system(model.shaping.factors, factors, len(self.noise), rounding_variance(self.lattice, model))
+        rounding = rounding_variance(self.lattice, model)
+        shared = block_noise.common_variances(self.noise[0], self.lattice.unit)
+        return build_system(model.shaping.factors, factors, len(self.noise), rounding, self.weights, shared)
 
     def _loop(self, model: Model) -> ClosedLoop:
         return ClosedLoop(self._system(model), model.mean - self.receiver.mean, self._variances, self.receiver)
 
     @functools.cached_property
-    def predicted_mse(self) -> float:
-        """The exact MSE on the model of the design, the mean over time: over a cycle, or the steps of the horizon."""
+    def linear_mse(self) -> float:
+        """The exact MSE of the linear receiver on the model of the design, the mean over time.
+
+        It is over a cycle, or the steps of the horizon.
+        """
         return float(self._mse.mean())
+
+    @property
+    def predicted_mse(self) -> float | None:
+        """The exact MSE on the model of the design, the mean over time: that of the linear receiver."""
+        return self.linear_mse
 
     @property
     def phase_mse(self) -> Array | None:
@@ -198,7 +243,7 @@ class BlockMechanism(MechanismBase):
         return None if self.horizon is not None else self._mse
 
     @property
-    def worst_step_mse(self) -> float:
+    def worst_step_mse(self) -> float | None:
         """The largest MSE of a step: of a cycle, or of the horizon."""
         return float(self._mse.max())
 
@@ -211,13 +256,13 @@ class BlockMechanism(MechanismBase):
         loop = self._loop(model)
         return loop.step_mse(self.horizon) if self.horizon is not None else np.roll(loop.cycle_mse(), self.lag)
 
-    def predict(self, model: Model) -> float:
+    def predict(self, model: Model) -> float | None:
         """Return the MSE of this mechanism on another model, the mean over time."""
         check_model(model)
         warn_of_rounding(self.lattice, model)
         return float(self._mse_on(model).mean())
 
-    def step_mse(self, n: int | None = None, model: Model | None = None) -> Array:
+    def step_mse(self, n: int | None = None, model: Model | None = None) -> Array | None:
         r"""Return the MSE E|ŷ_t - y_t|² of each of the first n steps, from rest.
 
         The input is stationary from the first step on, and ŷ_t is the estimate that comes at t + lag, over a horizon
@@ -232,7 +277,7 @@ class BlockMechanism(MechanismBase):
 
         Returns
         -------
-        array, (n,)
+        array, (n,), or None where only simulation tells
 
         Examples
         --------
@@ -249,9 +294,10 @@ class BlockMechanism(MechanismBase):
         model = self.model if model is None else model
         return self._loop(model).step_mse(n)
 
-    def predict_first(self, n: int, model: Model) -> float:
+    def predict_first(self, n: int, model: Model) -> float | None:
         """Return the mean of :meth:`step_mse` over the first n steps, which a study of these is compared with."""
-        return float(self.step_mse(n, model).mean())
+        steps = self.step_mse(n, model)
+        return None if steps is None else float(steps.mean())
 
     # --- simulation -------------------------------------------------------------------------------
 
@@ -287,8 +333,8 @@ class BlockMechanism(MechanismBase):
         streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
         *released, estimate = simulation.simulate(self.compiled(), streams, seed, n_threads)
         passed = np.arange(1, x.shape[-1] + 1) + self.receiver.phase
-        for sums, length in zip(released, self.lengths, strict=True):
-            sums[:, passed % length != 0] = np.nan
+        for sums, length, late in zip(released, self.lengths, self._lates, strict=True):
+            sums[:, (passed - late) % length != 0] = np.nan
         v = np.stack(released).reshape(len(released), *x.shape)
         return Paths(v if len(v) > 1 else v[0], wrap(estimate.reshape(x.shape)), None, self.lag)
 
@@ -296,14 +342,25 @@ class BlockMechanism(MechanismBase):
         """Return the compiled form, which studies run."""
         factors = self.target.factors
         assert factors is not None
+        signs = weights_of_sums(self.weights, self._lates)
+        parts = zip(self.lengths, self.noise, signs, self._lates, strict=True)
         blocks = tuple(
-            compiled_mechanisms.CompiledBlock(length, *law.tails())
-            for length, law in zip(self.lengths, self.noise, strict=True)
+            compiled_mechanisms.CompiledBlock(n, *law.tails(), w, late, block_noise.shared_table(law))
+            for n, law, w, late in parts
         )
         unit, offset, _, rounds = self.lattice
         return compiled_mechanisms.CompiledBlockMechanism(
-            self.receiver.mean, blocks, offset, unit, rounds, self.receiver.compiled(factors), self.horizon
+            self.receiver.mean, blocks, offset, unit, rounds, self._compiled_receiver(factors), self.horizon
         )
+
+    def _compiled_receiver(self, target: Factors) -> compiled_receivers.CompiledBlockReceiver:
+        """Return the compiled form of what estimates."""
+        return self.receiver.compiled(target)
+
+    @property
+    def _lates(self) -> tuple[int, ...]:
+        """The samples after the end of a block at which each sum is released."""
+        return self.receiver.offsets or (0,) * len(self.lengths)
 
     # --- words ------------------------------------------------------------------------------------
 
@@ -312,7 +369,7 @@ class BlockMechanism(MechanismBase):
         return f"epsilon {self.privacy.epsilon:.6g}, delta {delta:.3g} ({self._noise_text()} noise)"
 
     def _lengths_text(self) -> str:
-        return f"sums of {' and '.join(str(x) for x in self.lengths)} steps"
+        return sums_text(self.lengths, self.weights, self.receiver.offsets, self.receiver.groups)
 
     def _noise_text(self) -> str:
         return " and ".join(dict.fromkeys(x.kind for x in self.noise))
@@ -321,14 +378,19 @@ class BlockMechanism(MechanismBase):
         first = f", the first one {self.lengths[0] - self.receiver.phase}" if self.receiver.phase else ""
         shares = f", of shares {_listed(self.shares)}" if len(self.shares) > 1 else ""
         over = {} if self.horizon is None else {"horizon": f"{self.horizon} steps"}
+        stds = self._noise_stds if self.weights is None else self._noise_stds[:1]  # one law for all sums
         return {
             "blocks": self._lengths_text() + first + shares,
             **over,
-            "noise": f"{self._noise_text()}, standard deviation {_listed(self._noise_stds)}",
-            "receiver": self.receiver.size_text(),
+            "noise": f"{self._noise_text()}, standard deviation {_listed(stds)}",
+            "receiver": self._receiver_text(),
             "lag": str(self.lag),
-            "predicted RMSE": f"{figure_text(self.predicted_rmse)} (worst step {math.sqrt(self.worst_step_mse):.6g})",
+            "predicted RMSE": self._figures_text(),
         }
+
+    def _figures_text(self) -> str:
+        """Write what is predicted."""
+        return f"{figure_text(self.predicted_rmse)} (worst step {math.sqrt(float(self._mse.max())):.6g})"
 
     def __repr__(self) -> str:
         return f"<BlockMechanism {self.name!r}: predicted RMSE {figure_text(self.predicted_rmse)}>"
@@ -336,12 +398,3 @@ class BlockMechanism(MechanismBase):
 
 def _listed(numbers: Iterable[float]) -> str:
     return " and ".join(f"{x:.6g}" for x in numbers)
-
-
-def check_shares(shares: tuple[float, ...], kinds: tuple[IntegerKind, ...], n_levels: int) -> None:
-    """Refuse shares that would spend more than there is, and another number of them, or of kinds, than of levels."""
-    if not len(shares) == len(kinds) == n_levels or min(shares) <= 0 or math.fsum(shares) > 1:
-        raise ValueError(
-            f"shares must be above 0, at most 1 together, and as many as noise_kinds and lengths, {n_levels}, got "
-            f"{list(shares)} and {len(kinds)} kinds"
-        )

@@ -110,9 +110,16 @@ class Constant:
         bias = (model.mean - self.model.mean) * self._sums(n)
         return step_variances(self.target, model, n) + bias**2
 
+    def over_first(self, n: int) -> Constant:
+        """Return what a study of n steps from the start runs: itself."""
+        return self
+
     def predict_first(self, n: int, model: Model) -> float:
         """Return the mean of :meth:`step_mse` over the first n steps, which a study of these is compared with."""
         return float(self.step_mse(n, model).mean())
+
+    def control_mse(self, model: Model, burn_in: int, n: int) -> None:
+        """Return None, as its simulation needs no control."""
 
     def expected(self, n: int | None = None) -> Array:
         """Return what it publishes, (n,): the mean of the true output at each step from the start.

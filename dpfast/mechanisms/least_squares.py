@@ -36,11 +36,11 @@ class Innovations(NamedTuple):
         return np.asarray(linalg.solve_triangular(self.root, (self.gains * kept).T, lower=True, trans=1).T)
 
 
-def innovations(strategy: Array, covariance: Array, noise_variance: float, a: Array) -> Innovations:
-    """Find the innovations of v from C, R, the variance of n, and A."""
+def innovations(strategy: Array, covariance: Array, noise: float | Array, a: Array) -> Innovations:
+    """Find the innovations of v from C, R, the variance of n or its covariance matrix, and A."""
     seen = strategy @ covariance
     power = seen @ strategy.T
-    power[np.diag_indices(len(power))] += noise_variance
+    power += noise if isinstance(noise, np.ndarray) else noise * np.eye(len(power))
     root = linalg.cholesky(power, lower=True, check_finite=False)
     signal = linalg.solve_triangular(root, seen, lower=True, check_finite=False)
     return Innovations(root, signal, a @ signal.T)
@@ -52,12 +52,12 @@ def in_time(ready: NDArray[np.intp], horizon: int, lag: int | None) -> NDArray[n
     return np.asarray(ready[None, :] <= latest[:, None])
 
 
-def lmmse_receiver(strategy: Array, target: Toeplitz, model: Model, noise_std: float, lag: int | None) -> Array:
+def lmmse_receiver(strategy: Array, target: Toeplitz, model: Model, noise: Array, lag: int | None) -> Array:
     r"""Design the linear estimate with the least mean square error behind any strategy C (rows, n): its B (n, rows).
 
     It estimates y_t - E y_t from v = C (u - mean) + n. A row of v counts from the step of the last input that it has:
     an estimate of y_t with lag D uses the rows that are complete at t + D, and all of them without a lag. Where v has
-    the covariance C R Cᵀ + σ² I = L Lᵀ, in the order in which the rows are complete, the innovations L⁻¹ v are white,
+    the covariance C R Cᵀ + Σ = L Lᵀ, in the order in which the rows are complete, the innovations L⁻¹ v are white,
     and B = (M ∘ A R Cᵀ L⁻ᵀ) L⁻¹ with M the mask of what is complete in time (Kailath 1968).
 
     Parameters
@@ -67,13 +67,14 @@ def lmmse_receiver(strategy: Array, target: Toeplitz, model: Model, noise_std: f
     target : Toeplitz
     model : Model
         Of the input, stationary from step 0.
-    noise_std : float
+    noise : array, (rows, rows)
+        Σ, the covariance of n.
     lag : int or None
 
     Examples
     --------
     >>> from dpfast.signals.arma import ARMA
-    >>> lmmse_receiver(np.eye(2), Toeplitz([1.0, 1.0]), ARMA([1.0]), 1.0, 0)
+    >>> lmmse_receiver(np.eye(2), Toeplitz([1.0, 1.0]), ARMA([1.0]), np.eye(2), 0)
     array([[0.5, 0. ],
            [0.5, 0.5]])
     """
@@ -82,7 +83,7 @@ def lmmse_receiver(strategy: Array, target: Toeplitz, model: Model, noise_std: f
     order = np.argsort(ready, kind="stable")
     rows = strategy[order]
     covariance = linalg.toeplitz(autocovariance(model, n))
-    found = innovations(rows, covariance, noise_std**2, Convolution(target.coefficients).matrix())
+    found = innovations(rows, covariance, noise[np.ix_(order, order)], Convolution(target.coefficients).matrix())
     receiver = np.empty((n, len(rows)))
     receiver[:, order] = found.receiver(in_time(ready[order], n, lag))
     return receiver

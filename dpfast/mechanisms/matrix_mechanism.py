@@ -10,40 +10,37 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpfast._kernels import compiled_mechanisms
 from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.errors import DesignError
 from dpfast._support.safe_rounding import round_up
 from dpfast._support.validation import Array
 from dpfast.filters.toeplitz import Toeplitz, multiply_symmetric
-from dpfast.mechanisms.base import OVER_HORIZON, GuaranteeTerms, MechanismBase, Option, figure_text
+from dpfast.mechanisms.base import GuaranteeTerms, MechanismBase, Option, figure_text
+from dpfast.mechanisms.block_noise import BlockLaw
+from dpfast.mechanisms.bound import BoundTerms
 from dpfast.mechanisms.compiled_matrix_mechanism import GROUP, CompiledMatrixMechanism
+from dpfast.mechanisms.horizon_terms import NO_RELEASE_OVER_HORIZON, terms_over_horizon
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.least_squares import lmmse_receiver
+from dpfast.mechanisms.matrix_bound_terms import matrix_bound_terms
 from dpfast.mechanisms.mechanism import Paths
+from dpfast.mechanisms.noise_covariance import NESTED, NoiseCovariance, check_groups, compile_law, law_on_steps
 from dpfast.mechanisms.operators.convolution import Convolution
 from dpfast.mechanisms.operators.dense import Dense
-from dpfast.mechanisms.operators.factorization_checks import check_identity, check_shapes, check_unbiased
+from dpfast.mechanisms.operators.factorization_checks import check_shapes, check_unbiased, check_whole
 from dpfast.mechanisms.operators.operator_protocol import NotLinearError, Operator, own_operator
-from dpfast.mechanisms.rounding import rounding_variance, warn_of_rounding
+from dpfast.mechanisms.rounding import warn_of_rounding
 from dpfast.mechanisms.strategy_sensitivity import strategy_sensitivity
-from dpfast.privacy.integer_noise.choice import integer_noise
-from dpfast.privacy.integer_noise.law import IntegerKind, IntegerNoise
+from dpfast.privacy.integer_noise.law import IntegerKind
 from dpfast.privacy.lattice import Lattice, find_lattice
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import Provenance
 from dpfast.signals.model import Model, autocovariance, check_model
 
 Noise = Literal["gaussian", "laplace"]
-OnInput = Noise | IntegerKind  # noise on the inputs themselves may also be on the integers
+OnInput = Noise | IntegerKind | Literal["nested"]  # noise on the inputs themselves may also be on the integers
 LONGEST_DENSE = 4096  # steps
-
-_NO_RELEASE = (
-    "exact integer arithmetic and noise are for a stationary prefilter with integer taps, and simulate() is for "
-    "studies and protects nobody. Release a design for a Filter, such as zero_forcing or optimal; a pole just below 1 "
-    "is near to a running sum"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +60,9 @@ class MatrixMechanism(MechanismBase):
         C, the only part that sees u; kept, as B is, with read-only arrays of its own.
     reconstruction : Operator
         B; computed from v alone.
-    noise : {"gaussian", "laplace", "geometric", "canonical", "staircase"}
-        Laplace: pure ε; δ is not used. The last three are on the integers, for C = 1 alone.
+    noise : {"gaussian", "laplace", "geometric", "canonical", "staircase", "nested"}
+        Laplace: pure ε; δ is not used. The last four are on the integers: geometric noise, which is pure ε too, for a
+        strategy of integers, and the others for C = 1 alone. "nested" is not independent, see `groups`.
     model : Model or None
         The signal that it was designed for; None where none is needed.
     centre : float
@@ -82,14 +80,20 @@ class MatrixMechanism(MechanismBase):
     declared : tuple of (name, source)
         What a person said of the inputs, by :meth:`with_sources`.
     unit : float or None
-        With noise on the integers, the lattice that real inputs are rounded to; None for counts.
+        With noise on the integers and C = 1, the lattice that real inputs are rounded to; None for counts.
+    groups, slacks : tuple of int
+        Of nested noise: the branches of its tree from the steps up, and how much may cancel in a node of each level.
 
     Notes
     -----
     *Privacy.* Two streams that differ by at most max_events events of a person, at least min_separation steps apart,
     each at most max_change, give v with (epsilon, delta)-indistinguishable distributions in exact arithmetic, and so
-    does everything that is computed from v; with Laplace noise δ = 0. The noise comes from the sensitivity of the
-    strategy, see :attr:`sensitivity`. Nothing holds beyond the horizon: a stream that is started anew is published by
+    does everything that is computed from v; with Laplace or geometric noise δ = 0. The noise comes from the sensitivity
+    of the strategy, see :attr:`sensitivity`. Inputs may react to rows of v that are published before they come: given
+    these, an event changes the log-density of each further row by its entry of the column over the scale at most, and
+    these entries add up to no more than the norm of the column (for Gaussian noise: Denisov, McMahan, Rush, Smith and
+    Thakurta 2022; nested noise costs no more for a change of one row, whatever the others are). A dense strategy has no
+    row that is there before the end. Nothing holds beyond the horizon: a stream that is started anew is published by
     another mechanism, and a person who is in both pays twice. :meth:`simulate` is for studies.
 
     Examples
@@ -115,12 +119,14 @@ class MatrixMechanism(MechanismBase):
     options: tuple[tuple[str, Option], ...] = ()
     declared: tuple[tuple[str, Provenance], ...] = ()
     unit: float | None = None
+    groups: tuple[int, ...] = ()
+    slacks: tuple[int, ...] = ()
     mean_square: ClassVar[None] = None  # no design over a horizon is made for the worst input
 
     def __post_init__(self) -> None:
         validation.instance("target", self.target, Toeplitz, "a Toeplitz target")
         validation.instance("privacy", self.privacy, Privacy, "a Privacy")
-        validation.choice("noise", self.noise, (*get_args(Noise), *get_args(IntegerKind)))
+        validation.choice("noise", self.noise, (*get_args(Noise), *get_args(IntegerKind), NESTED))
         if self.model is not None:
             check_model(self.model)
         super().__post_init__()
@@ -128,17 +134,19 @@ class MatrixMechanism(MechanismBase):
         object.__setattr__(self, "lag", check_lag(self.lag))
         for part in ("strategy", "reconstruction"):
             object.__setattr__(self, part, own_operator(part, getattr(self, part)))
+        check_groups(self.noise, self.groups, self.slacks)
         check_shapes(self.strategy, self.reconstruction, self.horizon)
         if self.unbiased:
             check_unbiased(self.strategy, self.reconstruction, self.target)
         if self.lattice is not None:
-            check_identity(self.strategy)
+            check_whole(self.strategy, self.noise, self.unit)
         if self.noise == "gaussian":
             _ = self.privacy.noise_multiplier  # an error here, and not when it is first used, where there is no delta
 
-    def __reduce__(self) -> tuple[type[MatrixMechanism], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # It is made anew: arrays that come out of a pickle can be written to, and a kept noise would not follow
-        return MatrixMechanism, tuple(getattr(self, x.name) for x in fields(self))
+        state = {} if self.choice is None else {"_choice": self.choice}
+        return MatrixMechanism, tuple(getattr(self, x.name) for x in fields(self)), state
 
     @functools.cached_property
     def lattice(self) -> Lattice | None:
@@ -161,7 +169,7 @@ class MatrixMechanism(MechanismBase):
 
     def release_hindrance(self) -> str:
         """Say why the exact path cannot run it, and what to do instead."""
-        return _NO_RELEASE
+        return NO_RELEASE_OVER_HORIZON
 
     @property
     def full_name(self) -> str:
@@ -170,24 +178,20 @@ class MatrixMechanism(MechanismBase):
 
     def guarantee_terms(self) -> GuaranteeTerms:
         """Say what is particular to the guarantee over a horizon, which ends with it; the description asks for it."""
-        words = {"gaussian": "noise", "laplace": "Laplace noise"}
-        return GuaranteeTerms(
-            streams=f"streams of {self.horizon} steps",
-            noise=words.get(self.noise, f"{self.noise} noise"),
-            delta=self.privacy.delta if self.noise in ("gaussian", "canonical") else 0.0,
-            ending=("" if self.lattice is None else self.lattice.condition) + OVER_HORIZON,
-        )
+        condition = "" if self.lattice is None else self.lattice.condition
+        delta = self.privacy.delta if self.noise in ("gaussian", "canonical") else 0.0
+        return terms_over_horizon(self.horizon, self.noise, delta, condition, online=self.lag is not None)
 
     @functools.cached_property
     def sensitivity(self) -> float:
-        r"""The sensitivity of the strategy: ℓ₂ for Gaussian noise, ℓ₁ for Laplace.
+        r"""The sensitivity of the strategy: ℓ₁ for Laplace and geometric noise, ℓ₂ for others.
 
         One event: d·(largest norm of a column). Several: with γ(τ) the largest \|⟨C_s, C_t⟩\| at distances ≥ τ,
         Δ₂² ≤ d² min{m γ(0) + 2 Σ_{l<m} (m - l) γ(l b), m² γ(0)}, of as many events as fit into the horizon; exactly
         d²‖C_0 + C_b + ... + C_{(m-1)b}‖² for a Toeplitz strategy of coefficients that are not negative and never grow
         (Kalinin and Lampert 2024, Theorem 2). Δ₁ ≤ d m (largest ℓ₁ norm of a column).
         """
-        return strategy_sensitivity(self.strategy, self.privacy, l1=self.noise == "laplace")
+        return strategy_sensitivity(self.strategy, self.privacy, l1=self.noise in ("laplace", "geometric", NESTED))
 
     @functools.cached_property
     def noise_scale(self) -> float:
@@ -201,14 +205,15 @@ class MatrixMechanism(MechanismBase):
     @property
     def noise_std(self) -> float:
         """The standard deviation of a component of n, of rounding to a lattice too."""
-        return self.compiled().noise_std
+        if self.lattice is None:
+            return self.compiled().noise_std
+        return math.sqrt(self.lattice.unit**2 * self._integer_law.variance + self.lattice.rounding_variance)
 
-    def _noise_std_on(self, model: Model | None) -> float:
-        """Return the standard deviation of a component of n, with what rounding adds to inputs of a model."""
-        if model is None or self.lattice is None:
-            return self.noise_std
-        law = self._integer_law(self.lattice)
-        return math.sqrt(self.lattice.unit**2 * law.variance + rounding_variance(self.lattice, model))
+    def _noise_on(self, model: Model | None) -> NoiseCovariance:
+        """Return the covariance of n, with what rounding adds to inputs of a model."""
+        if self.lattice is None or (model is None and not self.groups):
+            return NoiseCovariance(self.noise_std**2)
+        return NoiseCovariance.of_law(self._integer_law, self.groups, self.lattice, model)
 
     def with_receiver(self, model: Model, *, lag: Lag = 0, name: str | None = None) -> MatrixMechanism:
         r"""Return the same strategy and noise, with the linear receiver of the least mean square error behind them.
@@ -236,7 +241,8 @@ class MatrixMechanism(MechanismBase):
             raise DesignError(
                 f"horizon must be at most {LONGEST_DENSE} steps for a dense receiver, got {n}: shorten it"
             )
-        receiver = lmmse_receiver(self.strategy.matrix(), self.target, model, self._noise_std_on(model), delay)
+        noise = self._noise_on(model).matrix(self.strategy.shape[0])
+        receiver = lmmse_receiver(self.strategy.matrix(), self.target, model, noise, delay)
         return replace(
             self,
             name=name or f"{self.name}, LMMSE {'smoother' if delay is None else f'lag {delay}'}",
@@ -255,7 +261,7 @@ class MatrixMechanism(MechanismBase):
     def step_mse(self, model: Model | None = None) -> Array | None:
         r"""Return the MSE E|ŷ_t - y_t|² of every step (n,); None where only a simulation tells.
 
-        It is noise_std²·‖B_t‖² + (E R Eᵀ)_tt + ((E 1)_t (mean - centre))², with E = B C - A.
+        It is (B Σ Bᵀ)_tt + (E R Eᵀ)_tt + ((E 1)_t (mean - centre))², with E = B C - A and Σ the covariance of n.
 
         Parameters
         ----------
@@ -268,7 +274,7 @@ class MatrixMechanism(MechanismBase):
             warn_of_rounding(self.lattice, model)
         model = self.model if model is None else model
         try:
-            noise = self._noise_std_on(model) ** 2 * self.reconstruction.squared_rows()
+            noise = self._noise_on(model).errors(self.reconstruction)
         except NotLinearError:
             return None
         if self.unbiased:
@@ -278,6 +284,11 @@ class MatrixMechanism(MechanismBase):
         residual = self._residual
         spread = np.einsum("ij,ij->i", multiply_symmetric(residual, autocovariance(model, self.horizon)), residual)
         return np.asarray(noise + spread + (residual.sum(axis=1) * (model.mean - self.centre)) ** 2)
+
+    def bound_terms(self) -> BoundTerms:
+        """Say what is particular to matrices for bounds of errors."""
+        parts, gaussian = (self.strategy, self.reconstruction, self.lag), self.noise == "gaussian"
+        return matrix_bound_terms(*parts, unbiased=self.unbiased, gaussian=gaussian)
 
     @functools.cached_property
     def _residual(self) -> Array:
@@ -352,21 +363,18 @@ class MatrixMechanism(MechanismBase):
             target=self.target.coefficients,
             centre=self.centre,
             strategy=self.strategy,
-            noise=self._unit_noise(),
+            noise=self.noise if self.lattice is None else compile_law(self._integer_law),
             scale=self.noise_scale,
             reconstruction=self.reconstruction,
             rounding=self.lattice.unit if self.lattice is not None and self.lattice.rounds else 0.0,
         )
 
-    def _unit_noise(self) -> str | compiled_mechanisms.CompiledBlock:
-        """Return the noise of scale one by its name, or the table of a law on the integers."""
-        if self.lattice is None:
-            return self.noise
-        return compiled_mechanisms.CompiledBlock(1, *self._integer_law(self.lattice).tails())
-
-    def _integer_law(self, lattice: Lattice) -> IntegerNoise:
-        """Return the law of noise on the integers, as the privacy makes it."""
-        return integer_noise(self.noise, self.privacy, lattice.steps)  # type: ignore[arg-type]
+    @functools.cached_property
+    def _integer_law(self) -> BlockLaw:
+        """The law of noise on the integers, for so many steps as an event changes all rows together."""
+        assert self.lattice is not None
+        steps = self.lattice.steps * round(self.strategy.largest_l1())
+        return law_on_steps(self.noise, self.privacy, steps, self.groups, self.slacks)
 
     def _promise_text(self) -> str:
         if self.noise == "gaussian":

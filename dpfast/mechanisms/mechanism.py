@@ -17,6 +17,7 @@ from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import MAX_HORIZON
 from dpfast.mechanisms.base import NO_EXACT_FORM, GuaranteeTerms, Magnitudes, MechanismBase, Option, figure_text
+from dpfast.mechanisms.bound import BoundTerms
 from dpfast.mechanisms.input_noise import InputLaw, InputNoise, LatticeNoise, ResponseNoise
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.receivers.base import LinearMap, Receiver
@@ -166,6 +167,13 @@ class Mechanism(MechanismBase):
     def has_gaussian_bound(self) -> bool:
         """Tell whether lower bounds for linear mechanisms with Gaussian noise hold for it."""
         return self.noise is None and self.receiver.as_linear() is not None
+
+    def bound_terms(self) -> BoundTerms:
+        """Say what is particular to filters for bounds of errors: what receiver and noise are like."""
+        linear = self.receiver.as_linear() is not None
+        additive = linear and (self.noise is None or self.noise.levels is None)
+        undistorted = additive and self.mean_square is None and self.predicted_distortion_mse == 0.0
+        return BoundTerms(self.lag, additive, linear, undistorted, self.noise is None)
 
     def guarantee_terms(self) -> GuaranteeTerms:
         """Say what is particular to the guarantee of filters, which is nothing; the description asks for it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpfast._support.validation import Array
+from dpfast.filters.endless_sum import EndlessSum
 from dpfast.filters.filter import Filter
 from dpfast.filters.quadrature import graded_grid
 from dpfast.filters.toeplitz import Toeplitz, convolve_series
@@ -24,15 +25,15 @@ def explained_share(mse: float | None, variance: float | None) -> float | None:
     return 1 - mse / variance if mse is not None and variance else None
 
 
-def output_variance(target: Filter | Toeplitz, model: Model, n_first: int | None = None) -> float:
+def output_variance(target: Filter | Toeplitz | EndlessSum, model: Model, n_first: int | None = None) -> float:
     r"""Return the variance <P_u \|F\|²> of the target's output under a model; over a horizon the mean over its steps.
 
     Parameters
     ----------
-    target : Filter or Toeplitz
+    target : Filter, Toeplitz or EndlessSum
     model : Model
     n_first : int, optional
-        Of a filter that starts from rest, the mean over so many first steps.
+        Of a target that starts from rest, the mean over so many first steps.
 
     Examples
     --------
@@ -48,7 +49,7 @@ def output_variance(target: Filter | Toeplitz, model: Model, n_first: int | None
     return grid.mean(model.psd(grid.omega) * np.abs(filter.response(grid.omega)) ** 2)
 
 
-def step_variances(target: Filter | Toeplitz, model: Model, n: int | None = None) -> Array:
+def step_variances(target: Filter | Toeplitz | EndlessSum, model: Model, n: int | None = None) -> Array:
     """Return the variance of the target's output at each of n steps from the start, or of its horizon."""
     f = target.impulse((target.horizon or 0) if n is None else n)
     return variances_by_step(f, autocovariance(model, len(f)))

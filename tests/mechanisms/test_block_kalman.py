@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpfast import ARMA, Filter, Privacy, Toeplitz, block_sums, running_sum
-from dpfast.mechanisms.block_dynamics import Stretch, build_system
+from dpfast.mechanisms.block_dynamics import ReleaseSchedule, build_system, find_stretches
 from dpfast.mechanisms.block_kalman import find_cycle, run_over_horizon
 
 MODEL = ARMA([0.8, 0.5], [1, -1.2, 0.52], mean=-3.0)
@@ -15,13 +15,14 @@ EVERY_SCHEDULE = pytest.mark.parametrize(("lengths", "lag"), SCHEDULES)
 def problem(target, lengths, lag):
     mechanism = block_sums(target, Privacy(1), MODEL, length=lengths, lag=lag)
     system = build_system(MODEL.shaping.factors, target.factors, len(lengths))
-    return mechanism, (system, Stretch.of(system, lengths[0]), lengths, tuple(x.variance for x in mechanism.noise))
+    schedule = ReleaseSchedule(lengths)
+    return mechanism, (system, find_stretches(system, schedule), schedule, tuple(x.variance for x in mechanism.noise))
 
 
 @EVERY_SCHEDULE
 def test_in_a_cycle_they_are_those_of_signal_and_filter_together(lengths, lag):
-    mechanism, (system, stretch, *rest) = problem(Filter([1, 0.3], [1, -0.9]), lengths, lag)
-    assumed = find_cycle(system, stretch, *rest).errors(system, stretch, lag).mse
+    mechanism, (system, stretches, *rest) = problem(Filter([1, 0.3], [1, -0.9]), lengths, lag)
+    assumed = find_cycle(system, stretches, *rest).errors(system, stretches, lag).mse
     np.testing.assert_allclose(np.roll(assumed, lag), mechanism.phase_mse, rtol=1e-10)
 
 

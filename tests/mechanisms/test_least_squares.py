@@ -43,20 +43,22 @@ def test_receivers_are_conditional_means(seed, lag, noise_std):
     rng = np.random.default_rng(seed)
     f = rng.normal(size=N)
     for strategy in (TREE, np.tril(rng.normal(size=(N, N))), rng.normal(size=(3, N)), TREE[::-1] * (TREE[::-1] > 0)):
-        found = lmmse_receiver(strategy, dp.Toeplitz(f), MODEL, noise_std, lag)
+        found = lmmse_receiver(strategy, dp.Toeplitz(f), MODEL, noise_std**2 * np.eye(len(strategy)), lag)
         np.testing.assert_allclose(found, conditional(strategy, f, noise_std, lag), atol=1e-9 * np.abs(f).max())
 
 
 def test_a_row_without_inputs_tells_nothing():
     strategy = np.vstack([np.eye(N), np.zeros(N)])
-    found = lmmse_receiver(strategy, dp.running_sum(N), MODEL, 1.0, 0)
+    found = lmmse_receiver(strategy, dp.running_sum(N), MODEL, np.eye(N + 1), 0)
     np.testing.assert_allclose(found[:, -1], 0, atol=1e-15)
-    np.testing.assert_allclose(found[:, :-1], lmmse_receiver(np.eye(N), dp.running_sum(N), MODEL, 1.0, 0), atol=1e-12)
+    np.testing.assert_allclose(
+        found[:, :-1], lmmse_receiver(np.eye(N), dp.running_sum(N), MODEL, np.eye(N), 0), atol=1e-12
+    )
 
 
 def test_nothing_comes_before_it_is_there():
     strategy = np.random.default_rng(0).normal(size=(3, N))  # every row holds the last input
-    found = lmmse_receiver(strategy, dp.running_sum(N), MODEL, 1.0, 2)
+    found = lmmse_receiver(strategy, dp.running_sum(N), MODEL, np.eye(3), 2)
     np.testing.assert_array_equal(found[: N - 3], 0)
     assert np.abs(found[N - 3 :]).min() > 0
 

@@ -9,7 +9,9 @@ Others use the classes; each has a ``kind``, its name in files, and refuses cont
 ``dense``                 ``Dense``: any entries
 ``sparse``                ``Sparse``: few entries that are not zero
 ``buffered_toeplitz``     ``BufferedToeplitz``: a Toeplitz matrix applied with few buffers
+``growing_noise``         a running sum without a horizon: its strategy and reconstruction
 ``trees``                 sums over nodes of binary trees, and estimates from them
+``k_ary_trees``           trees with any number of branches, and least squares from them
 ``sparse_decoder``        ``SparseDecoder``: decoding by sparsity in a basis
 ``lasso``                 the lasso, which the decoder solves
 ========================  ================================================================

@@ -11,6 +11,7 @@ from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.operators.operator_protocol import NotLinearError, Operator
 
 _SAME = 1e-9  # of what the entries could add up to
+_LARGEST_WHOLE = 2.0**53  # up to which sums of integers are exact
 _LEAST = 1e-100  # norms of columns, of which squares are not lost
 
 
@@ -44,8 +45,28 @@ def check_unbiased(strategy: Operator, reconstruction: Operator, target: Toeplit
         raise ValueError("unbiased must be False here: the reconstruction of the strategy is not the target")
 
 
-def check_identity(strategy: Operator) -> None:
-    """Check that a strategy publishes the inputs themselves."""
+def is_identity(strategy: Operator) -> bool:
+    """Tell whether a strategy publishes the inputs themselves."""
     c = getattr(strategy, "coefficients", np.zeros(1))
-    if c[0] != 1 or c[1:].any():
-        raise ValueError("strategy must be 1 with noise on the integers, which is on the inputs: take Laplace noise")
+    return bool(c[0] == 1 and not c[1:].any())
+
+
+def check_whole(strategy: Operator, noise: str, unit: float | None) -> None:
+    """Check that what a strategy publishes of integers are integers, and that the noise hides all rows together.
+
+    Geometric noise costs an event the sum of its changes of all rows, which is what a column adds up to; of other laws
+    only those of one row are known.
+    """
+    if is_identity(strategy):
+        return
+    if noise != "geometric":
+        raise ValueError(f"strategy must be 1 with {noise} noise, which is for one value: take geometric noise")
+    if unit is not None:
+        raise ValueError(f"unit must be None with a strategy other than 1, got {unit:g}: round the inputs before")
+    entries = getattr(strategy, "entries", getattr(strategy, "data", None))  # of Dense and Sparse
+    if entries is None or not (entries == np.rint(entries)).all() or np.abs(entries).sum() > _LARGEST_WHOLE:
+        raise ValueError(
+            "strategy must be a Dense or Sparse of integers that add up to at most 2**53 with geometric noise, as "
+            "integer noise on other rows shows their fractional parts: round it to multiples of a public unit, or take "
+            "Laplace noise"
+        )

@@ -14,34 +14,53 @@ from dpfast._support import validation
 from dpfast._support.canonical_json import canonical, digest
 from dpfast._support.errors import DataError
 from dpfast._support.output_folder import OutputFolder
-from dpfast.mechanisms.block_mechanism import BlockMechanism, check_shares
-from dpfast.mechanisms.input_noise import InputNoise, Kind
+from dpfast.mechanisms.adaptive_mechanism import AdaptiveBlockMechanism
+from dpfast.mechanisms.block_mechanism import BlockMechanism
+from dpfast.mechanisms.block_noise import check_shares
+from dpfast.mechanisms.block_weights import check_weights
+from dpfast.mechanisms.group_levels import given_levels, take_levels
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.mechanisms.operators.factorization_checks import is_identity
+from dpfast.mechanisms.operators.growing_noise import GrowingStrategy
+from dpfast.mechanisms.operators.k_ary_trees import CausalTree, TreeLeastSquares
+from dpfast.mechanisms.posterior_blocks import PosteriorBlockMechanism
+from dpfast.mechanisms.posterior_response import PosteriorResponseMechanism
 from dpfast.mechanisms.receivers.periodic_kalman import PeriodicKalman
 from dpfast.mechanisms.serialization.json_fields import Fields, filter_content, name_errors, parse_json
 from dpfast.mechanisms.serialization.parts import (
     SAME_MSE,
     SAME_NOISE,
+    check_unit,
+    endless_content,
+    matrix_noise_content,
     model_content,
     operator_content,
+    partition_content,
     rational_content,
+    read_endless,
+    read_matrix_noise,
     read_model,
+    read_noise,
     read_operator,
+    read_partition,
     read_rational,
     read_receiver,
     receiver_content,
     toeplitz_content,
 )
 from dpfast.mechanisms.serialization.size_limits import MAX_BYTES, check_sizes
+from dpfast.mechanisms.unbounded_mechanism import UnboundedMechanism
 from dpfast.privacy.integer_noise.law import IntegerKind
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import check_source
 from dpfast.signals.model import Model
 
-FORMAT, VERSION = "dpfast-mechanism", 3
-OVER_HORIZON, OTHER_NOISE = 2, 3  # from which on there are matrix mechanisms, and other noise on inputs and on blocks
+FORMAT, VERSION = "dpfast-mechanism", 4
+# from which on there are matrix mechanisms; other noise on inputs and on blocks; signed sums, trees with k branches,
+# noise on the integers on strategies other than 1, posterior means, and sums without a horizon
+OVER_HORIZON, OTHER_NOISE, SIGNED_SUMS, K_ARY_TREES, POSTERIOR, UNBOUNDED = 2, 3, 4, 4, 4, 4
 COMPUTED = ("noise_std", "predicted_mse")  # fields that are computed anew when a file is read
 
 
@@ -149,8 +168,16 @@ def to_text(mechanism: AnyMechanism) -> str:
 
 def _oldest_version(m: AnyMechanism) -> int:
     """Return the first version of the format that has such mechanisms: older packages read what they know."""
+    if isinstance(m, UnboundedMechanism) or isinstance(getattr(m, "strategy", None), GrowingStrategy):
+        return UNBOUNDED
     if isinstance(m, MatrixMechanism):
-        return OVER_HORIZON if m.lattice is None else OTHER_NOISE
+        if isinstance(m.reconstruction, CausalTree | TreeLeastSquares) or m.groups:
+            return K_ARY_TREES
+        return OVER_HORIZON if m.lattice is None else OTHER_NOISE if is_identity(m.strategy) else K_ARY_TREES
+    if isinstance(m, BlockMechanism) and (m.weights is not None or m.receiver.groups):
+        return SIGNED_SUMS
+    if isinstance(m, PosteriorBlockMechanism | PosteriorResponseMechanism | AdaptiveBlockMechanism):
+        return POSTERIOR
     return 1 if isinstance(m, Mechanism) and m.noise is None else OTHER_NOISE
 
 
@@ -159,52 +186,45 @@ def mechanism_content(m: AnyMechanism) -> dict[str, Any]:
     privacy = {x.name: getattr(m.privacy, x.name) for x in fields(m.privacy)}
     model = None if m.model is None else model_content(m.model)
     errors = {x: getattr(m, x) for x in ("noise_std", "ideal_mse", "lower_bound_mse")}
-    inputs = {"options": dict(m.options), "sources": dict(m.sources)}
-    if isinstance(m, MatrixMechanism):
-        return {
-            "name": m.name,
-            "target": toeplitz_content(m.target),
-            "privacy": privacy,
-            "model": model,
-            "strategy": operator_content(m.strategy),
-            "reconstruction": operator_content(m.reconstruction),
-            **{x: getattr(m, x) for x in _OF_MATRICES},
-            **({} if m.lattice is None else {"unit": m.unit}),
-            **errors,
-            "predicted_mse": m.predicted_mse,
-            **inputs,
-        }
-    if isinstance(m, BlockMechanism):
-        noise = {"kinds": " ".join(m.noise_kinds), "shares": list(m.shares), "unit": m.unit}
-        return {
-            "name": m.name,
-            "target": rational_content(m.target),
-            "privacy": privacy,
-            "model": model,
-            "blocks": {**noise, **m.receiver.to_fields()},
-            **errors,
-            "predicted_mse": m.predicted_mse,
-            **inputs,
-        }
+    inputs: dict[str, Any] = {"options": dict(m.options), "sources": dict(m.sources)}
+    if isinstance(m, PosteriorBlockMechanism | PosteriorResponseMechanism):
+        inputs["estimator"] = _BAYES
+    target, parts = _kind_content(m)
     return {
         "name": m.name,
-        "target": filter_content(m.target),
+        "target": target,
         "privacy": privacy,
         "model": model,
-        "prefilter": filter_content(m.prefilter),
-        "receiver": receiver_content(m.receiver),
-        **(
-            {}
-            if m.noise is None
-            else {"noise": {"kind": m.noise.kind, "unit": m.noise.unit, "levels": list(m.noise.levels or ())}}
-        ),
+        **parts,
         **errors,
-        "mean_square": m.mean_square,
+        **({"mean_square": m.mean_square} if isinstance(m, Mechanism) else {}),
         "predicted_mse": m.predicted_mse,
         **inputs,
     }
 
 
+def _kind_content(m: AnyMechanism) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the field of the target, and what only mechanisms of one kind have."""
+    if isinstance(m, UnboundedMechanism):
+        return endless_content(), {}
+    if isinstance(m, MatrixMechanism):
+        operators = {name: operator_content(getattr(m, name)) for name in ("strategy", "reconstruction")}
+        fields_of_all = {x: getattr(m, x) for x in _OF_MATRICES}
+        return toeplitz_content(m.target), {**operators, **fields_of_all, **matrix_noise_content(m)}
+    if isinstance(m, AdaptiveBlockMechanism):
+        return rational_content(m.target), {"partition": partition_content(m)}
+    if isinstance(m, BlockMechanism):
+        noise: dict[str, Any] = {"kinds": " ".join(m.noise_kinds), "shares": list(m.shares), "unit": m.unit}
+        noise |= {} if m.weights is None else {"signs": m.weights.astype(int).tolist()}
+        noise |= {"slack": m.slack} if m.receiver.groups else {}
+        return rational_content(m.target), {"blocks": {**noise, **m.receiver.to_fields()}}
+    found = {"prefilter": filter_content(m.prefilter), "receiver": receiver_content(m.receiver)}
+    if m.noise is not None:
+        found["noise"] = {"kind": m.noise.kind, "unit": m.noise.unit, "levels": list(m.noise.levels or ())}
+    return filter_content(m.target), found
+
+
+_BAYES = "bayes"
 _OF_MATRICES = ("noise", "centre", "lag", "unbiased")
 
 
@@ -252,19 +272,27 @@ def read_mechanism(value: Any) -> AnyMechanism:
     given = content.take("model")
     model = None if given is None else read_model(Fields(given, "mechanism.model"))
     kind: Any
-    if "strategy" in value or "reconstruction" in value:
-        kind, parts = MatrixMechanism, _read_matrices(content, "unit" in value)
+    parts: dict[str, Any]
+    if isinstance(value.get("target"), dict) and "kind" in value["target"]:
+        kind, parts = UnboundedMechanism, {"target": read_endless(content)}
+    elif "strategy" in value or "reconstruction" in value:
+        kind, parts = MatrixMechanism, _read_matrices(content)
     elif "blocks" in value:
         kind, parts = BlockMechanism, _read_blocks(content, model)
+    elif "partition" in value:
+        kind, parts = AdaptiveBlockMechanism, read_partition(content, model)
     else:
         kind, parts = Mechanism, _read_filters(content)
         if "noise" in value:
-            parts["noise"] = _read_noise(content.inner("noise"))
+            parts["noise"] = read_noise(content.inner("noise"))
+    if "estimator" in value:
+        kind = _read_estimator(content, kind)
     noise_std, predicted = content.number("noise_std", above=0), content.optional("predicted_mse")
     options, sources = content.inner("options").rest(), content.inner("sources").rest()
     common = {"name": content.text("name"), "privacy": guarantee, "model": model}
     errors = {x: content.optional(x) for x in ("ideal_mse", "lower_bound_mse")}
-    common |= {} if kind is BlockMechanism else errors
+    figures_follow = issubclass(kind, BlockMechanism | AdaptiveBlockMechanism | UnboundedMechanism)
+    common |= {} if figures_follow else errors
     content.end()
     for key, value in options.items():
         if isinstance(value, (bool, dict, list)):
@@ -274,7 +302,7 @@ def read_mechanism(value: Any) -> AnyMechanism:
     if dict(mechanism.sources) != sources:
         _refuse("sources", f"those of the inputs {', '.join(mechanism.sources)}", f"those of {', '.join(sources)}")
     _check_figures(mechanism, noise_std, predicted)
-    if kind is BlockMechanism:  # both follow from what runs
+    if figures_follow:
         for name, told in errors.items():
             if not _is_same(told, getattr(mechanism, name)):
                 _refuse(name, repr(getattr(mechanism, name)), repr(told))
@@ -289,24 +317,13 @@ def _read_filters(content: Fields) -> dict[str, Any]:
     return {"target": target, "prefilter": prefilter, "receiver": receiver, "mean_square": mean_square}
 
 
-def _read_noise(content: Fields) -> InputNoise:
-    """Read which noise is on inputs; its law is found anew from the privacy."""
-    kind = content.choice("kind", get_args(Kind))
-    unit, levels = content.take("unit"), content.array("levels", empty=True)
-    content.end()
-    two = kind == "randomised response"
-    if len(levels) != (2 if two else 0) or (two and levels[0] >= levels[1]):
-        raise validation.fail(content.path("levels"), "two that grow for randomised response, and none else", levels)
-    if unit is not None and kind not in get_args(IntegerKind):
-        raise validation.fail(content.path("unit"), "null for noise that is not on the integers", unit)
-    _check_unit(content, unit)
-    return InputNoise(kind, unit, (float(levels[0]), float(levels[1])) if two else None)  # type: ignore[arg-type]
-
-
-def _check_unit(content: Fields, unit: Any) -> None:
-    """Refuse a unit that is none of a lattice."""
-    if unit is not None:
-        validation.number(content.path("unit"), unit, above=0)
+def _read_estimator(content: Fields, kind: Any) -> Any:
+    """Read what estimates in the place of a linear receiver; return the class of such mechanisms."""
+    content.choice("estimator", (_BAYES,))
+    found = {BlockMechanism: PosteriorBlockMechanism, Mechanism: PosteriorResponseMechanism}.get(kind)
+    if found is None:
+        _refuse("estimator", "there for blocks and randomised response alone", _BAYES)
+    return found
 
 
 def _read_blocks(content: Fields, model: Model | None) -> dict[str, Any]:
@@ -317,22 +334,32 @@ def _read_blocks(content: Fields, model: Model | None) -> dict[str, Any]:
     kinds, shares, unit = blocks.text("kinds").split(), blocks.array("shares"), blocks.take("unit")
     for kind in kinds:
         validation.choice(blocks.path("kinds"), kind, get_args(IntegerKind))
-    _check_unit(blocks, unit)
+    check_unit(blocks, unit)
+    signs = blocks.array("signs", 2) if blocks.has("signs") else None
     receiver = PeriodicKalman.from_fields(blocks)
+    slack = given_levels(take_levels(blocks, "slack", 0)) if receiver.groups else 0
     blocks.end()
+    if signs is None and (receiver.offsets or len(set(receiver.lengths)) < len(receiver.lengths)):
+        _refuse(
+            "blocks.lengths",
+            "nested, each longer than the last, without signs",
+            f"{list(receiver.lengths)}, {list(receiver.offsets)}",
+        )
     target = read_rational(content, "target")
-    cycle, n = receiver.lengths[-1], len(receiver.weights)
+    cycle, n = receiver.schedule.cycle, len(receiver.weights)
     if target.horizon is not None and (n <= target.horizon or receiver.phase):
         _refuse("blocks", f"for all {target.horizon} steps from the first on", f"{n} rows, phase {receiver.phase}")
     if target.horizon is None and n % cycle:
         _refuse("blocks.weights", f"as many as whole blocks of {cycle} samples have", f"{n} rows")
     parts = {"receiver": receiver, "noise_kinds": tuple(kinds), "shares": tuple(shares.tolist()), "unit": unit}
+    parts["slack"] = slack
     with name_errors("field mechanism.blocks"):
-        check_shares(parts["shares"], parts["noise_kinds"], len(receiver.lengths))
+        check_shares(parts["shares"], parts["noise_kinds"], len(receiver.lengths) if signs is None else 1)
+        parts["weights"] = None if signs is None else check_weights(signs, receiver.lengths)
     return {"target": target, **parts}
 
 
-def _read_matrices(content: Fields, on_lattice: bool) -> dict[str, Any]:
+def _read_matrices(content: Fields) -> dict[str, Any]:
     """Read what only a mechanism of matrices has."""
     found: dict[str, Any] = {"target": content.toeplitz("target")}
     found |= {name: read_operator(content.inner(name)) for name in ("strategy", "reconstruction")}
@@ -340,17 +367,14 @@ def _read_matrices(content: Fields, on_lattice: bool) -> dict[str, Any]:
     if found["lag"] is not None:
         validation.integer(content.path("lag"), found["lag"], 0)
     validation.instance(content.path("unbiased"), found["unbiased"], bool, "true or false")
-    if on_lattice:
-        found["unit"] = content.take("unit")
-        _check_unit(content, found["unit"])
-    return {**found, "centre": content.number("centre")}
+    return {**found, **read_matrix_noise(content, found["noise"]), "centre": content.number("centre")}
 
 
 def _check_figures(mechanism: AnyMechanism, noise_std: float, predicted: float | None) -> None:
     """Refuse a noise and a prediction that are not those of the file's filters, or matrices."""
     with np.errstate(over="ignore", invalid="ignore"):
         noise, mse = mechanism.noise_std, mechanism.predicted_mse
-    part, whole = _WORDS[type(mechanism)]
+    part, whole = next(words for kind, words in _WORDS.items() if isinstance(mechanism, kind))
     if not math.isclose(noise_std, noise, rel_tol=SAME_NOISE):
         why = ", below what the guarantee takes" if noise_std < noise else ""
         _refuse("noise_std", f"{noise!r}, as the sensitivity of the {part} makes it", f"{noise_std!r}{why}")
@@ -362,10 +386,12 @@ def _is_same(told: float | None, found: float | None) -> bool:
     return told is found if told is None or found is None else math.isclose(told, found, rel_tol=SAME_MSE)
 
 
-_WORDS = {
+_WORDS: dict[type[Any], tuple[str, str]] = {
     Mechanism: ("prefilter", "filters"),
     MatrixMechanism: ("strategy", "matrices"),
     BlockMechanism: ("blocks", "blocks"),
+    AdaptiveBlockMechanism: ("blocks", "blocks"),
+    UnboundedMechanism: ("strategy", "matrices"),
 }
 
 

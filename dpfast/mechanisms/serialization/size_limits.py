@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from dpfast.filters.toeplitz import MAX_HORIZON
+from dpfast.mechanisms.block_weights import LONGEST_PATTERN, MOST_SUMS
 
 MAX_BYTES = 2**26
 MAX_FIELDS = 1000
@@ -23,6 +24,7 @@ MAX_TAPS = 2**14  # the largest lag and the longest prefilter, and a little more
 MAX_RECURSION = 2**13
 MAX_SECTIONS = 512
 MAX_STATES = 1000
+MAX_ADVANCES = 2**16
 MAX_LEVELS = 100_000
 MAX_ENTRIES = 2**23
 MAX_DENSE = Limit(2**13, 2**13)  # those of trees have twice as many nodes as steps
@@ -32,6 +34,7 @@ LIMITS = {
     "recursion": Limit(MAX_RECURSION),
     "sections": Limit(MAX_SECTIONS, 6),
     "coefficients": Limit(MAX_HORIZON),
+    "response": Limit(MAX_HORIZON),
     "entries": MAX_DENSE,
     "projection": MAX_DENSE,
     "data": Limit(MAX_ENTRIES),
@@ -42,9 +45,10 @@ LIMITS = {
     "probabilities": Limit(MAX_LEVELS),
     "forward": Limit(MAX_TAPS),
     "feedback": Limit(MAX_TAPS),
-    "advance": Limit(MAX_STATES, MAX_STATES),
+    "advance": Limit(MAX_ADVANCES, MAX_STATES),
     "gains": Limit(MAX_HORIZON, MAX_STATES),
     "weights": Limit(2 * MAX_HORIZON, MAX_TAPS),
+    "signs": Limit(LONGEST_PATTERN, MOST_SUMS),
 }
 _OTHER = Limit(MAX_SHORT)
 # a string, closed or not, and the colon behind a name; an end of an object; or an array, and all up to the next of
@@ -113,7 +117,7 @@ def _nested(field: str) -> ValueError:
 
 
 _SHORTER = "take fewer, design and save anew"
-_HORIZON = ("coefficients", "entries", "projection", "data", "indices", "indptr")
+_HORIZON = ("coefficients", "response", "entries", "projection", "data", "indices", "indptr")
 _ADVICE = {
     **dict.fromkeys(("taps", "recursion", "sections"), "take a shorter filter, design and save anew"),
     **dict.fromkeys(_HORIZON, "shorten the horizon, design and save anew"),

@@ -21,12 +21,16 @@ REAL = dp.ARMA([1], [1, -0.5], mean=3)
 PURE, SMALL = dp.Privacy(1), dp.Privacy(1, 1e-3)
 FOUR = {"length": 4, "phase": 3}
 NESTED = {"length": (2, 6), "shares": (0.75, 0.25)}
+SIGNS = ((1, 0), (0, -1), (0, 0), (0, 1))
 MADE = {
     "blocks": lambda: dp.block_sums(TARGET, PURE, CHAIN, lag=2, **FOUR),
     "nested": lambda: dp.block_sums(TARGET, SMALL, CHAIN, lag=5, **NESTED),
     "horizon": lambda: dp.block_sums(dp.running_sum(10), PURE, REAL, length=(2, 4)),
     "rounded": lambda: dp.block_sums(TARGET, dp.Privacy(2), REAL, unit=0.25, length=3),
     "smoother": lambda: dp.block_sums(TARGET, PURE, CHAIN, lag="smoother", length=2),
+    "signed": lambda: dp.block_sums(TARGET, SMALL, CHAIN, lag=2, weights=SIGNS, phase=2),
+    "signed in turn": lambda: dp.block_sums(TARGET, PURE, REAL, lag=5, weights=SIGNS, releases=(2, 4), unit=0.5),
+    "signed horizon": lambda: dp.block_sums(dp.Toeplitz.of(TARGET, 10), PURE, CHAIN, weights=SIGNS, releases=(4, 3)),
     "response": lambda: dp.randomized_response(TARGET, SMALL, CHAIN, lag=2),
     "late response": lambda: dp.randomized_response(TARGET, PURE, CHAIN, lag=None),
     "geometric": lambda: dp.input_perturbation(TARGET, PURE, noise="geometric"),
@@ -38,8 +42,20 @@ MADE = {
     "canonical horizon": lambda: dp.input_perturbation(SUM, SMALL, noise="canonical"),
     "staircase horizon": lambda: dp.input_perturbation(SUM, dp.Privacy(3), noise="staircase", unit=0.25),
     "Laplace horizon": lambda: dp.input_perturbation(SUM, PURE, noise="laplace"),
+    "causal tree": lambda: dp.tree(SUM, PURE, branching=3, levels=2),
+    "whole tree": lambda: dp.tree(SUM, PURE, branching=3, subtraction=True, noise="geometric"),
+    "tree of a decay": lambda: dp.tree(0.8 ** np.arange(9), PURE, branching=2, subtraction=True),
+    "whole numbers": lambda: dp.optimal_factorization(SUM, PURE, CHAIN, lag=2, noise="geometric", strategy_unit=0.125),
+    "shared horizon": lambda: dp.shared_noise(SUM, PURE, group=(2, 3), slack=(2, 3)),
+    "shared, rounded": lambda: dp.shared_noise(SUM, dp.Privacy(3), group=4, slack=2, unit=0.5),
+    "shared, received": lambda: dp.shared_noise(SUM, PURE, group=(2, 2), slack=(2, 3)).with_receiver(CHAIN, lag=2),
+    "factors": lambda: dp.optimal_factorization(SUM, PURE, noise="laplace", strategy="dense"),
 }
 EXAMPLES = MadeOnce(MADE)
+VERSIONS = dict.fromkeys(["Laplace horizon", "factors"], 2)  # there were such before
+VERSIONS |= dict.fromkeys(["causal tree", "whole tree", "tree of a decay", "whole numbers"], 4)
+VERSIONS |= dict.fromkeys(["shared horizon", "shared, rounded", "shared, received"], 4)
+VERSIONS |= dict.fromkeys(["signed", "signed in turn", "signed horizon"], 4)
 
 
 def assert_same(mechanism, other):
@@ -64,7 +80,7 @@ def test_a_mechanism_comes_back_to_the_bit(name, tmp_path):
     assert_same(mechanism, loaded)
     assert to_text(loaded) == to_text(mechanism)
     document = documents(mechanism, tmp_path)
-    assert document["version"] == (2 if name == "Laplace horizon" else 3)  # which there was before
+    assert document["version"] == VERSIONS.get(name, 3)
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -157,7 +173,10 @@ def every_field(value):
 def test_every_field_is_in_the_page_on_the_format(name, tmp_path):
     page = (Path(__file__).parents[3] / "docs" / "mechanism-file.md").read_text(encoding="utf-8")
     content = documents(EXAMPLES[name], tmp_path)
-    assert {*content["mechanism"].pop("options")} <= {"lag", "length", "shares", "noise", "unit", "phase"}
+    of_blocks, of_strategies = {"lag", "length", "shares", "noise", "unit", "phase"}, {"strategy", "strategy_unit"}
+    known = of_blocks | of_strategies | {"weights", "releases"} | {"branching", "levels", "subtraction"}
+    known |= {"group", "slack"}
+    assert {*content["mechanism"].pop("options")} <= known
     del content["mechanism"]["sources"]  # names of inputs
     assert [x for x in every_field(content) if f"`{x}`" not in page] == []
 
@@ -184,6 +203,11 @@ FORGED = [
     ("staircase", {"noise.kind": "geometric"}, WEAK),
     ("geometric horizon", {"unit": 0.5}, WEAK),
     ("geometric horizon", {"noise": "laplace"}, WEAK),
+    ("shared horizon", {"slacks": [0, 3]}, "noise_std must be"),
+    ("shared horizon", {"slacks": [2, 3, 2]}, "slacks must be as many as groups, 2, got 3"),
+    ("shared horizon", {"groups": [2, 1]}, "groups must be an integer, at least 2"),
+    ("shared horizon", {"groups": [2.5, 3]}, "groups must be an array of integers"),
+    ("shared horizon", {"noise": "geometric"}, r"groups and slacks must be \(\) with geometric noise"),
     ("canonical", {"privacy.delta": 0}, "noise must not be 'canonical' here: it needs a delta above 0"),
     ("canonical", {"privacy.max_change": 2}, "noise must not be 'canonical' here: it hides a change of one step"),
     ("canonical horizon", {"privacy.delta": 0.0}, "noise must not be 'canonical' here"),
@@ -199,6 +223,26 @@ FORGED = [
     ("blocks", {"blocks.shares": []}, "blocks.shares must not be empty"),
     ("blocks", {"blocks.kinds": "geometric geometric"}, SPENT),
     ("blocks", {"blocks.kinds": ""}, SPENT),
+    # sums that an event would change two of, and others than were designed
+    ("signed", {"blocks.signs": [[1, 1], [0, -1], [0, 0], [0, 1]]}, "at most one number other than 0 in a row"),
+    ("signed", {"blocks.signs": [[2, 0], [0, -1], [0, 0], [0, 1]]}, "weights must be numbers 0, 1 or -1"),
+    ("signed", {"blocks.signs": [[1, 0], [0, -1], [0, 0], [0.5, 0]]}, "weights must be numbers 0, 1 or -1"),
+    ("signed", {"blocks.signs": [[1, 0], [-1, 0], [0, 0], [1, 0]]}, "not 0 in each column"),
+    ("signed", {"blocks.signs": [[1, 0], [0, -1], [0, 1]]}, r"of the lengths \[4, 4\], got a shape \(3, 2\)"),
+    ("signed", {"blocks.signs": [[1], [-1], [0], [1]]}, r"of the lengths \[4, 4\], got a shape \(4, 1\)"),
+    ("signed", {"blocks.signs": [1, 0, 0, 1]}, "blocks.signs must have 2 dimensions"),
+    ("signed", {"blocks.signs": [[1, 0], [0, 1], [0, 0], [0, 1]]}, "predicted_mse must be"),
+    ("signed", {"blocks.signs": [[1] + [0] * 16] * 4}, "blocks.signs must have at most 4,096 rows of 16 numbers"),
+    ("signed", {"blocks.shares": [0.5, 0.5]}, SPENT),
+    ("signed", {"privacy.epsilon": 0.5}, WEAK),
+    ("blocks", {"blocks.signs": [[1, 0], [0, -1], [0, 0], [0, 1]]}, r"of the lengths \[4\], got a shape"),
+    ("blocks", {"blocks.offsets": [1]}, "blocks"),
+    ("signed in turn", {"blocks.offsets": [0, 2]}, "predicted_mse must be"),
+    ("signed in turn", {"blocks.offsets": [2, 4]}, r"blocks.offsets must be 2 from 0 to 3, got"),
+    ("signed in turn", {"blocks.offsets": [-1, 0]}, r"blocks.offsets must be 2 from 0 to 3, got"),
+    ("signed in turn", {"blocks.offsets": [0, 0]}, r"blocks.offsets must be 2 from 0 to 3, got"),
+    ("signed in turn", {"blocks.offsets": [2]}, r"blocks.offsets must be 2 from 0 to 3, got"),
+    ("signed in turn", {"blocks.offsets": [2, 1]}, "blocks.weights must be"),
     # other words
     ("blocks", {"blocks.kinds": "gaussian"}, "blocks.kinds must be one of 'geometric', 'canonical', 'staircase'"),
     ("blocks", {"blocks.kinds": 3}, "blocks.kinds must be text"),
@@ -231,7 +275,7 @@ FORGED = [
     ("blocks", {"blocks.gains": twice}, "predicted_mse must be .* error of these blocks"),
     ("blocks", {"blocks.weights": lambda x: x[:-1]}, "blocks.weights must be a row for each sample of the cycle"),
     ("blocks", {"blocks.advance": [[1.0]]}, "blocks.weights must be rows of 2 numbers, for 1 states"),
-    ("blocks", {"blocks.advance": [[1.0] * 1001]}, "blocks.advance must have at most 1,000 rows of 1,000 numbers"),
+    ("blocks", {"blocks.advance": [[1.0] * 1001]}, "blocks.advance must have at most 65,536 rows of 1,000 numbers"),
     ("blocks", {"blocks.advance": twice}, "predicted_mse must be"),
     ("blocks", {"blocks.phase": 4}, "blocks.phase must be an integer, at least 0 and at most 3"),
     ("horizon", {"blocks.phase": 1}, "blocks must be for all 10 steps from the first on"),
@@ -259,7 +303,7 @@ def test_what_is_forged_is_refused_with_its_field(name, changes, message, tmp_pa
     assert len(str(error.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ["blocks", "geometric", "geometric horizon"])
+@pytest.mark.parametrize("name", ["blocks", "geometric", "geometric horizon", "shared horizon"])
 def test_every_field_of_noise_is_needed(name, tmp_path):
     document = documents(EXAMPLES[name], tmp_path)
     inside = {"blocks": "blocks", "geometric": "noise"}.get(name)
