@@ -6,9 +6,15 @@ Others use the functions of the files' names.
 ``square_root``             ``square_root`` of the target as a strategy
 ``optimal_factorization``   ``optimal_factorization``: the least mean error over a horizon
 ``unbiased_factorization``  strategies with an unbiased receiver
+``pure_factorization``      strategies for Laplace and geometric noise
+``l1_factorization``        the search for them
+``l1_descent``              descent on columns of ℓ₁ norm one
+``l1_starts``               where it starts from
 ``joint_factorization``     strategy and linear receiver together
 ``buffered_toeplitz``       strategies with few buffers
 ``binary_tree``             sums over nodes of binary trees
+``tree``                    trees with k branches, and least squares
+``shared_noise``            noise on the inputs that steps share in a tree
 ``decayed_sum``             sums that forget
 ``fourier``                 ``fourier_perturbation``: noisy coefficients
 ``compressive``             random projections and sparse decoding

@@ -49,24 +49,29 @@ class FactorizationProblem:
         return innovations(c, self.covariance, self.noise_variance, self.a)
 
     def error(self, entries: Array) -> tuple[float, Array]:
-        """Return the sum of the squared errors, and its gradient.
-
-        With P the lower half of (M ∘ W)ᵀ W, half of its diagonal: -2 L⁻ᵀ [(M ∘ W)ᵀ A R - (P + Pᵀ) L⁻¹ C R] for C as it
-        is, less the part along its columns.
-        """
+        """Return the sum of the squared errors of columns of norm one, and its gradient."""
         c, norms = self.strategy(entries)
+        error, slope = self.error_behind(c)
+        return error, ((slope - c * (c * slope).sum(axis=0)) / norms)[self.places]
+
+    def error_behind(self, c: Array) -> tuple[float, Array]:
+        """Return the sum of the squared errors behind a strategy, of any rows if all are kept, and its gradient.
+
+        With P the lower half of (M ∘ W)ᵀ W, half of its diagonal: -2 L⁻ᵀ [(M ∘ W)ᵀ A R - (P + Pᵀ) L⁻¹ C R].
+        """
         found = self.innovations(c)
         used = found.gains * self.kept
         lower = np.tril(used.T @ found.gains, -1)
         inner = lower + lower.T + np.diag(np.einsum("ij,ij->j", used, found.gains))
         slope = used.T @ self.cross - inner @ found.signal
         slope = -2 * linalg.solve_triangular(found.root, slope, lower=True, trans=1, check_finite=False)
-        slope = (slope - c * (c * slope).sum(axis=0)) / norms
-        return self.total - float((used**2).sum()), slope[self.places]
+        return self.total - float((used**2).sum()), slope
 
 
-def joint_factorization(joint: FactorizationProblem, start: Array | None = None) -> Factorization:
-    """Search for the best strategy by L-BFGS.
+def joint_factorization(
+    joint: FactorizationProblem, start: Array | None = None, decrease: float = _DECREASE
+) -> Factorization:
+    """Search for the best strategy by L-BFGS, until a step gains less than `decrease`, relatively.
 
     It starts halfway between the identity and the first step towards the unbiased optimum, where C has full rank.
     """
@@ -83,7 +88,7 @@ def joint_factorization(joint: FactorizationProblem, start: Array | None = None)
         return error / unit, slope / unit
 
     minimize: Any = optimize.minimize
-    options = {"ftol": _DECREASE, "gtol": 0.0, "maxfun": _MAX_EVALUATIONS, "maxiter": _MAX_EVALUATIONS}
+    options = {"ftol": decrease, "gtol": 0.0, "maxfun": _MAX_EVALUATIONS, "maxiter": _MAX_EVALUATIONS}
     found = minimize(relative, start[joint.places], jac=True, method="L-BFGS-B", options=options)
     c, _ = joint.strategy(found.x)
     b = joint.innovations(c).receiver(joint.kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal, get_args
 
 import numpy as np
 from scipy import linalg
@@ -11,6 +12,12 @@ from dpfast._support import validation
 from dpfast._support.errors import ConvergenceWarning, DesignError, warn
 from dpfast.design.argument_checks import Target
 from dpfast.design.horizon.joint_factorization import LARGEST_JOINT_GAP, FactorizationProblem, joint_factorization
+from dpfast.design.horizon.pure_factorization import (
+    PureDesign,
+    check_strategy_unit,
+    joint_pure_factorization,
+    unbiased_pure_factorization,
+)
 from dpfast.design.horizon.unbiased_factorization import LARGEST_UNBIASED_GAP, factorize_after_delay
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.lags import Lag, check_lag
@@ -21,6 +28,7 @@ from dpfast.mechanisms.operators.dense import Dense
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model, autocovariance, check_model
 
+StrategyNoise = Literal["gaussian", "laplace", "geometric"]
 LONGEST = 2048  # steps, as all matrices are dense
 
 
@@ -31,6 +39,10 @@ def optimal_factorization(
     *,
     horizon: int | None = None,
     lag: Lag = 0,
+    noise: StrategyNoise = "gaussian",
+    strategy: Literal["lower", "dense"] = "lower",
+    strategy_unit: float | None = None,
+    progress: bool = False,
     name: str | None = None,
 ) -> MatrixMechanism:
     r"""Design the matrix mechanism with the least mean square error over a horizon.
@@ -49,6 +61,12 @@ def optimal_factorization(
     ‖(A - K) R^{1/2}‖² + σ² max_v ‖K V^{1/2}‖_*² (v ≥ 0, Σv = 1, nuclear norm), which gives the lower bound: what
     :func:`optimal` does for all time, over a horizon, where a target such as the running sum is allowed.
 
+    *Pure ε.* With Laplace noise of scale d/ε the columns of C have the ℓ₁ norm one. The error 2 d²/ε² ‖A C⁺‖_F²/n, or
+    that behind the receiver, is not convex. L-BFGS descends it in X, C = X|X| with columns divided by their norms, so
+    that entries can vanish, from several starts: blocks within blocks for a lower-triangular C, windows that overlap
+    for a dense one, and the identity. What is found is a local optimum, below all trees: of a running sum of 1024
+    steps at ε = 1 the RMSE is 14.1, of a dense C 9.7, where :func:`tree` has 15.1 and 10.9.
+
     Parameters
     ----------
     target : Filter, Toeplitz or sequence of float
@@ -64,22 +82,39 @@ def optimal_factorization(
     lag : int or "smoother"
         D: the estimate of y_t uses what is published up to t + D; that of the smoother, or None, all of it. Without
         a model it must be 0, as an unbiased receiver gains nothing by waiting.
+    noise : {"gaussian", "laplace", "geometric"}
+        Laplace noise: pure ε, δ is not used. Geometric noise: pure ε for inputs that are integers; C is rounded to
+        multiples of a unit, its multiples are published, and the rate is that of the largest ℓ₁ norm of a column
+        of the rounded matrix. On a C that is not of integers it would show their fractional parts.
+    strategy : {"lower", "dense"}
+        Lower triangular: online, and for inputs that react to what was published before. Dense, for noise other than
+        Gaussian: less error, but for a batch, as rows need inputs of all of the horizon; with a model a smoother is
+        behind it, whatever the lag.
+    strategy_unit : float, optional
+        With geometric noise, the public unit that entries of C, which are at most 1, are rounded to; by default that of
+        the least predicted error, of 1, 1/2, 1/4, ..., 2⁻¹². With 1, which is often the best with a model, C consists
+        of zeros and ones: sums of blocks, of lengths of their own.
+    progress : bool
+        Show a bar (tqdm, extra ``progress``) of a descent for Laplace or geometric noise.
     name : str, optional
 
     Returns
     -------
     MatrixMechanism
-        ``predicted_mse`` is at most 1e-6 above ``lower_bound_mse``, relatively, without a model. With one the search
-        ends about 1e-5 above the optimum, and the bound is mostly less than 1e-3 below; more where the receiver uses
-        little of the strategy: loud noise, spectra that are all but zero in a band. The bound holds, to rounding, for
-        all lower-triangular strategies with linear receivers of this lag; without a model for those with B C = A.
+        With Gaussian noise ``predicted_mse`` is at most 1e-6 above ``lower_bound_mse``, relatively, without a model.
+        With one the search ends about 1e-5 above the optimum, and the bound is mostly less than 1e-3 below; more where
+        the receiver uses little of the strategy: loud noise, spectra that are all but zero in a band. The bound holds,
+        to rounding, for all lower-triangular strategies with linear receivers of this lag; without a model for those
+        with B C = A. With other noise it is that of columns of ℓ₂ norm one, as the ℓ₂ norm is never above the ℓ₁ norm:
+        it holds for all strategies with such noise, dense ones too without a model or where one is asked for, but is
+        far below, a half of the RMSE of a dense strategy over 256 steps.
 
     Raises
     ------
     ValueError
-        For lag < 0, and a lag without a model.
+        For lag < 0, a lag without a model, and other noise or strategies than these.
     DesignError
-        For a horizon of more than 2048 steps.
+        For a horizon of more than 2048 steps, and a strategy_unit that is too coarse.
 
     Warns
     -----
@@ -103,6 +138,13 @@ def optimal_factorization(
     y = Toeplitz.of(target, horizon)
     validation.instance("privacy", privacy, Privacy, "a Privacy")
     delay = check_lag(lag)
+    validation.choice("noise", noise, get_args(StrategyNoise))
+    validation.choice("strategy", strategy, ("lower", "dense"))
+    unit = check_strategy_unit(strategy_unit, noise)
+    if noise == "gaussian" and strategy == "dense":
+        raise ValueError(
+            "strategy must be 'lower' with gaussian noise, got 'dense': it errs no less, as rotated noise is alike"
+        )
     if y.horizon > LONGEST:
         raise DesignError(
             f"horizon must be at most {LONGEST} steps here, where all is dense, got {y.horizon}: take a shorter one, "
@@ -110,10 +152,23 @@ def optimal_factorization(
         )
     if model is not None:
         check_model(model)
-        return _joint_mechanism(y, privacy, model, delay, name)
-    if delay != 0:
+    elif delay != 0:
         raise ValueError(f"lag must be 0 without a model, got {lag!r}: an unbiased receiver gains nothing by waiting")
+    if noise != "gaussian":
+        lower = strategy == "lower"
+        design = PureDesign(noise, lower, unit, name or _pure_name(noise, lower, delay, model), progress)
+        if model is None:
+            return unbiased_pure_factorization(y, privacy, design)
+        return joint_pure_factorization(y, privacy, model, delay if lower else None, design)
+    if model is not None:
+        return _joint_mechanism(y, privacy, model, delay, name)
     return _unbiased_mechanism(y, privacy, name)
+
+
+def _pure_name(noise: str, lower: bool, lag: int | None, model: Model | None) -> str:
+    words = "smoother" if not lower or lag is None else f"lag {lag}"
+    noises = {"laplace": "Laplace", "geometric": "geometric"}[noise]
+    return f"optimal factorization{'' if model is None else ' ' + words} ({noises}{'' if lower else ', dense'})"
 
 
 def _unbiased_mechanism(target: Toeplitz, privacy: Privacy, name: str | None) -> MatrixMechanism:
