@@ -87,7 +87,7 @@ def input_perturbation(
             f"unit must not be given with {noise} noise, which needs no lattice, got {unit!r}: leave it out"
         )
     validation.instance("privacy", privacy, Privacy, "a Privacy")
-    kind: OnInput = noise if noise == "gaussian" or noise == "laplace" else _find_kind(noise, privacy, unit)
+    kind: Noise | IntegerKind = noise if noise == "gaussian" or noise == "laplace" else _find_kind(noise, privacy, unit)
     if (series := toeplitz_or_none(target)) is not None:
         strategy, reconstruction = _identity(series), Convolution(series.coefficients)
         options = () if noise in get_args(Noise) else _noise_options(noise, unit)

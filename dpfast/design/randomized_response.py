@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
+from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast.design.argument_checks import check_inputs
+from dpfast.design.block_plan import Plan
+from dpfast.design.block_problem import BlockProblem
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
+from dpfast.mechanisms.chain_law import chain_of
 from dpfast.mechanisms.input_noise import InputNoise
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.posterior_response import PosteriorResponseMechanism
+from dpfast.privacy.lattice import Lattice
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model, check_model
 
@@ -18,12 +25,19 @@ _SAME = 1e-9  # of the distance of levels: numbers that are the same but for rou
 
 
 def randomized_response(
-    target: Filter, privacy: Privacy, model: Model, *, lag: Lag = 0, name: str | None = None
+    target: Filter,
+    privacy: Privacy,
+    model: Model,
+    *,
+    lag: Lag = 0,
+    receiver: Literal["linear", "bayes"] = "linear",
+    name: str | None = None,
 ) -> Mechanism:
     r"""Publish each of two levels as it is or, by chance, as the other one, and filter that.
 
     Use it where ε is large or the memory of the target short. What is published is the input plus white noise of a
-    constant variance, uncorrelated with every input, so that the Wiener filter behind it is the best linear receiver.
+    constant variance, uncorrelated with every input, so that the Wiener filter behind it is the best linear receiver;
+    with ``receiver="bayes"`` it is the posterior mean, which no receiver beats at all.
 
     Parameters
     ----------
@@ -34,7 +48,13 @@ def randomized_response(
     model : Model
         Of two levels, no farther apart than max_change.
     lag : int or "smoother"
-        D ≥ 0: the estimate at t is of the output at t - D. The smoother, which None is too, takes the whole signal.
+        D ≥ 0: the estimate at t is of the output at t - D. The smoother, which None is too, takes the whole signal;
+        the posterior mean waits as long as that gains the linear receiver anything, which is then its lag.
+    receiver : {"linear", "bayes"}
+        "bayes" is the exact posterior mean E[y_{t-D} | v] for a :class:`MarkovChain` or :class:`IndependentLevels` of
+        two levels. It has no prediction: only simulation tells (:func:`monte_carlo`, where the linear one is its
+        control). With k states of the chain, and p states of the target and outputs that the lag asks for, it takes k²p
+        multiply-adds for a sample, of which more than 10⁵ are refused.
     name : str, optional
 
     Returns
@@ -45,7 +65,8 @@ def randomized_response(
     Raises
     ------
     DesignError
-        For a model without levels, or with another number of them than two.
+        For a model without levels, or with another number of them than two; for a posterior mean of a model that is no
+        chain of levels.
     ValueError
         For levels that lie farther apart than max_change.
 
@@ -75,17 +96,35 @@ def randomized_response(
             f"max_change must be at least {high - low:g}, the distance of the levels, for randomised response, got "
             f"{privacy.max_change:g}: an event may change one level into the other"
         )
-    noise = InputNoise("randomised response", levels=(low, high))
-    receiver = wiener_receiver(filter, model, Filter([1.0]), noise.law(privacy).std, delay)
-    label = "smoother" if delay is None else f"lag {delay}"
+    noise, identity = InputNoise("randomised response", levels=(low, high)), Filter([1.0])
+    std, when = noise.law(privacy).std, "smoother" if delay is None else f"lag {delay}"
+    if validation.choice("receiver", receiver, ("linear", "bayes")) == "bayes":
+        chain_of(model)
+        late = _waiting_lag(filter, model, std, high - low) if delay is None else delay
+        return PosteriorResponseMechanism(
+            name or f"randomised response Bayes {when}",
+            filter,
+            privacy,
+            model,
+            identity,
+            wiener_receiver(filter, model, identity, std, late),
+            options=(("lag", delay), ("receiver", receiver)),
+            noise=noise,
+        )
     mechanism = Mechanism(
-        name or f"randomised response {label}",
+        name or f"randomised response {when}",
         filter,
         privacy,
         model,
-        Filter([1.0]),
-        receiver,
+        identity,
+        wiener_receiver(filter, model, identity, std, delay),
         options=(("lag", delay),),
         noise=noise,
     )
     return replace(mechanism, ideal_mse=mechanism.predicted_mse)
+
+
+def _waiting_lag(target: Filter, model: Model, std: float, span: float) -> int:
+    """Return a lag beyond which waiting gains the linear receiver nothing: as behind sums of one input each."""
+    lattice = Lattice(span, float(model.mean), 1, rounds=False)
+    return BlockProblem(target.factors, None, model, lattice, 0).wait_longer(Plan.sums(1), ((std / span) ** 2,)).lag

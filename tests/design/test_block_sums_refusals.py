@@ -257,6 +257,33 @@ def test_noise_that_no_number_shows_leaves_no_error_at_releases(target, epsilon)
             {"length": 4, "phase": 1, "target": running_sum(8)},
             "phase must be 0 over a horizon, whose first step counts, got 1",
         ),
+        ({"weights": "carrier"}, "weights must be one of 'best', got 'carrier'"),
+        ({"weights": [1, -1]}, "weights must have 2 dimensions, got shape"),
+        ({"weights": [[1, 0], [0]]}, "weights must be"),
+        (
+            {"weights": [[0.5], [1]]},
+            "weights must be numbers 0, 1 or -1, a row for each input of a block, a column a sum",
+        ),
+        ({"weights": np.zeros((0, 1))}, "weights must have a number that is not 0 in each"),
+        (
+            {"weights": [[1, 0], [-1, 1]]},
+            r"weights must have at most one number other than 0 in a row, got \[-1, 1\] in row 1: an event there",
+        ),
+        ({"weights": [[1, 0], [-1, 0]]}, "weights must have a number that is not 0 in each column: a sum of nothing"),
+        ({"weights": np.eye(17)}, r"weights must be of at most 16 sums .* of at most 4,096 inputs, got .*\(17, 17\)"),
+        ({"weights": np.ones((4097, 1))}, "weights must be of at most 16 sums of blocks of at most 4,096 inputs"),
+        ({"weights": [[1], [-1]], "length": 3}, "weights must have a row for each of the 3 inputs of a block, got 2"),
+        ({"weights": "best", "length": (2, 4)}, "weights must not be given with several lengths: signed sums have"),
+        ({"weights": [[1], [-1]], "shares": (1,)}, "shares must not be given without the lengths"),
+        ({"weights": -np.ones((9, 1)), "target": running_sum(8)}, "weights must have at most 8 rows, the steps of"),
+        ({"weights": [[1], [-1]], "phase": 2}, "phase must be an integer, at least 0 and at most 1, got 2"),
+        ({"weights": [[1], [-1]], "receiver": "bayes"}, 'weights must not be given with receiver="bayes"'),
+        ({"releases": (1,)}, "releases must not be given without the weights of the sums that are released: give"),
+        ({"releases": (1,), "weights": "best"}, "releases must not be given without the weights of the sums"),
+        ({"releases": 1, "weights": [[1], [-1]]}, "releases must be as many integers as there are sums, 1, got 1"),
+        ({"releases": (1, 2), "weights": [[1], [-1]]}, "releases must be as many integers as there are sums, 1, got"),
+        ({"releases": (0,), "weights": [[1], [-1]]}, "releases must be an integer, at least 1 and at most 2, got 0"),
+        ({"releases": (3,), "weights": [[1], [-1]]}, "releases must be an integer, at least 1 and at most 2, got 3"),
     ],
 )
 def test_an_argument_out_of_range_is_named(given, message):
@@ -289,7 +316,7 @@ def test_a_scan_that_memory_ends_says_so(monkeypatch):
     coin, average = IndependentLevels([0, 1], [0.5, 0.5]), Filter(np.ones(12) / 12)
     best = block_sums(average, Privacy(1), coin).lengths[0]
     for longest in (best - 1, best + 1):
-        monkeypatch.setattr("dpfast.design.block_sums._MOST_NUMBERS", int((longest + 0.5) * 13**2))
+        monkeypatch.setattr("dpfast.design.block_problem._MOST_NUMBERS", int((longest + 0.5) * 13**2))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             assert block_sums(average, Privacy(1), coin).lengths == (min(longest, best),)

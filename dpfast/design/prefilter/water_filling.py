@@ -87,7 +87,8 @@ def smoother_water_filling(problem: Problem) -> WaterFilling:
         def excess(m: float) -> float:
             return grid.mean(weight * np.maximum(gain * psd - problem.cost * m * weight, 0) / safe) - m
 
-        return _find_root(excess, 0.0, grid.mean(weight * gain))
+        everything = grid.mean(weight * gain)  # passes where the noise is lost in rounding
+        return everything if excess(everything) >= 0 else _find_root(excess, 0.0, everything)
 
     m, grid, cutoffs = _solve_for_level(problem, level, margin)
     gain, psd = problem.gain(grid.omega), problem.psd(grid.omega)
