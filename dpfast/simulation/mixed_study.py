@@ -18,13 +18,17 @@ AnyCompiledMechanism = compiled_mechanisms.CompiledChain | CompiledMatrixMechani
 
 
 class MixedStudy(NamedTuple):
-    """A study of compiled mechanisms of both kinds: source, mechanisms, and the window in which errors count."""
+    """A study of compiled mechanisms of both kinds: source, mechanisms, and the window in which errors count.
+
+    compared : those of the mechanisms whose posterior mean is compared with their linear receiver, too.
+    """
 
     source: signal_sources.SignalSource
     mechanisms: tuple[AnyCompiledMechanism, ...]
     burn_in: int
     n_samples: int
     dtype: DTypeLike = np.float64
+    compared: tuple[int, ...] = ()
 
     @property
     def length(self) -> int:
@@ -36,15 +40,18 @@ class MixedStudy(NamedTuple):
     def squared_errors(
         self, n_streams: int, seed: int, n_threads: int, advance: Callable[[int], None] | None = None, first: int = 0
     ) -> Array:
-        """Simulate the mean squared errors (streams, mechanisms) of the streams first, first + 1, ... .
+        """Simulate the mean squared errors (streams, mechanisms + compared) of the streams first, first + 1, ... .
 
-        `advance` hears of the samples that are done. Matrix mechanisms are computed in float64.
+        Behind them are the mean squared differences of those that are compared. `advance` hears of the samples that are
+        done. Matrix mechanisms are computed in float64.
         """
-        errors = np.empty((n_streams, len(self.mechanisms)))
+        n_mechanisms = len(self.mechanisms)
+        errors = np.empty((n_streams, n_mechanisms + len(self.compared)))
         run = n_streams, seed, n_threads, advance, first
         compiled, over_horizon = self._split_kinds()
         if compiled:
-            errors[:, compiled] = kernels.squared_errors(self._compiled_study(compiled), *run)
+            behind = range(n_mechanisms, n_mechanisms + len(self.compared))
+            errors[:, [*compiled, *behind]] = kernels.squared_errors(self._compiled_study(compiled), *run)
         if over_horizon:
             matrices = tuple(x for each in self.mechanisms if (x := each.as_matrices()) is not None)
             errors[:, over_horizon] = compiled_matrix_mechanism.squared_errors(self.source, matrices, *run)
@@ -57,4 +64,5 @@ class MixedStudy(NamedTuple):
 
     def _compiled_study(self, compiled: Sequence[int]) -> kernels.CompiledStudy:
         chains = tuple(x for i in compiled if (x := self.mechanisms[i].as_chain()) is not None)
-        return kernels.CompiledStudy(self.source, chains, self.burn_in, self.n_samples, self.dtype)
+        places = tuple(compiled.index(i) for i in self.compared)
+        return kernels.CompiledStudy(self.source, chains, self.burn_in, self.n_samples, self.dtype, places)

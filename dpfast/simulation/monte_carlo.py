@@ -20,6 +20,7 @@ from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.signals.model import Model, check_model
 from dpfast.signals.output_variance import output_variance
 from dpfast.simulation import mixed_study, rare_error_sizes
+from dpfast.simulation.intervals import ErrorSizes
 from dpfast.simulation.study import SINGLE_ERROR, Result, Study
 
 _SETTLED = 1e-3  # amplitude of a start-up transient when errors begin to count: 1e-6 of the MSE
@@ -44,7 +45,8 @@ def monte_carlo(
     All mechanisms see the same inputs and the same unit noise (common random numbers). The error of a mechanism with
     lag D is that of its estimate at t + D against y_t, for the same y of every mechanism.
 
-    A MatrixMechanism is made for so many steps from a start: all mechanisms of its study start at step 0 with it.
+    A MatrixMechanism is made for so many steps from a start: all mechanisms of its study start at step 0 with it. So do
+    those of the study of an UnboundedMechanism, of which its first n_samples steps are run.
 
     Parameters
     ----------
@@ -80,7 +82,9 @@ def monte_carlo(
         Intervals are Student's t over the streams, wider where their errors are skewed
         (:mod:`dpfast.simulation.intervals`). Where a mechanism decides between levels, and fewer than 16 streams (and
         not all) have a wrong decision, their spread tells nothing of the error: the interval is a bound then, which
-        holds whatever the errors are, and the study says so.
+        holds whatever the errors are, and the study says so. Of a posterior mean (``receiver="bayes"``), on the model
+        of its design, it is the exact error of the linear receiver less the mean squared difference of the two
+        estimates, which spreads less: a control variate, which the study names.
 
     Raises
     ------
@@ -103,27 +107,52 @@ def monte_carlo(
     check_model(model)
     n_streams = validation.integer("n_streams", n_streams, 2)
     n_samples = validation.integer("n_samples", n_samples, 1)
+    items = tuple(x.over_first(n_samples) for x in items)
     seed = validation.seed(seed)
     confidence = validation.number("confidence", confidence, above=0, below=1)
     burn_in = None if burn_in is None else validation.integer("burn_in", burn_in, 0)
     check_window([(repr(x.name), n) for x in items if (n := x.horizon) is not None], n_samples, burn_in)
     burn_in = default_burn_in(items) if burn_in is None else burn_in
     n_threads, precision = thread_count.n_threads(n_threads), validation.precision(dtype)
-    study = mixed_study.MixedStudy(model.compiled(), tuple(x.compiled() for x in items), burn_in, n_samples, precision)
+    parts, source = tuple(x.compiled() for x in items), model.compiled()
+    inputs = rare_error_sizes.input_range(source)
+    sizes = [rare_error_sizes.error_sizes(x, inputs, n_samples) for x in parts]
+    controls = _find_controls(items, sizes, model, burn_in, n_samples)
+    study = mixed_study.MixedStudy(source, parts, burn_in, n_samples, precision, tuple(controls))
     if precision == np.float32:
         for mechanism in items:
             if mechanism.sees_data and mechanism.compiled().as_chain() is not None:
                 check_single_precision(mechanism.name, _pilot_error(mechanism, model))  # type: ignore[arg-type]
-    errors = _simulate(study, n_streams, seed, n_threads, progress)
-    inputs = rare_error_sizes.input_range(study.source)
+    errors = _simulate(study, n_streams, seed, n_threads, progress).T
+    differences = dict(zip(controls, errors[len(items) :], strict=True))
     results, n_first = [], n_samples if burn_in == 0 else None
-    for mechanism, compiled, row in zip(items, study.mechanisms, errors.T, strict=True):
+    for i, mechanism in enumerate(items):
         predicted = predicted_mse(mechanism, model, n_first)
         root = None if predicted is None else math.sqrt(predicted)
         variance = output_variance(mechanism.target, model, n_first)
-        sizes = rare_error_sizes.error_sizes(compiled, inputs, n_samples)
-        results.append(Result(mechanism.name, root, validation.freeze(row.copy()), confidence, variance, sizes))
+        plain, controlled = validation.freeze(errors[i].copy()), None
+        if i in controls:
+            controlled = validation.freeze(controls[i] - differences[i])
+        results.append(Result(mechanism.name, root, plain, confidence, variance, sizes[i], controlled))
     return Study(tuple(results), n_samples, burn_in, seed, confidence)
+
+
+def _find_controls(
+    items: Sequence[AnyMechanism | Constant],
+    sizes: Sequence[ErrorSizes | None],
+    model: Model,
+    burn_in: int,
+    n_samples: int,
+) -> dict[int, float]:
+    """Return the exact errors of linear receivers beside posterior means, by the number of the mechanism.
+
+    None where noise is hardly ever drawn, as the difference from the linear receiver is then as rare.
+    """
+    found = {}
+    for i, (mechanism, size) in enumerate(zip(items, sizes, strict=True)):
+        if size is None and (mse := mechanism.control_mse(model, burn_in, n_samples)) is not None:
+            found[i] = mse
+    return found
 
 
 def _check_mechanisms(mechanisms: Any) -> tuple[AnyMechanism | Constant, ...]:

@@ -33,6 +33,10 @@ class Result:
         The variance of the true output, under the model of what was simulated; None where it is not known.
     sizes : ErrorSizes or None
         The sizes of errors that decisions make in a stream; None for a mechanism without decisions.
+    controlled_mse : array, (n_streams,), or None
+        Of a posterior mean: the exact error of its linear receiver, less the mean squared difference of the two in each
+        stream. Its mean is that of `stream_mse`, as a posterior mean is uncorrelated with what is known (a control
+        variate), and it spreads less: figures and interval are from it. None without one.
     """
 
     name: str
@@ -41,6 +45,12 @@ class Result:
     confidence: float
     variance: float | None = None
     sizes: ErrorSizes | None = None
+    controlled_mse: Array | None = None
+
+    @property
+    def values(self) -> Array:
+        """The figure of each stream of which the mean is the error: `controlled_mse` where there is one."""
+        return self.stream_mse if self.controlled_mse is None else self.controlled_mse
 
     @property
     def n_streams(self) -> int:
@@ -50,7 +60,7 @@ class Result:
     @property
     def mse(self) -> float:
         """The mean squared error over all streams."""
-        return float(self.stream_mse.mean())
+        return max(0.0, float(self.values.mean()))
 
     @property
     def rmse(self) -> float:
@@ -64,7 +74,7 @@ class Result:
         It is Student's t, or wider where errors are skewed; where they are rare it is a bound that holds whatever
         they are.
         """
-        return rmse_interval(self.stream_mse, self.confidence, self.sizes)
+        return rmse_interval(self.values, self.confidence, self.sizes)
 
     @property
     def error_events(self) -> int | None:
@@ -146,9 +156,10 @@ def compare_paired(
 
 def rmse_ratio(first: Array, second: Array) -> float:
     """Return the RMSE of the first over that of the second; 1 where neither errs."""
-    if not second.any():
-        return math.inf if first.any() else 1.0
-    return math.sqrt(first.mean() / second.mean())
+    above, below = max(0.0, float(first.mean())), max(0.0, float(second.mean()))  # by control variates also below zero
+    if below == 0:
+        return math.inf if above else 1.0
+    return math.sqrt(above / below)
 
 
 def describe_rare_errors(results: Iterable[Result]) -> str:
@@ -159,6 +170,14 @@ def describe_rare_errors(results: Iterable[Result]) -> str:
         for x in results
         if x.is_rare
     )
+
+
+def describe_controls(results: Iterable[Result]) -> str:
+    """Say in a sentence which errors are from a control variate; nothing where none is."""
+    names = ", ".join(x.name for x in results if x.controlled_mse is not None)
+    if not names:
+        return ""
+    return f"{names}: the exact error of the linear receiver, less the simulated squared difference from it."
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,9 +211,15 @@ class Study:
         return len(self.results)
 
     def compare(self, first: str, second: str) -> Comparison:
-        """Compare two mechanisms, by their names, on the same streams."""
+        """Compare two mechanisms, by their names, on the same streams.
+
+        Squared errors are compared with squared errors, which vary together; two posterior means by their control
+        variates.
+        """
         a, b = self[first], self[second]
-        return compare_paired(a.stream_mse, b.stream_mse, self.confidence, (a.sizes, b.sizes))
+        both = a.controlled_mse is not None and b.controlled_mse is not None
+        values = (a.values, b.values) if both else (a.stream_mse, b.stream_mse)
+        return compare_paired(*values, self.confidence, (a.sizes, b.sizes))
 
     def constants(self) -> dict[str, float]:
         """Predict the RMSE of publishing the mean, "constant", which need not be simulated.
@@ -224,7 +249,7 @@ class Study:
         rows = [_columns(self.confidence), *self._rows()]
         name, interval = (max(len(x[i]) for x in rows) for i in (0, 3))
         lines = [f"{x[0]:<{name}}  {x[1]:>14}  {x[2]:>14}  {x[3]:<{interval}}  {x[4]:>9}" for x in rows]
-        return "\n".join([*lines, self._size(), *filter(None, [describe_rare_errors(self)])])
+        return "\n".join([*lines, *self._notes()])
 
     def _rows(self) -> list[tuple[str, ...]]:
         """Write the rows as tables show them, the constant last."""
@@ -234,8 +259,11 @@ class Study:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        told = filter(None, [self._size(), describe_rare_errors(self)])
-        return html.notebook(_write_table(self.results, self._rows()), *map(html.paragraphs, told))
+        return html.notebook(_write_table(self.results, self._rows()), *map(html.paragraphs, self._notes()))
+
+    def _notes(self) -> list[str]:
+        """Say how many streams there were, and where figures do not come from the spread of their errors."""
+        return [self._size(), *filter(None, [describe_rare_errors(self), describe_controls(self)])]
 
     def _size(self) -> str:
         return f"{self.results[0].n_streams} streams of {self.n_samples} samples after {self.burn_in}, seed {self.seed}"
@@ -270,5 +298,5 @@ def _write_row(x: Result) -> dict[str, Any]:
         "n_streams": x.n_streams,
         "explained": math.nan if x.explained is None else x.explained,
         "error_events": x.error_events,
-        "interval_by": interval_basis(x.is_rare),
+        "interval_by": "control variate" if x.controlled_mse is not None else interval_basis(x.is_rare),
     }

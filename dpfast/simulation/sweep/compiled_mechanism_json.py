@@ -10,11 +10,17 @@ import numpy as np
 from dpfast._kernels import compiled_mechanisms, compiled_receivers
 from dpfast._kernels.equalizer import Equalizer
 from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.partition import Partition
+from dpfast._kernels.posterior import BlockTable, PosteriorFilter
 from dpfast._kernels.randomized_response import TwoLevelResponse
+from dpfast._kernels.shared_draws import SharedTable
+from dpfast._kernels.tree_draws import TreeTable
 from dpfast.mechanisms.compiled_matrix_mechanism import CompiledMatrixMechanism
 from dpfast.mechanisms.operators.buffered_toeplitz import BufferedToeplitz
 from dpfast.mechanisms.operators.convolution import Convolution
 from dpfast.mechanisms.operators.dense import Dense
+from dpfast.mechanisms.operators.growing_noise import GrowingReconstruction, GrowingStrategy
+from dpfast.mechanisms.operators.k_ary_trees import CausalTree, TreeLeastSquares
 from dpfast.mechanisms.operators.sparse import Sparse
 from dpfast.mechanisms.operators.sparse_decoder import SparseDecoder
 from dpfast.mechanisms.operators.trees import DecayedPrefixes, TreeEstimator
@@ -65,11 +71,28 @@ _KINDS: dict[str, type[Any]] = {
     "LaplaceLink": compiled_mechanisms.CompiledLaplaceMechanism,
     "ResponseLink": compiled_mechanisms.CompiledResponseMechanism,
     "Block": compiled_mechanisms.CompiledBlock,
+    "SharedNoise": SharedTable,
+    "TreeNoise": TreeTable,
     "KalmanReceiver": compiled_receivers.CompiledPeriodicKalman,
     "Response": TwoLevelResponse,
+    "PosteriorReceiver": compiled_receivers.CompiledPosterior,
+    "Posterior": PosteriorFilter,
+    "PosteriorTable": BlockTable,
+    "AdaptiveLink": compiled_mechanisms.CompiledAdaptiveMechanism,
+    "FollowerReceiver": compiled_receivers.CompiledFollower,
+    "Partition": Partition,
+    "CausalTree": CausalTree,
+    "TreeLeastSquares": TreeLeastSquares,
+    "GrowingStrategy": GrowingStrategy,
+    "GrowingReconstruction": GrowingReconstruction,
     "tuple": tuple,
 }
 # How many fields those have that got more since: the others are left out where they have their defaults
-_N_FIRST: dict[type[Any], int] = {CompiledMatrixMechanism: 6}
+_N_FIRST: dict[type[Any], int] = {
+    CompiledMatrixMechanism: 6,
+    compiled_mechanisms.CompiledBlock: 3,
+    compiled_receivers.CompiledPeriodicKalman: 8,
+    PosteriorFilter: 12,
+}
 _NAME_OF = {x: name for name, x in _KINDS.items()}
 _READ: dict[str, Callable[..., Any]] = {**_KINDS, "Factors": _read_factors, "tuple": lambda *x: x}

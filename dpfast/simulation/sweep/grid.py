@@ -90,7 +90,7 @@ class ParameterGrid:
 
         mechanism : names of families ("optimal", "lmmse", "zero_forcing", "decision_feedback", "input_perturbation",
         "output_perturbation", "robust", "block_sums", "randomized_response"; of those over a horizon "block_sums",
-        "optimal_factorization", "square_root", "buffered_toeplitz", "binary_tree", "decayed_sum",
+        "optimal_factorization", "square_root", "buffered_toeplitz", "binary_tree", "tree", "decayed_sum",
         "fourier_perturbation", "compressive"), their design functions, or mechanisms that are there already, to which
         of all others only `stream` applies (and `model` in its place).
 

@@ -33,7 +33,11 @@ from dpfast.simulation.sweep.block_levels import BEST, fit_together, label_level
 
 Label = float | int | str | None
 OF_PRIVACY = tuple(x.name for x in fields(Privacy))
-_ADDED = {"input_perturbation": frozenset({"unit"})}  # parameters that families have had since stores were first made
+# Parameters that families have had since stores were first made
+_ADDED = {
+    "input_perturbation": frozenset({"unit"}),
+    "optimal_factorization": frozenset({"noise", "strategy", "strategy_unit", "progress"}),
+}
 _SIMULATED = (MarkovChain, IndependentLevels, ARMA)  # which a file holds as they are
 _CHECKS: dict[str, Callable[[Any], Any]] = {"lag": validation.lag, "tolerance": check_tolerance}
 
@@ -193,6 +197,11 @@ def _wanted_text(name: str) -> str:
 
 def _read_mechanism(name: str, given: Any) -> Value:
     if isinstance(given, AnyMechanism):
+        if given.horizon is None and given.target.as_filter() is None:
+            raise ValueError(
+                f"mechanism must have a filter or a horizon in a sweep, got {given.full_name}: give "
+                "mechanism.over_first(n), n the samples of a stream"
+            )
         return Value.from_content(given.name, given, mechanism_content(given))
     word = replace_hyphens(given) if isinstance(given, str) else None
     for each, known_family in FAMILIES.items():

@@ -62,7 +62,7 @@ def sweep(
 
         - ``mechanism``: "optimal", "lmmse", "zero_forcing", "decision_feedback", "input_perturbation",
           "output_perturbation", "robust", and for so many steps "optimal_factorization", "square_root",
-          "buffered_toeplitz", "binary_tree", "decayed_sum", "fourier_perturbation", "compressive" (or
+          "buffered_toeplitz", "binary_tree", "tree", "decayed_sum", "fourier_perturbation", "compressive" (or
           these functions), or mechanisms that are there already.
         - ``target``, and ``model``, of the design; ``stream``, what is simulated (by default the model). Objects, or
           descriptions such as "moving-average:12", "levels:0,1@0.9,0.1".

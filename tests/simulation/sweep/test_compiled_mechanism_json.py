@@ -47,9 +47,16 @@ OTHER_NOISE = {
     "blocks": lambda: dp.block_sums(F, dp.Privacy(1), CHAIN, lag=3),
     "levels": lambda: dp.block_sums(F, dp.Privacy(1), CHAIN, lag=3, length=[2, 4]),
     "blocks over a horizon": lambda: dp.block_sums(dp.running_sum(20), dp.Privacy(1), CHAIN),
+    "posterior mean": lambda: dp.block_sums(F, dp.Privacy(1), CHAIN, length=3, receiver="bayes"),
+    "posterior mean over a horizon": lambda: dp.block_sums(
+        dp.running_sum(20), dp.Privacy(1), CHAIN, length=3, lag=2, receiver="bayes"
+    ),
     "real": lambda: dp.block_sums(F, dp.Privacy(1), dp.ARMA([1], mean=3), unit=0.1),
     "response": lambda: dp.randomized_response(F, dp.Privacy(1), CHAIN),
     **{x: functools.partial(dp.input_perturbation, F, dp.Privacy(1, 0.01), noise=x) for x in ("laplace", "canonical")},
+    "shared noise over a horizon": lambda: dp.shared_noise(
+        dp.running_sum(20), dp.Privacy(2), group=(2, 2, 2), slack=(1, 2, 2)
+    ),
     "integers over a horizon": lambda: dp.input_perturbation(dp.running_sum(20), dp.Privacy(1), noise="best", unit=0.5),
 }
 
@@ -63,10 +70,36 @@ def test_links_with_other_noise_are_kept_to_the_bit(name):
     np.testing.assert_array_equal(*errors)
 
 
+def test_a_posterior_mean_without_a_horizon_is_written_as_before_it_could_end():
+    content = [compiled_content(OTHER_NOISE[f"posterior mean{x}"]().compiled()) for x in ("", " over a horizon")]
+    receivers = [next(x for x in c if isinstance(x, list) and x[0] == "PosteriorReceiver") for c in content]
+    assert [len(x[1]) for x in receivers] == [13, 14]
+    assert receivers[1][1][-1] == 20
+
+
 def test_the_names_in_stores_are_those_of_all_stores_before():
     """A class may be renamed; what a store has written stays readable."""
     names = "Link LinearReceiver SmootherReceiver FeedbackReceiver Equalizer Factors MatrixLink Convolution Dense"
     names = [*names.split(), "Sparse", "BufferedToeplitz", "DecayedPrefixes", "TreeEstimator", "SparseDecoder"]
-    names += ["BlockLink", "LatticeLink", "LaplaceLink", "ResponseLink", "Block", "KalmanReceiver", "Response", "tuple"]
+    names += [
+        "BlockLink",
+        "LatticeLink",
+        "LaplaceLink",
+        "ResponseLink",
+        "Block",
+        "SharedNoise",
+        "TreeNoise",
+        "KalmanReceiver",
+    ]
+    names += [
+        "Response",
+        "PosteriorReceiver",
+        "Posterior",
+        "PosteriorTable",
+        "AdaptiveLink",
+        "FollowerReceiver",
+        "Partition",
+    ]
+    names += ["CausalTree", "TreeLeastSquares", "GrowingStrategy", "GrowingReconstruction", "tuple"]
     assert list(module._KINDS) == names
     assert set(OPERATORS.values()) < set(module._KINDS.values())
