@@ -19,8 +19,9 @@ from dpfast._support.output_folder import OutputFolder
 from dpfast._support.settings_file import check_text, construct, read_words, replace_hyphens
 from dpfast.cli.options import DELTA, EPSILON, OUT, TARGET, UNIT, add_columns, lag, name_and_word
 from dpfast.cli.output import require_matplotlib, write_files
-from dpfast.design.argument_checks import check_filter, check_tolerance, check_unit
-from dpfast.design.comparison import ENTRIES, ComparisonTask
+from dpfast.design.argument_checks import check_filter
+from dpfast.design.best_demand import Demand, check_demand
+from dpfast.design.comparison import LABELS
 from dpfast.design.target_and_model_specs import MODEL, parse_model, parse_target
 from dpfast.mechanisms.lags import check_lag
 from dpfast.privacy.privacy import Privacy
@@ -29,6 +30,7 @@ from dpfast.reports.comparison import report_comparison
 from dpfast.signals.arma import ARMA
 from dpfast.signals.events.historical_counts import read_events
 from dpfast.signals.model import Model
+from dpfast.simulation.best_mechanism import check_simulate
 from dpfast.simulation.evaluation import has_levels
 
 SUMMARY = "design all mechanisms for a target, a privacy and a model; compare them and save one"
@@ -37,10 +39,18 @@ DESCRIPTION = (
     "may hold the same settings; arguments override it."
 )
 OF_PRIVACY = tuple(x.name for x in fields(Privacy))
+OF_CHOICE = ("choose", "minimize", "batch", "simulate")
 OF_FIT = ("fit", "time", "by", "count", "time_format", "period", "order", "series", "fit_source")
-SETTINGS = ("target", *OF_PRIVACY, "unit", "lag", "tolerance", "model", *OF_FIT, "sources", "choose", "out")
+SETTINGS = ("target", *OF_PRIVACY, "unit", "lag", "tolerance", "model", *OF_FIT, "sources", *OF_CHOICE, "out")
 NEEDED = ("target", "epsilon")
-DEFAULTS = {"delta": 0.0, "lag": 0, "tolerance": 1e-3, "out": "dpfast-design"}
+DEFAULTS = {"delta": 0.0, "lag": 0, "tolerance": 1e-3, "minimize": "mean", "batch": False, "simulate": False}
+DEFAULTS |= {"out": "dpfast-design"}
+WORDS = {"mean": "mean", "worst-step": "worst_step"}  # of what is to be the least
+FLAGS = {
+    "batch": "let mechanisms wait for the whole input before they publish, such as smoothers",
+    "simulate": "simulate what has no predicted error, such as posterior means, and choose it where it is shown to err "
+    "less",
+}
 FIT_DEFAULTS = {"order": 12, "fit_source": FITTED}
 
 
@@ -66,9 +76,16 @@ def add_options(command: argparse.ArgumentParser) -> None:
     result.add_argument(
         "--choose",
         metavar="NAME",
-        help=f"save the mechanism of this family: {', '.join(x.label for x in ENTRIES)} (default: the least error of "
+        help=f"save the mechanism of this family: {', '.join(LABELS)} (default: the least error of "
         "those that run as a stream and can be released exactly)",
     )
+    result.add_argument(
+        "--minimize",
+        choices=tuple(WORDS),
+        help="take the least mean square error, or the least error in the worst step (default: mean)",
+    )
+    for word, text in FLAGS.items():
+        result.add_argument(f"--{word}", action="store_const", const=True, help=text)
     result.add_argument("--out", metavar="DIR", help=OUT.format(DEFAULTS["out"]))
 
 
@@ -135,6 +152,7 @@ def run(options: argparse.Namespace) -> str:
         choose=settings.get("choose"),
         command=options.line,
         progress=sys.stderr.isatty(),
+        simulate=settings["simulate"],
     )
     return write_files(folder, text)
 
@@ -168,18 +186,24 @@ def read_settings(path: str | None, arguments: Mapping[str, Any]) -> dict[str, A
     return DEFAULTS | settings | {"model_source": settings["sources"].pop("model", "assumed")}
 
 
-def make_task(settings: Mapping[str, Any]) -> ComparisonTask:
+def make_task(settings: Mapping[str, Any]) -> Demand:
     """Make the task of the settings; a model may be fitted to a log for it."""
     privacy = construct("privacy", Privacy, {x: settings[x] for x in OF_PRIVACY if x in settings})
-    task = ComparisonTask(
-        target=parse_target(settings["target"]),
-        privacy=privacy,
-        model=_make_model(settings, settings["model_source"]),
-        lag=check_lag(settings["lag"]),
-        tolerance=check_tolerance(settings["tolerance"]),
-        unit=check_unit(settings.get("unit")),
+    delay = check_lag(settings["lag"])
+    for name in FLAGS:
+        validation.instance(name, settings[name], bool, "true or false")
+    task = check_demand(
+        parse_target(settings["target"]),
+        privacy,
+        _make_model(settings, settings["model_source"]),
+        lag=delay,
+        minimize=WORDS[validation.choice("minimize", settings["minimize"], WORDS)],
+        online=delay is not None and not settings["batch"],
+        unit=settings.get("unit"),
+        tolerance=settings["tolerance"],
     )
     check_filter("target", task.target)
+    check_simulate(settings["simulate"], task)
     return task
 
 
@@ -216,17 +240,23 @@ def _check_sources(pairs: Iterable[tuple[str, Any]]) -> dict[str, Provenance]:
     return words
 
 
-def _make_model(settings: Mapping[str, Any], source: Provenance) -> Model:
-    """Parse the model that is described, or fit one to a log."""
-    if ("model" in settings) == ("fit" in settings):
-        raise ValueError(f"either model or fit must be given: --model {MODEL}; or --fit EVENTS")
+def _make_model(settings: Mapping[str, Any], source: Provenance) -> Model | None:
+    """Parse the model that is described, or fit one to a log; return None where there is neither."""
+    if "model" in settings and "fit" in settings:
+        raise ValueError(f"either model or fit must be given, not both: --model {MODEL}; or --fit EVENTS")
     if "fit" in settings:
         if source != "assumed":
             raise ValueError("the source of model must be left out with a fit: say --fit-source")
         return _fit_model(settings)
     of_fit = [name for name in OF_FIT if name in settings]
+    if of_fit and "model" not in settings:
+        raise ValueError(f"{of_fit[0]} must come with fit, the log that a model is fitted to: say --fit EVENTS")
     if of_fit:
         raise ValueError(f"{of_fit[0]} must come with fit, got a model: leave one of them out")
+    if "model" not in settings:
+        if source != "assumed":
+            raise ValueError("the source of model must come with a model, got none: leave one of them out")
+        return None
     return parse_model(settings["model"], source)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, get_args
 
 from dpfast._support.validation import Array
+from dpfast.design.adaptive_blocks import adaptive_blocks
 from dpfast.design.block_sums import block_sums
 from dpfast.design.decision_feedback import decision_feedback, redesign_equalizer
 from dpfast.design.horizon.binary_tree import binary_tree
@@ -16,7 +17,9 @@ from dpfast.design.horizon.compressive import compressive
 from dpfast.design.horizon.decayed_sum import decayed_sum
 from dpfast.design.horizon.fourier import fourier_perturbation
 from dpfast.design.horizon.optimal_factorization import optimal_factorization
+from dpfast.design.horizon.shared_noise import shared_noise
 from dpfast.design.horizon.square_root import square_root
+from dpfast.design.horizon.tree import tree
 from dpfast.design.lmmse import lmmse, redesign_wiener
 from dpfast.design.optimal import optimal
 from dpfast.design.perturbation import input_perturbation, output_perturbation
@@ -39,7 +42,8 @@ GREY = "#777777"
 _DASHED, _DASH_DOT, _DOTTED = (0, (5, 2)), (0, (6, 1.5, 1.2, 1.5)), (0, (1.2, 1.5))
 _THREE_DOTS, _TWO_DASHES, _FAR = (0, (6, *(1.5, 1.2) * 3, 1.5)), (0, (6, 1.5, 6, 1.5, 1.2, 1.5)), (0, (1.2, 4))
 _GAPS, _LONG_DOT, _EVEN, _LONG_SHORT = (0, (5, 5)), (0, (12, 2, 1.2, 2)), (0, (3, 3)), (0, (9, 2, 3, 2))
-_STEPS, _PAIRS = (0, (4, 1, 1.2, 1)), (0, (4, 1, 4, 4))
+_ENDS, _TWICE = (0, (7, 1, 3, 1, 1.2, 1)), (0, (2, 1, 2, 1, 9, 1))
+_STEPS, _PAIRS, _BRANCHES = (0, (4, 1, 1.2, 1)), (0, (4, 1, 4, 4)), (0, (2, 1, 2, 5))
 _LONG, _TWO_DOTS, _SHORT = (0, (9, 2.5)), (0, (6, 1.5, 1.2, 1.5, 1.2, 1.5)), (0, (2.5, 1.5))
 
 
@@ -61,7 +65,7 @@ class Family(NamedTuple):
         What it is for: targets that are a "filter", targets over a "horizon", "pure" guarantees without a δ,
         "several_events" of one person, and a "release" by the exact path (with Gaussian noise).
     color, line, marker : str, Dashes, str
-        How it is drawn. Colours are those of Okabe and Ito (2008), and two of Tol (2021) for what is not Gaussian,
+        How it is drawn. Colours are those of Okabe and Ito (2008), and three of Tol (2021) for what is not Gaussian,
         which colour-blind readers tell apart; lines and markers tell families apart in grey too. Families of filters
         have each a colour of their own, and so have those over a horizon: there are not enough for both.
     redesign : callable or None
@@ -148,23 +152,21 @@ FAMILIES: dict[str, Family] = {
             *(keep_receiver, _ANY_KIND),
         ),
         Family("block_sums", "block sums", block_sums, _LAG, _BLOCKS, "#882255", _STEPS, "H"),
+        Family("adaptive_blocks", "block sums adaptive", adaptive_blocks, _LEVELS, _BLOCKS, "#332288", _ENDS, "1"),
         Family(
             *("randomized_response", "randomised response", randomized_response, _TWO_LEVELS, _RESPONSE),
             *("#999933", _PAIRS, "2"),
         ),
         Family(
-            "optimal_factorization",
-            "optimal factorization",
-            optimal_factorization,
-            _NONE,
-            _HORIZON,
-            "#009E73",
-            _LONG_DOT,
-            "p",
+            *("optimal_factorization", "optimal factorization", optimal_factorization, _NONE, _PURE),
+            *("#009E73", _LONG_DOT, "p"),
+            pure_noise="laplace",
         ),
         Family("square_root", "square root", square_root, _NONE, _HORIZON, "#0072B2", _TWO_DASHES, "*"),
         Family("buffered_toeplitz", "BLT", buffered_toeplitz, _NONE, _HORIZON, "#D55E00", _GAPS, "h"),
         Family("binary_tree", "binary tree", binary_tree, _NONE, _PURE, "#CC79A7", _THREE_DOTS, "<"),
+        Family("tree", "tree", tree, _NONE, _PURE, "#999933", _BRANCHES, "3"),
+        Family("shared_noise", "shared noise", shared_noise, _NONE, _PURE, "#882255", _TWICE, "4"),
         Family("decayed_sum", "decayed sum", decayed_sum, _NONE, _PURE, "#56B4E9", _EVEN, ">"),
         Family("fourier_perturbation", "FPA", fourier_perturbation, _NONE, _PURE, "#E69F00", _FAR, "d"),
         Family("compressive", "compressive", compressive, _NONE, _HORIZON | _PURE, GREY, _LONG_SHORT, "8"),

@@ -1,75 +1,32 @@
-"""Design all families of mechanisms side by side, for one target, privacy, model and lag: ``dpfast design``."""
+"""All families of mechanisms of filters side by side, over lags and epsilons too: ``dpfast design``."""
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
-from dpfast._support.progress import progress_bar
-from dpfast.design.catalogue import Family, can_design, explain_delta, filter_families, split_by_delta
+from dpfast.design.best_candidates import Candidate, filter_candidates
+from dpfast.design.best_demand import Demand
+from dpfast.design.best_ranking import Ranking, split_candidates
+from dpfast.design.best_reactions import find_reaction
 from dpfast.design.low_accuracy_warning import warn_of_low_accuracy
-from dpfast.filters.filter import Filter
 from dpfast.mechanisms import lags
-from dpfast.mechanisms.constant import Constant, constant
+from dpfast.mechanisms.best_choice import UNDECIDED, Choice, join_reasons
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
-from dpfast.privacy.privacy import LARGEST_EPSILON, Privacy
+from dpfast.privacy.privacy import LARGEST_EPSILON
 from dpfast.privacy.provenance import Provenance
-from dpfast.signals.model import Model
 
+SMOOTHER = "LMMSE smoother"  # a row of every table, to show what the whole signal would bring
+LABELS = tuple(x.label for x in filter_candidates())
 _SMALLEST_LAST_LAG = 20
 _N_LAGS, _N_EPSILONS = 8, 9
 Place = tuple[int | None, float]  # a lag and an epsilon
-
-
-@dataclass(frozen=True)
-class ComparisonTask:
-    """A task that every family is to design for; a lag of None asks for smoothers, a unit of None for no rounding."""
-
-    target: Filter
-    privacy: Privacy
-    model: Model
-    lag: int | None
-    tolerance: float
-    unit: float | None = None
-
-    @functools.cached_property
-    def constant(self) -> Constant:
-        """The constant estimate that every family has to beat."""
-        return constant(self.target, self.model)
-
-
-class Entry(NamedTuple):
-    """A line of the comparison: a family of the catalogue, either at the lag of the task or as a smoother."""
-
-    label: str
-    design: Callable[[ComparisonTask], AnyMechanism]
-    family: Family
-    needs: frozenset[str]
-
-
-def _entries() -> Iterator[Entry]:
-    """List the families of filters that need no more than a task has, those that may be smoothers as such too."""
-    for family in filter_families():
-        yield Entry(family.label, functools.partial(_design, family, late=True), family, family.needs)
-        if family.is_smoother_by_default:
-            smoothed = functools.partial(_design, family, late=False)
-            yield Entry(f"{family.label} smoother", smoothed, family, family.needs - {"lag"})
-
-
-def _design(family: Family, task: ComparisonTask, *, late: bool) -> AnyMechanism:
-    given = {"model": task.model, "tolerance": task.tolerance, "lag": task.lag, "unit": task.unit}
-    made: AnyMechanism = family.make(task.target, task.privacy, **(given if late else given | {"lag": None}))
-    return made
-
-
-ENTRIES = tuple(_entries())
 
 
 def lags_around(lag: int) -> list[int]:
@@ -85,7 +42,7 @@ def epsilons_around(epsilon: float) -> list[float]:
     return [x for x in (epsilon * factors).tolist() if x < LARGEST_EPSILON]
 
 
-def with_epsilon(task: ComparisonTask, epsilon: float) -> ComparisonTask:
+def with_epsilon(task: Demand, epsilon: float) -> Demand:
     """Return the task under another epsilon."""
     return replace(task, privacy=replace(task.privacy, epsilon=epsilon))
 
@@ -98,21 +55,32 @@ class ComparedDesigns:
     _made: dict[tuple[Any, ...], AnyMechanism | None] = field(default_factory=dict)
     _failed: dict[tuple[str, str], list[Place]] = field(default_factory=dict)  # where, by label and reason
 
-    def side_by_side(self, entries: list[Entry], task: ComparisonTask) -> dict[str, AnyMechanism]:
-        """Design the mechanism of every family for a task; leave out the families that have none."""
-        made = {x.label: self._design(x, task) for x in entries}
-        return {label: mechanism for label, mechanism in made.items() if mechanism is not None}
+    def keep(self, candidate: Candidate, task: Demand, mechanism: AnyMechanism) -> None:
+        """Keep a design that was made elsewhere."""
+        self._made[_key(candidate, task)] = mechanism
 
-    def _design(self, entry: Entry, task: ComparisonTask) -> AnyMechanism | None:
-        epsilon, lag = task.privacy.epsilon, task.lag
-        key = entry.label, lag if "lag" in entry.needs else None, epsilon if "model" in entry.needs else None
+    def fail(self, candidate: Candidate, task: Demand, reason: str) -> None:
+        """Keep why a design that was tried elsewhere failed."""
+        self._made[_key(candidate, task)] = None
+        self._failed.setdefault((candidate.label, reason), []).append((task.lag, task.privacy.epsilon))
+
+    def side_by_side(self, candidates: Iterable[Candidate], task: Demand) -> dict[str, AnyMechanism]:
+        """Design the mechanism of every candidate for a task; leave out those that have none."""
+        found = {}
+        for candidate in candidates:
+            if (mechanism := self.design(candidate, task)) is not None:
+                found[candidate.label] = mechanism
+            self.advance(1)
+        return found
+
+    def design(self, candidate: Candidate, task: Demand) -> AnyMechanism | None:
+        """Design the mechanism of a candidate for a task; None where it has none."""
+        key = _key(candidate, task)
         if key not in self._made:
             try:
-                self._made[key] = entry.design(task)
+                self._made[key] = candidate.design(task)
             except ValueError as error:  # a DesignError, or of an argument that the family does not take
-                self._made[key] = None
-                self._failed.setdefault((entry.label, str(error)), []).append((lag, epsilon))
-        self.advance(1)
+                self.fail(candidate, task, str(error))
         mechanism = self._made[key]
         # the filters of a design without a model are the same for every epsilon: only the noise changes
         return None if mechanism is None else mechanism.under(task.privacy)
@@ -120,10 +88,16 @@ class ComparedDesigns:
     def notes(self) -> list[str]:
         """Say why designs failed, each reason once; and where, of those that there are elsewhere."""
         made = {label for (label, *_), mechanism in self._made.items() if mechanism is not None}
-        return [
-            f"No {label}{_say_where(places) if label in made else ''}: {reason}."
-            for (label, reason), places in self._failed.items()
-        ]
+        names: dict[tuple[str, str], list[str]] = {}
+        for (label, reason), places in self._failed.items():
+            names.setdefault((_say_where(places) if label in made else "", reason), []).append(label)
+        return [f"No {', '.join(several)}{where}: {reason}." for (where, reason), several in names.items()]
+
+
+def _key(candidate: Candidate, task: Demand) -> tuple[Any, ...]:
+    needs = candidate.needs
+    own_noise = bool(needs & {"model", "integers"})  # that of integers is another law at another epsilon
+    return candidate.label, task.lag if "lag" in needs else None, task.privacy.epsilon if own_noise else None
 
 
 def _say_where(places: Iterable[Place]) -> str:
@@ -147,76 +121,106 @@ class SideBySide:
     Attributes
     ----------
     mechanisms : dict
-        The mechanism of each family that has one, by label.
+        The mechanism of each candidate that has one, by label: in order of their errors, then those without.
+    choice : Choice
+        How they compare.
     chosen : str
         The label of the one to be used.
-    best : str
-        The label of the one of the least predicted error of those that run as a stream, released exactly or not.
     over_lag, over_epsilon : dict
-        Linear mechanisms likewise, at other lags and under other epsilons.
+        Those with a predicted error likewise, at other lags and under other epsilons.
+    reacts : dict
+        Whether the guarantee of each is proven for inputs that react to what was published, by label.
     notes : tuple of str
-        Designs that failed, and why.
+        How simulated ones were compared, bounds, and what does not serve, where and why.
     """
 
     mechanisms: dict[str, AnyMechanism]
+    choice: Choice
     chosen: str
-    best: str
     over_lag: dict[int, dict[str, AnyMechanism]]
     over_epsilon: dict[float, dict[str, AnyMechanism]]
+    reacts: dict[str, bool]
     notes: tuple[str, ...]
 
 
+def check_choice(choose: str | None, task: Demand) -> None:
+    """Refuse to save what is not designed here, before anything is, and say why where that is known."""
+    if choose is None:
+        return
+    possible, reasons = split_candidates(replace(task, online=False))
+    try:
+        validation.choice("choose", choose, [x.label for x in possible])
+    except ValueError as error:
+        why = join_reasons((label, reason) for label, reason in reasons if label == choose)
+        raise ValueError(". ".join([str(error), *why])) from None
+
+
 def compare_families(
-    task: ComparisonTask, *, sources: Mapping[str, Provenance], choose: str | None, progress: bool
+    ranking: Ranking,
+    choice: Choice,
+    *,
+    sources: Mapping[str, Provenance],
+    choose: str | None,
+    advance: Callable[[int], object],
 ) -> SideBySide:
-    """Design all families for a task, and choose one of them.
+    """Set the designs of a ranking side by side, with their curves, and choose the one to be used.
 
     Parameters
     ----------
-    task : ComparisonTask
+    ranking : Ranking
+    choice : Choice
+        What is best of it.
     sources : mapping
         Provenances of inputs, for the mechanisms that depend on them.
     choose : str or None
-        The label of the family to be used; by default that of the least predicted error, among those that run as a
-        stream where the task is one, and that can be released exactly, as far as there are such.
-    progress : bool
-        Show a bar (tqdm, extra ``progress``).
+        The label of the one to be used; by default that of the least error, among those that can be released exactly,
+        as far as there are such.
+    advance : callable
+        Hears of the points of the curves, see :func:`count_points`.
     """
-    possible, left_out = _possible_entries(task)
-    families = [x for x in possible if task.lag is not None or x.needs != {"model"}]  # LMMSE is its smoother then
-    linear = [x for x in possible if "levels" not in x.needs]  # the error of others only simulation tells
-    if choose is not None:
-        _check_choice(choose, [x.label for x in families], explain_delta(left_out))
-    delays, epsilons = lags_around(task.lag or 0), epsilons_around(task.privacy.epsilon)
-    total = len(families) + len(linear) * (len(delays) + len(epsilons))
-    with progress_bar(progress, total, "designing", unit="design") as advance:
-        designs = ComparedDesigns(advance)
-        found = {label: _with_sources(x, sources) for label, x in designs.side_by_side(families, task).items()}
-        _check_sources(sources, found)
-        best = _least_error(found, task)
-        chosen = _choose(found, choose, task)
-        over_lag = {x: designs.side_by_side(linear, replace(task, lag=x)) for x in delays}
-        over_epsilon = {x: designs.side_by_side(linear, with_epsilon(task, x)) for x in epsilons}
-    notes = explain_delta(left_out, [x.family for x in families if x.label in found])
+    task, every = ranking.task, (*ranking.ranked, *ranking.unpredicted)
+    designs, tried = ComparedDesigns(advance), {x.label: x for x in split_candidates(task)[0]}
+    for x in every:
+        designs.keep(x.candidate, task, x.mechanism)
+    for label, reason in ranking.reasons:
+        if label in tried:
+            designs.fail(tried[label], task, reason)
+    found = _in_order(choice, {x.label: x.mechanism for x in every})
+    drawn = curve_candidates(task)
+    for other in filter_candidates():
+        shown = other.label == choose or (other.label == SMOOTHER and other in drawn and task.lag is not None)
+        if shown and other.label not in found and (mechanism := designs.design(other, task)) is not None:
+            found[other.label] = mechanism
+    found = {label: _with_sources(x, sources) for label, x in found.items()}
+    _check_sources(sources, found)
+    chosen = _choose(choice, found, choose)
+    over_lag = {x: designs.side_by_side(drawn, replace(task, lag=x)) for x in lags_around(task.lag or 0)}
+    over_epsilon = {
+        x: designs.side_by_side(drawn, with_epsilon(task, x)) for x in epsilons_around(task.privacy.epsilon)
+    }
     saved = found[chosen]
-    warn_of_low_accuracy(saved.name, task.target, task.privacy, task.model, saved.lag, saved.predicted_mse)
-    return SideBySide(found, chosen, best, over_lag, over_epsilon, (*notes, *designs.notes()))
+    warn_of_low_accuracy(saved.name, task.filter, task.privacy, task.model, saved.lag, saved.predicted_mse)
+    reacts = {x.label: find_reaction(x, found[x.label]).proven for x in filter_candidates() if x.label in found}
+    told = replace(choice, reasons=tuple(x for x in choice.reasons if x[0] not in tried)).notes()
+    return SideBySide(found, choice, chosen, over_lag, over_epsilon, reacts, (*told, *designs.notes()))
 
 
-def _possible_entries(task: ComparisonTask) -> tuple[list[Entry], list[Family]]:
-    """List the entries that can be designed for model and privacy, and the families that need a δ."""
-    possible = [x for x in ENTRIES if can_design(x.family, task.model.levels)]
-    allowed, left_out = split_by_delta([x.family for x in possible], task.privacy)
-    return [x for x in possible if x.family in allowed], left_out
+def curve_candidates(task: Demand) -> list[Candidate]:
+    """List those whose predicted errors are drawn over lags and epsilons; of smoothers, one."""
+    possible = split_candidates(replace(task, online=False, lag=0))[0]  # who may serve does not depend on the lag
+    return [x for x in possible if x.predicted and (not x.waits or x.label == SMOOTHER)]
 
 
-def _check_choice(choose: str, possible: list[str], notes: Iterable[str]) -> None:
-    """Refuse a family that is not designed here, and say why where that is known."""
-    try:
-        validation.choice("choose", choose, possible)
-    except ValueError as error:
-        known = any(choose == x.label for x in ENTRIES)
-        raise ValueError(". ".join([str(error), *(notes if known else ())])) from None
+def count_points(task: Demand) -> int:
+    """Count the designs of curves."""
+    n_values = len(lags_around(task.lag or 0)) + len(epsilons_around(task.privacy.epsilon))
+    return len(curve_candidates(task)) * n_values
+
+
+def _in_order(choice: Choice, designs: Mapping[str, AnyMechanism]) -> dict[str, AnyMechanism]:
+    """Sort designs by the rows of the choice, which come before what only simulation would tell."""
+    ranked = [x.name for x in choice.rows if x.name in designs]
+    return {label: designs[label] for label in dict.fromkeys([*ranked, *designs])}
 
 
 def _with_sources(mechanism: AnyMechanism, sources: Mapping[str, Provenance]) -> AnyMechanism:
@@ -232,21 +236,16 @@ def _check_sources(sources: Mapping[str, Provenance], designs: Mapping[str, AnyM
             raise ValueError(f"a source must be that of one of {', '.join(known)}, got {name!r}{meant}")
 
 
-def _choose(designs: Mapping[str, AnyMechanism], choose: str | None, task: ComparisonTask) -> str:
+def _choose(choice: Choice, designs: Mapping[str, AnyMechanism], choose: str | None) -> str:
     if choose is not None:
         if choose not in designs:
             raise DesignError(
                 f"choose must be one of {', '.join(designs)}, got {choose!r}, of which there is no design"
             )
         return choose
-    exact = {label: x for label, x in designs.items() if not x.release_hindrance()}
-    return _least_error(exact or designs, task)
-
-
-def _least_error(designs: Mapping[str, AnyMechanism], task: ComparisonTask) -> str:
-    """Return the label of the least predicted error, of those that run as a stream where the task is one."""
-    live = {label: x for label, x in designs.items() if x.lag is not None or task.lag is None}
-    return min((x.predicted_rmse, label) for label, x in live.items() if x.predicted_rmse)[1]
+    ranked = [x.name for x in choice.rows if x.name in designs and x.status != UNDECIDED]
+    exact = [label for label in ranked if not designs[label].release_hindrance()]
+    return (exact or ranked)[0]
 
 
 def lower_bound(m: AnyMechanism, designs: Mapping[str, AnyMechanism]) -> float | None:

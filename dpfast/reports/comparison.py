@@ -10,18 +10,22 @@ import numpy as np
 
 from dpfast._support.html_fragments import Html, items, paragraphs
 from dpfast._support.output_folder import OutputFolder
+from dpfast._support.progress import progress_bar
 from dpfast._support.text_table import Table
 from dpfast._support.validation import Array
+from dpfast.design.best_demand import Demand
 from dpfast.design.comparison import (
-    ENTRIES,
-    ComparisonTask,
+    LABELS,
     SideBySide,
+    check_choice,
     compare_families,
+    count_points,
     lower_bound,
     lower_bound_at_lag,
 )
 from dpfast.mechanisms import lags
 from dpfast.mechanisms.base import Magnitudes
+from dpfast.mechanisms.best_choice import ChoiceRow, wrap
 from dpfast.mechanisms.constant import NAME, Constant
 from dpfast.mechanisms.guarantee_text import describe
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
@@ -41,11 +45,14 @@ from dpfast.reports.matplotlib_helpers import (
     zoom_in,
 )
 from dpfast.signals.output_variance import explained_share
+from dpfast.simulation.best_mechanism import find_best
 
 COLUMNS = (
     "mechanism",
     "lag",
     "predicted RMSE",
+    "interval",
+    "worst step",
     "ideal RMSE",
     "lower bound",
     "explained",
@@ -53,14 +60,18 @@ COLUMNS = (
     "distortion %",
     "prefilter",
     "receiver",
+    "guarantee",
+    "inputs may react",
     "exact release",
 )
 FOOTER = """\
-RMSE: predicted, of the realised filters on the model; ideal, by the formula of the family (that of DFE assumes
-error-free decisions, and only simulation tells its real error); lower bound, for all linear mechanisms with Gaussian
-noise behind a prefilter that are no later, which other noise may go below. Explained: 1 - predicted MSE/variance of the
-true output, both under the model; the constant publishes the mean, at no cost of privacy. Noise and distortion are
-shares of the predicted mean square error. Exact release: what exact, release and dpfast release take so far."""
+RMSE: predicted, of the realised filters on the model, or simulated where there is an interval; worst step, of the step
+with the largest error; ideal, by the formula of the family (that of DFE assumes error-free decisions, and only
+simulation tells its real error, as that of posterior means: --simulate); lower bound, for all linear mechanisms with
+Gaussian noise behind a prefilter that are no later, which other noise may go below. Explained: 1 - predicted
+MSE/variance of the true output, both under the model; the constant publishes the mean, at no cost of privacy. Noise and
+distortion are shares of the predicted mean square error. Inputs may react: the guarantee also holds where inputs depend
+on what was published before. Exact release: what exact, release and dpfast release take so far."""
 PRIVATE = """\
 The model was fitted to private data: all figures here, the pictures, and a choice between mechanisms that is made by
 looking at them, depend on these data and protect nobody."""
@@ -73,71 +84,85 @@ SHOWN = {
 }
 BOUND = "lower bound (linear, Gaussian noise, at the lag)"
 Lines = dict[str, tuple[Sequence[float], dict[str, list[float]]]]  # over what: values, and a curve for each label
+MINIMIZED = {"mean": "the mean square error", "worst_step": "the error in the worst step"}
+_SEED = 0  # of simulations
 _SMALLEST_SHOWN = 1e-5
 _LOWEST = 1e-5, 0.03  # of the frequencies shown
 
 
 def report_comparison(
-    task: ComparisonTask,
+    task: Demand,
     folder: OutputFolder,
     *,
     sources: Mapping[str, Provenance],
     choose: str | None,
     command: str,
     progress: bool,
+    simulate: bool = False,
 ) -> str:
     """Design all families, add the files to the folder, and return what is printed; the page shows the command."""
-    found = compare_families(task, sources=sources, choose=choose, progress=progress)
+    check_choice(choose, task)
+    ranking, best = find_best(task, simulate=simulate, list_all=True, seed=_SEED, progress=progress)
+    assert best.choice is not None, "it comes from there"
+    with progress_bar(progress, count_points(task), "drawing curves", unit="design") as advance:
+        found = compare_families(ranking, best.choice, sources=sources, choose=choose, advance=advance)
     chosen = found.mechanisms[found.chosen]
     lines: Lines = {"lag": _collect_lines(found.over_lag, task), "epsilon": _collect_lines(found.over_epsilon, task)}
-    rows = [_cells(label, mechanism, found.mechanisms, task.constant) for label, mechanism in found.mechanisms.items()]
-    table = Table(COLUMNS, (*rows, _constant_cells(task.constant)))
-    notes = "".join(f"\n{note}" for note in found.notes)
-    if task.model.source == FITTED:
-        notes += f"\n{PRIVATE}"
+    table = _table(found, task)
+    is_private = task.model is not None and task.model.source == FITTED
+    banner = PRIVATE.splitlines() if is_private else []
     saved = _explain_choice(found)
-    text = f"{FOOTER}{notes}\n\n{saved}\n\nSaved as mechanism.json:\n{describe(chosen)}"
-    banner = PRIVATE.splitlines() if task.model.source == FITTED else []
+    notes = "".join(f"\n{note}" for note in (*map(wrap, found.notes), *([PRIVATE] if is_private else [])))
+    text = f"{FOOTER}{notes}\n\n{wrap(saved)}\n\nSaved as mechanism.json:\n{describe(chosen)}"
+    sentence = found.choice.sentence
     folder.add("design.csv", table.csv(banner))
-    folder.add("design.md", f"# Mechanisms side by side\n\n{table.markdown()}\n\n```text\n{text}\n```\n")
+    folder.add("design.md", f"# Mechanisms side by side\n\n{sentence}\n\n{table.markdown()}\n\n```text\n{text}\n```\n")
     folder.add("curves.csv", _long_table(lines).csv(banner))
     pictures = {"curves.png": _draw_curves(lines, task), "magnitudes.png": _draw_magnitudes(found.mechanisms, task)}
     for name, drawn in pictures.items():
         folder.add(name, render_png(drawn))
     folder.add("mechanism.json", to_text(chosen))
     parts = {
+        "In short": [paragraphs(sentence), paragraphs(saved)],
         "Results": [
             html_page.table(table, "errors of the mechanisms", where="design.csv", n_headers=2),
             paragraphs(FOOTER),
         ],
-        "Designs that failed": [items(found.notes)] if found.notes else [],
-        "Saved as mechanism.json": [paragraphs(saved), code(describe(chosen))],
+        "What bounds there are, and what does not serve": [items(found.notes)],
+        "Saved as mechanism.json": [code(describe(chosen))],
         "Pictures": [html_page.picture(drawn, SHOWN[name]) for name, drawn in pictures.items()],
     }
     folder.add("report.html", _page(task, parts, " ".join(banner), command))
-    return f"{table.text()}\n\n{text}"
+    return f"{wrap(sentence)}\n\n{table.text()}\n\n{text}"
 
 
 def _explain_choice(found: SideBySide) -> str:
     """Say whether what is saved can be released exactly, and how much worse it is than the best of all."""
-    chosen, best = found.mechanisms[found.chosen], found.mechanisms[found.best]
-    if chosen.release_hindrance():
+    rows = {x.name: x for x in found.choice.rows}
+    chosen, best = rows.get(found.chosen), found.choice.rows[0]
+    if found.mechanisms[found.chosen].release_hindrance():
         return f"Saved is {found.chosen}, of which there is no exact release so far: it is for studies."
-    mine, least = chosen.predicted_rmse, best.predicted_rmse
-    if mine is None or not least or mine <= least:  # the best itself, or a smoother, which is no stream
+    mine, least = None if chosen is None else chosen.rmse, best.rmse
+    if mine is None or not least or mine <= least:  # the best itself, or one that is not ranked, such as a smoother
         return f"Saved is {found.chosen}, which can be released exactly."
     ratio = mine / least
     words = f"{ratio - 1:.1%} above" if ratio < 2 else f"{ratio:.1f} times" if ratio < 10 else f"{ratio:,.0f} times"
-    how = ", of which there is no exact release so far" if best.release_hindrance() else ""
+    how = "" if best.releasable else ", of which there is no exact release so far"
     return (
         f"Saved is {found.chosen}, which can be released exactly; its predicted RMSE is {words} that of the best of "
-        f"all, {found.best}{how} (--choose saves any)."
+        f"all, {best.name}{how} (--choose saves any)."
     )
 
 
-def _page(task: ComparisonTask, parts: Mapping[str, list[Html]], banner: str, command: str) -> str:
-    asked = {"model": describe_model(task.model), "lag": lags.lag_text(task.lag), "tolerance": f"{task.tolerance:g}"}
-    definition = describe_task(task.target, task.privacy, task.unit) | asked
+def _page(task: Demand, parts: Mapping[str, list[Html]], banner: str, command: str) -> str:
+    model = "none" if task.model is None else describe_model(task.model)
+    asked = {
+        "model": model,
+        "minimized": MINIMIZED[task.minimize],
+        "lag": lags.lag_text(task.lag),
+        "tolerance": f"{task.tolerance:g}",
+    }
+    definition = describe_task(task.filter, task.privacy, task.unit) | asked
     sections = {
         "Definition": [facts(definition)],
         **parts,
@@ -150,16 +175,37 @@ def _page(task: ComparisonTask, parts: Mapping[str, list[Html]], banner: str, co
 # --- the table and the curves ---------------------------------------------------------------------
 
 
-def _cells(label: str, m: AnyMechanism, designs: Mapping[str, AnyMechanism], mean: Constant) -> tuple[Any, ...]:
-    part = explained_share(m.predicted_mse, mean.predicted_mse)  # also of those that need no model
+def _table(found: SideBySide, task: Demand) -> Table:
+    """Write a row for each mechanism, and one for the constant; a column without a cell is left out."""
+    ranked = {x.name: x for x in found.choice.rows}
+    rows = [_cells(label, m, ranked.get(label), found, task) for label, m in found.mechanisms.items()]
+    if task.constant is not None:
+        rows.append(_constant_cells(task.constant))
+    kept = [i for i, name in enumerate(COLUMNS) if name != "interval" or any(row[i] for row in rows)]
+    return Table(tuple(COLUMNS[i] for i in kept), tuple(tuple(row[i] for i in kept) for row in rows))
+
+
+def _cells(label: str, m: AnyMechanism, ranked: ChoiceRow | None, found: SideBySide, task: Demand) -> tuple[Any, ...]:
+    part = explained_share(m.predicted_mse, task.variance)  # also of those that need no model
     shares = (_percentage(x, m.predicted_mse) for x in (m.predicted_noise_mse, m.predicted_distortion_mse))
     exact = "not yet" if m.release_hindrance() else "yes"
-    errors = m.predicted_rmse, m.ideal_rmse, lower_bound(m, designs)
-    return label, lags.lag_text(m.lag), *errors, part, *shares, *m.sizes(), exact
+    guarantee = "(ε, δ)" if m.guarantee_terms().delta else "pure ε"
+    rmse, interval = m.predicted_rmse, ""
+    if ranked is not None:
+        rmse, part = ranked.rmse, ranked.explained
+        interval = "" if ranked.interval is None else "{:.5g} … {:.5g}".format(*ranked.interval)
+    errors = rmse, interval, _root(m.worst_step_mse), m.ideal_rmse, lower_bound(m, found.mechanisms)
+    reacts = "yes" if found.reacts[label] else "no"
+    return label, lags.lag_text(m.lag), *errors, part, *shares, *m.sizes(), guarantee, reacts, exact
 
 
 def _constant_cells(mean: Constant) -> tuple[Any, ...]:
-    return NAME, lags.lag_text(mean.lag), mean.predicted_rmse, None, None, mean.explained, *[None] * 5
+    errors = mean.predicted_rmse, "", _root(mean.worst_step_mse), None, None
+    return NAME, lags.lag_text(mean.lag), *errors, mean.explained, *[None] * 7
+
+
+def _root(mse: float | None) -> float | None:
+    return None if mse is None else math.sqrt(mse)
 
 
 def _percentage(part: float | None, whole: float | None) -> float | None:
@@ -167,14 +213,14 @@ def _percentage(part: float | None, whole: float | None) -> float | None:
 
 
 def _collect_lines(
-    designs: Mapping[Any, Mapping[str, AnyMechanism]], task: ComparisonTask
+    designs: Mapping[Any, Mapping[str, AnyMechanism]], task: Demand
 ) -> tuple[Sequence[float], dict[str, list[float]]]:
     """Return values, and over them the lower bound, the RMSE of each family and the constant; NaN without a design."""
     rows = list(designs.values())
     labels = dict.fromkeys(label for row in rows for label in row)
     lines = {label: [_or_nan(row[label].predicted_rmse if label in row else None) for row in rows] for label in labels}
-    constants = [task.constant.predicted_rmse] * len(rows)
-    return list(designs), {BOUND: [_or_nan(lower_bound_at_lag(row)) for row in rows], **lines, NAME: constants}
+    constant = {} if task.constant is None else {NAME: [task.constant.predicted_rmse] * len(rows)}
+    return list(designs), {BOUND: [_or_nan(lower_bound_at_lag(row)) for row in rows], **lines, **constant}
 
 
 def _known_curves(
@@ -201,7 +247,7 @@ def _long_table(lines: Lines) -> Table:
 
 # --- pictures -------------------------------------------------------------------------------------
 
-_STYLES = {name: style._replace(marker="") for name, style in styles.choose_styles(x.label for x in ENTRIES).items()}
+_STYLES = {name: style._replace(marker="") for name, style in styles.choose_styles(LABELS).items()}
 _STYLES |= {
     BOUND: styles.BOUND,
     NAME: styles.CONSTANT,
@@ -209,7 +255,7 @@ _STYLES |= {
 }
 
 
-def _draw_curves(lines: Lines, task: ComparisonTask) -> Any:
+def _draw_curves(lines: Lines, task: Demand) -> Any:
     """Draw the predicted RMSE over the lag, and over epsilon; mark what was asked for."""
     drawn, axes = make_figure(2, 1, height=2.6)
     over_lag, over_epsilon = axes[:, 0]
@@ -228,14 +274,14 @@ def _draw_curves(lines: Lines, task: ComparisonTask) -> Any:
     return drawn
 
 
-def _draw_magnitudes(made: Mapping[str, AnyMechanism], task: ComparisonTask) -> Any:
+def _draw_magnitudes(made: Mapping[str, AnyMechanism], task: Demand) -> Any:
     """Draw |G| for G of unit norm, |H| with the gain that this takes away, and |HG| where it is not the target."""
     drawn, axes = make_figure(3, 1, height=2.2, sharex=True)
     omega = _frequencies(task)
     found = {label: x for label, m in made.items() if (x := m.magnitudes(omega)) is not None}
     g, h = {label: x.prefilter for label, x in found.items()}, _receivers(found)
     distorting = [label for label in h if made[label].predicted_distortion_mse]
-    whole = {"target": np.abs(task.target.response(omega))} | {label: g[label] * h[label] for label in distorting}
+    whole = {"target": np.abs(task.filter.response(omega))} | {label: g[label] * h[label] for label in distorting}
     panels = {"|G|, ‖G‖₂ = 1": g, "|H|, of that G": h, "|HG|, where it is not |F|": whole}
     for ax, (title, curves) in zip(axes[:, 0], panels.items(), strict=True):
         plot_lines(ax, omega, curves, _STYLES, title)
@@ -251,8 +297,8 @@ def _receivers(found: Mapping[str, Magnitudes]) -> dict[str, Array]:
     return {label: x.receiver for label, x in found.items() if x.receiver is not None}
 
 
-def _frequencies(task: ComparisonTask) -> Array:
+def _frequencies(task: Demand) -> Array:
     """Return frequencies from a tenth of the finest detail of target and signal to π."""
-    poles = np.concatenate([task.target.poles, task.model.shaping.poles])
-    detail = min((1 - np.abs(poles)).min(initial=1), 1 / len(task.target.b))
+    poles = [task.filter.poles, *([] if task.model is None else [task.model.shaping.poles])]
+    detail = min((1 - np.abs(np.concatenate(poles))).min(initial=1), 1 / len(task.filter.b))
     return np.geomspace(np.clip(detail / 10, *_LOWEST), np.pi, 800)

@@ -11,6 +11,8 @@ Others use ``monte_carlo`` and ``evaluate_log``, and ``sweep`` for grids of case
 ``intervals``             confidence intervals of errors
 ``mixed_study``           filters and matrices on one input
 ``rare_error_sizes``  how large the errors are that wrong decisions make
+``best_mechanism``        ``best``: the mechanism of the least error of all families
+``best_simulated``        paired comparisons for what only simulation tells
 ``evaluation``            every mechanism on a historical log
 ``paper_example``         the example of Le Ny 2013
 ``sweep/``                grids of cases, on any number of workers

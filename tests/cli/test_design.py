@@ -41,6 +41,9 @@ def test_what_is_not_said_has_the_defaults_of_the_python_interface():
     assert "choose" not in settings
     assert settings["sources"] == {}
     assert task.model.source == "assumed"
+    assert (task.online, task.minimize) == (True, "mean")
+    assert not task_of(None, NEEDED | {"lag": "smoother"}).online
+    assert task_of(None, {name: NEEDED[name] for name in ("target", "epsilon")}).model is None
 
 
 def test_a_file_has_the_words_of_the_command_line_and_arguments_go_before_it(tmp_path):
@@ -56,6 +59,8 @@ def test_a_file_has_the_words_of_the_command_line_and_arguments_go_before_it(tmp
         calibration = "paper"
         lag = 7
         tolerance = 0.01
+        minimize = "worst-step"
+        batch = true
         choose = "LZF"
         out = "there"
         [target]
@@ -75,6 +80,7 @@ def test_a_file_has_the_words_of_the_command_line_and_arguments_go_before_it(tmp
     task = make_task(settings)
     assert task.privacy == dp.Privacy(2, 1e-6, max_change=3.5, max_events=2, min_separation=4, calibration="paper")
     assert (task.lag, task.tolerance, task.unit) == (9, 0.01, 0.5)
+    assert (task.online, task.minimize, settings["simulate"]) == (False, "worst_step", False)
     assert (settings["choose"], settings["out"]) == ("LZF", "there")
     assert task.target == dp.Filter([1], [1, -0.5])
     assert isinstance(task.model, dp.IndependentLevels)
@@ -127,7 +133,11 @@ def test_what_a_file_says_of_a_value_goes_with_the_value(tmp_path):
         ({"lag": "5"}, "lag must be an integer"),
         ({"tolerance": 1.0}, "tolerance must be"),
         ({"unit": 0}, "unit must be"),
-        ({"model": None}, "either model or fit must be given"),
+        ({"model": None, "sources": {"model": "public"}}, "the source of model must come with a model"),
+        ({"minimize": "best"}, "minimize must be one of 'mean', 'worst-step', got 'best'"),
+        ({"batch": 1}, "batch must be true or false, got 1"),
+        ({"simulate": "yes"}, "simulate must be true or false, got 'yes'"),
+        ({"simulate": True, "minimize": "worst-step"}, "simulate must be False with minimize='worst_step'"),
         ({"fit": "log.csv"}, "either model or fit must be given"),
         ({"period": "5min"}, "period must come with fit"),
         ({"choose": 1}, "choose must be text"),
@@ -255,7 +265,8 @@ def test_design_writes_its_files_and_show_reads_the_mechanism(monkeypatch, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "either model or fit must be given"),
+        (["--time", "when"], "time must come with fit, the log that a model is fitted to"),
+        (["--model", "arma:1", "--minimize", "worst-step", "--simulate"], "simulate must be False"),
         (["--model", "nonsense"], "model must be markov:"),
         (["--model", "arma:1", "--lag", "-1"], "lag must be"),
         (["--model", "arma:1", "--unit", "0"], "unit must be"),
@@ -276,7 +287,7 @@ def test_an_interrupted_design_writes_nothing(monkeypatch, tmp_path, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpfast.design.comparison.ComparedDesigns._design", interrupted)
+    monkeypatch.setattr("dpfast.design.best_ranking.design_candidate", interrupted)
     assert main(["design", *DESIGN, "--model", "arma:1", "--out", str(tmp_path / "out")]) == 130
     assert capsys.readouterr().err == "dpfast: interrupted\n"
     assert not (tmp_path / "out").exists()

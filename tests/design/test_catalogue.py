@@ -11,6 +11,7 @@ import pytest
 
 import dpfast as dp
 from dpfast.design.catalogue import FAMILIES, can_design, family_label, family_of, redesign_receiver
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 
 PACKAGE = Path(dp.__file__).parent
 DOCS = PACKAGE.parent / "docs"
@@ -37,7 +38,7 @@ def test_families_are_the_design_functions_of_the_package():
     designs = {
         x.__name__
         for x in public
-        if inspect.isfunction(x) and {"privacy", "name"} <= {*inspect.signature(x).parameters}
+        if inspect.isfunction(x) and {"target", "privacy", "name"} <= {*inspect.signature(x).parameters}
     }
     assert designs == FAMILIES.keys() == {x.design.__name__ for x in FAMILIES.values()}
 
@@ -67,7 +68,7 @@ def test_pure_guarantees_are_those_that_can_be_designed_without_delta():
 
 def test_families_with_a_noise_for_no_delta_take_it_by_themselves():
     asked = {name for name, x in FAMILIES.items() if x.pure_noise is not None}
-    assert asked == {"input_perturbation"}
+    assert asked == {"input_perturbation", "optimal_factorization"}
     made_pure = FAMILIES["input_perturbation"].make(TARGETS["filter"], dp.Privacy(2))
     assert made_pure.noise_std == pytest.approx(2**0.5 / 2)  # of Laplace noise of scale 1/ε
     assert made("input_perturbation", "filter").noise is None
@@ -100,7 +101,7 @@ def test_families_that_serve_a_release_are_those_that_the_exact_path_takes():
 def test_families_design_for_what_they_serve_and_refuse_the_rest(kind):
     for name, family in FAMILIES.items():
         if kind in family.serves:
-            assert isinstance(made(name, kind), dp.Mechanism | dp.MatrixMechanism | dp.BlockMechanism), name
+            assert isinstance(made(name, kind), AnyMechanism), name
         else:
             with pytest.raises(ValueError, match=r"target|horizon"):
                 family.make(TARGETS[kind], dp.Privacy(1, 0.01), **GIVEN)
@@ -180,4 +181,5 @@ def test_no_other_module_lists_families():
         texts = {x.value for x in ast.walk(tree) if isinstance(x, ast.Constant) and isinstance(x.value, str)}
         if len(found := words & texts) >= 4:
             lists[str(path.relative_to(PACKAGE))] = found
-    assert lists.keys() - {"simulation/paper_example.py", "__init__.py"} == {"design/catalogue.py"}
+    later = {"simulation/sweep/parameters.py"}  # which options designs have that stores from before do not know
+    assert lists.keys() - {"simulation/paper_example.py", "__init__.py"} - later == {"design/catalogue.py"}

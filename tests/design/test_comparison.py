@@ -5,10 +5,10 @@ import pytest
 
 import dpfast as dp
 from dpfast.design import comparison
-from dpfast.design.comparison import ComparisonTask
+from dpfast.design.best_demand import Demand
 
 CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [-0.5, 0.5])
-TASK = ComparisonTask(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.01)
+TASK = Demand(dp.Filter([1], [1, -0.8]), dp.Privacy(1, 1e-3), CHAIN, 2, 0.01)
 
 
 def test_a_certificate_bounds_all_that_are_no_later():

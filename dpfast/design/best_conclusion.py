@@ -1,0 +1,156 @@
+"""From a ranking to the mechanism that is chosen: its table, its bounds, and a sentence that says what to use."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from dpfast.design.best_candidates import GAUSSIAN_FACTORIZATION, GAUSSIAN_FILTER
+from dpfast.design.best_demand import Demand
+from dpfast.design.best_ranking import Designed, Ranking
+from dpfast.design.bounds.additive import ADDITIVE
+from dpfast.design.bounds.linear_mean import LINEAR_MEAN
+from dpfast.design.bounds.of_mechanism import bounds_of
+from dpfast.design.bounds.unbiased import UNBIASED
+from dpfast.mechanisms.best_choice import CHOSEN, REFERENCE, UNDECIDED, Choice, ChoiceRow
+from dpfast.mechanisms.bound import Bound
+from dpfast.mechanisms.constant import NAME
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.signals.output_variance import explained_share
+
+_LITTLE = 0.005  # of an RMSE
+NOTHING = "nothing of the data is published"
+_PHRASES = {
+    "optimal": "the optimal Gaussian filter",
+    "LZF": "zero forcing (LZF)",
+}
+_GAUSSIAN = GAUSSIAN_FILTER, GAUSSIAN_FACTORIZATION
+_IN_SHORT = {
+    ADDITIVE: "nothing that adds noise and filters linearly",
+    LINEAR_MEAN: "nothing with a linear mean and one covariance",
+    UNBIASED: "no unbiased mechanism, on its worst input,",
+}
+
+
+Verdict = Literal["better", "undecided", "worse"]
+
+
+class SimulatedDesign(NamedTuple):
+    """A simulated mechanism: its RMSE with an interval, and whether it errs less than the best predicted one."""
+
+    designed: Designed
+    rmse: float
+    interval: tuple[float, float]
+    verdict: Verdict
+
+
+def conclude(ranking: Ranking, judged: Sequence[SimulatedDesign] = (), trial: str = "") -> AnyMechanism:
+    """Return the best predicted mechanism, or a simulated one that was shown to be better, with how it was chosen.
+
+    Warnings of its design are given here, those of others are not.
+    """
+    task = ranking.task
+    better = [x for x in judged if x.verdict == "better"]
+    chosen = min(better, key=lambda x: x.rmse).designed if better else ranking.ranked[0]
+    rows = {x.label: x.row(task) for x in ranking.ranked} | {x.designed.label: _simulated_row(x, task) for x in judged}
+    designs = {x.label: x.mechanism for x in (*ranking.ranked, *(x.designed for x in judged))}
+    order = sorted(rows, key=lambda label: (label != chosen.label, _error(rows[label], task)))
+    shown = [rows[label] for label in order]
+    shown[0] = replace(shown[0], status=CHOSEN)
+    reference = _reference(task)
+    bounds = bounds_of(chosen.mechanism)
+    for warned in chosen.warned:
+        warnings.warn_explicit(warned.message, warned.category, warned.filename, warned.lineno)
+    choice = Choice(
+        sentence=_sentence(task, chosen, ranking.ranked, shown, bounds),
+        rows=(*shown, *reference),
+        bounds=bounds,
+        reasons=ranking.reasons,
+        minimize=task.minimize,
+        trial=trial,
+        alternatives=tuple(designs[label] for label in order[1:]),
+    )
+    return chosen.mechanism.with_choice(choice)
+
+
+def _simulated_row(x: SimulatedDesign, task: Demand) -> ChoiceRow:
+    status = UNDECIDED if x.verdict == "undecided" else ""
+    explained = explained_share(x.rmse**2, task.variance)
+    return replace(x.designed.row(task, status), rmse=x.rmse, interval=x.interval, explained=explained)
+
+
+def _reference(task: Demand) -> list[ChoiceRow]:
+    """Return the row of the constant, where a model tells its error."""
+    if task.constant is None:
+        return []
+    mean, worst = task.constant, math.sqrt(task.constant.worst_step_mse)
+    figures = mean.predicted_rmse, None, worst, mean.explained, 0.0
+    return [ChoiceRow(NAME, mean.lag, *figures, ("model",), 0.0, True, NOTHING, True, True, REFERENCE)]
+
+
+# --- the sentence ---------------------------------------------------------------------------------
+
+
+def _error(row: ChoiceRow, task: Demand) -> float:
+    error = row.rmse if task.minimize == "mean" or row.interval is not None else row.worst_step_rmse
+    assert error is not None  # as it was ranked by it
+    return error
+
+
+def _sentence(
+    task: Demand, chosen: Designed, others: Sequence[Designed], rows: Sequence[ChoiceRow], bounds: Sequence[Bound]
+) -> str:
+    """Say what to use, its error, how much less that is than of another kind, and what nothing goes below."""
+    error = _error(rows[0], task)
+    simulated = "" if rows[0].interval is None else "simulated "
+    what = f"{simulated}RMSE" if task.minimize == "mean" else "RMSE in the worst step"
+    mean = task.constant
+    if mean is not None:
+        spread = math.sqrt(mean.predicted_mse if task.minimize == "mean" else mean.worst_step_mse)
+        if error > (1 - _LITTLE) * spread:
+            no = "no better" if error >= spread else "hardly better"
+            return (
+                f"Publish the mean of the output ({NAME}), at no cost of privacy: {what} {_figure(spread)}. The best "
+                f"mechanism, {_phrase(chosen)}, is {no}, with {_figure(error)}."
+            )
+    share = rows[0].explained
+    explains = f" (explains {100 * share:.0f} %)" if share is not None else ""
+    text = f"Use {_phrase(chosen)}: {what} {_figure(error)}{explains}{_compare(chosen, others, rows, task)}"
+    return text + _goes_below(bounds) + "."
+
+
+def _phrase(x: Designed) -> str:
+    """Name a mechanism in a sentence."""
+    if x.candidate.family.name == "block_sums":
+        sums = re.sub(r"\b1 samples", "1 sample", x.mechanism.sizes()[0].replace("steps", "samples"))
+        behind = "" if x.candidate.predicted else " with the posterior mean behind them"
+        return (f"block {sums}" if sums.startswith("sums") else sums) + behind
+    return _PHRASES.get(x.label, x.label)
+
+
+def _compare(chosen: Designed, others: Sequence[Designed], rows: Sequence[ChoiceRow], task: Demand) -> str:
+    """Say how much less it errs than the best of another kind: than Gaussian noise, or the other way round."""
+    is_gaussian = chosen.candidate.kind in _GAUSSIAN
+    rest = [x for x in others if x.candidate.family is not chosen.candidate.family]
+    other = next((x for x in rest if (x.candidate.kind in _GAUSSIAN) != is_gaussian), next(iter(rest), None))
+    if other is None:
+        return ""
+    error, least = (_error(row, task) for label in (other.label, chosen.label) for row in rows if row.name == label)
+    part = 1 - least / error
+    name = other.candidate.kind if not is_gaussian and other.candidate.kind else _phrase(other)
+    return f", {100 * part:.0f} % below {name}" if part >= _LITTLE else f", about as much as {name}"
+
+
+def _goes_below(bounds: Sequence[Bound]) -> str:
+    """Say what nothing of a class goes below: of the widest class that there is a bound for."""
+    known = {x.name: x for x in bounds if x.name in _IN_SHORT}
+    name = next((x for x in _IN_SHORT if x in known), None)
+    return "" if name is None else f"; {_IN_SHORT[name]} goes below {_figure(known[name].rmse)}"
+
+
+def _figure(x: float) -> str:
+    return f"{x:.3g}" if x < 1000 else f"{x:,.0f}"
