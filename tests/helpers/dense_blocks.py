@@ -19,17 +19,21 @@ class DenseBlocks:
         Steps that the first blocks are shorter.
     rounding : float
         The variance of white noise that is added to u before it is summed, the same for all levels.
+    signs : (block, levels), optional
+        Of each input of a block in the sum of each level, where all levels have the length of the block.
+    lates : sequence of int, optional
+        Steps after the end of a block at which each level releases.
     """
 
-    def __init__(self, impulse, autocovariance, lengths, variances, phase=0, rounding=0.0):
-        self.n, self.lengths = len(autocovariance), lengths
+    def __init__(self, impulse, autocovariance, lengths, variances, phase=0, rounding=0.0, signs=None, lates=None):
+        self.n, self.lengths, self.phase = len(autocovariance), lengths, phase
         self.f = linalg.toeplitz(impulse[: self.n], np.zeros(self.n))
         u = linalg.toeplitz(autocovariance)
         released = []  # (time, level, which steps are summed)
-        for level, length in enumerate(lengths):
-            for stop in range(length - phase, self.n + 1, length):
-                row = np.zeros(self.n)
-                row[max(0, stop - length) : stop] = 1.0
+        for level, (length, late) in enumerate(zip(lengths, lates or [0] * len(lengths), strict=True)):
+            for stop in range((late - phase - 1) % length + 1, self.n + 1, length):
+                row, summed = np.zeros(self.n), np.arange(max(0, stop - length), stop)
+                row[summed] = 1.0 if signs is None else signs[(summed + phase) % length, level]
                 released.append((stop - 1, level, row))
         released.sort(key=lambda x: x[:2])
         self.times = np.array([x[0] for x in released])
@@ -57,9 +61,9 @@ class DenseBlocks:
         return np.array([self.mse(t, self.best_weights(t, t + lag)) for t in range(self.n)])
 
     def last_cycle(self, lag):
-        """(time, weights) of the best estimates that are made in the last whole cycle, at times from a release on."""
+        """(time, weights) of the best estimates that are made in the last whole cycle, from the end of a block on."""
         cycle = self.lengths[-1]
-        last = self.times[self.levels == len(self.lengths) - 1][-1]
+        last = (self.n + self.phase) // cycle * cycle - 1 - self.phase
         return [(t - lag, self.best_weights(t - lag, t)) for t in range(last - cycle, last)]
 
 

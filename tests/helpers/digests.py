@@ -31,9 +31,11 @@ from dpfast._kernels.equalizer import Feedback, Soft, decide_rows
 from dpfast._kernels.fir_and_sections import Added, Part, Taps, Terms, filter_rows
 from dpfast._kernels.integer_draws import Draws
 from dpfast._kernels.randomized_response import ResponseNumbers, TwoLevelResponse, respond
+from dpfast._kernels.shared_draws import SharedDraws
 from dpfast._kernels.simd import lanes
 from dpfast._kernels.simulated_noise import INPUT, NOISE, fill_laplace, fill_normals, seed_generators
 from dpfast._kernels.simulation import CompiledStudy
+from dpfast._kernels.tree_draws import TreeDraws
 from dpfast.privacy.integer_noise.geometric import TwoSidedGeometric
 
 MODELS = {
@@ -67,10 +69,25 @@ def block_sums(lengths, phase, lag, law):
     return CompiledBlockMechanism(LEVEL, blocks, 0.0, 0.125, True, receiver, None)
 
 
+def signed_sums():
+    """Two signed sums of six inputs, of which one is released two samples late, with a filter of any numbers."""
+    rng = np.random.default_rng(4)
+    numbers = (
+        rng.uniform(-0.4, 0.4, (3, 5, 5)),
+        rng.uniform(-0.5, 0.5, (3, 2, 5)),
+        rng.uniform(-1, 1, (6, 5 + 2 * 4)),
+    )
+    receiver = CompiledPeriodicKalman(*numbers, (6, 6), 3, TARGET, LEVEL, 7, (0, 2))
+    signs = (1.0, -1.0, 0.0, 0.0, 1.0, 0.0), (-1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+    blocks = tuple(CompiledBlock(6, *FEW, x, late) for x, late in zip(signs, (0, 2), strict=True))
+    return CompiledBlockMechanism(LEVEL, blocks, 0.0, 0.125, True, receiver, None)
+
+
 OTHERS = {
     "block sums": block_sums((7,), 2, 5, FEW),
     "sums of single inputs": block_sums((1,), 0, 0, MANY),
     "two levels of blocks": block_sums((2, 6), 1, 9, MANY),
+    "signed sums in turn": signed_sums(),
     "a lattice": CompiledLatticeMechanism(LEVEL, CompiledBlock(1, *FEW), 0.0, 0.125, True, RECEIVERS["linear"]),
     "Laplace noise": CompiledLaplaceMechanism(LEVEL, 0.7, RECEIVERS["two soft"]),
     "responses": CompiledResponseMechanism(LEVEL, TwoLevelResponse(0.5, 0.1, 0.8, 3.0, 1.5, 0.5), RECEIVERS["linear"]),
@@ -106,12 +123,13 @@ def results_of_kernels():
     """
     width, n = lanes(np.float64), 48
     coefficients = np.random.default_rng(1).uniform(-0.25, 0.25, 100)
-    numbers = np.append(coefficients[:99], 4.0)  # the last one is the length of a block
+    numbers = np.append(coefficients[:98], [4.0, 0.0])  # the last ones are the length of a block, and how late it is
     streams = [np.empty((rows, 0)) for rows in (2 * n, 1, n, n, n, n, n)]
     thresholds = np.sort(np.random.default_rng(2).integers(2**31, size=31, dtype=np.uint32))[::-1].copy()
     draws = (Draws(0, 0, 28, 0, np.uint32(0), 1.0), Draws(0, 0, 31, 5, np.uint32(16), 0.5))  # counted, and searched
     chances = np.array([2**30, 3 * 2**30], np.uint32)
-    kalman, schedule = Kalman(3, 1, 3, 2, 0, 9, 12, 99, 8 * n, 8 * n + 9), Schedule(4, 1, 4, 7)
+    kalman, schedule = Kalman(3, 1, 3, 2, 0, 1, 9, 12, 98, 8 * n, 8 * n + 9), Schedule(4, 1, 4, 7)
+    alone = SharedDraws(0, 0, 0, 1, 0), TreeDraws(0, 0, 0, 0)  # noise that no blocks share
     for first in range(0, 16, width):
         noise_states, words = (seed_generators(1, first, width, purpose) for purpose in (NOISE, INPUT))
         rows, totals = np.zeros((10 * n, width)), np.zeros((1, width))
@@ -124,9 +142,12 @@ def results_of_kernels():
         decide_rows(coefficients, taps, Soft(coefficients, 70, 4), rows, 2 * n, 4 * n, n)
         fill_laplace(noise_states, 0, rows, 5 * n, n)
         respond(noise_states, ResponseNumbers(0, 0, 0.0, 2.5, 1.25, 0.5), chances, rows, n, 6 * n, n)
-        blocks = Blocks(8 * n + 20, 4, 0.25, 8.0, 0.125, 0.5, 1)
-        release_blocks(noise_states, draws[0], thresholds, blocks, rows, n, 7 * n, 1, n // 2)
-        release_blocks(noise_states, draws[1], thresholds, blocks, rows, n + n // 2, 7 * n + n // 2, 1 + n // 2, n // 2)
+        blocks, half = Blocks(8 * n + 20, 4, 0.25, 8.0, 0.125, 0.5, 1, 80, 4), n // 2
+        release_blocks(noise_states, draws[0], *alone, thresholds, numbers, blocks, rows, n, 7 * n, 1, half)
+        blocks = blocks._replace(n_weights=0)
+        release_blocks(
+            noise_states, draws[1], *alone, thresholds, numbers, blocks, rows, n + half, 7 * n + half, 1 + half, half
+        )
         estimate_between_releases(numbers, kalman, schedule, rows, 7 * n, 0, 9 * n, 0, n)
         parts = rows[n : 3 * n], totals, *(rows[k * n : (k + 1) * n] for k in (4, 5, 6, 7, 9))
         streams = [np.concatenate([x, part], axis=1) for x, part in zip(streams, parts, strict=True)]

@@ -42,11 +42,16 @@ def canonical(odds, delta):
     return Noise(lambda n: each[n] if n < len(each) else Fraction(0), 0, Fraction(0), len(tails))
 
 
-def sum_with_noise(noise, most):
-    """Return what gives the law of a sum, one of 0 ... most, with noise: outcomes with their probabilities."""
+def sum_with_noise(noise, most, least=0):
+    """Return what gives the law of a sum, one of least ... most, with noise: outcomes with their probabilities.
+
+    They are told as values above the least one.
+    """
+    most -= least
 
     @functools.cache
     def law(total):
+        total -= least
         found = {v: noise.probability(v - total) for v in range(-noise.largest, most + noise.largest + 1)}
         for place in range(noise.period):
             found["above", place] = noise.probability(most + 1 + place - total) / (1 - noise.decay)
@@ -67,17 +72,28 @@ def randomized_response(odds, delta):
 
 
 class Publisher(NamedTuple):
-    """Every `lengths[i]` inputs, the first time `phase` earlier, what `laws[i]` says of their sum is published."""
+    """Every `lengths[i]` inputs, the first time `phase` earlier, what `laws[i]` says of their sum is published.
+
+    With signs, all lengths are that of a block: its k-th input enters the i-th sum with signs[k][i], and the sum is
+    published lates[i] inputs behind the end of a block.
+    """
 
     lengths: tuple
     laws: tuple
     n_steps: int
     largest_input: int  # inputs are 0, 1, ...
     phase: int = 0
+    signs: tuple = ()
+    lates: tuple = ()
 
     def due(self, t):
         """Levels that publish when t inputs have come."""
-        return [i for i, length in enumerate(self.lengths) if (t + self.phase) % length == 0]
+        lates = self.lates or (0,) * len(self.lengths)
+        return [i for i, n in enumerate(self.lengths) if (t + self.phase - lates[i]) % n == 0]
+
+    def weights(self, t):
+        """By what the next input is multiplied in each sum, when t inputs have come."""
+        return self.signs[(t + self.phase) % len(self.signs)] if self.signs else (1,) * len(self.lengths)
 
 
 def worst_case(publisher, odds, change, n_events):
@@ -89,11 +105,14 @@ def worst_case(publisher, odds, change, n_events):
     all ways in which they react.
     """
 
-    def choose_inputs(states):
+    def add(sums, weights, u):
+        return tuple(s + weight * u for s, weight in zip(sums, weights, strict=True))
+
+    def choose_inputs(states, t):
         """Take each choice of two inputs in each state: (sums of the one, sums of the other, events left)."""
-        values = range(publisher.largest_input + 1)
+        values, weights = range(publisher.largest_input + 1), publisher.weights(t)
         return {
-            (tuple(s + u for s in first), tuple(s + w for s in second), left - (u != w))
+            (add(first, weights, u), add(second, weights, w), left - (u != w))
             for first, second, left in states
             for u, w in itertools.product(values, values)
             if u == w or (left > 0 and abs(u - w) <= change)
@@ -116,7 +135,7 @@ def worst_case(publisher, odds, change, n_events):
     def gain(t, state, p, q):
         states = {state}
         while t < publisher.n_steps:
-            states, t = choose_inputs(states), t + 1
+            states, t = choose_inputs(states, t), t + 1
             if publisher.due(t):
                 return max(publish(t, x, p, q) for x in states)
         return max(p - odds * q, Fraction(0))

@@ -1,10 +1,13 @@
 """The table of the mathematics of block sums: its problems, and what each mechanism errs."""
 
+import json
 import math
+from pathlib import Path
 
 from dpfast import Filter, MarkovChain
 
 LN3 = math.log(3)
+REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "noise.json").read_text())
 CHAIN = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
 TARGETS = {
     "paper": Filter([1, 0.995], [1, -0.995]),

@@ -189,22 +189,27 @@ def decision_feedback(forward, feedback, shrinkage, decide, lag, v):
     return np.array(decisions)
 
 
-def periodic_kalman(advance, gains, weights, lengths, phase, lag, released):
+def periodic_kalman(advance, gains, weights, lengths, phase, lag, offsets, released):
     """Estimates from sums that are released level by level, (levels, time): zero before the lag.
 
-    Behind every block of the first level x = T x; then x += K e for each level that releases, e = v - (its last state),
-    after which these begin from zero. An estimate weighs the x behind the last release, and the e that came since.
+    Each level releases every `length` samples, so many later as `offsets` say; without them the shorter of two lengths
+    divides the longer one. Behind every step of time at which anything may be released x = T x, with a T of its own;
+    then x += K e for each level that releases, e = v - (its last state), after which these begin from zero. An estimate
+    weighs the x behind the last release, and the e that came since.
     """
     n_levels, n_time = len(released), len(released[0])
-    n, n_later = len(advance), -(-lag // lengths[0])
+    offsets = offsets or (0,) * n_levels
+    slot = math.gcd(*lengths, *offsets)
+    advances = advance if advance.ndim == 3 else [advance]
+    n, n_later = advance.shape[-1], -(-lag // slot)
     x, states, innovations = np.zeros(n), [np.zeros(n)], [[0.0] * n_levels]
     estimates = np.zeros(n_time)
     for t in range(n_time):
         passed = t + 1 + phase
-        if passed % lengths[0] == 0:
-            x = advance @ x
-            which = (passed // lengths[0] - 1) % len(gains)
-            due = [level for level in range(n_levels) if passed % lengths[level] == 0]
+        if passed % slot == 0:
+            which = (passed // slot - 1) % len(gains)
+            x = advances[which % len(advances)] @ x
+            due = [level for level in range(n_levels) if (passed - offsets[level]) % lengths[level] == 0]
             innovations.append([0.0] * n_levels)
             for level in due:
                 innovations[-1][level] = released[level][t] - x[n - n_levels + level]
@@ -214,7 +219,7 @@ def periodic_kalman(advance, gains, weights, lengths, phase, lag, released):
             states.append(x.copy())
         if t >= lag:
             wanted = t - lag + 1 + phase
-            row, last = weights[wanted % len(weights)], wanted // lengths[0]
+            row, last = weights[wanted % len(weights)], wanted // slot - phase // slot
             estimates[t] = row[:n] @ states[last]
             for level in range(n_levels):
                 for k, innovation in enumerate(innovations[last + 1 :]):

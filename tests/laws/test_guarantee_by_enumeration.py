@@ -16,7 +16,7 @@ from scipy import stats
 from dpfast import Filter, IndependentLevels, Privacy, block_sums, input_perturbation, randomized_response, running_sum
 from dpfast.privacy.integer_noise.choice import integer_noise
 
-ALARM = 1e-9  # of one comparison of counts; there are twelve
+ALARM = 1e-9  # of one comparison of counts; there are sixteen
 TARGET = Filter([1, -0.5])
 
 
@@ -49,6 +49,12 @@ class Case(NamedTuple):
     n_steps: int
     shares: tuple = (1.0,)
     phase: int = 0
+    signs: tuple = ()
+    releases: tuple = ()
+
+    @property
+    def lates(self):
+        return tuple(x % len(self.signs) for x in self.releases)
 
     @property
     def privacy(self):
@@ -60,6 +66,8 @@ class Case(NamedTuple):
     def design(self):
         k = self.change + 1
         model = IndependentLevels(self.levels(), np.full(k, 1 / k))
+        if self.signs:
+            return self.design_signed()
         several = len(self.lengths) > 1
         return block_sums(
             TARGET,
@@ -70,6 +78,13 @@ class Case(NamedTuple):
             noise=self.kind,
             phase=self.phase,
         )
+
+    def design_signed(self):
+        k = self.change + 1
+        model = IndependentLevels(self.levels(), np.full(k, 1 / k))
+        releases = {"releases": self.releases} if self.releases else {}
+        more = {"noise": self.kind, "phase": self.phase} | releases
+        return block_sums(TARGET, self.privacy, model, weights=self.signs, **more)
 
 
 NONE, SOME = Fraction(0), Fraction(1, 20)
@@ -98,20 +113,40 @@ BLOCKS = [
     Case("canonical", 16, SOME, 1, 1, (1, 2), 2, shares=(0.25, 0.75)),
     Case("staircase", 16, NONE, 2, 1, (1, 2), 2, shares=(0.5, 0.5)),
 ]
+TWO = ((1, 0), (0, -1), (-1, 0))
+SIGNED = [
+    Case("geometric", 3, NONE, 1, 1, (3,), 5, signs=((1,), (-1,), (-1,))),
+    Case("geometric", 3, NONE, 1, 1, (3, 3), 3, signs=TWO),
+    Case("geometric", 3, NONE, 1, 1, (2, 2), 3, signs=((1, 0), (0, -1)), releases=(2, 1)),
+    Case("geometric", 3, NONE, 1, 1, (2, 2), 3, signs=((1, 0), (0, -1)), phase=1),
+    Case("geometric", 4, NONE, 2, 1, (2,), 4, signs=((1,), (-1,))),
+    Case("geometric", 9, NONE, 1, 2, (2, 2), 2, signs=((-1, 0), (0, 1))),
+    Case("canonical", 3, SOME, 1, 1, (3, 3), 3, signs=TWO, releases=(3, 2)),
+    Case("canonical", 9, SOME, 1, 2, (2,), 4, signs=((-1,), (1,))),
+    Case("staircase", 9, NONE, 2, 1, (2, 2), 2, signs=((-1, 0), (0, 1))),
+]
+BLOCKS += SIGNED
 
 
 def name_of(case):
-    return f"{case.kind}, m = {case.n_events}, d = {case.change}, {case.lengths} of {case.n_steps}"
+    signed = f", signed, {case.releases}" if case.signs else ""
+    return f"{case.kind}, m = {case.n_events}, d = {case.change}, {case.lengths} of {case.n_steps}{signed}"
 
 
 def publisher_of(case, mechanism):
     assert mechanism.lengths == case.lengths
     assert mechanism.lattice.steps == case.change
+    most, least = [x * case.change for x in case.lengths], [0] * len(case.lengths)
+    if case.signs:
+        most, least = (
+            [int(x) for x in case.change * np.clip(sign * np.array(case.signs), 0, 1).sum(axis=0)] for sign in (1, -1)
+        )
     laws = tuple(
-        twin.sum_with_noise(twin_of(law), length * case.change)
-        for law, length in zip(mechanism.noise, mechanism.lengths, strict=True)
+        twin.sum_with_noise(twin_of(law), high, -low)
+        for law, high, low in zip(mechanism.noise, most, least, strict=True)
     )
-    return twin.Publisher(mechanism.lengths, laws, case.n_steps, case.change, mechanism.receiver.phase)
+    phase = mechanism.receiver.phase
+    return twin.Publisher(mechanism.lengths, laws, case.n_steps, case.change, phase, case.signs, case.lates)
 
 
 # --- guarantees -----------------------------------------------------------------------------------
@@ -126,7 +161,7 @@ def test_no_adversary_gains_more_of_block_sums_than_is_promised(case):
     if case.delta == 0:  # and no smaller epsilon would be true
         assert twin.worst_case(publisher, case.odds * Fraction(99, 100), case.change, case.n_events) > 0
         assert mechanism.guarantee_terms().delta == 0
-    elif len(case.lengths) == 1 and case.lengths[0] >= case.n_events:  # all events in one block
+    elif len(case.lengths) == 1 and not case.signs and case.lengths[0] >= case.n_events:  # all events in one block
         assert worst == case.delta
 
 
@@ -171,12 +206,14 @@ def test_no_adversary_gains_more_of_randomised_response_than_is_promised(odds, d
 
 
 def test_the_adversary_finds_what_a_wrong_law_shows():
-    """A staircase for all events together, a response that pays once for two, a level that pays for none."""
+    """A staircase for all events together, a response that pays once for two, a level or a sum that pays for none."""
     together = twin.sum_with_noise(twin.staircase(Fraction(20), 4, 2), 2)
     assert twin.worst_case(twin.Publisher((1,), (together,), 2, 2), 20, 2, 2) > 0
     assert twin.worst_case(twin.Publisher((1,), (together,), 2, 2), 400, 2, 2) == 0  # each event costs all
     response = twin.randomized_response(Fraction(3), NONE)
     assert twin.worst_case(twin.Publisher((1,), (response,), 2, 1), 3, 1, 2) > 0
+    both = tuple(twin.sum_with_noise(twin.geometric(Fraction(1, 3)), 2, -2) for _ in range(2))
+    assert twin.worst_case(twin.Publisher((2, 2), both, 2, 1, 0, ((1, -1), (0, 1))), 3, 1, 1) > 0  # in both sums
     both = tuple(twin.sum_with_noise(twin.geometric(Fraction(1, 3)), length) for length in (1, 2))
     assert twin.worst_case(twin.Publisher((1, 2), both, 2, 1), 3, 1, 1) > 0
     assert twin.worst_case(twin.Publisher((1, 2), both, 2, 1), 9, 1, 1) == 0
@@ -207,14 +244,16 @@ def expected_sums(case, u, level):
     """Sums of the blocks that end, and when; about the mean of the inputs."""
     sums, total = {}, 0.0
     for t, value in enumerate(u):
-        total += value - case.levels().mean()
-        if (t + 1 + case.phase) % case.lengths[level] == 0:
+        weight = case.signs[(t + case.phase) % len(case.signs)][level] if case.signs else 1.0
+        total += weight * (value - case.levels().mean())
+        late = case.lates[level] if case.lates else 0
+        if (t + 1 + case.phase - late) % case.lengths[level] == 0:
             sums[t], total = total, 0.0
     return sums
 
 
 @pytest.mark.slow_nojit
-@pytest.mark.parametrize("case", [BLOCKS[i] for i in (0, 2, 6, 7, 13, 18)], ids=name_of)
+@pytest.mark.parametrize("case", [*(BLOCKS[i] for i in (0, 2, 6, 7, 13, 18)), SIGNED[3], SIGNED[6]], ids=name_of)
 def test_the_twin_publishes_what_the_package_simulates(case):
     mechanism, n_streams = case.design(), 20_000
     u = np.random.default_rng(1).choice(case.levels(), case.n_steps)

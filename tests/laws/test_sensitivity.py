@@ -25,9 +25,11 @@ from dpfast.design.horizon.compressive import compressive
 from dpfast.design.horizon.decayed_sum import decayed_sum
 from dpfast.design.horizon.fourier import fourier_perturbation
 from dpfast.design.horizon.square_root import square_root
+from dpfast.design.horizon.tree import tree
 
 CHAIN = MarkovChain([[0.9, 0.1], [0.2, 0.8]], levels=[0, 1])
 SLOW_OR_GROWING = {"BLT", "square root", "optimal factorization", "optimal factorization, model"}
+SLOW_OR_GROWING |= {"optimal factorization, Laplace", "optimal factorization, dense"}
 
 # what a design takes beside the target and the privacy, for a horizon
 ANY_TARGET = {
@@ -37,6 +39,9 @@ ANY_TARGET = {
     "optimal factorization, model": (optimal_factorization, lambda n: {"model": CHAIN, "lag": None}),
     "square root": (square_root, lambda n: {}),
     "BLT": (buffered_toeplitz, lambda n: {"n_buffers": 1}),
+    "optimal factorization, Laplace": (optimal_factorization, lambda n: {"noise": "laplace"}),
+    "optimal factorization, dense": (optimal_factorization, lambda n: {"noise": "laplace", "strategy": "dense"}),
+    "tree, subtraction": (tree, lambda n: {"subtraction": True, "branching": 2, "levels": min(n, 3)}),
     "decayed sum": (decayed_sum, lambda n: {}),
     "decayed sum, Laplace": (decayed_sum, lambda n: {"noise": "laplace"}),
     "FPA": (fourier_perturbation, lambda n: {"n_coefficients": min(3, n)}),
@@ -48,6 +53,8 @@ ANY_TARGET = {
 RUNNING_SUM = ANY_TARGET | {
     "plain tree": (binary_tree, lambda n: {"estimator": "plain"}),
     "Honaker's tree": (binary_tree, lambda n: {}),
+    "tree, 3-ary": (tree, lambda n: {"branching": 3, "levels": min(n, 2)}),
+    "tree, Gaussian": (tree, lambda n: {"noise": "gaussian"}),
     "tree, Laplace": (binary_tree, lambda n: {"noise": "laplace"}),
 }
 TARGETS = {
