@@ -35,7 +35,7 @@ def table(name):
 
 def test_the_examples_run_as_they_are_shown():
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 9
+    assert len(blocks) == 13
     runner = doctest.DocTestRunner(verbose=False)
     runner.run(doctest.DocTestParser().get_doctest("".join(blocks), {}, "baselines.md", None, 0))
     assert runner.failures == 0
@@ -61,6 +61,33 @@ def test_running_sums_have_the_errors_shown():
 def test_running_sums_with_buffers_have_the_errors_shown():
     """An example of the page has buffers, too."""
     check_running_sums(["BLT"], [256, 1024])
+
+
+PURE = {
+    "input_perturbation, geometric": functools.partial(dp.input_perturbation, noise="geometric"),
+    "binary_tree, Laplace": functools.partial(dp.binary_tree, noise="laplace"),
+    "tree": dp.tree,
+    "shared_noise": dp.shared_noise,
+    "tree, subtraction": functools.partial(dp.tree, subtraction=True),
+    "optimal_factorization, lower": functools.partial(dp.optimal_factorization, noise="laplace"),
+    "optimal_factorization, dense": functools.partial(dp.optimal_factorization, noise="laplace", strategy="dense"),
+}
+DESCENTS = {"optimal_factorization, lower", "optimal_factorization, dense"}
+
+
+SEARCHES = DESCENTS | {"shared_noise"}
+
+
+@pytest.mark.parametrize("names", [PURE.keys() - SEARCHES, pytest.param(SEARCHES, marks=pytest.mark.long)])
+def test_pure_running_sums_have_the_errors_shown(names):
+    rows = table("pure")
+    assert rows.keys() == {*PURE, "its lower bound"}
+    for name in names:
+        for n, shown, bound in zip((256, 1024), rows[name], rows["its lower bound"], strict=True):
+            found = PURE[name](dp.running_sum(n), dp.Privacy(1))
+            assert found.predicted_rmse == pytest.approx(float(shown), rel=4e-3 if name in DESCENTS else 2e-4)
+            if name in DESCENTS:
+                assert math.sqrt(found.lower_bound_mse) == pytest.approx(float(bound), rel=2e-4)
 
 
 N, TARGET, MODEL, PRIVACY = 1024, dp.Filter([1, 0.995], [1, -0.995]), paper_example.CHAIN, dp.Privacy(math.log(3), 0.05)
