@@ -1,4 +1,4 @@
-"""Studies of block sums as a user runs them, beside a loop in NumPy, and what their design takes."""
+"""Studies of block sums as a user runs them, beside loops in NumPy, and what their design takes."""
 
 import functools
 import time
@@ -9,7 +9,7 @@ import pytest
 import dpfast as dp
 from benchmarks.harness.race import Contestant, race_on_one_core
 from benchmarks.kernels.bench_chain import DTYPES
-from benchmarks.native import block_sums_in_numpy
+from benchmarks.native import block_sums_in_numpy, posterior_in_numpy
 
 TARGET = dp.Filter([1, 0.995], [1, -0.995])
 STAY, LEVELS = 0.75, np.array([-0.5, 0.5])
@@ -36,6 +36,21 @@ def bench_study(benchmark, lag, dtype):
     race_on_one_core(benchmark, what, dtype, subject, references)
     name = f"{what}, {np.dtype(dtype)}"
     benchmark.extra_info["figures"][f"{name}: ns"] = benchmark.extra_info["race"]["ns"]
+
+
+@DTYPES
+@pytest.mark.benchmark(group="block sums")
+def bench_posterior(benchmark, dtype):
+    """A study of the posterior mean: beside it runs the linear receiver, its control."""
+    mechanism = dp.block_sums(TARGET, dp.Privacy(1), CHAIN, length=8, receiver="bayes")
+    in_numpy = functools.partial(posterior_in_numpy.simulate, mechanism, CHAIN.transition, LEVELS)
+    expected = dpfast(mechanism, dtype, *COMMON_SIZE, 1)
+    assert in_numpy(*COMMON_SIZE, 1) == pytest.approx(expected, rel=0.1)
+    subject = Contestant(lambda: dpfast(mechanism, dtype, *SIZE, 1), SIZE[0] * SIZE[1])
+    references = {"numpy": Contestant(lambda: in_numpy(512, 200, 1), 512 * 200)}
+    race_on_one_core(benchmark, "posterior mean", dtype, subject, references)
+    name = f"posterior mean, {np.dtype(dtype)}: ns"
+    benchmark.extra_info["figures"][name] = benchmark.extra_info["race"]["ns"]
 
 
 @pytest.mark.benchmark(group="block sums")

@@ -45,7 +45,7 @@ def strategy(released, f, arrays):
 def row(released, level, target, c, lag, task):
     """One peer's noise at one level of privacy, and the receiver of this lag."""
     std, f = released.std[level], target.coefficients(task.horizon)
-    b, seconds = timed(lambda: lmmse_receiver(c, dp.Toeplitz(f), MODEL, std, lag))
+    b, seconds = timed(lambda: lmmse_receiver(c, dp.Toeplitz(f), MODEL, std**2 * np.eye(len(c)), lag))
     error = b @ c - lower(f)
     covariance = linalg.toeplitz(autocovariance(MODEL, task.horizon))
     steps = std**2 * (b**2).sum(axis=1) + np.einsum("ij,ij->i", error @ covariance, error)
