@@ -198,7 +198,7 @@ class CompiledPosterior(NamedTuple):
 
     @property
     def target(self) -> Factors:
-        """F."""
+        """The target F that it estimates the output of."""
         target: Factors = self.linear.target
         return target
 

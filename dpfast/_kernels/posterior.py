@@ -30,7 +30,7 @@ _NO_END = 2.0**62
 
 
 class BlockTable(NamedTuple):
-    """What a block of so many steps tells: a row for each observation, and one at the end for none.
+    """A table of what a block of so many steps tells, a row for each observation and one at the end for none.
 
     A row has the weights (memories before, memories behind) and then, for each of the states and the last outputs, what
     inputs add to it, weighed alike. Only their ratios count.
@@ -87,7 +87,7 @@ class Sizes(NamedTuple):
 
 
 class TableAt(NamedTuple):
-    """Where a table is among other numbers."""
+    """The places of a table among other numbers."""
 
     rows: int
     reach: int

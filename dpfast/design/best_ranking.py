@@ -61,7 +61,7 @@ class Designed:
 
 @dataclass(frozen=True)
 class Ranking:
-    """What can serve a task.
+    """The mechanisms that can serve a task, in order, and why others cannot.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 
 
 class Reaction(NamedTuple):
-    """Whether a guarantee is proven for inputs that react, and by what or why not."""
+    """The answer whether a guarantee is proven for inputs that react, and by what, or why not."""
 
     proven: bool
     why: str

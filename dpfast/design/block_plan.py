@@ -31,7 +31,7 @@ _LOW, _HIGH = 0.4, 0.65  # of the slack of groups: those of the lowest and the h
 
 
 class Plan(NamedTuple):
-    """What is summed: blocks of a length for each level, or for each of several signed sums."""
+    """A plan of what is summed: blocks of a length for each level, or for each of several signed sums."""
 
     schedule: ReleaseSchedule
     signs: Array | None = None
@@ -39,7 +39,7 @@ class Plan(NamedTuple):
 
     @property
     def slacks(self) -> tuple[int, ...]:
-        """How much of shared noise may cancel, for each level of groups; zero where none is shared."""
+        """The slack of shared noise, how much of it may cancel, for each level of groups; zero where none is shared."""
         if self.noise is None:
             return (0,)
         return self.noise.slacks if isinstance(self.noise, NestedGeometric) else (self.noise.slack,)

@@ -26,7 +26,7 @@ also holds where inputs depend on what was published before."""
 
 @dataclass(frozen=True)
 class ChoiceRow:
-    """What one mechanism reaches, needs and guarantees.
+    """A row of the table: what one mechanism reaches, needs and guarantees.
 
     Attributes
     ----------

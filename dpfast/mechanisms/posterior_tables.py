@@ -40,7 +40,7 @@ class _Moments(NamedTuple):
 
 
 class TableMaker(NamedTuple):
-    """What all tables of a mechanism have in common."""
+    """A maker of tables, with what all those of a mechanism have in common."""
 
     law: ChainLaw
     mean: float
