@@ -1,4 +1,4 @@
-"""What a chain under construction keeps: signals, stages, coefficients and states; the program that is made of them."""
+"""Keep what a chain under construction has: signals, stages, coefficients, states; make its program."""
 
 from __future__ import annotations
 

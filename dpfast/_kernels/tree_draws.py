@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels._jit import kernel, part
-from dpfast._kernels.shared_draws import store_bits
+from dpfast._kernels.shared_draws import store_bits, uniform_of
 from dpfast._kernels.simulated_noise import STATE_WORDS, Words
 from dpfast._kernels.tiles import Rows
 
@@ -139,12 +139,6 @@ def draw_total(c: Array, parts: int, n: int, slack: int, s: int, phi: int, unifo
             return t
         t += 1
     return largest
-
-
-@part
-def uniform_of(words: Words, bits: int, lane: int) -> float:
-    """Return bits as a number between zero and one."""
-    return (float(words[bits, lane]) + 0.5) / 2.0**32
 
 
 @kernel

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+from collections.abc import Iterable
 
 from dpfast._kernels.shared_draws import SharedTable
 from dpfast._kernels.tree_draws import TreeTable
 from dpfast._support import validation
 from dpfast.mechanisms.group_levels import Levels, check_levels
-from dpfast.privacy.integer_noise.choice import SharedLaw, integer_noise, shared_noise
+from dpfast.privacy.integer_noise.choice import integer_noise
 from dpfast.privacy.integer_noise.law import IntegerKind, IntegerNoise
-from dpfast.privacy.integer_noise.nested import NestedGeometric
 from dpfast.privacy.integer_noise.shared import SharedGeometric
 from dpfast.privacy.privacy import Privacy
 
-BlockLaw = IntegerNoise | SharedLaw
+_KEPT = 4  # laws, the last ones: their tables take long, and blocks of other lengths ask for the same
+
+BlockLaw = IntegerNoise | SharedGeometric
 
 
 def make_laws(
@@ -28,8 +31,17 @@ def make_laws(
 ) -> tuple[BlockLaw, ...]:
     """Make the law of the noise of each level, or of a group of blocks that share it, or of a tree of groups."""
     if groups:
-        return (shared_noise(privacy.epsilon, steps * privacy.max_events, groups, check_levels("slack", slack, 0)),)
+        return (shared_law(privacy, steps, groups, check_levels("slack", slack, 0)),)
     return tuple(integer_noise(kind, privacy, steps, share) for kind, share in zip(kinds, shares, strict=True))
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def shared_law(privacy: Privacy, steps: int, groups: tuple[int, ...], slacks: tuple[int, ...]) -> SharedGeometric:
+    """Make the law of noise that values share, for changes of at most so many steps: pure ε.
+
+    These are the `max_events` changes of a person together, wherever they fall: each step costs the same part of ε.
+    """
+    return SharedGeometric(privacy.epsilon, groups, slacks, steps * privacy.max_events)
 
 
 def own_variances(laws: tuple[BlockLaw, ...], unit: float) -> tuple[float, ...]:
@@ -39,19 +51,14 @@ def own_variances(laws: tuple[BlockLaw, ...], unit: float) -> tuple[float, ...]:
 
 def common_variances(law: BlockLaw, unit: float) -> tuple[float, ...]:
     """Return the variance of what the noises of a group of each level share beyond the next level; none if nothing."""
-    if not isinstance(law, SharedLaw):
+    if not isinstance(law, SharedGeometric):
         return ()
-    covariances = law.covariances[1:] if isinstance(law, NestedGeometric) else (law.covariance,)
-    return tuple(unit**2 * (x - y) for x, y in itertools.pairwise((*covariances, 0.0)))
+    return tuple(unit**2 * (x - y) for x, y in itertools.pairwise((*law.covariances[1:], 0.0)))
 
 
 def shared_table(law: BlockLaw) -> SharedTable | TreeTable | None:
     """Return the table that shared noise is drawn by in studies; None for noise of its own."""
-    if isinstance(law, NestedGeometric):
-        levels, root = law.tables()
-        powers, parts = zip(*levels, strict=True)
-        return TreeTable(law.branches, law.slacks, powers, parts, root)
-    return SharedTable(law.table()) if isinstance(law, SharedGeometric) else None
+    return law.table() if isinstance(law, SharedGeometric) else None
 
 
 def noise_words(lengths: tuple[int, ...], laws: tuple[BlockLaw, ...], stds: list[float]) -> str:
@@ -77,3 +84,8 @@ def check_shares(shares: tuple[float, ...], kinds: tuple[IntegerKind, ...], n_le
             f"shares must be above 0, at most 1 together, and as many as noise_kinds and lengths, {n_levels}, got "
             f"{list(shares)} and {len(kinds)} kinds"
         )
+
+
+def listed(numbers: Iterable[float]) -> str:
+    """Write figures in words."""
+    return " and ".join(f"{x:.6g}" for x in numbers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 from dpfast._support import validation
 from dpfast.mechanisms.serialization.json_fields import Fields
@@ -18,10 +18,10 @@ def check_levels(name: str, value: object, least: int, most: int | None = None) 
     >>> check_levels("slack", 6, 0), check_levels("slack", [4, 6], 0)
     ((6,), (4, 6))
     """
-    several = isinstance(value, Sequence) and not isinstance(value, str)
-    if several and not value:
+    given: Any = value if validation.is_several(value) else (value,)
+    if len(given) == 0:
         raise validation.fail(name, "an integer, or as many as there are levels of groups", value)
-    return tuple(validation.integer(name, x, least, most) for x in (value if several else (value,)))  # type: ignore[attr-defined]
+    return tuple(validation.integer(name, x, least, most) for x in given)
 
 
 def given_levels(numbers: tuple[int, ...]) -> Levels:

@@ -1,4 +1,4 @@
-"""What a strategy and its reconstruction are like, for bounds of errors."""
+"""Tell what a strategy and its reconstruction are like, for bounds of errors."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class MatrixMechanism(MechanismBase):
     ideal_mse : float or None
         Mean over the horizon by the closed formula of the source, where there is one.
     lower_bound_mse : float or None
-        Certified, where the design gives one; of its kind of mechanisms.
+        Certified, where the design gives one; of its kind of mechanisms, and counting one event of a person only.
     options : tuple of (name, value)
         What else the design was given.
     declared : tuple of (name, source)
@@ -92,9 +92,11 @@ class MatrixMechanism(MechanismBase):
     of the strategy, see :attr:`sensitivity`. Inputs may react to rows of v that are published before they come: given
     these, an event changes the log-density of each further row by its entry of the column over the scale at most, and
     these entries add up to no more than the norm of the column (for Gaussian noise: Denisov, McMahan, Rush, Smith and
-    Thakurta 2022; nested noise costs no more for a change of one row, whatever the others are). A dense strategy has no
-    row that is there before the end. Nothing holds beyond the horizon: a stream that is started anew is published by
-    another mechanism, and a person who is in both pays twice. :meth:`simulate` is for studies.
+    Thakurta 2022; nested noise costs no more for a change of one row, whatever the others are). A dense strategy is for
+    a batch: nothing is published before the last input is there. (A theorem would allow more for the unbiased reading,
+    at pure ε, of which the package makes no use: docs/beyond-blocks.md.) Nothing holds beyond the horizon: a stream
+    that is started anew is published by another mechanism, and a person who is in both pays twice. :meth:`simulate` is
+    for studies.
 
     Examples
     --------
@@ -245,7 +247,7 @@ class MatrixMechanism(MechanismBase):
         receiver = lmmse_receiver(self.strategy.matrix(), self.target, model, noise, delay)
         return replace(
             self,
-            name=name or f"{self.name}, LMMSE {'smoother' if delay is None else f'lag {delay}'}",
+            name=f"{self.name}, LMMSE {'smoother' if delay is None else f'lag {delay}'}" if name is None else name,
             reconstruction=Dense(validation.freeze(receiver)),
             model=model,
             centre=model.mean,

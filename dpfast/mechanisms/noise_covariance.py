@@ -10,13 +10,13 @@ import numpy as np
 
 from dpfast._kernels.compiled_mechanisms import CompiledBlock
 from dpfast._support.validation import Array
-from dpfast.mechanisms.block_noise import BlockLaw, common_variances, own_variances, shared_table
+from dpfast.mechanisms.block_noise import BlockLaw, common_variances, own_variances, shared_law, shared_table
 from dpfast.mechanisms.operators.convolution import Convolution
 from dpfast.mechanisms.operators.operator_protocol import Operator
 from dpfast.mechanisms.rounding import rounding_variance
-from dpfast.privacy.integer_noise.choice import integer_noise, shared_noise
+from dpfast.privacy.integer_noise.choice import integer_noise
 from dpfast.privacy.integer_noise.law import IntegerKind
-from dpfast.privacy.integer_noise.nested import check_tree
+from dpfast.privacy.integer_noise.shared import check_tree
 from dpfast.privacy.lattice import Lattice
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model
@@ -97,7 +97,7 @@ class NoiseCovariance(NamedTuple):
 def law_on_steps(kind: str, privacy: Privacy, steps: int, groups: tuple[int, ...], slacks: tuple[int, ...]) -> BlockLaw:
     """Return the law of noise on the integers, for an event that changes all rows together by so many steps."""
     if kind == NESTED:
-        return shared_noise(privacy.epsilon, steps * privacy.max_events, groups, slacks)
+        return shared_law(privacy, steps, groups, slacks)
     return integer_noise(cast("IntegerKind", kind), privacy, steps)
 
 

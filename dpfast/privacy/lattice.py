@@ -15,6 +15,10 @@ _SAME = 1e-9  # of a step: numbers that are the same but for rounding
 _FINEST = 1e-6  # of the range of levels
 
 
+TAKE_UNIT = "real inputs take a unit, the lattice that they are rounded to"
+TAKE_LAPLACE = 'for real inputs take noise="laplace"'  # of strategies, which publish sums of inputs as they are
+
+
 class Lattice(NamedTuple):
     """The values offset + unit · integer, and the largest change of an input in steps of it.
 
@@ -53,7 +57,7 @@ class Lattice(NamedTuple):
         return f" It holds for inputs that are {words}."
 
 
-def find_lattice(privacy: Privacy, levels: Array | None, unit: float | None) -> Lattice:
+def find_lattice(privacy: Privacy, levels: Array | None, unit: float | None, for_reals: str = TAKE_UNIT) -> Lattice:
     """Find the lattice of inputs: of levels, of counts (neither levels nor a unit), or of real numbers to be rounded.
 
     Parameters
@@ -62,6 +66,8 @@ def find_lattice(privacy: Privacy, levels: Array | None, unit: float | None) -> 
     levels : array, 1-D, or None
         The sorted values that an input takes.
     unit : float, optional
+    for_reals : str
+        What the error of counts says of real inputs.
 
     Raises
     ------
@@ -84,7 +90,7 @@ def find_lattice(privacy: Privacy, levels: Array | None, unit: float | None) -> 
         unit = 1.0
     elif unit is None:
         unit = _largest_unit(levels) or privacy.max_change
-    elif not is_whole((levels - offset) / unit):
+    elif not is_whole((levels - offset) / unit) or (np.diff(np.rint((levels - offset) / unit)) == 0).any():
         raise ValueError(
             f"unit must divide all differences of the model's levels, got {unit:g} for levels {levels.tolist()}: "
             "leave it out"
@@ -92,7 +98,7 @@ def find_lattice(privacy: Privacy, levels: Array | None, unit: float | None) -> 
     steps = privacy.max_change / unit
     if steps < 0.5 or not is_whole(np.array([steps])):
         what = "counts, which are integers" if levels is None else f"the levels, which lie {unit:g} apart"
-        hint = "; real inputs take a unit, the lattice that they are rounded to" if levels is None else ""
+        hint = f"; {for_reals}" if levels is None else ""
         raise ValueError(
             f"max_change must be a multiple of {unit:g}, the step of {what}, got {privacy.max_change:g}: round it up"
             f"{hint}"

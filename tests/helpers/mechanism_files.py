@@ -2,6 +2,9 @@
 
 import hashlib
 import json
+import pickle
+
+import numpy as np
 
 import dpfast as dp
 
@@ -18,6 +21,15 @@ def through(mechanism, folder):
     path = folder / "mechanism.json"
     dp.save(mechanism, path)
     return dp.load(path)
+
+
+def kept(mechanism, u, folder):
+    """The mechanism out of a file and out of a pickle; both predict and simulate the same to the bit."""
+    found = through(mechanism, folder), pickle.loads(pickle.dumps(mechanism))
+    for other in found:
+        np.testing.assert_array_equal(other.simulate(u, seed=2).estimate, mechanism.simulate(u, seed=2).estimate)
+        assert other.predicted_mse == mechanism.predicted_mse
+    return found
 
 
 def documents(mechanism, folder):

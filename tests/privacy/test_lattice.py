@@ -100,6 +100,11 @@ def test_a_change_of_counts_is_whole(change):
         find_lattice(Privacy(1, max_change=change), None, None)
 
 
+def test_a_unit_keeps_levels_apart():
+    with pytest.raises(ValueError, match=r"^unit must divide all differences of the model's levels, got 1e\+09"):
+        find_lattice(Privacy(1, max_change=1e9), np.array([-0.5, 0.5]), 1e9)
+
+
 @pytest.mark.parametrize("change", [0.5, 1e-6, 3.0, 1e-10])
 def test_a_change_of_levels_is_a_multiple_of_their_step(change):
     message = (

@@ -16,8 +16,8 @@ from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.noise_covariance import NESTED, NoiseCovariance
 from dpfast.mechanisms.operators.convolution import Convolution
-from dpfast.privacy.integer_noise import nested_levels
-from dpfast.privacy.integer_noise.nested import NestedGeometric, check_tree
+from dpfast.privacy.integer_noise import tree_sums
+from dpfast.privacy.integer_noise.shared import SharedGeometric, check_tree
 from dpfast.privacy.lattice import find_lattice
 from dpfast.privacy.privacy import Privacy
 
@@ -46,7 +46,7 @@ def shared_noise(
 ) -> MatrixMechanism:
     r"""Put noise on the inputs of which most cancels in sums: pure ε, on line, ŷ = A (u + x), unbiased.
 
-    x is one draw of :class:`NestedGeometric`: P(x) ∝ exp(-(ε/d) φ(root)) on the integers, over a tree whose leaves are
+    x is one draw of :class:`SharedGeometric`: P(x) ∝ exp(-(ε/d) φ(root)) on the integers, over a tree whose leaves are
     the steps, φ(leaf) = \|x\|, φ(node) = max(\|sum of its noises\|, Σ φ(child) - slack of its level). An event costs ε
     at its own step alone, and noises of a node may cancel at no cost up to the slack: each is larger, and what they add
     up to is much smaller. For running sums nothing here errs less without a δ and without a model.
@@ -95,8 +95,10 @@ def shared_noise(
     7.74
     """
     series = target_over_horizon(target, privacy, horizon)
-    rate = privacy.epsilon / (privacy.max_events * find_lattice(privacy, None, unit).steps)
+    lattice = find_lattice(privacy, None, unit)
+    rate = privacy.epsilon / (privacy.max_events * lattice.steps)
     tree = _find_tree(series, rate, _several("group", group, 2), _several("slack", slack, 0))
+    unit = None if unit is None else lattice.unit
     response = Convolution(series.coefficients)
     words = (("group", _words(tree.groups)), ("slack", _words(tree.slacks)))
     return MatrixMechanism(
@@ -117,8 +119,8 @@ def _several(name: str, given: int | tuple[int, ...] | None, least: int) -> tupl
     """Take one number a level, of one level too."""
     if given is None:
         return None
-    if isinstance(given, tuple | list):
-        return tuple(validation.integer(name, x, least) for x in given)
+    if validation.is_several(given):
+        return tuple(validation.integer(name, x, least) for x in given)  # type: ignore[union-attr]
     return (validation.integer(name, given, least),)
 
 
@@ -135,17 +137,30 @@ def _find_tree(target: Toeplitz, rate: float, groups: tuple[int, ...] | None, sl
         check_tree(groups, (0,) * len(groups), ("group", "slack"))
     coarse = max(rate, _FINEST_RATE)
     search = _SlackSearch(coarse, _error_of(target, coarse))
-    found = (
-        search.find(target.horizon)
-        if groups is None
-        else search.descend(search.begin(groups), range(len(groups)), _STEP)
-    )
+    if groups is None:
+        found = search.find(target.horizon)
+    else:
+        found = search.descend(_begin_given(search, groups), range(len(groups)), _STEP)
     tree = Tree(found.groups, tuple(round(c * coarse / rate) for c in found.slacks))
-    if not NestedGeometric.is_possible(rate, *tree):
+    if not SharedGeometric.is_possible(rate, *tree):
         raise DesignError(
             f"epsilon must be larger, got {rate:.3g} for each step of the lattice that max_change and max_events make: "
             "the tables of noise that steps share would be too large; take a coarser unit, fewer levels by group, or "
             'input_perturbation(noise="geometric")'
+        )
+    return tree
+
+
+def _begin_given(search: _SlackSearch, groups: tuple[int, ...]) -> Tree:
+    """Return the tree of given groups with slacks from which a search may start; refuse what is too large for any."""
+    tree = search.begin(groups)
+    while max(tree.slacks) > 1 and not SharedGeometric.is_possible(search.rate, *tree):
+        tree = tree._replace(slacks=tuple(max(1, c // 2) for c in tree.slacks))
+    if not SharedGeometric.is_possible(search.rate, *tree):
+        raise ValueError(
+            f"group must be of fewer branches, got {_words(groups)} at an epsilon of {search.rate:.3g} for each "
+            "step of the lattice: the tables of noise that so many share would be too large; take several levels, as "
+            "(2, 2, 2)"
         )
     return tree
 
@@ -156,9 +171,11 @@ def _error_of(target: Toeplitz, rate: float) -> Callable[[Tree], float]:
 
     @functools.cache
     def error(tree: Tree) -> float:
-        _, laws = nested_levels.solve(rate, *tree, nested_levels.COARSE)
-        covariances = nested_levels.covariances(tree.groups, laws)
-        return float(NoiseCovariance.of_tree(tree.groups, covariances).errors(response).mean())
+        if not SharedGeometric.is_possible(rate, *tree):
+            return math.inf
+        covariances = tree_sums.solve(rate, *tree, tree_sums.COARSE).covariances()
+        mean = float(NoiseCovariance.of_tree(tree.groups, covariances).errors(response).mean())
+        return mean if mean > 0 else math.inf  # which rounding made of a difference
 
     return error
 
@@ -179,7 +196,7 @@ class _SlackSearch(NamedTuple):
 
     def _grow(self, k: int, horizon: int) -> Tree:
         best = self.descend(self.begin((k,)), range(1), _STEP)
-        while math.prod(best.groups) < horizon:
+        while best.slacks[-1] and math.prod(best.groups) < horizon:  # where nothing is shared no more levels share it
             n = len(best.groups) + 1
             taller = self.descend(Tree((k,) * n, (*best.slacks, best.slacks[-1])), range(n - 1, n), _STEP)
             if not self._is_better(taller, best):

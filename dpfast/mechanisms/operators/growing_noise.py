@@ -157,6 +157,12 @@ def _interval_sums() -> tuple[_NoisySum, ...]:
     return tuple(states)
 
 
+def _spread_scales(n: int) -> tuple[Array, Array]:
+    """Return the scales of the first n rows and of the first n columns."""
+    scales = growing_scales()
+    return scales.spread(scales.row_scales, n), scales.spread(scales.column_scales, n)
+
+
 class GrowingStrategy(NamedTuple):
     """The first rows and columns of the strategy C of a running sum without a horizon.
 
@@ -172,8 +178,7 @@ class GrowingStrategy(NamedTuple):
 
     def apply(self, x: Array) -> Array:
         """Apply the matrix to sequences, in so many buffers as T has poles."""
-        scales, n = growing_scales(), x.shape[-1]
-        fainter, column = scales.spread(scales.row_scales, n), scales.spread(scales.column_scales, n)
+        fainter, column = _spread_scales(x.shape[-1])
         return np.asarray(fainter * half_integrator().apply(x / column))
 
     def products(self) -> Array:
@@ -209,8 +214,7 @@ class GrowingReconstruction(NamedTuple):
 
     def apply(self, x: Array) -> Array:
         """Apply the matrix to sequences, in so many buffers as T has poles."""
-        scales, n = growing_scales(), x.shape[-1]
-        fainter, column = scales.spread(scales.row_scales, n), scales.spread(scales.column_scales, n)
+        fainter, column = _spread_scales(x.shape[-1])
         return np.cumsum(column * half_integrator().undo(x / fainter), axis=-1)
 
     def products(self) -> Array:

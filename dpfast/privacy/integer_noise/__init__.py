@@ -9,9 +9,10 @@ Others use ``integer_noise``, which makes a family by its name, and the laws the
 ``geometric``      two-sided geometric noise, pure ε for any change
 ``canonical``      the least variance of integer noises at (ε, δ), for changes of one
 ``staircase``      for changes of several steps at little privacy
-``shared``         what several values share: larger on each, smaller on their sum
-``nested``         the same on a tree: groups of groups share noise
-``nested_levels``  its sums over all noises, level by level
+``shared``         ``SharedGeometric``: what the values of a group, or of a tree of
+                   groups, share: larger on each, smaller on sums
+``group_sums``     its sums over all noises of one group
+``tree_sums``      those of a tree, level by level
 ``choice``         the law by its name, or the best that serves
 =================  ==================================================================
 """

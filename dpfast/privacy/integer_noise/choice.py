@@ -10,8 +10,6 @@ from dpfast._support import validation
 from dpfast.privacy.integer_noise.canonical import DiscreteCanonical
 from dpfast.privacy.integer_noise.geometric import TwoSidedGeometric
 from dpfast.privacy.integer_noise.law import IntegerKind, IntegerNoise
-from dpfast.privacy.integer_noise.nested import NestedGeometric
-from dpfast.privacy.integer_noise.shared import SharedGeometric
 from dpfast.privacy.integer_noise.staircase import MOST_STEPS, Staircase
 from dpfast.privacy.privacy import Privacy
 
@@ -54,19 +52,6 @@ def integer_noise(
     if hindrance := _hindrance(kind, privacy, steps):
         raise ValueError(f"noise must not be {kind!r} here: {hindrance}; take 'geometric', or 'best'")
     return _LAWS[kind](privacy, steps, share)
-
-
-SharedLaw = SharedGeometric | NestedGeometric
-
-
-def shared_noise(epsilon: float, changes: int, groups: tuple[int, ...], slacks: tuple[int, ...]) -> SharedLaw:
-    """Make the law of noise that the blocks of a group share, or of a tree of groups: pure ε for so many steps.
-
-    These are the `max_events` changes of a person together, wherever they fall: each step costs the same part of ε.
-    """
-    if len(groups) == 1:
-        return SharedGeometric(epsilon, groups[0], slacks[0], changes)
-    return NestedGeometric(epsilon, groups, slacks, changes)
 
 
 def _hindrance(kind: str, privacy: Privacy, steps: int) -> str:

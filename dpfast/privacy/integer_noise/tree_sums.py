@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -73,9 +74,19 @@ class Level(NamedTuple):
         return len(self.weights) + self.slack
 
 
-def climb(rate: float, branches: tuple[int, ...], slacks: tuple[int, ...], unseen: float, scale: float) -> list[Level]:
-    """Return the levels from the leaves up; what is beyond e^-unseen of the law is left out, tables grow with scale."""
-    means = [c / k for k, c in zip(branches, slacks, strict=True)]
+def climb(
+    rate: float,
+    branches: tuple[int, ...],
+    slacks: tuple[int, ...],
+    unseen: float,
+    scale: float,
+    centres: list[float] | None = None,
+) -> list[Level]:
+    """Return the levels from the leaves up; what is beyond e^-unseen of the law is left out, tables grow with scale.
+
+    Convolutions are most exact about `centres`, the mean φ of a child of each level; by default a guess.
+    """
+    means = _guess_means(branches, slacks)
     reach = [math.ceil(scale * unseen * max(m, 1.2 / rate)) + 2 for m in (*means, 0.0)]
     size = np.arange(reach[0] + 1)
     weights, tilt, log_scale = np.eye(len(size)), rate, 0.0
@@ -83,7 +94,7 @@ def climb(rate: float, branches: tuple[int, ...], slacks: tuple[int, ...], unsee
     for level, (k, c) in enumerate(zip(branches, slacks, strict=True)):
         size = np.arange(len(weights))
         by_size = _both_signs(weights).sum(axis=0)
-        next_tilt = _find_tilt(by_size, tilt, rate, c / k)
+        next_tilt = _find_tilt(by_size, tilt, rate, (centres or means)[level])
         children = weights * np.exp((next_tilt - tilt) * size)
         total = float(_both_signs(children).sum())
         children = children / total
@@ -120,39 +131,48 @@ def descend(rate: float, levels: list[Level]) -> list[Array]:
     return laws[::-1]
 
 
-def solve(
-    rate: float, branches: tuple[int, ...], slacks: tuple[int, ...], unseen: float = FINE
-) -> tuple[list[Level], list[Array]]:
-    """Return the levels and their laws, in tables that are large enough for both."""
-    scale = 1.0
+class TreeSums(NamedTuple):
+    """The levels of a tree from the leaves up, and the laws of (|s|, φ) of a leaf, of their nodes, and of the root."""
+
+    levels: list[Level]
+    laws: list[Array]
+
+    @property
+    def log_total(self) -> float:
+        """The logarithm of Σ exp(-rate φ) over all noises."""
+        top = self.levels[-1]
+        weights = top.weights * np.exp(-top.tilt * np.arange(len(top.weights)))
+        return top.log_scale + math.log(float(_both_signs(weights).sum()))
+
+    def tails(self) -> Array:
+        """Return P(x ≥ 1), P(x ≥ 2), ... of a leaf."""
+        return np.cumsum(np.diagonal(self.laws[0])[:0:-1])[::-1] / 2
+
+    def covariances(self) -> tuple[float, ...]:
+        """Return the variance of a leaf and the covariances of two, by the level of their lowest common node."""
+        squares = [float(np.arange(len(x)) ** 2 @ x.sum(axis=1)) for x in self.laws]
+        found, below = [squares[0]], 1
+        for level, (child, node) in zip(self.levels, itertools.pairwise(squares), strict=True):
+            k = level.branches
+            found.append((node - k * child) / (k * (k - 1) * below**2))
+            below *= k
+        return tuple(found)
+
+
+def solve(rate: float, branches: tuple[int, ...], slacks: tuple[int, ...], unseen: float = FINE) -> TreeSums:
+    """Return the sums over all noises of a tree, in tables that are large enough for levels and laws."""
+    scale, centres = 1.0, None
     while True:
-        levels = climb(rate, branches, slacks, unseen, scale)
+        levels = climb(rate, branches, slacks, unseen, scale, centres)
         laws = descend(rate, levels)
         if all(_at_edge(x) < math.exp(-0.6 * unseen) for x in laws):
-            return levels, laws
-        scale *= _GROWTH
-
-
-def log_total(levels: list[Level]) -> float:
-    """Return the logarithm of Σ exp(-rate φ) over all noises."""
-    top = levels[-1]
-    weights = top.weights * np.exp(-top.tilt * np.arange(len(top.weights)))
-    return top.log_scale + math.log(float(_both_signs(weights).sum()))
-
-
-def covariances(branches: tuple[int, ...], laws: list[Array]) -> tuple[float, ...]:
-    """Return the variance of a leaf and the covariances of two, by the level of their lowest common node."""
-    squares = [float(np.arange(len(x)) ** 2 @ x.sum(axis=1)) for x in laws]
-    found, below = [squares[0]], 1
-    for k, child, node in zip(branches, squares, squares[1:], strict=False):
-        found.append((node - k * child) / (k * (k - 1) * below**2))
-        below *= k
-    return tuple(found)
+            return TreeSums(levels, laws)
+        scale, centres = scale * _GROWTH, [_mean(x) for x in laws]
 
 
 def largest_table(rate: float, branches: tuple[int, ...], slacks: tuple[int, ...], unseen: float) -> int:
     """Estimate the sizes of the largest table, before any is made: a tree without slack adds up all of its leaves."""
-    means = [*(c / k for k, c in zip(branches, slacks, strict=True)), 0.0]
+    means = [*_guess_means(branches, slacks), 0.0]
     mean, largest = 1 / rate, 0.0
     for k, c, above in zip(branches, slacks, means[1:], strict=True):
         left = max(k * mean - c, 0.0)
@@ -167,6 +187,18 @@ def resize(table: Array, n: int) -> Array:
     m = min(n, len(table))
     made[:m, :m] = table[:m, :m]
     return made
+
+
+def _guess_means(branches: tuple[int, ...], slacks: tuple[int, ...]) -> list[float]:
+    """Return about where the law has the φ of a child, by level: slacks fill up, and large nodes have large children.
+
+    Convolutions that are most exact elsewhere leave nothing but rounding where a level above looks for the law.
+    """
+    means, above = [], 0.0
+    for k, c in zip(branches[::-1], slacks[::-1], strict=True):
+        above = max(c, above) / k
+        means.append(above)
+    return means[::-1]
 
 
 def _find_tilt(by_size: Array, tilt: float, rate: float, wanted: float) -> float:
@@ -212,6 +244,11 @@ def _half(circle: Array, n: int) -> Array:
 def _both_signs(table: Array) -> Array:
     """Count sums other than zero twice."""
     return np.concatenate([table[:1], 2 * table[1:]])
+
+
+def _mean(law: Array) -> float:
+    by_size = law.sum(axis=0)
+    return float(by_size @ np.arange(len(by_size)) / by_size.sum())
 
 
 def _at_edge(law: Array) -> float:
