@@ -1,4 +1,4 @@
-"""What block sums sum, and which of their noises are shared: a plan, and the search for groups of blocks."""
+"""Plan what block sums sum, and which of their noises are shared, and search for groups of blocks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import NamedTuple, Self
 from dpfast._support.validation import Array
 from dpfast.design.block_signs import Signs
 from dpfast.mechanisms.block_dynamics import ReleaseSchedule
-from dpfast.privacy.integer_noise.choice import SharedLaw, shared_noise
-from dpfast.privacy.integer_noise.nested import NestedGeometric
+from dpfast.mechanisms.group_levels import given_levels
 from dpfast.privacy.integer_noise.shared import LARGEST_GROUP, SharedGeometric
 
 _GROUPS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)  # that are tried, until more gain nothing
@@ -19,6 +18,8 @@ _GAIN = 1e-4  # of an MSE: what a larger group has to gain
 _LEVEL_GAIN = 1e-3  # and one more level of groups, which makes the noise costlier to compute
 _MOVE_GAIN = 1e-5  # and another length, slack or group of a tree
 _FLAT_GAIN = 1e-7  # of an MSE, by which a move among groups of one level has to gain
+_FAR = 16  # times a first slack, beyond which a slack is large
+_FAR_GAIN = 1e-2  # of an MSE: what a large slack has to gain by growing as much again, as tables grow with its square
 _PATIENCE = 4  # moves of one size, one after the other
 _MOST_LEVELS = 3
 _STEP = 0.5  # of a length and of a slack, which the search begins with
@@ -35,14 +36,12 @@ class Plan(NamedTuple):
 
     schedule: ReleaseSchedule
     signs: Array | None = None
-    noise: SharedLaw | None = None  # that the blocks of a group share, or of a tree of groups
+    noise: SharedGeometric | None = None  # that the blocks of a group share, or of a tree of groups
 
     @property
     def slacks(self) -> tuple[int, ...]:
         """The slack of shared noise, how much of it may cancel, for each level of groups; zero where none is shared."""
-        if self.noise is None:
-            return (0,)
-        return self.noise.slacks if isinstance(self.noise, NestedGeometric) else (self.noise.slack,)
+        return (0,) if self.noise is None else self.noise.slacks
 
     @classmethod
     def sums(cls, *lengths: int) -> Self:
@@ -95,7 +94,7 @@ class GroupSearch(NamedTuple):
     def find(self, mse: Callable[[Plan], float], length: int, longest: int | None) -> Plan:
         """Find the plan of least error; begin with blocks of a length, which stays where `longest` is None."""
         tried = dict[Place, float]()
-        make = functools.lru_cache(maxsize=None)(functools.partial(shared_noise, self.epsilon, self.steps))
+        make = functools.lru_cache(maxsize=None)(functools.partial(SharedGeometric, self.epsilon, steps=self.steps))
 
         def plan(place: Place) -> Plan:
             noise = make(place.groups, place.slacks) if place.groups else None
@@ -157,7 +156,7 @@ class GroupSearch(NamedTuple):
                     moves = 0  # in a row: what gains for long goes on in larger and larger steps
                     far = sign * step
                     while self._is_near(moved := place.moved(axis, far), longest):
-                        if attempt(moved) >= attempt(place) * (1 - least):
+                        if attempt(moved) >= attempt(place) * (1 - max(least, self._far_gain(place, axis, far))):
                             break
                         place, moves = moved, moves + 1
                         far *= 2 if moves > _PATIENCE else 1
@@ -165,6 +164,11 @@ class GroupSearch(NamedTuple):
                 if all(self._step(place, axis, part) == self._step(place, axis, 0.0) for axis in axes):
                     return place
                 part /= 2
+
+    def _far_gain(self, place: Place, axis: int, step: int) -> float:
+        """Return what a step has to gain where slack is large: it may gain a little for ever."""
+        is_far = axis > len(place.groups) and step > 0 and place.numbers[axis] >= _FAR * self._first_slacks((1,))[0]
+        return _FAR_GAIN * step / place.numbers[axis] if is_far else 0.0
 
     @staticmethod
     def _step(place: Place, axis: int, part: float) -> int:
@@ -178,15 +182,28 @@ class GroupSearch(NamedTuple):
     def _is_near(self, place: Place, longest: int | None) -> bool:
         least = 1 if self.slacks is None else 0  # without slack nothing is shared, which is a minimum of its own
         in_range = 1 <= place.length <= (longest or place.length) and min(place.slacks) >= least
-        return in_range and self._is_possible(place)
-
-    def _is_possible(self, place: Place) -> bool:
-        rate, groups = self.epsilon / self.steps, place.groups
+        groups = place.groups
         if min(groups) < 2 or max(groups) > LARGEST_GROUP or math.prod(groups) > _LARGEST_TRIED:
             return False
-        if len(groups) == 1:
-            return SharedGeometric.is_possible(rate, groups[0], place.slacks[0])
-        return NestedGeometric.is_possible(rate, groups, place.slacks)
+        return in_range and self.is_possible(groups, place.slacks)
+
+    def is_possible(self, groups: tuple[int, ...], slacks: tuple[int, ...]) -> bool:
+        """Tell whether the tables of the noise of such groups are not too large."""
+        return SharedGeometric.is_possible(self.epsilon / self.steps, groups, slacks)
+
+    def check(self) -> None:
+        """Refuse given groups and slacks whose noise would need too large tables: whichever of both is to blame."""
+        groups = self.groups or _GROUPS[:1]
+        if self.slacks is not None and not self.is_possible(groups, self.slacks):
+            smaller = self._first_slacks(groups)
+            if self.is_possible(groups, smaller):
+                raise ValueError(
+                    f"slack must be smaller, got {given_levels(self.slacks)} for groups of {given_levels(groups)} at "
+                    f"an epsilon of {self.epsilon / self.steps:.3g} for each step of the lattice: the tables of the "
+                    f"noise that blocks share would be too large; take {smaller[0]}, or leave it out for the best"
+                )
+        if self.groups is not None:  # refuses the group
+            SharedGeometric(self.epsilon, groups, self.slacks or (0,) * len(groups), self.steps)
 
 
 def _even(x: float) -> int:

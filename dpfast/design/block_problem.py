@@ -12,7 +12,7 @@ from dpfast._kernels.fir_and_sections import Factors
 from dpfast._support import validation
 from dpfast._support.errors import DesignError, ToleranceWarning, warn
 from dpfast._support.validation import Array
-from dpfast.design.argument_checks import check_filter, toeplitz_or_none
+from dpfast.design.argument_checks import check_target
 from dpfast.design.block_plan import GroupSearch, Plan
 from dpfast.design.block_signs import find_carrier, find_signs
 from dpfast.filters.filter import Filter
@@ -30,7 +30,7 @@ from dpfast.mechanisms.block_weights import LONGEST_PATTERN
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.receivers.periodic_kalman import PeriodicKalman
 from dpfast.mechanisms.rounding import warn_of_rounding
-from dpfast.privacy.integer_noise.choice import SharedLaw
+from dpfast.privacy.integer_noise.shared import SharedGeometric
 from dpfast.privacy.lattice import Lattice, find_lattice
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model, check_model
@@ -57,8 +57,7 @@ class BlockProblem(NamedTuple):
     @classmethod
     def check(cls, target: Filter | Toeplitz, privacy: Privacy, model: Model, lag: Lag, unit: float | None) -> Self:
         """Refuse what no block sums are designed for."""
-        if toeplitz_or_none(target) is None:
-            check_filter("target", target)
+        check_target(target)
         factors = target.factors
         if factors is None:
             raise DesignError(
@@ -74,7 +73,7 @@ class BlockProblem(NamedTuple):
         warn_of_rounding(lattice, model)
         return cls(factors, target.horizon, model, lattice, _smoother_lag(target) if delay is None else delay)
 
-    def system(self, n_levels: int, signs: Array | None = None, noise: SharedLaw | None = None) -> BlockSystem:
+    def system(self, n_levels: int, signs: Array | None = None, noise: SharedGeometric | None = None) -> BlockSystem:
         """Return signal, target and sums as one system, with what shared noises have in common."""
         shared = () if noise is None else common_variances(noise, self.lattice.unit)
         shaping, rounding = self.model.shaping.factors, self.lattice.rounding_variance
@@ -189,6 +188,11 @@ class BlockProblem(NamedTuple):
                 break
             problem = longer
         return problem
+
+    def wait_no_longer(self, plan: Plan, variances: tuple[float, ...]) -> BlockProblem:
+        """Return the problem with the lag or, where that gains nothing behind these sums, with a shorter one."""
+        shorter = self._replace(lag=0).wait_longer(plan, variances)
+        return shorter if shorter.lag < self.lag else self
 
     def receiver(self, plan: Plan, variances: tuple[float, ...], phase: int) -> PeriodicKalman:
         """Design the Kalman filter behind these sums."""

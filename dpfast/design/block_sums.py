@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
-import math
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfast._support import validation
-from dpfast.design.block_plan import LARGEST_TREE, GroupSearch, Plan
-from dpfast.design.block_problem import LONGEST, BlockProblem
-from dpfast.design.block_signs import Signs
+from dpfast.design.argument_checks import check_name
+from dpfast.design.block_arguments import RECEIVERS, BlockArguments, check_phase, listed
+from dpfast.design.block_plan import Plan
+from dpfast.design.block_problem import BlockProblem
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.base import Option
 from dpfast.mechanisms.block_mechanism import BlockMechanism
-from dpfast.mechanisms.block_weights import check_weights
 from dpfast.mechanisms.chain_law import chain_of
-from dpfast.mechanisms.group_levels import check_levels, given_levels
+from dpfast.mechanisms.group_levels import given_levels
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.posterior_blocks import PosteriorBlockMechanism
-from dpfast.privacy.integer_noise.choice import integer_noise, shared_noise
-from dpfast.privacy.integer_noise.law import IntegerKind
-from dpfast.privacy.integer_noise.shared import LARGEST_GROUP
+from dpfast.privacy.integer_noise.choice import integer_noise
+from dpfast.privacy.integer_noise.law import IntegerKind, IntegerNoise
 from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model
-
-BEST = "best"  # weights
-_SAME_SHARES = 1e-12
 
 
 def block_sums(
@@ -98,13 +93,15 @@ def block_sums(
         more, and the best length with them. By default the noise of every block is its own.
     slack : int or sequence of int, optional
         How much of the noise of a group may cancel at no cost, for each level of groups: c of
-        :class:`SharedGeometric` and of :class:`NestedGeometric`; by default the best.
+        :class:`SharedGeometric`; by default the best, or where errors fall for ever one that gains less than 1 % by
+        doubling.
     receiver : {"linear", "bayes"}
         "bayes" is the exact posterior mean E[y_{t-D} | v] for a :class:`MarkovChain` or :class:`IndependentLevels`, of
         any number of levels, behind plain sums of one length. It errs 0.2 to 20 % less than the linear one, most where
         ε is large, and has no prediction: only simulation tells (:func:`monte_carlo`, where the linear one is its
         control). By default its length is the best of the linear receiver or a shorter one: where the posterior mean
-        errs least on a few streams of a fixed seed; it is shortened until that gains nothing twice.
+        errs least on a few streams of a fixed seed, of fewer where a sample costs much, and at a lag that is no longer
+        than gains; it is shortened until that gains nothing twice.
     name : str, optional
 
     Returns
@@ -114,7 +111,8 @@ def block_sums(
     Raises
     ------
     ValueError
-        For arguments out of range, levels or a max_change off the lattice, and noise that does not serve; for a
+        For arguments out of range, groups and slacks whose noise would need too large tables, levels or a max_change
+        off the lattice, and noise that does not serve; for a
         posterior mean that would take too much memory or time.
     DesignError
         For a target over a horizon without a recursion, and a posterior mean of a model that is no chain of levels.
@@ -147,196 +145,97 @@ def block_sums(
     """
     problem = BlockProblem.check(target, privacy, model, lag, unit)
     delay = check_lag(lag)
-    made = _check_receiver(receiver, model, weights)
-    if length is None and shares is not None:
-        raise ValueError("shares must not be given without the lengths that they are for: give length=")
-    given = None if length is None else check_lengths(length, problem.horizon)
-    signs = check_signs(weights, releases, given, problem.horizon)
-    if isinstance(signs, Signs) and signs.is_plain:
-        given, signs = (len(signs.weights),), None
-    search = check_group(group, slack, privacy, problem.lattice.steps)
-    if search is not None:
-        _check_alone(noise=noise, weights=weights, shares=shares, receiver=receiver, length=given)
-    parts, steps = check_shares(shares, 1 if given is None else len(given)), problem.lattice.steps
-    if search is not None:
-        alone = (integer_noise("geometric", privacy, steps).variance,)
-        found_problem, found_plan = problem.plan_groups(given, search, alone, waits=delay is None)
-        if found_plan.noise is None:  # sharing gains nothing, so that any other noise serves as well
-            search = None
-        else:
-            noise = "geometric"
-    laws = tuple(integer_noise(noise, privacy, steps, part) for part in parts)
-    variances = tuple(x.variance for x in laws)
-    if search is not None:
-        problem, plan = found_problem, found_plan
-    elif isinstance(signs, str):
-        problem, plan = problem.plan_best(given, variances, waits=delay is None)
-    elif signs is not None:
-        plan = Plan.of(signs)
-        problem = problem.wait_longer(plan, variances) if delay is None else problem
-    else:
-        problem, plan = problem.plan_sums(given, variances, waits=delay is None)
-    phase = _check_phase(phase, plan.schedule.lengths[0], problem.horizon)
-    options: dict[str, Option] = {"lag": delay, "noise": noise}
-    options |= {} if given is None else {"length": given[0] if len(given) == 1 else _listed(given)}
-    options |= {} if shares is None else {"shares": _listed(parts)}
-    options |= {} if unit is None else {"unit": unit}
-    options |= {} if phase == 0 else {"phase": phase}
-    options |= {} if signs is None else {"weights": signs if isinstance(signs, str) else "given"}
-    options |= {} if releases is None else {"releases": _listed(releases)}
-    options |= {} if receiver == "linear" else {"receiver": receiver}
-    options |= {} if group is None else {"group": _option(group)}
-    options |= {} if slack is None else {"slack": _option(slack)}
-    kind = "block sums" if plan.signs is None else "signed block sums"
-    kind += "" if receiver == "linear" else " Bayes"
-    kind += "" if plan.noise is None else " of shared noise"
+    made = _find_kind(receiver, model, weights)
+    asked = BlockArguments.check(
+        problem, privacy, length, shares, noise, weights, releases, group, slack, receiver=receiver
+    )
+    found = _find_sums(problem, asked, privacy, waits=delay is None)
+    phase = check_phase(phase, found.plan.schedule.lengths[0], problem.horizon)
+    options = _note_options(
+        lag=delay,
+        noise="geometric" if found.plan.noise else noise,
+        length=None if asked.lengths is None else given_levels(asked.lengths),
+        shares=None if shares is None else asked.shares,
+        unit=None if unit is None else problem.lattice.unit,
+        phase=phase or None,
+        weights=asked.signs if asked.signs is None or isinstance(asked.signs, str) else "given",
+        releases=releases,
+        receiver=None if receiver == "linear" else receiver,
+        group=group,
+        slack=slack,
+    )
+    title = check_name(name, _title(found.plan, receiver, delay))
 
-    def build(plan: Plan) -> Any:
-        return made(
-            name or f"{kind} {'smoother' if delay is None else f'lag {delay}'}",
-            target,
-            privacy,
-            model,
-            problem.receiver(plan, variances, phase),
-            tuple(x.kind for x in laws),
-            parts,
-            unit,
-            plan.signs,
-            given_levels(plan.slacks),
-            tuple(options.items()),
-        )
+    def build(problem: BlockProblem, plan: Plan) -> Any:
+        kalman = problem.receiver(plan, found.variances, phase)
+        kinds, multiple = tuple(x.kind for x in found.laws), None if unit is None else problem.lattice.unit
+        slacks = given_levels(plan.slacks)
+        return made(title, target, privacy, model, kalman, kinds, asked.shares, multiple, plan.signs, slacks, options)
 
-    made_of_plan: BlockMechanism = build(plan)
-    if receiver == "bayes" and given is None:
-        made_of_plan = _shorten(made_of_plan, build, phase)
-    return made_of_plan
+    mechanism: BlockMechanism = build(
+        found.problem, found.plan
+    )  # where it takes too much that is said before any trial
+    if receiver == "bayes" and asked.lengths is None:
+        trial = functools.partial(build, found.problem.wait_no_longer(found.plan, found.variances))  # as waiting costs
+        return build(found.problem, _shorten(found.plan, trial, phase))  # type: ignore[no-any-return]
+    return mechanism
 
 
-_SHORTER = 10  # per cent of a length, that others are shorter
+class _Found(NamedTuple):
+    """The sums of least error, the problem with the lag for which they are, and the laws of noise of their own."""
+
+    problem: BlockProblem
+    plan: Plan
+    laws: tuple[IntegerNoise, ...]
+
+    @property
+    def variances(self) -> tuple[float, ...]:
+        return tuple(x.variance for x in self.laws)
 
 
-def _shorten(first: Any, build: Callable[[Plan], Any], phase: int) -> Any:
-    """Return the posterior mean that errs least: behind blocks of the length that is there, or of shorter ones.
+def _find_sums(problem: BlockProblem, asked: BlockArguments, privacy: Privacy, *, waits: bool) -> _Found:
+    """Find the sums of least error among those that were asked for; and their lag, if they wait as long as it gains."""
 
-    Only simulation tells, on streams of a fixed seed. It ends where two lengths, one after the other, err no less.
-    """
-    length, best, least, without_gain = first.lengths[0], first, first.simulated_mse(), 0
-    step = max(1, round(length * _SHORTER / 100))
-    while length - step > phase and without_gain < 2:
-        length -= step
-        made = build(Plan.sums(length))
-        mse, without_gain = made.simulated_mse(), without_gain + 1
-        if mse < least:
-            best, least, without_gain = made, mse, 0
-    return best
+    def laws_of(kind: IntegerKind | Literal["best"]) -> tuple[tuple[IntegerNoise, ...], tuple[float, ...]]:
+        laws = tuple(integer_noise(kind, privacy, problem.lattice.steps, part) for part in asked.shares)
+        return laws, tuple(x.variance for x in laws)
 
-
-def _is_several(value: object) -> bool:
-    return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
-
-
-def check_lengths(length: int | Sequence[int], horizon: int | None) -> tuple[int, ...]:
-    """Return the lengths of the levels; refuse those that are not nested."""
-    given = tuple(length) if _is_several(length) else (length,)  # type: ignore[arg-type]
-    if not given:
-        raise validation.fail("length", "an integer, or as many as there are levels", length)
-    lengths = tuple(validation.integer("length", x, 1, horizon or LONGEST) for x in given)
-    for shorter, longer in itertools.pairwise(lengths):
-        if longer % shorter or longer == shorter:
-            raise ValueError(
-                f"length must be of nested blocks, each a multiple of the one before, got {longer} after {shorter}"
-            )
-    return lengths
+    if asked.search is not None:
+        laws, variances = laws_of("geometric")
+        found = _Found(*problem.plan_groups(asked.lengths, asked.search, variances, waits=waits), laws)
+        if found.plan.noise is not None:
+            return found  # else sharing gains nothing, so that any other noise serves as well
+    laws, variances = laws_of(asked.noise)
+    if isinstance(asked.signs, str):
+        return _Found(*problem.plan_best(asked.lengths, variances, waits=waits), laws)
+    if asked.signs is None:
+        return _Found(*problem.plan_sums(asked.lengths, variances, waits=waits), laws)
+    plan = Plan.of(asked.signs)
+    return _Found(problem.wait_longer(plan, variances) if waits else problem, plan, laws)
 
 
-def check_shares(shares: Sequence[float] | None, n: int) -> tuple[float, ...]:
-    """Return the shares of ε of the levels, by default equal ones."""
-    if shares is None:
-        return (1.0 / n,) * n
-    if not _is_several(shares):
-        raise validation.fail("shares", "as many numbers as there are levels", shares)
-    parts = tuple(validation.number("shares", x, above=0) for x in shares)
-    if len(parts) != n or not math.isclose(math.fsum(parts), 1.0, rel_tol=_SAME_SHARES):
-        raise ValueError(f"shares must be as many as lengths, {n}, and sum to 1, got {list(parts)}")
-    while math.fsum(parts) > 1:  # by rounding: never more than there is
-        parts = tuple(math.nextafter(x, 0.0) for x in parts)
-    return parts
+def _title(plan: Plan, receiver: str, lag: int | None) -> str:
+    """Name a design by what it is."""
+    sums = "block sums" if plan.signs is None else "signed block sums"
+    how = ("" if receiver == "linear" else " Bayes") + ("" if plan.noise is None else " of shared noise")
+    return f"{sums}{how} {'smoother' if lag is None else f'lag {lag}'}"
 
 
-def check_signs(
-    weights: ArrayLike | Literal["best"] | None,
-    releases: Sequence[int] | None,
-    lengths: tuple[int, ...] | None,
-    horizon: int | None,
-) -> Signs | Literal["best"] | None:
-    """Return the signs of inputs that are given, or the word; refuse other words, and what does not go with signs."""
-    if releases is not None and (weights is None or isinstance(weights, str)):
-        raise ValueError("releases must not be given without the weights of the sums that are released: give weights=")
-    if weights is None:
-        return None
-    if lengths is not None and len(lengths) > 1:
-        raise ValueError("weights must not be given with several lengths: signed sums have one level")
-    if isinstance(weights, str):
-        validation.choice("weights", weights, [BEST])
-        return "best"
-    signs = check_weights(weights)
-    if lengths not in (None, (len(signs),)):
-        raise ValueError(
-            f"weights must have a row for each of the {lengths[0]} inputs of a block, got {len(signs)} rows"
-        )
-    if horizon is not None and len(signs) > horizon:
-        raise ValueError(f"weights must have at most {horizon} rows, the steps of the horizon, got {len(signs)}")
-    return Signs(signs, _check_releases(releases, *signs.shape))
+def _note_options(lag: int | None, noise: str, **others: Any) -> tuple[tuple[str, Option], ...]:
+    """Note what a design was given: always lag and noise, others where they were given; several numbers as one word."""
+    given = ((key, _option(value)) for key, value in others.items() if value is not None)
+    return ("lag", lag), ("noise", noise), *given
 
 
-def _check_releases(releases: Sequence[int] | None, length: int, n_sums: int) -> tuple[int, ...]:
-    """Return the steps after the end of a block at which each sum is released; none where all are at its end."""
-    if releases is None:
-        return ()
-    if not _is_several(releases) or len(releases) != n_sums:
-        raise validation.fail("releases", f"as many integers as there are sums, {n_sums}", releases)
-    offsets = tuple(validation.integer("releases", x, 1, length) % length for x in releases)
-    return offsets if any(offsets) else ()
+def _option(value: Any) -> Option:
+    if validation.is_several(value):
+        return listed(value)
+    return int(value) if isinstance(value, np.ndarray) else value  # of an array without dimensions
 
 
-def check_group(
-    group: int | Sequence[int] | Literal["best"] | None, slack: int | Sequence[int] | None, privacy: Privacy, steps: int
-) -> GroupSearch | None:
-    """Return the search for groups of blocks that share noise, or None where none is asked for."""
-    if group is None:
-        if slack is not None:
-            raise ValueError('slack must not be given without the blocks that share noise: give group=, or "best"')
-        return None
-    if isinstance(group, str):
-        validation.choice("group", group, [BEST])
-    groups = None if isinstance(group, str) else check_levels("group", group, 2, LARGEST_GROUP)
-    slacks = None if slack is None else check_levels("slack", slack, 0)
-    if groups is not None and math.prod(groups) > LARGEST_TREE:
-        raise validation.fail("group", f"of at most {LARGEST_TREE} blocks in all", group)
-    n = 1 if groups is None else len(groups)
-    if slacks is not None and len(slacks) != n:
-        raise validation.fail("slack", f"as many integers as there are levels of groups, {n}", slack)
-    changes = steps * privacy.max_events
-    if groups is not None:
-        shared_noise(privacy.epsilon, changes, groups, slacks or (0,) * n)  # refuses what is too large
-    return GroupSearch(privacy.epsilon, changes, groups, slacks)
-
-
-def _check_alone(**given: object) -> None:
-    """Refuse what does not go with noise that blocks share."""
-    alone = {"noise": ("best", "geometric"), "weights": (None,), "shares": (None,), "receiver": ("linear",)}
-    for name, values in alone.items():
-        if given[name] not in values:
-            raise ValueError(
-                f"{name} must be {values[-1]!r} where blocks share noise, got {given[name]!r}: leave it or group out"
-            )
-    if given["length"] is not None and len(given["length"]) > 1:  # type: ignore[arg-type]
-        raise ValueError("length must be one where blocks share noise, got several levels: leave group out")
-
-
-def _check_receiver(receiver: object, model: Model, weights: object) -> type[BlockMechanism]:
+def _find_kind(receiver: object, model: Model, weights: object) -> type[BlockMechanism]:
     """Return the kind of mechanism that has a receiver; refuse a posterior mean of what it cannot follow."""
-    if validation.choice("receiver", receiver, ("linear", "bayes")) == "linear":
+    if validation.choice("receiver", receiver, RECEIVERS) == "linear":
         return BlockMechanism
     chain_of(model)
     if weights is not None:
@@ -344,19 +243,20 @@ def _check_receiver(receiver: object, model: Model, weights: object) -> type[Blo
     return PosteriorBlockMechanism
 
 
-def _option(value: int | Sequence[int] | str) -> Option:
-    """Write an integer or a word as it is, and several integers as one word."""
-    return _listed(value) if _is_several(value) else value  # type: ignore[arg-type,return-value]
+_SHORTER = 10  # per cent of a length, that others are shorter
 
 
-def _listed(numbers: Sequence[float]) -> str:
-    """Write several numbers as the one word that options have."""
-    return ", ".join(f"{x:.17g}" for x in numbers)
+def _shorten(first: Plan, build: Callable[[Plan], Any], phase: int) -> Plan:
+    """Return the plan whose posterior mean errs least: blocks of the length that is there, or of shorter ones.
 
-
-def _check_phase(phase: int, length: int, horizon: int | None) -> int:
-    """Return by how much the first block is shorter; none over a horizon."""
-    phase = validation.integer("phase", phase, 0, length - 1)
-    if phase and horizon is not None:
-        raise ValueError(f"phase must be 0 over a horizon, whose first step counts, got {phase}")
-    return phase
+    Only simulation tells, on streams of a fixed seed. It ends where two lengths, one after the other, err no less.
+    """
+    length, best, least, without_gain = first.schedule.lengths[0], first, build(first).simulated_mse(), 0
+    step = max(1, round(length * _SHORTER / 100))
+    while length - step > phase and without_gain < 2:
+        length -= step
+        plan = Plan.sums(length)
+        mse, without_gain = build(plan).simulated_mse(), without_gain + 1
+        if mse < least:
+            best, least, without_gain = plan, mse, 0
+    return best

@@ -17,6 +17,7 @@ here designs::
 ``compiled_matrix_mechanism``  what a simulation runs of a matrix mechanism
 ``horizon_terms``              words of a guarantee over a horizon
 ``strategy_sensitivity``       how much one person changes what a strategy publishes
+``block_base``                 what all mechanisms of block sums share: how they are simulated
 ``block_mechanism``            ``BlockMechanism``
 ``adaptive_mechanism``         ``AdaptiveBlockMechanism``: blocks that end when what was published says so
 ``partition_tables``           what these may have, for every length

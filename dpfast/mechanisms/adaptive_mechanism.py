@@ -5,19 +5,18 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
-from dpfast._kernels import compiled_mechanisms, compiled_receivers, simulation
+from dpfast._kernels import compiled_mechanisms, compiled_receivers
 from dpfast._kernels.partition import Partition
-from dpfast._support import thread_count, validation
-from dpfast._support.dataframes import unwrap
+from dpfast._support import validation
 from dpfast.filters.filter import Filter
-from dpfast.filters.toeplitz import Toeplitz
-from dpfast.mechanisms.base import NO_EXACT_FORM, OVER_HORIZON, GuaranteeTerms, MechanismBase, Option
-from dpfast.mechanisms.chain_law import ChainLaw, chain_of
-from dpfast.mechanisms.mechanism import Paths
+from dpfast.filters.toeplitz import MAX_HORIZON, Toeplitz
+from dpfast.mechanisms.base import GuaranteeTerms, Option
+from dpfast.mechanisms.block_base import BlockMechanismBase
+from dpfast.mechanisms.chain_law import TAKE_BLOCK_SUMS, ChainLaw, chain_of
 from dpfast.mechanisms.partition_tables import build_partition
 from dpfast.mechanisms.posterior_tables import TableMaker
 from dpfast.privacy.integer_noise.choice import integer_noise
@@ -29,7 +28,7 @@ from dpfast.signals.model import Model, check_model
 
 
 @dataclass(frozen=True, eq=False)
-class AdaptiveBlockMechanism(MechanismBase):
+class AdaptiveBlockMechanism(BlockMechanismBase):
     r"""v = (sum of a block of inputs) + integer noise, where a block ends once Var(sum | earlier v) ≥ θ Var(noise).
 
     Made by :func:`dpfast.adaptive_blocks`. Where the past tells what comes, blocks are long, and short where it does
@@ -93,7 +92,7 @@ class AdaptiveBlockMechanism(MechanismBase):
         validation.number("threshold", self.threshold, above=0)
         validation.integer("longest", self.longest, 1)
         validation.integer("lag", self.lag, 0)
-        chain_of(self.model)
+        chain_of(self.model, TAKE_BLOCK_SUMS)
         _ = self._partition  # one that would take too much is refused here, and not when it is first used
 
     @functools.cached_property
@@ -107,18 +106,17 @@ class AdaptiveBlockMechanism(MechanismBase):
         return integer_noise(self.noise_kind, self.privacy, self.lattice.steps)
 
     @functools.cached_property
-    def _partition(self) -> Partition:
-        """The partition and the posterior mean that run."""
+    def _maker(self) -> TableMaker:
+        """It makes the tables of the posterior mean."""
         factors = self.target.factors
         assert factors is not None, "as the design asks for it"
         law = ChainLaw.of(chain_of(self.model))
-        maker = TableMaker(law, self.model.mean, self.lattice.offset, self.lattice.unit, factors)
-        return build_partition(maker, self.noise, self.threshold, self.longest, self.lag, self.horizon)
+        return TableMaker(law, self.model.mean, self.lattice.offset, self.lattice.unit, factors)
 
-    @property
-    def horizon(self) -> int | None:
-        """The steps that it is made for; None without an end."""
-        return self.target.horizon
+    @functools.cached_property
+    def _partition(self) -> Partition:
+        """The partition and the posterior mean that run."""
+        return build_partition(self._maker, self.noise, self.threshold, self.longest, self.lag, self.horizon)
 
     @property
     def noise_std(self) -> float:
@@ -145,6 +143,10 @@ class AdaptiveBlockMechanism(MechanismBase):
         enough = moments[:-1, n:] @ p - (moments[:-1, :n] @ p) ** 2 >= self._partition.threshold
         return int(enough.argmax()) + 1 if enough.any() else self.longest
 
+    def operations_for_a_sample(self, lag: int) -> float:
+        """Count the multiply-adds that a sample costs with a lag, at most: of blocks of one step."""
+        return self._maker.operations_for_a_sample(1, lag)
+
     def settling_time(self, amplitude: float) -> int:
         """Count the samples until target and chain have forgotten a start but for an amplitude; 0 over a horizon."""
         target = self.target.as_filter()
@@ -153,23 +155,14 @@ class AdaptiveBlockMechanism(MechanismBase):
         forgets = self.model.shaping.settling_time(amplitude)
         return max(len(target.factors.taps), target.settling_time(amplitude)) + forgets + self.longest
 
-    def _without_figures(self) -> dict[str, None]:
-        """Return nothing, as all figures are computed from what runs."""
-        return {}
-
     def sizes(self) -> tuple[str, str]:
         """Say how long the blocks are, and how large the receiver is."""
         return self._blocks_text(), self._receiver_text()
 
-    def release_hindrance(self) -> str:
-        """Say why the exact path cannot run it, and what to do instead."""
-        return NO_EXACT_FORM
-
     def guarantee_terms(self) -> GuaranteeTerms:
         """Say what is particular to the guarantee of such blocks; the description asks for it."""
-        streams = "streams" if self.horizon is None else f"streams of {self.horizon} steps"
-        ending = _REACTS + self.lattice.condition + ("" if self.horizon is None else OVER_HORIZON)
-        return GuaranteeTerms(streams, f"{self.noise.kind} noise", self._delta, ending)
+        ending = _REACTS + self._condition_text()
+        return GuaranteeTerms(self._streams_text(), f"{self.noise.kind} noise", self._delta, ending)
 
     @property
     def _delta(self) -> float:
@@ -182,40 +175,13 @@ class AdaptiveBlockMechanism(MechanismBase):
     def predict_first(self, n: int, model: Model) -> None:
         """Return None, as only simulation tells."""
 
+    def step_mse(self, n: int | None = None, model: Model | None = None) -> None:
+        """Return None, as only simulation tells."""
+        validation.integer("n", self.horizon if n is None else n, 1, self.horizon or MAX_HORIZON)
+        if model is not None:
+            check_model(model)
+
     # --- simulation -------------------------------------------------------------------------------
-
-    def simulate(self, u: ArrayLike, *, seed: Any, n_threads: int | None = None) -> Paths:
-        """Run the mechanism on given inputs, with seeded noise: for studies, never for publication.
-
-        Parameters
-        ----------
-        u : array_like, (..., time), or Series, DataFrame or DataArray
-            Finite numbers; one stream may be 1-D. Rows of a pandas DataFrame are times and columns streams; an xarray
-            DataArray has a dimension "time". Times must be equally spaced. Over a horizon, as many as it has steps.
-        seed : int or numpy.random.Generator
-            Stream i (in C order) gets noise that depends on (seed, i) alone.
-        n_threads : int, optional
-            At most so many; they do not change the result.
-
-        Returns
-        -------
-        Paths
-            The estimate is of the shape of u, and of its kind, with its labels. ``privatized`` is an array of that
-            shape, about the mean: NaN where nothing is released, at times of its own in each stream.
-
-        Notes
-        -----
-        *Privacy.* None: the noise is reproducible and in floating point. Inputs that are off the lattice are summed as
-        they are; the guarantee is for those on it.
-        """
-        values, wrap = unwrap("u", u)
-        x = validation.samples("u", values)
-        if self.horizon is not None and x.shape[-1] != self.horizon:
-            raise ValueError(f"u must have the horizon's {self.horizon} steps along its last axis, got {x.shape[-1]}")
-        seed, n_threads = validation.seed(seed), thread_count.n_threads(n_threads)
-        streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-        v, estimate = simulation.simulate(self.compiled(), streams, seed, n_threads)
-        return Paths(v.reshape(x.shape), wrap(estimate.reshape(x.shape)), None, self.lag)
 
     def compiled(self) -> compiled_mechanisms.CompiledAdaptiveMechanism:
         """Return the compiled form, which studies run."""
@@ -237,10 +203,9 @@ class AdaptiveBlockMechanism(MechanismBase):
         return f"posterior mean, {sum(x.rows.size for x in self._partition.tables)} numbers"
 
     def _facts(self) -> dict[str, str]:
-        over = {} if self.horizon is None else {"horizon": f"{self.horizon} steps"}
         return {
             "blocks": self._blocks_text(),
-            **over,
+            **self._horizon_facts(),
             "noise": f"{self.noise.kind}, standard deviation {self.noise_std:.6g}",
             "receiver": self._receiver_text(),
             "lag": str(self.lag),

@@ -14,6 +14,8 @@ import numpy as np
 from scipy import linalg
 
 from dpfast._support.validation import Array
+from dpfast.filters.filter import Filter
+from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.block_dynamics import (
     BlockSystem,
     Innovation,
@@ -25,11 +27,19 @@ from dpfast.mechanisms.block_dynamics import (
     find_drift,
 )
 from dpfast.mechanisms.block_kalman import following
+from dpfast.signals.model import Model
+from dpfast.signals.output_variance import output_variance
 
 _MOST_DOUBLINGS = 60
 _SAME = 1e-15
 _SETTLED = 1e-12  # of the largest error
 _FEW_CYCLES = 8  # that are computed one by one
+_HIDDEN = 1e-13  # of the variance of the output: an MSE below it is a difference of numbers that are as good as equal
+
+
+def unless_hidden(mse: float, target: Filter | Toeplitz, model: Model) -> float | None:
+    """Return an MSE, or None where it is too far below the variance of the output to tell it from rounding."""
+    return mse if mse >= _HIDDEN * output_variance(target, model) else None
 
 
 class HasGains(Protocol):

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpfast._kernels import compiled_mechanisms, compiled_receivers, simulation
+from dpfast._kernels import compiled_mechanisms, compiled_receivers
 from dpfast._kernels.fir_and_sections import Factors
-from dpfast._support import thread_count, validation
-from dpfast._support.dataframes import unwrap
+from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import MAX_HORIZON, Toeplitz
 from dpfast.mechanisms import block_noise
-from dpfast.mechanisms.base import NO_EXACT_FORM, OVER_HORIZON, GuaranteeTerms, MechanismBase, Option, figure_text
+from dpfast.mechanisms.base import GuaranteeTerms, Option, figure_text
+from dpfast.mechanisms.block_base import BlockMechanismBase
 from dpfast.mechanisms.block_dynamics import BlockSystem, build_system, find_stretches
-from dpfast.mechanisms.block_errors import ClosedLoop
+from dpfast.mechanisms.block_errors import ClosedLoop, unless_hidden
 from dpfast.mechanisms.block_kalman import least_mse
 from dpfast.mechanisms.block_noise import BlockLaw, check_shares, check_sharing
 from dpfast.mechanisms.block_weights import check_weights, sums_text, weights_of_sums
 from dpfast.mechanisms.bound import BoundTerms
 from dpfast.mechanisms.group_levels import Levels, given_levels
-from dpfast.mechanisms.mechanism import Paths
 from dpfast.mechanisms.receivers.periodic_kalman import PeriodicKalman
 from dpfast.mechanisms.rounding import rounding_variance, warn_of_rounding
 from dpfast.privacy.integer_noise.law import IntegerKind
@@ -40,7 +37,7 @@ _SLOWEST = 1 - 1e-7  # decay in a step: beyond it, rounding
 
 
 @dataclass(frozen=True, eq=False)
-class BlockMechanism(MechanismBase):
+class BlockMechanism(BlockMechanismBase):
     r"""v_j = (sum of the j-th block of inputs) + integer noise, every B steps; an estimate of F u from all v so far.
 
     Made by :func:`dpfast.block_sums`. With several levels, every block of a level is so many of the level before, and
@@ -143,11 +140,6 @@ class BlockMechanism(MechanismBase):
         return self.receiver.lag
 
     @property
-    def horizon(self) -> int | None:
-        """The steps that it is made for; None without an end."""
-        return self.target.horizon
-
-    @property
     def noise_std(self) -> float:
         """The standard deviation of the noise on the sums of the first level."""
         return self._noise_stds[0]
@@ -174,10 +166,6 @@ class BlockMechanism(MechanismBase):
         steps = math.ceil(math.log(amplitude) / math.log(forgets)) if forgets > 0 else 0
         return max(len(target.factors.taps), target.settling_time(amplitude), steps + self.receiver.schedule.cycle)
 
-    def _without_figures(self) -> dict[str, None]:
-        """Return nothing, as all figures are computed from what runs."""
-        return {}
-
     def sizes(self) -> tuple[str, str]:
         """Say how long the blocks are, and how large the receiver is."""
         return self._lengths_text(), self._receiver_text()
@@ -185,10 +173,6 @@ class BlockMechanism(MechanismBase):
     def _receiver_text(self) -> str:
         """Say what estimates, and how large it is."""
         return self.receiver.size_text()
-
-    def release_hindrance(self) -> str:
-        """Say why the exact path cannot run it, and what to do instead."""
-        return NO_EXACT_FORM
 
     @property
     def full_name(self) -> str:
@@ -201,12 +185,10 @@ class BlockMechanism(MechanismBase):
 
     def guarantee_terms(self) -> GuaranteeTerms:
         """Say what is particular to the guarantee of block sums; the description asks for it."""
-        streams = "streams" if self.horizon is None else f"streams of {self.horizon} steps"
         n = len(self.lengths) if self.weights is None else 1  # an event is in one sum of a block
         noise = block_noise.noise_words(self.lengths[:n], self.noise[:n], self._noise_stds[:n])
         delta = self.privacy.delta if any(x.delta for x in self.noise) else 0.0
-        ending = self.lattice.condition + ("" if self.horizon is None else OVER_HORIZON)
-        return GuaranteeTerms(streams, noise, delta, ending)
+        return GuaranteeTerms(self._streams_text(), noise, delta, self._condition_text())
 
     # --- errors -----------------------------------------------------------------------------------
 
@@ -234,18 +216,18 @@ class BlockMechanism(MechanismBase):
 
     @property
     def predicted_mse(self) -> float | None:
-        """The exact MSE on the model of the design, the mean over time: that of the linear receiver."""
-        return self.linear_mse
+        """The exact MSE on the model of the design, the mean over time; None where rounding hides it."""
+        return unless_hidden(self.linear_mse, self.target, self.model)
 
     @property
     def phase_mse(self) -> Array | None:
-        """The stationary MSE of each step of a cycle, first when all levels release; None over a horizon."""
-        return None if self.horizon is not None else self._mse
+        """The stationary MSE of each step of a cycle, first when all levels release; None over a horizon, or hidden."""
+        return None if self.horizon is not None or self.predicted_mse is None else self._mse
 
     @property
     def worst_step_mse(self) -> float | None:
-        """The largest MSE of a step: of a cycle, or of the horizon."""
-        return float(self._mse.max())
+        """The largest MSE of a step: of a cycle, or of the horizon; None where rounding hides the mean."""
+        return None if self.predicted_mse is None else float(self._mse.max())
 
     @functools.cached_property
     def _mse(self) -> Array:
@@ -257,10 +239,10 @@ class BlockMechanism(MechanismBase):
         return loop.step_mse(self.horizon) if self.horizon is not None else np.roll(loop.cycle_mse(), self.lag)
 
     def predict(self, model: Model) -> float | None:
-        """Return the MSE of this mechanism on another model, the mean over time."""
+        """Return the MSE of this mechanism on another model, the mean over time; None where rounding hides it."""
         check_model(model)
         warn_of_rounding(self.lattice, model)
-        return float(self._mse_on(model).mean())
+        return unless_hidden(float(self._mse_on(model).mean()), self.target, model)
 
     def step_mse(self, n: int | None = None, model: Model | None = None) -> Array | None:
         r"""Return the MSE E|ŷ_t - y_t|² of each of the first n steps, from rest.
@@ -301,42 +283,11 @@ class BlockMechanism(MechanismBase):
 
     # --- simulation -------------------------------------------------------------------------------
 
-    def simulate(self, u: ArrayLike, *, seed: Any, n_threads: int | None = None) -> Paths:
-        """Run the mechanism on given inputs, with seeded noise: for studies, never for publication.
-
-        Parameters
-        ----------
-        u : array_like, (..., time), or Series, DataFrame or DataArray
-            Finite numbers; one stream may be 1-D. Rows of a pandas DataFrame are times and columns streams; an xarray
-            DataArray has a dimension "time". Times must be equally spaced. Over a horizon, as many as it has steps.
-        seed : int or numpy.random.Generator
-            Stream i (in C order) gets noise that depends on (seed, i) alone.
-        n_threads : int, optional
-            At most so many; they do not change the result.
-
-        Returns
-        -------
-        Paths
-            The estimate is of the shape of u, and of its kind, with its labels. ``privatized`` is an array of that
-            shape, of several levels (levels, ..., time), about the mean: NaN where nothing is released.
-
-        Notes
-        -----
-        *Privacy.* None: the noise is reproducible and in floating point. Inputs that are off the lattice are summed as
-        they are, where they are not rounded to it; the guarantee is for those on it.
-        """
-        values, wrap = unwrap("u", u)
-        x = validation.samples("u", values)
-        if self.horizon is not None and x.shape[-1] != self.horizon:
-            raise ValueError(f"u must have the horizon's {self.horizon} steps along its last axis, got {x.shape[-1]}")
-        seed, n_threads = validation.seed(seed), thread_count.n_threads(n_threads)
-        streams = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-        *released, estimate = simulation.simulate(self.compiled(), streams, seed, n_threads)
-        passed = np.arange(1, x.shape[-1] + 1) + self.receiver.phase
+    def _mark_unreleased(self, released: list[Array]) -> None:
+        """Put NaN where a sum of a level is not released."""
+        passed = np.arange(1, released[0].shape[-1] + 1) + self.receiver.phase
         for sums, length, late in zip(released, self.lengths, self._lates, strict=True):
             sums[:, (passed - late) % length != 0] = np.nan
-        v = np.stack(released).reshape(len(released), *x.shape)
-        return Paths(v if len(v) > 1 else v[0], wrap(estimate.reshape(x.shape)), None, self.lag)
 
     def compiled(self) -> compiled_mechanisms.CompiledBlockMechanism:
         """Return the compiled form, which studies run."""
@@ -376,13 +327,12 @@ class BlockMechanism(MechanismBase):
 
     def _facts(self) -> dict[str, str]:
         first = f", the first one {self.lengths[0] - self.receiver.phase}" if self.receiver.phase else ""
-        shares = f", of shares {_listed(self.shares)}" if len(self.shares) > 1 else ""
-        over = {} if self.horizon is None else {"horizon": f"{self.horizon} steps"}
+        shares = f", of shares {block_noise.listed(self.shares)}" if len(self.shares) > 1 else ""
         stds = self._noise_stds if self.weights is None else self._noise_stds[:1]  # one law for all sums
         return {
             "blocks": self._lengths_text() + first + shares,
-            **over,
-            "noise": f"{self._noise_text()}, standard deviation {_listed(stds)}",
+            **self._horizon_facts(),
+            "noise": f"{self._noise_text()}, standard deviation {block_noise.listed(stds)}",
             "receiver": self._receiver_text(),
             "lag": str(self.lag),
             "predicted RMSE": self._figures_text(),
@@ -390,11 +340,9 @@ class BlockMechanism(MechanismBase):
 
     def _figures_text(self) -> str:
         """Write what is predicted."""
+        if self.predicted_mse is None:
+            return "- (below what rounding lets one tell)"
         return f"{figure_text(self.predicted_rmse)} (worst step {math.sqrt(float(self._mse.max())):.6g})"
 
     def __repr__(self) -> str:
         return f"<BlockMechanism {self.name!r}: predicted RMSE {figure_text(self.predicted_rmse)}>"
-
-
-def _listed(numbers: Iterable[float]) -> str:
-    return " and ".join(f"{x:.6g}" for x in numbers)

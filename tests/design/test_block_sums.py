@@ -213,3 +213,37 @@ def test_smoothers_of_gaussian_noise_are_those_of_the_page(which):
     for target, rmse in (("MA12", ("0.1988", "0.1298", "0.1145")), ("paper", ("7.9948", "4.2715", "3.6835"))):
         found = designed(optimal, TARGETS[target], privacy, CHAIN, lag="smoother")
         assert found.ideal_rmse == printed(rmse[which])
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "name"),
+    [
+        ({}, {"lag": 0, "noise": "best"}, "block sums lag 0"),
+        ({"length": [6], "unit": 0.5}, {"lag": 0, "noise": "best", "length": 6, "unit": 0.5}, "block sums lag 0"),
+        (
+            {"length": (4, 8), "shares": (0.5, 0.5), "phase": 3, "noise": "geometric"},
+            {"lag": 0, "noise": "geometric", "length": "4, 8", "shares": "0.5, 0.5", "phase": 3},
+            "block sums lag 0",
+        ),
+        (
+            {"weights": [[1, 0], [0, -1]], "releases": (1, 2), "lag": 3},
+            {"lag": 3, "noise": "best", "weights": "given", "releases": "1, 2"},
+            "signed block sums lag 3",
+        ),
+        ({"weights": [[1], [1]]}, {"lag": 0, "noise": "best", "length": 2}, "block sums lag 0"),
+        (
+            {"length": 4, "group": (2, 2), "slack": [1, 2]},
+            {"lag": 0, "noise": "geometric", "length": 4, "group": "2, 2", "slack": "1, 2"},
+            "block sums of shared noise lag 0",
+        ),
+        (
+            {"length": 2, "receiver": "bayes", "lag": "smoother"},
+            {"lag": None, "noise": "best", "length": 2, "receiver": "bayes"},
+            "block sums Bayes smoother",
+        ),
+    ],
+)
+def test_options_and_name_tell_what_was_asked_for(given, options, name):
+    mechanism = block_sums(Filter([0.1], [1, -0.9]), Privacy(1), CHAIN, **given)
+    assert mechanism.options == tuple(options.items())
+    assert mechanism.name == name

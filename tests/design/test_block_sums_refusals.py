@@ -215,12 +215,24 @@ def test_any_number_of_events_is_hidden_and_simulated(noise):
 
 @pytest.mark.parametrize("target", [TARGET, running_sum(8)], ids=["filter", "horizon"])
 @pytest.mark.parametrize("epsilon", [50.0, 800.0, 1e8])
-def test_noise_that_no_number_shows_leaves_no_error_at_releases(target, epsilon):
-    """The variance of the noise is 0 from an epsilon of about 750 on."""
+def test_an_error_that_rounding_hides_is_not_predicted(target, epsilon):
+    """The error is a difference of moments of the output; the variance of the noise is 0 from ε of about 750 on."""
     mechanism = blocks(Privacy(epsilon), target=target)
     assert mechanism.lengths == (1,)
-    assert mechanism.predicted_rmse == pytest.approx(0, abs=1e-7)
-    assert (mechanism.step_mse(8) >= 0).all()
+    figures = (mechanism.predicted_mse, mechanism.worst_step_mse, mechanism.phase_mse, mechanism.explained)
+    assert figures == (None, None, None, None)
+    assert mechanism.predict(mechanism.model) is None
+    assert "below what rounding lets one tell" in mechanism.summary()
+    np.testing.assert_allclose(mechanism.step_mse(8), 0, atol=1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [20, 25, 30])
+def test_small_errors_that_are_predicted_are_those_of_the_noise_that_passes_the_target(epsilon):
+    target, q = Filter([0.1], [1, -0.9]), math.exp(-epsilon)
+    mechanism = blocks(Privacy(epsilon), target=target)
+    assert mechanism.lengths == (1,)
+    noise = 2 * q / (1 - q) ** 2 * target.h2_norm() ** 2
+    assert mechanism.predicted_mse == pytest.approx(noise, rel=5e-3)
 
 
 # --- the other arguments --------------------------------------------------------------------------
@@ -257,7 +269,7 @@ def test_noise_that_no_number_shows_leaves_no_error_at_releases(target, epsilon)
             {"length": 4, "phase": 1, "target": running_sum(8)},
             "phase must be 0 over a horizon, whose first step counts, got 1",
         ),
-        ({"weights": "carrier"}, "weights must be one of 'best', got 'carrier'"),
+        ({"weights": "carrier"}, "weights must be an array of signs .steps of a block, sums. or 'best', got"),
         ({"weights": [1, -1]}, "weights must have 2 dimensions, got shape"),
         ({"weights": [[1, 0], [0]]}, "weights must be"),
         (
@@ -294,6 +306,44 @@ def test_an_argument_out_of_range_is_named(given, message):
 def test_arrays_are_sequences():
     given = blocks(length=np.array([2, 4]), shares=np.array([0.25, 0.75]))
     assert (given.lengths, given.shares) == ((2, 4), (0.25, 0.75))
+
+
+def test_an_array_without_dimensions_is_the_integer():
+    given = blocks(length=np.array(3), group=np.array(2), slack=np.array(1), lag=np.array(4))
+    assert (given.lengths, given.group, given.slack, given.lag) == ((3,), 2, 1, 4)
+    assert {type(x) for _, x in given.options} <= {int, str}  # as files take them
+
+
+@pytest.mark.parametrize("other", [np.array(1.5), np.array("x"), b"xx", np.array(True)])
+@pytest.mark.parametrize("name", ["length", "shares", "group", "slack", "releases"])
+def test_what_is_no_number_is_refused_by_name(name, other):
+    beside = {"shares": {"length": 4}, "slack": {"group": 2}, "releases": {"weights": [[1], [-1]]}}.get(name, {})
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        blocks(**{name: other, **beside})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"group": "bset"},
+            "group must be an integer, or as many as .* of groups, or 'best', got 'bset'",
+        ),
+        ({"group": (20, 20)}, r"group must be of at most 256 blocks in all, got 400 by \(20, 20\): take fewer"),
+        (
+            {"group": 2, "slack": 10**6},
+            "slack must be smaller, got 1000000 for groups of 2 at an epsilon of 1 .* take 2, or leave it out",
+        ),
+        ({"group": 2, "noise": np.array([1, 2])}, "noise must be one of .*, got a ndarray of shape"),
+        ({"group": 2, "weights": np.eye(2)}, r"weights must be None where .*, got a ndarray of shape \(2, 2\)"),
+        ({"name": np.array([1, 2])}, "name must be text, got a ndarray of shape"),
+        ({"name": 0}, "name must be text, got 0"),
+        ({"target": [1, 2]}, "target must be a Filter, .*, or a Toeplitz, got a list of length 2"),
+    ],
+)
+def test_a_word_or_an_array_that_does_not_serve_is_named(given, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        blocks(**given)
 
 
 @pytest.mark.parametrize(

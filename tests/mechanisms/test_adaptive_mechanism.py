@@ -186,7 +186,9 @@ def test_studies_have_no_prediction(mechanism):
     study = dp.monte_carlo(mechanism, SLOW, n_streams=16, n_samples=300, seed=1)
     assert study[mechanism.name].predicted_rmse is None
     assert [mechanism.predicted_mse, mechanism.ideal_mse, mechanism.worst_step_mse, mechanism.explained] == [None] * 4
-    assert [mechanism.predict(SLOW), mechanism.predict_first(3, SLOW)] == [None, None]
+    assert [mechanism.predict(SLOW), mechanism.predict_first(3, SLOW), mechanism.step_mse(3)] == [None] * 3
+    with pytest.raises(ValueError, match="n must be"):
+        mechanism.step_mse(0)
     over = dp.adaptive_blocks(dp.running_sum(30), dp.Privacy(2), SLOW, threshold=0.3, lag=2)
     assert over.settling_time(1e-3) == 0
     assert dp.monte_carlo(over, SLOW, n_streams=16, n_samples=30, seed=1).burn_in == 0

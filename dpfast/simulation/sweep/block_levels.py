@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpfast._support import validation
-from dpfast.design.block_sums import check_lengths, check_shares
+from dpfast.design.block_arguments import check_lengths, check_shares
 from dpfast.simulation.sweep.labels import number_text
 
 BEST = "best"  # the length that the design finds
