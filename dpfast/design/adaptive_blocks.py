@@ -7,21 +7,23 @@ from typing import Literal
 
 from dpfast._kernels import simulation
 from dpfast._support import validation
+from dpfast.design.argument_checks import check_name
 from dpfast.design.block_problem import LONGEST, BlockProblem
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.adaptive_mechanism import AdaptiveBlockMechanism
 from dpfast.mechanisms.base import Option
-from dpfast.mechanisms.chain_law import chain_of
+from dpfast.mechanisms.chain_law import TAKE_BLOCK_SUMS, chain_of
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.privacy.integer_noise.choice import integer_noise
 from dpfast.privacy.integer_noise.law import IntegerKind
 from dpfast.privacy.privacy import Privacy
-from dpfast.signals.model import Model
+from dpfast.signals.model import Model, check_model
 
 THRESHOLDS = (0.03, 0.06, 0.1, 0.15, 0.22, 0.3, 0.4, 0.55, 0.75, 1.0, 1.4, 2.0)  # that are tried, of the noise variance
 _SEED, _SAMPLES = 18, 2**13  # of the trial, and of each of its streams without a horizon
 _ALL_SAMPLES, _LEAST_STREAMS = 2**19, 4
+_OPERATIONS = 2**31  # multiply-adds of the trial, some seconds: of fewer samples where each costs many
 _SETTLED = 1e-2  # amplitude of a start when errors begin to count
 _TIMES, _LEAST = 4, 12  # the longest block: so many times the best fixed one, and at least so many steps
 
@@ -58,7 +60,8 @@ def adaptive_blocks(
     threshold : float, optional
         θ > 0: a block ends with the first step at which Var(sum so far | v) is θ times the variance of the noise, v
         being all that was published before. By default that of twelve from .03 to 2 which errs least in a simulation
-        of the model, of 2¹⁹ steps from a fixed seed, all on the same inputs and noise: no data are seen.
+        of the model, of 2¹⁹ steps, or fewer where a step costs much, from a fixed seed, at a lag that is no longer
+        than gains, all on the same inputs and noise: no data are seen.
     longest : int, optional
         The steps of a block that ends anyway, 1 to 16,384; by default four times the best fixed length, and at least
         12.
@@ -99,8 +102,9 @@ def adaptive_blocks(
     >>> mechanism.threshold, mechanism.longest
     (0.1, 16)
     """
+    check_model(model)
+    chain_of(model, TAKE_BLOCK_SUMS)
     problem = BlockProblem.check(target, privacy, model, lag, None)
-    chain_of(model)
     law = integer_noise(noise, privacy, problem.lattice.steps)
     delay = check_lag(lag)
     if threshold is not None:
@@ -110,11 +114,12 @@ def adaptive_blocks(
     options: dict[str, Option] = {"lag": delay, "noise": noise}
     options |= {} if threshold is None else {"threshold": threshold}
     options |= {} if longest is None else {"longest": longest}
-    if delay is None or longest is None:
+    if delay is None or longest is None or threshold is None:
         problem, plan = problem.plan_sums(None, (law.variance,), waits=delay is None)
+        trial_lag = problem.wait_no_longer(plan, (law.variance,)).lag  # as waiting costs time, gain or no gain
         longest = max(_LEAST, _TIMES * plan.schedule.lengths[0]) if longest is None else longest
     mechanism = AdaptiveBlockMechanism(
-        name or f"block sums adaptive {'smoother' if delay is None else f'lag {delay}'}",
+        check_name(name, f"block sums adaptive {'smoother' if delay is None else f'lag {delay}'}"),
         target,
         privacy,
         model,
@@ -124,15 +129,16 @@ def adaptive_blocks(
         law.kind,
         tuple(options.items()),
     )
-    return mechanism if threshold is not None else _find_threshold(mechanism)
+    return mechanism if threshold is not None else replace(mechanism, threshold=_find_threshold(mechanism, trial_lag))
 
 
-def _find_threshold(mechanism: AdaptiveBlockMechanism) -> AdaptiveBlockMechanism:
-    """Return the mechanism with the threshold of least error in a trial, all on the same inputs and noise."""
-    tried = [replace(mechanism, threshold=x) for x in THRESHOLDS]
+def _find_threshold(mechanism: AdaptiveBlockMechanism, lag: int) -> float:
+    """Find the threshold of least error in a trial with a lag, all on the same inputs and noise."""
+    tried = [replace(mechanism, threshold=x, lag=lag) for x in THRESHOLDS]
     burn_in, n_samples = mechanism.settling_time(_SETTLED), mechanism.horizon or _SAMPLES
     source = chain_of(mechanism.model)
     study = simulation.CompiledStudy(source, tuple(x.compiled() for x in tried), burn_in, n_samples)
-    n_streams = max(_LEAST_STREAMS, _ALL_SAMPLES // n_samples)
+    most = min(_ALL_SAMPLES, int(_OPERATIONS / len(tried) / mechanism.operations_for_a_sample(lag)))
+    n_streams = max(_LEAST_STREAMS, most // n_samples)
     errors = simulation.squared_errors(study, n_streams, _SEED, 1).mean(axis=0)
-    return tried[int(errors.argmin())]
+    return THRESHOLDS[int(errors.argmin())]

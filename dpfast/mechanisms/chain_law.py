@@ -1,4 +1,4 @@
-"""The law of a chain of levels, which a posterior mean needs, not only second moments."""
+"""Take the law of a chain of levels, which a posterior mean needs, not only second moments."""
 
 from __future__ import annotations
 
@@ -40,13 +40,19 @@ class ChainLaw(NamedTuple):
         return cls(rows[kept], memory.astype(np.int64), start / start.sum(), source.levels)
 
 
-def chain_of(model: Any) -> LevelSource:
-    """Return the source of a model that is a chain of levels; refuse one of which only second moments are known."""
+TAKE_LINEAR, TAKE_BLOCK_SUMS = 'receiver="linear"', "block_sums, whose receiver is linear"
+
+
+def chain_of(model: Any, instead: str = TAKE_LINEAR) -> LevelSource:
+    """Return the source of a model that is a chain of levels; refuse one of which only second moments are known.
+
+    The error says what to take instead.
+    """
     source = model.compiled() if isinstance(model, MarkovChain | IndependentLevels) else None
     if not isinstance(source, LevelSource):
         raise DesignError(
-            'model must be a MarkovChain or IndependentLevels for receiver="bayes", which takes the whole law of the '
-            f'input, got {type(model).__name__}, of which mean and spectrum are known: take receiver="linear", or a '
+            "model must be a MarkovChain or IndependentLevels for a posterior mean, which takes the whole law of the "
+            f"input, got {type(model).__name__}, of which mean and spectrum are known: take {instead}, or a "
             "MarkovChain with the levels of the input"
         )
     return source

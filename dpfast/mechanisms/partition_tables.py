@@ -1,4 +1,4 @@
-"""The tables of blocks whose partition reacts to what was published: one for each length that a block may have."""
+"""Make the tables of blocks whose partition reacts to what was published: one for each length that a block may have."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _check_cost(maker: TableMaker, longest: int, lag: int, beyond: int) -> None:
     for what, found, most in (
         ("numbers in its tables", numbers.sum(), MOST_NUMBERS),
         ("multiply-adds to make them", (sums * numbers + steps).sum(), MOST_OPERATIONS),
-        ("multiply-adds for a sample", n * n * (2 * means[0] + lag + n_states**2), MOST_FOR_A_SAMPLE),
+        ("multiply-adds for a sample", maker.operations_for_a_sample(1, lag), MOST_FOR_A_SAMPLE),
     ):
         if found > most:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Block sums of a chain of levels, and behind them the posterior mean, which no receiver beats."""
+"""Publish block sums of a chain of levels, with the posterior mean behind them, which no receiver beats."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from dpfast.signals.model import Model, check_model
 
 _SETTLED = 1e-3  # amplitude of what is left of a start
 _SEED, _SAMPLES, _FEW_SAMPLES, _FEW_STREAMS, _MOST_STREAMS = 1, 2**21, 1000, 64, 2048  # of an estimate of the error
+_OPERATIONS = 2**32  # multiply-adds of an estimate, some seconds: of fewer samples where each costs many
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PosteriorBlockMechanism(BlockMechanism):
-    r"""Block sums with the posterior mean ŷ_t = E[y_{t-D} | v] of a chain of levels in the place of a Kalman filter.
+    r"""Publish block sums; estimate by the posterior mean ŷ_t = E[y_{t-D} | v] of a chain instead of a Kalman filter.
 
     Made by :func:`dpfast.block_sums` with ``receiver="bayes"``. It has no prediction, only simulation tells its error;
     that of the linear receiver behind the same sums, `linear_mse`, is never less where the model holds. Attributes are
@@ -62,19 +63,19 @@ class PosteriorBlockMechanism(BlockMechanism):
 
     @property
     def ideal_mse(self) -> None:
-        """None, as there is no formula."""
+        """It is None, as there is no formula."""
 
     @property
     def predicted_mse(self) -> None:
-        """None, as only simulation tells; `linear_mse` is a bound of it from above."""
+        """It is None, as only simulation tells; `linear_mse` is a bound of it from above."""
 
     @property
     def phase_mse(self) -> None:
-        """None, as only simulation tells."""
+        """It is None, as only simulation tells."""
 
     @property
     def worst_step_mse(self) -> None:
-        """None, as only simulation tells."""
+        """It is None, as only simulation tells."""
 
     def predict(self, model: Model) -> None:
         """Return None, as only simulation tells."""
@@ -101,7 +102,8 @@ class PosteriorBlockMechanism(BlockMechanism):
         source, length = chain_of(self.model), self.lengths[0]
         burn_in = self.settling_time(_SETTLED)
         n_samples = self.horizon or length * -(-max(_FEW_SAMPLES, burn_in) // length)
-        n_streams = min(_MOST_STREAMS, max(_FEW_STREAMS, _SAMPLES // (burn_in + n_samples)))
+        most = min(_SAMPLES, int(_OPERATIONS / self._maker.operations_for_a_sample(length, self.lag)))
+        n_streams = min(_MOST_STREAMS, max(_FEW_STREAMS, most // (burn_in + n_samples)))
         study = CompiledStudy(source, (self.compiled(),), burn_in, n_samples, compared=(0,))
         differences = squared_errors(study, n_streams, _SEED, thread_count.n_threads(None))[:, 1]
         linear = self.control_mse(self.model, burn_in, n_samples)
@@ -109,14 +111,19 @@ class PosteriorBlockMechanism(BlockMechanism):
         return linear - float(differences.mean())
 
     @functools.cached_property
-    def _posterior(self) -> PosteriorFilter:
-        """The posterior mean that runs, as privacy and model make it."""
+    def _maker(self) -> TableMaker:
+        """It makes the tables of the posterior mean."""
         factors = self.target.factors
         assert factors is not None
-        law, noise = ChainLaw.of(chain_of(self.model)), self.noise[0]
+        law = ChainLaw.of(chain_of(self.model))
+        return TableMaker(law, self.receiver.mean, self.lattice.offset, self.lattice.unit, factors)
+
+    @functools.cached_property
+    def _posterior(self) -> PosteriorFilter:
+        """The posterior mean that runs, as privacy and model make it."""
+        noise = self.noise[0]
         assert isinstance(noise, IntegerNoise)  # as no group shares it
-        maker = TableMaker(law, self.receiver.mean, self.lattice.offset, self.lattice.unit, factors)
-        return block_posterior(maker, noise, self.lengths[0], self.receiver.phase, self.lag, self.horizon)
+        return block_posterior(self._maker, noise, self.lengths[0], self.receiver.phase, self.lag, self.horizon)
 
     def _compiled_receiver(self, target: Factors) -> CompiledBlockReceiver:
         return CompiledPosterior(self._posterior, self.receiver.compiled(target))

@@ -1,4 +1,4 @@
-"""Randomised response to a chain of two levels, and behind it the posterior mean, which no receiver beats."""
+"""Publish randomised response to a chain of two levels, with the posterior mean behind it, which no receiver beats."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from dpfast.privacy.randomized_response import RandomizedResponse
 from dpfast.signals.model import Model, check_model
 
 _SETTLED = 1e-3  # amplitude of what is left of a start: 1e-6 of an MSE
+_SAME = 1e-12  # of what is told: a difference that rounding may take for none
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PosteriorResponseMechanism(Mechanism):
-    r"""Randomised response with the posterior mean ŷ_t = E[y_{t-D} | v] of a chain in the place of a Wiener filter.
+    r"""Publish randomised response, with the posterior mean ŷ_t = E[y_{t-D} | v] of a chain instead of a Wiener filter.
 
     Made by :func:`dpfast.randomized_response` with ``receiver="bayes"``. It has no prediction, only simulation tells
     its error; that of the linear receiver of the same lag, `linear_mse`, is never less where the model holds.
@@ -48,15 +49,15 @@ class PosteriorResponseMechanism(Mechanism):
 
     @property
     def predicted_mse(self) -> None:
-        """None, as only simulation tells; `linear_mse` is a bound of it from above."""
+        """It is None, as only simulation tells; `linear_mse` is a bound of it from above."""
 
     @property
     def predicted_noise_mse(self) -> None:
-        """None, as only simulation tells."""
+        """It is None, as only simulation tells."""
 
     @property
     def predicted_distortion_mse(self) -> None:
-        """None, as only simulation tells."""
+        """It is None, as only simulation tells."""
 
     @property
     def linear_mse(self) -> float:
@@ -66,7 +67,7 @@ class PosteriorResponseMechanism(Mechanism):
 
     @property
     def has_gaussian_bound(self) -> bool:
-        """False, as its noise is not Gaussian."""
+        """It is False, as its noise is not Gaussian."""
         return False
 
     def predict(self, model: Model) -> None:
@@ -135,10 +136,11 @@ class PosteriorResponseMechanism(Mechanism):
 def response_outcomes(response: RandomizedResponse) -> tuple[Array, Array]:
     """Return P(outcome | level) (outcomes, levels), by the size of what is published, and the boundaries between.
 
-    The middle of the levels is zero. At an ε so large that what is told by chance is as large as what is told for
-    certain, it is as certain, but for e^{-ε}.
+    The middle of the levels is zero. At an ε so large that what is told by chance is, to rounding, as large as what is
+    told for certain, all is taken for told by chance, which is as certain but for e^{-ε}.
     """
     lie = math.exp(-response.epsilon) / (1 + math.exp(-response.epsilon))
-    delta, boundary = response.delta, response.span / (2 * response.shown) * (1 + response.trust) / 2
+    delta, told = response.delta, response.span / (2 * response.shown)
+    boundary = told * (1 + response.trust) / 2 if 1 - response.trust > _SAME else 2 * told  # which no value is above
     low = [delta, (1 - delta) * (1 - lie), (1 - delta) * lie, 0.0]
     return np.column_stack([low, low[::-1]]), np.array([-boundary, 0.0, boundary])

@@ -1,4 +1,4 @@
-r"""The tables of a posterior mean: what a block of a chain of levels tells, for every value that may be released.
+r"""Make the tables of a posterior mean: what a block of a chain of levels tells, for every value that may be released.
 
 Hidden at a step are the memory m of the chain, the sum σ of the block so far, and the states g of the target; of these
 P(m, σ) and E[g; m, σ], from every memory before the block, follow step by step:
@@ -32,7 +32,7 @@ FAR = 2.0**40  # sums beyond it, of noise without an end, count as that far
 
 
 class _Moments(NamedTuple):
-    """Probability and means of a block, by memory before and behind, and by sum: (..., before, behind, sums)."""
+    """They are chance and means of a block, by memory before and behind, and by sum: (..., before, behind, sums)."""
 
     mass: Array
     states: Array  # (states, before, behind, sums)
@@ -40,7 +40,7 @@ class _Moments(NamedTuple):
 
 
 class TableMaker(NamedTuple):
-    """A maker of tables, with what all those of a mechanism have in common."""
+    """It makes tables, and has what all those of a mechanism have in common."""
 
     law: ChainLaw
     mean: float
@@ -53,17 +53,22 @@ class TableMaker(NamedTuple):
         """The levels in steps above the lowest one."""
         return np.rint((self.law.levels - self.offset) / self.unit).astype(np.int64)
 
+    def operations_for_a_sample(self, length: int, lag: int) -> float:
+        """Count the multiply-adds that a sample costs, of blocks of a length."""
+        n, n_states = len(self.law.start), len(small_state_space(self.target)[0])
+        means = 1 + n_states + min(length, lag + 1)
+        return n * n * (2 * means + lag + n_states**2) / length
+
     def check_cost(self, length: int, lag: int, beyond: int) -> None:
         """Refuse a posterior that would take too much memory, or too long to make or to run."""
         n, n_states, n_levels = len(self.law.start), len(small_state_space(self.target)[0]), len(self.law.levels)
         means, sums = 1 + n_states + min(length, lag + 1), length * int(self.steps.max()) + 1
         numbers = (sums + 2 * beyond + 1) * n * n * means
         operations = sums * (numbers + length * n_levels * n * n * (means + n_states**2))
-        per_sample = n * n * (2 * means + lag + n_states**2) / length
         for what, found, most in (
             ("numbers in its tables", numbers, MOST_NUMBERS),
             ("multiply-adds to make them", operations, MOST_OPERATIONS),
-            ("multiply-adds for a sample", per_sample, MOST_FOR_A_SAMPLE),
+            ("multiply-adds for a sample", self.operations_for_a_sample(length, lag), MOST_FOR_A_SAMPLE),
         ):
             if found > most:
                 raise ValueError(

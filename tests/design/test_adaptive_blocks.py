@@ -5,6 +5,8 @@ import pytest
 
 import dpfast as dp
 from dpfast.design.adaptive_blocks import THRESHOLDS
+from dpfast.mechanisms.adaptive_mechanism import AdaptiveBlockMechanism
+from dpfast.mechanisms.posterior_blocks import PosteriorBlockMechanism
 
 SLOW = dp.MarkovChain([[0.99, 0.01], [0.01, 0.99]], [0, 1])
 TARGET = dp.Filter([0.1], [1, -0.9])
@@ -62,3 +64,30 @@ CHAIN_OF_MANY = dp.MarkovChain(np.full((60, 60), 1 / 60) * 0.5 + np.eye(60) * 0.
 def test_what_cannot_be_designed_is_refused(target, model, given, error, message):
     with pytest.raises(error, match=message):
         dp.adaptive_blocks(target, dp.Privacy(1), model, **given)
+
+
+def test_of_an_input_that_is_no_chain_it_says_what_serves():
+    counts = dp.ARMA([1.2], [1, -0.9], mean=5)
+    for privacy in (dp.Privacy(1), dp.Privacy(1, max_change=1.3)):
+        with pytest.raises(
+            dp.DesignError, match=r"^model must be a MarkovChain .*, got ARMA, .*: take block_sums, whose"
+        ):
+            dp.adaptive_blocks(TARGET, privacy, counts)
+
+
+@pytest.mark.parametrize(("lag", "most"), [(1000, 400), (3, 3)])
+def test_trials_wait_no_longer_than_that_gains(monkeypatch, lag, most):
+    """Estimates of a longer lag cost more and err no less, so that what is chosen is the same."""
+    tried = []
+    for kind in (PosteriorBlockMechanism, AdaptiveBlockMechanism):
+
+        def compiled(mechanism, run=kind.compiled):
+            tried.append(mechanism.lag)
+            return run(mechanism)
+
+        monkeypatch.setattr(kind, "compiled", compiled)
+    blocks = dp.block_sums(TARGET, dp.Privacy(1), SLOW, lag=lag, receiver="bayes")
+    adaptive = dp.adaptive_blocks(TARGET, dp.Privacy(1), SLOW, lag=lag, longest=16)
+    assert (blocks.lag, adaptive.lag) == (lag, lag)
+    assert len(tried) > 12
+    assert max(tried) <= most

@@ -242,7 +242,7 @@ REFUSED = {
     "counts": (
         {"model": COUNTS},
         dp.DesignError,
-        'must be a MarkovChain or IndependentLevels for receiver="bayes"',
+        "must be a MarkovChain or IndependentLevels for a posterior mean",
     ),
     "levels of an ARMA": (
         {"model": dp.ARMA([0.5], levels=[0, 1], mean=0.5)},
@@ -360,3 +360,13 @@ def test_a_quick_simulation_finds_about_what_a_study_does(name):
     study = dp.monte_carlo(mechanism, mechanism.model, n_streams=4_000, n_samples=samples, seed=9)
     gain = mechanism.linear_mse - study[mechanism.name].mse
     assert mechanism.linear_mse - mechanism.simulated_mse() == pytest.approx(gain, rel=0.1)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+@pytest.mark.parametrize("epsilon", [20, 36, 37, 38, 40, 50, 800])
+def test_of_a_response_that_is_all_but_certain_it_is_too(epsilon, delta):
+    """What is told by chance is then as large, to rounding, as what is told for certain."""
+    slow = dp.MarkovChain([[0.95, 0.05], [0.05, 0.95]], levels=[-0.5, 0.5])
+    response = dp.randomized_response(dp.Filter([0.1], [1, -0.9]), dp.Privacy(epsilon, delta), slow, receiver="bayes")
+    study = dp.monte_carlo([response], slow, n_streams=4, n_samples=1000, seed=0)
+    assert study[response.name].rmse < 1e-8
