@@ -7,7 +7,8 @@ Others use the functions of the files' names.
 ``optimal_factorization``   ``optimal_factorization``: the least mean error over a horizon
 ``unbiased_factorization``  strategies with an unbiased receiver
 ``pure_factorization``      strategies for Laplace and geometric noise
-``l1_factorization``        the search for them
+``l1_search``               what is searched for them: without a model, or with a receiver
+``l1_factorization``        a search from several starts
 ``l1_descent``              descent on columns of ℓ₁ norm one
 ``l1_starts``               where it starts from
 ``joint_factorization``     strategy and linear receiver together

@@ -24,6 +24,7 @@ _MAX_EVALUATIONS = 1000
 _MARGIN = 1e-12  # beside the variance: so much white noise keeps a covariance positive definite
 _UNWEIGHTED = 1e-4  # beside the largest weight: the least of a column
 _UNUSED = 1e-12  # eigenvalues of CᵀC below it belong to what the receiver does not use
+_ROUNDING = 2.0**-52  # of the error without any estimate: less of it cannot be told
 _PASSES = 10  # of a certificate at the most
 _NEARLY_ONE = (0.9, 0.99, 1.0)  # from where on a singular value counts as T
 
@@ -57,6 +58,7 @@ class FactorizationProblem:
     def error_behind(self, c: Array) -> tuple[float, Array]:
         """Return the sum of the squared errors behind a strategy, of any rows if all are kept, and its gradient.
 
+        With hardly any noise what is left of the difference is rounding, which may not look like an error of 0 or less.
         With P the lower half of (M ∘ W)ᵀ W, half of its diagonal: -2 L⁻ᵀ [(M ∘ W)ᵀ A R - (P + Pᵀ) L⁻¹ C R].
         """
         found = self.innovations(c)
@@ -65,7 +67,7 @@ class FactorizationProblem:
         inner = lower + lower.T + np.diag(np.einsum("ij,ij->j", used, found.gains))
         slope = used.T @ self.cross - inner @ found.signal
         slope = -2 * linalg.solve_triangular(found.root, slope, lower=True, trans=1, check_finite=False)
-        return self.total - float((used**2).sum()), slope
+        return max(self.total - float((used**2).sum()), _ROUNDING * self.total), slope
 
 
 def joint_factorization(

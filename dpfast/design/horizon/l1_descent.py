@@ -95,7 +95,6 @@ def descend(start: Array, error_behind: ErrorBehind, n_steps: int, advance: Call
 
 
 def without_small_entries(c: Array) -> Array:
-    """Return a strategy with its small entries zero, without rows of zeros, and columns of ℓ₁ norm one again."""
+    """Return a strategy with its small entries zero, and columns of ℓ₁ norm one again."""
     kept = np.where(np.abs(c) > _NEGLIGIBLE, c, 0.0)
-    kept = kept[kept.any(axis=1)]
     return np.asarray(kept / np.abs(kept).sum(axis=0))

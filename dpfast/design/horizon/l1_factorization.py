@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import linalg
 
 from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
 from dpfast.design.horizon.l1_descent import Descent, ErrorBehind, descend, without_small_entries
-from dpfast.design.horizon.l1_starts import dense_starts, lower_triangular_starts
 
 _TRIAL = 40  # steps from every start
 _MOST = 500  # steps from the best one
@@ -17,23 +18,25 @@ _FEWEST = 150
 _SHORT = 512  # steps of a horizon up to which two starts are followed to the end
 
 
-def l1_strategy(a: Array, error_behind: ErrorBehind, *, lower: bool, progress: bool = False) -> Array:
-    """Search for a strategy C with columns of ℓ₁ norm one and a small error; A must have no zero on its diagonal.
+def l1_strategy(
+    error_behind: ErrorBehind, starts: Sequence[Array], plain: Sequence[Array], *, progress: bool = False
+) -> Array:
+    """Search for a strategy C with columns of ℓ₁ norm one and a small error.
 
     Every start is followed for some steps, and the best of them further: two, or one over long horizons. The error is
-    not convex in C: what is found is a local optimum, never above that of the identity, of which noise on the inputs
-    consists.
+    not convex in C: what is found is a local optimum, and never above that of any start or of a plain strategy, such
+    as the identity, of which noise on the inputs consists, or sums of blocks.
     """
-    n = len(a)
-    starts = lower_triangular_starts(a) if lower else dense_starts(a)
+    n = starts[0].shape[1]
     n_steps = max(_FEWEST, min(_MOST, int(_WORK / n**3)))
     n_best = 2 if n <= _SHORT else 1
     with progress_bar(progress, _TRIAL * len(starts) + n_steps * n_best, "descending", unit="step") as advance:
         trials = [descend(x, error_behind, _TRIAL, advance) for x in starts]
         best = sorted(trials, key=lambda x: x.error)[:n_best]
         found = [descend(x.strategy, error_behind, n_steps, advance) for x in best]
-    identity = Descent(np.eye(n), error_behind(np.eye(n))[0])
-    return without_small_entries(min([*found, identity], key=lambda x: x.error).strategy)
+    cleaned = [without_small_entries(x.strategy) for x in found]
+    others = [x / np.abs(x).sum(axis=0) for x in (*plain, *starts)]
+    return min((Descent(x, error_behind(x)[0]) for x in (*cleaned, *others)), key=lambda x: x.error).strategy
 
 
 def least_squares_receiver(c: Array, a: Array, *, lower: bool) -> Array:

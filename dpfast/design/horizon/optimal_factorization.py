@@ -10,7 +10,7 @@ from scipy import linalg
 
 from dpfast._support import validation
 from dpfast._support.errors import ConvergenceWarning, DesignError, warn
-from dpfast.design.argument_checks import Target
+from dpfast.design.argument_checks import Target, check_name
 from dpfast.design.horizon.joint_factorization import LARGEST_JOINT_GAP, FactorizationProblem, joint_factorization
 from dpfast.design.horizon.pure_factorization import (
     PureDesign,
@@ -63,9 +63,10 @@ def optimal_factorization(
 
     *Pure ε.* With Laplace noise of scale d/ε the columns of C have the ℓ₁ norm one. The error 2 d²/ε² ‖A C⁺‖_F²/n, or
     that behind the receiver, is not convex. L-BFGS descends it in X, C = X|X| with columns divided by their norms, so
-    that entries can vanish, from several starts: blocks within blocks for a lower-triangular C, windows that overlap
-    for a dense one, and the identity. What is found is a local optimum, below all trees: of a running sum of 1024
-    steps at ε = 1 the RMSE is 14.1, of a dense C 9.7, where :func:`tree` has 15.1 and 10.9.
+    that entries can vanish, from several starts: blocks, blocks within blocks, windows that overlap, entries of a fixed
+    seed. What is found is a local optimum, never above a start, the identity, or, with a model, sums of blocks alike;
+    a dense C never above a lower-triangular one with the same options. Of a running sum of 1024 steps at ε = 1 the RMSE
+    is 14.1, of a dense C 9.7, where :func:`tree` has 15.1 and 10.9.
 
     Parameters
     ----------
@@ -88,8 +89,9 @@ def optimal_factorization(
         of the rounded matrix. On a C that is not of integers it would show their fractional parts.
     strategy : {"lower", "dense"}
         Lower triangular: online, and for inputs that react to what was published before. Dense, for noise other than
-        Gaussian: less error, but for a batch, as rows need inputs of all of the horizon; with a model a smoother is
-        behind it, whatever the lag.
+        Gaussian: less error, but for a batch, nothing is published before the last input is there; with a model a
+        smoother is behind it, whatever the lag. (A theorem would allow more for the unbiased reading, at pure ε, of
+        which the package makes no use: docs/beyond-blocks.md.)
     strategy_unit : float, optional
         With geometric noise, the public unit that entries of C, which are at most 1, are rounded to; by default that of
         the least predicted error, of 1, 1/2, 1/4, ..., 2⁻¹². With 1, which is often the best with a model, C consists
@@ -114,7 +116,7 @@ def optimal_factorization(
     ValueError
         For lag < 0, a lag without a model, and other noise or strategies than these.
     DesignError
-        For a horizon of more than 2048 steps, and a strategy_unit that is too coarse.
+        For a horizon of more than 2048 steps.
 
     Warns
     -----
@@ -140,6 +142,7 @@ def optimal_factorization(
     delay = check_lag(lag)
     validation.choice("noise", noise, get_args(StrategyNoise))
     validation.choice("strategy", strategy, ("lower", "dense"))
+    validation.instance("progress", progress, bool, "True or False")
     unit = check_strategy_unit(strategy_unit, noise)
     if noise == "gaussian" and strategy == "dense":
         raise ValueError(
@@ -156,10 +159,10 @@ def optimal_factorization(
         raise ValueError(f"lag must be 0 without a model, got {lag!r}: an unbiased receiver gains nothing by waiting")
     if noise != "gaussian":
         lower = strategy == "lower"
-        design = PureDesign(noise, lower, unit, name or _pure_name(noise, lower, delay, model), progress)
+        design = PureDesign(noise, lower, unit, check_name(name, _pure_name(noise, lower, delay, model)), progress)
         if model is None:
             return unbiased_pure_factorization(y, privacy, design)
-        return joint_pure_factorization(y, privacy, model, delay if lower else None, design)
+        return joint_pure_factorization(y, privacy, model, delay, design)
     if model is not None:
         return _joint_mechanism(y, privacy, model, delay, name)
     return _unbiased_mechanism(y, privacy, name)
@@ -174,14 +177,14 @@ def _pure_name(noise: str, lower: bool, lag: int | None, model: Model | None) ->
 def _unbiased_mechanism(target: Toeplitz, privacy: Privacy, name: str | None) -> MatrixMechanism:
     best = factorize_after_delay(target)
     strategy, receiver = (Dense(validation.freeze(x)) for x in (best.strategy, best.receiver))
-    found = MatrixMechanism(name or "optimal factorization", target, privacy, strategy, receiver)
+    found = MatrixMechanism(check_name(name, "optimal factorization"), target, privacy, strategy, receiver)
     return _with_lower_bound(found, best.lower_bound * _noise_variance(privacy), LARGEST_UNBIASED_GAP)
 
 
 def _joint_mechanism(
     target: Toeplitz, privacy: Privacy, model: Model, lag: int | None, name: str | None
 ) -> MatrixMechanism:
-    name = name or f"optimal factorization {'smoother' if lag is None else f'lag {lag}'}"
+    name = check_name(name, f"optimal factorization {'smoother' if lag is None else f'lag {lag}'}")
     n, a = target.horizon, Convolution(target.coefficients).matrix()
     kept = in_time(np.arange(n), n, lag)
     joint = FactorizationProblem(a, linalg.toeplitz(autocovariance(model, n)), _noise_variance(privacy), kept)

@@ -9,12 +9,12 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
-from dpfast.design.argument_checks import Target, target_over_horizon
+from dpfast.design.argument_checks import Target, check_name, target_over_horizon
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.matrix_mechanism import LONGEST_DENSE, MatrixMechanism
 from dpfast.mechanisms.operators.k_ary_trees import CausalTree, TreeLeastSquares, check_tree, k_ary_strategy
 from dpfast.privacy.integer_noise.choice import integer_noise
-from dpfast.privacy.lattice import find_lattice
+from dpfast.privacy.lattice import TAKE_LAPLACE, find_lattice
 from dpfast.privacy.privacy import Privacy
 
 TreeNoise = Literal["laplace", "geometric", "gaussian"]
@@ -97,11 +97,9 @@ def tree(
     validation.instance("subtraction", subtraction, bool, "True or False")
     _check_target(whole, subtraction)
     k, n_levels = _shape(whole, branching, levels, subtraction, _unit_variance(noise, privacy))
-    if name is None:
-        words = {"laplace": "", "geometric": ", geometric", "gaussian": ", Gaussian"}
-        name = f"tree ({k}-ary{', subtraction' * subtraction}{words[noise]})"
+    words = {"laplace": "", "geometric": ", geometric", "gaussian": ", Gaussian"}
     return MatrixMechanism(
-        name,
+        check_name(name, f"tree ({k}-ary{', subtraction' * subtraction}{words[noise]})"),
         whole,
         privacy,
         k_ary_strategy(whole.horizon, k, n_levels, whole=not subtraction),
@@ -162,7 +160,7 @@ def _shape(
 def _unit_variance(noise: TreeNoise, privacy: Privacy) -> Callable[[int], float]:
     """Return what the variance of the noise on a node is proportional to, for so many levels."""
     if noise == "geometric":
-        steps = find_lattice(privacy, None, None).steps
+        steps = find_lattice(privacy, None, None, TAKE_LAPLACE).steps
         return lambda n_levels: integer_noise("geometric", privacy, n_levels * steps).variance
     return lambda n_levels: float(n_levels if noise == "gaussian" else n_levels**2)
 
