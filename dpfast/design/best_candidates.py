@@ -1,4 +1,4 @@
-"""What the best mechanism is chosen from: each family of the catalogue, and which of its kind, for a task."""
+"""List what the best mechanism is chosen from: each family of the catalogue, and which of its kind, for a task."""
 
 from __future__ import annotations
 
@@ -36,6 +36,13 @@ GAUSSIAN_FILTER, GAUSSIAN_FACTORIZATION = "the best Gaussian filter", "the best 
 SHARED = "shared noise"  # a need that can always be met
 _BAYES = {"receiver": "bayes"}
 _LONGEST_DESCENT = 512  # steps: beyond it strategies for Laplace noise take minutes
+_LONGEST_JOINT = 1024  # beyond it those for Gaussian noise do with a model, and so do bounds
+TOO_LONG_WITH_MODEL = f"more than {_LONGEST_JOINT} steps with a model take minutes"
+
+
+def is_long_with_model(task: Demand) -> bool:
+    """Tell whether matrices of all steps, with those of the model, take minutes."""
+    return task.model is not None and (task.horizon or 0) > _LONGEST_JOINT
 
 
 class Candidate(NamedTuple):
@@ -50,8 +57,8 @@ class Candidate(NamedTuple):
     family : Family
     needs : frozenset of str
         What the family needs, and besides: "delta", for Gaussian noise; "integers" and "counts", for noise on the
-        integers; "long memory" and a "carrier", without which it loses; a "descent" that takes long; a
-        "count" that nothing here finds.
+        integers; "long memory" and a "carrier", without which it loses; a "descent" that takes long, or a
+        "joint descent" that does with a model; a "count" that nothing here finds.
     waits : bool
         True for what needs the whole input before it publishes.
     predicted : bool
@@ -82,6 +89,7 @@ class Candidate(NamedTuple):
             "count": f"the number of its coefficients or measurements must be given: use {self.family.name}",
             "descent": (task.horizon or 0) > _LONGEST_DESCENT
             and f"more than {_LONGEST_DESCENT} steps take minutes: use {self.family.name}",
+            "joint descent": is_long_with_model(task) and f"{TOO_LONG_WITH_MODEL}: use {self.family.name}",
             "integers": off and task.unit is None and "inputs must be integers, or be rounded to a given unit",
             "counts": (off or task.unit is not None) and "inputs must be integers, and no unit given",
             "carrier": not has_carrier(task) and "the output has the most power at frequency zero, as plain sums have",
@@ -215,10 +223,12 @@ def _gaussian_or_laplace(family: Family) -> Iterator[Candidate]:
 
 
 def _optimal_factorization(family: Family) -> Iterator[Candidate]:
-    yield _of(family, family.label, "delta", kind=GAUSSIAN_FACTORIZATION, design=_design_optimal)
-    for waits, label in ((False, "Laplace noise"), (True, "dense, Laplace noise")):
-        design = functools.partial(_design_optimal, noise="laplace", strategy="dense" if waits else "lower")
-        yield _of(family, f"{family.label} ({label})", "descent", waits=waits, design=design)
+    yield _of(family, family.label, "delta", "joint descent", kind=GAUSSIAN_FACTORIZATION, design=_design_optimal)
+    for noise, words, need in (("laplace", "Laplace noise", "descent"), ("geometric", "integer noise", "counts")):
+        for waits in (False, True):
+            design = functools.partial(_design_optimal, noise=noise, strategy="dense" if waits else "lower")
+            label = f"{family.label} ({'dense, ' * waits}{words})"
+            yield _of(family, label, "descent", need, waits=waits, design=design)
 
 
 def _input_noise_over_horizon(family: Family) -> Iterator[Candidate]:

@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from dpfast.design.best_candidates import GAUSSIAN_FACTORIZATION, GAUSSIAN_FILTER
+from dpfast.design.best_candidates import (
+    GAUSSIAN_FACTORIZATION,
+    GAUSSIAN_FILTER,
+    TOO_LONG_WITH_MODEL,
+    is_long_with_model,
+)
 from dpfast.design.best_demand import Demand
 from dpfast.design.best_ranking import Designed, Ranking
 from dpfast.design.bounds.additive import ADDITIVE
@@ -23,6 +28,7 @@ from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.signals.output_variance import explained_share
 
 _LITTLE = 0.005  # of an RMSE
+_MOST_DIGITS = 4  # behind the point of a per cent
 NOTHING = "nothing of the data is published"
 _PHRASES = {
     "optimal": "the optimal Gaussian filter",
@@ -35,6 +41,8 @@ _IN_SHORT = {
     UNBIASED: "no unbiased mechanism, on its worst input,",
 }
 
+
+_NO_BOUNDS = ("bounds", f"{TOO_LONG_WITH_MODEL}: use bounds_of")
 
 Verdict = Literal["better", "undecided", "worse"]
 
@@ -62,14 +70,14 @@ def conclude(ranking: Ranking, judged: Sequence[SimulatedDesign] = (), trial: st
     shown = [rows[label] for label in order]
     shown[0] = replace(shown[0], status=CHOSEN)
     reference = _reference(task)
-    bounds = bounds_of(chosen.mechanism)
+    bounds = () if is_long_with_model(task) else bounds_of(chosen.mechanism)
     for warned in chosen.warned:
         warnings.warn_explicit(warned.message, warned.category, warned.filename, warned.lineno)
     choice = Choice(
         sentence=_sentence(task, chosen, ranking.ranked, shown, bounds),
         rows=(*shown, *reference),
         bounds=bounds,
-        reasons=ranking.reasons,
+        reasons=ranking.reasons + (_NO_BOUNDS,) * is_long_with_model(task),
         minimize=task.minimize,
         trial=trial,
         alternatives=tuple(designs[label] for label in order[1:]),
@@ -117,8 +125,8 @@ def _sentence(
                 f"Publish the mean of the output ({NAME}), at no cost of privacy: {what} {_figure(spread)}. The best "
                 f"mechanism, {_phrase(chosen)}, is {no}, with {_figure(error)}."
             )
-    share = rows[0].explained
-    explains = f" (explains {100 * share:.0f} %)" if share is not None else ""
+    first, variance = rows[0], task.variance
+    explains = f" (explains {_percent(first.rmse**2 / variance)})" if first.rmse is not None and variance else ""
     text = f"Use {_phrase(chosen)}: {what} {_figure(error)}{explains}{_compare(chosen, others, rows, task)}"
     return text + _goes_below(bounds) + "."
 
@@ -140,9 +148,9 @@ def _compare(chosen: Designed, others: Sequence[Designed], rows: Sequence[Choice
     if other is None:
         return ""
     error, least = (_error(row, task) for label in (other.label, chosen.label) for row in rows if row.name == label)
-    part = 1 - least / error
+    left = least / error if error else 1.0
     name = other.candidate.kind if not is_gaussian and other.candidate.kind else _phrase(other)
-    return f", {100 * part:.0f} % below {name}" if part >= _LITTLE else f", about as much as {name}"
+    return f", {_percent(left)} below {name}" if 1 - left >= _LITTLE else f", about as much as {name}"
 
 
 def _goes_below(bounds: Sequence[Bound]) -> str:
@@ -150,6 +158,13 @@ def _goes_below(bounds: Sequence[Bound]) -> str:
     known = {x.name: x for x in bounds if x.name in _IN_SHORT}
     name = next((x for x in _IN_SHORT if x in known), None)
     return "" if name is None else f"; {_IN_SHORT[name]} goes below {_figure(known[name].rmse)}"
+
+
+def _percent(left: float) -> str:
+    """Write what is gone in per cent, 1 less what is left: in so many digits that it is 100 only where nothing is."""
+    texts = (f"{100 * (1 - left):.{digits}f}" for digits in range(_MOST_DIGITS + 1))
+    short = next((x for x in texts if left <= 0 or float(x) < 100), None)
+    return f"more than {100 - 10.0**-_MOST_DIGITS} %" if short is None else f"{short} %"
 
 
 def _figure(x: float) -> str:

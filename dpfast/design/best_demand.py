@@ -1,4 +1,4 @@
-"""What the best mechanism is asked for, and the task that `dpfast design` gives to all families: checked once."""
+"""Check what the best mechanism is asked for, which is the task that `dpfast design` gives to all families, too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from dpfast._support import validation
-from dpfast.design.argument_checks import check_filter, check_tolerance, check_unit, toeplitz_or_none
+from dpfast.design.argument_checks import check_target, check_tolerance, check_unit
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.constant import Constant, constant
@@ -87,8 +87,7 @@ def check_demand(
     tolerance: float,
 ) -> Demand:
     """Check the arguments of :func:`dpfast.best`."""
-    if toeplitz_or_none(target) is None:
-        check_filter("target", target)
+    check_target(target)
     validation.instance("privacy", privacy, Privacy, "a Privacy")
     if model is not None:
         check_model(model)

@@ -19,6 +19,7 @@ from dpfast.signals.output_variance import explained_share
 
 _NEEDS = {"model": "model", "levels": "levels", "two_levels": "two levels", "delta": "delta"}
 _UNKNOWN = "only simulation tells the error, which needs simulate=True, or --simulate"
+_HIDDEN = "the error is so far below the variance of the output that rounding hides it, and cannot be ranked"
 TIE = 1e-9  # relative, of errors that are the same but for rounding: the order of the catalogue decides then
 
 
@@ -113,14 +114,14 @@ def rank(task: Demand, advance: Callable[[int], object], *, unpredicted: bool) -
             except ValueError as error:  # a DesignError, or of an argument that the family does not take
                 reasons.append((candidate.label, str(error)))
         else:
-            reasons.append(
-                (candidate.label, "only simulation tells the error, which needs simulate=True, or --simulate")
-            )
+            reasons.append((candidate.label, _UNKNOWN))
         advance(1)
     known = [x for x in made if x.candidate.predicted and task.value(x.mechanism) is not None]
     if not known:
         raise DesignError("no mechanism serves here. " + " ".join(join_reasons(reasons)))
     later = tuple(x for x in made if x not in known)
+    if not unpredicted:
+        reasons += [(x.label, _HIDDEN) for x in later]
     return Ranking(task, tuple(_order(known, task)), later, tuple(reasons + other_families(task)))
 
 

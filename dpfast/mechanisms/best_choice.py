@@ -1,4 +1,4 @@
-"""How :func:`dpfast.best` came to its choice: what each family reaches, why others cannot serve, and a sentence."""
+"""Tell how :func:`dpfast.best` came to a choice: what each family reaches, why others cannot serve, and a sentence."""
 
 from __future__ import annotations
 

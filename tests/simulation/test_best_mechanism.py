@@ -88,10 +88,10 @@ def horizons_by_hand(target, privacy, model, lag, unit, online):
         yield lambda: dp.optimal_factorization(target, privacy, model, lag=lag if model else 0)
     if not online:
         unbiased.append(lambda: dp.tree(target, privacy, subtraction=True))
-        yield lambda: dp.optimal_factorization(
-            target, privacy, model, lag=lag if model else 0, noise="laplace", strategy="dense"
-        )
-    yield lambda: dp.optimal_factorization(target, privacy, model, lag=lag if model else 0, noise="laplace")
+    noises = ["laplace", "geometric"] if unit is None and on_integers(model) else ["laplace"]
+    for noise, strategy in itertools.product(noises, ["lower"] if online else ["lower", "dense"]):
+        given = {"lag": lag if model else 0, "noise": noise, "strategy": strategy}
+        yield functools.partial(dp.optimal_factorization, target, privacy, model, **given)
     for design in unbiased:
         yield design if model is None else lambda design=design: design().with_receiver(model, lag=lag)
     if model is not None:
@@ -275,6 +275,42 @@ def test_families_of_the_other_kind_of_target_are_named():
     assert "randomised response: a Filter is needed, without an end." in " ".join(text.split())
     text = " ".join(str(dp.best(dp.Filter([1, 1]), dp.Privacy(1)).choice).split())
     assert "compressive: a target over a horizon is needed, such as Toeplitz.of(target, horizon)." in text
+
+
+@pytest.mark.parametrize(
+    ("left", "text"),
+    [
+        (0.662, "34 %"),
+        (0.0051, "99 %"),
+        (0.0049, "99.5 %"),
+        (4e-5, "99.996 %"),
+        (1e-12, "more than 99.9999 %"),
+        (0.0, "100 %"),
+    ],
+)
+def test_no_rounding_makes_a_hundred_per_cent(left, text):
+    assert best_conclusion._percent(left) == text
+
+
+@pytest.mark.parametrize("target", [dp.Filter([0.1], [1, -0.9]), dp.Toeplitz.of(dp.Filter([0.1], [1, -0.9]), 19)])
+def test_where_hardly_any_noise_is_needed_every_prediction_is_above_the_bounds(target):
+    """Block sums are the better ones by rounding alone, and say so."""
+    found = dp.best(target, dp.Privacy(50), CHAIN, tolerance=TOLERANCE)
+    assert "rounding hides it" in dict(found.choice.reasons)["block sums"]
+    assert 0 < max(x.mse for x in found.choice.bounds) <= found.predicted_mse
+    assert "100 %" not in found.choice.sentence
+
+
+def test_over_a_horizon_of_counts_the_strategy_of_integers_is_a_candidate():
+    """Of ½ u_t + ½ u_{t-5} where u is slow: sums of integers in blocks of several lengths err least."""
+    slow = dp.MarkovChain([[0.9, 0.1], [0.1, 0.9]], levels=[0, 1])
+    found = dp.best(dp.Toeplitz([0.5, 0, 0, 0, 0, 0.5, 0, 0, 0, 0]), dp.Privacy(1), slow)
+    assert found.choice.rows[0].name == "optimal factorization (integer noise)"
+    assert "inputs that are integers" in found.choice.rows[0].needs
+    assert found.choice.rows[0].reacts
+    shifted = dp.MarkovChain([[0.9, 0.1], [0.1, 0.9]], levels=[0.5, 1.5])
+    reasons = dict(dp.best(found.target, dp.Privacy(1), shifted).choice.reasons)
+    assert "inputs must be integers" in reasons["optimal factorization (integer noise)"]
 
 
 # --- laws ------------------------------------------------------------------------------------------
@@ -556,3 +592,13 @@ def test_bounds_are_those_of_the_mechanism():
     found = of_paper()
     assert found.choice.bounds == dp.bounds_of(found)
     assert best_conclusion._goes_below(()) == ""
+
+
+def test_over_long_horizons_what_takes_minutes_is_left_out_and_named(monkeypatch):
+    monkeypatch.setattr(best_candidates, "_LONGEST_JOINT", 8)
+    choice = dp.best(dp.running_sum(12), dp.Privacy(1, 1e-6), CHAIN).choice
+    reasons = dict(choice.reasons)
+    assert choice.bounds == ()
+    assert reasons["bounds"] == "more than 1024 steps with a model take minutes: use bounds_of"
+    assert reasons["optimal factorization"].endswith("with a model take minutes: use optimal_factorization")
+    assert dp.best(dp.running_sum(12), dp.Privacy(1, 1e-6)).choice.bounds
