@@ -23,6 +23,7 @@ def progress_bar(
     Numbers are shortened (12.3k) where `scaled` says so, by default from a total of 1000 on. With a delay
     in seconds there is none for what takes less.
     """
+    validation.instance("progress", shown, bool, "True or False")
     if not shown:
         yield lambda n: None
         return

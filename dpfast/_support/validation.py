@@ -7,7 +7,7 @@ import importlib
 import math
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -64,6 +64,13 @@ def fraction(name: str, value: Any) -> float:
         return 0.0 if is_zero else number(name, value, above=0, below=1)
     except (TypeError, ValueError, OverflowError):
         raise fail(name, "a number, at least 0 and below 1", value) from None
+
+
+def is_several(value: object) -> bool:
+    """Tell whether an argument is of several numbers; an array without dimensions is one, and text is none."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def integer(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:

@@ -22,6 +22,7 @@ Others use the design functions, ``catalogue`` with the one list of families, an
 ``decision_feedback``       ``decision_feedback``, ``ideal_feedback``
 ``perturbation``            ``input_perturbation``, ``output_perturbation``
 ``block_sums``              ``block_sums``: sums of blocks with integer noise
+``block_arguments``         what these are asked for, checked
 ``block_problem``           which lengths, signs and lag of block sums err least, and the Kalman filter behind them
 ``block_plan``              what block sums sum, and how many blocks share noise
 ``block_signs``             the signs of inputs in block sums

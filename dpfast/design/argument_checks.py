@@ -28,6 +28,22 @@ def check_filter(name: str, value: Filter | Toeplitz) -> Filter:
     return value
 
 
+def check_target(target: Filter | Toeplitz) -> None:
+    """Refuse what is neither a filter nor a target over a horizon, and a filter that is zero."""
+    if toeplitz_or_none(target) is None:
+        if filter_or_none(target) is None:
+            raise validation.fail("target", f"{A_FILTER}, or a Toeplitz", target)
+        check_filter("target", target)
+
+
+def check_name(name: object, otherwise: str) -> str:
+    """Return the name that a mechanism is given, and where there is none its usual one; refuse what is no text."""
+    if name is None:
+        return otherwise
+    validation.instance("name", name, str, "text")
+    return str(name) or otherwise
+
+
 def check_inputs(target: Filter | Toeplitz, privacy: Privacy) -> Filter:
     """Refuse what no design of filters takes as its target or its privacy; return the target."""
     filter = check_filter("target", target)

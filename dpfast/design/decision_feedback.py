@@ -11,7 +11,7 @@ from scipy import linalg
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.design.argument_checks import check_filter, check_inputs, check_tolerance, filter_or_none
+from dpfast.design.argument_checks import check_filter, check_inputs, check_name, check_tolerance, filter_or_none
 from dpfast.design.lmmse import lmmse
 from dpfast.design.prefilter.canonical_factor import canonical_factor
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
@@ -112,7 +112,7 @@ def decision_feedback(
     g = _choose_prefilter(target, privacy, model, prefilter, tolerance)
     receiver = design_equalizer(target, model, g, privacy.noise_std(g), lag, decision, n_forward, n_feedback)
     ideal = _ideal_mse(Problem(target, model, noise_cost(privacy, g)), g)
-    name = name or f"DFE {decision} lag {lag} ({label} prefilter)"
+    name = check_name(name, f"DFE {decision} lag {lag} ({label} prefilter)")
     options: dict[str, Option] = {"lag": lag, "prefilter": label, "decision": decision}
     options |= {"n_forward": n_forward, "n_feedback": n_feedback}
     if label != "given":

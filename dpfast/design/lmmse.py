@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from dpfast._support.validation import Array
-from dpfast.design.argument_checks import check_filter, check_inputs, check_tolerance
+from dpfast.design.argument_checks import check_filter, check_inputs, check_name, check_tolerance
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
 from dpfast.design.prefilter.ideal_mechanism import Ideal
@@ -103,7 +103,7 @@ def lmmse(
     check_inputs(target, privacy)
     check_model(model)
     delay = check_lag(lag)
-    name = name or ("LMMSE smoother" if delay is None else f"LMMSE lag {delay}")
+    name = check_name(name, "LMMSE smoother" if delay is None else f"LMMSE lag {delay}")
     tolerance = check_tolerance(tolerance)
     if prefilter is not None:
         check_filter("prefilter", prefilter)

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpfast._support.errors import ConvergenceWarning, warn
 from dpfast._support.validation import Array
-from dpfast.design.argument_checks import check_inputs, check_tolerance
+from dpfast.design.argument_checks import check_inputs, check_name, check_tolerance
 from dpfast.design.lmmse import smoother_ideal, wiener_mechanism
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
@@ -109,7 +109,7 @@ def optimal(
     check_model(model)
     delay = check_lag(lag)
     tolerance = check_tolerance(tolerance)
-    name = name or ("optimal smoother" if delay is None else f"optimal lag {delay}")
+    name = check_name(name, "optimal smoother" if delay is None else f"optimal lag {delay}")
     problem = Problem(target, model, noise_cost(privacy, None))
     family = smoother_ideal if delay is None else lambda p: joint_ideal(p, delay)
     best = realize_family(problem, privacy, family, tolerance)

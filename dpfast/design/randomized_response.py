@@ -7,7 +7,7 @@ from typing import Literal
 
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
-from dpfast.design.argument_checks import check_inputs
+from dpfast.design.argument_checks import check_inputs, check_name
 from dpfast.design.block_plan import Plan
 from dpfast.design.block_problem import BlockProblem
 from dpfast.design.wiener import wiener_receiver
@@ -102,7 +102,7 @@ def randomized_response(
         chain_of(model)
         late = _waiting_lag(filter, model, std, high - low) if delay is None else delay
         return PosteriorResponseMechanism(
-            name or f"randomised response Bayes {when}",
+            check_name(name, f"randomised response Bayes {when}"),
             filter,
             privacy,
             model,
@@ -112,7 +112,7 @@ def randomized_response(
             noise=noise,
         )
     mechanism = Mechanism(
-        name or f"randomised response {when}",
+        check_name(name, f"randomised response {when}"),
         filter,
         privacy,
         model,

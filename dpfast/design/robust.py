@@ -18,7 +18,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.errors import DesignError, ToleranceWarning, warn
 from dpfast._support.validation import Array, Complex
-from dpfast.design.argument_checks import check_inputs, check_one_event, check_tolerance
+from dpfast.design.argument_checks import check_inputs, check_name, check_one_event, check_tolerance
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.objectives import shape_objective
 from dpfast.design.prefilter.order_selection import realize
@@ -125,7 +125,7 @@ def robust(
     check_one_event(privacy)
     mean_square = validation.number("mean_square", mean_square, above=0)
     delay = check_lag(lag)
-    name = name or ("robust smoother" if delay is None else f"robust lag {delay}")
+    name = check_name(name, "robust smoother" if delay is None else f"robust lag {delay}")
     design = _RobustProblem(Problem(target, None, noise_cost(privacy, None)), mean_square, check_tolerance(tolerance))
     filling = robust_filling(design.problem, mean_square)
     found = _try_silence(design, filling, delay) or _try_zero_forcing(design, filling, delay)

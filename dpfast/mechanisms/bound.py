@@ -51,7 +51,7 @@ class Bound:
 
 
 class BoundTerms(NamedTuple):
-    """What a kind of mechanism says of itself, from which follows which bounds hold for it.
+    """It has what a kind of mechanism says of itself, from which follows which bounds hold for it.
 
     Attributes
     ----------

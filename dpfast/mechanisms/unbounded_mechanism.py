@@ -1,4 +1,4 @@
-"""Running sums without a horizon: one strategy and one noise for as many steps as may come."""
+"""Publish running sums without a horizon: one strategy and one noise for as many steps as may come."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class UnboundedMechanism(MechanismBase):
 
     @property
     def additive_bound_mse(self) -> NoReturn:
-        """Refused, as there is no mean over all time that a bound could be for."""
+        """It is refused, as there is no mean over all time that a bound could be for."""
         raise DesignError(
             f"mechanism must have a mean error for a bound of it, got {self.full_name}, whose error grows with time: "
             "take that of over_first(n)"

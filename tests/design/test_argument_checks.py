@@ -7,7 +7,30 @@ import numpy as np
 import pytest
 from helpers.plants import CHAIN, EXAMPLE, PRIVACY
 
-from dpfast import DesignError, Filter, input_perturbation, lmmse, output_perturbation, zero_forcing
+from dpfast import (
+    DesignError,
+    Filter,
+    Mechanism,
+    Privacy,
+    adaptive_blocks,
+    additive_bound,
+    best,
+    block_sums,
+    bounds_of,
+    gaussian_bound,
+    input_perturbation,
+    linear_mean_bound,
+    lmmse,
+    optimal,
+    optimal_factorization,
+    output_perturbation,
+    randomized_response,
+    robust,
+    running_sum,
+    tree,
+    unbounded_sum,
+    zero_forcing,
+)
 
 
 @pytest.mark.parametrize("lag", [-1, 1.5, "1", math.nan, True])
@@ -74,3 +97,57 @@ def test_a_bad_privacy_is_named(privacy):
 def test_a_bad_model_is_named(model):
     with pytest.raises((ValueError, TypeError), match="model must be"):
         lmmse(EXAMPLE, PRIVACY, model)
+
+
+def test_what_has_no_unit_says_what_takes_real_inputs():
+    counts = Privacy(1, max_change=1.3)
+    for design in (tree, optimal_factorization):
+        with pytest.raises(
+            ValueError, match=r'^max_change must be .*, got 1\.3: .*; for real inputs take noise="laplace"$'
+        ):
+            design(running_sum(8), counts, noise="geometric")
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        lambda **given: lmmse(EXAMPLE, PRIVACY, CHAIN, **given),
+        lambda **given: optimal(EXAMPLE, PRIVACY, CHAIN, **given),
+        lambda **given: robust(EXAMPLE, PRIVACY, mean_square=1, **given),
+        lambda **given: randomized_response(EXAMPLE, PRIVACY, CHAIN, **given),
+        lambda **given: tree(running_sum(8), PRIVACY, **given),
+        lambda **given: optimal_factorization(running_sum(8), PRIVACY, **given),
+        lambda **given: optimal_factorization(running_sum(8), PRIVACY, CHAIN, **given),
+        lambda **given: unbounded_sum(PRIVACY, **given),
+    ],
+)
+@pytest.mark.parametrize("name", [np.array([1, 2]), 0, [], b"x"])
+def test_a_name_that_is_no_text_is_refused(design, name):
+    with pytest.raises(ValueError, match=r"^name must be text, got"):
+        design(name=name)
+
+
+@pytest.mark.parametrize("progress", [np.array([1, 2]), None, "x", 1])
+def test_a_bar_is_shown_or_not(progress):
+    with pytest.raises(ValueError, match=r"^progress must be True or False, got"):
+        best(EXAMPLE, PRIVACY, CHAIN, progress=progress)
+    for noise in ("gaussian", "laplace"):
+        with pytest.raises(ValueError, match=r"^progress must be True or False, got"):
+            optimal_factorization(running_sum(8), PRIVACY, noise=noise, progress=progress)
+
+
+@pytest.mark.parametrize("target", [[1, 2], None])
+def test_where_a_toeplitz_serves_the_message_says_so(target):
+    for design in (additive_bound, linear_mean_bound, adaptive_blocks, block_sums, best):
+        with pytest.raises(ValueError, match=r"^target must be a Filter, .*, or a Toeplitz, got"):
+            design(target, PRIVACY, CHAIN)
+
+
+def test_a_bound_of_filters_says_which_takes_a_toeplitz():
+    with pytest.raises(ValueError, match=r"^target must be a Filter for this bound \(.* additive_bound\), got"):
+        gaussian_bound(running_sum(8), PRIVACY, CHAIN)
+
+
+def test_a_class_is_no_mechanism():
+    with pytest.raises(ValueError, match=r"^mechanism must be a mechanism, .*, got <class"):
+        bounds_of(Mechanism)

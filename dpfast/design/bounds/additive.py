@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfast.design.bounds.least_linear_mse import ROUNDING, check_events, least_linear_mse
+from dpfast.design.bounds.least_linear_mse import ROUNDING, check_events, events_left_out, least_linear_mse
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.water_filling import robust_filling
 from dpfast.filters.filter import Filter
@@ -41,8 +41,9 @@ def additive_bound(target: Filter | Toeplitz, privacy: Privacy, model: Model | N
     Parameters
     ----------
     target : Filter or Toeplitz
-        F; over a horizon the same holds with the strategies of :func:`optimal_factorization`, for one event, of at most
-        2048 steps with a model. Without one the bound is some per cent less tight beyond that.
+        F; over a horizon the same holds with the strategies of :func:`optimal_factorization`, of at most 2048 steps
+        with a model. Without one the bound is some per cent less tight beyond that. Over a horizon it counts one event
+        of a person only, so that for several it is further below.
     privacy : Privacy
     model : Model, optional
         Of u. Without one the bound is for unbiased mechanisms, K = F.
@@ -74,7 +75,8 @@ def additive_bound(target: Filter | Toeplitz, privacy: Privacy, model: Model | N
     """
     cost = _cost(target, privacy)
     kind = " that leaves the target undistorted" if model is None else ""
-    return Bound(ADDITIVE, least_linear_mse(target, model, cost, lag), _HOLDS_FOR + kind, _BELOW)
+    words = _HOLDS_FOR + kind + events_left_out(target, privacy)
+    return Bound(ADDITIVE, least_linear_mse(target, model, cost, lag), words, _BELOW)
 
 
 def additive_bound_on_worst_input(target: Filter, privacy: Privacy, mean_square: float) -> Bound:

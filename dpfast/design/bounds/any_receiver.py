@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
-from dpfast.design.argument_checks import check_filter
+from dpfast.design.argument_checks import check_filter, toeplitz_or_none
 from dpfast.design.bounds.genie import equivalent_signal
 from dpfast.design.bounds.least_linear_mse import least_linear_mse
 from dpfast.design.prefilter.design_problem import noise_cost
@@ -83,6 +83,8 @@ def gaussian_bound(target: Filter, privacy: Privacy, model: Model, *, lag: Lag =
     >>> round(dp.optimal(target, privacy, chain, lag=5).ideal_rmse, 2)
     5.09
     """
+    if toeplitz_or_none(target) is not None:
+        raise validation.fail("target", "a Filter for this bound (for a Toeplitz take additive_bound)", target)
     check_filter("target", target)
     validation.instance("privacy", privacy, Privacy, "a Privacy")
     check_model(model)

@@ -1,4 +1,4 @@
-r"""What a genie who knows all other inputs leaves unknown of one input of a symmetric chain behind Gaussian noise.
+r"""Find what a genie who knows all other inputs leaves unknown of one input of a symmetric chain behind Gaussian noise.
 
 For s_t = ±1 of flip probability p and v = G s/2 + n with ‖g‖₂ = 1 and n of standard deviation κ, ψ_i is s_i less its
 mean given v and all other inputs. With ε and ε' the signs of s_i s_{i-1} and s_i s_{i+1}, independent with P(-1) = p,

@@ -7,7 +7,7 @@ from scipy import linalg
 
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
-from dpfast.design.argument_checks import check_filter, filter_or_none, toeplitz_or_none
+from dpfast.design.argument_checks import check_target, filter_or_none, toeplitz_or_none
 from dpfast.design.horizon.joint_factorization import FactorizationProblem, joint_factorization
 from dpfast.design.horizon.optimal_factorization import LONGEST
 from dpfast.design.horizon.unbiased_factorization import factorize_after_delay
@@ -73,13 +73,18 @@ def is_too_long(target: Filter | Toeplitz) -> bool:
     return target.horizon is not None and target.horizon > LONGEST
 
 
+def events_left_out(target: Filter | Toeplitz, privacy: Privacy) -> str:
+    """Say that a bound over a horizon counts one event of a person only, where there are several."""
+    if toeplitz_or_none(target) is None or privacy.max_events == 1:
+        return ""
+    return f", counting one event only of the {privacy.max_events} that a person may have"
+
+
 def check_events(target: Filter | Toeplitz, privacy: Privacy) -> int:
     """Check target and privacy, and return how many events of a person a bound counts: over a horizon one."""
     validation.instance("privacy", privacy, Privacy, "a Privacy")
-    if toeplitz_or_none(target) is not None:
-        return 1
-    check_filter("target", target)
-    return privacy.max_events
+    check_target(target)
+    return privacy.max_events if toeplitz_or_none(target) is None else 1
 
 
 def _without_end(target: Filter, model: Model | None, cost: float, lag: int | None) -> float:

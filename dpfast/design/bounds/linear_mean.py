@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpfast._support.errors import DesignError
-from dpfast.design.bounds.least_linear_mse import check_events, least_linear_mse
+from dpfast.design.bounds.least_linear_mse import check_events, events_left_out, least_linear_mse
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.bound import Bound
@@ -38,7 +38,8 @@ def linear_mean_bound(target: Filter | Toeplitz, privacy: Privacy, model: Model,
     Parameters
     ----------
     target : Filter or Toeplitz
-        F; over a horizon of at most 2048 steps, for one event of a person.
+        F; over a horizon of at most 2048 steps. There it counts one event of a person only, so that for several it is
+        further below.
     privacy : Privacy
     model : Model
         Of u. Where it has levels, d is the largest difference of two of them that is at most `max_change`: such a
@@ -67,7 +68,8 @@ def linear_mean_bound(target: Filter | Toeplitz, privacy: Privacy, model: Model,
     events = check_events(target, privacy)
     check_model(model)
     cost = events * (_largest_change(privacy, model) * least_deviation(privacy)) ** 2
-    return Bound(LINEAR_MEAN, least_linear_mse(target, model, cost, lag), _HOLDS_FOR, _BELOW)
+    words = _HOLDS_FOR + events_left_out(target, privacy)
+    return Bound(LINEAR_MEAN, least_linear_mse(target, model, cost, lag), words, _BELOW)
 
 
 def _largest_change(privacy: Privacy, model: Model) -> float:

@@ -9,7 +9,7 @@ from dpfast._support.errors import DesignError
 from dpfast.design.argument_checks import filter_or_none
 from dpfast.design.bounds.additive import additive_bound, additive_bound_on_worst_input
 from dpfast.design.bounds.any_receiver import gaussian_bound, symmetric_chain
-from dpfast.design.bounds.least_linear_mse import is_too_long
+from dpfast.design.bounds.least_linear_mse import events_left_out, is_too_long
 from dpfast.design.bounds.linear_mean import linear_mean_bound
 from dpfast.design.bounds.unbiased import unbiased_bound
 from dpfast.mechanisms.base import MechanismBase
@@ -48,8 +48,8 @@ def bounds_of(mechanism: Any) -> tuple[Bound, ...]:
     >>> [(x.name, round(x.rmse, 3)) for x in dp.bounds_of(response)], round(response.predicted_rmse, 3)
     ([('linear-mean bound', 0.768)], 0.778)
     """
-    if not hasattr(mechanism, "sees_data"):
-        raise validation.fail("mechanism", "a mechanism", mechanism)
+    if isinstance(mechanism, type) or not hasattr(mechanism, "sees_data"):
+        raise validation.fail("mechanism", "a mechanism, as the functions that design one return it", mechanism)
     if not mechanism.sees_data:
         return ()
     found = [*_of_family(mechanism), *_of_class(mechanism)]
@@ -58,7 +58,9 @@ def bounds_of(mechanism: Any) -> tuple[Bound, ...]:
 
 def _of_family(mechanism: Any) -> list[Bound]:
     mse = mechanism.lower_bound_mse
-    return [] if mse is None else [Bound(FAMILY, mse, _HOLDS_FOR, _BELOW)]
+    if mse is None:
+        return []
+    return [Bound(FAMILY, mse, _HOLDS_FOR + events_left_out(mechanism.target, mechanism.privacy), _BELOW)]
 
 
 def _of_class(mechanism: Any) -> list[Bound]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfast.design.bounds.least_linear_mse import check_events, least_linear_mse
+from dpfast.design.bounds.least_linear_mse import check_events, events_left_out, least_linear_mse
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.bound import Bound
@@ -30,7 +30,7 @@ def unbiased_bound(target: Filter | Toeplitz, privacy: Privacy) -> Bound:
     Parameters
     ----------
     target : Filter or Toeplitz
-        F; over a horizon for one event of a person.
+        F; over a horizon it counts one event of a person only, so that for several it is further below.
     privacy : Privacy
         With a max_change that is an integer, or on real inputs any.
 
@@ -52,4 +52,5 @@ def unbiased_bound(target: Filter | Toeplitz, privacy: Privacy) -> Bound:
     """
     events = check_events(target, privacy)
     cost = events * (privacy.max_change * least_deviation(privacy)) ** 2
-    return Bound(UNBIASED, least_linear_mse(target, None, cost, 0), _HOLDS_FOR, _BELOW)
+    words = _HOLDS_FOR + events_left_out(target, privacy)
+    return Bound(UNBIASED, least_linear_mse(target, None, cost, 0), words, _BELOW)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from dpfast._support import validation
 from dpfast._support.validation import Array, Complex
+from dpfast.design.argument_checks import check_name
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.objectives import shape_objective
 from dpfast.design.prefilter.rational_basis import Basis, basis_for
@@ -142,7 +143,7 @@ class JointProgram:
         prefilter = self.prefilter(tolerance=tolerance)
         post = ratio((self.product.numerator, prefilter.denominator), (self.product.denominator, prefilter.numerator))
         receiver = LinearReceiver(post, target, model.mean, self.lag)
-        name = name or f"optimal program lag {self.lag}"
+        name = check_name(name, f"optimal program lag {self.lag}")
         options = (("lag", self.lag), ("constraints", "given"), ("tolerance", tolerance))
         return Mechanism(name, target, self._privacy, model, prefilter, receiver, self.mse, options=options)
 

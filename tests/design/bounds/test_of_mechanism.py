@@ -146,5 +146,16 @@ def test_a_model_does_not_lower_the_bound_of_what_does_not_distort():
 
 
 def test_what_is_no_mechanism_is_refused():
-    with pytest.raises(ValueError, match="mechanism must be a mechanism, got 3"):
+    with pytest.raises(ValueError, match=r"mechanism must be a mechanism, .*, got 3"):
         bounds_of(3)
+
+
+def test_a_bound_over_a_horizon_says_that_it_counts_one_event():
+    several, target = dp.Privacy(1, max_events=3), dp.running_sum(8)
+    words = "counting one event only of the 3 that a person may have. Below it"
+    mechanism = dp.optimal_factorization(target, several, noise="laplace")
+    found = [*dp.bounds_of(mechanism), dp.linear_mean_bound(target, several, CHAIN)]
+    assert {x.name for x in found} == {"bound of its family", "additive bound", "unbiased bound", "linear-mean bound"}
+    assert all(words in str(x) for x in found)
+    assert "counting" not in str(dp.additive_bound(dp.Filter([1, 0.5]), several))  # all are counted without an end
+    assert "counting" not in str(dp.additive_bound(target, dp.Privacy(1)))
