@@ -22,6 +22,7 @@ _FIXED = "\u00a0"  # a space at which no line ends
 _LETTER, _FRAME = 0.56, 24  # width of a letter of its size; points of a panel that are left of its title
 _NEAR = 2.0  # times the reference: what is shown where differences are small
 _MARGIN, _LEAST_ROOM = 0.12, 1e-3  # of the range, and of the values, above what is shown
+_LINE, _LINE_HEIGHT = 110, 0.08  # letters in a line of names on a picture, and its height as a part of an axis
 
 
 def render_png(figure: Any) -> bytes:
@@ -193,11 +194,13 @@ def zoom_in(ax: Any, curves: Mapping[str, Sequence[float]], reference: float) ->
     top = _NEAR * reference
     shown = [y for label, low in lows.items() if low <= top for y in known[label]]
     room = _MARGIN * (max(shown) - min(shown)) + _LEAST_ROOM * max(shown)
-    ax.set_ylim(min(shown) - room / 2, max(shown) + room)
     above = ", ".join(f"{label} {low:.4g}" for label, low in lows.items() if low > top)
-    if above:
+    words = textwrap.wrap(f"above: {above}", _LINE) if above else []
+    further = _LINE_HEIGHT * max(0, len(words) - 1) * (max(shown) - min(shown) + 1.5 * room)  # for more than one line
+    ax.set_ylim(min(shown) - room / 2, max(shown) + room + further)
+    if words:
         place = {"transform": ax.transAxes, "ha": "right", "va": "top"}
-        ax.text(0.99, 0.98, f"above: {above}", fontsize=SMALL, parse_math=False, **place)
+        ax.text(0.99, 0.98, "\n".join(words), fontsize=SMALL, parse_math=False, **place)
 
 
 def set_logarithmic(ax: Any, directions: str, digits: Sequence[int] | None = None) -> None:

@@ -78,6 +78,19 @@ def test_an_axis_near_the_reference_names_what_is_above():
     assert ax.get_ylim()[1] > 5
 
 
+def test_many_names_above_stay_on_the_axis_and_off_the_curves():
+    drawn, axes = make_figure(1)
+    ax = axes[0, 0]
+    far = {f"a mechanism with a name that is long, number {i}": [5.0 + i] for i in range(5)}
+    zoom_in(ax, {"near": [1.0, 1.2], **far}, 1.0)
+    drawn.draw_without_rendering()
+    (text,) = ax.texts
+    assert " ".join(text.get_text().split("\n")) == "above: " + ", ".join(f"{x} {y[0]:g}" for x, y in far.items())
+    shown, whole = text.get_window_extent(), ax.get_window_extent()
+    assert whole.x0 <= shown.x0
+    assert ax.transData.transform((0, 1.2))[1] < shown.y0
+
+
 @pytest.mark.parametrize(
     ("high", "labels"),
     [
