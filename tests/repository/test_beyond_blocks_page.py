@@ -1,6 +1,8 @@
 """The code of docs/beyond-blocks.md gives what the page says, and its law hides an event."""
 
+import collections
 import itertools
+import math
 import re
 from pathlib import Path
 
@@ -74,3 +76,27 @@ def test_errors_of_trees_are_those_shown():
                 options = {"length": length[0], "group": group, "slack": slack}
                 found = dp.block_sums(target, dp.Privacy(float(epsilon)), CHAIN, **options)
                 assert f"{found.predicted_rmse:#.4g}" == f"{float(error):#.4g}"
+
+
+def test_a_dense_strategy_read_as_noise_on_inputs_hides_an_event_where_inputs_react():
+    """Geometric noise on C = (1, 0; 0, 1; 1, 1) of norm 2, enumerated: v' = u + C⁺n, u₂ a function of v'₁."""
+    size = 24
+    a, b, c = (x.ravel() for x in np.meshgrid(*[np.arange(-size, size + 1)] * 3, indexing="ij"))
+    weight = np.exp(-(np.abs(a) + np.abs(b) + np.abs(c)) / 2.0)  # of rate ε/2: ε = 1 for a change of 1
+    noise = collections.defaultdict(float)  # of 3 C⁺n
+    for key, mass in zip(zip(2 * a - b + c, -a + 2 * b + c, strict=True), weight, strict=True):
+        noise[key] += mass
+
+    def published(first, change):
+        """3 v' and its probability, for the first input and a second one that reacts, changed by so much."""
+        found = {}
+        for (x, y), mass in noise.items():
+            seen = x + 3 * first
+            found[seen, y + 3 * ((2 if seen > 1 else 0) + change)] = mass
+        return found
+
+    for other in ((1, 0), (0, 1)):
+        one, two = published(0, 0), published(*other)
+        inner = [x for x in one if max(map(abs, x)) <= 18]
+        ratios = [math.log(one[x] / two[x]) for x in inner]
+        assert 0.98 < max(map(abs, ratios)) <= 1 + 1e-6
