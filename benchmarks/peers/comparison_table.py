@@ -304,7 +304,7 @@ def design_errors(races):
 NOTES = (
     "`~`: simulated, as there is no prediction. In parentheses what is explained of the variance of the true output, "
     "under the model of u: 0 for the constant, which publishes the mean. Each of ours is compared with the peers' "
-    "beside it."
+    "beside it. Behind the peers' noise is the linear receiver of least error; a posterior mean is not linear."
 )
 DENSE = "dense, the whole horizon"
 
@@ -315,7 +315,7 @@ def dense(data):
     where = f"it had ten on the {', '.join(on)}, and is left out on the others" if on else "it is left out"
     return (
         f"jax-privacy's dense optimiser takes minutes a target at {data['horizon']} steps: {where}; it comes no lower "
-        "than our optimal factorization, which is certified to be the least of its kind."
+        "than our optimal factorization, which is certified to be the least behind Gaussian noise."
     )
 
 
@@ -323,11 +323,11 @@ PAGE = """# Side by side with peers
 
 What `{command}` measured on {conditions}.
 
-Everybody publishes the same targets for n = {horizon} steps from t = 0, under the same (ε, δ), {levels}, for
+Everybody publishes the same targets for n = {horizon} steps from t = 0, under the same (ε, δ): {levels}; for
 events of size 1; u is a ±1/2 Markov chain that stays with probability 3/4. Figures are root mean squared errors over
 the horizon. *Predicted* ones come from each package's own formulas; *simulated* ones, with 95 % intervals over
 streams, from noise that ran through each package's own filters. Gaussian noise for a unit of sensitivity is what each
-accounts for: {accounting}. The least is exact; OpenDP goes by way of zCDP, which is looser.
+accounts for, where δ is not 0: {accounting}. The least is exact; OpenDP goes by way of zCDP, which is looser.
 What a mechanism *needs* beyond u up to now is said: the model of u, later steps, or all of the horizon. Designs were
 timed on a machine that others use too. What a package has not, or what refuses a target, has a row with the reason.
 Post-processing is free, so peers' noise also stands *behind our receiver*: the linear one of least error for the
@@ -368,6 +368,12 @@ target.
 """
 
 
+def listed(texts, comma=", "):
+    """One after the other, as in a sentence."""
+    *first, last = texts
+    return f"{comma.join(first)} and {last}" if first else last
+
+
 def page(data):
     tables = [
         f"### {name}, {level}\n\n{target_table(rows)}"
@@ -378,8 +384,8 @@ def page(data):
         command=data["command"],
         conditions=data["conditions"],
         horizon=data["horizon"],
-        accounting=", ".join(f"{by} {' and '.join(map(digits, x.values()))}" for by, x in data["accounting"].items()),
-        levels=" and ".join(by_level(data)),
+        accounting=", ".join(f"{by} {listed(map(digits, x.values()))}" for by, x in data["accounting"].items()),
+        levels=listed(by_level(data), "; "),
         summary=summary(data),
         level=100 * LEVEL,
         notes=NOTES,

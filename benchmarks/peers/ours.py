@@ -19,7 +19,7 @@ LAG = 5
 PILOT = 32  # streams
 SHORT = 256  # steps, as many as jax-privacy's dense optimiser has here
 COEFFICIENTS = 4, 16, 64, 256  # Fourier coefficients, measurements: the best is taken
-CHOSEN = "n_coefficients", "n_measurements", "n_buffers"
+CHOSEN = "n_coefficients", "n_measurements", "n_buffers", "branching"
 MODELLED, LATER, WHOLE = "model", f"lag {LAG}", "the whole horizon"
 
 
@@ -36,10 +36,6 @@ class Entry(NamedTuple):
     steady: bool = False
     only_sums: str = ""
     horizon: int = HORIZON
-
-
-def with_noise(design):
-    return functools.partial(design, noise="gaussian")
 
 
 def least(design, option):
@@ -70,6 +66,14 @@ def laplace_and_lmmse(lag):
     return lambda target, privacy: dp.input_perturbation(target, privacy, noise="laplace").with_receiver(MODEL, lag=lag)
 
 
+def at_lags(name, design, **fields):
+    """Entries of a design for the model, now and some steps later."""
+    return (
+        Entry(OURS, name, with_model(design, lag=0), MODELLED, **fields),
+        Entry(OURS, f"{name}, lag {LAG}", with_model(design, lag=LAG), f"{MODELLED}, {LATER}", **fields),
+    )
+
+
 def mean_alone(target, privacy):
     """What has to be beaten; it takes no privacy."""
     return dp.constant(target, MODEL)
@@ -95,6 +99,28 @@ ENTRIES = (
         f"{MODELLED}, {LATER}",
         only_sums=f"tends to optimal lag {LAG}",
     ),
+    Entry(OURS, "shared noise", dp.shared_noise),
+    Entry(OURS, "integer noise on u", with_options(dp.input_perturbation, noise="best")),
+    Entry(OURS, "Laplace factorization", with_options(dp.optimal_factorization, noise="laplace")),
+    Entry(
+        OURS,
+        "Laplace factorization, dense",
+        with_options(dp.optimal_factorization, noise="laplace", strategy="dense"),
+        WHOLE,
+        only_sums="takes minutes a target, as that of jax-privacy; it had them on the running sum",
+    ),
+    *at_lags("block sums", dp.block_sums),
+    *at_lags("block sums, signed", functools.partial(dp.block_sums, weights="best")),
+    *at_lags("block sums, shared noise", functools.partial(dp.block_sums, group="best")),
+    *at_lags("block sums, posterior mean", functools.partial(dp.block_sums, receiver="bayes")),
+    *at_lags("integer noise on u, LMMSE", functools.partial(dp.block_sums, length=1)),
+    *at_lags("blocks that react, posterior mean", dp.adaptive_blocks),
+    *at_lags("randomised response", dp.randomized_response, steady=True),
+    *at_lags(
+        "randomised response, posterior mean",
+        functools.partial(dp.randomized_response, receiver="bayes"),
+        steady=True,
+    ),
     Entry(OURS, "LZF", dp.zero_forcing, steady=True),
     Entry(OURS, "LMMSE lag 0", with_model(dp.lmmse, lag=0), MODELLED, steady=True),
     Entry(OURS, f"LMMSE lag {LAG}", with_model(dp.lmmse, lag=LAG), f"{MODELLED}, {LATER}", steady=True),
@@ -111,12 +137,14 @@ ENTRIES = (
     Entry(LITERATURE, "tree, plain", with_options(dp.binary_tree, estimator="plain")),
     Entry(LITERATURE, "tree, Honaker", with_options(dp.binary_tree, estimator="honaker")),
     Entry(LITERATURE, "tree, Honaker, Laplace", with_options(dp.binary_tree, estimator="honaker", noise="laplace")),
+    Entry(LITERATURE, "tree of k branches, Laplace", dp.tree),
+    Entry(LITERATURE, "tree with subtraction, Laplace", with_options(dp.tree, subtraction=True), WHOLE),
     Entry(LITERATURE, "decayed sum", dp.decayed_sum),
     Entry(LITERATURE, "FPA", least(dp.fourier_perturbation, "n_coefficients"), f"{MODELLED}, {WHOLE}"),
     Entry(
         LITERATURE,
         "FPA, Gaussian",
-        least(with_noise(dp.fourier_perturbation), "n_coefficients"),
+        least(functools.partial(dp.fourier_perturbation, noise="gaussian"), "n_coefficients"),
         f"{MODELLED}, {WHOLE}",
     ),
     Entry(LITERATURE, "compressive", least(dp.compressive, "n_measurements"), f"{MODELLED}, {WHOLE}"),
@@ -141,10 +169,15 @@ def chosen(mechanism):
     return ", ".join(f"{value} {name}" for name, value in found.items())
 
 
+def over(target, horizon):
+    """The target over a horizon, with its recursion, which block sums need."""
+    return dp.Toeplitz.of(dp.Filter(target.b, target.a), horizon) if target.is_stable else dp.running_sum(horizon)
+
+
 def rows(task):
-    for level in task.levels:
-        privacy = dp.Privacy(level.epsilon, level.delta)
-        for target in task.targets:
+    for target in task.targets:  # one after the other, as searches for one are kept from level to level
+        for level in task.levels:
+            privacy = dp.Privacy(level.epsilon, level.delta)
             for entry in ENTRIES:
                 yield run(entry, target, privacy, task)._replace(level=level.name)
 
@@ -155,7 +188,7 @@ def run(entry, target, privacy, task):
         return row._replace(missing="no steady state")
     if entry.only_sums and target.is_stable:
         return row._replace(missing=entry.only_sums)
-    f = dp.Filter(target.b, target.a) if entry.steady else dp.Toeplitz(target.coefficients(entry.horizon))
+    f = dp.Filter(target.b, target.a) if entry.steady else over(target, entry.horizon)
     try:
         mechanism, seconds = timed(lambda: entry.make(f, privacy))
     except (ValueError, dp.DesignError) as error:
@@ -171,7 +204,7 @@ def run(entry, target, privacy, task):
 
 def main(task_path, path):
     task = Task.read(task_path)
-    stds = {x.name: dp.Privacy(x.epsilon, x.delta).noise_multiplier for x in task.levels}
+    stds = {x.name: dp.Privacy(x.epsilon, x.delta).noise_multiplier for x in task.levels if x.delta}
     write(path, rows(task), ("dpfast", "numpy", "scipy", "numba"), noise_multiplier=stds)
 
 

@@ -22,7 +22,7 @@ from dp_accounting import gaussian_mechanism
 from jax_privacy.matrix_factorization import banded, buffered_toeplitz, dense, optimization, toeplitz
 from jax_privacy.matrix_factorization.streaming_matrix import StreamingMatrix
 
-from benchmarks.peers.targets import Released, Row, Task, floats, no_model, timed, write
+from benchmarks.peers.targets import PURE, Released, Row, Task, floats, no_model, timed, write
 
 BY = "jax-privacy"
 BANDS = 16
@@ -188,8 +188,11 @@ def rows(task, stds, released, arrays):
                 arrays[key] = strategy.inverse(n)
                 noise = {level: std * strategy.sensitivity for level, std in stds.items()}
                 released.append(Released(BY, name, target.name, key, noise))
-        for level, std in stds.items():
-            found = [row(name, target, x, n, std, task, note=note) for name, x, n, note in made]
+        for level in (x.name for x in task.levels):
+            if level in stds:
+                found = [row(name, target, x, n, stds[level], task, note=note) for name, x, n, note in made]
+            else:
+                found = [Row(BY, name, target.name, missing=PURE) for name, *_ in made]
             if not is_prefix(target, task.horizon):
                 found.append(Row(BY, f"banded, {BANDS}, for this target", target.name, missing=ADVICE))
             if target.name != DENSE_TARGET:
@@ -200,7 +203,7 @@ def rows(task, stds, released, arrays):
 def main(task_path, path):
     jax.config.update("jax_enable_x64", True)
     task = Task.read(task_path)
-    stds = {x.name: gaussian_mechanism.get_sigma_gaussian(x.epsilon, x.delta) for x in task.levels}
+    stds = {x.name: gaussian_mechanism.get_sigma_gaussian(x.epsilon, x.delta) for x in task.levels if x.delta}
     packages = ("jax-privacy", "jax", "optax", "dp-accounting", "numpy")
     released, arrays = [], {}
     made = rows(task, stds, released, arrays)

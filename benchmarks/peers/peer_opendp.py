@@ -10,18 +10,23 @@ import sys
 import numpy as np
 import opendp.prelude as dp
 
-from benchmarks.peers.targets import Released, Row, Task, floats, no_model, timed, write
+from benchmarks.peers.targets import PURE, Released, Row, Task, floats, no_model, timed, write
 
 BY = "opendp"
 N_STREAMS = 64  # a draw takes from 10 µs to 0.3 ms
 PILOT = 24  # trees, to choose the branching
 BRANCHINGS = 2, 4, 8, 16
 SINGLE = "for one number: an event is in one step; its variance as measured on all draws"
+CRASH = "without a δ, its canonical noise ends the process (segmentation fault)"
 LOOSE = "its zCDP accounting asks for {:.4f} of noise a unit of sensitivity"
 
 
 def space(n, metric):
     return dp.vector_domain(dp.atom_domain(T=float, nan=False), size=n), metric(T=float)
+
+
+def integers(n):
+    return dp.vector_domain(dp.atom_domain(T=int), size=n), dp.l1_distance(T=int)
 
 
 def gaussian(n, sensitivity, level):
@@ -44,8 +49,18 @@ def laplace(n, sensitivity, level):
     return scale * np.sqrt(2), make(scale)
 
 
-def draws(measurement, task):
-    zero = [0.0] * task.horizon
+def geometric(n, level):
+    """Laplace noise on the integers, the levels of u being 1 apart."""
+
+    def make(scale):
+        return dp.m.make_laplace(*integers(n), scale=scale)
+
+    scale = dp.binary_search_param(make, d_in=1, d_out=level.epsilon, T=float)
+    return 0.5 / np.sinh(0.5 / scale) ** 2, make(scale)
+
+
+def draws(measurement, task, kind=float):
+    zero = [kind(0)] * task.horizon
     return np.array([measurement(zero) for _ in range(N_STREAMS)])
 
 
@@ -76,34 +91,61 @@ def rows(task, released):
         yield from (x._replace(level=level.name) for x in at(level, task, released))
 
 
-def at(level, task, released):
+def noise_on_u(task, level):
+    """Of every kind: a function that makes it, draws it, and tells draws (streams, time), variance and a note."""
     n = task.horizon
-    (scale, measurement), seconds = timed(lambda: gaussian(n, 1, level))
-    std, other = laplace(n, 1, level)
-    single = canonical(task, level)
-    noise = {
-        "Gaussian noise on u": (draws(measurement, task), scale**2, LOOSE.format(scale)),
-        "Laplace noise on u": (draws(other, task), std**2, "δ = 0"),
-        "canonical noise on u": (single, single.var(), SINGLE),
-    }
+
+    def normal():
+        scale, measurement = gaussian(n, 1, level)
+        return draws(measurement, task), scale**2, LOOSE.format(scale)
+
+    def double_exponential():
+        std, measurement = laplace(n, 1, level)
+        return draws(measurement, task), std**2, "δ = 0"
+
+    def on_integers():
+        variance, measurement = geometric(n, level)
+        return draws(measurement, task, int), variance, "δ = 0; u on integers"
+
+    def single():
+        noise = canonical(task, level)
+        return noise, noise.var(), SINGLE
+
+    kinds = {"Laplace noise on u": double_exponential, "geometric noise on u": on_integers}
+    if level.delta:
+        kinds |= {"Gaussian noise on u": normal, "canonical noise on u": single}
+    return kinds
+
+
+def at(level, task, released):
+    noise = {mechanism: timed(make) for mechanism, make in noise_on_u(task, level).items()}
     for target in task.targets:
-        f = target.coefficients(n)
-        for mechanism, (draw, variance, note) in noise.items():
+        f = target.coefficients(task.horizon)
+        for mechanism, ((draw, variance, note), seconds) in noise.items():
             released.append(Released(BY, mechanism, target.name, "input", {level.name: float(np.sqrt(variance))}))
             error, predicted = filtered(draw, f), variance * np.cumsum(f**2)
             yield row(target, mechanism, error, predicted, note=note, seconds=seconds)
-        scale, measurement = gaussian(n, np.linalg.norm(f), level)
-        note = LOOSE.format(scale / np.linalg.norm(f))
-        released.append(Released(BY, "Gaussian noise on y", target.name, "output", {level.name: float(scale)}))
-        yield row(target, "Gaussian noise on y", draws(measurement, task), scale**2, note=note)
-        std, measurement = laplace(n, np.abs(f).sum(), level)
-        released.append(Released(BY, "Laplace noise on y", target.name, "output", {level.name: float(std)}))
-        yield row(target, "Laplace noise on y", draws(measurement, task), std**2, note="δ = 0")
+        yield from on_the_output(target, f, task, level, released)
         if (f == 1).all():
             yield tree(target, task, level)
         else:
             yield Row(BY, "consistent tree", target.name, missing="only prefix sums")
         yield no_model(BY, target)
+
+
+def on_the_output(target, f, task, level, released):
+    n = task.horizon
+    if level.delta:
+        scale, measurement = gaussian(n, np.linalg.norm(f), level)
+        note = LOOSE.format(scale / np.linalg.norm(f))
+        released.append(Released(BY, "Gaussian noise on y", target.name, "output", {level.name: float(scale)}))
+        yield row(target, "Gaussian noise on y", draws(measurement, task), scale**2, note=note)
+    else:
+        reasons = {"Gaussian noise on u": PURE, "canonical noise on u": CRASH, "Gaussian noise on y": PURE}
+        yield from (Row(BY, mechanism, target.name, missing=why) for mechanism, why in reasons.items())
+    std, measurement = laplace(n, np.abs(f).sum(), level)
+    released.append(Released(BY, "Laplace noise on y", target.name, "output", {level.name: float(std)}))
+    yield row(target, "Laplace noise on y", draws(measurement, task), std**2, note="δ = 0")
 
 
 def tree(target, task, level):
@@ -133,7 +175,7 @@ def tree(target, task, level):
 def main(task_path, path):
     dp.enable_features("contrib")
     task = Task.read(task_path)
-    scales = {x.name: gaussian(task.horizon, 1, x)[0] for x in task.levels}
+    scales = {x.name: gaussian(task.horizon, 1, x)[0] for x in task.levels if x.delta}
     released = []
     write(path, rows(task, released), ("opendp", "numpy"), released=released, noise_multiplier=scales)
 

@@ -30,7 +30,13 @@ class Level(NamedTuple):
     delta: float
 
 
-LEVELS_OF_PRIVACY = Level("ε = ln 3, δ = .05", math.log(3), 0.05), Level("ε = 1, δ = 10⁻⁶", 1.0, 1e-6)
+LEVELS_OF_PRIVACY = (
+    Level("ε = ln 3, δ = .05", math.log(3), 0.05),
+    Level("ε = 1, δ = 10⁻⁶", 1.0, 1e-6),
+    Level("ε = 3, δ = 10⁻⁶", 3.0, 1e-6),
+    Level("ε = 1, δ = 0", 1.0, 0.0),
+)
+PURE = "Gaussian noise gives no pure ε"  # why a row is missing where δ = 0
 
 
 class Target(NamedTuple):

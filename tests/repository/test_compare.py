@@ -126,6 +126,12 @@ def test_every_level_of_privacy_has_its_winners():
     assert lines(more)[0][3] == "3.000, ours: **opendp** by 50 %"
 
 
+def test_levels_are_listed_as_in_a_sentence(data):
+    assert comparison_table.listed(["a"]) == "a"
+    assert comparison_table.listed(["a, b", "c, d", "e, f"], "; ") == "a, b; c, d and e, f"
+    assert "where δ is not 0: dpfast 1.250 and 4.500, jax-privacy 1.250 and 4.500" in comparison_table.page(data)
+
+
 def test_every_row_is_shown_and_a_peer_that_cannot_says_why(data):
     rows = lines(comparison_table.target_table(comparison_table.by_target(data["rows"])["other"]))
     assert [x[:2] for x in rows] == [["jax-privacy", "BLT"], ["dpfast", "plain"], ["opendp", "tree"]]
@@ -220,7 +226,7 @@ def test_the_readme_and_the_page_show_the_last_run():
 def agreeing():
     """Rows of all that the oracles look at, a part for each package."""
     names = {pair for both in oracles.EQUAL for pair in both} | {("dpfast", oracles.LEAST), ("jax-privacy", "dense")}
-    names |= {*oracles.BEHIND}
+    names |= {*oracles.BEHIND, *oracles.NOT_ABOVE}
     rows = [row(by, mechanism, 2.0, oracles.SUM) for by, mechanism in sorted(names)]
     for x in rows:
         x["stream_mse"] = [3.9, 4.1, 4.05]
@@ -260,12 +266,34 @@ def test_oracles_are_content_where_all_agree(tmp_path, capsys):
         ("jax-privacy", "dense", 0.999, "dense"),  # below what is certified to be the least
         ("jax-privacy", "dense", 1.02, "dense"),
         ("behind", "Laplace noise on u", 1.0001, "behind our receiver, Laplace noise on u"),
+        ("dpfast", "integer noise on u", 1.0001, "geometric noise on u"),
     ],
 )
 def test_oracles_say_who_disagrees(name, mechanism, factor, words):
     (text,) = changed(name, mechanism, factor)
     assert words in text
     assert "must be" in text
+
+
+def test_integer_noise_may_be_less_than_that_of_a_peer():
+    assert not changed("dpfast", "integer noise on u", 0.9)
+
+
+def test_oracles_want_an_error_of_both_or_of_none():
+    parts = agreeing()
+    pair = [
+        x
+        for name, mechanism in (("dpfast", oracles.LEAST), ("jax-privacy", "dense"))
+        for x in parts[name]["rows"]
+        if x["mechanism"] == mechanism
+    ]
+    for x in pair:
+        x.update(step_mse=None, stream_mse=None, missing="Gaussian noise gives no pure ε")
+    assert not oracles.failures(list(parts.values()))
+    pair[0].update(step_mse=[4.0] * N, missing="")
+    (text,) = oracles.failures(list(parts.values()))
+    assert "jax-privacy, dense: must have an error" in text
+    assert text.endswith("got none: Gaussian noise gives no pure ε")
 
 
 def test_oracles_compare_simulations_and_noise():
