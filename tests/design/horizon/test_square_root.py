@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import dpfast as dp
 from dpfast.design.horizon.square_root import square_root
+from dpfast.mechanisms.operators.convolution import Convolution
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,24 @@ def test_the_root_of_a_running_sum_has_central_binomial_coefficients():
     for k in range(40):
         assert c[k] == pytest.approx(float(exact), rel=1e-12)
         exact *= 1 - Fraction(1, 2 * (k + 1))
+
+
+@pytest.mark.parametrize("step", [1.0, -1.0, 2.5, 1e-9, 1e30])
+def test_roots_of_running_sums_are_checked_without_a_transform(step, monkeypatch):
+    monkeypatch.setattr(dp.Toeplitz, "apply", None)  # which the check on one input needs
+    found = square_root(dp.Toeplitz(np.full(2**16, step)), UNIT)
+    assert (found.reconstruction.coefficients == np.sign(step) * found.strategy.coefficients).all()
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 700, 999])
+@pytest.mark.parametrize("both", [True, False])
+def test_what_is_nearly_the_root_of_a_running_sum_is_refused(wrong, both):
+    target = dp.running_sum(1000)
+    root = np.array(square_root(target, UNIT).strategy.coefficients)
+    other = root.copy()
+    other[wrong] *= 1.0001
+    with pytest.raises(ValueError, match="the reconstruction of the strategy is not the target"):
+        dp.MatrixMechanism("wrong", target, UNIT, Convolution(other), Convolution(other if both else root))
 
 
 @given(st.integers(0, 10**6), st.integers(0, 3), st.sampled_from([1.0, -1.0]))
