@@ -56,6 +56,8 @@ def aberth(newton: Newton, start: Complex, *, mirrored: bool = False) -> Complex
 
 def _repulsion(z: Complex, which: NDArray[np.intp], mirrored: bool) -> Complex:
     """Sum 1/(z_i - z_j) over the other zeros, for some of them."""
+    if not mirrored and len(z) > _LONG:
+        return _long_repulsion(z, which)
     result = np.empty(len(which), dtype=np.complex128)
     for part in np.array_split(np.arange(len(which)), 1 + len(which) * len(z) // _LARGEST_MATRIX):
         own = z[which[part], None]
@@ -64,6 +66,23 @@ def _repulsion(z: Complex, which: NDArray[np.intp], mirrored: bool) -> Complex:
         result[part] = (1 / apart).sum(axis=1)
         if mirrored:
             result[part] += (z.conj() / (own * z.conj() - 1)).sum(axis=1)
+    return result
+
+
+def _long_repulsion(z: Complex, which: NDArray[np.intp]) -> Complex:
+    """Sum the same compiled."""
+    from dpfast._kernels import zero_search  # late: most filters need no compiler
+
+    own = _side_by_side(z[which], zero_search.LANES)
+    out = np.empty_like(own)
+    zero_search.add_repulsion(own, np.stack([z.real, z.imag]), np.empty((zero_search.N_SUMS, zero_search.LANES)), out)
+    return np.asarray((out[0] + 1j * out[1])[: len(which)])
+
+
+def _side_by_side(z: Complex, lanes: int) -> Array:
+    """Return real and imaginary parts, padded with zeros to a multiple of the lanes."""
+    result = np.zeros((2, -(-len(z) // lanes) * lanes))
+    result[0, : len(z)], result[1, : len(z)] = z.real, z.imag
     return result
 
 
@@ -110,13 +129,13 @@ def multiply_roots(roots: Complex) -> Array:
 
 def _horner(c: Array, z: Complex) -> tuple[Complex, Complex, Array]:
     """Evaluate Σ c_k z^(n-k), its derivative, and a bound of its rounding."""
-    value, slope, size = np.zeros_like(z), np.zeros_like(z), np.zeros(len(z))
-    radius = np.abs(z)
-    for x in c:
-        slope = slope * z + value
-        value = value * z + x
-        size = size * radius + abs(x)
-    return value, slope, _ROUNDING * len(c) * size
+    from dpfast._kernels import zero_search  # late: most filters need no compiler
+
+    points = _side_by_side(z, zero_search.LANES)
+    own, out = np.concatenate([points, [np.hypot(*points)]]), np.empty((5, points.shape[1]))
+    zero_search.evaluate(np.ascontiguousarray(c), own, np.empty((zero_search.N_SUMS, zero_search.LANES)), out)
+    out = out[:, : len(z)]
+    return out[0] + 1j * out[1], out[2] + 1j * out[3], _ROUNDING * len(c) * out[4]
 
 
 def _newton_polygon(c: Array) -> Complex:
