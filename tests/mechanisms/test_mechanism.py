@@ -373,7 +373,7 @@ def test_a_receiver_takes_v_and_nothing_through_which_u_could_reach_it(receiver)
         "worst_errors": [*channel, "mean_square"],
         "step_errors": [*channel, "model", "n"],
         **(running if issubclass(receiver, CausalReceiver) else {}),
-        **({"causal_form": ["self"]} if issubclass(receiver, LinearMap) else {}),
+        **({"causal_form": ["self"], "response_on_circle": ["self", "n"]} if issubclass(receiver, LinearMap) else {}),
     }
     assert not {"u", "x", "signal", "prefilter"} & set(vars(receiver).get("__dataclass_fields__", ()))
 

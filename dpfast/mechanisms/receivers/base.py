@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpfast._kernels import compiled_receivers, simulation
 from dpfast._kernels.chain_builder import Chain
 from dpfast._support import thread_count, validation
-from dpfast._support.validation import Array
+from dpfast._support.validation import Array, Complex
+from dpfast.filters.fft_grid import fft_angles
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.serialization.json_fields import Fields
 from dpfast.mechanisms.steady_error import Errors, linear_errors, worst_errors
@@ -121,6 +122,10 @@ class LinearMap(Receiver):
     @abstractmethod
     def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
         """Return H(ω)."""
+
+    def response_on_circle(self, n: int) -> Complex:
+        """Return H at the n/2 + 1 angles of an FFT of length n."""
+        return self.response(fft_angles(n))
 
     @abstractmethod
     def causal_form(self) -> CausalForm:

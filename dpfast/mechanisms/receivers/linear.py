@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfast._kernels import compiled_receivers
+from dpfast._support.validation import Complex
+from dpfast.filters.fft_grid import circle_response
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.receivers.base import CausalReceiver, LinearMap
 from dpfast.mechanisms.serialization.json_fields import Fields, filter_content
@@ -28,6 +30,10 @@ class LinearReceiver(CausalReceiver, LinearMap):
     def response(self, omega: ArrayLike) -> NDArray[np.complex128]:
         """Return H(ω)."""
         return self.filter.response(omega)
+
+    def response_on_circle(self, n: int) -> Complex:
+        """Return H at the angles of an FFT."""
+        return circle_response(self.filter, n)
 
     def causal_form(self) -> CausalForm:
         """Return H as it is."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels import compiled_receivers
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.mechanisms.block_dynamics import ReleaseSchedule

@@ -43,7 +43,7 @@ class FftCircle(NamedTuple):
 
     def mse(self, taps: Array, noise_std: float, receiver: LinearMap, worst: float | None) -> float:
         """Return the error of a linear receiver behind these taps, or its worst for a given mean square."""
-        h = receiver.response(self.omega)
+        h = receiver.response_on_circle(self.n)
         wanted = self.target * np.exp(-1j * (receiver.lag or 0) * self.omega)
         distortion = np.abs(wanted - h * np.fft.rfft(taps, self.n)) ** 2
         noise = noise_std**2 * self.mean(np.abs(h) ** 2)
@@ -70,7 +70,7 @@ def predicted_mse(mechanism: Mechanism, prefilter: Filter, noise_std: float, rec
         return None
     if worst is None and model is None:
         circle = FftCircle.of(target)
-        return noise_std**2 * circle.mean(np.abs(linear.response(circle.omega)) ** 2)
+        return noise_std**2 * circle.mean(np.abs(linear.response_on_circle(circle.n)) ** 2)
     if len(prefilter.b) > LONG:
         return FftCircle.of(target, model, len(prefilter.b)).mse(prefilter.b, noise_std, linear, worst)
     if worst is not None:
