@@ -27,8 +27,10 @@ _LINE, _LINE_HEIGHT = 110, 0.08  # letters in a line of names on a picture, and 
 
 def render_png(figure: Any) -> bytes:
     """Render a matplotlib figure as a PNG file."""
+    agg = validation.optional("matplotlib.backends.backend_agg", "plot")
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=_DPI)
+    figure.set_dpi(_DPI)
+    agg.FigureCanvasAgg(figure).print_png(buffer)  # savefig would draw all of it twice, the first time for the layout
     return buffer.getvalue()
 
 

@@ -1,5 +1,8 @@
+import io
+
 import numpy as np
 import pytest
+from matplotlib.artist import Artist
 
 from dpfast.reports.matplotlib_helpers import (
     COLUMN,
@@ -33,6 +36,32 @@ def test_figures_are_pictures_with_legible_text():
     assert render_png(drawn).startswith(b"\x89PNG")
     assert drawn.get_figwidth() == PAGE
     assert min(sizes(drawn)) >= 7
+
+
+def test_a_picture_is_drawn_once_and_is_that_of_savefig():
+    def drawn():
+        figure, axes = make_figure(1, 2, sharey=True)
+        plot_lines(axes[0, 0], [1, 2, 30], {"a": [1, 5, 90]}, {"a": Style("red")}, "title")
+        set_logarithmic(axes[0, 0], "xy")
+        add_legend(figure, axes[0, 0])
+        return figure
+
+    saved, figure, calls = io.BytesIO(), drawn(), []
+    drawn().savefig(saved, format="png", dpi=200)
+    figure.add_artist(_Counted(calls))
+    assert render_png(figure) == saved.getvalue()
+    assert len(calls) == 1
+
+
+class _Counted(Artist):
+    """What is drawn as nothing, and counts how often."""
+
+    def __init__(self, calls):
+        super().__init__()
+        self.calls = calls
+
+    def draw(self, renderer):
+        self.calls.append(renderer)
 
 
 def test_estimates_have_the_colours_of_their_families():

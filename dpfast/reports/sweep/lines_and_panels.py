@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from dpfast.simulation.sweep.rows import Row
 # All other parameters tell apart mechanisms of one task.
 TASK = frozenset({*OF_PRIVACY, "privacy", "target", "model", "stream", "lag", "mean_square"})
 T = TypeVar("T")
+_Members = dict[tuple[str, ...], dict[tuple[Label, ...], list[int]]]  # places of rows
 MAX_PANELS = 12
 _MOST_VARIANTS = 6  # of a mechanism, as lines of one panel; more are panels
 
@@ -96,11 +98,6 @@ def is_numeric(sweep: Sweep, axis: str) -> bool:
     return len(found) > 1 and all(is_number(x) or (axis == "lag" and x == SMOOTHER) for x in found)
 
 
-def has_labels(row: Row, labels: dict[str, Label]) -> bool:
-    """Tell whether a row has these labels, as far as it depends on them."""
-    return all(row.settings.get(axis, label) == label for axis, label in labels.items())
-
-
 def task_panels(sweep: Sweep, axes: Sequence[str]) -> list[Panel]:
     """Make a panel for each combination of labels; a row that does not depend on an axis is in all panels of it."""
     order = {axis: {x: i for i, x in enumerate(axis_values(sweep.rows, axis))} for axis in axes}
@@ -115,7 +112,22 @@ def task_panels(sweep: Sweep, axes: Sequence[str]) -> list[Panel]:
             seen |= {_restrict(axes, labels, some) for some in set(taken)}
     places = {labels: tuple(order[x].get(y, -1) for x, y in zip(axes, labels, strict=True)) for labels in found}
     several = [dict(zip(axes, labels, strict=True)) for labels in sorted(found, key=lambda x: places[x])]
-    return [Panel(x, tuple(row for row in sweep.rows if has_labels(row, x))) for x in several]
+    members = _group_rows(sweep.rows, taken)
+    return [Panel(x, _rows_with_labels(sweep.rows, members, x)) for x in several]
+
+
+def _group_rows(rows: Sequence[Row], taken: Sequence[tuple[str, ...]]) -> _Members:
+    """Group the places of rows by the axes that they depend on, and by their labels on those."""
+    members: _Members = {}
+    for i, (row, own) in enumerate(zip(rows, taken, strict=True)):
+        members.setdefault(own, {}).setdefault(tuple(row.settings[x] for x in own), []).append(i)
+    return members
+
+
+def _rows_with_labels(rows: Sequence[Row], members: _Members, labels: Mapping[str, Label]) -> tuple[Row, ...]:
+    """Return the rows that have these labels as far as they depend on them, in their order: no search through all."""
+    parts = (some.get(tuple(labels[x] for x in own), ()) for own, some in members.items())
+    return tuple(rows[i] for i in sorted(chain.from_iterable(parts)))
 
 
 def _restrict(axes: Sequence[str], labels: Sequence[Label], some: Sequence[str]) -> tuple[tuple[str, Label], ...]:

@@ -53,6 +53,15 @@ def bounded():
     return run(grid, **OPTIONS)
 
 
+@pytest.mark.parametrize("axes", [("epsilon",), ("lag",), ("epsilon", "lag"), ("decision", "lag"), ()])
+def test_a_panel_has_all_rows_with_its_labels_in_their_order(axes):
+    found = panels.task_panels(sweep(), axes)
+    for x in found:
+        own = [row for row in sweep().rows if all(row.settings.get(name, y) == y for name, y in x.labels.items())]
+        assert [row.number for row in x.rows] == [row.number for row in own]
+    assert {row.number for x in found for row in x.rows} == {row.number for row in sweep().rows}
+
+
 @functools.cache
 def all_drawn():
     return sweep_pictures.draw_all(sweep())
