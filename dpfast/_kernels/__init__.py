@@ -32,8 +32,8 @@ on (seed, its number) alone, whatever the lanes, tiles, chunks, threads or proce
 the last bits differ, and are those of plain Python (NUMBA_DISABLE_JIT=1, where the same functions run on arrays).
 
 Others describe what is to run by ``signal_sources``, ``compiled_receivers`` and ``compiled_mechanisms``, run it by
-``simulation``, and use the chains that it builds, ``Factors`` of ``fir_and_sections``, ``Equalizer``, ``BlockSums``,
-``TwoLevelResponse``, ``buffered_recursion``,
+``simulation``, and use the chains that it builds, ``Factors``, ``Equalizer``, ``BlockSums``,
+``TwoLevelResponse``, ``buffered_recursion``, ``zero_search``, ``filter_streams.push``,
 ``integer_fir.add_filtered``, ``discrete_gaussian.draw`` and ``threads.for_ranges``; the rest is
 for the kernels themselves.
 
@@ -44,7 +44,9 @@ for the kernels themselves.
 ``simulated_noise``      a generator for each (seed, stream, purpose); normals, Markov chains
 ``discrete_gaussian``    exact discrete Gaussians, from random words; for releases
 ``integer_fir``          integer FIR filters, in exact sums; for releases
+``factors``              the factors that a filter is made of
 ``fir_and_sections``     FIR and second-order sections
+``filter_streams``       filters that keep their state, for streams that lie side by side
 ``equalizer``            decision feedback and its rules; recursions of many poles
 ``integer_draws``        symmetric noise on the integers, for simulations
 ``shared_draws``         noise that several blocks share
@@ -55,6 +57,7 @@ for the kernels themselves.
 ``posterior``            the posterior mean behind sums or responses, for a chain of levels
 ``partition``            block sums whose partition reacts to what was published, and their posterior mean
 ``transposition``        arrays of users into rows and back
+``zero_search``          sums over all zeros of a long polynomial, which find them
 ``denormals``            flush-to-zero while a kernel runs
 ``chain_program``        what a chain does, as data: signals and stages
 ``chain_layout``         where signals and states lie among rows

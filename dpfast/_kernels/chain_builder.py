@@ -19,7 +19,8 @@ from dpfast._kernels.block_sums import BlockSums, PeriodicFilter
 from dpfast._kernels.chain_layout import State, past_rows
 from dpfast._kernels.chain_parts import ChainParts, FirstStates, FirstWords, Pass
 from dpfast._kernels.equalizer import Equalizer, pad_feedback_taps
-from dpfast._kernels.fir_and_sections import Factors, fold_factors
+from dpfast._kernels.factors import Factors
+from dpfast._kernels.fir_and_sections import fold_factors
 from dpfast._kernels.integer_draws import IntegerTable
 from dpfast._kernels.partition import Partition
 from dpfast._kernels.posterior import PosteriorFilter

@@ -16,7 +16,7 @@ from dpfast._kernels.compiled_receivers import (
     CompiledReceiver,
     count_multiply_adds,
 )
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 from dpfast._kernels.integer_draws import IntegerTable
 from dpfast._kernels.randomized_response import TwoLevelResponse
 from dpfast._kernels.shared_draws import SharedTable

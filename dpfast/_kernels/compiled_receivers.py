@@ -11,7 +11,7 @@ from dpfast._kernels.block_sums import PeriodicFilter
 from dpfast._kernels.chain_builder import Chain, Term
 from dpfast._kernels.chain_execute import execute
 from dpfast._kernels.equalizer import Equalizer
-from dpfast._kernels.fir_and_sections import UNITY, Factors
+from dpfast._kernels.factors import UNITY, Factors
 from dpfast._kernels.partition import Partition
 from dpfast._kernels.posterior import PosteriorFilter
 

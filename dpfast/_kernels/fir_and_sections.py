@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels._jit import kernel, part
+from dpfast._kernels.factors import Factors
 from dpfast._kernels.simd import Row, fma, load, repeat, store, traced
 from dpfast._kernels.simulated_noise import Words, normal_tile
 from dpfast._kernels.tiles import ROWS, Rows, Tile
@@ -21,26 +22,6 @@ Array = NDArray[Any]
 
 TAPS = 8
 SECTION = 5
-
-
-class Factors(NamedTuple):
-    """The factors of a filter: H(z) = taps(z) · Π sections(z) / recursion(z).
-
-    The state of a filter is that of ``Filter.state_space``: past inputs of the taps, two states a section, past
-    outputs of the recursion, the newest first.
-    """
-
-    taps: NDArray[np.float64]
-    sections: NDArray[np.float64]  # (n, 6), leading denominator coefficient one
-    recursion: NDArray[np.float64]  # monic
-
-    @property
-    def n_states(self) -> int:
-        """The numbers that the running filter remembers."""
-        return len(self.taps) + 2 * len(self.sections) + len(self.recursion) - 2
-
-
-UNITY = Factors(np.ones(1), np.empty((0, 6)), np.ones(1))
 
 
 def fold_factors(factors: Factors) -> tuple[Array, Array]:

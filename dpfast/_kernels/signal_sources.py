@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.chain_execute import execute
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 from dpfast._kernels.simulated_noise import INPUT, START, LevelTable, Words, seed_generators
 
 Array = NDArray[np.float64]

@@ -24,7 +24,7 @@ from dpfast._kernels.compiled_receivers import (
     CompiledLinearReceiver,
     CompiledReceiver,
 )
-from dpfast._kernels.fir_and_sections import UNITY, Factors
+from dpfast._kernels.factors import UNITY, Factors
 from dpfast._kernels.signal_sources import SignalSource, draw_normals
 from dpfast._kernels.simulated_noise import NOISE, RELEASE
 

@@ -17,6 +17,7 @@ All rooms may use all of it. Nothing here imports another room.
 ``sqlite``          files of SQLite: connections, transactions, checksums
 ``progress``        bars for what takes long
 ``safe_rounding``   rounding to the safe side of what a guarantee rests on
+``lazy_names``      public names that are imported when they are first used
 ``version``         the version of dpfast
 ==================  =============================================================
 """

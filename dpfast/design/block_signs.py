@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial.polynomial import polyval
 
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.sections import cascade_response
 

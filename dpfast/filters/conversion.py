@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import linalg
 
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 from dpfast._support import validation
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.sections import make_sections
@@ -56,6 +55,8 @@ def read_system(system: Any) -> Factors | Coefficients:
 def _read_state_space(a: Array, b: Array, c: Array, d: Array) -> Factors:
     if b.shape[1] != 1 or c.shape[0] != 1:
         raise ValueError(f"system must have one input and one output, got {b.shape[1]} and {c.shape[0]}")
+    from scipy import linalg
+
     poles, impulse, state = linalg.eigvals(a), [d.item()], b
     for _ in range(len(a)):
         impulse.append((c @ state).item())

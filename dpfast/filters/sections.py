@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfast._support.validation import Array, Complex
+from dpfast.filters.pairing import pair_roots
 from dpfast.filters.roots import polynomial_roots
 
 
@@ -15,10 +16,7 @@ def make_sections(zeros: ArrayLike, poles: ArrayLike, gain: float) -> Array:
     """Make sections of gain · Π(1 - zero z⁻¹) / Π(1 - pole z⁻¹), nearest poles and zeros paired."""
     if np.size(zeros) == 0 and np.size(poles) == 0:
         return np.array([[gain, 0, 0, 1, 0, 0]])[: int(gain != 1)]
-    from scipy import signal  # late: it takes half as long to import as all of dpfast
-
-    # a gap in the stubs: complex roots are what it takes
-    return np.asarray(signal.zpk2sos(zeros, poles, gain))  # type: ignore[arg-type]
+    return pair_roots(zeros, poles, gain)
 
 
 def trim(x: Array) -> Array:

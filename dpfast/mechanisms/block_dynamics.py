@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 from dpfast._support.validation import Array
 from dpfast.filters.conversion import StateSpace, make_state_space
 from dpfast.filters.state_space import gramian_root

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpfast._kernels import compiled_mechanisms, compiled_receivers
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter

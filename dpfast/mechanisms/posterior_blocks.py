@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 from dpfast._kernels.compiled_receivers import CompiledBlockReceiver, CompiledPosterior
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 from dpfast._kernels.posterior import PosteriorFilter
 from dpfast._kernels.simulation import CompiledStudy, squared_errors
 from dpfast._support import thread_count, validation

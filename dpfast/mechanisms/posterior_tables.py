@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 from dpfast._kernels.posterior import BlockTable, PosteriorFilter
 from dpfast._support.validation import Array
 from dpfast.mechanisms.block_dynamics import small_state_space

@@ -14,7 +14,7 @@ from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.chain_execute import execute
 from dpfast._kernels.compiled_mechanisms import CompiledBlock, CompiledBlockMechanism
 from dpfast._kernels.compiled_receivers import CompiledPeriodicKalman
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 from dpfast._kernels.integer_draws import IntegerTable
 from dpfast._kernels.simulated_noise import RELEASE
 from dpfast.privacy.integer_noise.geometric import TwoSidedGeometric

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from dpfast._kernels import chain_builder, chain_parts, chain_program
 from dpfast._kernels.chain_builder import Chain, Term
 from dpfast._kernels.equalizer import pad_feedback_taps
-from dpfast._kernels.fir_and_sections import Factors, fold_factors
+from dpfast._kernels.factors import Factors
+from dpfast._kernels.fir_and_sections import fold_factors
 from dpfast._kernels.simd import lanes, register_bytes
 from dpfast._kernels.simulated_noise import INPUT
 from dpfast._kernels.tiles import ROWS

@@ -15,7 +15,7 @@ from dpfast._kernels import chain_execute as module
 from dpfast._kernels._jit import DISABLE_JIT
 from dpfast._kernels.chain_builder import Chain, Term
 from dpfast._kernels.chain_execute import execute
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 from dpfast._kernels.simulated_noise import INPUT
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])

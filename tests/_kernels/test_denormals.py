@@ -12,7 +12,7 @@ from dpfast._kernels._jit import DISABLE_JIT, OPTIONS
 from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.chain_parts import CHUNK
 from dpfast._kernels.denormals import flush, restore
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 
 FLUSHES = not DISABLE_JIT and platform.machine().lower() in {"x86_64", "amd64"}
 SWITCH = pytest.mark.skipif(not FLUSHES, reason="needs the compiler and the switch of an x86 processor")

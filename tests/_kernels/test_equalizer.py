@@ -9,7 +9,7 @@ from scipy import signal
 from dpfast._kernels import equalizer as feedback
 from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.chain_execute import execute
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dpfast._kernels.chain_builder import Chain, Term
 from dpfast._kernels.chain_execute import execute
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 EVERY = pytest.mark.parametrize("name", FACTORS)

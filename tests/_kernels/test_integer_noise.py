@@ -17,7 +17,7 @@ from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.chain_execute import execute
 from dpfast._kernels.compiled_mechanisms import CompiledBlock
 from dpfast._kernels.compiled_receivers import CompiledLinearReceiver
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 from dpfast._kernels.randomized_response import TwoLevelResponse
 from dpfast._kernels.simd import lanes
 from dpfast._kernels.simulated_noise import RELEASE, STATE_WORDS, seed_generators

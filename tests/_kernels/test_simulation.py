@@ -18,7 +18,7 @@ from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.chain_execute import execute
 from dpfast._kernels.compiled_mechanisms import CompiledMechanism
 from dpfast._kernels.compiled_receivers import CompiledDecisionFeedback, CompiledLinearReceiver, CompiledSmoother
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 from dpfast._kernels.signal_sources import GaussianSource
 from dpfast._kernels.simulated_noise import INPUT, NOISE, START
 from dpfast._kernels.simulation import CompiledStudy

@@ -7,7 +7,7 @@ from scipy import signal
 from dpfast._kernels._jit import DISABLE_JIT
 from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.chain_execute import execute
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 from dpfast._kernels.simd import lanes
 from dpfast._kernels.simulated_noise import NOISE
 

@@ -90,7 +90,7 @@ def test_the_parser_sees_the_imports():
 
 def test_the_folders_are_the_rooms():
     entries = {x.name for x in PACKAGE.iterdir()} - {"__pycache__"}
-    assert entries == {*ROOMS, "__init__.py", "__main__.py", "py.typed"}
+    assert entries == {*ROOMS, "__init__.py", "__init__.pyi", "__main__.py", "py.typed"}
 
 
 def test_imports_between_rooms_go_one_way():

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfast._kernels import compiled_mechanisms, compiled_receivers
 from dpfast._kernels.equalizer import Equalizer
-from dpfast._kernels.fir_and_sections import Factors
+from dpfast._kernels.factors import Factors
 from dpfast._kernels.partition import Partition
 from dpfast._kernels.posterior import BlockTable, PosteriorFilter
 from dpfast._kernels.randomized_response import TwoLevelResponse
