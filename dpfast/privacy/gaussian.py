@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from dpfast._support.root_finding import root_between
 from dpfast._support.safe_rounding import round_up
 from dpfast._support.validation import Array
 
@@ -90,9 +91,7 @@ def threshold_above(log_delta: float, mu: float) -> float:
 
 def _root(gap: Callable[[float], float], low: float) -> float:
     """Return the root above `low` of a decreasing function, to 1e-14."""
-    from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
-
     high = low + 1
     while gap(high) > 0:
         high += 1
-    return float(optimize.brentq(gap, low, high, xtol=1e-14, rtol=1e-14))
+    return root_between(gap, low, high, xtol=1e-14, rtol=1e-14)
