@@ -49,21 +49,25 @@ class StreamLayout(NamedTuple):
 
 
 class StreamPlan(NamedTuple):
-    """A filter laid out: what a kernel takes, and how large the memory is."""
+    """A filter laid out: what a kernel takes, how large the memory is, and where in it the states are."""
 
     c: Array
     layout: Array  # a StreamLayout
     n_rows: int
-    n_past: int  # inputs among the states
-    n_poles: int  # outputs among the states
+    first_rows: NDArray[np.int64]  # of the states at the top of the room, the newest inputs and outputs first
+    moves: NDArray[np.int64]  # one for those that walk through the room
 
-    def state_rows(self, now: int) -> list[int]:
-        """List the rows of the states, in the order of the states of a filter: the newest inputs and outputs first."""
-        layout = StreamLayout(*self.layout.tolist())
-        inputs, outputs = self.n_past + now, layout.outputs + layout.n_feedback + now
-        past_inputs = [inputs - 1 - k for k in range(self.n_past)]
-        past_outputs = [outputs - 1 - k for k in range(self.n_poles)]
-        return [*past_inputs, *range(layout.states, layout.outputs), *past_outputs]
+    def memory_from(self, states: Array) -> Array:
+        """Lay states (states, streams) out, in memory of their own."""
+        if len(states) == self.n_rows:
+            return states.copy()
+        memory = np.zeros((self.n_rows, states.shape[1]), self.c.dtype)
+        memory[self.first_rows] = states
+        return memory
+
+    def states_in(self, memory: Array, now: int) -> Array:
+        """Return the states (states, streams), in the order of those of a filter; where memory has no more, itself."""
+        return memory if len(self.first_rows) == self.n_rows else memory[self.first_rows + now * self.moves]
 
 
 def plan_stream(factors: Factors, dtype: np.dtype[Any]) -> StreamPlan:
@@ -79,7 +83,10 @@ def plan_stream(factors: Factors, dtype: np.dtype[Any]) -> StreamPlan:
     counts = len(taps), len(sections), len(feedback), lanes(dtype)
     layout = StreamLayout(*counts, room if n_longest else sys.maxsize, states, outputs)
     c = np.concatenate([taps, sections.ravel(), feedback]).astype(dtype)
-    return StreamPlan(c, np.array(layout, np.int64), n_rows, n_past, n_poles)
+    newest = outputs + len(feedback) - 1
+    rows = [*reversed(range(n_past)), *range(states, outputs), *range(newest, newest - n_poles, -1)]
+    moves = np.repeat([1, 0, 1], [n_past, outputs - states, n_poles])
+    return StreamPlan(c, np.array(layout, np.int64), n_rows, np.array(rows, np.int64), moves)
 
 
 class Lanes(NamedTuple):
@@ -228,19 +235,28 @@ def filter_lanes(
 
 
 @kernel
-def push(c: Array, layout: Array, memory: Array, now: int, limit: float, x: Array, y: Array) -> int:
+def any_beyond(x: Array, at: int, n: int, limit: float, width: int) -> bool:
+    """Tell whether any of n numbers of a flat array is beyond the limits, or none; `width` is that of a bundle."""
+    whole, found = n - n % width, False
+    if whole > 0:
+        found = exceed(x, at, whole // width, limit, _BUNDLE)
+    if whole < n:
+        found |= exceed(x, at + whole, n - whole, limit, _SINGLE)
+    return found
+
+
+@kernel
+def push(c: Array, layout: Array, memory: Array, now: int, limit: float, state_limit: float, x: Array, y: Array) -> int:
     """Filter x, flat (time, streams), into y, which may be x; return how far time is in the room.
 
-    REFUSED, and nothing is changed, where a number of x is beyond the limits.
+    REFUSED, and nothing is changed, where a number of x is beyond the limits, or one of the memory beyond its own;
+    these are not looked at where they are infinite.
     """
     before = flush()
     places = StreamLayout(layout[0], layout[1], layout[2], layout[3], layout[4], layout[5], layout[6])
-    n_bundles = len(x) // places.width
-    refused, after = False, now
-    if n_bundles > 0:
-        refused = exceed(x, 0, n_bundles, limit, _BUNDLE)
-    if n_bundles * places.width < len(x):
-        refused |= exceed(x, n_bundles * places.width, len(x) - n_bundles * places.width, limit, _SINGLE)
+    refused, after = any_beyond(x, 0, len(x), limit, places.width), now
+    if state_limit < np.inf:
+        refused |= any_beyond(memory.reshape(-1), 0, memory.size, state_limit, places.width)
     if not refused:
         n_steps = len(x) // memory.shape[1]
         whole = memory.shape[1] - memory.shape[1] % places.width

@@ -35,6 +35,7 @@ from dpfast._kernels._jit import DISABLE_JIT
 
 REGISTERS_PER_ROW = 2
 _INDEX = ir.IntType(32)
+_LINE = 64  # bytes of the cache, and of the largest register
 
 Row = Any  # a NumPy vector, or the symbol of one
 
@@ -158,6 +159,11 @@ def transpose(rows: Sequence[Row]) -> list[Row]:
             square[i], square[i | size] = first.shuffle(second, low), first.shuffle(second, high)
         size //= 2
     return square
+
+
+def permute(x: Row, lanes: list[int]) -> Row:
+    """Take the numbers of these lanes, in this order."""
+    return x.shuffle(x, lanes) if isinstance(x, Symbol) else x[lanes]
 
 
 def repeat(count: Any, step: Callable[..., tuple[Any, ...]], *values: Any) -> tuple[Any, ...]:
@@ -404,6 +410,7 @@ def traced(function: Any) -> Any:
         kind = _type_of(function(*(_unpack(None, builder, k, None) for k in kinds)))
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            _align_stack(builder.function)
             symbols = [_unpack(context, builder, k, v) for k, v in zip(kinds, values, strict=True)]
             return _pack(context, builder, kind, function(*symbols))
 
@@ -416,6 +423,12 @@ def traced(function: Any) -> Any:
     result: Any = intrinsic(prefer_literal=True)(define)
     result.python = function
     return result
+
+
+def _align_stack(function: Any) -> None:
+    """Let rows that do not fit into registers begin with a cache line, or a kernel's speed hangs on its caller."""
+    function.attributes.add("nounwind")  # nothing is thrown; alone, llvmlite does not write the other
+    function.attributes.alignstack = _LINE
 
 
 def _unpack(context: Any, builder: Any, kind: Any, value: Any) -> Any:

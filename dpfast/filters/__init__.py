@@ -8,6 +8,7 @@ Others use ``Filter`` and ``Toeplitz``, the two kinds of targets; designs use th
 
 ====================  ========================================================================
 ``filter``            ``Filter``: made, run, multiplied, divided; its response and norms
+``array_filter``      which kernel filters an array, and how the array gets there
 ``filter_stream``     ``FilterStream``: a filter that keeps its state, pushed a step or more at a time
 ``toeplitz``          ``Toeplitz``: targets over a horizon; power series
 ``endless_sum``       ``EndlessSum``: the running sum without a horizon, as a target

@@ -23,14 +23,16 @@ from dpfast.filters.conversion import Coefficients, make_state_space, read_roots
 from dpfast.filters.impulse_response import impulse_response
 from dpfast.filters.peak_gain import fft_points, hinf_norm
 from dpfast.filters.quadrature import graded_grid
+from dpfast.filters.roots import are_surely_inside
 from dpfast.filters.sections import cascade_response, factor_roots, make_sections, section_roots, trim
 
 if TYPE_CHECKING:
-    from dpfast._kernels.chain_builder import Chain
+    from dpfast.filters.array_filter import ArrayFilter
     from dpfast.filters.filter_stream import FilterStream
 
 A_FILTER = "a Filter, as Filter(b, a) or Filter.from_system(system of scipy or python-control) makes it"
 MAX_POLE_RADIUS = 1 - 2e-5
+_LONG_RECURSION = 256  # coefficients, of which a winding number takes less time than roots
 MAX_SECTION_POLES = 32  # more poles than this run as one direct-form recursion
 _TINY = 1e-12  # beside a leading coefficient so small a companion matrix loses the other roots
 _SINGLE_ERROR = 1e-4  # relative, of an output in float32
@@ -117,7 +119,10 @@ class Filter:
         parts = {"_taps": trim(taps), "_sections": sections, "_recursion": np.array(recursion, dtype=np.float64)}
         for name, value in parts.items():
             self.__dict__[name] = validation.freeze(value + 0.0)  # no negative zeros: equal filters hash alike
-        _check_stable(self.poles)
+        if len(self._recursion) > _LONG_RECURSION and are_surely_inside(self._recursion, MAX_POLE_RADIUS):
+            _check_stable(section_roots(self._sections[:, 3:]))  # the roots of the rest are not worth their time
+        else:
+            _check_stable(self.poles)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Filter is immutable")
@@ -316,7 +321,7 @@ class Filter:
         Filtered
             Output y and state zf behind the last sample, always both. A signal in pieces, each with the zf of the one
             before, gives the same bits as the whole; an empty piece changes nothing. y is of the kind of x, with its
-            labels; zf is an array (..., n_states), streams as in x.
+            labels; zf is an array (..., n_states), streams as in x, and may be a transposed view.
 
         Raises
         ------
@@ -333,6 +338,11 @@ class Filter:
         >>> f.filter([0, 0], zf).y.tolist()
         [0.125, 0.0625]
         """
+        ready = self._ready.get(dtype) if type(dtype) is type else None
+        if ready is not None and (n_threads is None or (type(n_threads) is int and n_threads > 0)):
+            found = ready.filter_plain(x, zi, out)
+            if found is not None:
+                return Filtered(*found)
         precision = validation.precision(dtype)
         values, wrap = unwrap("x", x)
         if out is not None and values is not x:
@@ -349,6 +359,7 @@ class Filter:
             validation.check_size("x", samples)  # before it is written over
         states = states.astype(precision, copy=out is not None)  # of which `out` may be a part
         zf = self._run(samples, states, result, thread_count.n_threads(n_threads))
+        self._ready[precision.type] = self._arrays(precision)
         return Filtered(wrap(result), zf)
 
     def stream(self, n_streams: int, *, dtype: DTypeLike = np.float64) -> FilterStream:
@@ -379,15 +390,10 @@ class Filter:
     def _run(self, x: NDArray[Any], zi: NDArray[Any], out: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
         """Filter x (..., time) into `out`, of one dtype; return the states at the end. Fail where x is not finite."""
         n_streams, n_samples = math.prod(x.shape[:-1]), x.shape[-1]
-        from dpfast._kernels import simulation  # late: a filter is made in a tenth of the time that Numba takes to load
-
-        chains = self._chains  # once: another thread may put its own in the place of this one
-        if x.dtype not in chains:
-            chains[x.dtype] = simulation.build_filter_chain(self.factors, x.dtype)
         streams, target = x.reshape(n_streams, n_samples), out.reshape(n_streams, n_samples)
         states = zi.reshape(n_streams, zi.shape[-1])
-        zf, squares = simulation.filter_array(chains[x.dtype], streams, states, target, n_threads)
-        if not squares.max(initial=0.0) <= validation.largest(x.dtype) ** 2:  # nor where it is NaN
+        zf, is_sound = self._arrays(x.dtype).filter_any(streams, states, target, n_threads)
+        if not is_sound:
             try:
                 validation.check_size("x", x)
             except ValueError:
@@ -397,9 +403,21 @@ class Filter:
             out[...] = target.reshape(out.shape)
         return zf.reshape(zi.shape)
 
+    def _arrays(self, dtype: np.dtype[Any]) -> ArrayFilter:
+        """Return the compiled forms for a dtype."""
+        from dpfast.filters.array_filter import ArrayFilter  # late: a filter is made faster than Numba loads
+
+        found = self._compiled.get(dtype)
+        return self._compiled.setdefault(dtype, ArrayFilter(self.factors, dtype)) if found is None else found
+
     @functools.cached_property
-    def _chains(self) -> dict[np.dtype[Any], Chain]:
-        """The compiled chain for each dtype."""
+    def _compiled(self) -> dict[np.dtype[Any], ArrayFilter]:
+        """The compiled forms for each dtype."""
+        return {}
+
+    @functools.cached_property
+    def _ready(self) -> dict[Any, ArrayFilter]:
+        """Those of dtypes that a call has found to serve, by the class of the numbers."""
         return {}
 
     def checked(self, u: ArrayLike) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class FilterStream:
     @property
     def state(self) -> NDArray[Any]:
         """The state behind the last sample, (n_states, n_streams), a copy: the transposed `zf` of `Filter.filter`."""
-        return self._memory[self._plan.state_rows(self._now)]
+        return self._plan.states_in(self._memory, self._now).copy()
 
     def push(self, x: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Filter the next samples, and return the outputs.
@@ -93,7 +94,7 @@ class FilterStream:
             flat, outputs = x.ravel(), y.ravel()  # views
         else:
             raise ValueError(self._wrong_shape(x.shape))
-        now = push(self._c, self._layout, self._memory, self._now, self._limit, flat, outputs)
+        now = push(self._c, self._layout, self._memory, self._now, self._limit, math.inf, flat, outputs)
         if now == REFUSED:
             validation.check_size("x", x)
         self._now = now

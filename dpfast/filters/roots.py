@@ -19,6 +19,7 @@ _ROUNDING = 1e-15
 _AT_ZERO = 1e-50  # a distance so short is none
 _LARGEST_MATRIX = 2**22  # elements: what the differences of many zeros take in memory
 _LONG = 32  # degree above which the n³ of a companion matrix is much
+_SAMPLES = (8, 64)  # of a winding number, for each coefficient
 _TURN = 0.7  # radians: starts off every axis of symmetry
 
 
@@ -108,6 +109,31 @@ def polynomial_roots(coefficients: Array) -> Complex:
         return value, slope, error
 
     return np.concatenate([aberth(newton, _newton_polygon(c[::-1])), at_zero])
+
+
+def are_surely_inside(coefficients: Array, radius: float) -> bool:
+    """Tell whether all roots of Σ c_k z^(n-k) surely have a modulus below the radius; if it is not sure, they may.
+
+    By the winding number of Σ c_k z^-k on that circle, which is zero then. It is that of a polygon, if no sample is so
+    near to zero that the curve could pass on the other side of it on its way to the next one: halfway it is no further
+    off than its slope and a bound of its curvature allow.
+    """
+    c = np.asarray(coefficients, dtype=np.float64)
+    times = np.arange(len(c), dtype=np.float64)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        c = c / np.abs(c).max() * radius**-times
+    if not np.isfinite(c).all():
+        return False
+    total, curvature = float(np.abs(c).sum()), float((times**2 * np.abs(c)).sum())
+    for samples in _SAMPLES:
+        n = 1 << (samples * len(c)).bit_length()
+        values, slopes = np.fft.rfft(c, n), np.fft.rfft(times * c, n)
+        half = np.pi / n
+        reach = half * np.abs(slopes) + half**2 / 2 * curvature + _ROUNDING * n.bit_length() * total
+        if (np.abs(values) > reach).all():
+            turned = np.angle(values[1:] / values[:-1]).sum()  # over half of the circle; the other one is conjugate
+            return bool(abs(turned) < np.pi / 2)
+    return False
 
 
 def multiply_roots(roots: Complex) -> Array:

@@ -14,10 +14,10 @@ EVERY = pytest.mark.parametrize("name", FACTORS)
 LIMIT = 1e9
 
 
-def push(plan, memory, now, x, y=None):
+def push(plan, memory, now, x, y=None, state_limit=np.inf):
     """The outputs (time, streams) of a piece, and how far time is."""
     y = np.empty_like(x) if y is None else y
-    now = filter_streams.push(plan.c, plan.layout, memory, now, LIMIT, x.reshape(-1), y.reshape(-1))
+    now = filter_streams.push(plan.c, plan.layout, memory, now, LIMIT, state_limit, x.reshape(-1), y.reshape(-1))
     return y, now
 
 
@@ -29,7 +29,7 @@ def run(factors, pieces):
     for piece in pieces:
         y, now = push(plan, memory, now, piece)
         outputs.append(y)
-    return np.concatenate(outputs), memory[plan.state_rows(now)]
+    return np.concatenate(outputs), plan.states_in(memory, now)
 
 
 def whole(factors, x):
@@ -58,6 +58,20 @@ def test_pieces_have_the_bits_of_a_chain(name, dtype):
     assert np.array_equal(found, expected)
     assert np.array_equal(after, states)
     assert found.dtype == after.dtype == dtype
+
+
+@DTYPES
+@EVERY
+def test_memory_from_states_goes_on_with_the_same_bits(name, dtype):
+    x = noise(40, 3).astype(dtype)
+    expected, after = run(FACTORS[name], [x])
+    first, states = run(FACTORS[name], [x[:23]])
+    plan = filter_streams.plan_stream(FACTORS[name], dtype)
+    memory = plan.memory_from(states)
+    assert not np.shares_memory(memory, states)
+    second, now = push(plan, memory, 0, x[23:].copy())
+    assert np.array_equal(np.concatenate([first, second]), expected)
+    assert np.array_equal(plan.states_in(memory, now), after)
 
 
 @EXAMPLES
@@ -97,6 +111,20 @@ def test_what_is_beyond_the_limits_changes_nothing(bad, dtype):
         assert push(plan, memory, 3, x, y)[1] == filter_streams.REFUSED
         assert np.array_equal(memory, before)
         assert (y == 7).all()
+
+
+@DTYPES
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 2 * LIMIT])
+def test_memory_beyond_its_limits_changes_nothing(bad, dtype):
+    plan = filter_streams.plan_stream(FACTORS["gain and sections"], np.dtype(dtype))
+    for n_streams, place in ((1, 5), (lanes(dtype), 0), (lanes(dtype) + 1, -1)):
+        x, memory = noise(2, n_streams).astype(dtype), noise(plan.n_rows, n_streams).astype(dtype)
+        memory.flat[place] = bad
+        y = np.full_like(x, 7)
+        assert push(plan, memory, 0, x, y, state_limit=LIMIT)[1] == filter_streams.REFUSED
+        assert (y == 7).all()
+        with np.errstate(invalid="ignore"):
+            assert push(plan, memory, 0, x, y)[1] == len(x)
 
 
 def test_the_limits_themselves_are_within():

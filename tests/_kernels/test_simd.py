@@ -23,6 +23,7 @@ from dpfast._kernels.simd import (
     load,
     load_each,
     load_run,
+    permute,
     repeat,
     rotate_left,
     store,
@@ -383,6 +384,16 @@ def test_transpose_turns_rows_into_columns(n, dtype):
     assert np.array_equal(x, expected)
 
 
+def test_permute_takes_lanes_in_any_order():
+    @compiled
+    def turn(x):
+        store_run(x, (1, 0), 1, permute(load_run(x, (0, 0), 1, 4), [2, 0, 3, 3]))
+
+    x = np.array([[10.0, 11, 12, 13], [0, 0, 0, 0]])
+    turn(x)
+    assert x[1].tolist() == [12, 10, 13, 13]
+
+
 # --- repeat ---------------------------------------------------------------------------------------
 
 
@@ -509,6 +520,15 @@ def test_rows_are_variables_of_kernels(n):
     expected[:2] += x[:n].sum(axis=0)
     accumulate(x, n)
     assert np.array_equal(x, expected)
+
+
+@JIT_ONLY
+def test_what_does_not_fit_into_registers_begins_with_a_cache_line():
+    """Whoever calls: rows across two lines made the same chain up to a sixth slower."""
+    kernel = compiled(lambda x: store(x, 0, load(x, 1)))
+    kernel(some_rows("f8", 2))
+    (code,) = kernel.inspect_llvm().values()
+    assert "alignstack" in code
 
 
 seen = []

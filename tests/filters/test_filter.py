@@ -310,17 +310,6 @@ def test_filter_refuses_what_is_too_large_for_float32(value, given_out):
     assert Filter([1]).filter([1e9], dtype=np.float32, out=out).y == 1e9
 
 
-def test_two_threads_may_run_a_new_filter_at_once():
-    class Replaced(dict):
-        def __setitem__(self, key, value):
-            super().__setitem__(key, value)
-            f.__dict__["_chains"] = {}  # as by another thread, which began when there was none
-
-    f = Filter([1], [1, -0.5])
-    f.__dict__["_chains"] = Replaced()
-    assert f.filter([1, 0]).y.tolist() == [1, 0.5]
-
-
 def test_filter_of_a_number_is_refused():
     with pytest.raises(ValueError, match="x must be an array"):
         Filter([1]).filter(3.0)

@@ -9,8 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import signal
 
+from dpfast import Filter, UnstableFilterError
 from dpfast._support.errors import DesignError
-from dpfast.filters.roots import aberth, multiply_roots, pair_roots, polynomial_roots
+from dpfast.filters import sections
+from dpfast.filters.roots import aberth, are_surely_inside, multiply_roots, pair_roots, polynomial_roots
 
 
 def distance(found, expected):
@@ -92,3 +94,41 @@ def test_what_does_not_converge_is_an_error():
 
     with pytest.raises(DesignError, match="1 of 1 zeros were not found in 300 rounds"):
         aberth(nowhere, np.array([0.5 + 0.1j]))
+
+
+# --- all inside of a circle -------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.floats(0, 1.3), st.floats(0, np.pi)), min_size=1, max_size=6), st.floats(0.5, 1.0))
+def test_what_is_surely_inside_is_inside(places, radius):
+    roots = np.array([r * np.exp(1j * s * angle) for r, angle in places for s in (1, -1)])
+    largest = np.abs(roots).max()
+    surely = are_surely_inside(np.poly(roots).real, radius)
+    assert not (surely and largest > radius * (1 + 1e-9))
+    assert surely or largest > 0.6 * radius
+
+
+@pytest.mark.parametrize("n", [10, 300, 3000])
+@pytest.mark.parametrize("outside", [None, 1.0 - 1e-5, 1.01, -2.0, 1e6])
+def test_one_root_outside_is_seen_in_a_long_polynomial(n, outside):
+    c = np.concatenate([[1.0], 0.25 * 0.999 ** np.arange(n) / np.arange(1, n + 1) ** 1.5])  # no root outside: Σ < 1
+    if outside is not None:
+        c = np.convolve(c, [1, -outside])
+    assert are_surely_inside(c, 1 - 2e-5) is (outside is None)
+
+
+@pytest.mark.parametrize("c", [[1.0, 2.0, 1.0], [0.0, 1.0, 0.5], [1e300, -3e300], [1.0, np.inf], [5e-324, 1e-320]])
+def test_what_is_not_sure_is_not_said(c):
+    with np.errstate(all="ignore"):
+        assert not are_surely_inside(np.array(c), 0.99)
+
+
+def test_a_long_recursion_that_is_surely_stable_needs_no_roots(monkeypatch):
+    monkeypatch.setattr(sections, "polynomial_roots", None)
+    long = np.concatenate([[1.0], 0.4 * 0.99 ** np.arange(1000) / np.arange(2, 1002) ** 1.5])
+    assert Filter([1], long).n_states == 1000
+    monkeypatch.undo()
+    with pytest.raises(UnstableFilterError, match=r"got a pole at 1\.5"):
+        Filter([1], np.convolve(long, [1, -1.5]))
+    with pytest.raises(UnstableFilterError, match=r"got a pole at 0\.99999"):
+        Filter([1], np.convolve(long, [1, -0.99999]))
