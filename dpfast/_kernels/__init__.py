@@ -3,7 +3,8 @@
 **Lanes.** Streams run side by side: a *row* is one instant of a *bundle* of streams, as many as fill two vector
 registers (16 float64 or 32 float32 with AVX-512). A signal is an array (time, lane), so that a recursion, which cannot
 be vectorised in time, is vectorised over streams. Arrays of users, (stream, time), are transposed on the way in and
-out, in squares that fit into registers; where streams lie side by side already, rows are copied.
+out, in squares that fit into registers; where streams lie side by side already, rows are copied. Filters by themselves
+leave arrays as they are: ``filter_streams`` and ``filter_in_time`` take them either way.
 
 **Tiles.** A kernel holds six rows in registers: enough sums in flight to keep two multiply-add units busy. What happens
 to a tile is written once, as ordinary Python over rows, and traced when Numba compiles the loop around it (``simd``).
@@ -25,7 +26,8 @@ to a tile is written once, as ordinary Python over rows, and traced when Numba c
       target, squared error
 
 Stages look back at the history above a chunk, where the end of the one before is moved. The loop over bundles, chunks
-and stages is compiled too, and runs without the GIL on a range of bundles; Python deals out ranges to threads.
+and stages is compiled too, and runs without the GIL on a range of bundles; Python deals out ranges to threads. It calls
+the kernels of stages by their addresses: each is compiled by itself, when a chain first needs it.
 
 **Bits.** Sums run from the oldest sample to the newest, with explicit multiply-adds and no fastmath: a stream depends
 on (seed, its number) alone, whatever the lanes, tiles, chunks, threads or processes. Without multiply-adds in hardware
@@ -33,9 +35,9 @@ the last bits differ, and are those of plain Python (NUMBA_DISABLE_JIT=1, where 
 
 Others describe what is to run by ``signal_sources``, ``compiled_receivers`` and ``compiled_mechanisms``, run it by
 ``simulation``, and use the chains that it builds, ``Factors``, ``Equalizer``, ``BlockSums``,
-``TwoLevelResponse``, ``buffered_recursion``, ``zero_search``, ``filter_streams.push``,
-``integer_fir.add_filtered``, ``discrete_gaussian.draw`` and ``threads.for_ranges``; the rest is
-for the kernels themselves.
+``TwoLevelResponse``, ``buffered_recursion``, ``zero_search``, ``section_pass``,
+``filter_streams.push``, ``filter_in_time``, ``integer_fir.add_filtered``,
+``discrete_gaussian.draw`` and ``threads.for_ranges``; the rest is for the kernels themselves.
 
 =======================  =====================================================================
 ``_jit``                 the one place with Numba's options
@@ -46,6 +48,12 @@ for the kernels themselves.
 ``integer_fir``          integer FIR filters, in exact sums; for releases
 ``factors``              the factors that a filter is made of
 ``fir_and_sections``     FIR and second-order sections
+``first_pass``           levels, sections and noise in one pass
+``section_pass``         sections with the bits of scipy, for impulse responses
+``taps_in_time``         taps on arrays (streams, time), untransposed
+``sections_in_time``     sections on such arrays, lanes being sections
+``sections_in_squares``  sections on many streams of such arrays, transposed between registers
+``filter_in_time``       all of these, on several threads
 ``filter_streams``       filters that keep their state, for streams that lie side by side
 ``equalizer``            decision feedback and its rules; recursions of many poles
 ``integer_draws``        symmetric noise on the integers, for simulations
@@ -61,8 +69,11 @@ for the kernels themselves.
 ``denormals``            flush-to-zero while a kernel runs
 ``chain_program``        what a chain does, as data: signals and stages
 ``chain_layout``         where signals and states lie among rows
+``chain_fusion``         stages that run as one
 ``chain_parts``          what a chain under construction keeps
 ``chain_builder``        how a chain is put together
+``kernel_calls``         kernels called by their addresses
+``chain_stages``         a kernel for each kind of stage
 ``chain_loop``           the compiled loop over bundles, chunks and stages
 ``threads``              ranges on several threads
 ``chain_execute``        a chain on many streams

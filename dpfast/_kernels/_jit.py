@@ -28,20 +28,31 @@ _FINGERPRINT = _fingerprint()
 def kernel(function: Function) -> Function:
     """Compile at the first call and keep the result on disk until any file of this folder changes.
 
-    No fastmath: what is rounded, and in which order, must not depend on the processor. Numba's cache looks at the
-    kernel's own file only, not at what the kernel calls, and fails on types that are gone; so the version of the cache,
-    which is read first, gets the state of the whole folder.
+    No fastmath: what is rounded, and in which order, must not depend on the processor.
+    """
+    return _keep(function, OPTIONS)
+
+
+def stage(function: Function) -> Function:
+    """Compile what is only called by its address, without what Python would call it by (see `kernel_calls`)."""
+    return _keep(function, OPTIONS | {"no_cpython_wrapper": True})
+
+
+def _keep(function: Function, options: dict[str, Any]) -> Function:
+    """Compile with Numba's cache, which looks at the kernel's own file only, and fails on types that are gone.
+
+    So the version of the cache, which is read first, gets the state of the whole folder.
     """
     try:
-        compiled: Any = numba.njit(cache=True, **OPTIONS)(function)
+        compiled: Any = numba.njit(cache=True, **options)(function)
         if not DISABLE_JIT:
             files = compiled._cache._cache_file
             files._version = f"{files._version} {_FINGERPRINT}"
     except (RuntimeError, AttributeError):  # no folder to write to; another Numba: rather no cache than a stale one
-        compiled = numba.njit(**OPTIONS)(function)
+        compiled = numba.njit(**options)(function)
     return cast("Function", compiled)
 
 
 def part(function: Function) -> Function:
-    """Put a part of one kernel in its place before anything is compiled."""
+    """Put a part of kernels in its place before anything is compiled: a kernel in a kernel is compiled twice."""
     return cast("Function", numba.njit(inline="always", **OPTIONS)(function))

@@ -171,12 +171,58 @@ def add_weighed_rows(c: Array, blocks: Blocks, x: Rows, row: int, place: int, n:
         t += 1
 
 
-@kernel
+@part
+def add_inputs(c: Array, blocks: Blocks, x: Rows, row: int, position: int, n: int) -> None:
+    """Add n rows to the sum of a block, from a position in it on."""
+    if blocks.n_weights > 0:
+        add_weighed_rows(c, blocks, x, row, blocks.weights + position, n)
+    else:
+        add_rows(blocks, x, row, n)
+
+
+# One for each kind of noise, so that none is compiled that a chain does not draw. They sum n rows in blocks, `past`
+# rows behind the beginning of one, and write what is released where a block ends.
+
+
+@part
 def release_blocks(
+    words: Words, draws: Draws, table: Words, c: Array, blocks: Blocks, x: Rows, row: int, out: int, past: int, n: int
+) -> None:
+    """Release sums of blocks, each with noise of its own."""
+    fill(x, out, n, 0.0)
+    t = 0
+    while t < n:
+        position = (past + t) % blocks.length
+        end = t + blocks.length - position
+        add_inputs(c, blocks, x, row + t, position, min(n, end) - t)
+        if end <= n:
+            draw_integer(words, draws, table, x, out + end - 1)
+            release_block(blocks, x, out + end - 1)
+        t = end
+
+
+@part
+def release_shared_blocks(
+    words: Words, shared: SharedDraws, c: Array, blocks: Blocks, x: Rows, row: int, out: int, past: int, n: int
+) -> None:
+    """Release sums of blocks with noise that those of a group share."""
+    fill(x, out, n, 0.0)
+    t = 0
+    while t < n:
+        position = (past + t) % blocks.length
+        end = t + blocks.length - position
+        add_inputs(c, blocks, x, row + t, position, min(n, end) - t)
+        if end <= n:
+            draw_shared(words, shared, c, x, out + end - 1, ((past + t) // blocks.length) % shared.group)
+            release_block(blocks, x, out + end - 1)
+        t = end
+
+
+@part
+def release_tree_blocks(
     words: Words,
-    draws: Draws,
-    shared: SharedDraws,
     tree: TreeDraws,
+    n_leaves: int,
     table: Words,
     c: Array,
     blocks: Blocks,
@@ -186,27 +232,17 @@ def release_blocks(
     past: int,
     n: int,
 ) -> None:
-    """Sum n rows in blocks, `past` rows behind the beginning of one; write what is released where a block ends."""
+    """Release sums of blocks with noise that groups of groups share, so many blocks in all."""
     fill(x, out, n, 0.0)
-    t, position = 0, past % blocks.length
+    t = 0
     while t < n:
-        stop = min(n, t + blocks.length - position)
-        if blocks.n_weights > 0:
-            add_weighed_rows(c, blocks, x, row + t, blocks.weights + position, stop - t)
-        else:
-            add_rows(blocks, x, row + t, stop - t)
-        position += stop - t
-        t = stop
-        if position == blocks.length:
-            drawn = ((past + t) // blocks.length - 1) % max(1, shared.group)
-            if tree.n_levels > 0:
-                draw_from_tree(words, table, tree, c, x, out + t - 1, drawn)
-            elif shared.group > 1:
-                draw_shared(words, shared, c, x, out + t - 1, drawn)
-            else:
-                draw_integer(words, draws, table, x, out + t - 1)
-            release_block(blocks, x, out + t - 1)
-            position = 0
+        position = (past + t) % blocks.length
+        end = t + blocks.length - position
+        add_inputs(c, blocks, x, row + t, position, min(n, end) - t)
+        if end <= n:
+            draw_from_tree(words, table, tree, c, x, out + end - 1, ((past + t) // blocks.length) % n_leaves)
+            release_block(blocks, x, out + end - 1)
+        t = end
 
 
 # --- the receiver ---------------------------------------------------------------------------------

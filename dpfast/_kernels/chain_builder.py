@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dpfast._kernels import chain_program as kinds
 from dpfast._kernels.block_sums import BlockSums, PeriodicFilter
 from dpfast._kernels.chain_layout import State, past_rows
-from dpfast._kernels.chain_parts import ChainParts, FirstStates, FirstWords, Pass
+from dpfast._kernels.chain_parts import ChainParts, FirstStates, FirstWord, Pass
 from dpfast._kernels.equalizer import Equalizer, pad_feedback_taps
 from dpfast._kernels.factors import Factors
 from dpfast._kernels.fir_and_sections import fold_factors
@@ -66,7 +66,7 @@ class Chain(ChainParts):
         """Draw independent Laplace noise of scale one."""
         return self._stage(kinds.LAPLACE, place=self._generator(purpose))
 
-    def levels(self, table: LevelTable, purpose: int, first: FirstWords) -> int:
+    def levels(self, table: LevelTable, purpose: int, first: FirstWord) -> int:
         """Draw a Markov chain; `first` gives the place in the table where each stream begins."""
         generator = self._generator(purpose)
         self.words.append(first)
@@ -182,11 +182,12 @@ class Chain(ChainParts):
         """Decide by an equaliser; `states` as of a filter: past inputs, past decisions."""
         places = self._places("a", equalizer.forward) | self._places("b", pad_feedback_taps(equalizer.feedback))
         if equalizer.soft:
-            places |= {"soft": 1} | self._levels(equalizer.levels, equalizer.slopes, equalizer.offsets)
+            places |= self._levels(equalizer.levels, equalizer.slopes, equalizer.offsets)
         else:
             places |= self._levels(equalizer.levels, equalizer.thresholds)
         self.signals[x].look_back(places["n_a"])
-        out = self._stage(kinds.FEEDBACK, x=x, lag=equalizer.lag, **places)
+        kind = kinds.SOFT_FEEDBACK if equalizer.soft else kinds.FEEDBACK
+        out = self._stage(kind, x=x, lag=equalizer.lag, **places)
         self.signals[out].look_back(places["n_b"])
         if states:
             past = [*past_rows(x, len(equalizer.forward) - 1), *past_rows(out, len(equalizer.feedback))]
@@ -204,19 +205,20 @@ class Chain(ChainParts):
     ) -> int:
         """Sum x in blocks and add noise to each sum, which those of a group may share; zero where none is released."""
         fields: dict[str, Any] = {"a": self._tabulate(table.thresholds), "n_a": table.thresholds.size}
-        fields |= {"n_levels": table.n_halves, "scale": table.step, "soft": int(blocks.rounds)}
+        fields |= {"n_levels": table.n_halves, "scale": table.step, "rounds": int(blocks.rounds)}
         fields |= {"place": self.n_states, "block": blocks.length, "phase": blocks.phase}
         fields["generator"] = self._generator(purpose)
         self.begin.append((None, self.n_states))
         self.first_states.append(lambda seed, first, count: np.full((1, count), blocks.before))
         self.n_states += 1
-        fields["kept"] = 1
+        kind = kinds.RELEASE
         if shared is not None:
-            self.words.append(lambda seed, first, count: np.zeros((1, count), np.uint32))  # bits of the present draw
+            self.words.append(lambda start: np.zeros_like(start[0]))  # bits of the present draw
+            kind = kinds.RELEASE_SHARED if isinstance(shared, SharedTable) else kinds.RELEASE_TREE
             fields |= self._share(shared)
         fields |= {"weights": self._keep(np.array(blocks.weights)), "n_weights": len(blocks.weights)}
         numbers = np.array([blocks.offset, 1 / blocks.unit, blocks.unit, blocks.shift])
-        return self._stage(kinds.RELEASE, x=x, **fields, b=self._keep(numbers))
+        return self._stage(kind, x=x, **fields, b=self._keep(numbers))
 
     def _share(self, shared: SharedTable | TreeTable) -> dict[str, int]:
         """Keep the tables of noise that blocks share, and make room for what was drawn of it."""
@@ -240,7 +242,8 @@ class Chain(ChainParts):
         fields |= {"n_b": kalman.advance.size // n_states**2, "levels": self._keep(times)}
         fields |= {"weights": self._keep(kalman.weights.ravel())}
         self.n_states += n_kept * (n_states + 2 * n_levels)
-        return self._stage(kinds.ESTIMATE, x=released[0], **fields)
+        second = released[min(1, n_levels - 1)]  # they lie as far from one another as the first two
+        return self._stage(kinds.ESTIMATE, x=released[0], plus=second, **fields)
 
     def estimate_posterior(self, posterior: PosteriorFilter, released: int) -> int:
         """Take the posterior mean behind a signal that is released, once for all who ask for it."""

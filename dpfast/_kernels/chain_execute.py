@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels import chain_loop, threads
+from dpfast._kernels import chain_loop, chain_stages, threads
 from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.chain_program import Streams
 from dpfast._kernels.simd import lanes
@@ -66,11 +66,13 @@ def execute(
             totals=any_order(result.totals[None, here], writeable=True),
             past=past,
         )
-        memory, step = built.memory(program), program.n_chunks if count > 1 else max(1, _SLICE // program.work)
+        memory = built.memory(program)
+        kernels = chain_stages.find_kernels(program, memory, streams)
+        step = program.n_chunks if count > 1 else max(1, _SLICE // program.work)
         for start in range(0, program.n_chunks, step):
             check()
             stop = min(start + step, program.n_chunks)
-            chain_loop.run_chunks(program, memory, streams, count, start, stop)
+            chain_loop.run_chunks(kernels, program, memory, streams, count, start, stop)
             if advance is not None:
                 advance(n_here * (min(stop * program.chunk, n_samples) - start * program.chunk))
 
@@ -86,8 +88,9 @@ def any_order(x: Array, *, writeable: bool) -> Array:
     if x.size == 0:
         x = np.empty((1,) * x.ndim, x.dtype)  # to Numba what is empty is contiguous, which would be another type
     shape, strides = (*x.shape, 2), (*x.strides, 0)
-    if not x.flags.c_contiguous:
+    buffer = x if x.flags.c_contiguous else x.T
+    if not buffer.flags.c_contiguous:
         return np.lib.stride_tricks.as_strided(x[..., None], shape, strides, writeable=writeable)
-    view = np.ndarray(shape, x.dtype, x, 0, strides)  # the same of what can be a buffer, in a fifth of the time
+    view = np.ndarray(shape, x.dtype, buffer, 0, strides)  # the same of what can be a buffer, in a fifth of the time
     view.setflags(write=writeable)
     return view

@@ -33,13 +33,12 @@ class Signal:
 
 def lay_out(signals: list[Signal], chunk: int) -> tuple[Records, int]:
     """Give every signal its rows, and return the row behind them."""
-    records, row = np.zeros(len(signals), SIGNAL), 0
-    for record, signal in zip(records, signals, strict=True):
+    records, row = list[tuple[int, int, int]](), 0
+    for signal in signals:
         length = signal.length(chunk)
-        record["row"], record["history"] = row + signal.history, signal.history
-        record["length"] = 0 if signal.fixed_length else length
+        records.append((row + signal.history, signal.history, 0 if signal.fixed_length else length))
         row += signal.history + length + ROWS - 1
-    return records.view(np.recarray), row
+    return np.array(records, SIGNAL).view(np.recarray), row
 
 
 def past_rows(x: int, n: int) -> list[State]:

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from dpfast._kernels.chain_fusion import fuse_stages
 from dpfast._kernels.chain_layout import Signal, State, find_rows, lay_out
 from dpfast._kernels.chain_program import STAGE, BundleMemory, ChainProgram, Words
 from dpfast._kernels.simd import lanes
-from dpfast._kernels.simulated_noise import STATE_WORDS, seed_generators
+from dpfast._kernels.simulated_noise import START, STATE_WORDS, seed_generators
 from dpfast._kernels.tiles import ROWS
 
 Array = NDArray[Any]
@@ -20,8 +21,8 @@ CHUNK = 480  # rows
 _NOTHING = np.empty(0)
 _LINE = 64  # bytes of the cache
 
-FirstWords = Callable[[int, int, int], Words]  # (seed, first stream, count): (words, count) at time zero
-FirstStates = Callable[[int, int, int], Array]  # likewise (states, count)
+FirstWord = Callable[[Words], Words]  # random words (4, streams), for what came before time zero: a word (streams,)
+FirstStates = Callable[[int, int, int], Array]  # (seed, first stream, count): (states, count) at time zero
 
 
 class Pass(NamedTuple):
@@ -42,7 +43,7 @@ class ChainParts:
         self.coefficients: list[Array] = []
         self.tables: list[Array] = []
         self.made: dict[tuple[Any, ...], int] = {}
-        self.words: list[FirstWords] = []
+        self.words: list[int | FirstWord] = []  # purposes of generators, and what else is random at first
         self.first_states: list[FirstStates] = []
         self.begin: list[State] = []
         self.end: list[State] = []
@@ -64,7 +65,7 @@ class ChainParts:
     def _generator(self, purpose: int) -> int:
         """Add a generator, and return the first row of its words."""
         row = STATE_WORDS * self.n_generators + len(self.words) - self.n_generators
-        self.words.append(lambda seed, first, count: seed_generators(seed, first, count, purpose))
+        self.words.append(purpose)
         self.n_generators += 1
         return row
 
@@ -96,8 +97,10 @@ class ChainParts:
 
     def first_words(self, seed: int, first: int, count: int) -> Words:
         """Return the words (count, words) of their generators, and of what else is random at first."""
-        words = [np.atleast_2d(part(seed, first, count)) for part in self.words]
-        return np.concatenate(words).astype(np.uint32).T if words else np.empty((count, 0), np.uint32)
+        states = iter(seed_generators(seed, first, count, (START, *(x for x in self.words if isinstance(x, int)))))
+        start = next(states)
+        words = [next(states) if isinstance(x, int) else x(start)[None] for x in self.words]
+        return np.concatenate([start[:0], *words]).T
 
     def compile(self, n_samples: int) -> ChainProgram:
         """Make the program for signals of a length; the last one is kept."""
@@ -109,14 +112,16 @@ class ChainParts:
     def _compile(self, n_samples: int) -> ChainProgram:
         chunk = min(self.chunk, max(1, -(-n_samples // ROWS)) * ROWS)  # a short signal takes little memory
         signals, first_state = lay_out(self.signals, chunk)
-        stages = np.zeros(len(self.stages), STAGE)
-        for name in STAGE.names or ():
-            stages[name] = [fields.get(name, 0) for fields in self.stages]
+        to_run, coefficients = self.stages, np.concatenate([_NOTHING, *self.coefficients]).astype(self.dtype)
+        if not self.end:
+            to_run, coefficients = fuse_stages(to_run, coefficients)
+        names = STAGE.names or ()
+        stages = np.array([tuple([fields.get(name, 0) for name in names]) for fields in to_run], STAGE)
 
         return ChainProgram(
             signals=signals,
             stages=stages.view(np.recarray),
-            coefficients=np.concatenate([_NOTHING, *self.coefficients]).astype(self.dtype),
+            coefficients=coefficients,
             table=np.concatenate([_NOTHING, *self.tables]).astype(np.uint32),
             begin=find_rows(signals, first_state, self.begin, 0),
             end=find_rows(signals, first_state, self.end, n_samples),

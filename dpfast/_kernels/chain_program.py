@@ -34,16 +34,20 @@ Records = Any
     STEP,
     FILTER,
     FEEDBACK,
+    SOFT_FEEDBACK,
     REVERSE,
     CLEAR,
     RELEASE,
+    RELEASE_SHARED,
+    RELEASE_TREE,
     ESTIMATE,
     RESPOND,
     LAPLACE,
     POSTERIOR,
     PUBLISH,
     FOLLOW,
-) = range(17)
+    FIRST_PASS,  # levels and a filter in one, as `chain_fusion` finds them
+) = range(21)
 
 SIGNAL = np.dtype(
     [(name, np.int64) for name in ("row", "history", "length")], align=True
@@ -61,6 +65,7 @@ STAGE = np.dtype(
         ("late", np.int64),
         ("generator", np.int64),  # of noise that is added behind it, if any: row of words
         ("n_noise", np.int64),
+        ("drawn", np.int64),  # row of the words of levels that are drawn in the same pass
         ("scale", np.float64),
         ("period", np.int64),  # chunks from one pass to the next
         ("n", np.int64),  # rows of a pass, 0: its chunks
@@ -69,7 +74,7 @@ STAGE = np.dtype(
         ("n_a", np.int64),
         ("b", np.int64),
         ("n_b", np.int64),
-        ("soft", np.int64),  # decisions: 1 for means, 0 for the nearest level
+        ("rounds", np.int64),  # sums of blocks: 1 if their inputs are rounded to the lattice
         ("levels", np.int64),  # where they begin
         ("n_levels", np.int64),
         ("total", np.int64),  # row of totals for squares, if any, and the times that count
@@ -127,3 +132,24 @@ class Streams(NamedTuple):
     words: Words  # (streams, words, 2)
     totals: Array  # (1, streams, totals, 2), float64
     past: int  # samples before time zero, for steps and the lag of decisions
+
+
+class Work(NamedTuple):
+    """What one pass of a stage works on."""
+
+    x: int  # row where the signal begins that is read
+    out: int
+    minus: int
+    plus: int
+    states: int
+    stream: int  # the first of the bundle
+    time: int  # of the first row
+    past: int  # samples before time zero
+    n: int  # rows
+    c: Array  # numbers of the program
+    table: Words
+    rows: Rows  # memory of the bundle
+    words: Words
+    totals: Array
+    given: Array  # arrays that go into the program and come out
+    made: Array

@@ -43,12 +43,12 @@ class CompiledLinearReceiver(NamedTuple):
     def equalizer(self) -> None:
         """None, as nothing is decided."""
 
-    def estimate(self, chain: Chain, v: int, *, states: bool = False) -> tuple[int, ...]:
-        """Add the estimates to a chain; `states` as of a filter."""
+    def estimate(self, chain: Chain, v: int) -> tuple[int, ...]:
+        """Add the estimates to a chain."""
         if self.level == 0.0:
-            return (chain.filter(self.factors, v, states=states),)
-        offset = chain.filter(self.target, chain.step(self.level, self.lag), states=states)
-        return (chain.filter(self.factors, v, plus=Term(1.0, offset), states=states),)
+            return (chain.filter(self.factors, v),)
+        offset = chain.filter(self.target, chain.step(self.level, self.lag))
+        return (chain.filter(self.factors, v, plus=Term(1.0, offset)),)
 
     def complete(self, estimates: Array, n_threads: int) -> None:
         """Leave the estimates as they are, which are whole."""

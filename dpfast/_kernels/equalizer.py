@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels._jit import kernel
+from dpfast._kernels._jit import part
 from dpfast._kernels.fir_and_sections import Taps, convolve, input_tile
 from dpfast._kernels.simd import Row, fma, load, repeat, store, traced
 from dpfast._kernels.tiles import ROWS, Rows
@@ -166,7 +166,7 @@ def decide_tile(c: Array, taps: Feedback, rule: Any, x: Rows, row: int, out: int
         store(x, out + r, past[r])
 
 
-@kernel
+@part
 def decide_rows(c: Array, taps: Feedback, rule: Any, x: Rows, row: int, out: int, n: int) -> None:
     """Decide on n rows and up to five beyond, their past above `out`."""
     for t in range(0, n, ROWS):

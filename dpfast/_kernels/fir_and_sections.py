@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels._jit import kernel, part
+from dpfast._kernels._jit import part
 from dpfast._kernels.factors import Factors
 from dpfast._kernels.simd import Row, fma, load, repeat, store, traced
 from dpfast._kernels.simulated_noise import Words, normal_tile
@@ -49,6 +49,7 @@ class Part(NamedTuple):
     sections: int  # where they begin, b0 c1 c2 a1 a2 each
     n_sections: int
     state: int  # row
+    n_poles: int = 0  # 1: behind them is a section of one pole, b0 c1 0 a1 0
 
 
 class Added(NamedTuple):
@@ -121,6 +122,18 @@ def run_section(tile: Tile, c: Array, section: Any, x: Rows, state: Any) -> Tile
     return tuple(out)
 
 
+def run_pole(tile: Tile, c: Array, section: Any, x: Rows, state: Any) -> Tile:
+    """Run a section of one pole: what `run_section` gives, of which z is zero, but for the sign of zeros."""
+    b0, c1, pole = c[section], c[section + 1], -c[section + 3]
+    s = load(x, state)
+    out = []
+    for value in tile:
+        out.append(fma(b0, value, s))
+        s = fma(pole, s, c1 * value)
+    store(x, state, s)
+    return tuple(out)
+
+
 def input_tile(c: Array, taps: Taps, x: Rows, row: Any, n: int) -> Tile:
     """Return n rows of a FIR filter's output; without taps, of x."""
 
@@ -152,6 +165,10 @@ def filter_tile(
     def section(i: Any, *tile: Row) -> Tile:
         return run_section(tile, c, filter.sections + i * SECTION, x, filter.state + i * 2)
 
+    def pole(_: Any, *tile: Row) -> Tile:
+        i = filter.n_sections
+        return run_pole(tile, c, filter.sections + i * SECTION, x, filter.state + i * 2)
+
     def add(_: Any, *tile: Row) -> Tile:
         return tuple(fma(load(x, terms.added.plus + t + r), terms.added.scale, value) for r, value in enumerate(tile))
 
@@ -170,6 +187,7 @@ def filter_tile(
 
     tile = input_tile(c, filter.taps, x, row + t, n)
     tile = repeat(filter.n_sections, section, *repeat(terms.n_minus, subtract, *tile))
+    tile = repeat(filter.n_poles, pole, *tile)
     tile = repeat(terms.added.n_noise, add_noise, *repeat(terms.added.n_plus, add, *tile))
     repeat(terms.n_squares, square, *repeat(terms.n_squares < 1, keep, *tile))
 
@@ -182,7 +200,7 @@ def add_squares(tile: Tile, totals: Array, row: int) -> None:
     store(totals, row, load(totals, row, value) + value.astype(np.float64))
 
 
-@kernel
+@part
 def filter_rows(
     c: Array,
     filter: Part,
@@ -197,7 +215,7 @@ def filter_rows(
 ) -> None:
     """Filter the rows start ... stop - 1, counted from `row` and `out`; plain FIR filters up to five more."""
     whole = stop
-    if filter.n_sections > 0 or terms.n_squares > 0:
+    if filter.n_sections + filter.n_poles > 0 or terms.n_squares > 0:
         whole -= (stop - start) % ROWS
     for t in range(start, whole, ROWS):
         filter_tile(c, filter, terms, words, totals, x, row, out, t, ROWS)

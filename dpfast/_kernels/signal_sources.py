@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.chain_execute import execute
 from dpfast._kernels.factors import Factors
-from dpfast._kernels.simulated_noise import INPUT, START, LevelTable, Words, seed_generators
+from dpfast._kernels.simulated_noise import INPUT, START, LevelTable, Words
 
 Array = NDArray[np.float64]
 
@@ -29,12 +29,12 @@ class LevelSource(NamedTuple):
         """Add the signal to a chain; the state before time zero is drawn from the stationary distribution."""
         table = LevelTable.from_cumulative(self.transition, self.levels)
 
-        def draw_first_words(seed: int, first: int, count: int) -> Words:
-            uniform = (seed_generators(seed, first, count, START)[0] + 0.5) * 2.0**-32
+        def draw_first_word(start: Words) -> Words:
+            uniform = (start[0] + 0.5) * 2.0**-32
             states = np.searchsorted(self.stationary, uniform, side="right")
             return table.find_rows(np.minimum(states, len(self.levels) - 1))
 
-        return chain.levels(table, INPUT, draw_first_words)
+        return chain.levels(table, INPUT, draw_first_word)
 
 
 class GaussianSource(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels._jit import kernel
+from dpfast._kernels._jit import part
 from dpfast._kernels.simd import Row, fma, gather, load, repeat, rotate_left, store, traced
 from dpfast._kernels.tiles import ROWS, Rows, Tile
 
@@ -29,6 +29,10 @@ INPUT, NOISE, START, RELEASE = (
 )  # purposes; START is for what came before time zero, RELEASE and on for levels
 STATE_WORDS = 4
 _LARGEST = 2**32 - 1
+_LOW, _HIGH = np.uint64(_LARGEST), np.uint64(32)  # the words of 64 bits
+_SHIFTS = tuple(map(np.uint64, (30, 27, 31)))
+_FACTORS = tuple(map(np.uint64, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)))
+_SKIPS = np.array([[0x9E3779B97F4A7C15], [0x3C6EF372FE94F82A]], np.uint64)  # the golden ratio once and twice, mod 2^64
 
 # Minimax polynomials in float32, lowest power first
 # fmt: off
@@ -43,16 +47,19 @@ _SQRT_HALF_BITS = 0x3F3504F3
 # --- the states of generators ---------------------------------------------------------------------
 
 
-def seed_generators(seed: int, first: int, count: int, purpose: int) -> Words:
-    """Return the states (4, count) of the generators of the streams first, first + 1, ... ."""
+def seed_generators(seed: int, first: int, count: int, purpose: int | tuple[int, ...]) -> Words:
+    """Return the states (4, count) of the generators of the streams first, first + 1, ... .
+
+    Of several purposes, hashed all at once, (purposes, 4, count).
+    """
     key = _keys(seed)
     stream = np.arange(first, first + count, dtype=np.uint64)
-    mixed = _mix(_mix(stream ^ key[0]) + np.uint64(purpose) ^ key[1])
-    golden = np.uint64(0x9E3779B97F4A7C15)
-    halves = [_mix(mixed + golden), _mix(mixed + golden + golden)]
-    states = np.stack([part for x in halves for part in (x & np.uint64(_LARGEST), x >> np.uint64(32))])
-    states[0, ~states.any(axis=0)] = 1  # the one state that a xoshiro generator must not have
-    return states.astype(np.uint32)
+    mixed = _mix(_mix(stream ^ key[0]) + np.array(purpose, np.uint64)[..., None] ^ key[1])
+    halves = _mix(mixed[..., None, :] + _SKIPS)
+    states = np.empty((*mixed.shape[:-1], STATE_WORDS, count), np.uint32)
+    states[..., ::2, :], states[..., 1::2, :] = halves & _LOW, halves >> _HIGH
+    states[..., 0, :][~states.any(axis=-2)] = 1  # the one state that a xoshiro generator must not have
+    return states
 
 
 @functools.lru_cache(maxsize=64)
@@ -62,9 +69,11 @@ def _keys(seed: int) -> NDArray[np.uint64]:
 
 def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Finish a hash as splitmix64 does (Steele, Lea and Flood 2014): a bijection of 64 bits."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    x = (x ^ (x >> _SHIFTS[0])) * _FACTORS[0]
+    x ^= x >> _SHIFTS[1]
+    x *= _FACTORS[1]
+    x ^= x >> _SHIFTS[2]
+    return x
 
 
 # --- tables of chains -----------------------------------------------------------------------------
@@ -181,7 +190,7 @@ def store_normals(words: Words, generator: int, x: Rows, row: int) -> None:
         store(x, row + r, value)
 
 
-@kernel
+@part
 def fill_normals(words: Words, generator: int, x: Rows, row: int, n: int) -> None:
     """Fill n rows of x, and up to five beyond, with independent standard normals: two words for two samples."""
     for t in range(0, n, ROWS):
@@ -201,7 +210,7 @@ def store_laplace(words: Words, generator: int, x: Rows, row: int) -> None:
     store_generator(words, generator, s)
 
 
-@kernel
+@part
 def fill_laplace(words: Words, generator: int, x: Rows, row: int, n: int) -> None:
     """Fill n rows of x, and up to five beyond, with independent Laplace noise of scale one."""
     for t in range(0, n, ROWS):
@@ -223,20 +232,26 @@ class Levels(NamedTuple):
     half: np.uint32  # of the width
 
 
-@traced
-def two_level_tile(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row: int) -> None:
+def draw_two_levels(words: Words, chain: Levels, table: Words, c: Array, like: Row) -> Tile:
     """Draw a tile of a chain of two states; the second comes where the bits are not below a threshold."""
-    like = load(x, row)
     s, state = load_generator(words, chain.generator, like), load(words, chain.state, like)
     low, high = np.full_like(like, c[chain.levels]), np.full_like(like, c[chain.levels + 1])
-    up = state > 0
-    for r in range(ROWS):
+    up, tile = state > 0, []
+    for _ in range(ROWS):
         bits, s = xoshiro(s)
         from_low, from_high = bits >= table[chain.thresholds], bits >= table[chain.thresholds + 1]
         up = from_low ^ (up & (from_low ^ from_high))  # a choice that waits for no comparison
-        store(x, row + r, np.where(up, high, low))
+        tile.append(np.where(up, high, low))
     store_generator(words, chain.generator, s)
     store(words, chain.state, np.where(up, np.full_like(state, 1), np.full_like(state, 0)))
+    return tuple(tile)
+
+
+@traced
+def two_level_tile(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row: int) -> None:
+    """Draw a tile of a chain of two states, to memory."""
+    for r, value in enumerate(draw_two_levels(words, chain, table, c, load(x, row))):
+        store(x, row + r, value)
 
 
 @traced
@@ -256,14 +271,14 @@ def level_row(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row:
     store_generator(words, chain.generator, s)
 
 
-@kernel
+@part
 def fill_two_levels(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row: int, n: int) -> None:
     """Fill n rows of x, and up to five beyond, with a chain of two states."""
     for t in range(0, n, ROWS):
         two_level_tile(words, chain, table, c, x, row + t)
 
 
-@kernel
+@part
 def fill_many_levels(words: Words, chain: Levels, table: Words, c: Array, x: Rows, row: int, n: int) -> None:
     """Fill n rows of x with a chain of any number of states."""
     for t in range(n):

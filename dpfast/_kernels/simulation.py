@@ -21,7 +21,6 @@ from dpfast._kernels.compiled_mechanisms import CompiledBlock, CompiledChain
 from dpfast._kernels.compiled_receivers import (
     AnyCompiledReceiver,
     CompiledDecisionFeedback,
-    CompiledLinearReceiver,
     CompiledReceiver,
 )
 from dpfast._kernels.factors import UNITY, Factors
@@ -96,8 +95,8 @@ def _run_paths(
     return out
 
 
-def build_live_chain(receiver: CompiledLinearReceiver | CompiledDecisionFeedback) -> Chain:
-    """Build the chain of a receiver that goes on from given states."""
+def build_live_chain(receiver: CompiledDecisionFeedback) -> Chain:
+    """Build the chain of a decision feedback that goes on from given states."""
     chain = Chain()
     for signal in receiver.estimate(chain, chain.read(), states=True):
         chain.write(signal)
@@ -125,6 +124,26 @@ def simulate(mechanism: CompiledChain, u: Array, seed: int, n_threads: int) -> A
     return _run_paths(chain, mechanism.receiver, (*signals, *mechanism.receiver.estimate(chain, v)), u, seed, n_threads)
 
 
+class BuiltStudy(NamedTuple):
+    """All mechanisms of a study as one chain, which many runs share, and the samples of a stream that they need."""
+
+    chain: Chain
+    length: int
+    n_samples: int  # those that count
+
+    def squared_errors(
+        self, n_streams: int, seed: int, n_threads: int, advance: Callable[[int], None] | None = None, first: int = 0
+    ) -> Array:
+        """Simulate the streams first, first + 1, ...; return mean squared errors (streams, mechanisms + compared).
+
+        Behind them are the mean squared differences of those that are compared. `advance` hears of samples that are
+        done.
+        """
+        n, length = n_streams, self.length
+        result = execute(self.chain, n, length, seed=seed, first=first, n_threads=n_threads, advance=advance)
+        return result.totals / self.n_samples
+
+
 class CompiledStudy(NamedTuple):
     """A source, mechanisms, and the window of y in which errors count, to be simulated together.
 
@@ -138,12 +157,7 @@ class CompiledStudy(NamedTuple):
     dtype: DTypeLike = np.float64
     compared: tuple[int, ...] = ()
 
-    @property
-    def length(self) -> int:
-        """The samples of a stream that are simulated."""
-        return self.build_chain()[1]
-
-    def build_chain(self) -> tuple[Chain, int]:
+    def build_chain(self) -> BuiltStudy:
         """Build all mechanisms on one input, and count the samples that they need."""
         chain, window = Chain(self.dtype), range(self.burn_in, self.burn_in + self.n_samples)
         u = self.source.add_to(chain)
@@ -156,7 +170,7 @@ class CompiledStudy(NamedTuple):
         for i in self.compared:
             receiver: Any = self.mechanisms[i].receiver
             receiver.square_differences(chain, released[i], window)
-        return chain, length
+        return BuiltStudy(chain, length, self.n_samples)
 
 
 def squared_errors(
@@ -167,10 +181,5 @@ def squared_errors(
     advance: Callable[[int], None] | None = None,
     first: int = 0,
 ) -> Array:
-    """Simulate the streams first, first + 1, ...; return their mean squared errors (streams, mechanisms + compared).
-
-    Behind them are the mean squared differences of those that are compared. `advance` hears of samples that are done.
-    """
-    chain, length = study.build_chain()
-    result = execute(chain, n_streams, length, seed=seed, first=first, n_threads=n_threads, advance=advance)
-    return result.totals / study.n_samples
+    """Simulate a study that runs but once: build its chain, and run it."""
+    return study.build_chain().squared_errors(n_streams, seed, n_threads, advance, first)

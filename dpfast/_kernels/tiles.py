@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels._jit import kernel
+from dpfast._kernels._jit import part
 from dpfast._kernels.simd import Row, load, store, traced
 
 Rows = NDArray[Any]  # (rows, lanes), C-contiguous
@@ -32,14 +32,14 @@ def set_row(x: Rows, row: int, value: float) -> None:
     store(x, row, np.full_like(load(x, row), value))
 
 
-@kernel
+@part
 def copy(x: Rows, source: int, step: int, target: int, n: int) -> None:
     """Copy rows to another place; step -1: the rows up to `source`, the last one first."""
     for r in range(n):
         copy_row(x, source + step * r, x, target + r)
 
 
-@kernel
+@part
 def fill(x: Rows, row: int, n: int, value: float) -> None:
     """Put one number everywhere."""
     for r in range(n):

@@ -12,6 +12,7 @@ import numpy as np
 from dpfast._kernels import compiled_mechanisms, compiled_receivers
 from dpfast._kernels.factors import Factors
 from dpfast._support import validation
+from dpfast._support.first_steps import SETTLED, distinct_steps, mean_of_first
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import MAX_HORIZON, Toeplitz
@@ -278,8 +279,9 @@ class BlockMechanism(BlockMechanismBase):
 
     def predict_first(self, n: int, model: Model) -> float | None:
         """Return the mean of :meth:`step_mse` over the first n steps, which a study of these is compared with."""
-        steps = self.step_mse(n, model)
-        return None if steps is None else float(steps.mean())
+        settled = n if self.horizon is not None else 2 * self.settling_time(SETTLED)
+        steps = self.step_mse(distinct_steps(n, settled, self.lengths[-1]), model)
+        return None if steps is None else mean_of_first(steps, n, self.lengths[-1])
 
     # --- simulation -------------------------------------------------------------------------------
 

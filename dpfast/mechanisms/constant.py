@@ -13,6 +13,7 @@ from dpfast._kernels import compiled_mechanisms, compiled_receivers
 from dpfast._support import html_fragments as html
 from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
+from dpfast._support.first_steps import SETTLED, distinct_steps, mean_of_first
 from dpfast._support.validation import Array
 from dpfast.filters.filter import A_FILTER, Filter
 from dpfast.filters.toeplitz import MAX_HORIZON, Toeplitz
@@ -116,7 +117,8 @@ class Constant:
 
     def predict_first(self, n: int, model: Model) -> float:
         """Return the mean of :meth:`step_mse` over the first n steps, which a study of these is compared with."""
-        return float(self.step_mse(n, model).mean())
+        settled = n if self.horizon is not None else self.settling_time(SETTLED)
+        return mean_of_first(self.step_mse(distinct_steps(n, settled), model), n)
 
     def control_mse(self, model: Model, burn_in: int, n: int) -> None:
         """Return None, as its simulation needs no control."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from dpfast._kernels import compiled_mechanisms, simulation
 from dpfast._support import thread_count, validation
 from dpfast._support.dataframes import unwrap
+from dpfast._support.first_steps import SETTLED, distinct_steps, mean_of_first
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import MAX_HORIZON
@@ -266,8 +267,9 @@ class Mechanism(MechanismBase):
 
     def predict_first(self, n: int, model: Model) -> float | None:
         """Return the mean of :meth:`step_mse` over the first n steps, which a study of these is compared with."""
-        steps = self.step_mse(n, model)
-        return None if steps is None else float(steps.mean())
+        settled = 2 * self.settling_time(SETTLED) + (self.lag or 0)  # G and H behind one another
+        steps = self.step_mse(distinct_steps(n, settled), model)
+        return None if steps is None else mean_of_first(steps, n)
 
     def worst_case_mse(self, mean_square: float) -> float | None:
         r"""Return the largest MSE over all inputs of a mean square; None where only simulation tells.

@@ -57,7 +57,7 @@ class Model(Protocol):
 
 def check_model(model: Any) -> None:
     """Refuse what is neither a model of this package nor one of the user's own."""
-    if not isinstance(model, Model):
+    if not isinstance(model, ShapedModel) and not isinstance(model, Model):  # ours first: a protocol takes long
         raise validation.fail("model", "a MarkovChain, IndependentLevels or ARMA", model)
     check_source("model.source", model.source)
 
@@ -74,6 +74,7 @@ class ShapedModel(validation.Frozen, abc.ABC):
     """A model of which spectrum and samples follow from its shaping filter and its compiled source."""
 
     shaping: Filter
+    source: Provenance
 
     def psd(self, omega: ArrayLike) -> Array:
         """Return the power spectral density of the centred stream at the angles `omega`; its mean is the variance."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpfast._support.first_steps import SETTLED, distinct_steps, mean_of_first
 from dpfast._support.validation import Array
 from dpfast.filters.endless_sum import EndlessSum
 from dpfast.filters.filter import Filter
@@ -43,7 +44,10 @@ def output_variance(target: Filter | Toeplitz | EndlessSum, model: Model, n_firs
     """
     filter = target.as_filter()
     if filter is None or n_first is not None:
-        return float(step_variances(target, model, n_first).mean())
+        steps = target.horizon if n_first is None else n_first
+        assert steps is not None, "there is a filter, or a horizon"
+        settled = steps if filter is None else max(len(filter.factors[0]), filter.settling_time(SETTLED))
+        return mean_of_first(step_variances(target, model, distinct_steps(steps, settled)), steps)
     poles = np.concatenate([filter.poles, model.shaping.poles])
     grid = graded_grid(poles, degree=len(filter.b) + len(model.shaping.b))
     return grid.mean(model.psd(grid.omega) * np.abs(filter.response(grid.omega)) ** 2)

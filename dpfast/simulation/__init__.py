@@ -2,15 +2,16 @@
 
 Others use ``monte_carlo`` and ``evaluate_log``, and ``sweep`` for grids of cases. No private data are published here::
 
-    mechanisms, model ──► monte_carlo ──┬──► mixed_study ──► squared errors of streams
+    mechanisms, model ──► monte_carlo ──┬──► prepared_study ──► mixed_study ──► squared errors of streams
                                         └──► study ◄── intervals
 
 ========================  =======================================================
 ``monte_carlo``           ``monte_carlo``: how long, how many, in which precision
+``prepared_study``        what no seed changes, kept for the next call
 ``study``                 what was found: ``Study``, ``Result``, ``Comparison``
 ``intervals``             confidence intervals of errors
 ``mixed_study``           filters and matrices on one input
-``rare_error_sizes``  how large the errors are that wrong decisions make
+``rare_error_sizes``      how large the errors are that wrong decisions make
 ``best_mechanism``        ``best``: the mechanism of the least error of all families
 ``best_simulated``        paired comparisons for what only simulation tells
 ``evaluation``            every mechanism on a historical log

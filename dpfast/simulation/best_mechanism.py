@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast._support.progress import progress_bar
 from dpfast.design.best_conclusion import conclude
 from dpfast.design.best_demand import Demand, Minimize, check_demand
@@ -23,6 +24,7 @@ from dpfast.simulation.best_simulated import judge_simulated
 _PATIENCE = 2.0  # seconds without a bar
 
 
+@public_design
 def best(
     target: Filter | Toeplitz,
     privacy: Privacy,

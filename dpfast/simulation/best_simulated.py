@@ -11,7 +11,8 @@ from dpfast._support.validation import Array
 from dpfast.design.best_conclusion import SimulatedDesign, Verdict
 from dpfast.design.best_ranking import Designed, Ranking
 from dpfast.simulation.intervals import difference_interval, rmse_interval
-from dpfast.simulation.monte_carlo import default_burn_in, monte_carlo
+from dpfast.simulation.monte_carlo import monte_carlo
+from dpfast.simulation.prepared_study import default_burn_in
 from dpfast.simulation.study import Result
 
 LEVEL = 1e-3  # of the one-sided tests together that a simulated mechanism errs less

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from dpfast._kernels import compiled_mechanisms, signal_sources
-from dpfast._kernels import simulation as kernels
 from dpfast._support import thread_count, validation
 from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
 from dpfast.mechanisms.constant import Constant
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.signals.model import Model, check_model
-from dpfast.signals.output_variance import output_variance
-from dpfast.simulation import mixed_study, rare_error_sizes
-from dpfast.simulation.intervals import ErrorSizes
-from dpfast.simulation.study import SINGLE_ERROR, Result, Study
-
-_SETTLED = 1e-3  # amplitude of a start-up transient when errors begin to count: 1e-6 of the MSE
-_PILOT_STREAMS, _PILOT_SAMPLES = 32, 4000
+from dpfast.simulation import mixed_study, prepared_study
+from dpfast.simulation.study import Result, Study
 
 
 def monte_carlo(
@@ -107,52 +98,19 @@ def monte_carlo(
     check_model(model)
     n_streams = validation.integer("n_streams", n_streams, 2)
     n_samples = validation.integer("n_samples", n_samples, 1)
-    items = tuple(x.over_first(n_samples) for x in items)
     seed = validation.seed(seed)
     confidence = validation.number("confidence", confidence, above=0, below=1)
     burn_in = None if burn_in is None else validation.integer("burn_in", burn_in, 0)
-    check_window([(repr(x.name), n) for x in items if (n := x.horizon) is not None], n_samples, burn_in)
-    burn_in = default_burn_in(items) if burn_in is None else burn_in
     n_threads, precision = thread_count.n_threads(n_threads), validation.precision(dtype)
-    parts, source = tuple(x.compiled() for x in items), model.compiled()
-    inputs = rare_error_sizes.input_range(source)
-    sizes = [rare_error_sizes.error_sizes(x, inputs, n_samples) for x in parts]
-    controls = _find_controls(items, sizes, model, burn_in, n_samples)
-    study = mixed_study.MixedStudy(source, parts, burn_in, n_samples, precision, tuple(controls))
-    if precision == np.float32:
-        for mechanism in items:
-            if mechanism.sees_data and mechanism.compiled().as_chain() is not None:
-                check_single_precision(mechanism.name, _pilot_error(mechanism, model))  # type: ignore[arg-type]
+    study, expected = prepared_study.prepare(items, model, burn_in, n_samples, precision)
     errors = _simulate(study, n_streams, seed, n_threads, progress).T
-    differences = dict(zip(controls, errors[len(items) :], strict=True))
-    results, n_first = [], n_samples if burn_in == 0 else None
-    for i, mechanism in enumerate(items):
-        predicted = predicted_mse(mechanism, model, n_first)
-        root = None if predicted is None else math.sqrt(predicted)
-        variance = output_variance(mechanism.target, model, n_first)
-        plain, controlled = validation.freeze(errors[i].copy()), None
-        if i in controls:
-            controlled = validation.freeze(controls[i] - differences[i])
-        results.append(Result(mechanism.name, root, plain, confidence, variance, sizes[i], controlled))
-    return Study(tuple(results), n_samples, burn_in, seed, confidence)
-
-
-def _find_controls(
-    items: Sequence[AnyMechanism | Constant],
-    sizes: Sequence[ErrorSizes | None],
-    model: Model,
-    burn_in: int,
-    n_samples: int,
-) -> dict[int, float]:
-    """Return the exact errors of linear receivers beside posterior means, by the number of the mechanism.
-
-    None where noise is hardly ever drawn, as the difference from the linear receiver is then as rare.
-    """
-    found = {}
-    for i, (mechanism, size) in enumerate(zip(items, sizes, strict=True)):
-        if size is None and (mse := mechanism.control_mse(model, burn_in, n_samples)) is not None:
-            found[i] = mse
-    return found
+    differences = iter(errors[len(items) :])
+    results: list[Result] = []
+    for mechanism, mse, known in zip(items, errors, expected, strict=False):
+        controlled = None if known.control is None else validation.freeze(known.control - next(differences))
+        found = validation.freeze(mse.copy()), confidence, known.variance, known.sizes, controlled
+        results.append(Result(mechanism.name, known.rmse, *found))
+    return Study(tuple(results), n_samples, study.burn_in, seed, confidence)
 
 
 def _check_mechanisms(mechanisms: Any) -> tuple[AnyMechanism | Constant, ...]:
@@ -168,70 +126,6 @@ def _check_mechanisms(mechanisms: Any) -> tuple[AnyMechanism | Constant, ...]:
     if twice:
         raise ValueError(f"mechanisms must have different names, got {twice} more than once: give them name=")
     return items
-
-
-def check_window(horizons: Iterable[tuple[str, int]], n_samples: int, burn_in: int | None) -> None:
-    """Refuse numbers of samples that are not the horizon of a matrix mechanism, which the message names."""
-    for name, horizon in horizons:
-        if horizon != n_samples:
-            raise ValueError(
-                f"n_samples must be the horizon of {name}, {horizon}, got {n_samples}: a matrix mechanism is made for "
-                "that many steps; give that, or design it for another horizon"
-            )
-        if burn_in:
-            raise ValueError(
-                f"burn_in must be 0 with {name}, got {burn_in}: a matrix mechanism starts at step 0; leave it out"
-            )
-
-
-def default_burn_in(mechanisms: Sequence[AnyMechanism | Constant]) -> int:
-    """Count the samples until all mechanisms have settled; none with one over a horizon, whose first step counts."""
-    if any(x.horizon is not None for x in mechanisms):
-        return 0
-    return max(settling_time(x) for x in mechanisms)
-
-
-def settling_time(mechanism: AnyMechanism | Constant) -> int:
-    """Count the samples until the slowest pole of target, prefilter and receiver has decayed; 0 over a horizon."""
-    return mechanism.settling_time(_SETTLED)
-
-
-def predicted_mse(mechanism: AnyMechanism | Constant, model: Model, n_first: int | None) -> float | None:
-    """Predict the MSE of the first steps from zero state, or when settled (None); None where only simulation tells."""
-    return mechanism.predict(model) if n_first is None else mechanism.predict_first(n_first, model)
-
-
-def check_single_precision(name: str, error: float) -> None:
-    """Refuse float32 where it changes an error, which is a difference of outputs that may be much larger."""
-    if not abs(error) <= SINGLE_ERROR:
-        raise ValueError(
-            f"dtype must be float64 here: in float32 the MSE of {name!r} would be off by {error:.1g} of its "
-            f"size, more than {SINGLE_ERROR:g}"
-        )
-
-
-@functools.lru_cache(maxsize=256)
-def _pilot_error(mechanism: AnyMechanism | Constant, model: Any) -> float:
-    chain = mechanism.compiled().as_chain()
-    assert chain is not None, "as asked before"
-    return single_precision_error(model.compiled(), chain, default_burn_in([mechanism]))
-
-
-def single_precision_error(
-    source: signal_sources.SignalSource, compiled: compiled_mechanisms.CompiledChain, burn_in: int
-) -> float:
-    """Measure on a few streams the relative change of an MSE by float32, over a horizon on all of it.
-
-    Their median, as a decision that flips changes one stream by chance.
-    """
-    n_samples = compiled.horizon or _PILOT_SAMPLES
-    single, double = (
-        kernels.squared_errors(
-            kernels.CompiledStudy(source, (compiled,), burn_in, n_samples, dtype), _PILOT_STREAMS, 1, 1
-        )
-        for dtype in (np.float32, np.float64)
-    )
-    return float(np.median(single / double - 1))
 
 
 def _simulate(study: mixed_study.MixedStudy, n_streams: int, seed: int, n_threads: int, progress: bool) -> Array:

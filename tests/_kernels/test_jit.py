@@ -20,11 +20,11 @@ import numpy as np
 numba.njit(lambda x: x + 1)(1)  # what Numba does once
 
 def compile_there():
-    from dpfast._kernels import simd, tiles
-    x = np.zeros((4, simd.lanes(np.float64)))
-    tiles.fill(x, 1, 2, 5.0)
-    assert x[:, 0].tolist() == [0, 5, 5, 0]
-    print(sum(tiles.fill.stats.cache_hits.values()), sum(tiles.fill.stats.cache_misses.values()), flush=True)
+    from dpfast._kernels.integer_fir import add_filtered as kernel
+    out = np.zeros((1, 3), np.int64)
+    kernel(np.array([2, 1]), np.array([[1, 2, 3, 4]]), out)
+    assert out.tolist() == [[5, 8, 11]]
+    print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()), flush=True)
 
 for change in sys.argv[1:]:
     exec(change)
@@ -35,10 +35,10 @@ for change in sys.argv[1:]:
 """
 HIT, MISS = "1 0", "0 1"
 NOTHING = ""
-# tiles.py itself is Numba's to look at, of which some look at the date; threads.py the kernel does not even import
+# integer_fir.py is Numba's to look at, of which some look at the date; threads.py the kernel does not even import
 TOUCH = """
 from pathlib import Path
-for file in Path("dpfast/_kernels").glob("[!t]*.py"):
+for file in Path("dpfast/_kernels").glob("[!i]*.py"):
     os.utime(file, (0, 0))
 """
 EDIT = """

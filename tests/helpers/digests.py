@@ -28,14 +28,13 @@ from dpfast._kernels.compiled_receivers import (
     CompiledSmoother,
 )
 from dpfast._kernels.equalizer import Feedback, Soft, decide_rows
+from dpfast._kernels.filter_in_time import filter_in_time, plan_in_time
 from dpfast._kernels.fir_and_sections import Added, Part, Taps, Terms, filter_rows
 from dpfast._kernels.integer_draws import Draws
 from dpfast._kernels.randomized_response import ResponseNumbers, TwoLevelResponse, respond
-from dpfast._kernels.shared_draws import SharedDraws
 from dpfast._kernels.simd import lanes
 from dpfast._kernels.simulated_noise import INPUT, NOISE, fill_laplace, fill_normals, seed_generators
 from dpfast._kernels.simulation import CompiledStudy
-from dpfast._kernels.tree_draws import TreeDraws
 from dpfast.privacy.integer_noise.geometric import TwoSidedGeometric
 
 MODELS = {
@@ -129,7 +128,6 @@ def results_of_kernels():
     draws = (Draws(0, 0, 28, 0, np.uint32(0), 1.0), Draws(0, 0, 31, 5, np.uint32(16), 0.5))  # counted, and searched
     chances = np.array([2**30, 3 * 2**30], np.uint32)
     kalman, schedule = Kalman(3, 1, 3, 2, 0, 1, 9, 12, 98, 8 * n, 8 * n + 9), Schedule(4, 1, 4, 7)
-    alone = SharedDraws(0, 0, 0, 1, 0), TreeDraws(0, 0, 0, 0)  # noise that no blocks share
     for first in range(0, 16, width):
         noise_states, words = (seed_generators(1, first, width, purpose) for purpose in (NOISE, INPUT))
         rows, totals = np.zeros((10 * n, width)), np.zeros((1, width))
@@ -143,16 +141,22 @@ def results_of_kernels():
         fill_laplace(noise_states, 0, rows, 5 * n, n)
         respond(noise_states, ResponseNumbers(0, 0, 0.0, 2.5, 1.25, 0.5), chances, rows, n, 6 * n, n)
         blocks, half = Blocks(8 * n + 20, 4, 0.25, 8.0, 0.125, 0.5, 1, 80, 4), n // 2
-        release_blocks(noise_states, draws[0], *alone, thresholds, numbers, blocks, rows, n, 7 * n, 1, half)
+        release_blocks(noise_states, draws[0], thresholds, numbers, blocks, rows, n, 7 * n, 1, half)
         blocks = blocks._replace(n_weights=0)
         release_blocks(
-            noise_states, draws[1], *alone, thresholds, numbers, blocks, rows, n + half, 7 * n + half, 1 + half, half
+            noise_states, draws[1], thresholds, numbers, blocks, rows, n + half, 7 * n + half, 1 + half, half
         )
         estimate_between_releases(numbers, kalman, schedule, rows, 7 * n, 0, 9 * n, 0, n)
         parts = rows[n : 3 * n], totals, *(rows[k * n : (k + 1) * n] for k in (4, 5, 6, 7, 9))
         streams = [np.concatenate([x, part], axis=1) for x, part in zip(streams, parts, strict=True)]
     names = "normals and filter", "squares", "decisions", "Laplace noise", "responses", "block sums", "estimates"
     yield from zip(names, streams, strict=True)
+    for dtype in DTYPES:
+        factors, x = FACTORS["Wiener"], noise(33, 203).astype(dtype)
+        states = noise(33, factors.n_states, seed=1).astype(dtype)
+        for in_squares in (False, True):
+            filter_in_time(plan_in_time(factors, x.dtype), x, states, x, np.inf, 1, in_squares)
+        yield f"along time, {np.dtype(dtype)}", np.concatenate([x, states], axis=1)
 
 
 def digests_of(results):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dpfast import ARMA, Filter, Privacy, Toeplitz, block_sums, running_sum
+from dpfast.mechanisms import block_kalman
 from dpfast.mechanisms.block_dynamics import ReleaseSchedule, build_system, find_stretches
 from dpfast.mechanisms.block_kalman import find_cycle, run_over_horizon
 
@@ -32,4 +33,14 @@ def test_over_a_horizon_they_are_those_of_signal_and_filter_together(target, len
     mechanism, given = problem(target, lengths, lag)
     assumed = run_over_horizon(*given, target.horizon, lag).errors.mse
     assert len(assumed) == target.horizon
+    np.testing.assert_allclose(assumed, mechanism.step_mse(), rtol=1e-9, atol=1e-12 * assumed.max())
+
+
+@EVERY_SCHEDULE
+def test_a_filter_that_has_settled_is_not_computed_again(monkeypatch, lengths, lag):
+    mechanism, given = problem(Toeplitz.of(Filter([1, 0.3], [1, -0.9]), 2400), lengths, lag)
+    taken, take = [], block_kalman.take_release
+    monkeypatch.setattr(block_kalman, "take_release", lambda *x: taken.append(1) or take(*x))
+    assumed = run_over_horizon(*given, 2400, lag).errors.mse
+    assert len(taken) < 0.7 * 2400 // lengths[0]
     np.testing.assert_allclose(assumed, mechanism.step_mse(), rtol=1e-9, atol=1e-12 * assumed.max())

@@ -363,6 +363,7 @@ def parameters(cls):
 @pytest.mark.parametrize("receiver", [Receiver, LinearReceiver, Smoother, DecisionFeedback])
 def test_a_receiver_takes_v_and_nothing_through_which_u_could_reach_it(receiver):
     running = {"continued": ["self", "v", "state"], "_samples_seen": ["self", "state", "n_streams"]}
+    running |= {"_go_on": ["self", "v", "states", "past"]}
     channel = ["self", "target", "prefilter", "noise_std"]
     assert parameters(receiver) == {
         "estimate": ["self", "v"],
@@ -381,7 +382,7 @@ def test_a_receiver_takes_v_and_nothing_through_which_u_could_reach_it(receiver)
 @pytest.mark.parametrize(
     ("receiver", "more"),  # whether states are given and asked for
     [
-        (compiled_receivers.CompiledLinearReceiver, ["states"]),
+        (compiled_receivers.CompiledLinearReceiver, []),
         (compiled_receivers.CompiledSmoother, []),
         (compiled_receivers.CompiledDecisionFeedback, ["states"]),
         (compiled_receivers.CompiledPeriodicKalman, []),

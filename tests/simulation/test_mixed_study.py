@@ -75,4 +75,4 @@ def test_progress_adds_up_to_the_length():
     study, heard = mixed_study.MixedStudy(MODEL.compiled(), links(), 0, N), []
     study.squared_errors(20, 3, 2, heard.append)
     assert sum(heard) == 20 * study.length
-    assert study.length == 2 * N + kernels.CompiledStudy(MODEL.compiled(), links()[1::2], 0, N).length
+    assert study.length == 2 * N + kernels.CompiledStudy(MODEL.compiled(), links()[1::2], 0, N).build_chain().length

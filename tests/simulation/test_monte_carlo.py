@@ -9,6 +9,7 @@ from helpers.chains import unit_normals
 from scipy import stats
 
 import dpfast as dp
+from dpfast.simulation import prepared_study
 
 ALARM = 1e-6  # of a statistical test
 TARGET, PREFILTER = dp.Filter([1, 0.5], [1, -0.8]), dp.Filter([1, -0.2], [1, -0.6])
@@ -100,6 +101,19 @@ def test_another_model_is_simulated_with_the_error_that_is_predicted():
     other = dp.ARMA([0.5], [1, 0.7], mean=2.0)
     for x in dp.monte_carlo(LINEAR, other, n_streams=300, n_samples=2000, seed=4):
         assert stats.ttest_1samp(x.stream_mse, x.predicted_rmse**2).pvalue > ALARM / 3
+
+
+def test_the_variance_of_a_target_is_found_once_for_all_studies(monkeypatch):
+    """Over the first steps that takes as long as many samples."""
+    asked, target = [], dp.Filter([1, 0.25], [1, -0.75])
+    find = prepared_study.output_variance
+    monkeypatch.setattr(prepared_study, "output_variance", lambda *which: asked.append(which[2]) or find(*which))
+    mechanism = dp.zero_forcing(target, PRIVACY, tolerance=0.1)
+    for burn_in in (0, 0, None, 0):
+        study = run(mechanism, burn_in=burn_in)
+        n_first = study.n_samples if burn_in == 0 else None
+        assert study.results[0].variance == find(target, MODEL, n_first)
+    assert asked == [SMALL["n_samples"], None]
 
 
 # --- burn-in --------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -10,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfast._kernels import compiled_receivers, simulation
-from dpfast._kernels.chain_builder import Chain
 from dpfast._support import thread_count, validation
 from dpfast._support.validation import Array, Complex
 from dpfast.filters.fft_grid import fft_angles
@@ -166,7 +164,7 @@ class CausalReceiver(Receiver):
 
     def estimate(self, v: Array) -> tuple[Array, Array | None]:
         """Return the estimate, and decisions if any, from v (streams, time)."""
-        return _paths(simulation.estimate(self.compiled(), v, thread_count.n_threads(None)))
+        return split_paths(simulation.estimate(self.compiled(), v, thread_count.n_threads(None)))
 
     def continued(self, v: Array, state: Array | None) -> tuple[Array, Array | None, Array]:
         """Return the estimate, and decisions if any, of the next piece of v, and the state behind it.
@@ -200,15 +198,23 @@ class CausalReceiver(Receiver):
         """
         before = np.zeros((len(v), self.n_states)) if state is None else state
         past = self._samples_seen(before, len(v))
-        after, n_threads = np.empty_like(before), thread_count.n_threads(None)
-        paths, after[:, :-1] = simulation.continue_chain(self._live_chain, v, before[:, :-1], past, n_threads)
-        after[:, -1] = min(past + v.shape[1], self.lag)
-        return *_paths(paths), after
+        estimate, decisions, states = self._go_on(v, before[:, :-1], past)
+        seen = np.full((len(v), 1), min(past + v.shape[1], self.lag), np.float64)
+        return estimate, decisions, np.concatenate([states, seen], axis=1)
+
+    @abstractmethod
+    def _go_on(self, v: Array, states: Array, past: int) -> tuple[Array, Array | None, Array]:
+        """Return estimate, decisions if any, and states at the end of a piece, from states behind `past` samples."""
 
     @property
     def n_states(self) -> int:
         """The count of numbers that the running receiver remembers of a stream."""
-        return len(self._live_chain.end) + 1
+        return self._n_running + 1
+
+    @property
+    @abstractmethod
+    def _n_running(self) -> int:
+        """The count of states of its filters and decisions."""
 
     def _samples_seen(self, state: Array, n_streams: int) -> int:
         """Return how many samples a state has seen, up to the lag; refuse what is no state."""
@@ -225,11 +231,7 @@ class CausalReceiver(Receiver):
             )
         return int(seen[0])
 
-    @functools.cached_property
-    def _live_chain(self) -> Chain:
-        return simulation.build_live_chain(self.compiled())
 
-
-def _paths(paths: Array) -> tuple[Array, Array | None]:
+def split_paths(paths: Array) -> tuple[Array, Array | None]:
     """Tell the estimate from the decisions, if there are any."""
     return paths[0], paths[1] if len(paths) > 1 else None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from dpfast._kernels import compiled_receivers
+from dpfast._kernels import compiled_receivers, simulation
+from dpfast._kernels.chain_builder import Chain
 from dpfast._kernels.equalizer import Equalizer
-from dpfast._support import validation
+from dpfast._support import thread_count, validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.receivers.base import CausalReceiver
@@ -57,6 +59,20 @@ class DecisionFeedback(CausalReceiver):
     def filters(self) -> tuple[Filter, ...]:
         """Return the forward filter."""
         return (Filter(self.forward),)
+
+    @functools.cached_property
+    def _live_chain(self) -> Chain:
+        return simulation.build_live_chain(self.compiled())
+
+    @property
+    def _n_running(self) -> int:
+        return len(self._live_chain.end)
+
+    def _go_on(self, v: Array, states: Array, past: int) -> tuple[Array, Array, Array]:
+        """Run the chain of decisions and target on the next piece."""
+        n_threads = thread_count.n_threads(None)
+        (estimate, decisions), after = simulation.continue_chain(self._live_chain, v, states, past, n_threads)
+        return estimate, decisions, after
 
     def compiled(self) -> compiled_receivers.CompiledDecisionFeedback:
         """Return the compiled form, which studies run."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfast._kernels import compiled_receivers
-from dpfast._support.validation import Complex
+from dpfast._support.validation import Array, Complex
 from dpfast.filters.fft_grid import circle_response
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.receivers.base import CausalReceiver, LinearMap
@@ -46,6 +46,26 @@ class LinearReceiver(CausalReceiver, LinearMap):
     def compiled(self) -> compiled_receivers.CompiledLinearReceiver:
         """Return the compiled form, which studies run."""
         return compiled_receivers.CompiledLinearReceiver(self.filter.factors, self.target.factors, self.mean, self.lag)
+
+    @property
+    def _n_running(self) -> int:
+        """The states of the target, which the mean passes, and of H."""
+        return self._n_of_mean + self.filter.n_states
+
+    @property
+    def _n_of_mean(self) -> int:
+        return self.target.n_states if self.mean else 0
+
+    def _go_on(self, v: Array, states: Array, past: int) -> tuple[Array, None, Array]:
+        """Filter the next piece; what the mean comes to is the same for all streams."""
+        of_mean, of_filter = np.split(states, [self._n_of_mean], axis=1)
+        estimate, after = self.filter.filter(v, of_filter)
+        if not self.mean or not estimate.size:
+            return estimate, None, np.concatenate([of_mean, after], axis=1)
+        mean = np.where(past + np.arange(v.shape[1]) >= self.lag, self.mean, 0.0)
+        offset, of_mean_after = self.target.filter(mean, of_mean[0])
+        estimate += offset
+        return estimate, None, np.concatenate([np.broadcast_to(of_mean_after, of_mean.shape), after], axis=1)
 
     def scaled(self, gain: float) -> Self:
         """Return a receiver that makes the same estimates from v that is smaller by this factor."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfast.reports.sample_paths import draw_paths, simulate_paths
 from dpfast.reports.sweep import lines_and_panels as panels
-from dpfast.simulation.monte_carlo import settling_time
+from dpfast.simulation.prepared_study import settling_time
 from dpfast.simulation.sweep.design_task import build_model
 from dpfast.simulation.sweep.result import Sweep
 from dpfast.simulation.sweep.rows import Row

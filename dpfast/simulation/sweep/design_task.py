@@ -21,7 +21,7 @@ from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model
 from dpfast.signals.output_variance import output_variance
 from dpfast.simulation.mixed_study import AnyCompiledMechanism
-from dpfast.simulation.monte_carlo import predicted_mse, settling_time
+from dpfast.simulation.prepared_study import predicted_mse, settling_time
 from dpfast.simulation.sweep.compiled_mechanism_json import compiled_content
 
 Content = Mapping[str, Any]  # what the file of a mechanism has of a filter, a model, a mechanism

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from dpfast._support import thread_count, validation
 from dpfast._support.canonical_json import canonical, digest
-from dpfast.simulation.monte_carlo import check_window
+from dpfast.simulation.prepared_study import check_window
 from dpfast.simulation.sweep import stream_blocks as block
 from dpfast.simulation.sweep.design_task import prediction_key, true_output_variance
 from dpfast.simulation.sweep.executors import Engine, ExecutorEngine, Pool, ThisProcess

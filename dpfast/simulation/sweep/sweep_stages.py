@@ -17,7 +17,7 @@ from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.simulation.intervals import ErrorSizes
 from dpfast.simulation.mixed_study import AnyCompiledMechanism
-from dpfast.simulation.monte_carlo import check_single_precision, single_precision_error
+from dpfast.simulation.prepared_study import check_single_precision, single_precision_error
 from dpfast.simulation.rare_error_sizes import error_sizes, input_range
 from dpfast.simulation.sweep import stream_blocks
 from dpfast.simulation.sweep.design_cache import Design, DesignCache

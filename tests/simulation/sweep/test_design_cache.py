@@ -5,7 +5,7 @@ import pytest
 
 import dpfast as dp
 from dpfast.design.catalogue import FAMILIES
-from dpfast.simulation.monte_carlo import default_burn_in
+from dpfast.simulation.prepared_study import default_burn_in
 from dpfast.simulation.sweep.design_cache import DesignCache
 from dpfast.simulation.sweep.design_task import build_model, make_design
 from dpfast.simulation.sweep.grid import ParameterGrid

@@ -11,7 +11,7 @@ from scipy import stats
 
 import dpfast as dp
 from dpfast.simulation.intervals import ENOUGH, count_events, mse_interval
-from dpfast.simulation.monte_carlo import settling_time
+from dpfast.simulation.prepared_study import settling_time
 from dpfast.simulation.rare_error_sizes import error_sizes, input_range
 from dpfast.simulation.sweep import stream_blocks
 from dpfast.simulation.sweep.stopping_rule import StoppingRule
