@@ -21,6 +21,7 @@ Others use ``sweep``, ``Sweep`` and its rows; a sweep can stop anywhere and go o
 ``stream_blocks``            blocks of streams: what is simulated at once
 ``executors``                where tasks run
 ``worker_processes``         processes of our own
+``sent_arrays``              large arrays, sent to a worker once
 ``sweep_store``              finished blocks and designs
 ``sweep_connection``         connections to its file
 ``sweep_schema``             the tables of its file

@@ -21,6 +21,7 @@ from typing import Any, NoReturn, Self, TypeVar
 
 from dpfast._support import thread_count, validation
 from dpfast._support.errors import EngineError
+from dpfast.simulation.sweep.sent_arrays import Numbers
 from dpfast.simulation.sweep.worker_processes import Job, Worker
 
 T = TypeVar("T")
@@ -88,6 +89,7 @@ class Pool(Engine):
     def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers
         self._workers: list[Worker] = []
+        self._numbers = Numbers()
         self._fill()
 
     @property
@@ -98,7 +100,7 @@ class Pool(Engine):
     def run(self, function: Callable[[T], R], items: Iterable[T]) -> Generator[tuple[T, R], None, None]:
         """See :meth:`Engine.run`."""
         jobs: collections.deque[Job] = collections.deque()
-        rest = map(Job, items, itertools.repeat(function))
+        rest = map(Job, items, itertools.repeat(function), itertools.repeat(self._numbers))
         more = True
         self._fill()
         try:

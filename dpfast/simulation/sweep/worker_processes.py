@@ -17,6 +17,8 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dpfast.simulation.sweep.sent_arrays import Inbox, Numbers, Outbox
+
 # A worker is one thread, also in linear algebra, which looks at these when it is loaded.
 _ONE_THREAD = ("DPFAST_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -24,9 +26,9 @@ _ONE_THREAD = ("DPFAST_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", 
 class Job:
     """An item on its way to a worker, in the form in which it travels."""
 
-    def __init__(self, item: Any, function: Callable[[Any], Any]) -> None:
+    def __init__(self, item: Any, function: Callable[[Any], Any], numbers: Numbers) -> None:
         self.item, self.n_deaths = item, 0
-        self.data = pickle.dumps((function, item), pickle.HIGHEST_PROTOCOL)
+        self.packed = numbers.pack((function, item))
 
 
 class Worker:
@@ -38,6 +40,7 @@ class Worker:
         self.process = context.Process(target=_serve, args=(theirs,), name="dpfast worker", daemon=True)
         self.ready, self.exit_code = False, ""
         self.job: Job | None = None
+        self._outbox = Outbox()
         with theirs, _holding_interrupts(), _limiting_threads():
             self.process.start()
 
@@ -45,7 +48,7 @@ class Worker:
         """Send a job; the worker must be ready."""
         self.job = job
         with contextlib.suppress(OSError):  # if it is dead, that will be seen where answers are read
-            self.connection.send_bytes(job.data)
+            self.connection.send_bytes(self._outbox.message(job.packed))
 
     def end(self) -> None:
         """Wait for a process that has been killed, and let it go."""
@@ -60,9 +63,10 @@ def _serve(connection: multiprocessing.connection.Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
     threading.Thread(target=_end_with_parent, daemon=True).start()
     connection.send_bytes(pickle.dumps(None))
+    inbox = Inbox()
     with contextlib.suppress(EOFError, OSError):
         while True:
-            connection.send_bytes(_run_job(connection.recv_bytes()))
+            connection.send_bytes(_run_job(inbox, connection.recv_bytes()))
 
 
 def _end_with_parent() -> None:
@@ -72,10 +76,10 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _run_job(data: bytes) -> bytes:
+def _run_job(inbox: Inbox, message: bytes) -> bytes:
     """Do a job; return (whether it succeeded, result or error) as bytes."""
     try:
-        function, item = pickle.loads(data)
+        function, item = inbox.read(message)
         return pickle.dumps((True, function(item)), pickle.HIGHEST_PROTOCOL)
     except Exception as error:  # noqa: BLE001  the parent raises it
         error.add_note("in a worker:\n" + "".join(traceback.format_exception(error)))
