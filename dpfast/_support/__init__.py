@@ -16,7 +16,11 @@ All rooms may use all of it. Nothing here imports another room.
 ``settings_file``   settings in TOML files
 ``sqlite``          files of SQLite: connections, transactions, checksums
 ``progress``        bars for what takes long
+``design_calls``    what every public design does beside designing
 ``safe_rounding``   rounding to the safe side of what a guarantee rests on
+``first_steps``     the mean over steps that become alike
+``root_finding``    the root of a function between two points
+``weak_cache``      the last results of functions of objects, which may go
 ``lazy_names``      public names that are imported when they are first used
 ``version``         the version of dpfast
 ==================  =============================================================

@@ -7,6 +7,7 @@ from typing import Literal
 
 from dpfast._kernels import simulation
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast.design.argument_checks import check_name
 from dpfast.design.block_problem import LONGEST, BlockProblem
 from dpfast.filters.filter import Filter
@@ -28,6 +29,7 @@ _SETTLED = 1e-2  # amplitude of a start when errors begin to count
 _TIMES, _LEAST = 4, 12  # the longest block: so many times the best fixed one, and at least so many steps
 
 
+@public_design
 def adaptive_blocks(
     target: Filter | Toeplitz,
     privacy: Privacy,

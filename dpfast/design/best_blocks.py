@@ -11,7 +11,6 @@ from dpfast._support.errors import DesignError
 from dpfast.design.best_demand import Demand
 from dpfast.design.block_arguments import BEST
 from dpfast.design.block_problem import LONGEST
-from dpfast.design.block_signs import find_carrier
 from dpfast.design.block_sums import block_sums
 from dpfast.mechanisms.block_mechanism import BlockMechanism
 
@@ -80,16 +79,6 @@ def design_two_levels(task: Demand, **given: Any) -> BlockMechanism:
             near = _around(length, factor), _around_in(_RATIOS, ratio), _around_in(_SHARES, share)
             found.try_all(itertools.product(*near))
     return found.best
-
-
-def has_carrier(task: Demand) -> bool:
-    """Tell whether the output has the most power at another frequency than zero, where signs may help."""
-    factors = task.target.factors
-    return (
-        task.model is not None
-        and factors is not None
-        and find_carrier(factors, task.model.shaping.factors, task.horizon) > 0
-    )
 
 
 def design_signs(task: Demand, **given: Any) -> BlockMechanism:

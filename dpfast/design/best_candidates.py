@@ -14,7 +14,6 @@ from dpfast.design.best_blocks import (
     design_shared,
     design_signs,
     design_two_levels,
-    has_carrier,
     has_long_memory,
 )
 from dpfast.design.best_demand import Demand
@@ -92,7 +91,7 @@ class Candidate(NamedTuple):
             "joint descent": is_long_with_model(task) and f"{TOO_LONG_WITH_MODEL}: use {self.family.name}",
             "integers": off and task.unit is None and "inputs must be integers, or be rounded to a given unit",
             "counts": (off or task.unit is not None) and "inputs must be integers, and no unit given",
-            "carrier": not has_carrier(task) and "the output has the most power at frequency zero, as plain sums have",
+            "carrier": not task.has_carrier and "the output has the most power at frequency zero, as plain sums have",
             "long memory": not has_long_memory(task) and "a memory of more than 1000 steps is needed to gain by them",
         }
         if self.waits and task.online:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast.design.argument_checks import check_target, check_tolerance, check_unit
+from dpfast.design.block_signs import find_carrier
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.constant import Constant, constant
@@ -47,6 +48,16 @@ class Demand:
     def variance(self) -> float | None:
         """The variance of the true output; None without a model."""
         return None if self.constant is None else self.constant.predicted_mse
+
+    @functools.cached_property
+    def has_carrier(self) -> bool:
+        """Whether the output has the most power at another frequency than zero, where signs may help."""
+        factors = self.target.factors
+        return (
+            self.model is not None
+            and factors is not None
+            and find_carrier(factors, self.model.shaping.factors, self.horizon) > 0
+        )
 
     @property
     def horizon(self) -> int | None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast.design.argument_checks import check_name
 from dpfast.design.block_arguments import RECEIVERS, BlockArguments, check_phase, listed
 from dpfast.design.block_plan import Plan
@@ -28,6 +29,7 @@ from dpfast.privacy.privacy import Privacy
 from dpfast.signals.model import Model
 
 
+@public_design
 def block_sums(
     target: Filter | Toeplitz,
     privacy: Privacy,

@@ -16,6 +16,8 @@ from dpfast.filters.roots import pair_roots
 from dpfast.filters.state_space import balance_states
 
 _NO_STATE = 1e-15  # what a state may contribute and still be left out
+_FEW_STATES = 32  # whose dense solves take no time
+_IN_CACHE = 1024  # points
 _INFINITE = 1e-13  # inverse of a zero that is none
 
 
@@ -77,9 +79,27 @@ class CausalPart(NamedTuple):
     def response(self, omega: ArrayLike) -> Complex:
         """Return X at the given angles."""
         z = np.exp(1j * np.atleast_1d(omega))
-        right = np.broadcast_to(self.state[:, None], (len(z), len(self.a), 1))
-        later = np.linalg.solve(z[:, None, None] * np.eye(len(self.a)) - self.a, right)[:, :, 0] @ self.c
+        resolvent = _solve_each if len(self.a) <= _FEW_STATES else _solve_triangles
+        later = resolvent(z, self.a, self.state, self.c)
         return np.asarray(polyval(1 / z, self.samples) + later * z ** (1 - len(self.samples)))
+
+
+def _solve_each(z: Complex, a: Array, state: Array, c: Array) -> Complex:
+    """Return C (zI - A)⁻¹ ξ at points."""
+    right = np.broadcast_to(state[:, None], (len(z), len(a), 1))
+    return np.asarray(np.linalg.solve(z[:, None, None] * np.eye(len(a)) - a, right)[:, :, 0] @ c)
+
+
+def _solve_triangles(z: Complex, a: Array, state: Array, c: Array) -> Complex:
+    """Return the same, after one Schur form A = U T U*: n² for a point, not n³."""
+    triangle, vectors = linalg.schur(a, output="complex")
+    right, left, found = vectors.conj().T @ state, c @ vectors, []
+    for some in np.array_split(z, 1 + len(z) // _IN_CACHE):
+        solution = np.empty((len(a), len(some)), dtype=np.complex128)
+        for k in reversed(range(len(a))):
+            solution[k] = (right[k] + triangle[k, k + 1 :] @ solution[k + 1 :]) / (some - triangle[k, k])
+        found.append(left @ solution)
+    return np.concatenate(found)
 
 
 def causal_part(signal: Filter, backward: Filter, lag: int) -> CausalPart:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.design.argument_checks import check_filter, check_inputs, check_name, check_tolerance, filter_or_none
@@ -36,6 +37,7 @@ PREFILTERS: tuple[Prefilter, ...] = ("lmmse", "decision-feedback", "zero-forcing
 MAX_TAPS = 2048  # the normal equations are dense
 
 
+@public_design
 def decision_feedback(
     target: Filter,
     privacy: Privacy,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from dpfast._support.design_calls import public_design
 from dpfast._support.validation import Array
 from dpfast.design.argument_checks import check_filter, check_inputs, check_name, check_tolerance
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
@@ -33,6 +34,7 @@ _CONVERGED = 1e-6  # relative change of an MSE when the steps of the circle are 
 _SEARCH_SIZE = 2**14  # the fewest steps of the circle: x has kinks
 
 
+@public_design
 def lmmse(
     target: Filter,
     privacy: Privacy,

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpfast._support.design_calls import public_design
 from dpfast._support.errors import ConvergenceWarning, warn
 from dpfast._support.validation import Array
 from dpfast.design.argument_checks import check_inputs, check_name, check_tolerance
@@ -17,7 +18,6 @@ from dpfast.design.prefilter.least_favourable import GAP
 from dpfast.design.prefilter.majorization import joint_optimum
 from dpfast.design.prefilter.objectives import Objective, shape_objective, wiener_objective
 from dpfast.design.prefilter.several_events import ONE_EVENT
-from dpfast.design.prefilter.water_filling import smoother_water_filling
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.lags import Lag, check_lag
 from dpfast.mechanisms.mechanism import Mechanism
@@ -30,6 +30,7 @@ _MARGIN = 5.0  # of a gap, left for what a finer grid changes
 _LOST = 1e-300  # stands for zero in a logarithm
 
 
+@public_design
 def optimal(
     target: Filter,
     privacy: Privacy,
@@ -131,7 +132,7 @@ def joint_ideal(problem: Problem, lag: int) -> Ideal:
             "usual: it is at least lower_bound_mse; smooth the target or take a shorter lag",
             ConvergenceWarning,
         )
-    circle, cutoffs = found.circle, smoother_water_filling(problem).cutoffs
+    circle, cutoffs = found.circle, found.cutoffs
     size = np.maximum(found.product, _LOST)
     noise = problem.cost * circle.grid.mean(problem.weight(circle.grid.omega) * size) ** 2
 

@@ -8,6 +8,7 @@ from typing import Literal, get_args, overload
 import numpy as np
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast.design.argument_checks import check_inputs, check_real_noise, toeplitz_or_none
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
@@ -37,6 +38,7 @@ def input_perturbation(
 ) -> MatrixMechanism: ...
 
 
+@public_design
 def input_perturbation(
     target: Filter | Toeplitz,
     privacy: Privacy,
@@ -120,6 +122,7 @@ def output_perturbation(
 ) -> MatrixMechanism: ...
 
 
+@public_design
 def output_perturbation(
     target: Filter | Toeplitz, privacy: Privacy, *, noise: Noise = "gaussian", name: str = "output perturbation"
 ) -> Mechanism | MatrixMechanism:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Literal
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast._support.errors import DesignError
 from dpfast.design.argument_checks import check_inputs, check_name
 from dpfast.design.block_plan import Plan
@@ -24,6 +25,7 @@ from dpfast.signals.model import Model, check_model
 _SAME = 1e-9  # of the distance of levels: numbers that are the same but for rounding
 
 
+@public_design
 def randomized_response(
     target: Filter,
     privacy: Privacy,

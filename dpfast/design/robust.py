@@ -16,14 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast._support.errors import DesignError, ToleranceWarning, warn
+from dpfast._support.progress import report_step
 from dpfast._support.validation import Array, Complex
 from dpfast.design.argument_checks import check_inputs, check_name, check_one_event, check_tolerance
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.objectives import shape_objective
 from dpfast.design.prefilter.order_selection import realize
 from dpfast.design.prefilter.rational_basis import Basis, basis_for
-from dpfast.design.prefilter.robust_lower_bound import robust_lower_bound
+from dpfast.design.prefilter.robust_lower_bound import MOST_VALUES, program_grid, robust_lower_bound
 from dpfast.design.prefilter.water_filling import RobustFilling, robust_filling, zero_forcing_mse
 from dpfast.design.programs.worst_error_program import (
     SOLVER,
@@ -51,6 +53,7 @@ _ROUNDING = 8 * np.finfo(float).eps  # of the largest |F|, between F and HG wher
 _FINER = 4
 
 
+@public_design
 def robust(
     target: Filter,
     privacy: Privacy,
@@ -193,11 +196,14 @@ class _RobustProblem(NamedTuple):
 
 def _design_causal(design: _RobustProblem, filling: RobustFilling, lag: int) -> _RobustFilters:
     problem, target = design.problem, design.problem.target
+    report_step("both filters together")
     basis = basis_for(problem, lag, _RICHNESS)
-    grid = problem.grid(basis.poles, basis.taps // 2)
+    grid, accuracy = program_grid(problem, basis)
     wanted = target.response(grid.omega) * np.exp(-1j * lag * grid.omega)
-    functions = basis.response(grid.omega)
-    product = basis.filter(minimize_worst_error(design.noise_weight, grid, wanted, functions, noise_of_product))
+    found = minimize_worst_error(
+        design.noise_weight, grid, wanted, basis.response(grid.omega), noise_of_product, accuracy=accuracy
+    )
+    product = basis.filter(found)
     poles = np.concatenate([target.poles, product.poles])
 
     def error(omega: Array) -> Array:
@@ -213,6 +219,7 @@ def _design_causal(design: _RobustProblem, filling: RobustFilling, lag: int) -> 
         product, poles, largest, ideal = _delay_target(target, lag), target.poles, 0.0, forcing
     prefilter = design.prefilter(gain, poles, largest, ideal)
     receiver = LinearReceiver(_post_filter(design, prefilter, product, lag, ideal), target, 0.0, lag)
+    report_step("bound")
     bound = robust_lower_bound(problem, design.mean_square, lag, basis, SOLVER)
     return _RobustFilters(prefilter, receiver, ideal, min(max(bound, filling.mse), forcing))
 
@@ -222,8 +229,11 @@ def _post_filter(design: _RobustProblem, prefilter: Filter, product: Filter, lag
     problem, target = design.problem, design.problem.target
     noise_std = math.sqrt(problem.cost) * prefilter.h2_norm()
     for richness in _GROWTH:
+        report_step("receiver")
         basis = basis_for(problem, lag, richness).with_poles(prefilter.zeros)
         grid = problem.grid(np.concatenate([basis.poles, prefilter.poles]), basis.taps // 2)
+        if basis.size * len(grid.omega) > MOST_VALUES:
+            break  # poles at hundreds of zeros of G near the circle: K/G has its error, in no time
         wanted = target.response(grid.omega) * np.exp(-1j * lag * grid.omega)
         functions = basis.response(grid.omega) * prefilter.response(grid.omega)[:, None]
         try:

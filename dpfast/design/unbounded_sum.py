@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dpfast._support.design_calls import public_design
 from dpfast.filters.endless_sum import EndlessSum
 from dpfast.mechanisms.unbounded_mechanism import UnboundedMechanism
 from dpfast.privacy.privacy import Privacy
 
 
+@public_design
 def unbounded_sum(privacy: Privacy, *, name: str = "unbounded sum") -> UnboundedMechanism:
     r"""Publish the running sum of a stream for ever: the horizon need not be known.
 

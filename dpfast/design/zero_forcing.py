@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dpfast._support.design_calls import public_design
 from dpfast.design.argument_checks import check_inputs, check_tolerance
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.family_realization import realize_family
@@ -16,6 +17,7 @@ from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.privacy.privacy import Privacy
 
 
+@public_design
 def zero_forcing(target: Filter, privacy: Privacy, *, tolerance: float = 1e-3, name: str = "LZF") -> Mechanism:
     r"""Design a mechanism without distortion and with the least noise (LZF). It needs no model of the signal.
 

@@ -193,11 +193,11 @@ def test_a_program_that_fails_is_left_out(monkeypatch, target, lag, tolerance):
     """As solvers do, on some machines, for some numbers of functions; others do, and at a lag K/G."""
     sizes, whole = set(), dp.robust(target, PAPER, mean_square=V, lag=lag, tolerance=tolerance)
 
-    def failing(weight, grid, wanted, functions, noise, *constraint):
+    def failing(weight, grid, wanted, functions, noise, *constraint, **accuracy):
         sizes.add(functions.shape[1])
         if noise is not noise_of_product and functions.shape[1] == min(sizes):
             raise dp.DesignError("the solver failed")
-        return minimize_worst_error(weight, grid, wanted, functions, noise, *constraint)
+        return minimize_worst_error(weight, grid, wanted, functions, noise, *constraint, **accuracy)
 
     monkeypatch.setattr(robust, "minimize_worst_error", failing)
     found = dp.robust(target, PAPER, mean_square=V, lag=lag, tolerance=tolerance)
@@ -206,7 +206,7 @@ def test_a_program_that_fails_is_left_out(monkeypatch, target, lag, tolerance):
 
 
 def test_programs_that_all_fail_are_an_error(monkeypatch):
-    def failing(*arguments):
+    def failing(*arguments, **accuracy):
         raise dp.DesignError("the solver failed")
 
     monkeypatch.setattr(robust, "minimize_worst_error", failing)
@@ -270,3 +270,46 @@ def test_at_any_power_it_is_zero_forcing_or_refused(lag):
 def test_a_moving_average_at_powers_at_which_its_prefilter_had_no_inverse(mean_square):
     found = dp.robust(dp.Filter(np.ones(12) / 12), dp.Privacy(1, 1e-2), mean_square=mean_square)
     assert found.lower_bound_mse <= found.predicted_mse <= found.ideal_mse * (1 + 1e-3)
+
+
+# --- large programs -------------------------------------------------------------------------------
+
+AVERAGE = dp.Filter(np.full(6, 1 / 6))
+
+
+def test_a_large_program_is_solved_on_fewer_angles_to_nearly_the_same_error(monkeypatch):
+    small = dp.robust(AVERAGE, PAPER, mean_square=V, lag=2, tolerance=0.01)
+    monkeypatch.setattr(robust_lower_bound, "_LARGE", 0)
+    monkeypatch.setattr(robust_lower_bound, "MOST_VALUES", 1000)  # the bound is evaluated in pieces
+    problem = Problem(AVERAGE, None, COST)
+    basis = basis_for(problem, 2)
+    grid, accuracy = robust_lower_bound.program_grid(problem, basis)
+    assert len(grid.omega) < len(problem.grid(basis.poles, basis.taps // 2).omega)
+    assert accuracy == 1e-4
+    large = dp.robust(AVERAGE, PAPER, mean_square=V, lag=2, tolerance=0.01)
+    assert large.ideal_mse == pytest.approx(small.ideal_mse, rel=2e-3)
+    assert large.lower_bound_mse == pytest.approx(small.lower_bound_mse, rel=2e-3)
+    assert large.lower_bound_mse <= min(large.ideal_mse, small.ideal_mse)
+    assert large.predicted_mse <= large.ideal_mse * 1.01
+
+
+def test_where_a_receiver_takes_too_large_a_program_it_is_the_product_over_the_prefilter(monkeypatch):
+    monkeypatch.setattr(robust, "MOST_VALUES", 1000)
+    solved = []
+
+    def counted(*arguments, **accuracy):
+        solved.append(arguments[-1])
+        return minimize_worst_error(*arguments, **accuracy)
+
+    monkeypatch.setattr(robust, "minimize_worst_error", counted)
+    found = dp.robust(AVERAGE, PAPER, mean_square=V, lag=2, tolerance=0.01)
+    assert solved == [noise_of_product]
+    assert found.predicted_mse <= found.ideal_mse * 1.01
+
+
+@pytest.mark.long
+def test_a_moving_average_of_50_takes_seconds():
+    found = dp.robust(dp.Filter(np.full(50, 1 / 50)), dp.Privacy(math.log(3), 0.05), mean_square=V, lag=20)
+    assert found.ideal_mse == pytest.approx(0.0018891, rel=2e-3)  # of all angles, in minutes
+    assert found.predicted_mse <= found.ideal_mse * 1.001
+    assert found.ideal_mse <= found.lower_bound_mse * 1.006

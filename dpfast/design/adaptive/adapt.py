@@ -14,6 +14,7 @@ from scipy import special
 from dpfast._support import html_fragments as html
 from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
+from dpfast._support.design_calls import public_design
 from dpfast._support.errors import DesignError, UnstableFilterError
 from dpfast._support.validation import Array
 from dpfast.design.adaptive.cross_validation import Channel, Gain, cross_validate, split_in_time
@@ -164,6 +165,7 @@ class Adaptation(Generic[M]):
         return f"<Adaptation of {_check_linear(self.given).name!r}: {'taken' if self.taken else 'not taken'}>"
 
 
+@public_design
 def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation[M]:
     r"""Fit the input's spectrum to v, and redesign the receiver for it: no privacy is spent.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpfast._support.design_calls import public_design
 from dpfast.design.bounds.least_linear_mse import ROUNDING, check_events, events_left_out, least_linear_mse
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.water_filling import robust_filling
@@ -24,6 +25,7 @@ _BELOW = (
 )
 
 
+@public_design
 def additive_bound(target: Filter | Toeplitz, privacy: Privacy, model: Model | None = None, *, lag: Lag = 0) -> Bound:
     r"""Bound the error of every mechanism ŷ = K u + e, e independent of u with any law: nothing of the kind errs less.
 

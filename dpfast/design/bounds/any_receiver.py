@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast._support.errors import DesignError
 from dpfast.design.argument_checks import check_filter, toeplitz_or_none
 from dpfast.design.bounds.genie import equivalent_signal
@@ -36,6 +37,7 @@ class SymmetricChain(NamedTuple):
     flip: float
 
 
+@public_design
 def gaussian_bound(target: Filter, privacy: Privacy, model: Model, *, lag: Lag = 0) -> Bound:
     r"""Bound the error of every receiver, linear or not, that sees a filtered stream with Gaussian noise.
 

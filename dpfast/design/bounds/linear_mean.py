@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpfast._support.design_calls import public_design
 from dpfast._support.errors import DesignError
 from dpfast.design.bounds.least_linear_mse import check_events, events_left_out, least_linear_mse
 from dpfast.filters.filter import Filter
@@ -23,6 +24,7 @@ _HOLDS_FOR = (
 _BELOW = "receivers that are not linear, and what reacts to what was published before"
 
 
+@public_design
 def linear_mean_bound(target: Filter | Toeplitz, privacy: Privacy, model: Model, *, lag: Lag = 0) -> Bound:
     r"""Bound the error of every mechanism with E[ŷ|u] = K u and the same covariance of ŷ for every u.
 

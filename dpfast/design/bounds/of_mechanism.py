@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast._support.errors import DesignError
 from dpfast.design.argument_checks import filter_or_none
 from dpfast.design.bounds.additive import additive_bound, additive_bound_on_worst_input
@@ -20,6 +21,7 @@ _HOLDS_FOR = "linear mechanisms of its kind, with noise of the same law and this
 _BELOW = "mechanisms with noise of another law, and receivers that are not linear"
 
 
+@public_design
 def bounds_of(mechanism: Any) -> tuple[Bound, ...]:
     """Return all bounds that hold for the error of a mechanism, each with the words for whom.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpfast._support.design_calls import public_design
 from dpfast.design.bounds.least_linear_mse import check_events, events_left_out, least_linear_mse
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
@@ -17,6 +18,7 @@ _HOLDS_FOR = (
 _BELOW = "mechanisms with a bias, such as those that use a model of the input, or bounds of it"
 
 
+@public_design
 def unbiased_bound(target: Filter | Toeplitz, privacy: Privacy) -> Bound:
     r"""Bound the error of every mechanism with E[ŷ|u] = F u for all integer inputs, linear or not, on its worst one.
 

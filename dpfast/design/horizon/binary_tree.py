@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.design.argument_checks import Target, check_real_noise, target_over_horizon
@@ -18,6 +19,7 @@ from dpfast.mechanisms.operators.trees import level_sizes
 from dpfast.privacy.privacy import Privacy
 
 
+@public_design
 def binary_tree(
     target: Target,
     privacy: Privacy,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast._support.validation import Array
 from dpfast.design.argument_checks import Target, target_over_horizon
 from dpfast.filters.filter import MAX_POLE_RADIUS
@@ -24,6 +25,7 @@ _NEAREST = (0.0, 0.05)  # distances of the starts from the unit circle, and at l
 _BLOCK = 256  # powers that are computed at a time
 
 
+@public_design
 def buffered_toeplitz(
     target: Target,
     privacy: Privacy,

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast.design.argument_checks import Target, check_real_noise, target_over_horizon
 from dpfast.design.horizon.transform_matrices import check_steps, random_signs, rows_of_product
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
@@ -14,6 +15,7 @@ from dpfast.mechanisms.operators.sparse_decoder import SparseDecoder, check_basi
 from dpfast.privacy.privacy import Privacy
 
 
+@public_design
 def compressive(
     target: Target,
     privacy: Privacy,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.design.argument_checks import Target, check_real_noise, target_over_horizon
@@ -29,6 +30,7 @@ MOST_ENTRIES = 10**7  # the largest number of entries of a reconstruction
 _SAME_RATIO = 1e-12  # relative to f_0: how far coefficients may be from a geometric sequence
 
 
+@public_design
 def decayed_sum(
     target: Target,
     privacy: Privacy,

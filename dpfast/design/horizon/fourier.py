@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast.design.argument_checks import Target, check_real_noise, target_over_horizon
 from dpfast.design.horizon.transform_matrices import check_steps, fourier_basis, rows_of_product
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism, Noise
@@ -10,6 +11,7 @@ from dpfast.mechanisms.operators.dense import Dense
 from dpfast.privacy.privacy import Privacy
 
 
+@public_design
 def fourier_perturbation(
     target: Target,
     privacy: Privacy,

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast._support.errors import ConvergenceWarning, DesignError, warn
 from dpfast.design.argument_checks import Target, check_name
 from dpfast.design.horizon.joint_factorization import LARGEST_JOINT_GAP, FactorizationProblem, joint_factorization
@@ -32,6 +33,7 @@ StrategyNoise = Literal["gaussian", "laplace", "geometric"]
 LONGEST = 2048  # steps, as all matrices are dense
 
 
+@public_design
 def optimal_factorization(
     target: Target,
     privacy: Privacy,

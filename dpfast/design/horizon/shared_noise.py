@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast._support.errors import DesignError
 from dpfast.design.argument_checks import Target, target_over_horizon
 from dpfast.filters.toeplitz import Toeplitz
@@ -34,6 +35,7 @@ class Tree(NamedTuple):
     slacks: tuple[int, ...]
 
 
+@public_design
 def shared_noise(
     target: Target,
     privacy: Privacy,

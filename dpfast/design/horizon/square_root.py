@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from dpfast._support.design_calls import public_design
 from dpfast._support.errors import DesignError
 from dpfast.design.argument_checks import Target, target_over_horizon
 from dpfast.filters.toeplitz import square_root_series
@@ -16,6 +17,7 @@ from dpfast.privacy.privacy import Privacy
 _LARGEST_GROWTH = 1e7  # beyond it rounding would spoil the first steps
 
 
+@public_design
 def square_root(
     target: Target, privacy: Privacy, *, horizon: int | None = None, name: str = "square root"
 ) -> MatrixMechanism:

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast._support.errors import DesignError
 from dpfast.design.argument_checks import Target, check_name, target_over_horizon
 from dpfast.filters.toeplitz import Toeplitz
@@ -23,6 +24,7 @@ _MANY = 4  # times as many nodes of the highest level as branches, at the most, 
 _TRIED_STEPS = 64  # of which the errors choose the branches for targets that are no sum
 
 
+@public_design
 def tree(
     target: Target,
     privacy: Privacy,

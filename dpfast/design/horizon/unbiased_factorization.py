@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
+from dpfast._support.progress import report_step
 from dpfast._support.validation import Array
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.operators.convolution import Convolution
@@ -14,6 +15,8 @@ from dpfast.mechanisms.operators.convolution import Convolution
 LARGEST_UNBIASED_GAP = 1e-6  # relative, between an unbiased optimum and its bound
 _MAX_STEPS = 200
 _OVER = 1.8  # over-relaxation of the fixed point
+_MEMORY = 6  # steps that are extrapolated
+_INDEPENDENT = 1e-8  # of the largest singular value of their differences: a smaller one is not used
 _FLOOR = 1e-14  # of the eigenvalues of a Gramian, beside the largest
 
 
@@ -38,18 +41,39 @@ def factorize_after_delay(target: Toeplitz) -> Factorization:
 def unbiased_factorization(a: Array) -> Factorization:
     """Return the best unbiased factorization for noise of variance one; A must have no zero on its diagonal.
 
-    The bound is that of the dual, the maximum over v of (tr N)²/Σv with N the root of V^{1/2} AᵀA V^{1/2}.
+    The bound is that of the dual, the maximum over v of (tr N)²/Σv with N the root of V^{1/2} AᵀA V^{1/2}. There v is
+    the diagonal of N, up to a factor: a fixed point in ln v, found by over-relaxed steps that are extrapolated.
     """
-    gram, weights, bound = a.T @ a, np.ones(len(a)), 0.0
-    for _ in range(_MAX_STEPS):
+    gram, log_weights, bound, past = a.T @ a, np.zeros(len(a)), 0.0, list[_Step]()
+    for step in range(_MAX_STEPS):
+        report_step(f"step {step + 1}")
+        weights = np.exp(log_weights)
         root, trace = symmetric_root(gram, weights)
-        bound = max(bound, trace**2 / float(weights.sum()))
+        value = trace**2 / float(weights.sum())
+        if value < bound:
+            past.clear()  # an extrapolation went too far; plain steps do not
+        bound = max(bound, value)
         strategy = lower_triangular_root(scale_to_unit_diagonal(root))
         receiver = linalg.solve_triangular(strategy, a.T, lower=True, trans=1).T
         if (receiver**2).sum() <= bound * (1 + LARGEST_UNBIASED_GAP / 2):
             break
-        weights = weights * (root.diagonal() / weights) ** _OVER
+        length = _OVER * np.log(root.diagonal() / weights)
+        past = [*past[1 - _MEMORY :], _Step(log_weights, length - length.mean())]
+        log_weights = _extrapolate(past)
     return Factorization(strategy, receiver, bound)
+
+
+class _Step(NamedTuple):
+    start: Array
+    length: Array
+
+
+def _extrapolate(past: list[_Step]) -> Array:
+    """Return where the step would vanish if it were linear between the last points (Anderson 1965)."""
+    last = past[-1]
+    starts, lengths = (np.diff(np.array(x), axis=0).T for x in zip(*past, strict=True))
+    shares = np.linalg.lstsq(lengths, last.length, rcond=_INDEPENDENT)[0]
+    return np.asarray(last.start + last.length - (starts + lengths) @ shares)
 
 
 def symmetric_root(gram: Array, weights: Array) -> tuple[Array, float]:
@@ -61,8 +85,8 @@ def symmetric_root(gram: Array, weights: Array) -> tuple[Array, float]:
     scale = np.sqrt(weights)
     values, vectors = linalg.eigh(scale[:, None] * gram * scale, driver="evd", check_finite=False)
     floor = _FLOOR * values[-1]
-    root = np.asarray((vectors * np.sqrt(np.maximum(values, floor))) @ vectors.T)
-    return root, float(np.sqrt(np.maximum(values - floor, 0.0)).sum())
+    half = vectors * np.maximum(values, floor) ** 0.25
+    return half @ half.T, float(np.sqrt(np.maximum(values - floor, 0.0)).sum())
 
 
 def scale_to_unit_diagonal(gram: Array) -> Array:

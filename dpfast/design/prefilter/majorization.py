@@ -46,6 +46,8 @@ class JointOptimum(NamedTuple):
     lower_bound : float
         From :func:`joint_optimum`, no linear mechanism of this lag has a smaller MSE. From a :class:`Majorization`,
         it is a bound for the problem at the nodes of its circle.
+    cutoffs : tuple of float
+        Angles at which the smoother of the same problem starts or stops letting anything pass.
     """
 
     circle: WarpedCircle
@@ -53,6 +55,7 @@ class JointOptimum(NamedTuple):
     power: Array
     mse: float
     lower_bound: float
+    cutoffs: tuple[float, ...] = ()
 
     @property
     def gap(self) -> float:
@@ -78,7 +81,7 @@ def joint_optimum(problem: Problem, lag: int, goal: float) -> JointOptimum:
     circle = make_circle(finest.warp, max(SHORTEST, finest.size // _COARSER))
     found = _zero_forcing_optimum(problem, circle, smoother.mse)
     if found.gap <= goal:
-        return found
+        return found._replace(cutoffs=smoother.cutoffs)
     before = Majorization(problem, held, lag, circle).solve(found.power, goal, smoother.mse)
     while True:
         circle = make_circle(circle.warp, 2 * circle.size)
@@ -92,7 +95,7 @@ def joint_optimum(problem: Problem, lag: int, goal: float) -> JointOptimum:
         found = after if after.mse <= forcing.mse else forcing
         found = found._replace(lower_bound=max(smoother.mse, bound) if known else smoother.mse)
         if found.gap <= 2 * goal or 2 * circle.size > max(MOST_STEPS, 2 * finest.size):
-            return found
+            return found._replace(cutoffs=smoother.cutoffs)
         before = after
 
 

@@ -13,12 +13,13 @@ from dpfast.design.prefilter.water_filling import WaterFilling, feedback_mse
 from dpfast.filters.filter import Filter
 from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.spectral_factor import Spectrum
-from dpfast.filters.warped_circle import SHORTEST, WarpedCircle, choose_circle
+from dpfast.filters.warped_circle import SHORTEST, WarpedCircle, choose_circle, make_circle
 
 Loss = Callable[[Array], tuple[float, Array]]
 Excess = Callable[[Filter], float]
 
 MOST_STEPS = 2**18  # the largest circle, unless the poles alone need a larger one
+_ROUGHER = 2  # times fewer steps, to choose among starts
 _DISTANCES = (1e-5, 2.2e-4)  # from the circle, of zeros of a spectrum that steps resolve: near one end, or anywhere
 
 
@@ -38,6 +39,8 @@ class Objective(NamedTuple):
         Where the finest detail of the shape is: the root that is nearest to the circle.
     draft : Objective, optional
         One that is quick to evaluate and least for the same shape: fits start from its fits.
+    rough : callable, optional
+        () → the loss itself in fewer steps, right enough to choose among starts: its slopes are those of the loss.
     """
 
     resolve: Callable[[Complex, int], tuple[QuadratureGrid, Loss]]
@@ -45,6 +48,7 @@ class Objective(NamedTuple):
     ideal: float
     detail: complex
     draft: Objective | None = None
+    rough: Callable[[], tuple[QuadratureGrid, Loss]] | None = None
 
     def excess(self, g: Filter) -> float:
         """Return the relative excess of the loss of `g` over the ideal, on a grid that resolves `g` too."""
@@ -130,7 +134,12 @@ def wiener_objective(problem: Problem, lag: int, ideal: Objective, cutoffs: tupl
         held, circle = resolve_on_circle(problem, lag, cutoffs, roots, degree)
         return circle.grid, wiener_loss(held, lag, circle)
 
-    return ideal._replace(resolve=resolve, draft=ideal)
+    def rough() -> tuple[QuadratureGrid, Loss]:
+        held, circle = resolve_on_circle(problem, lag, cutoffs)
+        circle = make_circle(circle.warp, circle.size // _ROUGHER)
+        return circle.grid, wiener_loss(held, lag, circle)
+
+    return ideal._replace(resolve=resolve, draft=ideal, rough=rough)
 
 
 def resolve_on_circle(
@@ -160,16 +169,18 @@ def wiener_loss(problem: Problem, lag: int, circle: WarpedCircle) -> Loss:
     omega, mean = circle.grid.omega, circle.grid.mean
     psd, weight = problem.psd(omega), problem.weight(omega) ** 2
     wanted = problem.target.response(omega) * circle.z**-lag
+    scaled, output = psd * wanted, psd * np.abs(wanted) ** 2
 
     def loss(power: Array) -> tuple[float, Array]:
         noise = problem.cost * mean(weight * power)
-        g, q = circle.outer_factor(power), circle.outer_factor(psd * power + noise)
-        whole = psd * wanted * (g / q).conj()
+        privatized = psd * power + noise
+        ratio = circle.outer_factor(power / privatized)  # G/Q, |Q|² the spectrum of what the receiver sees
+        whole = scaled * ratio.conj()
         causal = circle.causal_part(whole)
-        h = causal / q
-        smoother = mean(psd * np.abs(wanted) ** 2 * noise / (psd * power + noise))
-        mse = smoother + mean(np.abs(whole - causal) ** 2)
-        norm = problem.cost * mean(np.abs(h) ** 2)
-        return mse, circle.along_outer(2 * (norm * weight * power - psd * (wanted - h * g).conj() * h * g))
+        product = causal * ratio  # HG
+        early = whole - causal
+        mse = mean(output * noise / privatized) + mean(early.real**2 + early.imag**2)
+        norm = problem.cost * mean((causal.real**2 + causal.imag**2) / privatized)
+        return mse, circle.along_outer(2 * (norm * weight * power - psd * (wanted - product).conj() * product))
 
     return loss

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 
 from dpfast._support.errors import ToleranceWarning, warn
+from dpfast._support.progress import report_step
 from dpfast.design.prefilter.objectives import Excess, Objective
 from dpfast.design.prefilter.rational_fit import MAX_ORDER, rational_filters
 from dpfast.design.prefilter.short_fir import MAX_TAPS, shortest_fir
 from dpfast.filters.filter import Filter
 
 TAPS_PER_STATE = 2.5  # a state in sections takes as many multiply-adds as this many taps
+_NEAR = 3.0  # tolerances: a fit whose excess is larger is not tried from further starts, if there is a draft
 PATIENCE = 9  # orders after which the trend decides whether more states are worth while
 
 
@@ -57,14 +59,16 @@ def best_realization(objective: Objective, measure: Excess, tolerance: float) ->
     """Return the excess and the filter of :func:`realize`, without a warning."""
     found, best = math.inf, Filter([1.0])
     history: list[float] = []
-    for candidate in rational_filters(objective):
-        history.append(measure(candidate))
-        if history[-1] < found:
-            found, best = history[-1], candidate
+    for excess, candidate in rational_filters(objective, measure, _NEAR * tolerance):
+        report_step(f"{len(history)} states of the prefilter")
+        history.append(excess)
+        if excess < found:
+            found, best = excess, candidate
         if found <= tolerance or (len(history) > PATIENCE and not _worth_growing(history, tolerance)):
             break
     most = int(TAPS_PER_STATE * best.order) if found <= tolerance else MAX_TAPS
     if most > 0:
+        report_step("taps of the prefilter")
         taps_found, taps = shortest_fir(objective.shape, measure, tolerance, most)
         if taps_found <= max(found, tolerance):
             found, best = taps_found, taps

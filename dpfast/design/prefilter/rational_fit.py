@@ -11,21 +11,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from dpfast._support.validation import Array, Complex
-from dpfast.design.prefilter.objectives import Objective
+from dpfast.design.prefilter.objectives import Excess, Loss, Objective
 from dpfast.design.prefilter.short_fir import MAX_ROOT_RADIUS, raise_to_floor
 from dpfast.filters.fft_grid import fft_angles
 from dpfast.filters.filter import Filter
+from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.sections import make_sections
 from dpfast.filters.spectral_factor import minimum_phase
 from dpfast.filters.warped_circle import allpass, choose_warp, warped_angles
 
+Starts = Callable[[int], list[Array]]  # order → parameters to start fits from
+
 MAX_ORDER = 16
 GROWTH_STARTS = 2
+_SLOPE, _ROUGH_SLOPE, _TRIAL_SLOPE = 1e-7, 1e-6, 1e-4  # of ln J, at which a search ends
+_SINGULAR = 1e-14  # ratio of the eigenvalues of a matrix that counts as singular
 _LONG_FIT = 2**15  # nodes above which an evaluation takes long
 _REDUCED_LENGTH = 256  # samples of the warped impulse response that is reduced to few states
 _FLOOR = 1e-5  # of the largest value: it replaces zeros of the shape
@@ -34,49 +40,112 @@ _AT_THE_ENDS = 0.9  # a detail whose angle has a cosine above this counts as one
 _CANCELLING = (0.8, 1.25)  # distances from the circle of a new zero and of its pole
 
 
-def rational_filters(objective: Objective) -> Iterator[Filter]:
-    """Yield the best filter found for 0, 1, 2, ... states."""
-    return map(_make_filter, _fitted_parameters(objective))
+class Measured(NamedTuple):
+    """A filter and the excess of its loss."""
+
+    excess: float
+    filter: Filter
 
 
-def _fitted_parameters(objective: Objective) -> Iterator[Array]:
-    """Yield the parameters of the best filters; if an evaluation takes long, those of the draft."""
-    yield np.empty(0)
-    drafts = iter(()) if objective.draft is None else _fitted_parameters(objective.draft)
-    next(drafts, None)
-    fit = _Fit(objective)
-    if objective.draft is not None and len(fit.weights) > _LONG_FIT:
-        yield from drafts
-        return
+def rational_filters(objective: Objective, measure: Excess, near: float) -> Iterator[Measured]:
+    """Yield the best filter found for 0, 1, 2, ... states, and its excess.
+
+    Where there is a draft, fits start from its fits; from elsewhere too, where the excess is below `near`. If an
+    evaluation of the objective takes long, the filters are those of the draft.
+    """
+
+    def measured(parameters: Array) -> Measured:
+        g = _make_filter(parameters)
+        return Measured(measure(g), g)
+
+    yield measured(np.empty(0))
+    draft = objective if objective.draft is None else objective.draft
     reduced = _starts_by_reduction(objective)
+    drafts = _fits_from_scratch(_Fit(*_resolve(draft)), reduced, objective.detail)
+    if objective.rough is None or len((resolved := _resolve(objective))[0].weights) > _LONG_FIT:
+        yield from map(measured, drafts)
+    else:
+        fits = _FitsFromDrafts(_Fit(*resolved), _Fit(*objective.rough()), reduced, objective.detail)
+        yield from fits.from_drafts(drafts, measured, near)
+
+
+def _resolve(objective: Objective) -> tuple[QuadratureGrid, Loss]:
+    return objective.resolve(np.empty(0, dtype=np.complex128), 0)
+
+
+def _fits_from_scratch(fit: _Fit, reduced: Starts, detail: complex) -> Iterator[Array]:
+    """Yield the parameters of fits that start from reductions and from fits of fewer states."""
     best = [np.empty(0)]
     for order in range(1, MAX_ORDER + 1):
-        drafted = next(drafts, None)
-        more = [x for fewer, x in ((1, _add_real_pair), (2, _add_complex_pair)) if fewer <= order]
-        grown = [start for i, grow in enumerate(more, 1) for start in grow(best[-i], objective.detail)]
-        grown = sorted(grown, key=lambda start: fit(start)[0])
-        starts = [*reduced(order), *grown[:GROWTH_STARTS], *([] if drafted is None else [drafted])]
-        best.append(min((_minimize(fit, start) for start in starts), key=lambda x: x[0])[1])
+        starts = [*reduced(order), *_grown(fit, best, detail)]
+        best.append(min((_minimize(fit, start) for start in starts), key=lambda x: x.value).parameters)
         yield best[-1]
 
 
-def _minimize(fit: _Fit, start: Array) -> tuple[float, Array]:
+class _FitsFromDrafts(NamedTuple):
+    """Fits that start from those of a draft: at first in few steps, then in as many as resolve the loss."""
+
+    fit: _Fit
+    rough: _Fit
+    reduced: Starts
+    detail: complex
+
+    def from_drafts(
+        self, drafts: Iterator[Array], measured: Callable[[Array], Measured], near: float
+    ) -> Iterator[Measured]:
+        """Yield measured fits; where the excess of one is near, fits from other starts are tried in few steps too."""
+        best = [np.empty(0)]
+        for order, draft in enumerate(drafts, 1):
+            first = _minimize(self.rough, draft, _ROUGH_SLOPE)
+            found = self._refine(first)
+            result = measured(found.parameters)
+            if result.excess <= near:
+                starts = [*self.reduced(order), *_grown(self.rough, best, self.detail)]
+                other = min((_minimize(self.rough, x, _TRIAL_SLOPE) for x in starts), key=lambda x: x.value)
+                if other.value < first.value and (refined := self._refine(other)).value < found.value:
+                    found, result = refined, measured(refined.parameters)
+            best.append(found.parameters)
+            yield result
+
+    def _refine(self, found: _Minimum) -> _Minimum:
+        return _minimize(self.fit, found.parameters, curvature=found.curvature)
+
+
+def _grown(fit: _Fit, best: list[Array], detail: complex) -> list[Array]:
+    """Return the best starts that add poles and zeros to fits of fewer states."""
+    more = [x for fewer, x in ((1, _add_real_pair), (2, _add_complex_pair)) if fewer <= len(best)]
+    grown = [start for i, grow in enumerate(more, 1) for start in grow(best[-i], detail)]
+    return sorted(grown, key=lambda start: fit(start)[0])[:GROWTH_STARTS]
+
+
+class _Minimum(NamedTuple):
+    value: float
+    parameters: Array
+    curvature: Array | None  # an estimate of the inverse of the second derivatives, if it is positive definite
+
+
+def _minimize(fit: _Fit, start: Array, slope: float = _SLOPE, *, curvature: Array | None = None) -> _Minimum:
     from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
 
-    result = optimize.minimize(fit, start, jac=True, method="BFGS", options={"maxiter": 120, "gtol": 1e-7})
-    return float(result.fun), np.asarray(result.x)
+    options: Any = {"maxiter": 120, "gtol": slope, "hess_inv0": curvature}
+    found: Any = optimize.minimize(fit, start, jac=True, method="BFGS", options=options)
+    inverse = (found.hess_inv + found.hess_inv.T) / 2
+    eigenvalues = linalg.eigvalsh(inverse)
+    usable = eigenvalues[0] > _SINGULAR * eigenvalues[-1]
+    return _Minimum(float(found.fun), np.asarray(found.x), inverse if usable else None)
 
 
 class _Fit:
     """The function that is minimised: parameters → ln J and its gradient."""
 
-    def __init__(self, objective: Objective) -> None:
-        grid, self.loss = objective.resolve(np.empty(0, dtype=np.complex128), 0)
+    def __init__(self, grid: QuadratureGrid, loss: Loss) -> None:
+        self.loss = loss
         self.weights = grid.weights
         self.cos, self.sin2 = np.cos(grid.omega), np.sin(grid.omega) ** 2
 
     def __call__(self, parameters: Array) -> tuple[float, Array]:
-        numerator, denominator = np.split(parameters, 2)
+        half = len(parameters) // 2
+        numerator, denominator = parameters[:half], parameters[half:]
         above, below = self._sections(numerator), self._sections(denominator)
         log_gain = np.log(above[2]).sum(axis=0) - np.log(below[2]).sum(axis=0)
         value, slope = self.loss(np.exp(log_gain - log_gain.mean()))
@@ -181,7 +250,7 @@ def _add_roots(parameters: Array, zeros: list[complex], poles: list[complex]) ->
     return np.concatenate([_parameters(np.append(x, new)) for x, new in zip(old, (zeros, poles), strict=True)])
 
 
-def _starts_by_reduction(objective: Objective) -> Callable[[int], list[Array]]:
+def _starts_by_reduction(objective: Objective) -> Starts:
     """Return a function that starts fits of an order by balanced reduction of the ideal impulse response.
 
     The frequency is warped by an allpass, which keeps orders, stability and minimum phase: slow poles near 1 (or -1,

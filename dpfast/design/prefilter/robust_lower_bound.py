@@ -8,21 +8,40 @@ on a grid; p and q between its nodes are then the best that they allow, in close
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dpfast._support.validation import Array, Complex
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.rational_basis import Basis
 from dpfast.design.programs.solver import solve_program
+from dpfast.filters.quadrature import QuadratureGrid, graded_grid
 
 _FINER = 4  # degree of the grid on which the bound is evaluated, as a multiple of the taps of the basis
+MOST_VALUES = 2**21  # of functions at angles: programs of so many take minutes, and gigabytes
+_LARGE = 2**18  # values of functions at angles
+_LARGE_ACCURACY = 1e-4
+_FEWER = 0.7  # degree of the grid of a large program, as a multiple of the taps
 _PHASES = 64
 _GOLDEN = (np.sqrt(5) - 1) / 2
 
 
+def program_grid(problem: Problem, basis: Basis) -> tuple[QuadratureGrid, float | None]:
+    """Return the grid of a cone program over a basis, and the accuracy that is asked of it, None for the solver's own.
+
+    Large programs have fewer angles and are solved less exactly, as their time is that of functions² x angles: what
+    they find is measured at all frequencies, and costs some 1e-4 of the error.
+    """
+    grid = problem.grid(basis.poles, basis.taps // 2)
+    if basis.size * len(grid.omega) <= _LARGE:
+        return grid, None
+    return graded_grid(basis.poles, degree=math.ceil(_FEWER * basis.taps)), _LARGE_ACCURACY
+
+
 def robust_lower_bound(problem: Problem, mean_square: float, lag: int, basis: Basis, solver: str) -> float:
     """Return the bound, evaluated on a grid finer than that of the program; the quadrature is its only error."""
-    grid = problem.grid(basis.poles, basis.taps // 2)
+    grid, accuracy = program_grid(problem, basis)
     # down to zeros of the target on the circle, where its phase jumps and no rational q - p can
     fine = problem.grid(np.concatenate([basis.poles, problem.target.zeros]), _FINER * basis.taps)
     scale = grid.mean(problem.gain(grid.omega))
@@ -34,8 +53,11 @@ def robust_lower_bound(problem: Problem, mean_square: float, lag: int, basis: Ba
     def anticausal(omega: Array) -> Complex:
         return np.asarray((basis.response(omega) * np.exp(-1j * omega)[:, None]).conj())
 
-    coefficients, largest, size = _solve_dual(grid.weights, wanted(grid.omega), anticausal(grid.omega), weight, solver)
-    f, a = wanted(fine.omega), anticausal(fine.omega) @ coefficients
+    functions = anticausal(grid.omega)
+    coefficients, largest, size = _solve_dual(grid.weights, wanted(grid.omega), functions, weight, solver, accuracy)
+    n_pieces = 1 + basis.size * len(fine.omega) // MOST_VALUES
+    a = np.concatenate([anticausal(x) @ coefficients for x in np.array_split(fine.omega, n_pieces)])
+    f = wanted(fine.omega)
     p = _best_point(f, a, largest, weight * size)
     top = fine.mean((p.conj() * f).real)
     bottom = weight * fine.mean(np.abs(p)) ** 2 + float(np.abs(p + a).max()) ** 2
@@ -43,7 +65,7 @@ def robust_lower_bound(problem: Problem, mean_square: float, lag: int, basis: Ba
 
 
 def _solve_dual(
-    weights: Array, wanted: Complex, functions: Complex, weight: float, solver: str
+    weights: Array, wanted: Complex, functions: Complex, weight: float, solver: str, accuracy: float | None
 ) -> tuple[Array, float, float]:
     """Solve the dual as a cone program; return the coefficients of q - p, sup|q| and <|p|>."""
     import cvxpy as cp
@@ -56,7 +78,7 @@ def _solve_dual(
     mean = weights @ size
     value = 2 * correlation - weight * cp.square(mean) - cp.square(largest)
     cones = [cp.SOC(cp.multiply(np.ones(n), largest), q, axis=0), cp.SOC(size, p, axis=0)]
-    solve_program(cp.Problem(cp.Maximize(value), cones), solver, roughly=True)
+    solve_program(cp.Problem(cp.Maximize(value), cones), solver, roughly=True, accuracy=accuracy)
     return np.asarray(coefficients.value), float(largest.value), float(mean.value)
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dpfast._support.validation import Array
+from dpfast.design.prefilter.canonical_factor import canonical_factor
 from dpfast.design.prefilter.objectives import Excess
 from dpfast.filters.fft_grid import fft_angles, fft_length
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
 from dpfast.filters.spectral_factor import Spectrum, minimum_phase
 
 MAX_TAPS = 4096
+_FEW_TAPS = 32
 MAX_ROOT_RADIUS = MAX_POLE_RADIUS - 1e-6  # of a realised prefilter, so that its inverse is stable too
 
 
@@ -43,14 +47,20 @@ def ideal_impulse_response(shape: Spectrum) -> Array:
 
 def truncate_impulse_response(ideal: Array, n: int, measure: Excess) -> tuple[float, Filter]:
     """Return the first n taps, with zeros reflected into the circle and kept so far off it that 1/G is a filter."""
-    taps = ideal[:n]
-    size = fft_length(MAX_ROOT_RADIUS, decay=8.0)
-    magnitude = np.abs(np.fft.rfft(taps, size)) ** 2
-    reflected = Filter(np.fft.irfft(minimum_phase(raise_to_floor(magnitude, 1e-14)))[:n])
+    reflected = _reflect_zeros(ideal[:n])
     nearest = float(np.abs(reflected.zeros).max(initial=0.0))
     if nearest > MAX_ROOT_RADIUS:
         reflected = Filter(reflected.b * (MAX_ROOT_RADIUS / nearest) ** np.arange(len(reflected.b)))
     return measure(reflected), reflected
+
+
+def _reflect_zeros(taps: Array) -> Filter:
+    """Return taps of the same gain with no zero outside of the circle: of many by FFTs, where roots take longer."""
+    if len(taps) <= _FEW_TAPS:
+        gain, monic = canonical_factor(Filter(taps))
+        return monic * math.sqrt(gain)
+    magnitude = np.abs(np.fft.rfft(taps, fft_length(MAX_ROOT_RADIUS, decay=8.0))) ** 2
+    return Filter(np.fft.irfft(minimum_phase(raise_to_floor(magnitude, 1e-14)))[: len(taps)])
 
 
 def raise_to_floor(spectrum: Array, floor: float = 1e-9) -> Array:

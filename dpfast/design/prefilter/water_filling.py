@@ -8,11 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpfast._support.root_finding import root_between
 from dpfast._support.validation import Array
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.spectral_factor import Spectrum
 
+_FEW_CROSSINGS = 16  # that are found one by one
+_HALVINGS = 50  # of an interval of less than π
 _PASSES = 3  # solve, insert the cutoffs into the grid, solve again
 _LOWEST = 1e-12  # of the upper bound of τ: no search goes below
 _SMALLEST = 1e-200  # of the largest |F|: a floor that keeps ln τ finite for every mean square
@@ -148,9 +151,7 @@ def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
 
 
 def _find_root(function: Callable[[float], float], low: float, high: float, xtol: float = 1e-300) -> float:
-    from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
-
-    return float(optimize.brentq(function, low, high, xtol=xtol, rtol=4 * np.finfo(float).eps, maxiter=500))
+    return float(root_between(function, low, high, xtol=xtol, rtol=4 * np.finfo(float).eps, steps=500))
 
 
 def _solve_for_level(
@@ -163,7 +164,10 @@ def _solve_for_level(
         grid = problem.grid(breaks=cutoffs) if number else problem.grid(problem.target.zeros)
         level = solve(grid)
         crossings = np.nonzero(np.diff(margin(level, grid.omega) > 0))[0]
-        cutoffs = tuple(_find_crossing(margin, level, *grid.omega[i : i + 2]) for i in crossings)
+        if len(crossings) <= _FEW_CROSSINGS:
+            cutoffs = tuple(_find_crossing(margin, level, *grid.omega[i : i + 2]) for i in crossings)
+        else:
+            cutoffs = _find_crossings(margin, level, grid.omega[crossings], grid.omega[crossings + 1])
     return level, grid, cutoffs
 
 
@@ -175,6 +179,18 @@ def _find_crossing(margin: Callable[[float, Array], Array], level: float, low: f
     if (ends[0] > 0) == (ends[1] > 0):  # of one angle and of many at once it is rounded differently
         return low if abs(ends[0]) < abs(ends[1]) else high
     return _find_root(at, low, high, xtol=1e-15)
+
+
+def _find_crossings(
+    margin: Callable[[float, Array], Array], level: float, low: Array, high: Array
+) -> tuple[float, ...]:
+    """Halve all intervals at once, until they are as short as rounding lets them be."""
+    above = margin(level, low) > 0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        same = (margin(level, middle) > 0) == above
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    return tuple(low.tolist())
 
 
 def feedback_mse(problem: Problem, grid: QuadratureGrid, x: Array) -> float:

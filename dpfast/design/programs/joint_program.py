@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast._support.validation import Array, Complex
 from dpfast.design.argument_checks import check_name
 from dpfast.design.prefilter.design_problem import Problem
@@ -148,6 +149,7 @@ class JointProgram:
         return Mechanism(name, target, self._privacy, model, prefilter, receiver, self.mse, options=options)
 
 
+@public_design
 def optimal_program(
     target: Filter,
     privacy: Privacy,

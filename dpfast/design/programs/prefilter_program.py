@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dpfast._support.design_calls import public_design
 from dpfast._support.validation import Array
 from dpfast.design.argument_checks import check_inputs, check_one_event, check_tolerance
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
@@ -70,6 +71,7 @@ class Program:
         return realize_shape(shaped, criterion.excess, tolerance)
 
 
+@public_design
 def lmmse_program(
     target: Filter,
     privacy: Privacy,
@@ -133,6 +135,7 @@ def lmmse_program(
     return Program(grid, x, value * water.mse, problem, smoother_objective, water)
 
 
+@public_design
 def feedback_program(
     target: Filter,
     privacy: Privacy,

@@ -23,6 +23,8 @@ def minimize_worst_error(
     functions: Any,
     noise: Callable[[Any, QuadratureGrid, Any, Any], tuple[Any, list[Any]]],
     constraint: Callable[[Any], Any] | None = None,
+    *,
+    accuracy: float | None = None,
 ) -> Array:
     """Return the coefficients x with the least sup|wanted - functions · x|² + weight · noise² on a grid."""
     import cvxpy as cp
@@ -35,7 +37,9 @@ def minimize_worst_error(
     cones = [cp.SOC(cp.multiply(np.ones(len(wanted)), largest), cp.vstack(error), axis=0)]
     root, more = noise(cp, grid, functions, x)
     cones += more if constraint is None else [*more, constraint(x)]
-    solve_program(cp.Problem(cp.Minimize(cp.square(largest) + cp.square(root)), cones), SOLVER, roughly=True)
+    solve_program(
+        cp.Problem(cp.Minimize(cp.square(largest) + cp.square(root)), cones), SOLVER, roughly=True, accuracy=accuracy
+    )
     return np.asarray(x.value) * mean
 
 

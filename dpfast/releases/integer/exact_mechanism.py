@@ -15,6 +15,7 @@ import numpy as np
 from dpfast._kernels.integer_fir import add_filtered
 from dpfast._support import html_fragments as html
 from dpfast._support import validation
+from dpfast._support.design_calls import public_design
 from dpfast._support.errors import DesignError, ReleaseError
 from dpfast.design.argument_checks import check_tolerance
 from dpfast.design.low_accuracy_warning import warn_of_low_accuracy
@@ -270,6 +271,7 @@ class ExactMechanism:
         return "-" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
 
 
+@public_design
 def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> ExactMechanism:
     """Make the exact form of a mechanism, which a release runs.
 

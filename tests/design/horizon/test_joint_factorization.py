@@ -89,3 +89,15 @@ def test_the_joint_optimum_is_that_of_a_general_solver(lag):
     best = joint_factorization(problem)
     assert problem.error(best.strategy[problem.places])[0] == pytest.approx(program.value, rel=1e-5)
     assert best.lower_bound == pytest.approx(program.value, rel=1e-3)
+
+
+@pytest.mark.parametrize("lag", [0, 3, 70, None])
+@pytest.mark.parametrize("n", [5, 64, 150])
+def test_strips_give_the_error_of_whole_products(n, lag):
+    a = np.tril(np.ones((n, n))) + np.tril(np.random.default_rng(n).standard_normal((n, n)), -1)
+    problem = FactorizationProblem(a, linalg.toeplitz(0.7 ** np.arange(n)), 0.5, in_time(np.arange(n), n, lag))
+    c = np.tril(np.random.default_rng(0).standard_normal((n, n)))
+    error, slope = problem.error_behind(c)
+    in_strips, strip_slope = problem.error_behind_lower(c)
+    assert in_strips == pytest.approx(error, rel=1e-12)
+    np.testing.assert_allclose(np.tril(strip_slope), np.tril(slope), rtol=1e-9, atol=1e-9 * np.abs(slope).max())

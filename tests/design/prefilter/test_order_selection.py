@@ -114,7 +114,7 @@ FITS = [zero_forcing, smoother, feedback], ["example", "moving average of 3", "r
 
 @pytest.mark.parametrize(("objective", "name", "order"), long_but([*itertools.product(*FITS)], pairwise(*FITS)))
 def test_gradient_of_the_fit_is_that_of_finite_differences(objective, name, order):
-    fit = rational_fit._Fit(objective(TARGETS[name]))
+    fit = rational_fit._Fit(*rational_fit._resolve(objective(TARGETS[name])))
     start = np.random.default_rng(order).uniform(-0.8, 0.8, 2 * order)
     value, gradient = fit(start)
     assert math.isfinite(value)

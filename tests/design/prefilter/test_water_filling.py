@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import optimize
 
 from dpfast import ARMA, DesignError, Filter, Privacy, feedback_program, lmmse, lmmse_program
+from dpfast.design.prefilter import water_filling as fillings
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.water_filling import (
     feedback_mse,
@@ -292,3 +293,13 @@ def test_feedback_mse_is_the_exponential_of_the_criterion():
     x = np.ones_like(grid.omega)
     expected = 4 * np.exp(-feedback_value(problem, grid, x))  # γ_F² = 4: the zero at 2; γ_u² = 1
     assert feedback_mse(problem, grid, x) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("problem", [*PROBLEMS])
+def test_many_cutoffs_are_found_at_once_as_one_by_one(monkeypatch, problem):
+    given = PROBLEMS[problem]
+    one_by_one = smoother_water_filling(given)
+    monkeypatch.setattr(fillings, "_FEW_CROSSINGS", 0)
+    at_once = smoother_water_filling(given)
+    np.testing.assert_allclose(at_once.cutoffs, one_by_one.cutoffs, rtol=0, atol=1e-14)
+    assert at_once.mse == pytest.approx(one_by_one.mse, rel=1e-13)
