@@ -81,7 +81,7 @@ def nojit(session: nox.Session) -> None:
     fast = ["-m", "not slow_nojit and not long", "--cov-report="]
     python = ["tests/_kernels", "tests/mechanisms/test_mechanism.py", *fast]
     session.run("pytest", *python, *count, *session.posargs, env={"NUMBA_DISABLE_JIT": "1"})
-    tracing = [f"tests/_kernels/test_{name}.py" for name in ("simd", "denormals", "jit")]
+    tracing = [f"tests/_kernels/test_{name}.py" for name in ("simd", "denormals", "jit", "kernel_calls")]
     report = ["--cov-append", "--cov-report=term-missing:skip-covered", "--cov-fail-under=100"]
     session.run("pytest", *tracing, *count, *report, *session.posargs)
 
@@ -154,6 +154,15 @@ def bench(session: nox.Session) -> None:
     options = ["--benchmark-only", f"--benchmark-json={results}", "--benchmark-columns=median,iqr,rounds"]
     session.run("pytest", "benchmarks", *options, *chosen)
     session.run("python", "-m", "benchmarks.harness.results_table", results, *["--partial"] * bool(session.posargs))
+
+
+@nox.session
+def growth(session: nox.Session) -> None:
+    """Time and memory over samples, streams, order and taps, as the picture of docs/performance.md; five minutes."""
+    session.install("-e", ".[test]")
+    found = "docs/performance/growth.json"
+    session.run("python", "-m", "benchmarks.growth.measure", found, env=ONE_THREAD)
+    session.run("python", "-m", "benchmarks.growth.picture", found, "docs/performance")
 
 
 @nox.session

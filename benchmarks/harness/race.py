@@ -65,27 +65,34 @@ def race(benchmark, subject, references, *, clock=time.perf_counter, rounds=ROUN
     return own, dict(zip(references, others, strict=True))
 
 
-def race_on_one_core(benchmark, what, dtype, subject, references, *, multiply_adds=None, missing=None):
+LIMITS = {"peak": peak.loop, "latency": peak.waiting_loop, "copy": peak.copying_loop}
+
+
+def race_on_one_core(benchmark, what, dtype, subject, references, *, multiply_adds=None, limits=None, missing=None):
     """Race against references and, for a number of multiply-adds a sample, against the peak of the CPU; note figures.
 
+    `limits` are others that a sample may meet first: how often it takes what a call of each of `LIMITS` counts.
     Ratios are those of the time of a reference to that of the subject; `missing` says why a reference does not run.
     Time is that of the process, all threads: when others use the processor it stands still.
     """
-    contestants = dict(references)
-    if multiply_adds is not None:
-        run, n = peak.loop(dtype)
-        contestants["peak"] = Contestant(run, n / multiply_adds)
+    contestants, name = dict(references), f"{what}, {np.dtype(dtype)}"
+    limits = ({} if multiply_adds is None else {"peak": multiply_adds}) | (limits or {})
+    for limit, times in limits.items():
+        run, n = LIMITS[limit](dtype)
+        contestants[limit] = Contestant(run, n / times)
     with one_core():
         own, others = race(benchmark, subject, contestants, clock=time.process_time)
-    ratios = {name: float(np.median(times / own)) for name, times in others.items()}
-    name = f"{what}, {np.dtype(dtype)}"
+    ratios = {reference: float(np.median(times / own)) for reference, times in others.items()}
+    shares = {limit: ratios[limit] for limit in limits}
     benchmark.extra_info["figures"] = {f"{name}: {reference}": ratio for reference, ratio in ratios.items()}
+    if shares:
+        benchmark.extra_info["figures"][f"{name}: limit"] = max(shares.values())
     benchmark.extra_info["missing"] = {f"{name}: {reference}": why for reference, why in (missing or {}).items()}
     benchmark.extra_info["race"] = {
         "what": what,
         "dtype": str(np.dtype(dtype)),
         "ns": float(np.median(own)) * 1e9,
-        "peak": ratios.pop("peak", None),
-        "ratios": ratios,
-        "reference_ns": {name: float(np.median(others[name])) * 1e9 for name in ratios},
+        "limits": shares,
+        "ratios": {reference: ratios[reference] for reference in references},
+        "reference_ns": {reference: float(np.median(others[reference])) * 1e9 for reference in references},
     }

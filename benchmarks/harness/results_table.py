@@ -121,9 +121,14 @@ def races_table(results):
         if race := benchmark["extra_info"].get("race"):
             peers = sorted(race["ratios"].items(), key=lambda item: item[1])
             faster = [f"{shown(ratio)} × {name} ({shown(race['reference_ns'][name])} ns)" for name, ratio in peers]
-            peak = "" if race["peak"] is None else shown(race["peak"])
-            lines.append([race["what"], race["dtype"], shown(race["ns"]), peak, "; ".join(faster)])
-    return markdown(["", "type", "ns a sample", "of the peak", "times as fast as"], lines)
+            lines.append([race["what"], race["dtype"], shown(race["ns"]), limit_share(race), "; ".join(faster)])
+    return markdown(["", "type", "ns a sample", "of the limit", "times as fast as"], lines)
+
+
+def limit_share(race):
+    """The part of what the processor can do at most, by the limit that is nearest."""
+    nearest = max(race["limits"], key=race["limits"].__getitem__, default=None)
+    return "" if nearest is None else f"{shown(race['limits'][nearest])} ({nearest})"
 
 
 def others_table(results):
@@ -150,12 +155,21 @@ PAGE = """# Performance
 What `{command}` measured on {conditions}.
 
 Contestants take turns on one processor, round by round, in time of the process; a ratio is the median of the ratios of
-the rounds (of threads: that of the fastest rounds). The peak is that of fused multiply-adds in registers, measured in
-the same rounds; of the chain only the multiply-adds of its difference equations count. *Slanted* figures fall short of
-their goal; a run fails where one is worse than its bar, which leaves room for the noise of a shared machine. On an
-array: its streams × samples.
+the rounds (of threads: that of the fastest rounds). Limits are the peak of fused multiply-adds in registers, their
+latency where each waits for the one before, and a copy of rows through the cache, measured in the same rounds; shown is
+the nearest. Of the chain only the multiply-adds of its difference equations count, of normals those of their
+polynomials. *Slanted* figures fall short of their goal; a run fails where one is worse than its bar, which leaves room
+for the noise of a shared machine. On an array: its streams × samples.
 
 {goals}
+
+## Growth
+
+By `nox -s growth`: each point is the fastest call of a process of its own, in time of the process, on one thread.
+Memory is the most that a call holds beside the arrays that it is given; scipy makes a new array for its output. From
+some hundred taps on FFTs take less time than sums over all taps, but their bits depend on the pieces.
+
+![Time of a sample, and memory of a call, over samples, streams, order and taps](performance/growth.png)
 
 ## All figures
 

@@ -1,4 +1,6 @@
-"""Filters that keep their state, pushed a step or a few at a time, against scipy's with its `zi` on the same core."""
+"""Filters a step or a few at a time, by streams that keep their state and by `filter` with its `zi`, against scipy."""
+
+import importlib.util
 
 import numpy as np
 import pytest
@@ -27,8 +29,40 @@ def bench_push(benchmark, size):
     def lfilter():
         state[0] = signal.lfilter(B, A, rows, zi=state[0])[1]
 
+    what, others, missing = f"push of {n_steps} × {n_streams}", {"lfilter": lfilter}, {}
+    if importlib.util.find_spec("jax") is None:
+        missing["JAX"] = "JAX is not installed"
+    else:
+        from benchmarks.native.jax_filter import JaxFilter
+
+        np.testing.assert_allclose(JaxFilter(B, A, n_streams).push(x), stream.copy().push(x), atol=1e-12)
+        compiled = JaxFilter(B, A, n_streams)
+        others["JAX"] = lambda: compiled.push(x)
     calls = max(6, AT_LEAST // x.size)
-    subject, other = (repeated(function, calls, x.size) for function in (lambda: stream.push(step), lfilter))
-    what = f"push of {n_steps} × {n_streams}"
+    subject, *contestants = (repeated(f, calls, x.size) for f in (lambda: stream.push(step), *others.values()))
+    references = dict(zip(others, contestants, strict=True))
+    race_on_one_core(benchmark, what, np.float64, subject, references, missing=missing)
+    benchmark.extra_info["figures"][f"{what}: ns"] = benchmark.extra_info["race"]["ns"]
+
+
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+@pytest.mark.benchmark(group="filters from state to state")
+def bench_filter_on(benchmark, size):
+    """Each call gets the state that the one before gave, as both give it."""
+    n_steps, n_streams = size
+    x = np.random.default_rng(1).standard_normal((n_streams, n_steps))
+    filter, rest = dp.Filter(B, A), np.zeros((n_streams, len(A) - 1))
+    np.testing.assert_allclose(filter.filter(x).y, signal.lfilter(B, A, x, zi=rest)[0], atol=1e-12)
+    states = [filter.filter(x).zf, rest]
+
+    def run():
+        states[0] = filter.filter(x, states[0]).zf
+
+    def lfilter():
+        states[1] = signal.lfilter(B, A, x, zi=states[1])[1]
+
+    calls = max(6, AT_LEAST // x.size)
+    subject, other = (repeated(function, calls, x.size) for function in (run, lfilter))
+    what = f"filter of {n_steps} × {n_streams} from state to state"
     race_on_one_core(benchmark, what, np.float64, subject, {"lfilter": other})
     benchmark.extra_info["figures"][f"{what}: ns"] = benchmark.extra_info["race"]["ns"]

@@ -17,6 +17,8 @@ from dpfast._kernels.simd import lanes
 from dpfast._kernels.simulated_noise import NOISE
 
 LENGTH = 480 * 2000  # samples of the streams of a bundle
+WAITING = 1.5  # multiply-adds of a section: s of every other sample waits for z, z for s, and both for c1 x + z
+POLYNOMIALS = 12  # multiply-adds and products of a normal, in float32; the rest is integers and half a square root
 BLOCK = (8, 4096)  # streams and samples of the arrays that others work on
 
 
@@ -28,12 +30,13 @@ class LastStage(Chain):
         return program._replace(stages=program.stages[-1:])
 
 
-def race_stage(benchmark, what, dtype, add, references, multiply_adds=None):
-    """`add` adds the stage to a chain, behind a signal."""
+def race_stage(benchmark, what, dtype, add, references, multiply_adds, waiting=0):
+    """`add` adds the stage to a chain, behind a signal; `waiting` multiply-adds of a sample wait for one another."""
     chain, n_streams = LastStage(dtype), lanes(dtype)
     add(chain, chain.step(0.0, 0))
     subject = Contestant(lambda: execute(chain, n_streams, LENGTH, n_threads=1), n_streams * LENGTH)
-    race_on_one_core(benchmark, what, dtype, subject, references, multiply_adds=multiply_adds)
+    limits = {"peak": multiply_adds, "copy": 1} | ({"latency": waiting} if waiting else {})
+    race_on_one_core(benchmark, what, dtype, subject, references, limits=limits)
 
 
 def on_array(function, dtype):
@@ -49,7 +52,8 @@ def bench_sections(benchmark, n_sections, dtype):
     references = {"scipy": on_array(lambda x: signal.sosfilt(sos, x), dtype)}
     factors = dp.Filter.from_sos(sos).factors
     what = f"{n_sections} section{'s' * (n_sections > 1)}"
-    race_stage(benchmark, what, dtype, lambda chain, x: chain.filter(factors, x), references, 5 * n_sections)
+    limits = 5 * n_sections, WAITING
+    race_stage(benchmark, what, dtype, lambda chain, x: chain.filter(factors, x), references, *limits)
 
 
 @DTYPES
@@ -88,4 +92,5 @@ def bench_decision_feedback(benchmark, decision, dtype):
 def bench_gaussian(benchmark, dtype):
     rng = np.random.default_rng(1)
     references = {"numpy": on_array(lambda x: rng.standard_normal(out=x, dtype=dtype), dtype)}
-    race_stage(benchmark, "Gaussian", dtype, lambda chain, x: chain.normals(NOISE), references)
+    in_float32 = POLYNOMIALS * np.dtype(np.float32).itemsize / np.dtype(dtype).itemsize
+    race_stage(benchmark, "Gaussian", dtype, lambda chain, x: chain.normals(NOISE), references, in_float32)

@@ -13,7 +13,7 @@ import dpfast as dp
 from benchmarks.harness.race import Contestant, one_core, race
 from benchmarks.processes.bench_process import python
 from dpfast._kernels import simulation as kernels
-from dpfast.simulation.monte_carlo import settling_time
+from dpfast.simulation.prepared_study import settling_time
 from dpfast.simulation.sweep.grid import ParameterGrid
 from dpfast.simulation.sweep.stream_blocks import STREAMS
 
@@ -141,3 +141,40 @@ def bench_memory(benchmark, tmp_path):
         "sweep of 1000 cases: memory beyond that of designs, MB": one - designs,
         "sweep of 1000 cases: memory of four times the samples, MB": four - one,
     }
+
+
+@pytest.mark.benchmark(group="studies")
+def bench_report(benchmark, tmp_path):
+    """The page of a sweep of many points, its table and its winners; beside them the growth from a quarter of them."""
+    few, many = (small_sweep(n) for n in (EACH // 2, EACH))
+    folders = (tmp_path / str(i) for i in itertools.count())
+    figures = {}
+    for what, make in {
+        "report": lambda found: dp.report(found, next(folders)),
+        "to_pandas": lambda found: found.to_pandas(),
+        "winners": lambda found: found.winners(),
+    }.items():
+        quarter, whole = (fastest(lambda found=found, make=make: make(found)) for found in (few, many))
+        figures |= {f"{what} of 5000 points, s": whole, f"{what}: growth with four times the points": whole / quarter}
+    benchmark.pedantic(many.winners, rounds=1)
+    benchmark.extra_info["figures"] = figures
+
+
+EACH = 50  # values of epsilon, and of delta
+
+
+def small_sweep(n):
+    """A sweep of 2 n² points, each on no more samples than it must have."""
+    axes = {"epsilon": list(np.geomspace(0.1, 10, n)), "delta": list(np.geomspace(1e-7, 1e-2, n))}
+    grid = {"mechanism": ["input_perturbation", "output_perturbation"], "target": TARGET, "model": CHAIN}
+    return dp.sweep(grid | axes, seed=1, width=None, budget=1, n_samples=8, n_threads=1)
+
+
+def fastest(call, rounds=3):
+    """The least time of the process that a call takes."""
+    seconds = []
+    for _ in range(rounds):
+        start = time.process_time()
+        call()
+        seconds.append(time.process_time() - start)
+    return min(seconds)
