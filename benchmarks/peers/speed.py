@@ -31,6 +31,7 @@ ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 AGREE = 1e-9  # outputs that should be equal
 LAW_AGREES = 0.06  # a standard deviation of 4096 samples or more: more than 5 of its own
 DESIGN_ROUNDS = 2
+STEPS = "step by step"
 SETTLED = 64, 10_000  # streams and samples, to check a simulation
 
 
@@ -39,7 +40,21 @@ SETTLED = 64, 10_000  # streams and samples, to check a simulation
 
 def by_dpfast(**case):
     shaper = dp.Filter(*cases.noising())
+    if case["mode"] == STEPS:
+        return by_steps(shaper, case["n_streams"], case["n_samples"])
     return by_pieces(lambda x, state: shaper.filter(x, state, n_threads=1), None, **case)
+
+
+def by_steps(shaper, n_streams, n_samples):
+    """Steps of all streams, as a filter takes them that keeps its state: a step lies side by side."""
+    x = cases.numbers(n_streams, n_samples)
+    steps, from_rest = np.ascontiguousarray(x.T), shaper.stream(n_streams)
+
+    def run():
+        stream = from_rest.copy()
+        return [stream.push(step) for step in steps]
+
+    return Job(run, x.size, cases.checked(np.stack(run(), axis=-1)))
 
 
 def by_scipy(n_streams, **case):
@@ -130,7 +145,7 @@ MAKE = {
 
 def design(what, n):
     """Checked by its mean and its largest error a unit of noise."""
-    make, target = MAKE[what], [1.0] * n
+    make, target = MAKE[what], np.ones(n)
     mechanism = make(target, PRIVACY)
     errors = mechanism.predicted_rmse, math.sqrt(mechanism.max_mse)
     return Job(lambda: make(target, PRIVACY), 1, [x / PRIVACY.noise_multiplier for x in errors])
