@@ -180,6 +180,15 @@ def add_inputs(c: Array, blocks: Blocks, x: Rows, row: int, position: int, n: in
         add_rows(blocks, x, row, n)
 
 
+@part
+def sum_to_end(c: Array, blocks: Blocks, x: Rows, row: int, past: int, t: int, n: int) -> int:
+    """Add what comes from t on, and before n, to the sum of its block; return where the block ends."""
+    position = (past + t) % blocks.length
+    end = t + blocks.length - position
+    add_inputs(c, blocks, x, row + t, position, min(n, end) - t)
+    return end
+
+
 # One for each kind of noise, so that none is compiled that a chain does not draw. They sum n rows in blocks, `past`
 # rows behind the beginning of one, and write what is released where a block ends.
 
@@ -192,9 +201,7 @@ def release_blocks(
     fill(x, out, n, 0.0)
     t = 0
     while t < n:
-        position = (past + t) % blocks.length
-        end = t + blocks.length - position
-        add_inputs(c, blocks, x, row + t, position, min(n, end) - t)
+        end = sum_to_end(c, blocks, x, row, past, t, n)
         if end <= n:
             draw_integer(words, draws, table, x, out + end - 1)
             release_block(blocks, x, out + end - 1)
@@ -209,9 +216,7 @@ def release_shared_blocks(
     fill(x, out, n, 0.0)
     t = 0
     while t < n:
-        position = (past + t) % blocks.length
-        end = t + blocks.length - position
-        add_inputs(c, blocks, x, row + t, position, min(n, end) - t)
+        end = sum_to_end(c, blocks, x, row, past, t, n)
         if end <= n:
             draw_shared(words, shared, c, x, out + end - 1, ((past + t) // blocks.length) % shared.group)
             release_block(blocks, x, out + end - 1)
@@ -236,9 +241,7 @@ def release_tree_blocks(
     fill(x, out, n, 0.0)
     t = 0
     while t < n:
-        position = (past + t) % blocks.length
-        end = t + blocks.length - position
-        add_inputs(c, blocks, x, row + t, position, min(n, end) - t)
+        end = sum_to_end(c, blocks, x, row, past, t, n)
         if end <= n:
             draw_from_tree(words, table, tree, c, x, out + end - 1, ((past + t) // blocks.length) % n_leaves)
             release_block(blocks, x, out + end - 1)

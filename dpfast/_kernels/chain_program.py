@@ -135,7 +135,7 @@ class Streams(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What one pass of a stage works on."""
+    """The rows, words and streams that one pass of a stage works on."""
 
     x: int  # row where the signal begins that is read
     out: int

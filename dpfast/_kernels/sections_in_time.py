@@ -57,7 +57,7 @@ def plan_sections(sections: Array, dtype: np.dtype[Any]) -> SectionsPlan:
 
 
 class Passage(NamedTuple):
-    """Where a pass is: the first stream, the samples of a stream, the sections of the group, and its rows."""
+    """The place of a pass: the first stream, the samples of a stream, the sections of the group, and its rows."""
 
     first: int
     n_samples: int

@@ -1,7 +1,12 @@
 """Exceptions and warnings; each message says what to do about it."""
 
+import contextlib
 import sys
 import warnings
+from collections.abc import Iterator
+from contextvars import ContextVar
+
+Warned = tuple[str, type[Warning]]
 
 
 class DesignError(ValueError):
@@ -47,8 +52,26 @@ class AccuracyWarning(UserWarning):
     """
 
 
+_NOTED: ContextVar[list[Warned] | None] = ContextVar("noted", default=None)
+
+
+@contextlib.contextmanager
+def note_warnings() -> Iterator[list[Warned]]:
+    """Collect the warnings of this package that come inside, and do not give them: who keeps a result has to."""
+    noted: list[Warned] = []
+    token = _NOTED.set(noted)
+    try:
+        yield noted
+    finally:
+        _NOTED.reset(token)
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn, at the line of the caller's that called the package."""
+    noted = _NOTED.get()
+    if noted is not None:
+        noted.append((message, category))
+        return
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "dpfast":
         level, frame = level + 1, frame.f_back

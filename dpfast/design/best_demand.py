@@ -51,7 +51,7 @@ class Demand:
 
     @functools.cached_property
     def has_carrier(self) -> bool:
-        """Whether the output has the most power at another frequency than zero, where signs may help."""
+        """Tell whether the output has the most power at another frequency than zero, where signs may help."""
         factors = self.target.factors
         return (
             self.model is not None

@@ -55,7 +55,7 @@ class FilterStream:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What is computed in, and the dtype of outputs and states."""
+        """The dtype that is computed in, and that outputs and states have."""
         return self._dtype
 
     @property

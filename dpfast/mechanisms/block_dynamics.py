@@ -110,7 +110,7 @@ class BlockSystem(NamedTuple):
 
     @property
     def arrival(self) -> Array:
-        """What happens where a release comes, before it is looked at: what noises have in common enters the sum."""
+        """The step where a release comes, before it is looked at: what noises have in common enters the sum."""
         found = np.eye(self.size)
         found[-self.n_levels :, self.common_states(len(self.common))] = 1.0
         return found

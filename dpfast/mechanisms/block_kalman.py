@@ -67,7 +67,7 @@ def following(stretches: Sequence[Stretch], i: int, n: int) -> list[Stretch]:
 
 
 class Due(NamedTuple):
-    """What comes at a time: the levels that are released, and how many levels of groups of blocks end."""
+    """The releases that come at a time: the levels that are released, and how many levels of groups of blocks end."""
 
     levels: tuple[int, ...]
     n_ended: int

@@ -102,7 +102,7 @@ def monte_carlo(
     confidence = validation.number("confidence", confidence, above=0, below=1)
     burn_in = None if burn_in is None else validation.integer("burn_in", burn_in, 0)
     n_threads, precision = thread_count.n_threads(n_threads), validation.precision(dtype)
-    study, expected = prepared_study.prepare(items, model, burn_in, n_samples, precision)
+    study, expected, _ = prepared_study.prepare(items, model, burn_in, n_samples, precision)
     errors = _simulate(study, n_streams, seed, n_threads, progress).T
     differences = iter(errors[len(items) :])
     results: list[Result] = []

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpfast._kernels import compiled_mechanisms, signal_sources
 from dpfast._kernels import simulation as kernels
+from dpfast._support.errors import Warned, note_warnings, warn
 from dpfast._support.weak_cache import keep_last
 from dpfast.mechanisms.constant import Constant
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
@@ -29,7 +30,7 @@ AnyStudied = AnyMechanism | Constant
 
 
 class Expected(NamedTuple):
-    """What is known of the error of a mechanism before a stream is drawn."""
+    """A summary of what is known of the error of a mechanism before a stream is drawn."""
 
     rmse: float | None  # as predicted
     variance: float | None  # of the true output
@@ -42,6 +43,7 @@ class PreparedStudy(NamedTuple):
 
     study: MixedStudy
     expected: tuple[Expected, ...]
+    warned: tuple[Warned, ...]  # what every call has to say
 
 
 def prepare(
@@ -51,10 +53,24 @@ def prepare(
     run = [x.over_first(n_samples) for x in items]
     check_window([(repr(x.name), n) for x in run if (n := x.horizon) is not None], n_samples, burn_in)
     kept = isinstance(model, ShapedModel) and all(x.horizon is None for x in run)  # a user's own model may change
-    return (_prepare_once if kept else _prepare)((model, *run), burn_in, n_samples, precision)
+    prepared = (_prepare_once if kept else _prepare)((model, *run), burn_in, n_samples, precision)
+    for message, category in prepared.warned:
+        warn(message, category)
+    return prepared
 
 
 def _prepare(objects: tuple[Any, ...], burn_in: int | None, n_samples: int, precision: np.dtype[Any]) -> PreparedStudy:
+    with note_warnings() as noted:
+        study, expected = _describe(objects, burn_in, n_samples, precision)
+    return PreparedStudy(study, expected, tuple(noted))
+
+
+_prepare_once = keep_last(_KEPT)(_prepare)
+
+
+def _describe(
+    objects: tuple[Any, ...], burn_in: int | None, n_samples: int, precision: np.dtype[Any]
+) -> tuple[MixedStudy, tuple[Expected, ...]]:
     model: Model = objects[0]
     items: tuple[AnyStudied, ...] = objects[1:]
     burn_in = default_burn_in(items) if burn_in is None else burn_in
@@ -75,10 +91,7 @@ def _prepare(objects: tuple[Any, ...], burn_in: int | None, n_samples: int, prec
             if mechanism.sees_data and compiled.as_chain() is not None:
                 run_pilot = _pilot_error_once if isinstance(model, ShapedModel) else _pilot_error
                 check_single_precision(mechanism.name, run_pilot((mechanism, model)))
-    return PreparedStudy(MixedStudy(source, parts, burn_in, n_samples, precision, compared), tuple(expected))
-
-
-_prepare_once = keep_last(_KEPT)(_prepare)
+    return MixedStudy(source, parts, burn_in, n_samples, precision, compared), tuple(expected)
 
 
 def check_window(horizons: Iterable[tuple[str, int]], n_samples: int, burn_in: int | None) -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 import dpfast as dp
 from dpfast._support import first_steps
 from dpfast._support.first_steps import distinct_steps, mean_of_first
+from dpfast.filters.toeplitz import MAX_HORIZON
 
 
 @given(n=st.integers(1, 300), settled=st.integers(0, 80), period=st.integers(1, 9), seed=st.integers(0, 99))
@@ -22,6 +23,16 @@ def test_the_mean_is_that_of_all_steps(n, settled, period, seed):
 def test_so_many_steps_as_before_are_all_looked_at():
     assert distinct_steps(2**16, 5) == 2**16
     assert distinct_steps(2**20, 2**19) == 2**19 + 1
+
+
+def test_no_more_steps_are_looked_at_than_a_prediction_takes():
+    """By then the slowest poles that filters may have, several at one place too, have decayed."""
+    slow = dp.Filter.from_zpk([], [0.99998] * 3, 1.0)
+    settled = 2 * slow.settling_time(first_steps.SETTLED)
+    assert settled > MAX_HORIZON
+    assert distinct_steps(10**9, settled) == MAX_HORIZON
+    impulse = slow.impulse(MAX_HORIZON)
+    assert np.abs(impulse[-1000:]).max() < 1e-18 * np.abs(impulse).max()
 
 
 TARGET, PRIVACY = dp.Filter([1, 0.5], [1, -0.8]), dp.Privacy(1.0, 0.05)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dpfast as dp
+from dpfast._support import errors
 from dpfast.simulation import prepared_study
 
 TARGET, PRIVACY = dp.Filter([1, 0.5], [1, -0.8]), dp.Privacy(1.0, 0.05)
@@ -94,3 +95,25 @@ def test_nothing_is_kept_of_a_model_that_may_change():
     after = run(MECHANISMS[1], model)["LMMSE lag 2"]
     assert after.variance == pytest.approx(4 * before.variance)
     assert after.mse > before.mse
+
+
+def test_every_study_says_what_is_to_be_said_of_its_prediction():
+    """Not only the first one."""
+    mechanism = dp.input_perturbation(TARGET, dp.Privacy(1.0), noise="geometric", unit=1.0)
+    model = dp.MarkovChain([[0.8, 0.2], [0.4, 0.6]], levels=[0.0, 0.7])  # which rounding to the unit changes
+    for _ in range(3):
+        with pytest.warns(dp.AccuracyWarning, match="the error of rounding") as caught:
+            run(mechanism, model)
+        assert [x.filename for x in caught] == [__file__]
+
+
+def test_a_study_that_fails_swallows_no_later_warning(monkeypatch):
+    def fail(*_):
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prepared_study, "predicted_mse", fail)
+        with pytest.raises(ZeroDivisionError):
+            run(MECHANISMS[0], dp.IndependentLevels([0, 1], [0.5, 0.5]))
+    with pytest.warns(UserWarning, match="heard"):
+        errors.warn("heard", UserWarning)

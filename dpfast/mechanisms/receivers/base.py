@@ -186,7 +186,7 @@ class CausalReceiver(Receiver):
         Raises
         ------
         ValueError
-            For a state that is none of this receiver on these streams.
+            For v that is not finite, or too large, and for a state that is none of this receiver on these streams.
 
         Examples
         --------
@@ -196,6 +196,7 @@ class CausalReceiver(Receiver):
         >>> y.tolist(), receiver.continued(np.array([[0.0]]), state)[0].tolist()
         ([[1.0, 0.75]], [[0.5]])
         """
+        validation.check_size("v", v)
         before = np.zeros((len(v), self.n_states)) if state is None else state
         past = self._samples_seen(before, len(v))
         estimate, decisions, states = self._go_on(v, before[:, :-1], past)

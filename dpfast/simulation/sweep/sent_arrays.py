@@ -60,7 +60,7 @@ class _Pickler(pickle.Pickler):
 
 
 class Outbox:
-    """What is known of a worker: the arrays that it has."""
+    """A record of the arrays that a worker has."""
 
     def __init__(self) -> None:
         self._there: collections.OrderedDict[int, int] = collections.OrderedDict()  # bytes of each, the oldest first

@@ -124,6 +124,17 @@ def test_a_state_counts_the_samples_that_were_seen(receiver, seen):
 
 
 @RECEIVER
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e60])
+def test_what_is_no_number_is_refused_by_name(receiver, bad):
+    """Else a decision would be made of it."""
+    v = noise(3, 2)
+    _, _, state = receiver.continued(v, None)
+    v[1, 1] = bad
+    with pytest.raises(ValueError, match=r"^v must be"):
+        receiver.continued(v, state)
+
+
+@RECEIVER
 def test_a_receiver_that_has_run_can_be_pickled(receiver):
     v = noise(2, 5)
     _, _, state = receiver.continued(v, None)
