@@ -8,7 +8,8 @@ from scipy import linalg
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast.design.argument_checks import check_target, filter_or_none, toeplitz_or_none
-from dpfast.design.horizon.joint_factorization import FactorizationProblem, joint_factorization
+from dpfast.design.horizon.joint_factorization import joint_factorization
+from dpfast.design.horizon.joint_problem import FactorizationProblem
 from dpfast.design.horizon.optimal_factorization import LONGEST
 from dpfast.design.horizon.unbiased_factorization import factorize_after_delay
 from dpfast.design.prefilter.design_problem import Problem

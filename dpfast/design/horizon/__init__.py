@@ -12,6 +12,10 @@ Others use the functions of the files' names.
 ``l1_descent``              descent on columns of ℓ₁ norm one
 ``l1_starts``               where it starts from
 ``joint_factorization``     strategy and linear receiver together
+``joint_problem``           their error and its gradient
+``joint_bound``             what no such error goes below
+``limited_memory_descent``  L-BFGS in single and double precision
+``triangular_blocks``       products that leave out zeros
 ``buffered_toeplitz``       strategies with few buffers
 ``binary_tree``             sums over nodes of binary trees
 ``tree``                    trees with k branches, and least squares

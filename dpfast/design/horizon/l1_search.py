@@ -10,7 +10,7 @@ from scipy import linalg
 
 from dpfast._support import validation
 from dpfast._support.validation import Array
-from dpfast.design.horizon.joint_factorization import FactorizationProblem
+from dpfast.design.horizon.joint_problem import FactorizationProblem
 from dpfast.design.horizon.l1_descent import error_behind_any, error_behind_lower
 from dpfast.design.horizon.l1_factorization import l1_strategy
 from dpfast.design.horizon.l1_starts import (

@@ -12,7 +12,8 @@ from dpfast._support import validation
 from dpfast._support.design_calls import public_design
 from dpfast._support.errors import ConvergenceWarning, DesignError, warn
 from dpfast.design.argument_checks import Target, check_name
-from dpfast.design.horizon.joint_factorization import LARGEST_JOINT_GAP, FactorizationProblem, joint_factorization
+from dpfast.design.horizon.joint_factorization import LARGEST_JOINT_GAP, joint_factorization
+from dpfast.design.horizon.joint_problem import FactorizationProblem
 from dpfast.design.horizon.pure_factorization import (
     PureDesign,
     check_strategy_unit,
@@ -80,8 +81,8 @@ def optimal_factorization(
         Mean and spectrum of u, stationary from step 0; the guarantee does not depend on their being right, the error
         does. Without one the error is the same for every input.
     horizon : int, optional
-        Steps, at most 2048: time grows as their third power. At 1024 steps a core takes ten seconds without a model and
-        a minute or so with one. By default those of the target; it must be given for a Filter.
+        Steps, at most 2048: time grows as their third power. At 1024 steps a core takes three seconds without a model
+        and six to ten with one. By default those of the target; it must be given for a Filter.
     lag : int or "smoother"
         D: the estimate of y_t uses what is published up to t + D; that of the smoother, or None, all of it. Without
         a model it must be 0, as an unbiased receiver gains nothing by waiting.
@@ -106,8 +107,8 @@ def optimal_factorization(
     -------
     MatrixMechanism
         With Gaussian noise ``predicted_mse`` is at most 1e-6 above ``lower_bound_mse``, relatively, without a model.
-        With one the search ends about 1e-5 above the optimum, and the bound is mostly less than 1e-3 below; more where
-        the receiver uses little of the strategy: loud noise, spectra that are all but zero in a band. The bound holds,
+        With one the search ends 1e-6 to 1e-5 above the optimum, and the bound is mostly less than 1e-4 below; more,
+        mostly less than 1e-2, for targets with no stable inverse and a memory as long as the horizon. The bound holds,
         to rounding, for all lower-triangular strategies with linear receivers of this lag; without a model for those
         with B C = A. With other noise it is that of columns of ℓ₂ norm one, as the ℓ₂ norm is never above the ℓ₁ norm:
         it holds for all strategies with such noise, dense ones too without a model or where one is asked for, but is

@@ -7,11 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg, optimize
 
-from dpfast.design.horizon.joint_factorization import (
-    FactorizationProblem,
-    factorization_lower_bound,
-    joint_factorization,
-)
+from dpfast.design.horizon.joint_bound import factorization_lower_bound
+from dpfast.design.horizon.joint_factorization import first_strategy, joint_factorization
+from dpfast.design.horizon.joint_problem import FactorizationProblem
 from dpfast.mechanisms.least_squares import in_time
 
 LAGS = pytest.mark.parametrize("lag", [0, 3, None])
@@ -68,7 +66,7 @@ def test_the_bound_is_below_every_strategy(seed, lag, noise, correlation):
     n, rng = 7, np.random.default_rng(seed)
     problem = joint(n, lag, noise, rng.normal(size=n), correlation)
     c, _ = problem.strategy(rng.normal(size=28))
-    bound = factorization_lower_bound(problem, c, problem.innovations(c).receiver(problem.kept))
+    bound = factorization_lower_bound(problem, c)
     tries = [problem.error(rng.normal(size=28))[0] for _ in range(3)]
     best = optimize.minimize(problem.error, c[problem.places], jac=True).fun
     assert 0 <= bound <= min(best, *tries) * (1 + 1e-9)
@@ -91,13 +89,71 @@ def test_the_joint_optimum_is_that_of_a_general_solver(lag):
     assert best.lower_bound == pytest.approx(program.value, rel=1e-3)
 
 
-@pytest.mark.parametrize("lag", [0, 3, 70, None])
-@pytest.mark.parametrize("n", [5, 64, 150])
-def test_strips_give_the_error_of_whole_products(n, lag):
+@pytest.mark.parametrize("lag", [0, 3, 170, None])
+@pytest.mark.parametrize("n", [5, 64, 300])
+def test_blocks_give_the_error_of_whole_products(n, lag):
     a = np.tril(np.ones((n, n))) + np.tril(np.random.default_rng(n).standard_normal((n, n)), -1)
     problem = FactorizationProblem(a, linalg.toeplitz(0.7 ** np.arange(n)), 0.5, in_time(np.arange(n), n, lag))
     c = np.tril(np.random.default_rng(0).standard_normal((n, n)))
     error, slope = problem.error_behind(c)
-    in_strips, strip_slope = problem.error_behind_lower(c)
-    assert in_strips == pytest.approx(error, rel=1e-12)
-    np.testing.assert_allclose(np.tril(strip_slope), np.tril(slope), rtol=1e-9, atol=1e-9 * np.abs(slope).max())
+    in_blocks, block_slope = problem.error_behind_lower(c)
+    assert in_blocks == pytest.approx(error, rel=1e-12)
+    np.testing.assert_allclose(np.tril(block_slope), np.tril(slope), rtol=1e-9, atol=1e-9 * np.abs(slope).max())
+    best, receiver = problem.best_receiver(c), problem.innovations(c).receiver(problem.kept)
+    np.testing.assert_allclose(best.receiver, receiver, atol=1e-9 * np.abs(receiver).max())
+    np.testing.assert_allclose(best.through, receiver @ c, atol=1e-9 * np.abs(receiver @ c).max())
+
+
+def test_single_precision_has_its_digits():
+    problem = joint(150, 3)
+    entries = np.tril(np.random.default_rng(1).normal(size=(150, 150)))[problem.places]
+    error, slope = problem.error(entries)
+    rough, rough_slope = problem.in_single_precision().error(entries.astype(np.float32))
+    assert rough_slope.dtype == np.float32
+    assert rough == pytest.approx(error, rel=1e-5)
+    np.testing.assert_allclose(rough_slope, slope, atol=1e-4 * np.abs(slope).max())
+
+
+@LAGS
+@pytest.mark.parametrize("noise", [1e-6, 1e4])
+def test_what_single_precision_does_not_see_takes_double_alone(lag, noise, monkeypatch):
+    monkeypatch.setattr(FactorizationProblem, "in_single_precision", None)
+    problem = joint(64, lag, noise)
+    best = joint_factorization(problem)
+    error = problem.error(best.strategy[problem.places])[0]
+    assert best.lower_bound <= error <= best.lower_bound * (1 + 1e-3)
+
+
+def test_the_start_has_columns_as_long_as_their_costs_have_it():
+    """Diag(Kᵀ (A - K) R), from receivers of whole products; that of the least is a tenth of the largest or more."""
+    problem = joint(48, 0)
+    start = first_strategy(problem)
+    c = start / np.linalg.norm(start, axis=0)
+    k = problem.innovations(c).receiver(problem.kept) @ c
+    costs = (k * ((problem.a - k) @ problem.covariance)).sum(axis=0)
+    lengths = np.maximum(costs, 0.1 * costs.max()) ** 0.5
+    np.testing.assert_allclose(np.linalg.norm(start, axis=0) / lengths, np.mean(lengths**2) ** -0.5, rtol=1e-9)
+    assert costs.min() < 0.1 * costs.max()
+
+
+@pytest.mark.parametrize("lag", [0, 3])
+def test_the_start_is_taken_in_fewer_steps_than_without_lengths(lag, monkeypatch):
+    calls = []
+    error = FactorizationProblem.error
+    monkeypatch.setattr(FactorizationProblem, "error", lambda self, x: calls.append(len(x)) or error(self, x))
+    problem = joint(200, lag, 22.0)
+    start = first_strategy(problem)
+    joint_factorization(problem)
+    with_lengths = len(calls)
+    joint_factorization(problem, start / np.linalg.norm(start, axis=0))
+    assert with_lengths < len(calls) - with_lengths
+
+
+@pytest.mark.parametrize(("gain", "scale"), [(2.0**160, 1.0), (2.0**-160, 2.0**-160), (1.0, 2.0**160)])
+def test_units_change_nothing(gain, scale):
+    """They are powers of two here, as single precision ends at 2¹²⁸: strategies have the same bits."""
+    one = joint(40, 2)
+    other = FactorizationProblem(gain * one.a, scale * one.covariance, scale * one.noise_variance, one.kept)
+    expected, found = joint_factorization(one), joint_factorization(other)
+    np.testing.assert_array_equal(found.strategy, expected.strategy)
+    assert found.lower_bound == pytest.approx(gain**2 * scale * expected.lower_bound, rel=1e-6)

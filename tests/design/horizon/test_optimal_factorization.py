@@ -1,5 +1,6 @@
 """The least error over a horizon: against closed forms, its own bound, simulations, and stationary mechanisms."""
 
+import importlib
 import math
 
 import numpy as np
@@ -153,13 +154,25 @@ def test_names_and_one_step():
     assert (one.name, one.options) == ("optimal factorization smoother", (("lag", None),))
 
 
-def test_a_bound_that_is_far_below_is_said_to_be():
+def test_spectra_that_are_all_but_zero_in_a_band_are_certified():
     nearly_nothing = dp.ARMA.from_shaping(dp.Filter(np.poly(np.ones(4))) * 0.02)
-    with pytest.warns(dp.ConvergenceWarning, match="certified to a relative gap of"):
-        found = dp.optimal_factorization(dp.running_sum(64), dp.Privacy.from_gdp(1, 1e-6), nearly_nothing, lag=4)
-    assert 0 < found.lower_bound_mse < found.predicted_mse
+    found = dp.optimal_factorization(dp.running_sum(64), dp.Privacy.from_gdp(1, 1e-6), nearly_nothing, lag=4)
+    assert found.lower_bound_mse < found.predicted_mse < found.lower_bound_mse * (1 + 1e-2)
     others = [dp.square_root(found.target, found.privacy), dp.optimal_factorization(found.target, found.privacy)]
     assert all(found.predicted_mse < x.with_receiver(nearly_nothing, lag=4).predicted_mse for x in others)
+
+
+@pytest.mark.parametrize(("privacy", "gap"), [(PRIVACY, 5e-5), (dp.Privacy(1, 1e-6), 1e-4)])
+def test_running_sums_of_a_chain_are_certified(privacy, gap):
+    found = dp.optimal_factorization(dp.running_sum(256), privacy, CHAIN)
+    assert found.lower_bound_mse < found.predicted_mse < found.lower_bound_mse * (1 + gap)
+
+
+def test_a_bound_that_is_far_below_is_said_to_be(monkeypatch):
+    module = importlib.import_module("dpfast.design.horizon.optimal_factorization")
+    monkeypatch.setattr(module, "LARGEST_JOINT_GAP", 0.0)
+    with pytest.warns(dp.ConvergenceWarning, match="certified to a relative gap of"):
+        dp.optimal_factorization(dp.running_sum(8), PRIVACY, CHAIN)
 
 
 def test_larger_changes_are_louder_noise():

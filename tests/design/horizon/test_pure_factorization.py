@@ -9,7 +9,7 @@ from scipy import linalg, optimize
 
 import dpfast as dp
 from dpfast.design.horizon import l1_descent, l1_factorization, l1_search, l1_starts
-from dpfast.design.horizon.joint_factorization import FactorizationProblem
+from dpfast.design.horizon.joint_problem import FactorizationProblem
 from dpfast.mechanisms.least_squares import in_time
 from dpfast.mechanisms.matrix_mechanism import MatrixMechanism
 from dpfast.mechanisms.operators.dense import Dense
