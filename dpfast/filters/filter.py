@@ -11,7 +11,6 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from dpfast._kernels.factors import Factors
@@ -24,7 +23,14 @@ from dpfast.filters.impulse_response import impulse_response
 from dpfast.filters.peak_gain import fft_points, hinf_norm
 from dpfast.filters.quadrature import graded_grid
 from dpfast.filters.roots import are_surely_inside
-from dpfast.filters.sections import cascade_response, factor_roots, make_sections, section_roots, trim
+from dpfast.filters.sections import (
+    cascade_response,
+    factor_roots,
+    make_sections,
+    rational_response,
+    section_roots,
+    trim,
+)
 
 if TYPE_CHECKING:
     from dpfast.filters.array_filter import ArrayFilter
@@ -38,6 +44,7 @@ _TINY = 1e-12  # beside a leading coefficient so small a companion matrix loses 
 _SINGLE_ERROR = 1e-4  # relative, of an output in float32
 _SINGLE_SAMPLES = 2**20
 _RADIUS_SLACK = 1e-10  # a pole at the limit stays below it after rounding
+_SPELLINGS = frozenset({type, str, type(np.dtype(np.float64)), type(np.dtype(np.float32))})  # how dtypes are given
 
 
 class Filtered(NamedTuple):
@@ -282,8 +289,7 @@ class Filter:
         (2+0j)
         """
         z = np.exp(-1j * validation.array("omega", omega))
-        ends = polyval(z, self._taps) / polyval(z, self._recursion)
-        return np.asarray(ends * cascade_response(self._sections, z))
+        return rational_response(self._taps, self._sections, self._recursion, z)
 
     @property
     def n_states(self) -> int:
@@ -338,7 +344,7 @@ class Filter:
         >>> f.filter([0, 0], zf).y.tolist()
         [0.125, 0.0625]
         """
-        ready = self._ready.get(dtype) if type(dtype) is type else None
+        ready = self._ready.get(dtype) if type(dtype) in _SPELLINGS else None
         if ready is not None and (n_threads is None or (type(n_threads) is int and n_threads > 0)):
             found = ready.filter_plain(x, zi, out)
             if found is not None:
@@ -359,7 +365,8 @@ class Filter:
             validation.check_size("x", samples)  # before it is written over
         states = states.astype(precision, copy=out is not None)  # of which `out` may be a part
         zf = self._run(samples, states, result, thread_count.n_threads(n_threads))
-        self._ready[precision.type] = self._arrays(precision)
+        if type(dtype) in _SPELLINGS:
+            self._ready[dtype] = self._arrays(precision)
         return Filtered(wrap(result), zf)
 
     def stream(self, n_streams: int, *, dtype: DTypeLike = np.float64) -> FilterStream:
@@ -417,7 +424,7 @@ class Filter:
 
     @functools.cached_property
     def _ready(self) -> dict[Any, ArrayFilter]:
-        """Those of dtypes that a call has found to serve, by the class of the numbers."""
+        """Those of dtypes that a call has found to serve, as calls have spelled them."""
         return {}
 
     def checked(self, u: ArrayLike) -> Array:

@@ -89,7 +89,12 @@ def make_circle(warp: float, size: int) -> WarpedCircle:
 
 
 def choose_circle(poles: ArrayLike, lag: int = 0, *, size: int = SHORTEST) -> WarpedCircle:
-    """Choose the warp that resolves poles and a lag in the fewest steps; not fewer than `size`.
+    """Make the circle of :func:`choose_steps`."""
+    return make_circle(*choose_steps(poles, lag, size=size))
+
+
+def choose_steps(poles: ArrayLike, lag: int = 0, *, size: int = SHORTEST) -> tuple[float, int]:
+    """Choose the warp that resolves poles and a lag in the fewest steps, and how many; not fewer than `size`.
 
     Parameters
     ----------
@@ -100,7 +105,7 @@ def choose_circle(poles: ArrayLike, lag: int = 0, *, size: int = SHORTEST) -> Wa
     """
     inside = np.atleast_1d(np.asarray(poles, dtype=np.complex128))
     steps, warp = min((_steps(inside, lag, warp), warp) for warp in _warps(inside))
-    return make_circle(warp, min(MAX_FFT, max(size, 1 << math.ceil(math.log2(steps)))))
+    return warp, min(MAX_FFT, max(size, 1 << math.ceil(math.log2(steps))))
 
 
 def _warps(poles: Complex) -> Iterator[float]:

@@ -10,7 +10,7 @@ from dpfast import Filter
 from dpfast._kernels import simulation
 from dpfast._kernels._jit import DISABLE_JIT
 from dpfast._kernels.filter_streams import push
-from dpfast.filters.array_filter import BESIDE, CHAIN, IN_SQUARES, IN_TIME, choose_kernel
+from dpfast.filters.array_filter import BESIDE, CHAIN, IN_SQUARES, IN_TIME, ArrayFilter, choose_kernel
 
 FILTERS = {name: Filter.from_factors(*factors) for name, factors in FACTORS.items()}
 DTYPES = [np.float64, np.float32]
@@ -72,6 +72,16 @@ def test_the_second_call_gives_what_the_first_gave(name, shape):
     out = np.empty_like(x)
     assert f.filter(x, zi, out=out).y is out
     assert np.array_equal(out, first.y)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, "float32", "f4", np.dtype(np.float32)], ids=repr)
+def test_the_short_way_is_taken_however_a_dtype_is_spelled(dtype, monkeypatch):
+    f, x = Filter.from_factors(*FACTORS["gain and sections"]), noise(5).astype(np.float32)
+    first = f.filter(x, dtype=dtype)
+    monkeypatch.setattr(ArrayFilter, "filter_any", lambda *_: pytest.fail("the long way"))
+    again = f.filter(x, dtype=dtype)
+    assert again.y.dtype == np.float32
+    assert all(map(np.array_equal, first, again))
 
 
 @pytest.mark.parametrize("shape", [(1, 5), (5, 1), (5,), (3, 40), (20, 40), (1100,)])

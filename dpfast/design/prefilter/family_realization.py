@@ -11,7 +11,7 @@ from dpfast._support.errors import ConvergenceWarning, warn
 from dpfast.design.prefilter.design_problem import Problem, noise_cost
 from dpfast.design.prefilter.ideal_mechanism import Ideal, IdealFamily
 from dpfast.design.prefilter.least_favourable import find_saddle
-from dpfast.design.prefilter.order_selection import best_realization, check_excess, realize
+from dpfast.design.prefilter.order_selection import FAR, best_realization, check_excess, realize
 from dpfast.design.prefilter.several_events import Mixture
 from dpfast.filters.fft_grid import fft_length
 from dpfast.filters.filter import Filter
@@ -40,7 +40,8 @@ def realize_family(
     if privacy.max_events > 1:
         return _realize_for_several_events(problem, privacy, family, tolerance, mixed_by or family)
     plain = family(problem)
-    prefilter = realize(plain.shape(problem), tolerance=tolerance, excess=lambda g: plain.excess(problem, g))
+    far = FAR * tolerance
+    prefilter = realize(plain.shape(problem), tolerance=tolerance, excess=lambda g: plain.excess(problem, g, far))
     return Realized(prefilter, plain.mse, plain.lower_bound)
 
 

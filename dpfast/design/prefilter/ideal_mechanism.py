@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -36,9 +37,9 @@ class Ideal(NamedTuple):
     shape: Callable[[Problem], Objective]
     loss: Callable[[Problem], Objective]
 
-    def excess(self, problem: Problem, g: Filter) -> float:
-        """Return the relative excess of the MSE of G on a problem."""
-        return self.loss(problem)._replace(ideal=self.mse).excess(g)
+    def excess(self, problem: Problem, g: Filter, far: float = math.inf) -> float:
+        """Return the relative excess of the MSE of G on a problem; roughly, where it is beyond `far`."""
+        return self.loss(problem)._replace(ideal=self.mse).excess(g, far)
 
 
 IdealFamily = Callable[[Problem], Ideal]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,10 +11,11 @@ import numpy as np
 from dpfast._support.validation import Array, Complex
 from dpfast.design.prefilter.design_problem import Problem
 from dpfast.design.prefilter.water_filling import WaterFilling, feedback_mse
+from dpfast.filters.fft_grid import MAX_FFT
 from dpfast.filters.filter import Filter
 from dpfast.filters.quadrature import QuadratureGrid
 from dpfast.filters.spectral_factor import Spectrum
-from dpfast.filters.warped_circle import SHORTEST, WarpedCircle, choose_circle, make_circle
+from dpfast.filters.warped_circle import SHORTEST, WarpedCircle, choose_steps, make_circle
 
 Loss = Callable[[Array], tuple[float, Array]]
 Excess = Callable[[Filter], float]
@@ -41,6 +43,8 @@ class Objective(NamedTuple):
         One that is quick to evaluate and least for the same shape: fits start from its fits.
     rough : callable, optional
         () → the loss itself in fewer steps, right enough to choose among starts: its slopes are those of the loss.
+    brief : callable, optional
+        As `resolve`, in fewer steps, right enough to tell a large loss; None where that takes few itself.
     """
 
     resolve: Callable[[Complex, int], tuple[QuadratureGrid, Loss]]
@@ -49,10 +53,21 @@ class Objective(NamedTuple):
     detail: complex
     draft: Objective | None = None
     rough: Callable[[], tuple[QuadratureGrid, Loss]] | None = None
+    brief: Callable[[Complex, int], tuple[QuadratureGrid, Loss] | None] | None = None
 
-    def excess(self, g: Filter) -> float:
-        """Return the relative excess of the loss of `g` over the ideal, on a grid that resolves `g` too."""
-        grid, loss = self.resolve(np.concatenate([g.poles, np.empty(0) if g.is_fir else g.zeros]), g.order)
+    def excess(self, g: Filter, far: float = math.inf) -> float:
+        """Return the relative excess of the loss of `g` over the ideal, on a grid that resolves `g` too.
+
+        Where that grid is very long, a shorter one tells first whether the excess is beyond `far`, and is then enough.
+        """
+        roots = np.concatenate([g.poles, np.empty(0) if g.is_fir else g.zeros])
+        if self.brief is not None and (briefly := self.brief(roots, g.order)) is not None:
+            roughly = self._excess_on(*briefly, g)
+            if roughly > far:
+                return roughly
+        return self._excess_on(*self.resolve(roots, g.order), g)
+
+    def _excess_on(self, grid: QuadratureGrid, loss: Loss, g: Filter) -> float:
         return loss(np.abs(g.response(grid.omega)) ** 2)[0] / self.ideal - 1
 
 
@@ -139,25 +154,37 @@ def wiener_objective(problem: Problem, lag: int, ideal: Objective, cutoffs: tupl
         circle = make_circle(circle.warp, circle.size // _ROUGHER)
         return circle.grid, wiener_loss(held, lag, circle)
 
-    return ideal._replace(resolve=resolve, draft=ideal, rough=rough)
+    def brief(roots: Complex, degree: int) -> tuple[QuadratureGrid, Loss] | None:
+        held, circle = resolve_on_circle(problem, lag, cutoffs, roots, degree, most=MOST_STEPS)
+        return None if circle.size < MOST_STEPS else (circle.grid, wiener_loss(held, lag, circle))
+
+    return ideal._replace(resolve=resolve, draft=ideal, rough=rough, brief=brief)
 
 
 def resolve_on_circle(
-    problem: Problem, lag: int, cutoffs: tuple[float, ...], roots: Any = (), degree: int = 0, size: int = SHORTEST
+    problem: Problem,
+    lag: int,
+    cutoffs: tuple[float, ...],
+    roots: Any = (),
+    degree: int = 0,
+    *,
+    size: int = SHORTEST,
+    most: int = MAX_FFT,
 ) -> tuple[Problem, WarpedCircle]:
     """Return a circle that resolves a problem, further roots and so many taps, and the problem that it resolves.
 
-    The problem is another one if, beside a zero of the spectrum, only a band narrower than most steps lets nothing
+    It has at least `size` steps, and `most` at the most, which may be too few for roots very near to the circle. The
+    problem is another one if, beside a zero of the spectrum, only a band narrower than most steps lets nothing
     pass: its zeros are a little off the circle, and its errors differ by about that distance, relatively.
     """
     nearest = 1 - np.abs(problem.spectrum_zeros(cutoffs)).max(initial=0.0)
     for distance in _DISTANCES:
         held = problem if nearest >= distance else problem.with_zeros_off_circle(distance)
         every = np.concatenate([held.resolved_roots(cutoffs), roots])
-        circle = choose_circle(every, max(lag, problem.degree, 2 * degree), size=size)
-        if circle.size <= MOST_STEPS:
+        warp, steps = choose_steps(every, max(lag, problem.degree, 2 * degree), size=size)
+        if steps <= MOST_STEPS:
             break
-    return held, circle
+    return held, make_circle(warp, min(steps, most))
 
 
 def wiener_loss(problem: Problem, lag: int, circle: WarpedCircle) -> Loss:

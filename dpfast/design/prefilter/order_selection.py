@@ -16,7 +16,8 @@ from dpfast.design.prefilter.short_fir import MAX_TAPS, shortest_fir
 from dpfast.filters.filter import Filter
 
 TAPS_PER_STATE = 2.5  # a state in sections takes as many multiply-adds as this many taps
-_NEAR = 3.0  # tolerances: a fit whose excess is larger is not tried from further starts, if there is a draft
+_NEAR = 3.0  # tolerances: up to this excess, if it is above one, fits are tried from more starts than a draft's
+FAR = 1.5  # tolerances: a larger excess need not be exact
 PATIENCE = 9  # orders after which the trend decides whether more states are worth while
 
 
@@ -59,7 +60,7 @@ def best_realization(objective: Objective, measure: Excess, tolerance: float) ->
     """Return the excess and the filter of :func:`realize`, without a warning."""
     found, best = math.inf, Filter([1.0])
     history: list[float] = []
-    for excess, candidate in rational_filters(objective, measure, _NEAR * tolerance):
+    for excess, candidate in rational_filters(objective, measure, (tolerance, _NEAR * tolerance)):
         report_step(f"{len(history)} states of the prefilter")
         history.append(excess)
         if excess < found:

@@ -21,7 +21,7 @@ from dpfast.design.prefilter.design_problem import Problem
 from dpfast.filters.filter import MAX_POLE_RADIUS, Filter
 from dpfast.filters.quadrature import ON_CIRCLE, graded_grid
 from dpfast.filters.roots import pair_roots
-from dpfast.filters.sections import cascade_response, section_roots
+from dpfast.filters.sections import cascade_response, powers, section_roots
 
 _NEGLIGIBLE = (1e-8, 1e-9, 1e-10, 1e-12, 1e-7)  # of the largest gain: bounds of what is left out of a filter
 _INFINITE = 1e-13  # inverse of a zero that is none
@@ -54,8 +54,8 @@ class Basis:
     def response(self, omega: Array) -> Complex:
         """Return the values of all functions at angles, (angles, size)."""
         z = np.exp(-1j * omega)
-        columns = [z**k for k in range(self.taps)]
-        before = z**self.taps
+        z_powers = powers(z, self.taps + 1)
+        columns, before = [*z_powers[:-1]], z_powers[-1]
         for c1, c2 in self.pairs:
             for sign, norm in zip((1, -1), _norms(c1, c2), strict=True):
                 columns.append(before * cascade_response(np.array([[norm, sign * norm, 0, 1, c1, c2]]), z))

@@ -37,6 +37,7 @@ _REDUCED_LENGTH = 256  # samples of the warped impulse response that is reduced 
 _FLOOR = 1e-5  # of the largest value: it replaces zeros of the shape
 _REACH = 1 - 1e-12  # largest reflection coefficient of a fit: no root is ever on the circle
 _AT_THE_ENDS = 0.9  # a detail whose angle has a cosine above this counts as one at 0 or π
+_FACTORS = 4  # of a product whose logarithm is taken
 _CANCELLING = (0.8, 1.25)  # distances from the circle of a new zero and of its pole
 
 
@@ -47,11 +48,13 @@ class Measured(NamedTuple):
     filter: Filter
 
 
-def rational_filters(objective: Objective, measure: Excess, near: float) -> Iterator[Measured]:
+def rational_filters(
+    objective: Objective, measure: Excess, doubtful: tuple[float, float] = (-math.inf, math.inf)
+) -> Iterator[Measured]:
     """Yield the best filter found for 0, 1, 2, ... states, and its excess.
 
-    Where there is a draft, fits start from its fits; from elsewhere too, where the excess is below `near`. If an
-    evaluation of the objective takes long, the filters are those of the draft.
+    Where there is a draft, fits start from its fits; from elsewhere too, where the excess is above the first number of
+    `doubtful` and up to the second. If an evaluation of the objective takes long, the filters are those of the draft.
     """
 
     def measured(parameters: Array) -> Measured:
@@ -66,7 +69,7 @@ def rational_filters(objective: Objective, measure: Excess, near: float) -> Iter
         yield from map(measured, drafts)
     else:
         fits = _FitsFromDrafts(_Fit(*resolved), _Fit(*objective.rough()), reduced, objective.detail)
-        yield from fits.from_drafts(drafts, measured, near)
+        yield from fits.from_drafts(drafts, measured, doubtful)
 
 
 def _resolve(objective: Objective) -> tuple[QuadratureGrid, Loss]:
@@ -91,15 +94,15 @@ class _FitsFromDrafts(NamedTuple):
     detail: complex
 
     def from_drafts(
-        self, drafts: Iterator[Array], measured: Callable[[Array], Measured], near: float
+        self, drafts: Iterator[Array], measured: Callable[[Array], Measured], doubtful: tuple[float, float]
     ) -> Iterator[Measured]:
-        """Yield measured fits; where the excess of one is near, fits from other starts are tried in few steps too."""
+        """Yield measured fits; where the excess is doubtful, fits from other starts are tried in few steps too."""
         best = [np.empty(0)]
         for order, draft in enumerate(drafts, 1):
             first = _minimize(self.rough, draft, _ROUGH_SLOPE)
             found = self._refine(first)
             result = measured(found.parameters)
-            if result.excess <= near:
+            if doubtful[0] < result.excess <= doubtful[1]:
                 starts = [*self.reduced(order), *_grown(self.rough, best, self.detail)]
                 other = min((_minimize(self.rough, x, _TRIAL_SLOPE) for x in starts), key=lambda x: x.value)
                 if other.value < first.value and (refined := self._refine(other)).value < found.value:
@@ -136,53 +139,77 @@ def _minimize(fit: _Fit, start: Array, slope: float = _SLOPE, *, curvature: Arra
 
 
 class _Fit:
-    """The function that is minimised: parameters → ln J and its gradient."""
+    """The function that is minimised: parameters → ln J and its gradient.
+
+    Numerator and denominator are evaluated together, in room that is kept: new arrays of this size would take longer
+    than what is computed in them.
+    """
 
     def __init__(self, grid: QuadratureGrid, loss: Loss) -> None:
         self.loss = loss
         self.weights = grid.weights
         self.cos, self.sin2 = np.cos(grid.omega), np.sin(grid.omega) ** 2
+        self._room = np.empty((3, 2, 0, len(grid.omega)))
 
     def __call__(self, parameters: Array) -> tuple[float, Array]:
-        half = len(parameters) // 2
-        numerator, denominator = parameters[:half], parameters[half:]
-        above, below = self._sections(numerator), self._sections(denominator)
-        log_gain = np.log(above[2]).sum(axis=0) - np.log(below[2]).sum(axis=0)
-        value, slope = self.loss(np.exp(log_gain - log_gain.mean()))
-        slope = self.weights * slope / value
-        gradient = [self._pull_back(numerator, slope, *above), -self._pull_back(denominator, slope, *below)]
-        return math.log(value), np.concatenate(gradient)
+        k = _reflection(parameters.reshape(2, -1))
+        c1, c2 = _coefficients(k)[..., None]
+        if self._room.shape[2] != c1.shape[1]:
+            self._room = np.empty((3, *c1.shape[:2], len(self.cos)))
+        p, squared, room = self._room
+        # |1 + c1 z + c2 z²|² = p² + q² sin² for each section
+        q = 1 - c2
+        np.multiply(1 + c2, self.cos, out=p)
+        p += c1
+        np.multiply(p, p, out=squared)
+        squared += np.multiply(q * q, self.sin2, out=room)
+        above, below = _log_products(squared, room)
+        value, slope = self.loss(np.exp((above - below) - (above - below).mean()))
+        # the gradient of <slope · ln of the product of the sections>
+        ratio = np.divide(self.weights * slope / value, squared, out=squared)
+        by_c1 = 2 * np.einsum("ijn,ijn->ij", ratio, p)
+        p *= self.cos
+        p -= np.multiply(q, self.sin2, out=room)
+        by_c2 = 2 * np.einsum("ijn,ijn->ij", ratio, p)
+        return math.log(value), _pull_back(k, by_c1, by_c2).ravel()
 
-    def _sections(self, raw: Array) -> tuple[Array, Array, Array]:
-        """Return p, q and |1 + c1 z + c2 z²|² = p² + q² sin² for each section."""
-        c1, c2 = _polynomials(raw).T[:, :, None]
-        p, q = c1 + (1 + c2) * self.cos, 1 - c2
-        return p, q, p * p + q * q * self.sin2
 
-    def _pull_back(self, raw: Array, slope: Array, p: Array, q: Array, squared: Array) -> Array:
-        """Return the gradient of <slope · ln of the product of the sections> with respect to the raw parameters."""
-        ratio = slope / squared
-        by_c1 = 2 * (ratio * p).sum(axis=1)
-        by_c2 = 2 * (ratio * (p * self.cos - q * self.sin2)).sum(axis=1)
-        k, n = _reflection(raw), len(raw) // 2
-        by_k = np.empty_like(raw)
-        by_k[0 : 2 * n : 2] = by_c1[:n] * (1 + k[1 : 2 * n : 2])
-        by_k[1 : 2 * n : 2] = by_c2[:n] + by_c1[:n] * k[0 : 2 * n : 2]
-        by_k[2 * n :] = by_c1[n:]
-        return np.asarray(by_k * (_REACH - k * k / _REACH))
+def _log_products(x: Array, room: Array) -> Array:
+    """Return the logarithms of products over the second axis: of products of four, which are never too small."""
+    n = x.shape[1]
+    n_products = -(-n // _FACTORS)
+    products = room[:, :n_products]
+    products[...] = x[:, :n_products]
+    for at in range(n_products, n, n_products):
+        others = x[:, at : at + n_products]
+        products[:, : others.shape[1]] *= others
+    return np.asarray(np.log(products, out=products).sum(axis=1))
+
+
+def _pull_back(k: Array, by_c1: Array, by_c2: Array) -> Array:
+    """Return the gradient of the numerator and, negative, of the denominator in the raw parameters."""
+    n = k.shape[1] // 2
+    by_k = np.empty_like(k)
+    by_k[:, 0 : 2 * n : 2] = by_c1[:, :n] * (1 + k[:, 1 : 2 * n : 2])
+    by_k[:, 1 : 2 * n : 2] = by_c2[:, :n] + by_c1[:, :n] * k[:, 0 : 2 * n : 2]
+    by_k[:, 2 * n :] = by_c1[:, n:]
+    by_k *= _REACH - k * k / _REACH
+    by_k[1] *= -1
+    return by_k
 
 
 def _reflection(raw: Array) -> Array:
     return np.asarray(_REACH * np.tanh(raw))
 
 
-def _polynomials(raw: Array) -> Array:
-    """Return the coefficients of z⁻¹ and z⁻², (sections, 2)."""
-    k, n = _reflection(raw), len(raw) // 2
-    result = np.zeros(((len(raw) + 1) // 2, 2))
-    result[:n, 1] = k[1 : 2 * n : 2]
-    result[:n, 0] = k[0 : 2 * n : 2] * (1 + result[:n, 1])
-    result[n:, 0] = k[2 * n :]
+def _coefficients(k: Array) -> Array:
+    """Return the coefficients of z⁻¹, and those of z⁻², of the sections with these reflection coefficients."""
+    n = k.shape[-1] // 2
+    result = np.zeros((2, *k.shape[:-1], k.shape[-1] - n))
+    c1, c2 = result
+    c2[..., :n] = k[..., 1 : 2 * n : 2]
+    c1[..., :n] = k[..., 0 : 2 * n : 2] * (1 + c2[..., :n])
+    c1[..., n:] = k[..., 2 * n :]
     return result
 
 
@@ -210,9 +237,9 @@ def _reflect_inside(roots: Complex) -> Complex:
 
 
 def _section_roots(raw: Array) -> Complex:
-    n = len(raw) // 2
-    roots = [np.roots([1.0, *row]) for row in _polynomials(raw)[:n]]
-    return np.concatenate([*roots, -_reflection(raw[2 * n :])]).astype(np.complex128)
+    n, k = len(raw) // 2, _reflection(raw)
+    roots = [np.roots([1.0, *row]) for row in _coefficients(k).T[:n]]
+    return np.concatenate([*roots, -k[2 * n :]]).astype(np.complex128)
 
 
 def _make_filter(parameters: Array) -> Filter:

@@ -21,13 +21,15 @@ from dpfast.filters.quadrature import QuadratureGrid, graded_grid
 _FINER = 4  # degree of the grid on which the bound is evaluated, as a multiple of the taps of the basis
 MOST_VALUES = 2**21  # of functions at angles: programs of so many take minutes, and gigabytes
 _LARGE = 2**18  # values of functions at angles
-_LARGE_ACCURACY = 1e-4
-_FEWER = 0.7  # degree of the grid of a large program, as a multiple of the taps
+_LARGE_PROGRAM = (0.7, 1e-4)  # the degree of its grid, as a multiple of the taps, and its accuracy
+_LARGE_DUAL = (0.5, 1e-3)  # feasible on a finer grid whatever its own, which costs 1e-4 to 3e-4 of the bound
 _PHASES = 64
 _GOLDEN = (np.sqrt(5) - 1) / 2
 
 
-def program_grid(problem: Problem, basis: Basis) -> tuple[QuadratureGrid, float | None]:
+def program_grid(
+    problem: Problem, basis: Basis, large: tuple[float, float] = _LARGE_PROGRAM
+) -> tuple[QuadratureGrid, float | None]:
     """Return the grid of a cone program over a basis, and the accuracy that is asked of it, None for the solver's own.
 
     Large programs have fewer angles and are solved less exactly, as their time is that of functions² x angles: what
@@ -36,12 +38,13 @@ def program_grid(problem: Problem, basis: Basis) -> tuple[QuadratureGrid, float 
     grid = problem.grid(basis.poles, basis.taps // 2)
     if basis.size * len(grid.omega) <= _LARGE:
         return grid, None
-    return graded_grid(basis.poles, degree=math.ceil(_FEWER * basis.taps)), _LARGE_ACCURACY
+    degree, accuracy = large
+    return graded_grid(basis.poles, degree=math.ceil(degree * basis.taps)), accuracy
 
 
 def robust_lower_bound(problem: Problem, mean_square: float, lag: int, basis: Basis, solver: str) -> float:
     """Return the bound, evaluated on a grid finer than that of the program; the quadrature is its only error."""
-    grid, accuracy = program_grid(problem, basis)
+    grid, accuracy = program_grid(problem, basis, _LARGE_DUAL)
     # down to zeros of the target on the circle, where its phase jumps and no rational q - p can
     fine = problem.grid(np.concatenate([basis.poles, problem.target.zeros]), _FINER * basis.taps)
     scale = grid.mean(problem.gain(grid.omega))

@@ -20,6 +20,8 @@ _PASSES = 3  # solve, insert the cutoffs into the grid, solve again
 _LOWEST = 1e-12  # of the upper bound of τ: no search goes below
 _SMALLEST = 1e-200  # of the largest |F|: a floor that keeps ln τ finite for every mean square
 
+_Values = tuple[Array, ...]  # what a water level depends on, at angles
+
 
 class WaterFilling(NamedTuple):
     """The optimal x = |G|²/‖G‖₂² of a problem.
@@ -76,15 +78,19 @@ def smoother_water_filling(problem: Problem) -> WaterFilling:
     solution of the program of Le Ny 2013, equation (7).
     """
 
-    def margin(m: float, omega: Array) -> Array:
-        return problem.gain(omega) * problem.psd(omega) - problem.cost * m * problem.weight(omega)
+    def evaluate(omega: Array) -> _Values:
+        return problem.gain(omega), problem.psd(omega), problem.weight(omega)
 
-    def product(m: float, omega: Array) -> Array:
-        psd = problem.psd(omega)
-        return np.maximum(margin(m, omega), 0) / np.where(psd > 0, psd, 1)
+    def margin(m: float, values: _Values) -> Array:
+        gain, psd, weight = values
+        return gain * psd - problem.cost * m * weight
 
-    def level(grid: QuadratureGrid) -> float:
-        gain, psd, weight = (f(grid.omega) for f in (problem.gain, problem.psd, problem.weight))
+    def product(m: float, values: _Values) -> Array:
+        _, psd, _ = values
+        return np.maximum(margin(m, values), 0) / np.where(psd > 0, psd, 1)
+
+    def level(grid: QuadratureGrid, values: _Values) -> float:
+        gain, psd, weight = values
         safe = np.where(psd > 0, psd, 1)
 
         def excess(m: float) -> float:
@@ -93,10 +99,10 @@ def smoother_water_filling(problem: Problem) -> WaterFilling:
         everything = grid.mean(weight * gain)  # passes where the noise is lost in rounding
         return everything if excess(everything) >= 0 else _find_root(excess, 0.0, everything)
 
-    m, grid, cutoffs = _solve_for_level(problem, level, margin)
-    gain, psd = problem.gain(grid.omega), problem.psd(grid.omega)
-    mse = grid.mean(psd * (gain - product(m, grid.omega)) ** 2) + problem.cost * m * m
-    return WaterFilling(lambda omega: product(m, omega) / (m * problem.weight(omega)), mse, cutoffs, m)
+    m, grid, values, cutoffs = _solve_for_level(problem, evaluate, level, margin)
+    gain, psd, _ = values
+    mse = grid.mean(psd * (gain - product(m, values)) ** 2) + problem.cost * m * m
+    return WaterFilling(lambda omega: product(m, evaluate(omega)) / (m * problem.weight(omega)), mse, cutoffs, m)
 
 
 def feedback_water_filling(problem: Problem) -> WaterFilling:
@@ -105,22 +111,25 @@ def feedback_water_filling(problem: Problem) -> WaterFilling:
     x = (μ - c²/P_u)₊ with <x> = 1 maximises <ln(P_u x/c² + 1)>: Le Ny 2013, equation (11). It does not depend on F.
     """
 
-    def margin(mu: float, omega: Array) -> Array:
-        return mu * problem.psd(omega) - problem.cost
+    def evaluate(omega: Array) -> _Values:
+        return (problem.psd(omega),)
 
-    def x(mu: float, omega: Array) -> Array:
-        psd = problem.psd(omega)
-        return np.maximum(margin(mu, omega), 0) / np.where(psd > 0, psd, 1)
+    def margin(mu: float, values: _Values) -> Array:
+        return mu * values[0] - problem.cost
 
-    def level(grid: QuadratureGrid) -> float:
+    def x(mu: float, values: _Values) -> Array:
+        (psd,) = values
+        return np.maximum(margin(mu, values), 0) / np.where(psd > 0, psd, 1)
+
+    def level(grid: QuadratureGrid, values: _Values) -> float:
         high = 1.0
-        while grid.mean(x(high, grid.omega)) < 1:
+        while grid.mean(x(high, values)) < 1:
             high *= 2
-        return _find_root(lambda mu: grid.mean(x(mu, grid.omega)) - 1, 0.0, high)
+        return _find_root(lambda mu: grid.mean(x(mu, values)) - 1, 0.0, high)
 
-    mu, grid, cutoffs = _solve_for_level(problem, level, margin)
-    mse = feedback_mse(problem, grid, x(mu, grid.omega))
-    return WaterFilling(lambda omega: x(mu, omega), mse, cutoffs, mu)
+    mu, grid, values, cutoffs = _solve_for_level(problem, evaluate, level, margin)
+    mse = feedback_mse(problem, grid, x(mu, values))
+    return WaterFilling(lambda omega: x(mu, evaluate(omega)), mse, cutoffs, mu)
 
 
 def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
@@ -129,25 +138,31 @@ def robust_filling(problem: Problem, mean_square: float) -> RobustFilling:
     Once |F - K| is τ somewhere it costs nothing to be τ everywhere; τ minimises V τ² + c² <(|F| - τ)₊>².
     """
 
-    def margin(tau: float, omega: Array) -> Array:
-        return problem.gain(omega) - tau
+    def evaluate(omega: Array) -> _Values:
+        return (problem.gain(omega),)
 
-    def worst(tau: float, grid: QuadratureGrid) -> float:
-        return mean_square * tau**2 + problem.cost * grid.mean(np.maximum(margin(tau, grid.omega), 0)) ** 2
+    def margin(tau: float, values: _Values) -> Array:
+        return values[0] - tau
 
-    def level(grid: QuadratureGrid) -> float:
+    def passed(tau: float, grid: QuadratureGrid, values: _Values) -> float:
+        return grid.mean(np.maximum(margin(tau, values), 0))
+
+    def worst(tau: float, grid: QuadratureGrid, values: _Values) -> float:
+        return mean_square * tau**2 + problem.cost * passed(tau, grid, values) ** 2
+
+    def level(grid: QuadratureGrid, values: _Values) -> float:
         # the slope is no help: on a grid it jumps where τ is the gain at a node. The search is over ln τ, as τ is tiny
         # with little noise: about c²<|F|>/V at the most
         from scipy import optimize  # late: it takes a fifth as long to import as all of dpfast
 
-        gain = problem.gain(grid.omega)
+        (gain,) = values
         top = float(gain.max())
         low = max(_LOWEST * min(top, problem.cost * grid.mean(gain) / mean_square), _SMALLEST * top)
-        found = optimize.fminbound(lambda x: worst(math.exp(x), grid), math.log(low), math.log(top), xtol=1e-10)
-        return min(math.exp(float(found)), top, key=lambda tau: worst(tau, grid))
+        found = optimize.fminbound(lambda x: worst(math.exp(x), grid, values), math.log(low), math.log(top), xtol=1e-10)
+        return min(math.exp(float(found)), top, key=lambda tau: worst(tau, grid, values))
 
-    tau, grid, cutoffs = _solve_for_level(problem, level, margin)
-    return RobustFilling(tau, grid.mean(np.maximum(margin(tau, grid.omega), 0)), worst(tau, grid), cutoffs)
+    tau, grid, values, cutoffs = _solve_for_level(problem, evaluate, level, margin)
+    return RobustFilling(tau, passed(tau, grid, values), worst(tau, grid, values), cutoffs)
 
 
 def _find_root(function: Callable[[float], float], low: float, high: float, xtol: float = 1e-300) -> float:
@@ -155,25 +170,36 @@ def _find_root(function: Callable[[float], float], low: float, high: float, xtol
 
 
 def _solve_for_level(
-    problem: Problem, solve: Callable[[QuadratureGrid], float], margin: Callable[[float, Array], Array]
-) -> tuple[float, QuadratureGrid, tuple[float, ...]]:
-    """Solve for the water level, with the angles where the margin changes sign as breakpoints of the grid."""
+    problem: Problem,
+    evaluate: Callable[[Array], _Values],
+    solve: Callable[[QuadratureGrid, _Values], float],
+    margin: Callable[[float, _Values], Array],
+) -> tuple[float, QuadratureGrid, _Values, tuple[float, ...]]:
+    """Solve for the water level, with the angles where the margin changes sign as breakpoints of the grid.
+
+    What the level depends on is evaluated once for a grid: beside zeros of a long target it has a million angles.
+    """
     cutoffs: tuple[float, ...] = ()
     for number in range(_PASSES):
         # at first down to zeros of the target on the circle too, as there may be cutoffs beside them
         grid = problem.grid(breaks=cutoffs) if number else problem.grid(problem.target.zeros)
-        level = solve(grid)
-        crossings = np.nonzero(np.diff(margin(level, grid.omega) > 0))[0]
+        values = evaluate(grid.omega)
+        level = solve(grid, values)
+        crossings = np.nonzero(np.diff(margin(level, values) > 0))[0]
+
+        def margin_at(omega: Array, level: float = level) -> Array:
+            return margin(level, evaluate(omega))
+
         if len(crossings) <= _FEW_CROSSINGS:
-            cutoffs = tuple(_find_crossing(margin, level, *grid.omega[i : i + 2]) for i in crossings)
+            cutoffs = tuple(_find_crossing(margin_at, *grid.omega[i : i + 2]) for i in crossings)
         else:
-            cutoffs = _find_crossings(margin, level, grid.omega[crossings], grid.omega[crossings + 1])
-    return level, grid, cutoffs
+            cutoffs = _find_crossings(margin_at, grid.omega[crossings], grid.omega[crossings + 1])
+    return level, grid, values, cutoffs
 
 
-def _find_crossing(margin: Callable[[float, Array], Array], level: float, low: float, high: float) -> float:
+def _find_crossing(margin: Callable[[Array], Array], low: float, high: float) -> float:
     def at(omega: float) -> float:
-        return margin(level, np.array(omega)).item()
+        return margin(np.array(omega)).item()
 
     ends = at(low), at(high)
     if (ends[0] > 0) == (ends[1] > 0):  # of one angle and of many at once it is rounded differently
@@ -181,14 +207,12 @@ def _find_crossing(margin: Callable[[float, Array], Array], level: float, low: f
     return _find_root(at, low, high, xtol=1e-15)
 
 
-def _find_crossings(
-    margin: Callable[[float, Array], Array], level: float, low: Array, high: Array
-) -> tuple[float, ...]:
+def _find_crossings(margin: Callable[[Array], Array], low: Array, high: Array) -> tuple[float, ...]:
     """Halve all intervals at once, until they are as short as rounding lets them be."""
-    above = margin(level, low) > 0
+    above = margin(low) > 0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        same = (margin(level, middle) > 0) == above
+        same = (margin(middle) > 0) == above
         low, high = np.where(same, middle, low), np.where(same, high, middle)
     return tuple(low.tolist())
 

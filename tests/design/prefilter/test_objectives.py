@@ -2,9 +2,17 @@
 
 import numpy as np
 import pytest
-from helpers.problems import each_problem
+from helpers.problems import COST, each_problem
 
-from dpfast.design.prefilter.objectives import feedback_objective, smoother_objective, zero_forcing_objective
+from dpfast import ARMA, Filter
+from dpfast.design.prefilter.design_problem import Problem
+from dpfast.design.prefilter.objectives import (
+    MOST_STEPS,
+    feedback_objective,
+    smoother_objective,
+    wiener_objective,
+    zero_forcing_objective,
+)
 from dpfast.design.prefilter.water_filling import feedback_water_filling, smoother_water_filling
 
 OBJECTIVES = {
@@ -42,3 +50,18 @@ class TestObjectives:
         assert loss(np.maximum(shape, 1e-14 * shape.max()))[0] == pytest.approx(objective.ideal, rel=1e-6)
         for power in (np.ones_like(shape), shape + 0.1, 1 + shape):
             assert loss(power)[0] >= objective.ideal * (1 - 1e-9)
+
+
+def test_a_large_excess_is_measured_in_fewer_steps():
+    """Of a G with poles 2e-5 from the circle, which only millions of steps resolve."""
+    problem = Problem(Filter([1, 0.4, 0.2]), ARMA([1], [1, -0.5]), COST)
+    objective = wiener_objective(problem, 3, zero_forcing_objective(problem), ())._replace(ideal=1e-2)
+    pole = (1 - 2.1e-5) * np.exp(1.3j)
+    g = Filter.from_zpk([0.9997 * pole, 0.9997 * pole.conj()], [pole, pole.conj()], 1.0)
+    exact = objective.excess(g)
+    assert len(objective.resolve(g.poles, 2)[0].omega) > 4 * MOST_STEPS
+    assert objective.excess(g, far=2 * exact) == exact
+    brief = objective._replace(resolve=None).excess(g, far=0.5 * exact)
+    assert brief == pytest.approx(exact, rel=1e-4)
+    assert brief != exact
+    assert objective.brief(np.array([0.5 + 0j]), 2) is None

@@ -49,8 +49,8 @@ def wiener(lag, shape=None):
     return wiener_objective(problem, lag, draft, water.cutoffs)
 
 
-def best_excesses(objective, near, orders=4):
-    found = rational_fit.rational_filters(objective, objective.excess, near)
+def best_excesses(objective, near, reached=-math.inf, orders=4):
+    found = rational_fit.rational_filters(objective, objective.excess, (reached, near))
     return np.array([excess for excess, _ in itertools.islice(found, orders)]) + 1
 
 
@@ -85,6 +85,7 @@ def test_a_draft_that_misleads_is_left_where_the_goal_is_near():
     first, every = (best_excesses(misled, near) for near in (-math.inf, math.inf))
     assert (every <= first * (1 + 1e-9)).all()
     assert (every < first * (1 - 1e-3)).any()
+    np.testing.assert_array_equal(best_excesses(misled, math.inf, reached=first.max() - 1), first)
 
 
 @pytest.mark.parametrize("n", [2, 9, 32])
