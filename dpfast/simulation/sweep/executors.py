@@ -21,7 +21,7 @@ from typing import Any, NoReturn, Self, TypeVar
 
 from dpfast._support import thread_count, validation
 from dpfast._support.errors import EngineError
-from dpfast.simulation.sweep.sent_arrays import Numbers
+from dpfast.simulation.sweep.sent_arrays import Lacking, Numbers, Parcel, Sender, do_parcel
 from dpfast.simulation.sweep.worker_processes import Job, Worker
 
 T = TypeVar("T")
@@ -185,6 +185,9 @@ class Pool(Engine):
 class ExecutorEngine(Engine):
     """An engine on somebody's executor, of which only `submit` is used; it is never shut down here.
 
+    Functions and items are pickled, also for threads; large arrays that items share are sent until all workers have
+    them, and then no more.
+
     Parameters
     ----------
     executor : concurrent.futures.Executor
@@ -202,6 +205,7 @@ class ExecutorEngine(Engine):
     ) -> None:
         self.executor, self._in_flight = executor, _default_in_flight(executor) if in_flight is None else in_flight
         self._pending: dict[Any, Any] = {}
+        self._sender = Sender()
         self._lost: tuple[type[Exception], ...] = (
             futures.BrokenExecutor,
             futures.CancelledError,
@@ -215,22 +219,31 @@ class ExecutorEngine(Engine):
 
     def run(self, function: Callable[[T], R], items: Iterable[T]) -> Generator[tuple[T, R], None, None]:
         """See :meth:`Engine.run`."""
-        pending: dict[futures.Future[R], T] = {}
+        pending: dict[futures.Future[R | Lacking], tuple[T, Parcel]] = {}
         self._pending = pending
-        done: queue.SimpleQueue[futures.Future[R]] = queue.SimpleQueue()
+        done: queue.SimpleQueue[futures.Future[R | Lacking]] = queue.SimpleQueue()
         rest, more = iter(items), True
+
+        def submit(item: T, parcel: Parcel) -> None:
+            future = self._submit(parcel)
+            pending[future] = item, parcel
+            future.add_done_callback(done.put)
+
         try:
             while more or pending:
                 while more and len(pending) < self.in_flight:
                     new = list(itertools.islice(rest, 1))
                     more = bool(new)
                     for item in new:
-                        future = self._submit(function, item)
-                        pending[future] = item
-                        future.add_done_callback(done.put)
+                        submit(item, self._sender.parcel(function, item))
                 if pending:
                     future = _take_next(done)
-                    yield pending.pop(future), self._result(future)
+                    item, parcel = pending.pop(future)
+                    result = self._result(future)
+                    if isinstance(result, Lacking):
+                        submit(item, self._sender.complete(parcel))
+                    else:
+                        yield item, result
         finally:
             self.close()
 
@@ -238,14 +251,15 @@ class ExecutorEngine(Engine):
         """Cancel what is under way."""
         for future in self._pending:
             future.cancel()
+        self._sender.close()
 
-    def _submit(self, function: Callable[[T], R], item: T) -> futures.Future[R]:
+    def _submit(self, parcel: Parcel) -> futures.Future[Any]:
         try:
-            return self.executor.submit(function, item)
+            return self.executor.submit(do_parcel, parcel)
         except self._lost as error:
             self._fail(error)
 
-    def _result(self, future: futures.Future[R]) -> R:
+    def _result(self, future: futures.Future[T]) -> T:
         try:
             return future.result()
         except self._lost as error:
