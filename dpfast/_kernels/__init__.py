@@ -37,14 +37,17 @@ Others describe what is to run by ``signal_sources``, ``compiled_receivers`` and
 ``simulation``, and use the chains that it builds, ``Factors``, ``Equalizer``, ``BlockSums``,
 ``TwoLevelResponse``, ``buffered_recursion``, ``zero_search``, ``section_pass``,
 ``filter_streams.push``, ``filter_in_time``, ``integer_fir.add_filtered``,
-``discrete_gaussian.draw`` and ``threads.for_ranges``; the rest is for the kernels themselves.
+``discrete_gaussian.draw``, ``two_sided_geometric.draw_geometric`` and ``threads.for_ranges``; the rest is for the
+kernels themselves.
 
 =======================  =====================================================================
 ``_jit``                 the one place with Numba's options
 ``simd``                 rows as a Numba type; tracing
 ``tiles``                the shape of a tile; rows copied and filled
 ``simulated_noise``      a generator for each (seed, stream, purpose); normals, Markov chains
-``discrete_gaussian``    exact discrete Gaussians, from random words; for releases
+``exact_decisions``      decisions of exact probability, from random words
+``discrete_gaussian``    exact discrete Gaussians, made of them; for releases
+``two_sided_geometric``  exact two-sided geometrics; for releases
 ``integer_fir``          integer FIR filters, in exact sums; for releases
 ``factors``              the factors that a filter is made of
 ``fir_and_sections``     FIR and second-order sections

@@ -7,10 +7,7 @@ Karney, *Sampling exactly from the normal distribution* (2016), algorithm D for 
 3. rejected where x >= 1, and where z = 0 has the negative sign;
 4. accepted with probability exp(-x (2 k + x) / 2), for exp(-k² / 2 - x (2 k + x) / 2) = exp(-(k + x)² / 2).
 
-Nothing is rounded. A uniform number on which a decision depends is an unending row of limbs, of which as many are
-looked at as the decision needs: mostly one. So a kernel may find too few words, or too few digits in the table. It
-then stops before that attempt and says what is missing (WORDS, DIGITS); its caller must try again from the same word,
-with more behind it: to leave the attempt out would bias what is drawn.
+Nothing is rounded: see ``exact_decisions``. A kernel may also find too few digits in the table, and says DIGITS then.
 """
 
 from __future__ import annotations
@@ -19,19 +16,15 @@ import functools
 import math
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels._jit import kernel
-
-Words = NDArray[np.uint32]
+from dpfast._kernels.exact_decisions import DIGITS, NO, NOTHING, WORD_BITS, WORDS, YES, Words, bernoulli, limb, uniform
 
 MOST = 30  # values of k in a table: what is drawn is below MOST σ in magnitude
-WORD_BITS = 32
-NO, YES = 0, 1
-NOTHING, WORDS, DIGITS = 0, -1, -2  # what is missing
 
 
 class Law(NamedTuple):
@@ -92,47 +85,6 @@ def _enclose(k: int, n_digits: int) -> tuple[Fraction, Fraction]:
 
 
 # --- decisions ------------------------------------------------------------------------------------
-# Each takes the place of the next word and gives it back behind its result, which is negative if something is missing.
-
-
-@kernel
-def limb(words: Words, at: int, spare: int) -> tuple[int, int]:
-    """Take the leading bits of a word."""
-    if at == len(words):
-        return WORDS, at
-    word: Any = np.int64(words[at])
-    return word >> spare, at + 1
-
-
-@kernel
-def bernoulli(words: Words, at: int, numerator: int, denominator: int, law: Law) -> tuple[int, int]:
-    """Draw YES with probability numerator / denominator: whether U denominator < numerator, U uniform."""
-    while True:
-        w, at = limb(words, at, law.spare)
-        if w < 0:
-            return WORDS, at
-        least, target = w * denominator, numerator << law.bits
-        if least >= target:
-            return NO, at
-        if least + denominator <= target:
-            return YES, at
-        numerator = target - least  # for the rest of U
-
-
-@kernel
-def uniform(words: Words, at: int, n: int, law: Law) -> tuple[int, int]:
-    """Draw one of 0 ... n - 1, n <= 2^bits: the integer part of U n."""
-    w, at = limb(words, at, law.spare)
-    if w < 0:
-        return WORDS, at
-    least, one = w * n, 1 << law.bits
-    whole, part = least >> law.bits, least & (one - 1)
-    if part + n <= one:
-        return whole, at
-    below, at = bernoulli(words, at, one - part, n, law)
-    if below < 0:
-        return WORDS, at
-    return whole + 1 - below, at
 
 
 @kernel

@@ -10,6 +10,7 @@ Others use ``Privacy``, which has the promise and finds the noise; releases use 
 ``privacy``                       ``Privacy``: from (ε, δ) and adjacency to the noise
 ``gaussian``                      Gaussian noise: the least for a guarantee, and back
 ``discrete_gaussian_accounting``  discrete Gaussian noise: proven bounds of its guarantee
+``geometric_rate``                exact geometric noise: its rate, and its guarantee
 ``sensitivity``                   how much several events of one person change
 ``integer_noise/``                laws of noise on the integers, and what each guarantees
 ``least_noise``                   the least noise of any law, from which lower bounds start

@@ -1,4 +1,4 @@
-"""Noise for a release: exact discrete Gaussians, made of the operating system's randomness."""
+"""Noise for a release: exact integers of a law, made of the operating system's randomness."""
 
 from __future__ import annotations
 
@@ -6,33 +6,90 @@ import ctypes
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels.discrete_gaussian import DIGITS, WORDS, Law, Words, draw, make_table
+from dpfast._kernels.discrete_gaussian import Law, draw, make_table
+from dpfast._kernels.exact_decisions import DIGITS, WORDS, Words
+from dpfast._kernels.two_sided_geometric import LARGEST_J, GeometricLaw, draw_geometric
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
+from dpfast.privacy.discrete_gaussian_accounting import Sigma
+from dpfast.privacy.geometric_rate import GeometricRate
 
-if TYPE_CHECKING:
-    from dpfast.privacy.discrete_gaussian_accounting import Sigma
+Integers = NDArray[np.int64]
 
 LARGEST = 2**40  # a of sigma
-_WORDS_PER_SAMPLE = 8  # that are drawn at a time; 7 are used on average
+_LARGEST_S = 2**62
+_WORDS_PER_SAMPLE = 8  # that are drawn at a time; a Gaussian uses 7 on average, a geometric 9 to 15
 _LIMBS, _MOST_LIMBS = 6, 24  # of the table, of 32 bits
 
 
-class Noise:
-    """A source of independent samples of the discrete Gaussian distribution, drawn in blocks before they are needed.
+class Sampler(Protocol):
+    """A law, and how integers are drawn from words."""
 
-    An integer z comes with probability proportional to ``exp(-z**2 / (2 * sigma**2))``: exactly, as every decision is
-    one of integers and looks at as many random bits as it needs (Karney 2016, algorithm D).
+    def draw(self, words: Words, out: Integers) -> tuple[int, int, int]:
+        """Fill `out`; return how many, the words that they took, and what is missing for the next."""
+
+    def add_digits(self) -> None:
+        """Make tables longer, in which a sample was not decided."""
+
+
+class GaussianSampler:
+    """The discrete Gaussian (Karney 2016, algorithm D)."""
+
+    def __init__(self, sigma: Sigma) -> None:
+        a = validation.integer("sigma.a", sigma.a, 1, LARGEST)
+        self._law = Law.from_fraction(a, validation.integer("sigma.j", sigma.j, 0, a.bit_length() + 3))
+        self._n_limbs = _LIMBS
+
+    def draw(self, words: Words, out: Integers) -> tuple[int, int, int]:
+        """See :class:`Sampler`."""
+        return draw(words, make_table(self._n_limbs), self._law, out)
+
+    def add_digits(self) -> None:
+        """See :class:`Sampler`."""
+        if self._n_limbs == _MOST_LIMBS:
+            raise _broken_source()
+        self._n_limbs *= 2
+
+    def __repr__(self) -> str:
+        return f"sigma={self._law.a}/2^{self._law.j}"
+
+
+class GeometricSampler:
+    """The two-sided geometric (Canonne, Kamath and Steinke 2020, algorithm 2)."""
+
+    def __init__(self, rate: GeometricRate) -> None:
+        s = validation.integer("rate.s", rate.s, 1, _LARGEST_S)
+        self._law = GeometricLaw.from_rate(s, validation.integer("rate.j", rate.j, 0, LARGEST_J))
+
+    def draw(self, words: Words, out: Integers) -> tuple[int, int, int]:
+        """See :class:`Sampler`."""
+        return draw_geometric(words, self._law, out)
+
+    def add_digits(self) -> None:
+        """Refuse what has a probability below 2**-738."""
+        raise _broken_source()
+
+    def __repr__(self) -> str:
+        return f"rate={self._law.s}/2^{self._law.j}"
+
+
+class Noise:
+    """A source of independent integers of a law, drawn in blocks before they are needed.
+
+    An integer comes with exactly its probability, as every decision is one of integers and looks at as many random bits
+    as it needs.
 
     Parameters
     ----------
-    sigma
-        Standard deviation ``a / 2**j``: 1 <= a <= 2**40, j >= 0, at least 1/16.
+    law
+        A `Sigma` for the discrete Gaussian, ``exp(-z**2 / (2 * sigma**2))`` with standard deviation ``a / 2**j``:
+        1 <= a <= 2**40, j >= 0, at least 1/16. A `GeometricRate` for the two-sided geometric, ``exp(-abs(y) * r)`` with
+        ``r = s / 2**j``: 1 <= s, 0 <= j <= 40.
     block
         Samples drawn at a time.
 
@@ -48,8 +105,9 @@ class Noise:
     inherited, so that it never draws what its parent draws; for the same reason there are no copies and no pickles.
     Nothing is drawn by `take`, whose time tells nothing of a sample; `ready` is to be called before data are looked at.
 
-    Every sample is below 30 sigma in magnitude: ``z = (k + x) sigma`` with x < 1, and k >= 30 is refused. That has a
-    probability below 2**-640 a sample, so a refusal tells of a broken source of randomness, not of chance.
+    Every Gaussian is below 30 sigma in magnitude, ``z = (k + x) sigma`` with x < 1, as k >= 30 is refused, and every
+    geometric at most 512 / r. What is refused has a probability below 2**-640 a sample, so a refusal tells of a broken
+    source of randomness, not of chance.
 
     Examples
     --------
@@ -61,13 +119,11 @@ class Noise:
     """
 
     _words: Words
-    _samples: NDArray[np.int64]
+    _samples: Integers
 
-    def __init__(self, sigma: Sigma, block: int = 4096) -> None:
-        a = validation.integer("sigma.a", sigma.a, 1, LARGEST)
-        self._law = Law.from_fraction(a, validation.integer("sigma.j", sigma.j, 0, a.bit_length() + 3))
+    def __init__(self, law: Sigma | GeometricRate, block: int = 4096) -> None:
+        self._sampler: Sampler = GeometricSampler(law) if isinstance(law, GeometricRate) else GaussianSampler(law)
         self._block = validation.integer("block", block, 1)
-        self._n_limbs = _LIMBS
         self._forget()
         _EVERY.add(self)
 
@@ -84,7 +140,7 @@ class Noise:
                 self._samples = samples
                 old[:] = 0
 
-    def take(self, n: int) -> NDArray[np.int64]:
+    def take(self, n: int) -> Integers:
         """Take the next `n` samples, which must be ready."""
         n = validation.integer("n", n, 0)
         with self._lock_here():
@@ -98,7 +154,7 @@ class Noise:
             return taken
 
     def __repr__(self) -> str:
-        return f"Noise(sigma={self._law.a}/2^{self._law.j}, block={self._block})"
+        return f"Noise({self._sampler}, block={self._block})"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("noise must not be used twice, so it cannot be copied or pickled: make another Noise")
@@ -116,17 +172,17 @@ class Noise:
         self._words = np.empty(0, np.uint32)
         self._samples = np.empty(0, np.int64)
 
-    def _draw(self, out: NDArray[np.int64]) -> None:
+    def _draw(self, out: Integers) -> None:
         """Draw samples into all of an array."""
         while len(out):
-            n, n_words, missing = draw(self._words, make_table(self._n_limbs), self._law, out)
+            n, n_words, missing = self._sampler.draw(self._words, out)
             out, used = out[n:], self._words[:n_words]
             self._words = self._words[n_words:]
             used[:] = 0
             if missing == WORDS:
                 self._add_words()
             elif missing == DIGITS:
-                self._add_digits()
+                self._sampler.add_digits()
 
     def _add_words(self) -> None:
         """Draw random words behind those that an unfinished sample begins with."""
@@ -137,11 +193,9 @@ class Noise:
         self._words = words
         old[:] = 0
 
-    def _add_digits(self) -> None:
-        """Make the table longer, in which a sample was not decided."""
-        if self._n_limbs == _MOST_LIMBS:
-            raise ReleaseError("the operating system's random bits are not random: use another machine")
-        self._n_limbs *= 2
+
+def _broken_source() -> ReleaseError:
+    return ReleaseError("the operating system's random bits are not random: use another machine")
 
 
 def _fill(words: Words) -> None:

@@ -8,47 +8,16 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from helpers.word_masses import exactly, exp, fits, masses, random_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpfast._kernels import discrete_gaussian
 from dpfast._kernels._jit import DISABLE_JIT
-from dpfast._kernels.discrete_gaussian import DIGITS, MOST, NO, NOTHING, WORDS, YES, Law
+from dpfast._kernels.discrete_gaussian import MOST, Law
+from dpfast._kernels.exact_decisions import DIGITS, NO, NOTHING, WORDS, YES
 
 DEEPER = 0 if DISABLE_JIT else 3  # words that only the compiler affords
-
-
-def masses(run, word_bits, depth):
-    """Probability of each outcome of `run(words)` within so many words; of WORDS, that these are too few."""
-    found, open_prefixes = Counter(), [()]
-    while open_prefixes:
-        prefix = open_prefixes.pop()
-        outcome = run(np.array(prefix, np.uint32))
-        if outcome == WORDS and len(prefix) < depth:
-            open_prefixes += [(*prefix, word) for word in range(1 << word_bits)]
-        else:
-            found[outcome] += Fraction(1, 1 << word_bits * len(prefix))
-    assert sum(found.values()) == 1
-    return found
-
-
-def fits(found, probabilities, undecided):
-    """Whether what is decided is not too much of anything, and no more than some mass is not decided."""
-    rest = found[WORDS] + found[DIGITS]
-    assert set(found) <= {*probabilities, WORDS, DIGITS}
-    return rest <= undecided and all(found[x] <= p <= found[x] + rest for x, p in probabilities.items())
-
-
-def binary(*choices):
-    """A law of σ = 1 with limbs of a few bits of a word."""
-    return [
-        Law.from_fraction(1, 0, word_bits)._replace(bits=bits, spare=word_bits - bits) for word_bits, bits in choices
-    ]
-
-
-def exactly(x):
-    """An mpmath number as a Fraction."""
-    return Fraction(int(mpmath.floor(x * 2**400)), 2**400)
 
 
 @mpmath.workdps(150)
@@ -57,38 +26,10 @@ def band_probabilities(most=40):
     return [exactly(x / sum(terms)) for x in terms]
 
 
-@mpmath.workdps(150)
-def exp(x):
-    return exactly(mpmath.exp(mpmath.mpf(x.numerator) / x.denominator))
-
-
 LONG = () if DISABLE_JIT else pytest.mark.long  # without the compiler fewer words are tried
-LAWS = pytest.mark.parametrize("law", binary((2, 2), (3, 3), (4, 3), (4, 4)), ids=lambda law: f"{law.bits} bits")
 
 
 # --- decisions ------------------------------------------------------------------------------------
-
-
-@LAWS
-def test_a_bernoulli_has_its_probability_exactly(law):
-    word_bits, depth = law.bits + law.spare, 4
-    for denominator in range(1, 11):
-        for numerator in range(denominator + 1):
-
-            def run(words, fraction=(numerator, denominator)):
-                return discrete_gaussian.bernoulli(words, 0, *fraction, law)[0]
-
-            p, found = Fraction(numerator, denominator), masses(run, word_bits, depth)
-            assert fits(found, {YES: p, NO: 1 - p}, Fraction(1, 1 << law.bits * depth))
-            assert (found[WORDS] == 0) == ((p * (1 << law.bits * depth)).denominator == 1)
-
-
-@LAWS
-def test_uniform_integers_are_equally_likely(law):
-    word_bits, depth = law.bits + law.spare, 4
-    for n in range(1, (1 << law.bits) + 1):
-        found = masses(lambda words, n=n: discrete_gaussian.uniform(words, 0, n, law)[0], word_bits, depth)
-        assert fits(found, dict.fromkeys(range(n), Fraction(1, n)), Fraction(n, 1 << law.bits * depth))
 
 
 @pytest.mark.parametrize(("n_limbs", "word_bits", "depth"), [(1, 2, 3), (2, 4, 3), (5, 2, 6), (4, 3, 5), (4, 3, 2)])
@@ -146,10 +87,6 @@ def test_attempts_lead_to_each_integer_with_its_probability(a, j, word_bits, dep
 
 
 # --- samples --------------------------------------------------------------------------------------
-
-
-def random_words(seed, n, word_bits=32):
-    return np.random.default_rng(seed).integers(1 << word_bits, size=n, dtype=np.uint32)
 
 
 def drawn(words, law, word_bits, pieces, n_limbs=1):

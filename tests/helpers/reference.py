@@ -275,8 +275,8 @@ def bernoulli_exp(gamma, rng):
     return k % 2 == 1
 
 
-def discrete_laplace(t, rng):
-    """z with probability proportional to exp(-|z| / t), t an integer (algorithm 2 there, s = 1)."""
+def discrete_laplace(t, rng, s=1):
+    """z with probability proportional to exp(-|z| s / t), s and t integers (algorithm 2 there)."""
     while True:
         u = rng.randrange(t)
         if not bernoulli_exp(Fraction(u, t), rng):
@@ -284,7 +284,7 @@ def discrete_laplace(t, rng):
         v = 0
         while bernoulli_exp(Fraction(1), rng):
             v += 1
-        magnitude, negative = u + t * v, rng.randrange(2)
+        magnitude, negative = (u + t * v) // s, rng.randrange(2)
         if magnitude > 0 or not negative:
             return -magnitude if negative else magnitude
 

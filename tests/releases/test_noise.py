@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from dpfast._kernels import discrete_gaussian
+from dpfast._kernels import discrete_gaussian, two_sided_geometric
 from dpfast._support.errors import ReleaseError
+from dpfast.privacy.geometric_rate import GeometricRate
 from dpfast.releases import noise as module
 from dpfast.releases.noise import LARGEST, Noise
 
@@ -19,7 +20,8 @@ class Sigma(NamedTuple):
     j: int
 
 
-SIGMA = Sigma(645, 1)
+SIGMA, RATE = Sigma(645, 1), GeometricRate(5, 10)
+LAWS = pytest.mark.parametrize("law", [SIGMA, RATE], ids=["Gaussian", "geometric"])
 
 
 @pytest.fixture
@@ -35,8 +37,20 @@ def words(monkeypatch):
     return given
 
 
-def ready(n, sigma=SIGMA, block=16):
-    result = Noise(sigma, block)
+def drawn(words, law, n):
+    """So many samples, straight from the kernel."""
+    words, result = np.array(words, np.uint32), np.empty(n, np.int64)
+    if law is RATE:
+        found = two_sided_geometric.draw_geometric(words, two_sided_geometric.GeometricLaw.from_rate(*law), result)
+    else:
+        cut = discrete_gaussian.Law.from_fraction(*law)
+        found = discrete_gaussian.draw(words, discrete_gaussian.make_table(6), cut, result)
+    assert found[0] == n
+    return result
+
+
+def ready(n, law=SIGMA, block=16):
+    result = Noise(law, block)
     result.ready(n)
     return result
 
@@ -44,18 +58,16 @@ def ready(n, sigma=SIGMA, block=16):
 # --- bookkeeping ----------------------------------------------------------------------------------
 
 
+@LAWS
 @pytest.mark.parametrize("takes", [[1] * 50, [0, 3, 16, 1, 30], [50]])
 @pytest.mark.parametrize("block", [1, 7, 64])
-def test_samples_are_those_of_the_words_in_order_however_they_are_taken(words, takes, block):
-    noise, taken = Noise(SIGMA, block), []
+def test_samples_are_those_of_the_words_in_order_however_they_are_taken(words, takes, block, law):
+    noise, taken = Noise(law, block), []
     for n in takes:
         noise.ready(n)
         taken.append(noise.take(n))
     assert [(len(x), x.dtype) for x in taken] == [(n, np.int64) for n in takes]
-    expected = np.empty(50, np.int64)
-    law = discrete_gaussian.Law.from_fraction(*SIGMA)
-    assert discrete_gaussian.draw(np.array(words, np.uint32), discrete_gaussian.make_table(6), law, expected)[0] == 50
-    assert np.concatenate(taken).tolist() == expected.tolist()
+    assert np.concatenate(taken).tolist() == drawn(words, law, 50).tolist()
 
 
 def test_whole_blocks_are_drawn_and_only_when_needed(words):
@@ -82,8 +94,9 @@ def test_nothing_is_drawn_when_samples_are_taken(words):
     assert len(words) == drawn
 
 
-def test_what_was_used_is_overwritten(words):
-    noise = ready(16)
+@LAWS
+def test_what_was_used_is_overwritten(words, law):
+    noise = ready(16, law)
     samples, remaining = noise._samples, noise._words
     first = noise.take(5)
     assert first.any()
@@ -205,7 +218,7 @@ def test_the_table_grows_where_digits_are_missing(monkeypatch):
     monkeypatch.setattr(module, "_fill", lambda out: out.__setitem__(slice(None), [next(remaining) for _ in out]))
     noise = ready(20, block=4)
     taken, expected = noise.take(20), np.empty(20, np.int64)
-    assert noise._n_limbs == 12
+    assert noise._sampler._n_limbs == 12
     discrete_gaussian.draw(
         np.array(words, np.uint32),
         discrete_gaussian.make_table(24),
@@ -224,9 +237,17 @@ def test_the_table_grows_where_digits_are_missing(monkeypatch):
     )
 
 
-def test_a_source_that_is_not_random_is_refused(monkeypatch):
-    monkeypatch.setattr(module, "_fill", lambda words: words.fill(2**32 - 1))
-    noise = Noise(SIGMA)
+@LAWS
+def test_a_source_that_is_not_random_is_refused(monkeypatch, law):
+    """Words that are all 1 leave the table; those that are 0 and 1 by turns are successes for ever."""
+
+    def fill(words):
+        words[:] = 2**32 - 1
+        if law is RATE:
+            words[::2] = 0
+
+    monkeypatch.setattr(module, "_fill", fill)
+    noise = Noise(law)
     for _ in range(2):
         with pytest.raises(ReleaseError, match="random bits are not random"):
             noise.ready(1)
@@ -310,9 +331,9 @@ def test_noise_cannot_be_duplicated(duplicate):
         duplicate(Noise(SIGMA))
 
 
-def test_nothing_shows_what_was_drawn():
-    noise = ready(3)
-    assert repr(noise) == "Noise(sigma=645/2^1, block=16)"
+@pytest.mark.parametrize(("law", "text"), [(SIGMA, "sigma=645/2^1"), (RATE, "rate=5/2^10")])
+def test_nothing_shows_what_was_drawn(law, text):
+    assert repr(ready(3, law)) == f"Noise({text}, block=16)"
 
 
 # --- arguments ------------------------------------------------------------------------------------
@@ -332,6 +353,20 @@ def test_the_largest_and_the_smallest_can_be_drawn(sigma):
     assert abs(samples).max() < 6.5 * std + 1
     if std > 1:
         assert np.std(samples) == pytest.approx(std, rel=0.35)
+
+
+@pytest.mark.parametrize(("rate", "name"), [((0, 0), "s"), ((2**62 + 1, 0), "s"), ((1, 41), "j"), ((1, -1), "j")])
+def test_rates_that_do_not_fit_are_refused(rate, name):
+    with pytest.raises(ValueError, match=rf"rate\.{name} must be an integer"):
+        Noise(GeometricRate(*rate))
+
+
+@pytest.mark.parametrize("rate", [(1, 0), (1, 40), (2**62, 40), (np.int64(77), np.int64(12))])
+def test_the_largest_and_the_smallest_rates_can_be_drawn(rate):
+    samples, scale = ready(300, GeometricRate(*rate)).take(300), 2 ** int(rate[1]) / int(rate[0])
+    assert abs(samples).max() < 30 * scale + 1
+    if scale > 1:
+        assert np.std(samples) == pytest.approx(2**0.5 * scale, rel=0.5)
 
 
 @pytest.mark.parametrize("block", [0, -1, 2.5, True])
