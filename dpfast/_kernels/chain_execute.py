@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,13 +12,15 @@ from numpy.typing import NDArray
 
 from dpfast._kernels import chain_loop, chain_stages, threads
 from dpfast._kernels.chain_builder import Chain
-from dpfast._kernels.chain_program import Streams
+from dpfast._kernels.chain_program import BundleMemory, Streams
 from dpfast._kernels.simd import lanes
 
 Array = NDArray[Any]
 
 _SLICE = 50_000_000  # multiply-adds on a row, about 15 ms: no longer between two looks at whether to stop
 _WORTH_A_THREAD = 1_000_000  # less is done before another thread has started
+_FEW = 4096  # streams that are prepared at once, before threads start: so short ranges cost little
+_RANGES = 4  # of a thread then: whoever started late, or is slow, takes fewer
 
 
 class ChainResult(NamedTuple):
@@ -50,37 +54,50 @@ def execute(
     """
     program, width = built.compile(n_samples), lanes(built.dtype)
     result = ChainResult(np.empty((n_streams, len(program.end)), built.dtype), np.empty((n_streams, built.n_totals)))
-    n_bundles = -(-n_streams // width)
+    if n_streams == 0 or n_samples == 0:
+        return result
+    n_bundles, work = -(-n_streams // width), program.work * program.n_chunks
 
-    def task(bundle: int, count: int, check: Callable[[], None]) -> None:
+    def prepare(bundle: int, count: int) -> Streams:
         here = slice(bundle * width, min((bundle + count) * width, n_streams))
-        n_here = here.stop - here.start
-        which = seed, first + here.start, n_here
+        which = seed, first + here.start, here.stop - here.start
         begin = built.states_before(*which) if states is None else states[here]
-        streams = Streams(
-            x=any_order(np.empty((0, 0), built.dtype) if x is None else x[here], writeable=False),
-            out=any_order(np.empty((0, 0, 0), built.dtype) if out is None else out[:, here], writeable=True),
+        return Streams(
+            x=no_array(built.dtype, 2, writeable=False) if x is None else any_order(x[here], writeable=False),
+            out=no_array(built.dtype, 3, writeable=True) if out is None else any_order(out[:, here], writeable=True),
             begin=any_order(np.ascontiguousarray(begin), writeable=False),
             end=any_order(result.states[None, here], writeable=True),
             words=any_order(built.first_words(*which), writeable=False),
             totals=any_order(result.totals[None, here], writeable=True),
             past=past,
         )
-        memory = built.memory(program)
+
+    def task(bundle: int, count: int, check: Callable[[], None]) -> None:
+        streams, place = (prepare(bundle, count), 0) if all_streams is None else (all_streams, bundle)
+        memory = memories.get(_thread.get_ident()) or memories.setdefault(_thread.get_ident(), built.memory(program))
         kernels = chain_stages.find_kernels(program, memory, streams)
         step = program.n_chunks if count > 1 else max(1, _SLICE // program.work)
+        n_here = min((bundle + count) * width, n_streams) - bundle * width
         for start in range(0, program.n_chunks, step):
             check()
             stop = min(start + step, program.n_chunks)
-            chain_loop.run_chunks(kernels, program, memory, streams, count, start, stop)
+            chain_loop.run_chunks(kernels, program, memory, streams, place, count, start, stop)
             if advance is not None:
                 advance(n_here * (min(stop * program.chunk, n_samples) - start * program.chunk))
 
-    if n_samples > 0:
-        work = program.work * program.n_chunks
-        size = threads.range_size(n_bundles, n_threads, max(1, _SLICE // work))
-        threads.for_ranges(task, n_bundles, max(size, min(_WORTH_A_THREAD, _SLICE) // work), n_threads)
+    memories: dict[int, BundleMemory] = {}  # of threads, each for all its ranges
+    all_streams = prepare(0, n_bundles) if n_streams <= _FEW else None
+    n_workers = max(1, min(n_threads, n_bundles * work // min(_WORTH_A_THREAD, _SLICE)))
+    n_shares = n_workers * _RANGES if all_streams is not None and n_workers > 1 else n_workers
+    size = threads.range_size(n_bundles, n_shares, max(1, _SLICE // work))
+    threads.for_ranges(task, n_bundles, size, n_workers)
     return result
+
+
+@functools.cache
+def no_array(dtype: np.dtype[Any], ndim: int, *, writeable: bool) -> Array:
+    """Return what stands for an array that a chain does not have."""
+    return any_order(np.empty((0,) * ndim, dtype), writeable=writeable)
 
 
 def any_order(x: Array, *, writeable: bool) -> Array:

@@ -404,10 +404,7 @@ def traced(function: Any) -> Any:
         return function
 
     def define(typing_context: Any, *kinds: Any) -> Any:
-        # Numba wants the type of the result before there is anything to compute: trace into a scratch module
-        scratch = ir.Function(ir.Module(), ir.FunctionType(ir.VoidType(), []), "scratch")
-        builder = ir.IRBuilder(scratch.append_basic_block())
-        kind = _type_of(function(*(_unpack(None, builder, k, None) for k in kinds)))
+        kind = types.void if gives_nothing else _result_type(function, kinds)
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             _align_stack(builder.function)
@@ -416,13 +413,22 @@ def traced(function: Any) -> Any:
 
         return kind(*kinds), generate
 
+    signature = inspect.signature(function)
+    gives_nothing = signature.return_annotation in (None, "None")
     first = inspect.Parameter("typing_context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = [x.replace(annotation=x.empty) for x in inspect.signature(function).parameters.values()]
+    parameters = [x.replace(annotation=x.empty) for x in signature.parameters.values()]
     define.__signature__ = inspect.Signature([first, *parameters])  # type: ignore[attr-defined]
     define.__name__, define.__doc__ = function.__name__, function.__doc__
     result: Any = intrinsic(prefer_literal=True)(define)
     result.python = function
     return result
+
+
+def _result_type(function: Any, kinds: Sequence[Any]) -> Any:
+    """Find the type of a result, which Numba wants before there is anything to compute: trace into a scratch module."""
+    scratch = ir.Function(ir.Module(), ir.FunctionType(ir.VoidType(), []), "scratch")
+    builder = ir.IRBuilder(scratch.append_basic_block())
+    return _type_of(function(*(_unpack(None, builder, k, None) for k in kinds)))
 
 
 def _align_stack(function: Any) -> None:

@@ -14,8 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels._jit import part
-from dpfast._kernels.simd import Row, fma, gather, load, repeat, rotate_left, store, traced
+from dpfast._kernels._jit import kernel, part
+from dpfast._kernels.simd import (
+    Row,
+    fma,
+    gather,
+    load,
+    load_run,
+    repeat,
+    rotate_left,
+    store,
+    store_run,
+    traced,
+)
 from dpfast._kernels.tiles import ROWS, Rows, Tile
 
 Array = NDArray[Any]
@@ -29,10 +40,8 @@ INPUT, NOISE, START, RELEASE = (
 )  # purposes; START is for what came before time zero, RELEASE and on for levels
 STATE_WORDS = 4
 _LARGEST = 2**32 - 1
-_LOW, _HIGH = np.uint64(_LARGEST), np.uint64(32)  # the words of 64 bits
-_SHIFTS = tuple(map(np.uint64, (30, 27, 31)))
-_FACTORS = tuple(map(np.uint64, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)))
-_SKIPS = np.array([[0x9E3779B97F4A7C15], [0x3C6EF372FE94F82A]], np.uint64)  # the golden ratio once and twice, mod 2^64
+_SKIPS = 0x9E3779B97F4A7C15, 0x3C6EF372FE94F82A  # the golden ratio once and twice, mod 2^64
+_STREAMS = 16  # whose generators are seeded side by side
 
 # Minimax polynomials in float32, lowest power first
 # fmt: off
@@ -52,14 +61,11 @@ def seed_generators(seed: int, first: int, count: int, purpose: int | tuple[int,
 
     Of several purposes, hashed all at once, (purposes, 4, count).
     """
-    key = _keys(seed)
-    stream = np.arange(first, first + count, dtype=np.uint64)
-    mixed = _mix(_mix(stream ^ key[0]) + np.array(purpose, np.uint64)[..., None] ^ key[1])
-    halves = _mix(mixed[..., None, :] + _SKIPS)
-    states = np.empty((*mixed.shape[:-1], STATE_WORDS, count), np.uint32)
-    states[..., ::2, :], states[..., 1::2, :] = halves & _LOW, halves >> _HIGH
-    states[..., 0, :][~states.any(axis=-2)] = 1  # the one state that a xoshiro generator must not have
-    return states
+    purposes, several = np.array(purpose, np.uint64, ndmin=1), isinstance(purpose, tuple)
+    streams = np.arange(first, first + count + -count % _STREAMS, dtype=np.uint64)
+    states = np.empty((len(purposes), STATE_WORDS, len(streams)), np.uint32)
+    hash_streams(_keys(seed), purposes, streams, states)
+    return np.ascontiguousarray((states if several else states[0])[..., :count])
 
 
 @functools.lru_cache(maxsize=64)
@@ -67,13 +73,33 @@ def _keys(seed: int) -> NDArray[np.uint64]:
     return np.random.SeedSequence(seed).generate_state(2, np.uint64).astype(np.uint64)
 
 
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+@kernel
+def hash_streams(
+    keys: NDArray[np.uint64], purposes: NDArray[np.uint64], streams: NDArray[np.uint64], states: Words
+) -> None:
+    """Hash numbers of streams to the states (purposes, 4, streams) of their generators."""
+    for p in range(len(purposes)):
+        for i in range(0, len(streams), _STREAMS):
+            store_states(keys, purposes, streams, states, p, i)
+
+
+@traced
+def store_states(
+    keys: NDArray[np.uint64], purposes: NDArray[np.uint64], streams: NDArray[np.uint64], states: Words, p: int, i: int
+) -> None:
+    """Hash a run of streams for one purpose; halves of a state differ, so that none is zero, which must not be."""
+    stream = load_run(streams, (i,), 0, _STREAMS)
+    mixed = mix(mix(stream ^ keys[0]) + purposes[p] ^ keys[1])
+    halves = [mix(mixed + skip) for skip in _SKIPS]
+    for j, word in enumerate(word for half in halves for word in (half & _LARGEST, half >> 32)):
+        store_run(states, (p, j, i), 2, word.astype(np.uint32))
+
+
+def mix(x: Row) -> Row:
     """Finish a hash as splitmix64 does (Steele, Lea and Flood 2014): a bijection of 64 bits."""
-    x = (x ^ (x >> _SHIFTS[0])) * _FACTORS[0]
-    x ^= x >> _SHIFTS[1]
-    x *= _FACTORS[1]
-    x ^= x >> _SHIFTS[2]
-    return x
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB
+    return x ^ (x >> 31)
 
 
 # --- tables of chains -----------------------------------------------------------------------------

@@ -50,11 +50,13 @@ def same(first, second):
 @DTYPES
 @pytest.mark.parametrize("n_threads", [1, 2, 4, 100])
 @pytest.mark.parametrize("multiply_adds", [1, 30_000, 100_000, 10**9])
-def test_threads_and_slices_leave_no_trace_in_the_bits(monkeypatch, dtype, n_threads, multiply_adds):
-    """Slices of one chunk, of a bundle, of several."""
+@pytest.mark.parametrize("few", [0, 10**9])
+def test_threads_and_slices_leave_no_trace_in_the_bits(monkeypatch, dtype, n_threads, multiply_adds, few):
+    """Slices of one chunk, of a bundle, of several; streams that each range prepares, or that are prepared before."""
     x = noise(*SHAPE).astype(dtype)
     expected = run(x)
     monkeypatch.setattr(module, "_SLICE", multiply_adds)
+    monkeypatch.setattr(module, "_FEW", few)
     assert same(run(x, n_threads=n_threads), expected)
 
 
@@ -121,6 +123,17 @@ def test_short_jobs_take_one_thread(monkeypatch, n_samples, n_threads):
     monkeypatch.setattr(module.threads, "for_ranges", lambda task, n, size, n_threads: taken.append(-(-n // size)))
     execute(chain, 100 * LANES, n_samples, x=np.zeros((100 * LANES, 1)), n_threads=4)
     assert (taken[0] >= n_threads) if n_threads > 1 else taken == [1]
+
+
+@pytest.mark.parametrize(("few", "ranges"), [(0, 2), (10**9, 8)])
+def test_few_streams_are_dealt_out_in_shorter_ranges(monkeypatch, few, ranges):
+    """Whoever starts late takes fewer of them; `few` streams are prepared once, so that a range costs little."""
+    chain, taken = Chain(), []
+    chain.read()
+    monkeypatch.setattr(module, "_FEW", few)
+    monkeypatch.setattr(module.threads, "for_ranges", lambda task, n, size, n_threads: taken.append(-(-n // size)))
+    execute(chain, 16 * LANES, 100_000, x=np.zeros((16 * LANES, 1)), n_threads=2)
+    assert taken == [ranges]
 
 
 # --- arrays ---------------------------------------------------------------------------------------

@@ -1,3 +1,5 @@
+import contextlib
+import gc
 import os
 import shutil
 import subprocess
@@ -7,6 +9,8 @@ from types import SimpleNamespace
 
 import numba
 import pytest
+from numba.core.caching import NullCache
+from numba.core.event import Listener, install_listener
 
 from dpfast import _kernels
 from dpfast._kernels import _jit
@@ -15,6 +19,7 @@ FOLDER = Path(_kernels.__file__).parent
 COMPILE = """
 import os, sys
 import numba
+import numba.core.event
 import numpy as np
 
 numba.njit(lambda x: x + 1)(1)  # what Numba does once
@@ -91,6 +96,44 @@ def test_a_numba_without_the_known_cache_keeps_nothing(monkeypatch):
     monkeypatch.setattr(numba, "njit", njit)
     compiled = _jit.kernel(abs)
     assert (compiled.function, compiled.cache, compiled.options) == (abs, False, _jit.OPTIONS)
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+@pytest.mark.parametrize("fails", [True, False])
+def test_python_collects_no_garbage_while_a_kernel_is_compiled(is_on, fails):
+    @_jit.without_collections
+    def compiler(x, *, y):
+        assert not gc.isenabled()
+        if fails:
+            raise ZeroDivisionError
+        return x + y
+
+    before = gc.isenabled()
+    (gc.enable if is_on else gc.disable)()
+    try:
+        with pytest.raises(ZeroDivisionError) if fails else contextlib.nullcontext():
+            assert compiler(1, y=2) == 3
+        assert gc.isenabled() == is_on
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+@pytest.mark.skipif(_jit.DISABLE_JIT, reason="about the compiler")
+def test_a_kernel_is_compiled_without_collections():
+    seen, kernel = [], _jit.kernel(lambda x: x)
+    kernel._cache = NullCache()  # of an earlier run of the tests
+
+    class Note(Listener):
+        def on_start(self, event):
+            seen.append(gc.isenabled())
+
+        def on_end(self, event):
+            seen.append(gc.isenabled())
+
+    with install_listener("numba:compile", Note()):
+        kernel(1)
+    assert seen == [False, False]
+    assert gc.isenabled()
 
 
 @pytest.mark.skipif(not _jit.DISABLE_JIT, reason="without the compiler")

@@ -656,6 +656,21 @@ def test_arrays_in_fortran_order_and_of_truths_are_refused(array):
         compiled(lambda x: store(x, 0, load(x, 1)))(array)
 
 
+@JIT_ONLY
+def test_what_says_that_it_gives_nothing_is_traced_once():
+    """Numba wants the type of a result before; only for that it would be traced into nowhere."""
+    traces = []
+
+    def copy_back(x) -> None:
+        traces.append(x)
+        store(x, 0, load(x, 1))
+
+    x = some_rows("f8", 2)
+    compiled(copy_back)(x)
+    assert np.array_equal(x[0], x[1])
+    assert len(traces) == 1
+
+
 # --- the processor --------------------------------------------------------------------------------
 
 

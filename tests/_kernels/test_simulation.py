@@ -398,7 +398,8 @@ def offset(name, n):
     ],
 )
 def test_a_receiver_of_more_coefficients_costs_more(less, more):
-    """By as many multiply-adds, beside what each pass costs, which are no more than ten."""
+    """By as many multiply-adds, beside what each pass costs, which are no more than ten; thrice there and back."""
+    times = 3 if "smoother" in less else 1
     sizes = [
         sum(
             part.size
@@ -409,8 +410,8 @@ def test_a_receiver_of_more_coefficients_costs_more(less, more):
         )
         for x in (less, more)
     ]
-    assert 0 < sizes[0] <= RECEIVERS[less].cost <= sizes[0] + 4 * 10
-    assert RECEIVERS[more].cost - RECEIVERS[less].cost == sizes[1] - sizes[0]
+    assert 0 < times * sizes[0] <= RECEIVERS[less].cost <= times * (sizes[0] + 4 * 10)
+    assert RECEIVERS[more].cost - RECEIVERS[less].cost == times * (sizes[1] - sizes[0])
 
 
 @RECEIVER

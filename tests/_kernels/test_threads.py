@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import dpfast
 from dpfast import Filter, MarkovChain, Privacy, decision_feedback, lmmse, monte_carlo
-from dpfast._kernels import threads
+from dpfast._kernels import chain_execute, threads
 
 MODEL = MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[0, 1])
 TARGET, PREFILTER, PRIVACY = Filter([1], [1, -0.8]), Filter([1], [1, -0.5]), Privacy(1.0, 0.05)
@@ -201,6 +201,7 @@ def test_studies_have_the_same_bits_on_any_number_of_threads(n_threads):
 @pytest.mark.parametrize("run", [lambda x: monte_carlo(x, MODEL, n_streams=8, n_samples=5, seed=1), simulate])
 def test_the_environment_says_how_many_threads(monkeypatch, run):
     seen = []
+    monkeypatch.setattr(chain_execute, "_WORTH_A_THREAD", 1)
     monkeypatch.setattr(threads, "for_ranges", lambda task, n_items, size, n_threads: seen.append(n_threads))
     for text in ("3", "1"):
         monkeypatch.setenv("DPFAST_NUM_THREADS", text)
