@@ -122,7 +122,7 @@ def portability(session: nox.Session, processor: str) -> None:
     session.run(
         "pytest",
         "tests/_kernels",
-        "tests/filters/test_filter.py",
+        *(f"tests/filters/test_{name}.py" for name in ("filter", "array_filter", "filter_stream")),
         "tests/mechanisms/test_mechanism.py",
         "tests/simulation/test_monte_carlo.py",
         "--numprocesses=auto",
@@ -147,7 +147,7 @@ def minimums(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Benchmarks beside goals and bars, as a table, in docs/ and the README too; `-- -k NAME` runs some of them."""
-    session.install("-e", ".[test]", "jax")
+    session.install("-e", ".[test]", *PEERS["jax"])
     results = f"{session.create_tmp()}/benchmarks.json"
     # the designs have no goals, and take longer than the rest
     chosen = session.posargs or ["--ignore=benchmarks/designs/bench_design.py"]

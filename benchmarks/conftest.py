@@ -9,13 +9,14 @@ from dpfast._kernels import simd
 # JAX reads it when it is imported.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
+PACKAGES = ("dpfast", "numpy", "scipy", "numba", "jax", "jax-privacy")
 collect_ignore = ["native", "peers"]  # in environments of their own, by `nox -s compare`
 
 
 def pytest_benchmark_update_machine_info(config, machine_info):
     """What the figures depend on, beside the processor."""
     machine_info["vector_bits"] = 8 * simd.register_bytes()
-    machine_info["versions"] = {name: version(name) for name in ("dpfast", "numpy", "scipy", "numba", "jax")}
+    machine_info["versions"] = {name: version(name) for name in PACKAGES}
     machine_info["versions"]["C++"] = compiler()
 
 

@@ -65,7 +65,14 @@ def race(benchmark, subject, references, *, clock=time.perf_counter, rounds=ROUN
     return own, dict(zip(references, others, strict=True))
 
 
-LIMITS = {"peak": peak.loop, "latency": peak.waiting_loop, "copy": peak.copying_loop}
+LIMITS = {
+    "peak": peak.loop,
+    "latency": peak.waiting_loop,
+    "copy": peak.copying_loop,
+    "integers": peak.integer_loop,
+    "call": peak.calls,
+    "random words": peak.random_words,
+}
 
 
 def race_on_one_core(benchmark, what, dtype, subject, references, *, multiply_adds=None, limits=None, missing=None):

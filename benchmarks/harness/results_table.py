@@ -156,10 +156,13 @@ What `{command}` measured on {conditions}.
 
 Contestants take turns on one processor, round by round, in time of the process; a ratio is the median of the ratios of
 the rounds (of threads: that of the fastest rounds). Limits are the peak of fused multiply-adds in registers, their
-latency where each waits for the one before, and a copy of rows through the cache, measured in the same rounds; shown is
-the nearest. Of the chain only the multiply-adds of its difference equations count, of normals those of their
-polynomials. *Slanted* figures fall short of their goal; a run fails where one is worse than its bar, which leaves room
-for the noise of a shared machine. On an array: its streams × samples.
+latency where each waits for the one before, a copy of rows through the cache, operations on integers in registers, the
+call of a compiled function that does nothing, and the random words of the operating system, measured in the same
+rounds; shown is the nearest. Of the chain only the multiply-adds of its difference equations count, of normals those of
+their polynomials; of block sums and posterior means only the target, the error and the integers that levels are drawn
+by, as their receivers have no least work that could be counted. *Slanted* figures fall short of their goal; a run fails
+where one is worse than its bar, which leaves room for the noise of a shared machine. On an array:
+its streams × samples.
 
 {goals}
 

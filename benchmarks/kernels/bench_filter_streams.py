@@ -8,10 +8,22 @@ from scipy import signal
 
 import dpfast as dp
 from benchmarks.harness.race import race_on_one_core, repeated
+from benchmarks.kernels.bench_stages import WAITING
+from dpfast._kernels.simd import lanes
 
 SIZES = [(1, 1), (100, 1), (1, 1000), (1, 100_000)]  # steps and streams
 B, A = signal.butter(3, 0.2)
-AT_LEAST = 2000  # samples that a contestant filters in a turn
+SAMPLES, CALLS = 200_000, (6, 2000)  # that a contestant filters in a turn, if not in too few or too many calls
+MULTIPLY_ADDS = len(B) + len(A) - 1
+KEPT = len(A) - 1  # numbers of the state
+
+
+def limits(n_steps, n_streams):
+    """What a sample may meet first: the call; of one stream the waiting in a lane, of many their numbers and sums."""
+    call = {"call": 1 / (n_steps * n_streams)}
+    if n_streams == 1:
+        return call | {"latency": WAITING * lanes(np.float64)}  # which is of whole rows
+    return call | {"peak": MULTIPLY_ADDS, "copy": 1 + KEPT / n_steps}
 
 
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
@@ -38,10 +50,10 @@ def bench_push(benchmark, size):
         np.testing.assert_allclose(JaxFilter(B, A, n_streams).push(x), stream.copy().push(x), atol=1e-12)
         compiled = JaxFilter(B, A, n_streams)
         others["JAX"] = lambda: compiled.push(x)
-    calls = max(6, AT_LEAST // x.size)
+    calls = int(np.clip(SAMPLES // x.size, *CALLS))
     subject, *contestants = (repeated(f, calls, x.size) for f in (lambda: stream.push(step), *others.values()))
     references = dict(zip(others, contestants, strict=True))
-    race_on_one_core(benchmark, what, np.float64, subject, references, missing=missing)
+    race_on_one_core(benchmark, what, np.float64, subject, references, limits=limits(*size), missing=missing)
     benchmark.extra_info["figures"][f"{what}: ns"] = benchmark.extra_info["race"]["ns"]
 
 
@@ -61,8 +73,8 @@ def bench_filter_on(benchmark, size):
     def lfilter():
         states[1] = signal.lfilter(B, A, x, zi=states[1])[1]
 
-    calls = max(6, AT_LEAST // x.size)
+    calls = int(np.clip(SAMPLES // x.size, *CALLS))
     subject, other = (repeated(function, calls, x.size) for function in (run, lfilter))
     what = f"filter of {n_steps} × {n_streams} from state to state"
-    race_on_one_core(benchmark, what, np.float64, subject, {"lfilter": other})
+    race_on_one_core(benchmark, what, np.float64, subject, {"lfilter": other}, limits=limits(*size))
     benchmark.extra_info["figures"][f"{what}: ns"] = benchmark.extra_info["race"]["ns"]

@@ -1,5 +1,6 @@
 """Releases: exact noise beside numpy's, what its time tells, and a year of departures from start to end."""
 
+import math
 import time
 from itertools import count
 
@@ -11,12 +12,16 @@ import dpfast as dp
 from benchmarks.harness.race import Contestant, race, race_on_one_core, repeated
 from benchmarks.processes.bench_process import ROOT, python
 from dpfast.privacy.discrete_gaussian_accounting import Sigma
+from dpfast.privacy.geometric_rate import GeometricRate
 from dpfast.releases.noise import Noise
 from dpfast.signals.events.declared_counts import count_events
 from dpfast.signals.events.declared_span import Span
 
 SIGMAS = {"2.875": Sigma(23, 3), "322.5": Sigma(645, 1), "2⁴⁰": Sigma(2**40, 0)}
 BLOCKS, BLOCK = 16, 4096
+RATES = {"1": GeometricRate(2**30, 30), "1/20": GeometricRate.below(1.0, 20), "2⁻⁴⁰": GeometricRate(1, 40)}
+USED_WORDS = 7  # random ones of 32 bits that a Gaussian looks at, on average
+USED_BY_GEOMETRIC = 9  # that are looked at where the rate is small, and more elsewhere
 TAKES, TIMED_BLOCKS = 200_000, 1000
 DEPARTURES = ROOT / "examples/nyc_departures_2013.csv.gz"
 DECLARED = {"time": "scheduled_departure", "by": "origin", "start": "2013-01-01", "end": "2014-01-01", "period": "5min"}
@@ -41,7 +46,26 @@ def bench_noise(benchmark, sigma):
         repeated(draw, BLOCKS, BLOCK) for draw in (block, lambda: rng.normal(0.0, SIGMAS[sigma].std, BLOCK))
     )
     what = f"discrete Gaussian of {sigma}"
-    race_on_one_core(benchmark, what, np.int64, subject, {"numpy": numpy})
+    race_on_one_core(benchmark, what, np.int64, subject, {"numpy": numpy}, limits={"random words": USED_WORDS})
+    benchmark.extra_info["figures"][f"{what}, millions a second"] = 1e3 / benchmark.extra_info["race"]["ns"]
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.benchmark(group="noise")
+def bench_geometric_noise(benchmark, rate):
+    """The same of the two-sided geometric, beside the difference of two of numpy's one-sided ones, which round."""
+    noise, rng = Noise(RATES[rate], BLOCK), np.random.default_rng(1)
+    p = -math.expm1(-float(RATES[rate].per_step))
+
+    def block():
+        noise.ready(BLOCK)
+        noise.take(BLOCK)
+
+    subject, numpy = (
+        repeated(draw, BLOCKS, BLOCK) for draw in (block, lambda: rng.geometric(p, BLOCK) - rng.geometric(p, BLOCK))
+    )
+    what = f"two-sided geometric of rate {rate}"
+    race_on_one_core(benchmark, what, np.int64, subject, {"numpy": numpy}, limits={"random words": USED_BY_GEOMETRIC})
     benchmark.extra_info["figures"][f"{what}, millions a second"] = 1e3 / benchmark.extra_info["race"]["ns"]
 
 
