@@ -22,7 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._kernels._jit import kernel
-from dpfast._kernels.exact_decisions import DIGITS, NO, NOTHING, WORD_BITS, WORDS, YES, Words, bernoulli, limb, uniform
+from dpfast._kernels.exact_decisions import (
+    DIGITS,
+    NO,
+    NOTHING,
+    WORD_BITS,
+    WORDS,
+    YES,
+    Words,
+    limb,
+    negative_exponential,
+    uniform,
+)
 
 MOST = 30  # values of k in a table: what is drawn is below MOST σ in magnitude
 
@@ -109,22 +120,8 @@ def band(words: Words, at: int, thresholds: Words) -> tuple[int, int]:
 
 @kernel
 def exponential(words: Words, at: int, k: int, p: int, law: Law) -> tuple[int, int]:
-    """Draw YES with probability exp(-y), y = x (2 k + x) / (2 k + 2) < 1, x = p / a.
-
-    Von Neumann: with y / 1, y / 2, y / 3 ... for probabilities of YES, the first NO comes at an odd place.
-    """
-    n, hit = 0, YES
-    while hit == YES:
-        n += 1
-        if n > 1:
-            hit, at = bernoulli(words, at, 1, n, law)
-        if hit == YES:
-            hit, at = bernoulli(words, at, p, law.a, law)
-        if hit == YES:
-            hit, at = bernoulli(words, at, 2 * k * law.a + p, law.a * (2 * k + 2), law)
-    if hit < 0:
-        return WORDS, at
-    return n & 1, at
+    """Draw YES with probability exp(-x (2 k + x) / (2 k + 2)), x = p / a < 1."""
+    return negative_exponential(words, at, p, law.a, 2 * k * law.a + p, law.a * (2 * k + 2), law)
 
 
 @kernel

@@ -27,15 +27,15 @@ NOTHING, WORDS, DIGITS = 0, -1, -2  # what is missing
 
 
 class Cut(Protocol):
-    """What a law says of words."""
+    """A law says how words are cut."""
 
     @property
     def bits(self) -> int:
-        """Of a word, those that decide."""
+        """Count the bits of a word that decide."""
 
     @property
     def spare(self) -> int:
-        """The others."""
+        """Count its other bits."""
 
 
 @kernel
@@ -92,8 +92,8 @@ def few_bits(words: Words, at: int, n_bits: int, law: Cut) -> tuple[int, int]:
 
 
 @kernel
-def negative_exponential(words: Words, at: int, numerator: int, denominator: int, law: Cut) -> tuple[int, int]:
-    """Draw YES with probability exp(-x), x = numerator / denominator at most 1.
+def negative_exponential(words: Words, at: int, p: int, a: int, q: int, b: int, law: Cut) -> tuple[int, int]:
+    """Draw YES with probability exp(-x), x = (p / a) (q / b), both factors at most 1.
 
     Von Neumann: with x / 1, x / 2, x / 3 ... for probabilities of YES, the first NO comes at an odd place.
     """
@@ -102,8 +102,10 @@ def negative_exponential(words: Words, at: int, numerator: int, denominator: int
         n += 1
         if n > 1:
             hit, at = bernoulli(words, at, 1, n, law)
-        if hit == YES and numerator < denominator:
-            hit, at = bernoulli(words, at, numerator, denominator, law)
+        if hit == YES and p < a:
+            hit, at = bernoulli(words, at, p, a, law)
+        if hit == YES and q < b:
+            hit, at = bernoulli(words, at, q, b, law)
     if hit < 0:
         return WORDS, at
     return n & 1, at

@@ -55,7 +55,7 @@ def attempt_geometric(words: Words, at: int, law: GeometricLaw) -> tuple[int, in
     if drawn < 0:
         return WORDS, 0, at
     u, negative = drawn >> 1, drawn & 1
-    hit, at = negative_exponential(words, at, u, 1 << law.j, law)
+    hit, at = negative_exponential(words, at, u, 1 << law.j, 1, 1, law)
     if hit != YES:
         return hit, 0, at
     v = -1
@@ -63,7 +63,7 @@ def attempt_geometric(words: Words, at: int, law: GeometricLaw) -> tuple[int, in
         v += 1
         if v == MOST:
             return DIGITS, 0, at
-        hit, at = negative_exponential(words, at, 1, 1, law)
+        hit, at = negative_exponential(words, at, 1, 1, 1, 1, law)
     if hit < 0:
         return WORDS, 0, at
     y = (u + (v << law.j)) // law.s

@@ -54,10 +54,13 @@ def test_few_bits_are_equally_likely(law):
         assert found == dict.fromkeys(range(1 << n_bits), Fraction(1, 1 << n_bits))
 
 
-@pytest.mark.parametrize(("p", "a"), [(0, 5), (1, 1), (1, 2), (3, 5), (6, 7), (1, 16)])
-def test_negative_exponentials_have_their_probabilities_exactly(p, a):
+@pytest.mark.parametrize(
+    ("p", "a", "q", "b"),
+    [*((*x, 1, 1) for x in ((0, 5), (1, 1), (1, 2), (3, 5), (6, 7), (1, 16))), (1, 1, 2, 3), (1, 2, 2, 3)],
+)
+def test_negative_exponentials_have_their_probabilities_exactly(p, a, q, b):
     def run(words):
-        return exact_decisions.negative_exponential(words, 0, p, a, Cut(3, 0))[0]
+        return exact_decisions.negative_exponential(words, 0, p, a, q, b, Cut(3, 0))[0]
 
-    probability, found = exp(Fraction(-p, a)), masses(run, 3, 5 + DEEPER)
+    probability, found = exp(Fraction(-p * q, a * b)), masses(run, 3, 5 + DEEPER)
     assert fits(found, {YES: probability, NO: 1 - probability}, Fraction(1, 30))
