@@ -47,6 +47,8 @@ def _bound_behind(joint: FactorizationProblem, c: Array, best: BestReceiver, whi
     k, residual = best.through, best.residual / joint.noise_variance
     phi = linalg.solve_triangular(c, best.receiver.T, lower=True, check_finite=False).T
     weights = (k * residual).sum(axis=0)
+    if not weights.max() > 0:  # with hardly any noise they are rounding
+        return 0.0
     weights = np.maximum(weights, _UNWEIGHTED * weights.max())
     scale = np.sqrt(weights / weights.sum())
     norm, bound, gap = _nuclear_norm(k * scale), 0.0, np.inf

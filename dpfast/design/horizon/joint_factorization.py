@@ -48,5 +48,7 @@ def first_strategy(joint: FactorizationProblem) -> Array:
     c = lower_triangular_root((first + np.eye(n)) / 2)
     best = joint.best_receiver(c)
     costs = np.einsum("ij,ij->j", best.through, best.residual)
+    if not costs.max() > 0:  # with hardly any noise they are rounding
+        return c
     costs = np.maximum(costs, _CHEAPEST * costs.max())
     return np.asarray(c * np.sqrt(costs / costs.mean()))

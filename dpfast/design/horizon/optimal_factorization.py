@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -208,8 +209,9 @@ def _with_lower_bound(found: MatrixMechanism, bound: float, largest: float) -> M
     bound /= found.horizon
     mse = found.predicted_mse
     if found.privacy.max_events == 1 and mse is not None and mse > bound * (1 + largest):
+        gap = mse / bound - 1 if bound > 0 else math.inf
         warn(
-            f"the optimum is certified to a relative gap of {mse / bound - 1:.1e} only, {largest:g} is usual: it is at "
+            f"the optimum is certified to a relative gap of {gap:.1e} only, {largest:g} is usual: it is at "
             "least lower_bound_mse, and may be near to what was found; take a model with more power where it has least",
             ConvergenceWarning,
         )

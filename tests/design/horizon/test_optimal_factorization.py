@@ -185,3 +185,13 @@ def test_larger_changes_are_louder_noise():
     same = dp.optimal_factorization(target, PRIVACY, dp.ARMA([1.0]))
     assert found.predicted_mse == pytest.approx(9 * same.predicted_mse, rel=1e-6)
     assert found.lower_bound_mse == pytest.approx(9 * same.lower_bound_mse, rel=1e-3)
+
+
+@pytest.mark.parametrize("lag", [0, 3, None])
+@pytest.mark.parametrize("n", [1, 40])
+def test_a_signal_far_above_its_noise_is_designed_for_and_the_bound_said_to_be_far(n, lag):
+    """What tells a bound is then rounding, and may be nothing."""
+    shift = dp.Toeplitz(np.eye(n)[min(7, n - 1)])
+    with pytest.warns(dp.ConvergenceWarning, match="is certified to a relative gap of"):
+        found = dp.optimal_factorization(shift, dp.Privacy(1, 1e-6), dp.ARMA([1e9]), lag=lag)
+    assert 0 <= found.lower_bound_mse <= found.predicted_mse < np.inf
