@@ -7,7 +7,6 @@ import pytest
 from helpers.word_masses import exp, fits, masses
 
 from dpfast._kernels import exact_decisions
-from dpfast._kernels._jit import DISABLE_JIT
 from dpfast._kernels.exact_decisions import NO, WORDS, YES
 
 
@@ -21,7 +20,6 @@ class Cut(NamedTuple):
 LAWS = pytest.mark.parametrize(
     "law", [Cut(2, 0), Cut(3, 0), Cut(3, 1), Cut(4, 0)], ids=lambda law: f"{law.bits} of {sum(law)} bits"
 )
-DEEPER = 0 if DISABLE_JIT else 3  # words that only the compiler affords
 
 
 @LAWS
@@ -62,5 +60,5 @@ def test_negative_exponentials_have_their_probabilities_exactly(p, a, q, b):
     def run(words):
         return exact_decisions.negative_exponential(words, 0, p, a, q, b, Cut(3, 0))[0]
 
-    probability, found = exp(Fraction(-p * q, a * b)), masses(run, 3, 5 + DEEPER)
+    probability, found = exp(Fraction(-p * q, a * b)), masses(run, 3, 8)
     assert fits(found, {YES: probability, NO: 1 - probability}, Fraction(1, 30))
