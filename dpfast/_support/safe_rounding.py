@@ -1,8 +1,27 @@
 """Rounding of what a guarantee rests on: errors of floating point must be on the safe side."""
 
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
 _MARGIN = 1 + 1e-9  # far more than the rounding of what is rounded up here
 
 
 def round_up(value: float) -> float:
     """Raise a bound by 1e-9 of it, so that no rounding has left it too small."""
     return value * _MARGIN
+
+
+def float_above(x: Fraction) -> float:
+    """Return the smallest float that is not below; infinity where there is none."""
+    try:
+        nearest = float(x)
+    except OverflowError:
+        return math.inf if x > 0 else -math.nextafter(math.inf, 0)
+    return nearest if nearest >= x else math.nextafter(nearest, math.inf)
+
+
+def float_below(x: Fraction) -> float:
+    """Return the largest float that is not above."""
+    return -float_above(-x)

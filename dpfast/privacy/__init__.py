@@ -11,6 +11,9 @@ Others use ``Privacy``, which has the promise and finds the noise; releases use 
 ``gaussian``                      Gaussian noise: the least for a guarantee, and back
 ``discrete_gaussian_accounting``  discrete Gaussian noise: proven bounds of its guarantee
 ``geometric_rate``                exact geometric noise: its rate, and its guarantee
+``composition``                   ``Loss``: what releases of any noise cost one person together
+``loss_distribution``             its exact bound: sums of privacy losses
+``zcdp``                          its concentrated bound: from ρ to (ε, δ)
 ``sensitivity``                   how much several events of one person change
 ``integer_noise/``                laws of noise on the integers, and what each guarantees
 ``least_noise``                   the least noise of any law, from which lower bounds start

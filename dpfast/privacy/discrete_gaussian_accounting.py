@@ -26,6 +26,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dpfast._support import validation
+from dpfast._support.safe_rounding import float_above
 from dpfast.privacy.gaussian import LOG_DELTA_MARGIN, log_delta_beyond, threshold_above
 
 _VARIANCE_OF_ROUNDING = 4  # s²
@@ -131,9 +132,9 @@ def epsilon(shifts: Sequence[Shift], delta: float) -> float:
     if math.isinf(mu):
         return mu
     # math.log rounds by less than one part in 1e15
-    threshold = threshold_above(math.log(target) * (1 + 1e-15) - _round_up(n * _THREE_ETA), mu)
+    threshold = threshold_above(math.log(target) * (1 + 1e-15) - float_above(n * _THREE_ETA), mu)
     continuous = Fraction(mu) * (Fraction(threshold) + Fraction(mu) / 2)
-    return _round_up(max(continuous, Fraction(0)) + n * _LOSS)
+    return float_above(max(continuous, Fraction(0)) + n * _LOSS)
 
 
 def delta(shifts: Sequence[Shift], epsilon: float) -> float:
@@ -161,7 +162,7 @@ def gdp_mu(shifts: Sequence[Shift]) -> float:
     1.0
     """
     mu_squared = sum(
-        (shift.squared_sensitivity / (shift.sigma.variance - _VARIANCE_OF_ROUNDING) for shift in _check_shifts(shifts)),
+        (shift.squared_sensitivity / (shift.sigma.variance - _VARIANCE_OF_ROUNDING) for shift in check_shifts(shifts)),
         Fraction(0),
     )
     return _sqrt_up(mu_squared)
@@ -175,7 +176,7 @@ def zcdp_rho(shifts: Sequence[Shift]) -> Fraction:
     >>> zcdp_rho([Shift(12, Sigma(4, 0), 1)])
     Fraction(3, 8)
     """
-    return sum((shift.squared_sensitivity / shift.sigma.variance / 2 for shift in _check_shifts(shifts)), Fraction(0))
+    return sum((shift.squared_sensitivity / shift.sigma.variance / 2 for shift in check_shifts(shifts)), Fraction(0))
 
 
 def group_shifts(shifts: Sequence[Shift], size: int) -> tuple[Shift, ...]:
@@ -187,28 +188,17 @@ def group_shifts(shifts: Sequence[Shift], size: int) -> tuple[Shift, ...]:
     (Shift(squared_sensitivity=108, sigma=Sigma(a=4, j=0), n_coordinates=15),)
     """
     size = validation.integer("size", size, 1)
-    return tuple(Shift(size**2 * squared, sigma, size * n) for squared, sigma, n in _check_shifts(shifts))
+    return tuple(Shift(size**2 * squared, sigma, size * n) for squared, sigma, n in check_shifts(shifts))
 
 
-def _delta(mu: float, n: int, epsilon: float) -> float:
-    """Return δ of the lemma, behind a continuous mechanism that is `mu`-GDP."""
-    if mu == 0:
-        return 0.0
-    if math.isinf(mu):
-        return 1.0
-    threshold = (Fraction(epsilon) - n * _LOSS) / Fraction(mu) - Fraction(mu) / 2
-    if threshold < -40:
-        return 1.0
-    below = math.nextafter(float(min(threshold, Fraction(1000))), -math.inf)
-    log_delta = log_delta_beyond(below, mu) * (1 - LOG_DELTA_MARGIN) + _round_up(n * _THREE_ETA)
-    return min(1.0, math.nextafter(math.exp(min(log_delta, 0.0)), math.inf))
+def rounding_terms(shifts: Sequence[Shift]) -> tuple[Fraction, float]:
+    """Return what the lemma adds to ε, and to ln δ, rounded up: so it does where there are other parts too."""
+    n = _count_coordinates(shifts)
+    return n * _LOSS, float_above(n * _THREE_ETA)
 
 
-def _count_coordinates(shifts: Sequence[Shift]) -> int:
-    return sum(shift.n_coordinates for shift in _check_shifts(shifts) if shift.squared_sensitivity)
-
-
-def _check_shifts(shifts: Sequence[Shift]) -> list[Shift]:
+def check_shifts(shifts: Sequence[Shift]) -> list[Shift]:
+    """Return shifts that are sound, and refuse others by the name of what is wrong."""
     result = []
     for shift in shifts:
         validation.instance("shifts", shift, Shift, "a sequence of Shift")
@@ -222,17 +212,26 @@ def _check_shifts(shifts: Sequence[Shift]) -> list[Shift]:
     return result
 
 
+def _delta(mu: float, n: int, epsilon: float) -> float:
+    """Return δ of the lemma, behind a continuous mechanism that is `mu`-GDP."""
+    if mu == 0:
+        return 0.0
+    if math.isinf(mu):
+        return 1.0
+    threshold = (Fraction(epsilon) - n * _LOSS) / Fraction(mu) - Fraction(mu) / 2
+    if threshold < -40:
+        return 1.0
+    below = math.nextafter(float(min(threshold, Fraction(1000))), -math.inf)
+    log_delta = log_delta_beyond(below, mu) * (1 - LOG_DELTA_MARGIN) + float_above(n * _THREE_ETA)
+    return min(1.0, math.nextafter(math.exp(min(log_delta, 0.0)), math.inf))
+
+
+def _count_coordinates(shifts: Sequence[Shift]) -> int:
+    return sum(shift.n_coordinates for shift in check_shifts(shifts) if shift.squared_sensitivity)
+
+
 def _sqrt_up(square: Fraction) -> float:
     """Return the square root, rounded up."""
     p, q = square.as_integer_ratio()
     shift = max(0, 64 - (p.bit_length() - q.bit_length()) // 2)
-    return _round_up(Fraction(math.isqrt(-(-(p << 2 * shift) // q) - 1) + 1, 1 << shift)) if p else 0.0
-
-
-def _round_up(x: Fraction) -> float:
-    """Return the smallest float that is not below."""
-    try:
-        nearest = float(x)
-    except OverflowError:
-        return math.inf
-    return nearest if nearest >= x else math.nextafter(nearest, math.inf)
+    return float_above(Fraction(math.isqrt(-(-(p << 2 * shift) // q) - 1) + 1, 1 << shift)) if p else 0.0

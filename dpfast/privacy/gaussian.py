@@ -40,6 +40,21 @@ def log_delta_beyond(threshold: float, mu: float) -> float:
     return log_density + math.log(mu / 2 * float(slopes @ _WEIGHTS))
 
 
+def log_deltas_beyond(thresholds: Array, mu: float) -> Array:
+    """Return :func:`log_delta_beyond` of many thresholds, none below -μ/2 by more than rounding."""
+    log_density = -thresholds * thresholds / 2 - math.log(2 * math.pi) / 2
+    if mu <= 1:
+        slopes = _mills_slope(thresholds[:, None] + mu / 2 * (1 + _NODES))
+        return np.asarray(log_density + np.log(mu / 2 * (slopes @ _WEIGHTS)))
+    result, low = np.empty_like(thresholds), thresholds < -1
+    x, density = thresholds[low], log_density[low]
+    log_tail = special.log_ndtr(-x)
+    result[low] = log_tail + np.log1p(-np.exp(density - log_tail) * _mills(x + mu))
+    x, density = thresholds[~low], log_density[~low]
+    result[~low] = density + np.log(_mills(x) - _mills(x + mu))
+    return result
+
+
 def _mills(x: Array | float) -> Any:
     """Return Mills' ratio M(x) = Φ(-x)/φ(x)."""
     return math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2))

@@ -15,6 +15,7 @@ import numba
 import numpy as np
 
 from dpfast._support import html_fragments as html
+from dpfast.privacy.composition import Loss
 from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma, epsilon, gdp_mu, group_shifts, zcdp_rho
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.integer.inputs import Inputs, Integers
@@ -103,6 +104,11 @@ class Guarantee:
     def sigma(self) -> Sigma:
         """σ = a/2^j, the standard deviation of the discrete Gaussian noise."""
         return self.shifts[0].sigma
+
+    @property
+    def loss(self) -> Loss:
+        """What the release, with those that it is composed with, costs one person: it can be added to other losses."""
+        return Loss(self.shifts)
 
     @property
     def delta(self) -> float:
