@@ -37,8 +37,8 @@ Others describe what is to run by ``signal_sources``, ``compiled_receivers`` and
 ``simulation``, and use the chains that it builds, ``Factors``, ``Equalizer``, ``BlockSums``,
 ``TwoLevelResponse``, ``buffered_recursion``, ``zero_search``, ``section_pass``,
 ``filter_streams.push``, ``filter_in_time``, ``integer_fir.add_filtered``,
-``discrete_gaussian.draw``, ``two_sided_geometric.draw_geometric`` and ``threads.for_ranges``; the rest is for the
-kernels themselves.
+``discrete_gaussian.draw``, ``two_sided_geometric.draw_geometric``, ``table_draws.draw_table`` and
+``threads.for_ranges``; the rest is for the kernels themselves.
 
 =======================  =====================================================================
 ``_jit``                 the one place with Numba's options
@@ -48,6 +48,7 @@ kernels themselves.
 ``exact_decisions``      decisions of exact probability, from random words
 ``discrete_gaussian``    exact discrete Gaussians, made of them; for releases
 ``two_sided_geometric``  exact two-sided geometrics; for releases
+``table_draws``          exact draws from tables of probabilities; for releases
 ``integer_fir``          integer FIR filters, in exact sums; for releases
 ``factors``              the factors that a filter is made of
 ``fir_and_sections``     FIR and second-order sections

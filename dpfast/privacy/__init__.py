@@ -14,6 +14,10 @@ Others use ``Privacy``, which has the promise and finds the noise; releases use 
 ``composition``                   ``Loss``: what releases of any noise cost one person together
 ``loss_distribution``             its exact bound: sums of privacy losses
 ``zcdp``                          its concentrated bound: from ρ to (ε, δ)
+``table_law``                     laws of few values, with probabilities that are fractions
+``canonical_table``               canonical noise for releases, and its proven δ
+``response_table``                randomised response for releases, and its proven δ
+``exponential_bounds``            e^ε between two fractions
 ``sensitivity``                   how much several events of one person change
 ``integer_noise/``                laws of noise on the integers, and what each guarantees
 ``least_noise``                   the least noise of any law, from which lower bounds start

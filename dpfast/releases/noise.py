@@ -13,17 +13,20 @@ from numpy.typing import NDArray
 
 from dpfast._kernels.discrete_gaussian import Law, draw, make_table
 from dpfast._kernels.exact_decisions import DIGITS, WORDS, Words
+from dpfast._kernels.table_draws import CutTable, draw_table
 from dpfast._kernels.two_sided_geometric import LARGEST_J, GeometricLaw, draw_geometric
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast.privacy.discrete_gaussian_accounting import Sigma
 from dpfast.privacy.geometric_rate import GeometricRate
+from dpfast.privacy.table_law import TableLaw
 
 Integers = NDArray[np.int64]
+NoiseLaw = Sigma | GeometricRate | TableLaw
 
 LARGEST = 2**40  # a of sigma
 _LARGEST_S = 2**62
-_WORDS_PER_SAMPLE = 8  # that are drawn at a time; a Gaussian uses 7 on average, a geometric 9 to 15
+_WORDS_PER_SAMPLE = 8  # that are drawn at a time; a Gaussian uses 7 on average, a geometric 9 to 15, a table 2
 _LIMBS, _MOST_LIMBS = 6, 24  # of the table, of 32 bits
 
 
@@ -78,6 +81,23 @@ class GeometricSampler:
         return f"rate={self._law.s}/2^{self._law.j}"
 
 
+class TableSampler:
+    """A table of values: the one into whose share of 2^bits a random number falls."""
+
+    def __init__(self, law: TableLaw) -> None:
+        self._table = CutTable.from_weights(law.values, law.weights)
+
+    def draw(self, words: Words, out: Integers) -> tuple[int, int, int]:
+        """See :class:`Sampler`."""
+        return draw_table(words, self._table, out)
+
+    def add_digits(self) -> None:
+        """Nothing is missing, ever: a table has all of its digits."""
+
+    def __repr__(self) -> str:
+        return f"table of {len(self._table.values)} values"
+
+
 class Noise:
     """A source of independent integers of a law, drawn in blocks before they are needed.
 
@@ -89,7 +109,7 @@ class Noise:
     law
         A `Sigma` for the discrete Gaussian, ``exp(-z**2 / (2 * sigma**2))`` with standard deviation ``a / 2**j``:
         1 <= a <= 2**40, j >= 0, at least 1/16. A `GeometricRate` for the two-sided geometric, ``exp(-abs(y) * r)`` with
-        ``r = s / 2**j``: 1 <= s, 0 <= j <= 40.
+        ``r = s / 2**j``: 1 <= s, 0 <= j <= 40. A `TableLaw` for what a table has.
     block
         Samples drawn at a time.
 
@@ -107,7 +127,7 @@ class Noise:
 
     Every Gaussian is below 30 sigma in magnitude, ``z = (k + x) sigma`` with x < 1, as k >= 30 is refused, and every
     geometric at most 512 / r. What is refused has a probability below 2**-640 a sample, so a refusal tells of a broken
-    source of randomness, not of chance.
+    source of randomness, not of chance. A table has all of its digits.
 
     Examples
     --------
@@ -121,8 +141,8 @@ class Noise:
     _words: Words
     _samples: Integers
 
-    def __init__(self, law: Sigma | GeometricRate, block: int = 4096) -> None:
-        self._sampler: Sampler = GeometricSampler(law) if isinstance(law, GeometricRate) else GaussianSampler(law)
+    def __init__(self, law: NoiseLaw, block: int = 4096) -> None:
+        self._sampler = _make_sampler(law)
         self._block = validation.integer("block", block, 1)
         self._forget()
         _EVERY.add(self)
@@ -192,6 +212,12 @@ class Noise:
         _fill(words[len(old) :])
         self._words = words
         old[:] = 0
+
+
+def _make_sampler(law: NoiseLaw) -> Sampler:
+    if isinstance(law, TableLaw):
+        return TableSampler(law)
+    return GeometricSampler(law) if isinstance(law, GeometricRate) else GaussianSampler(law)
 
 
 def _broken_source() -> ReleaseError:
