@@ -43,9 +43,7 @@ class CanonicalTable(TableLaw):
         super().__post_init__()
         w, largest = self.weights, len(self.weights) // 2
         if self.values != tuple(range(-largest, largest + 1)) or w != w[::-1]:
-            raise ValueError(
-                "weights must be the same for n and -n, of all integers to the largest one: the proof asks"
-            )
+            raise ValueError("weights must be those of -L ... L, the same for n and -n: make it by canonical_table")
         if min(w) == 0 or any(b * b < a * c for a, b, c in zip(w, w[1:], w[2:], strict=False)):
             raise ValueError("weights must be log-concave, and none of them 0: make it by canonical_table")
 
