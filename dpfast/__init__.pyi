@@ -97,6 +97,8 @@ from dpfast.releases.integer.exact_mechanism import (
     exact as exact,
 )
 from dpfast.releases.integer.inputs import Inputs as Inputs
+from dpfast.releases.persons.declared_persons import Persons as Persons
+from dpfast.releases.persons.person_events import Events as Events
 from dpfast.releases.reading import read_release as read_release
 from dpfast.releases.stream import (
     Published as Published,

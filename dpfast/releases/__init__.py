@@ -22,6 +22,7 @@ Others use ``exact``, ``release``, ``open_stream``, ``read_release`` and ``audit
 ``stderr_messages``       messages while a release runs
 ``integer/``              mechanisms in integers
 ``store/``                what was published, kept
+``persons/``              how much of one person reaches a release
 ``feed/``                 events from a pipe, on the clock
 ``audit/``                attacks, and what they find
 ========================  =====================================================

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,9 @@ from dpfast.releases.guarantee import Guarantee, format_rounded_up
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, exact, exact_or_none
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.noise import Noise
+from dpfast.releases.persons.declared_persons import Persons
+from dpfast.releases.persons.person_spans import PersonSpans
+from dpfast.releases.persons.protection import check_events, open_protection, published_steps
 from dpfast.releases.store.push_limits import check_push
 from dpfast.releases.store.release_store import ReleaseStore
 
@@ -87,6 +91,7 @@ def release(
     published: Path | None = None,
     tolerance: float = 1e-3,
     adopt: bool = False,
+    persons: Persons | None = None,
 ) -> Release:
     r"""Release a whole signal under a guarantee that holds to the last bit, and enter it in a store.
 
@@ -98,7 +103,7 @@ def release(
     ----------
     mechanism : Mechanism or ExactMechanism
         None of its inputs fitted to private data.
-    u : array (streams, time), or Series, DataFrame or DataArray
+    u : array (streams, time), or Series, DataFrame or DataArray; Events with `persons`
         Private, of an integer dtype; floats where `inputs` declares what a NaN counts as. One stream may be (time,).
         Rows of a pandas DataFrame are times and columns streams; an xarray DataArray has a dimension "time".
     path : path-like
@@ -119,6 +124,9 @@ def release(
         As in :func:`exact`.
     adopt : bool
         Take over a store that was copied, moved or written over by a copy, on purpose.
+    persons : Persons, optional
+        Protect persons: `u` are Events, of which those are kept that the bounds of mechanism and inputs allow each
+        person, over all releases of the store. Without it the guarantee is per event.
 
     Returns
     -------
@@ -159,7 +167,7 @@ def release(
     >>> result.estimate.shape
     (1, 5)
     """
-    batch = Batch(as_exact(mechanism, inputs, tolerance), u, first, compose=compose)
+    batch = Batch(as_exact(mechanism, inputs, tolerance), u, first, compose=compose, persons=persons)
     with ReleaseStore.open(path, published, adopt=adopt) as store:
         return batch.enter(store)
 
@@ -167,29 +175,57 @@ def release(
 class Batch:
     """A whole signal to be released, checked but for the store; it takes what :func:`release` takes, and a name."""
 
-    def __init__(self, plan: ExactMechanism, u: Any, first: int, *, compose: bool, name: str | None = None) -> None:
-        values, wrap = unwrap("u", u)
+    def __init__(
+        self,
+        plan: ExactMechanism,
+        u: Any,
+        first: int,
+        *,
+        compose: bool,
+        name: str | None = None,
+        persons: Persons | None = None,
+    ) -> None:
+        self._events, self._persons = check_events("u", u, persons), persons
+        values, wrap = (np.empty((u.n_streams, 0), np.int64), None) if self._events is not None else unwrap("u", u)
         streams = plan.inputs.check("u", values)
         validation.instance("compose", compose, bool, "True or False")
         self._plan, self._compose, self._name, self._lag = plan, compose, name, plan.lag or 0
-        self._first = check_push(first, len(streams), streams.shape[1] + self._lag)
-        self._x = plan.inputs.integers(streams)
+        n_steps = streams.shape[1] if self._events is None else self._events.n_steps
+        self._first = check_push(first, len(streams), n_steps + self._lag)
+        self._x, self._n_steps = plan.inputs.integers(streams), n_steps
         self._shape, self._wrap = values.shape, None if values is u else wrap
 
-    def enter(self, store: ReleaseStore) -> Release:
-        """Publish the signal in a store."""
-        plan, first, n = self._plan, self._first, self._x.shape[1]
+    def enter(self, store: ReleaseStore, dropped: Callable[[int], None] = lambda n: None) -> Release:
+        """Publish the signal in a store; `dropped` is called with how many events of persons are left out: private."""
+        plan, first, n = self._plan, self._first, self._n_steps
         store.hold(declared_bounds(plan))
         earlier = store.check_released(first, n, compose=self._compose)
-        guarantee = compose_guarantee(plan, store.releases(), earlier, store.unchecked)
-        v, estimate = _run_mechanism(plan, self._x, self._lag)
+        protection = open_protection(store, self._persons, plan)
+        x, bounded, spans = self._x, None, None
+        if protection is not None and self._events is not None:
+            bounded = protection.bound(self._events, first, published_steps(store.releases()))
+            dropped(bounded.n_dropped)
+            x = plan.inputs.integers(bounded.counts)
+            spans = PersonSpans.of(protection.bounds, plan.memory, first, n)
+        guarantee = compose_guarantee(plan, store.releases(), earlier, store.unchecked, spans)
+        v, estimate = _run_mechanism(plan, x, self._lag)
         labelled: Any = estimate
         if self._wrap is not None:
             labelled = self._wrap(estimate.reshape(self._shape))
             labelled.attrs = {}  # they may tell of the data, as the attribute "actual_range" of a file does
-        compose, name = self._compose, self._name
-        number = store.enter_batch(plan.configuration, guarantee, first, v, estimate, compose=compose, name=name)
-        return Release(first, v, labelled, plan.predicted_rmse_if_model_holds, guarantee, number, name)
+        number = store.enter_batch(
+            plan.configuration,
+            guarantee,
+            first,
+            v,
+            estimate,
+            compose=self._compose,
+            name=self._name,
+            persons=None if bounded is None else bounded.change,
+        )
+        if protection is not None and bounded is not None:
+            protection.settle(bounded)
+        return Release(first, v, labelled, plan.predicted_rmse_if_model_holds, guarantee, number, self._name)
 
 
 def as_exact(mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, tolerance: float) -> ExactMechanism:

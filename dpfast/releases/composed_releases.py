@@ -13,6 +13,7 @@ from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.integer.noise_calibration import privacy_shift
+from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.releases.store.earlier_releases import Earlier
 
 _PERSON = ("max_change", "max_events", "min_separation")
@@ -37,7 +38,11 @@ def load_plans(releases: Sequence[Earlier]) -> dict[int, ExactMechanism]:
 
 
 def compose_guarantee(
-    plan: ExactMechanism, others: Sequence[Earlier], same_steps: Sequence[Earlier], unchecked: Sequence[str] = ()
+    plan: ExactMechanism,
+    others: Sequence[Earlier],
+    same_steps: Sequence[Earlier],
+    unchecked: Sequence[str] = (),
+    persons: PersonSpans | None = None,
 ) -> Guarantee:
     """Return the guarantee of a release among those of its store.
 
@@ -54,18 +59,23 @@ def compose_guarantee(
         Those of `others` that share steps with it.
     unchecked : sequence of str
         Declared fields that are the operator's word.
+    persons : PersonSpans, optional
+        Of the release, where the store protects persons.
     """
+    alone = plan.guarantee
+    if unchecked or persons is not None:
+        alone = replace(alone, unchecked=tuple(unchecked), persons=persons)
     if not others:
-        return replace(plan.guarantee, unchecked=tuple(unchecked)) if unchecked else plan.guarantee
+        return alone
     plans = load_plans(others)
     alike = len({_declared_person(x) for x in (plan, *plans.values())}) == 1
     past = [plans[entry.id] for entry in (same_steps if alike else others)]
     if not past:
-        return replace(plan.guarantee, unchecked=tuple(unchecked))
+        return alone
     everyone = [plan, *past]
     shifts = [_shift_largest(x, everyone) for x in everyone]
     privacy, inputs = _largest_declaration(plan, everyone)
-    return Guarantee.of(privacy, inputs, plan.taps, shifts, whole=not alike, unchecked=unchecked)
+    return Guarantee.of(privacy, inputs, plan.taps, shifts, whole=not alike, unchecked=unchecked, persons=persons)
 
 
 def _declared_person(plan: ExactMechanism) -> tuple[float, ...]:

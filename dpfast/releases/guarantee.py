@@ -19,12 +19,17 @@ from dpfast.privacy.composition import Loss
 from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma, epsilon, gdp_mu, group_shifts, zcdp_rho
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.releases.store.declaration import unchecked_text
 
 GROUPS = (2, 5, 10)
 ADJACENCY = (
     "two data sets are neighbours when one has those events and the other has not; moving an event to another time is "
     "two changes"
+)
+PERSON_ADJACENCY = (
+    "two data sets are neighbours when one has all events of one person in one span, however many, and the other has "
+    "none of them; exchanging them for others is two changes"
 )
 OTHER_STEPS = (
     "events at other steps than those of this release: each release of a store has a guarantee of its own, and an "
@@ -39,6 +44,12 @@ NOT_COVERED = (
     "choices made by looking at the data: of the target, the model, the range, the span, the groups, the tolerance",
     "people who contribute more than is declared here",
 )
+MORE_THAN_DECLARED = NOT_COVERED[-1]
+OTHER_SPANS = (
+    "events of a person in other spans than those of this release, and in other stores, which add up; within a span "
+    "the bounds are for all its releases together, and those of other steps promise no less than the worst of them"
+)
+OTHER_IDS = "people with several ids, each of which counts as a person, also where it is spelled in another way"
 _OF_STORE = (
     "of the store, at any steps, as its releases declare different persons: this is for one with the largest of all "
     "these bounds in each"
@@ -68,6 +79,8 @@ class Guarantee:
         they declare different persons.
     unchecked : tuple of str
         What is declared of earlier releases by the operator's word alone.
+    persons : PersonSpans, optional
+        Of a release that bounds what each person contributes: it is per person and span. Without it, it is per event.
     """
 
     privacy: Privacy
@@ -78,6 +91,7 @@ class Guarantee:
     epsilon: float
     whole: bool = False
     unchecked: tuple[str, ...] = ()
+    persons: PersonSpans | None = None
 
     @classmethod
     def of(
@@ -89,11 +103,12 @@ class Guarantee:
         *,
         whole: bool = False,
         unchecked: Sequence[str] = (),
+        persons: PersonSpans | None = None,
     ) -> Guarantee:
         """Make the guarantee of a release, the first of the shifts, composed with what the others moved."""
         digest = hashlib.sha256(taps.astype("<i8").tobytes()).hexdigest()
         proven = epsilon(shifts, privacy.delta)
-        return cls(privacy, inputs, tuple(shifts), digest, len(taps), proven, whole, tuple(unchecked))
+        return cls(privacy, inputs, tuple(shifts), digest, len(taps), proven, whole, tuple(unchecked), persons)
 
     @property
     def squared_sensitivity(self) -> int:
@@ -138,9 +153,28 @@ class Guarantee:
         Gaussian noise.
         """
         return (
-            f"Whether {self._contribution} in the data or not: anyone who sees all published values, whatever else "
-            f"they know, comes to any conclusion with a probability that is at most e^ε = {self._factor} times what it "
-            f"is in the other case, plus δ = {_format_declared(self.delta)}."
+            f"{self._protects}: whether {self._contribution} in the data or not: anyone who sees all published values, "
+            f"whatever else they know, comes to any conclusion with a probability that is at most e^ε = {self._factor} "
+            f"times what it is in the other case, plus δ = {_format_declared(self.delta)}. {self._of_more}"
+        )
+
+    @property
+    def _protects(self) -> str:
+        if self.persons is None:
+            return "Per event"
+        return "Per person" if self.persons.is_one else f"Per person and span of {self.persons.span_steps} steps"
+
+    @property
+    def _of_more(self) -> str:
+        """What it is for somebody with more events than are protected, or in more spans."""
+        if self.persons is not None:
+            return "Further events of a person are left out before anything is computed."
+        n, group = GROUPS[-1], f"ε = {_format_epsilon(self.groups[GROUPS[-1]])}"
+        if self.privacy.max_events == 1:
+            return f"Somebody with {n} events is protected as a group of {n}, by {group}; with more, less."
+        return (
+            "Nothing makes sure that nobody has more, or nearer to one another: somebody with as many as "
+            f"{n} such persons is protected as a group of {n}, by {group}."
         )
 
     @property
@@ -156,6 +190,8 @@ class Guarantee:
     def _contribution(self) -> str:
         privacy = self.privacy
         size = f"of size at most {_format_declared(privacy.max_change)}"
+        if self.persons is not None:
+            return f"the events of one person {_bounds_text(privacy, self.inputs)}, each {size}, were"
         if privacy.max_events == 1:
             return f"one event {size} was"
         return f"the at most {privacy.max_events} events of one person, each {size}, were"
@@ -168,7 +204,7 @@ class Guarantee:
         missing = "" if inputs.missing is None else f"; what is no number counts as {inputs.missing}"
         lines = {
             "protected": self._contribution.rpartition(" ")[0],
-            "adjacency": ADJACENCY,
+            "adjacency": self._adjacency,
             "max change": f"{_format_declared(privacy.max_change)}, {inputs.change(privacy.max_change)} on the lattice",
             "events": f"{privacy.max_events}"
             + (f", at least {privacy.min_separation} steps apart" if privacy.max_events > 1 else ""),
@@ -185,6 +221,8 @@ class Guarantee:
             "groups": "; ".join(f"{n} people: ε = {format_rounded_up(value, 4)}" for n, value in self.groups.items()),
             "prefilter": f"{self.n_taps} integer taps, SHA-256 {self.prefilter}",
         }
+        if self.persons is not None:
+            lines["spans"] = self._spans_text(self.persons)
         if len(self.shifts) > 1:
             others = ", ".join(
                 f"Δ² = {x.squared_sensitivity} and σ = {_format_sigma(x.sigma)}" for x in self.shifts[1:]
@@ -199,8 +237,40 @@ class Guarantee:
         return lines
 
     @property
+    def _adjacency(self) -> str:
+        return ADJACENCY if self.persons is None else PERSON_ADJACENCY
+
+    @property
+    def all_spans(self) -> tuple[Shift, ...] | None:
+        """How far a person with events in all spans of the release moves it; None without persons, or an end."""
+        if self.persons is None or self.persons.n_spans is None:
+            return None
+        return self.persons.over(self.shifts, max(1, self.persons.n_spans))
+
+    def _spans_text(self, spans: PersonSpans) -> str:
+        """Say what the guarantee is for somebody with events in several spans."""
+        if spans.span_steps is None:
+            return "all steps of the store are one span"
+        each = f"of {spans.span_steps} steps, in each of which the bounds begin anew"
+        how = "s²ρ, as of a group of s such persons" if spans.joined else "sρ, as no output depends on two of them"
+        if (shifts := self.all_spans) is None:
+            several = ", ".join(
+                f"{n}: ε = {_format_epsilon(epsilon(spans.over(self.shifts, n), self.delta))}" for n in GROUPS
+            )
+            return f"{each}; for the events of a person in s spans together ρ is {how}: {several}"
+        if spans.n_spans == 1:
+            return f"{each}; this release has steps in one"
+        total = f"ε = {_format_epsilon(epsilon(shifts, self.delta))} and ρ = {zcdp_rho(shifts)}"
+        return (
+            f"{each}; for the events of a person in all {spans.n_spans} spans of this release together {total} ({how})"
+        )
+
+    @property
     def not_covered(self) -> tuple[str, ...]:
         """The risks that the guarantee does not cover, in words."""
+        if self.persons is not None:
+            left = {MORE_THAN_DECLARED, OTHER_STEPS}
+            return (*(x for x in NOT_COVERED if x not in left), OTHER_SPANS, OTHER_IDS)
         return tuple(x for x in NOT_COVERED if not (self.whole and x == OTHER_STEPS))
 
     def __str__(self) -> str:
@@ -233,7 +303,8 @@ class Guarantee:
             "zcdp_rho": str(self.zcdp_rho),
             "gdp_mu": self.gdp_mu,
             "groups": {str(n): value for n, value in self.groups.items()},
-            "adjacency": ADJACENCY,
+            "protects": "event" if self.persons is None else "person",
+            "adjacency": self._adjacency,
             "max_change": self.privacy.max_change,
             "max_events": self.privacy.max_events,
             "min_separation": self.privacy.min_separation,
@@ -249,6 +320,17 @@ class Guarantee:
             "not_covered": list(self.not_covered),
             "versions": _versions(),
         }
+        if self.persons is not None:
+            shifts = self.all_spans
+            together = (
+                None if shifts is None else {"epsilon": epsilon(shifts, self.delta), "zcdp_rho": str(zcdp_rho(shifts))}
+            )
+            content["persons"] = {
+                "span_steps": self.persons.span_steps,
+                "spans": self.persons.n_spans,
+                "outputs_depend_on_two_spans": self.persons.joined,
+                "all_spans": together,
+            }
         return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
@@ -256,6 +338,18 @@ def format_rounded_up(value: float | Fraction | Decimal, digits: int) -> str:
     """Write a number with so many digits, never below it: what is computed is a bound."""
     exact, context = Fraction(value), Context(prec=digits, rounding=ROUND_CEILING, traps=[])
     return f"{float(context.divide(Decimal(exact.numerator), Decimal(exact.denominator))):.{digits}g}"
+
+
+def _format_epsilon(value: float) -> str:
+    return format_rounded_up(value, 4)
+
+
+def _bounds_text(privacy: Privacy, inputs: Inputs) -> str:
+    """Say how much of a person is kept."""
+    events = "1 event" if privacy.max_events == 1 else f"{privacy.max_events} events"
+    apart = f", at least {privacy.min_separation} steps apart," if privacy.max_events > 1 else ""
+    streams = "one stream" if inputs.streams_per_person == 1 else f"each of at most {inputs.streams_per_person} streams"
+    return f"in one span, of which at most {events}{apart} in {streams} are kept"
 
 
 def _format_declared(declared: float) -> str:

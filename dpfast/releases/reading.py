@@ -11,9 +11,12 @@ from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.batch import Release
 from dpfast.releases.composed_releases import compose_guarantee, load_plans
+from dpfast.releases.persons.person_bounds import PersonBounds
+from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import NAME, ReleaseStore
+from dpfast.releases.stream import declared_length
 
 Path = str | os.PathLike[str]
 
@@ -105,12 +108,21 @@ def read_entry(store: ReleaseStore, entry: Earlier) -> Release:
         v,
         aligned,
         plan.predicted_rmse_if_model_holds,
-        compose_guarantee(plan, others, shared, store.unchecked),
+        compose_guarantee(plan, others, shared, store.unchecked, _spans_of(store, entry, plan.memory)),
         entry.id,
         entry.name,
         bin_edges(store.declaration, entry.first, aligned.shape[1]),
         None if groups is None else tuple(groups),
     )
+
+
+def _spans_of(store: ReleaseStore, entry: Earlier, memory: int) -> PersonSpans | None:
+    """Return the spans of persons in which a release has steps, where the store protects persons."""
+    state = store.persons()
+    if state is None:
+        return None
+    n = entry.count if entry.closed else declared_length(store)
+    return PersonSpans.of(PersonBounds(**state.terms), memory, entry.first, n)
 
 
 def bin_edges(declaration: Declaration | None, first: int, count: int) -> NDArray[np.datetime64] | None:

@@ -17,6 +17,10 @@ from dpfast.releases.composed_releases import compose_guarantee
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Integers
 from dpfast.releases.noise import Noise
+from dpfast.releases.persons.declared_persons import Persons
+from dpfast.releases.persons.person_events import Events
+from dpfast.releases.persons.person_spans import PersonSpans
+from dpfast.releases.persons.protection import Bounded, check_events, open_protection, published_steps
 from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.push_limits import check_push
 from dpfast.releases.store.release_store import ReleaseStore
@@ -59,23 +63,29 @@ class Stream:
 
     Parameters
     ----------
-    store, plan, noise
+    store, plan, noise, persons
         As :func:`open_stream` finds or makes them.
     """
 
-    def __init__(self, store: ReleaseStore, plan: ExactMechanism, noise: Noise) -> None:
+    def __init__(self, store: ReleaseStore, plan: ExactMechanism, noise: Noise, persons: Persons | None = None) -> None:
         self._store, self._plan, self._noise = store, plan, noise
         self._lock, self._running = threading.RLock(), False
         live = plan.live()
         n_streams, entry = plan.inputs.n_streams, live_release(store)
+        self._persons, self._protection = persons, open_protection(store, persons, plan)
+        spans, beginning = None, None
+        if self._protection is not None:
+            n, beginning = declared_length(store), self._protection.beginning
+            spans = PersonSpans.of(self._protection.bounds, plan.memory, 0, n)
         if entry is None:
-            self._release = store.begin_live(plan.configuration, plan.guarantee, n_streams, live.state())
+            alone = compose_guarantee(plan, [], [], store.unchecked, spans)
+            self._release = store.begin_live(plan.configuration, alone, n_streams, live.state(), persons=beginning)
         else:
             self._release = entry.id
         # while it is open nothing else can be released
         others = [x for x in store.releases() if x.id != self._release]
         self._guarantee = compose_guarantee(
-            plan, others, [] if entry is None else _sharing_steps(entry, others), store.unchecked
+            plan, others, [] if entry is None else _sharing_steps(entry, others), store.unchecked, spans
         )
         self._position, inputs, state = store.memory(self._release)
         try:
@@ -133,7 +143,7 @@ class Stream:
         ----------
         chunk : array, (streams, n) or (n,) for one stream, or Series, DataFrame or DataArray
             Private values, of a type that the declared inputs allow; n may be 0. Labels say which axis is time, and are
-            not kept.
+            not kept. Of a stream with `persons` they are Events, whose n_steps is n, and steps count from the first.
         first : int, optional
             Number of the chunk's first step; the next one by default. Steps that were published, with inputs that the
             filter still needs, may be pushed again, as after a crash: what was published is returned.
@@ -163,7 +173,9 @@ class Stream:
                     raise ReleaseError(
                         f"the stream in {self._store.path} is over at step {self._position}: read it only"
                     )
-                u = self._plan.inputs.check("chunk", chunk)
+                events = check_events("chunk", chunk, self._persons)
+                values = chunk if events is None else np.broadcast_to(np.int64(0), events.shape)
+                u = self._plan.inputs.check("chunk", values)
                 first = check_push(self._position if first is None else first, *u.shape)
                 if first > self._position:
                     raise ReleaseError(
@@ -174,11 +186,12 @@ class Stream:
                 check_push(self._position, len(u), n)
                 known = min(self._position - first, n)
                 self._noise.ready(len(u) * (n - known))
-                x = self._plan.inputs.integers(u)
+                bounded = self._bound(events, first)
+                x = self._plan.inputs.integers(u if bounded is None else bounded.counts)
                 self._check_known(first, x[:, :known])
                 if known < n:
                     published = True
-                    self._publish(x[:, known:])
+                    self._publish(x[:, known:], bounded)
                 return self._read(first, n)
         except BaseException:
             if published:  # and not returned: whoever tries again would publish the same values as further steps
@@ -269,7 +282,13 @@ class Stream:
                 f"read({first}, {last - first + 1}) gives what was published"
             )
 
-    def _publish(self, x: Integers, *, last: bool = False) -> None:
+    def _bound(self, events: Events | None, first: int) -> Bounded | None:
+        """Decide which events of persons are kept; where steps are published it is decided already."""
+        if events is None or self._protection is None:
+            return None
+        return self._protection.bound(events, first, published_steps(self._store.releases()))
+
+    def _publish(self, x: Integers, bounded: Bounded | None = None, *, last: bool = False) -> None:
         """Publish new steps, as nothing else does: noise is drawn, and taken once; memory changes behind the disk."""
         self._state = "interrupted"  # until the end
         try:
@@ -285,7 +304,10 @@ class Stream:
                 memory=self._plan.memory,
                 receiver=self._receiver.state(),
                 last=last,
+                persons=None if bounded is None else bounded.change,
             )
+            if bounded is not None and self._protection is not None:
+                self._protection.settle(bounded)
         except BaseException:
             self._give_up()
             raise
@@ -301,6 +323,12 @@ class Stream:
 def live_release(store: ReleaseStore) -> Earlier | None:
     """Return the stream that a store has, open or over; None where it has none."""
     return next((entry for entry in store.releases() if entry.kind == "live"), None)
+
+
+def declared_length(store: ReleaseStore) -> int | None:
+    """Return how many steps a store declares for its stream; None where that has no declared end."""
+    last = None if store.declaration is None else store.declaration.fields.get("last_step")
+    return None if last is None else int(last) + 1
 
 
 def _sharing_steps(entry: Earlier, others: list[Earlier]) -> list[Earlier]:

@@ -15,6 +15,7 @@ from dpfast.releases.composed_releases import declared_bounds
 from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, demand_content, exact_or_none
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
+from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream, live_release
@@ -28,6 +29,7 @@ def open_stream(
     published: str | os.PathLike[str] | None = None,
     tolerance: float = 1e-3,
     adopt: bool = False,
+    persons: Persons | None = None,
 ) -> Stream:
     r"""Open a stream: begin it at step 0, or go on where it was left or interrupted.
 
@@ -49,6 +51,9 @@ def open_stream(
         As in :func:`exact`.
     adopt : bool
         Go on with a store that was copied, moved or written over by a copy, after the original is gone for good.
+    persons : Persons, optional
+        Protect persons: Events are pushed, of which those are kept that the bounds of mechanism and inputs allow each
+        person. Without it the guarantee is per event.
 
     Returns
     -------
@@ -81,7 +86,7 @@ def open_stream(
     """
     given = exact_or_none(mechanism)
     check_mechanism(mechanism if given is None else given.mechanism)
-    return open_in_store(ReleaseStore.open(path, published, adopt=adopt), mechanism, inputs, tolerance)
+    return open_in_store(ReleaseStore.open(path, published, adopt=adopt), mechanism, inputs, tolerance, persons=persons)
 
 
 def open_in_store(
@@ -92,6 +97,7 @@ def open_in_store(
     declared: Mapping[str, Any] | None = None,
     *,
     adopt: bool = False,
+    persons: Persons | None = None,
 ) -> Stream:
     """Open the stream of an open store, which is closed with it, or by an error.
 
@@ -107,7 +113,7 @@ def open_in_store(
             else _resume_plan(entry, mechanism, inputs, tolerance)
         )
         store.hold(declared_bounds(plan))
-        stream = Stream(store, plan, Noise(plan.sigma))
+        stream = Stream(store, plan, Noise(plan.sigma), persons)
         stream.prepare()
         return stream
     except BaseException:

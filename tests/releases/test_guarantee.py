@@ -189,9 +189,10 @@ def test_the_sentence_of_one_event():
     guarantee = promise(Fraction(1, 16))
     factor = mpmath.nstr(mpmath.exp(guarantee.epsilon), 3)
     assert guarantee.sentence == (
-        "Whether one event of size at most 1 was in the data or not: anyone who sees all published values, whatever "
-        f"else they know, comes to any conclusion with a probability that is at most e^ε = {factor} times what it is "
-        "in the other case, plus δ = 1e-06."
+        "Per event: whether one event of size at most 1 was in the data or not: anyone who sees all published values, "
+        f"whatever else they know, comes to any conclusion with a probability that is at most e^ε = {factor} times "
+        "what it is in the other case, plus δ = 1e-06. Somebody with 10 events is protected as a group of 10, by ε = "
+        f"{format_rounded_up(guarantee.groups[10], 4)}; with more, less."
     ) or Decimal(factor) < Decimal(math.exp(guarantee.epsilon))
 
 
@@ -210,9 +211,10 @@ def test_the_sentence_is_no_more_than_is_true():
 
 def test_the_sentence_of_several_events():
     guarantee = promise(max_events=3, min_separation=4, max_change=2.5)
-    assert (
-        "Whether the at most 3 events of one person, each of size at most 2.5, were in the data" in guarantee.sentence
+    assert guarantee.sentence.startswith(
+        "Per event: whether the at most 3 events of one person, each of size at most 2.5, were in the data"
     )
+    assert "Nothing makes sure that nobody has more" in guarantee.sentence
     lines = guarantee.items()
     assert lines["events"] == "3, at least 4 steps apart"
     assert lines["protected"] == "the at most 3 events of one person, each of size at most 2.5,"

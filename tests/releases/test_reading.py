@@ -113,7 +113,22 @@ def test_a_store_of_before_is_read(tmp_path):
     (tmp_path / "store-published").rename(tmp_path / "store" / "published")
     (tmp_path / "store" / "mark").unlink()
     with contextlib.closing(sqlite3.connect(tmp_path / "store" / "store.sqlite")) as connection, connection:
-        for statement in (*(f"DROP TABLE {x}" for x in ("mark", "names", "declaration")), "UPDATE meta SET format = 1"):
+        for statement in (
+            *(f"DROP TABLE {x}" for x in ("mark", "names", "declaration", "persons", "kept")),
+            "UPDATE meta SET format = 1",
+        ):
             connection.execute(statement)
     for _ in range(2):
         assert same(dp.read_release(tmp_path / "store"), result)
+
+
+def test_a_store_of_format_2_is_read_and_protects_events(tmp_path):
+    """It has no tables of persons."""
+    result = dp.release(planned(), COUNTS, tmp_path / "store")
+    with contextlib.closing(sqlite3.connect(tmp_path / "store" / "store.sqlite")) as connection, connection:
+        for statement in ("DROP TABLE persons", "DROP TABLE kept", "UPDATE meta SET format = 2"):
+            connection.execute(statement)
+    for _ in range(2):
+        assert same(dp.read_release(tmp_path / "store"), result)
+    with ReleaseStore.open(tmp_path / "store") as store:
+        assert store.persons() is None

@@ -2,11 +2,12 @@
 
 Others use ``ReleaseStore``; it knows nothing of mechanisms::
 
-    Stream ──► release_store ──► release_rows ──► private_connection ──► private_files
+    Stream ──► release_store ──► store_transactions ──► release_rows ──► private_connection ──► private_files
                  └──► opening_checks ──► rollback_mark, witness: is it whole, private, and the newest?
 
 ========================  ==============================================================
 ``release_store``         ``ReleaseStore``: no step twice
+``store_transactions``    what a transaction ends with
 ``opening_checks``        what is checked when a store is opened
 ``declaration``           what a store declares for all its releases
 ``release_rows``          rows of the database, and the chain over them

@@ -14,6 +14,7 @@ from dpfast.releases.composed_releases import compose_guarantee, declared_bounds
 from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.store.declaration import OF_STEPS, Declaration
 from dpfast.releases.store.earlier_releases import Earlier
+from dpfast.releases.store.release_rows import Records
 
 DECLARED = "declared.json"
 _KINDS = {"bins": str, "period_us": int, "clock": str, "start": str, "groups": list}
@@ -75,6 +76,15 @@ def _is_moment(text: str) -> bool:
         return str(np.datetime64(text, "us")) == text
     except ValueError:
         return False
+
+
+def upgrade(records: Records, published: Path) -> None:
+    """Bring the database of such a store to the present format, within a transaction."""
+    if records.version == 1:
+        releases = records.releases()
+        records.upgrade(take_over_declaration(published, releases), restate_guarantee(releases))
+    else:
+        records.upgrade(None, None)
 
 
 def restate_guarantee(releases: Sequence[Earlier]) -> Guarantee | None:

@@ -13,7 +13,7 @@ from dpfast.releases.store.rollback_mark import NAME as MARK
 from dpfast.releases.store.rollback_mark import Mark
 from dpfast.releases.store.witness import Attestation, Witness
 
-_READABLE = (1, release_schema.FORMAT)
+_READABLE = range(1, release_schema.FORMAT + 1)
 
 
 def ensure_database(file: Path, witness: Witness) -> None:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +38,31 @@ class Memory(NamedTuple):
         return f"<Memory at step {self.position}, of {self.inputs.shape[1]} inputs>"
 
 
+@dataclass(frozen=True, repr=False)
+class PersonState:
+    """What a store knows of persons in the present span, or what is new of that; private.
+
+    Attributes
+    ----------
+    terms : dict
+        The bounds.
+    span : int
+        The number of the span.
+    key_check : bytes
+        The check value of the key of the pseudonyms.
+    kept : tuple of (bytes, int, int)
+        Pseudonym, stream and step of every kept event.
+    forget : bool
+        Whether those before are forgotten, as their span has ended.
+    """
+
+    terms: dict[str, Any]
+    span: int
+    key_check: bytes
+    kept: tuple[tuple[bytes, int, int], ...]
+    forget: bool = False
+
+
 class Records:
     """The rows of a database. Whoever writes them begins and ends the transaction.
 
@@ -48,7 +74,9 @@ class Records:
 
     def __init__(self, file: Path, connection: sqlite.Connection) -> None:
         self._file, self._connection = file, connection
-        self.store_id, self.version, inode, path = self._only(self._fetch("SELECT id, format, inode, path FROM meta"))
+        meta = self._only(self._fetch("SELECT id, format, inode, path FROM meta"))
+        self.store_id: str = meta[0]
+        _, self.version, inode, path = meta
         self.place = inode, path
 
     def _fetch(self, query: str, *values: Any) -> list[Any]:
@@ -98,6 +126,17 @@ class Records:
         """Return what the store declares; None where nothing is declared."""
         _, content = self._only(self._fetch_sealed("SELECT id, content, seal FROM declaration"))
         return None if json.loads(content) is None else Declaration.from_json(content)
+
+    def persons(self) -> PersonState | None:
+        """Return what the store knows of persons; None where it protects events."""
+        rows = self._fetch_sealed("SELECT id, terms, span, key_check, count, seal FROM persons")
+        if not rows:
+            return None
+        _, terms, span, key_check, count = self._only(rows)
+        kept = self._fetch_sealed("SELECT person, stream, step, seal FROM kept")
+        if len(kept) != count:
+            raise release_store_errors.damage_error(self._file)
+        return PersonState(json.loads(terms), span, key_check, tuple(kept))
 
     def memory(self, release: int) -> Memory:
         """Return what a stream needs to go on."""
@@ -163,13 +202,15 @@ class Records:
         self.place = place
 
     def upgrade(self, declaration: Declaration | None, restated: StorableGuarantee | None) -> None:
-        """Bring a store of format 1 to this one, with a declaration, and what the last release must promise for all."""
-        release_schema.add_format_2(self._connection)
+        """Bring a store to this format; one of format 1 with a declaration, and what its last release must promise."""
+        if self.version == 1:
+            release_schema.add_format_2(self._connection)
         if declaration is not None:
             self.declare(declaration)
         if restated is not None:
             *_, (*row, _, _, streams, first) = self._fetch_sealed(f"SELECT {_RELEASE}, seal FROM releases ORDER BY id")
             self._insert("releases", *row, str(restated), restated.to_json(), streams, first)
+        release_schema.add_format_3(self._connection)
         self._connection.execute("UPDATE meta SET format = ?", (release_schema.FORMAT,))
         self.version = release_schema.FORMAT
 
@@ -216,6 +257,16 @@ class Records:
         for step in range(max(position - n, oldest), position):
             self._insert("inputs", release, step, x[:, step - position].astype("<i8").tobytes())
         self._connection.execute("DELETE FROM inputs WHERE release = ? AND step < ?", (release, oldest))
+
+    def keep_persons(self, change: PersonState) -> None:
+        """Enter the bounds on persons, and further kept events; those so far are forgotten with their span."""
+        if change.forget:
+            self._connection.execute("DELETE FROM kept")
+        for row in change.kept:
+            self._insert("kept", *row)
+        ((count,),) = self._fetch("SELECT count(*) FROM kept")
+        terms = json.dumps(change.terms, sort_keys=True)
+        self._insert("persons", 1, terms, change.span, change.key_check, count)
 
     def progress(self, release: int, position: int, count: int, *, closed: bool, receiver: bytes) -> None:
         """Enter how far a release has come: the next step, the steps with inputs, the receiver's state."""

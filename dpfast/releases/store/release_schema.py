@@ -10,9 +10,19 @@ from dpfast._support import atomic_files, sqlite
 from dpfast.releases.store import private_files
 from dpfast.releases.store.private_connection import PrivateConnection
 
-FORMAT = 2
+FORMAT = 3
 _DECLARATION = "CREATE TABLE declaration (id INTEGER PRIMARY KEY, content TEXT NOT NULL, seal INTEGER NOT NULL)"
 _NAMES = "CREATE TABLE names (release INTEGER PRIMARY KEY, name TEXT NOT NULL, seal INTEGER NOT NULL)"
+_PERSONS = """
+CREATE TABLE persons (
+    id INTEGER PRIMARY KEY, terms TEXT NOT NULL, span INTEGER NOT NULL, key_check BLOB NOT NULL, count INTEGER NOT NULL,
+    seal INTEGER NOT NULL
+);
+CREATE TABLE kept (
+    person BLOB NOT NULL, stream INTEGER NOT NULL, step INTEGER NOT NULL, seal INTEGER NOT NULL,
+    PRIMARY KEY (person, stream, step)
+) WITHOUT ROWID;
+"""
 _SCHEMA = """
 CREATE TABLE meta (format INTEGER NOT NULL, id TEXT NOT NULL, inode TEXT NOT NULL, path TEXT NOT NULL);
 CREATE TABLE releases (
@@ -49,6 +59,7 @@ def create(file: Path) -> None:
         with contextlib.closing(PrivateConnection.open(new)) as connection:
             connection.executescript(f"BEGIN; {_SCHEMA}")
             add_format_2(connection)
+            add_format_3(connection)
             meta = (FORMAT, str(uuid.uuid4()), locate(new)[0], str(file))
             connection.execute("INSERT INTO meta VALUES (?, ?, ?, ?)", meta)
             connection.execute("COMMIT")
@@ -64,3 +75,9 @@ def add_format_2(connection: sqlite.Connection) -> None:
     connection.execute(_NAMES)
     connection.execute(_DECLARATION)
     connection.execute("INSERT INTO declaration VALUES (?, ?, ?)", sqlite.seal_row(1, _NOTHING))
+
+
+def add_format_3(connection: sqlite.Connection) -> None:
+    """Add what format 3 has and format 2 has not, with no bounds on persons: the store protects events."""
+    for statement in _PERSONS.split(";")[:-1]:
+        connection.execute(statement)

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from dpfast._support import atomic_files, sqlite, validation
+from dpfast._support import sqlite, validation
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
 from dpfast.releases.store import migration, opening_checks, private_files, release_schema
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.earlier_releases import Earlier, StorableGuarantee, list_releases
-from dpfast.releases.store.guarantee_files import state_guarantees
-from dpfast.releases.store.private_connection import PrivateConnection, connect
+from dpfast.releases.store.private_connection import connect
 from dpfast.releases.store.push_limits import check_push
-from dpfast.releases.store.release_rows import Integers, Memory, Records
+from dpfast.releases.store.release_rows import Integers, Memory, PersonState
 from dpfast.releases.store.release_store_errors import (
     refusing_damage,
-    unfolded_log_error,
     unopenable_error,
-    unwritten_error,
 )
-from dpfast.releases.store.rollback_mark import Mark
-from dpfast.releases.store.witness import Attestation, Witness, default_folder
+from dpfast.releases.store.store_transactions import StoreTransactions
+from dpfast.releases.store.witness import Witness, default_folder
 
 NAME = "store.sqlite"
 __all__ = ["Earlier", "ReleaseStore"]
 PUSHES_OF_LOG = 64  # after which SQLite's log, where deleted inputs stay, is emptied
 
 
-class ReleaseStore:
+class ReleaseStore(StoreTransactions):
     """A private folder with an SQLite database, and its witness in a public folder.
 
     It is opened by :meth:`open`, and is a context manager that closes. Whatever interrupts a method that writes, Ctrl-C
@@ -48,14 +43,6 @@ class ReleaseStore:
     pushes, and at every opening and closing. This holds for the blocks of the file, and no further: a solid-state disk,
     a file system that copies on write or journals data, and snapshots may keep what was there before.
     """
-
-    def __init__(self, file: Path, connection: PrivateConnection, witness: Witness) -> None:
-        self.path, self.published = file.parent, witness.path.parent
-        self._file, self._connection, self._witness = file, connection, witness
-        self._records, self._mark = Records(file, connection), Mark(file, connection)
-        self._process, self._usable = os.getpid(), True
-        self._new: Declaration | None = None
-        self._attestation: Attestation
 
     @classmethod
     def open(
@@ -109,24 +96,6 @@ class ReleaseStore:
         state = "open" if self._usable else "closed"
         return f"ReleaseStore({str(self.path)!r}, {self._attestation.position} pushes, {state})"
 
-    def close(self) -> None:
-        """Let the file go, without a log; do nothing in a forked child, which has no part in it, nor a second time."""
-        log = sqlite.log_path(self._file)
-        try:
-            if self._usable and self.owned:
-                self._connection.empty_log()
-        except (sqlite.Error, OSError) as error:
-            raise unfolded_log_error(log, error) from None
-        finally:
-            self.abandon()
-
-    def abandon(self) -> bool:
-        """Let the file go as it is, so that it can be opened again; return False where that was done before."""
-        usable, self._usable = self._usable and self.owned, False
-        if self.owned:
-            self._connection.close()
-        return usable
-
     # --- opening ----------------------------------------------------------------------------------
 
     def _check_and_upgrade(self, adopt: bool) -> None:
@@ -138,9 +107,7 @@ class ReleaseStore:
         if adopt or self._records.version != release_schema.FORMAT or not self._mark.is_known():
             with self._marked_transaction():
                 if self._records.version != release_schema.FORMAT:
-                    releases = self._records.releases()
-                    declaration = migration.take_over_declaration(self.published, releases)
-                    self._records.upgrade(declaration, migration.restate_guarantee(releases))
+                    migration.upgrade(self._records, self.published)
                 self._records.move(here)
         if seen != self._attestation:
             self._witness.write(self._attestation)
@@ -148,25 +115,6 @@ class ReleaseStore:
         self._connection.empty_log()
 
     # --- reading ----------------------------------------------------------------------------------
-
-    @property
-    def owned(self) -> bool:
-        """True where the store is of this process, and not of one that was forked into this."""
-        return self._process == os.getpid()
-
-    def check_process(self) -> None:
-        """Refuse a forked child."""
-        if not self.owned:
-            raise ReleaseError(
-                f"the store {self.path} is of process {self._process}, and this one is a fork of it: open stores in "
-                "the process that publishes"
-            )
-
-    def check_usable(self) -> None:
-        """Refuse a forked child, and a store that is closed."""
-        self.check_process()
-        if not self._usable:
-            raise ReleaseError(f"the store {self.path} was closed, or interrupted while it was written: open it again")
 
     def releases(self) -> list[Earlier]:
         """Return all releases, in the order in which they began."""
@@ -178,6 +126,16 @@ class ReleaseStore:
         """The declaration of the store, or that of the next steps; None where nothing is declared, as in Python."""
         self.check_usable()
         return self._new or self._records.declaration()
+
+    @property
+    def id(self) -> str:
+        """The id of the store."""
+        return self._records.store_id
+
+    def persons(self) -> PersonState | None:
+        """Return what the store knows of persons in the present span; None where it protects events."""
+        self.check_usable()
+        return self._records.persons()
 
     @property
     def unchecked(self) -> tuple[str, ...]:
@@ -245,7 +203,13 @@ class ReleaseStore:
             declaration.hold(bounds, self.path, whole=False)
 
     def begin_live(
-        self, configuration: Mapping[str, Any], guarantee: StorableGuarantee, n_streams: int, receiver: bytes
+        self,
+        configuration: Mapping[str, Any],
+        guarantee: StorableGuarantee,
+        n_streams: int,
+        receiver: bytes,
+        *,
+        persons: PersonState | None = None,
     ) -> int:
         """Begin a stream at step 0, in a store without other releases, and return its id."""
         others = self.releases()
@@ -254,7 +218,7 @@ class ReleaseStore:
                 f"the store {self.path} has {list_releases(others)} already, and a stream would publish the same steps "
                 "again: give it a store of its own, with data that were never published"
             )
-        with self._publication(new=True):
+        with self._publication(new=True, persons=persons):
             return self._records.begin("live", configuration, guarantee, n_streams, 0, receiver)
 
     def append(
@@ -268,6 +232,7 @@ class ReleaseStore:
         memory: int,
         receiver: bytes,
         last: bool = False,
+        persons: PersonState | None = None,
     ) -> None:
         """Publish the next steps of a stream: all of them are in the store when this returns, and the witness knows.
 
@@ -283,9 +248,11 @@ class ReleaseStore:
             The receiver's state behind these steps.
         last : bool
             The stream is over: the steps only flush it, their inputs are declared zeros, and none are kept.
+        persons : PersonState, optional
+            What is new of persons.
         """
         position = first + v.shape[1]
-        with self._publication(new=False):
+        with self._publication(new=False, persons=persons):
             if position > first:
                 self._attestation = self._records.push(self._attestation, release, first, v, estimate)
             self._records.remember(release, position, x, 0 if last else memory)
@@ -303,6 +270,7 @@ class ReleaseStore:
         *,
         compose: bool,
         name: str | None = None,
+        persons: PersonState | None = None,
     ) -> int:
         """Publish a release that is made at once, in one transaction: no release is spent in part.
 
@@ -320,6 +288,8 @@ class ReleaseStore:
             Publish steps that an earlier release of the store published: the guarantees then compose.
         name : str, optional
             Of the release.
+        persons : PersonState, optional
+            What is new of persons.
 
         Returns
         -------
@@ -334,59 +304,10 @@ class ReleaseStore:
         n_streams, count = estimate.shape
         first = check_push(first, *privatized.shape)
         self.check_released(first, count, compose=compose)
-        with self._publication(new=True):
+        with self._publication(new=True, persons=persons):
             release = self._records.begin("batch", configuration, guarantee, n_streams, first, b"")
             if name is not None:
                 self._records.name(release, name)
             self._attestation = self._records.push(self._attestation, release, first, privatized, estimate)
             self._records.progress(release, first + privatized.shape[1], count, closed=True, receiver=b"")
         return release
-
-    def empty_log(self) -> None:
-        """Fold SQLite's log into the database: what was deleted is gone from the log too."""
-        with self._closing_if_interrupted():
-            self._connection.empty_log()
-
-    @contextlib.contextmanager
-    def _publication(self, *, new: bool) -> Iterator[None]:
-        """Write a transaction, then what a new release promises and the witness: a crash between them loses nothing."""
-        with self._closing_if_interrupted():
-            declaration = self._new
-            with self._marked_transaction():
-                yield
-                if declaration is not None:
-                    self._records.declare(declaration)
-            if new or declaration is not None:
-                self._publish_guarantees()
-            self._new = None
-            self._witness.write(self._attestation)
-
-    @contextlib.contextmanager
-    def _marked_transaction(self) -> Iterator[None]:
-        """Write a transaction, and the mark that is of it."""
-        self._mark.renew()
-        with self._records.transaction():
-            yield
-            self._mark.enter()
-        self._mark.put()
-
-    def _publish_guarantees(self) -> None:
-        """Write what is promised into the public folder."""
-        if releases := self._records.releases():
-            texts = state_guarantees(releases, self._records.declaration())
-            for name, text in zip(("guarantee.txt", "guarantee.json"), texts, strict=True):
-                atomic_files.replace_file(self.published / name, text)
-
-    @contextlib.contextmanager
-    def _closing_if_interrupted(self) -> Iterator[None]:
-        """Leave the store closed behind what is not done to its end."""
-        self.check_usable()
-        self._usable = False
-        try:
-            yield
-        except BaseException as error:
-            self.abandon()
-            if isinstance(error, (sqlite.Error, OSError)):
-                raise unwritten_error(self.path, error) from None
-            raise
-        self._usable = True

@@ -407,8 +407,8 @@ def test_a_changed_store_is_refused(folder, change):
 
 def test_another_format_is_refused(folder):
     with closing(sqlite3.connect(folder / "store.sqlite")) as connection, connection:
-        connection.execute("UPDATE meta SET format = 3")
-    refused(folder, "must have format 2, or one before, got 3")
+        connection.execute("UPDATE meta SET format = 4")
+    refused(folder, "must have format 3, or one before, got 4")
 
 
 def test_a_commit_that_was_not_finished_never_happened(folder):

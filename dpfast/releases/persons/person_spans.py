@@ -1,0 +1,48 @@
+"""What a guarantee per person and span is over several spans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpfast.privacy.discrete_gaussian_accounting import Shift, group_shifts
+from dpfast.releases.persons.person_bounds import PersonBounds
+
+
+@dataclass(frozen=True)
+class PersonSpans:
+    """The spans of time of a guarantee per person.
+
+    Attributes
+    ----------
+    span_steps : int or None
+        Steps of a span; None where all steps of the store are one.
+    n_spans : int or None
+        Spans in which the release has steps; None for a stream that has no declared end.
+    joined : bool
+        Whether some number that is published depends on inputs of two spans, as behind a filter with memory.
+    """
+
+    span_steps: int | None
+    n_spans: int | None
+    joined: bool
+
+    @property
+    def is_one(self) -> bool:
+        """True where the release has steps in one span alone: then a person in it is a person."""
+        return self.n_spans == 1 or self.span_steps is None
+
+    @classmethod
+    def of(cls, bounds: PersonBounds, memory: int, first: int, n: int | None) -> PersonSpans:
+        """Return those of a release of so many steps, behind a prefilter that needs so many earlier inputs."""
+        return cls(bounds.span_steps, None if n is None else bounds.count_spans(first, n), memory > 0)
+
+    def over(self, shifts: Sequence[Shift], n_spans: int) -> tuple[Shift, ...]:
+        """Return how far a person with events in several spans moves the releases.
+
+        The changes of the spans add up, as those of a group of so many persons. Where none of the published numbers is
+        in two of them, they are orthogonal, and their squares add up.
+        """
+        if self.joined:
+            return group_shifts(shifts, n_spans)
+        return tuple(Shift(n_spans * x.squared_sensitivity, x.sigma, n_spans * x.n_coordinates) for x in shifts)

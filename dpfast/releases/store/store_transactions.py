@@ -1,0 +1,127 @@
+"""Transactions of a store: what is published is on the disk, with its mark and its witness, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from dpfast._support import atomic_files, sqlite
+from dpfast._support.errors import ReleaseError
+from dpfast.releases.store.declaration import Declaration
+from dpfast.releases.store.guarantee_files import state_guarantees
+from dpfast.releases.store.private_connection import PrivateConnection
+from dpfast.releases.store.release_rows import PersonState, Records
+from dpfast.releases.store.release_store_errors import unfolded_log_error, unwritten_error
+from dpfast.releases.store.rollback_mark import Mark
+from dpfast.releases.store.witness import Attestation, Witness
+
+
+class StoreTransactions:
+    """The file of a store, whose every transaction ends with its witness, or leaves the store closed.
+
+    Parameters
+    ----------
+    file : Path
+    connection : PrivateConnection
+    witness : Witness
+    """
+
+    def __init__(self, file: Path, connection: PrivateConnection, witness: Witness) -> None:
+        self.path, self.published = file.parent, witness.path.parent
+        self._file, self._connection, self._witness = file, connection, witness
+        self._records, self._mark = Records(file, connection), Mark(file, connection)
+        self._process, self._usable = os.getpid(), True
+        self._new: Declaration | None = None
+        self._attestation: Attestation
+
+    def close(self) -> None:
+        """Let the file go, without a log; do nothing in a forked child, which has no part in it, nor a second time."""
+        log = sqlite.log_path(self._file)
+        try:
+            if self._usable and self.owned:
+                self._connection.empty_log()
+        except (sqlite.Error, OSError) as error:
+            raise unfolded_log_error(log, error) from None
+        finally:
+            self.abandon()
+
+    def abandon(self) -> bool:
+        """Let the file go as it is, so that it can be opened again; return False where that was done before."""
+        usable, self._usable = self._usable and self.owned, False
+        if self.owned:
+            self._connection.close()
+        return usable
+
+    @property
+    def owned(self) -> bool:
+        """True where the store is of this process, and not of one that was forked into this."""
+        return self._process == os.getpid()
+
+    def check_process(self) -> None:
+        """Refuse a forked child."""
+        if not self.owned:
+            raise ReleaseError(
+                f"the store {self.path} is of process {self._process}, and this one is a fork of it: open stores in "
+                "the process that publishes"
+            )
+
+    def check_usable(self) -> None:
+        """Refuse a forked child, and a store that is closed."""
+        self.check_process()
+        if not self._usable:
+            raise ReleaseError(f"the store {self.path} was closed, or interrupted while it was written: open it again")
+
+    def empty_log(self) -> None:
+        """Fold SQLite's log into the database: what was deleted is gone from the log too."""
+        with self._closing_if_interrupted():
+            self._connection.empty_log()
+
+    @contextlib.contextmanager
+    def _publication(self, *, new: bool, persons: PersonState | None) -> Iterator[None]:
+        """Write a transaction, then what a new release promises and the witness: a crash between them loses nothing."""
+        with self._closing_if_interrupted():
+            declaration = self._new
+            with self._marked_transaction():
+                yield
+                if declaration is not None:
+                    self._records.declare(declaration)
+                if persons is not None:
+                    self._records.keep_persons(persons)
+            if persons is not None and persons.forget:
+                self._connection.empty_log()
+            if new or declaration is not None:
+                self._publish_guarantees()
+            self._new = None
+            self._witness.write(self._attestation)
+
+    @contextlib.contextmanager
+    def _marked_transaction(self) -> Iterator[None]:
+        """Write a transaction, and the mark that is of it."""
+        self._mark.renew()
+        with self._records.transaction():
+            yield
+            self._mark.enter()
+        self._mark.put()
+
+    def _publish_guarantees(self) -> None:
+        """Write what is promised into the public folder."""
+        if releases := self._records.releases():
+            texts = state_guarantees(releases, self._records.declaration())
+            for name, text in zip(("guarantee.txt", "guarantee.json"), texts, strict=True):
+                atomic_files.replace_file(self.published / name, text)
+
+    @contextlib.contextmanager
+    def _closing_if_interrupted(self) -> Iterator[None]:
+        """Leave the store closed behind what is not done to its end."""
+        self.check_usable()
+        self._usable = False
+        try:
+            yield
+        except BaseException as error:
+            self.abandon()
+            if isinstance(error, (sqlite.Error, OSError)):
+                raise unwritten_error(self.path, error) from None
+            raise
+        self._usable = True
