@@ -267,7 +267,9 @@ def test_releases_for_different_persons_are_stated_together_and_end_there(make, 
         *_, two = store.releases()
     assert two.whole
     text = (out / "guarantee.txt").read_text(encoding="utf-8")
-    assert text.startswith("Release 1, 3 steps from 438288 on:\nRelease 2, 3 steps from 438291 on:\n\nWhether the at")
+    assert text.startswith(
+        "Release 1, 3 steps from 438288 on:\nRelease 2, 3 steps from 438291 on:\n\nPer event: whether the at"
+    )
     assert "the at most 2 events of one person" in text
     assert json.loads(two.guarantee_json)["epsilon"] > 1.1
     again = run(out, "--start", "2020-01-01T06:00", "--end", "2020-01-01T08:00", "--adopt")
