@@ -14,8 +14,10 @@ import pytest
 from helpers import reference
 from scipy import stats
 
-from dpfast._kernels import discrete_gaussian, two_sided_geometric
+from dpfast._kernels import discrete_gaussian, table_draws, two_sided_geometric
 from dpfast._kernels.exact_decisions import NOTHING
+from dpfast.privacy.canonical_table import canonical_table
+from dpfast.privacy.response_table import response_table
 
 ALARM = 1e-9
 SEED = 20250101
@@ -28,6 +30,7 @@ pytestmark = pytest.mark.slow_nojit
 class Law(abc.ABC):
     """A law of integers with a scale: what is drawn, and what should be."""
 
+    is_symmetric = True
     n_powers: int  # whose means are nearly normal
     words_per_sample: int
 
@@ -37,6 +40,14 @@ class Law(abc.ABC):
     @abc.abstractmethod
     def draw(self, words, out):
         """Fill `out` from words."""
+
+    def edges(self):
+        """Where cells begin, from the second one on: about a thousand that are equally full, or fewer."""
+        return np.unique(np.rint(self.scale * self.quantile(np.linspace(0, 1, 1025)[1:-1])).astype(np.int64))
+
+    def tails(self):
+        """Where tails begin."""
+        return np.ceil(self.scale * np.array(self.places)).astype(np.int64)
 
     def blocks(self, n_blocks=1, *, n=BLOCK):
         """Blocks of samples from seeded words."""
@@ -131,6 +142,47 @@ class Geometric(Law):
         return dp.m.make_laplace(*space, scale=self.scale)
 
 
+class Table(Law):
+    """What a table has, value by value; its scale is its standard deviation, or 1 for answers."""
+
+    n_powers, words_per_sample = 4, 2
+
+    def __init__(self, law, pair):
+        self.law, self.pair, self.is_symmetric = law, pair, law.values[0] < 0
+        self.p = np.array([float(p) for p in law.probabilities])
+
+    @property
+    def scale(self):
+        return float(self.law.variance) ** 0.5 if self.law.values[0] < 0 else 1.0
+
+    def edges(self):
+        return np.array(self.law.values[1:])
+
+    def tails(self):
+        return np.array([n for n in self.law.values if n > 0])
+
+    def weights(self):
+        return np.array(self.law.values) / self.scale, self.p
+
+    def density(self, n):
+        return np.array([dict(zip(self.law.values, self.p, strict=True)).get(x, 0.0) for x in np.asarray(n).tolist()])
+
+    def draw(self, words, out):
+        return table_draws.draw_table(words, table_draws.CutTable.from_weights(self.law.values, self.law.weights), out)
+
+    def upper_tail(self, z):
+        """P(n >= z), exactly."""
+        law = self.law
+        pairs = list(zip(law.values, law.probabilities, strict=True))
+        return np.array([float(sum(p for n, p in pairs if n >= x)) for x in np.asarray(z).tolist()])
+
+    def twin(self, rng):
+        """The value of the first probability that a real number does not exceed, summed; floats are near enough."""
+        u = Fraction(rng.getrandbits(80), 2**80)
+        sums = itertools.accumulate(self.law.probabilities)
+        return next(n for n, s in zip(self.law.values, sums, strict=True) if u < s)
+
+
 LAWS = {
     "Gaussian 0.6": Gaussian(19_661, 15),
     "Gaussian 2.3": Gaussian(2_411_725, 20),
@@ -144,6 +196,11 @@ LAWS = {
     "geometric 1/20": Geometric(53_687_091, 30),
     "geometric 2e-5": Geometric(10_737_418, 39),
     "geometric 2^-40": Geometric(1, 40),
+    "canonical ln 3": Table(canonical_table(math.log(3), 0.05), (100, 1)),
+    "canonical 1": Table(canonical_table(1.0, 0.001), (100, 2)),
+    "canonical 0.01": Table(canonical_table(0.01, 0.001), (100, 3)),
+    "response 1": Table(response_table(1.0, 0.01), (100, 4)),
+    "response 3": Table(response_table(3.0, 0.0), (100, 5)),
 }
 
 
@@ -153,6 +210,7 @@ def is_normal(z):
 
 
 QUICK = ("Gaussian 0.6", "Gaussian 12.7", "Gaussian 2^30", "geometric 1", "geometric 1/20", "geometric 2e-5")
+QUICK += ("canonical ln 3", "canonical 0.01", "response 1")
 
 
 @pytest.fixture(
@@ -166,9 +224,9 @@ def tally(request):
     """What is counted in each block, summed."""
     name, n_blocks = request.param
     law = LAWS[name]
-    edges = np.unique(np.rint(law.scale * law.quantile(np.linspace(0, 1, 1025)[1:-1])).astype(np.int64))
-    tails = np.ceil(law.scale * np.array(law.places)).astype(np.int64)
-    total = dict.fromkeys(["cells", "above", "below", "powers", "products"], 0)
+    edges, tails = law.edges(), law.tails()
+    thirds = edges[[len(edges) // 3, 2 * len(edges) // 3]]
+    total = dict.fromkeys(["cells", "above", "below", "powers", "products", "pairs"], 0)
     for x in law.blocks(n_blocks):
         scaled = x / law.scale
         total["cells"] += np.bincount(np.searchsorted(edges, x, side="right"), minlength=len(edges) + 1)
@@ -176,7 +234,10 @@ def tally(request):
         total["below"] += np.array([np.count_nonzero(x <= -z) for z in tails])
         powers = itertools.accumulate([scaled] * law.n_powers, np.multiply)
         total["powers"] += np.array([np.sum(x) for x in powers])
-        total["products"] += np.array([np.dot(scaled[lag:], scaled[:-lag]) for lag in (1, 2, 4096)])
+        centred = scaled - law.moment(1)
+        total["products"] += np.array([np.dot(centred[lag:], centred[:-lag]) for lag in (1, 2, 4096)])
+        third = np.searchsorted(thirds, x, side="right")
+        total["pairs"] += np.bincount(3 * third[:-1:2] + third[1::2], minlength=9).reshape(3, 3)
     return total | {"n": n_blocks * BLOCK, "law": law, "edges": edges, "tails": tails}
 
 
@@ -193,7 +254,7 @@ def test_cells_are_filled_as_the_exact_probabilities_say(tally):
 
 def test_tails(tally):
     probabilities = tally["law"].upper_tail(tally["tails"])
-    for side in ("above", "below"):
+    for side in ("above", "below") if tally["law"].is_symmetric else ("above",):
         for count, p in zip(tally[side], probabilities, strict=True):
             assert stats.binomtest(int(count), tally["n"], p).pvalue > ALARM
 
@@ -206,8 +267,17 @@ def test_moments(tally):
 
 
 def test_samples_are_uncorrelated(tally):
+    variance = tally["law"].moment(2) - tally["law"].moment(1) ** 2
     for product in tally["products"]:
-        assert is_normal(product / np.sqrt(tally["n"]) / tally["law"].moment(2))
+        assert is_normal(product / np.sqrt(tally["n"]) / variance)
+
+
+def test_neighbouring_samples_are_independent(tally):
+    """In which third of the law each of two is, over all pairs that share no sample."""
+    pairs = tally["pairs"][np.ix_(tally["pairs"].sum(axis=1) > 20, tally["pairs"].sum(axis=0) > 20)]
+    assert pairs.sum() == pytest.approx(tally["n"] / 2, rel=1e-3)
+    assert min(pairs.shape) > 1
+    assert stats.chi2_contingency(pairs, correction=False).pvalue > ALARM
 
 
 @pytest.mark.parametrize(
@@ -215,9 +285,13 @@ def test_samples_are_uncorrelated(tally):
     [
         ("Gaussian 2.3", 1),
         ("geometric 0.3", 1),
+        ("canonical 1", 1),
         *(
             pytest.param(name, 64, marks=pytest.mark.long)
-            for name in ("Gaussian 0.6", "Gaussian 2.3", "Gaussian 12.7", "geometric 3", "geometric 1", "geometric 0.3")
+            for name in (
+                *("Gaussian 0.6", "Gaussian 2.3", "Gaussian 12.7", "geometric 3", "geometric 1", "geometric 0.3"),
+                *("canonical ln 3", "canonical 1"),
+            )
         ),
     ],
 )
@@ -245,6 +319,7 @@ def agree(first, second):
 
 
 LONG_TWINS = ("Gaussian 0.6", "Gaussian 2.3", "Gaussian 322.5", "geometric 1", "geometric 0.3", "geometric 2e-5")
+LONG_TWINS += ("canonical ln 3", "canonical 1", "response 1", "response 3")
 
 
 @pytest.mark.parametrize(
@@ -252,6 +327,8 @@ LONG_TWINS = ("Gaussian 0.6", "Gaussian 2.3", "Gaussian 322.5", "geometric 1", "
     [
         ("Gaussian 2.3", TWIN // 2),
         ("geometric 0.3", TWIN),
+        ("canonical 1", TWIN),
+        ("response 1", TWIN),
         *(pytest.param(name, 16 * TWIN, marks=pytest.mark.long) for name in LONG_TWINS),
     ],
 )

@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from dpfast._kernels import discrete_gaussian, two_sided_geometric
+from dpfast._kernels import discrete_gaussian, table_draws, two_sided_geometric
 from dpfast._support.errors import ReleaseError
+from dpfast.privacy.canonical_table import canonical_table
 from dpfast.privacy.geometric_rate import GeometricRate
+from dpfast.privacy.response_table import response_table
 from dpfast.releases import noise as module
 from dpfast.releases.noise import LARGEST, Noise
 
@@ -20,8 +22,8 @@ class Sigma(NamedTuple):
     j: int
 
 
-SIGMA, RATE = Sigma(645, 1), GeometricRate(5, 10)
-LAWS = pytest.mark.parametrize("law", [SIGMA, RATE], ids=["Gaussian", "geometric"])
+SIGMA, RATE, TABLE = Sigma(645, 1), GeometricRate(5, 10), canonical_table(0.01, 0.001)
+LAWS = pytest.mark.parametrize("law", [SIGMA, RATE, TABLE], ids=["Gaussian", "geometric", "table"])
 
 
 @pytest.fixture
@@ -42,6 +44,8 @@ def drawn(words, law, n):
     words, result = np.array(words, np.uint32), np.empty(n, np.int64)
     if law is RATE:
         found = two_sided_geometric.draw_geometric(words, two_sided_geometric.GeometricLaw.from_rate(*law), result)
+    elif law is TABLE:
+        found = table_draws.draw_table(words, table_draws.CutTable.from_weights(law.values, law.weights), result)
     else:
         cut = discrete_gaussian.Law.from_fraction(*law)
         found = discrete_gaussian.draw(words, discrete_gaussian.make_table(6), cut, result)
@@ -237,7 +241,7 @@ def test_the_table_grows_where_digits_are_missing(monkeypatch):
     )
 
 
-@LAWS
+@pytest.mark.parametrize("law", [SIGMA, RATE], ids=["Gaussian", "geometric"])
 def test_a_source_that_is_not_random_is_refused(monkeypatch, law):
     """Words that are all 1 leave the table; those that are 0 and 1 by turns are successes for ever."""
 
@@ -331,7 +335,9 @@ def test_noise_cannot_be_duplicated(duplicate):
         duplicate(Noise(SIGMA))
 
 
-@pytest.mark.parametrize(("law", "text"), [(SIGMA, "sigma=645/2^1"), (RATE, "rate=5/2^10")])
+@pytest.mark.parametrize(
+    ("law", "text"), [(SIGMA, "sigma=645/2^1"), (RATE, "rate=5/2^10"), (TABLE, "table of 361 values")]
+)
 def test_nothing_shows_what_was_drawn(law, text):
     assert repr(ready(3, law)) == f"Noise({text}, block=16)"
 
@@ -367,6 +373,14 @@ def test_the_largest_and_the_smallest_rates_can_be_drawn(rate):
     assert abs(samples).max() < 30 * scale + 1
     if scale > 1:
         assert np.std(samples) == pytest.approx(2**0.5 * scale, rel=0.5)
+
+
+@pytest.mark.parametrize("law", [canonical_table(2.0**-40, 0.001), canonical_table(24, 0.5), response_table(3, 0)])
+def test_the_longest_and_the_shortest_tables_can_be_drawn(law):
+    samples = ready(300, law).take(300)
+    assert set(samples.tolist()) <= {v for v, w in zip(law.values, law.weights, strict=True) if w}
+    if len(law.values) > 3:
+        assert np.std(samples) == pytest.approx(float(law.variance) ** 0.5, rel=0.35)
 
 
 @pytest.mark.parametrize("block", [0, -1, 2.5, True])
