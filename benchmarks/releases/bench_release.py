@@ -11,8 +11,10 @@ from scipy import stats
 import dpfast as dp
 from benchmarks.harness.race import Contestant, race, race_on_one_core, repeated
 from benchmarks.processes.bench_process import ROOT, python
+from dpfast.privacy.canonical_table import canonical_table
 from dpfast.privacy.discrete_gaussian_accounting import Sigma
 from dpfast.privacy.geometric_rate import GeometricRate
+from dpfast.privacy.response_table import response_table
 from dpfast.releases.noise import Noise
 from dpfast.signals.events.declared_counts import count_events
 from dpfast.signals.events.declared_span import Span
@@ -20,8 +22,14 @@ from dpfast.signals.events.declared_span import Span
 SIGMAS = {"2.875": Sigma(23, 3), "322.5": Sigma(645, 1), "2⁴⁰": Sigma(2**40, 0)}
 BLOCKS, BLOCK = 16, 4096
 RATES = {"1": GeometricRate(2**30, 30), "1/20": GeometricRate.below(1.0, 20), "2⁻⁴⁰": GeometricRate(1, 40)}
+TABLES = {
+    "canonical, ε = 1": canonical_table(1.0, 0.01),
+    "canonical, 1,001 values": canonical_table(2.0**-40, 1e-3),
+    "response": response_table(1.0, 0.01),
+}
 USED_WORDS = 7  # random ones of 32 bits that a Gaussian looks at, on average
 USED_BY_GEOMETRIC = 9  # that are looked at where the rate is small, and more elsewhere
+USED_BY_TABLE = 2
 TAKES, TIMED_BLOCKS = 200_000, 1000
 DEPARTURES = ROOT / "examples/nyc_departures_2013.csv.gz"
 DECLARED = {"time": "scheduled_departure", "by": "origin", "start": "2013-01-01", "end": "2014-01-01", "period": "5min"}
@@ -66,6 +74,23 @@ def bench_geometric_noise(benchmark, rate):
     )
     what = f"two-sided geometric of rate {rate}"
     race_on_one_core(benchmark, what, np.int64, subject, {"numpy": numpy}, limits={"random words": USED_BY_GEOMETRIC})
+    benchmark.extra_info["figures"][f"{what}, millions a second"] = 1e3 / benchmark.extra_info["race"]["ns"]
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.benchmark(group="noise")
+def bench_noise_of_tables(benchmark, name):
+    """The same of laws that are tables, beside numpy's choice among values, whose probabilities are floats."""
+    law, rng = TABLES[name], np.random.default_rng(1)
+    noise, p = Noise(law, BLOCK), np.array([float(x) for x in law.probabilities])
+
+    def block():
+        noise.ready(BLOCK)
+        noise.take(BLOCK)
+
+    subject, numpy = (repeated(draw, BLOCKS, BLOCK) for draw in (block, lambda: rng.choice(law.values, BLOCK, p=p)))
+    what = f"table, {name}"
+    race_on_one_core(benchmark, what, np.int64, subject, {"numpy": numpy}, limits={"random words": USED_BY_TABLE})
     benchmark.extra_info["figures"][f"{what}, millions a second"] = 1e3 / benchmark.extra_info["race"]["ns"]
 
 

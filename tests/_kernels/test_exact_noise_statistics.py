@@ -150,6 +150,7 @@ class Table(Law):
     def __init__(self, law, pair):
         self.law, self.pair, self.is_symmetric = law, pair, law.values[0] < 0
         self.p = np.array([float(p) for p in law.probabilities])
+        self.sums = list(zip(law.values, itertools.accumulate(law.weights), strict=True))
 
     @property
     def scale(self):
@@ -177,10 +178,9 @@ class Table(Law):
         return np.array([float(sum(p for n, p in pairs if n >= x)) for x in np.asarray(z).tolist()])
 
     def twin(self, rng):
-        """The value of the first probability that a real number does not exceed, summed; floats are near enough."""
-        u = Fraction(rng.getrandbits(80), 2**80)
-        sums = itertools.accumulate(self.law.probabilities)
-        return next(n for n, s in zip(self.law.values, sums, strict=True) if u < s)
+        """The first value whose summed weights are above a random number."""
+        u = rng.getrandbits(self.law.bits)
+        return next(n for n, s in self.sums if u < s)
 
 
 LAWS = {
@@ -332,7 +332,8 @@ LONG_TWINS += ("canonical ln 3", "canonical 1", "response 1", "response 3")
         *(pytest.param(name, 16 * TWIN, marks=pytest.mark.long) for name in LONG_TWINS),
     ],
 )
-def test_the_algorithm_of_canonne_kamath_and_steinke_draws_the_same(name, n_twin):
+def test_a_twin_draws_the_same(name, n_twin):
+    """The algorithms of Canonne, Kamath and Steinke; of a table, a look at one value after the other."""
     law, rng = LAWS[name], random.Random(SEED)
     twin = np.array([law.twin(rng) for _ in range(n_twin)])
     (own,) = law.blocks()
