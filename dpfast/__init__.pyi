@@ -92,10 +92,8 @@ from dpfast.releases.batch import (
     release as release,
 )
 from dpfast.releases.guarantee import Guarantee as Guarantee
-from dpfast.releases.integer.exact_mechanism import (
-    ExactMechanism as ExactMechanism,
-    exact as exact,
-)
+from dpfast.releases.integer.exact_forms import exact as exact
+from dpfast.releases.integer.exact_mechanism import ExactMechanism as ExactMechanism
 from dpfast.releases.integer.inputs import Inputs as Inputs
 from dpfast.releases.persons.declared_persons import Persons as Persons
 from dpfast.releases.persons.person_events import Events as Events

@@ -15,7 +15,7 @@ from dpfast.releases.feed.event_lines import ByteSource, Lines
 from dpfast.releases.feed.live_estimates_file import Journal
 from dpfast.releases.feed.missed_bins import NAME, write_missed
 from dpfast.releases.feed.status import Watch
-from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.store_folders import Places
@@ -40,7 +40,7 @@ class StandardInput:
 
 def publish_bins(
     options: argparse.Namespace,
-    plan: ExactMechanism,
+    plan: ExactBase,
     layout: Layout,
     places: Places,
     declared: dict[str, Any],

@@ -21,7 +21,8 @@ from dpfast.releases.composed_releases import declared_bounds
 from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.feed.clock import Clock, SystemClock
 from dpfast.releases.feed.event_lines import ByteSource
-from dpfast.releases.integer.exact_mechanism import ExactMechanism, exact
+from dpfast.releases.integer.exact_base import ExactBase
+from dpfast.releases.integer.exact_forms import exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.private_counts import PrivateCounts
@@ -176,7 +177,7 @@ def run(options: argparse.Namespace, *, source: ByteSource | None = None, clock:
         return _release_file(options, plan, layout, first)
 
 
-def _plan(options: argparse.Namespace) -> tuple[ExactMechanism, Layout]:
+def _plan(options: argparse.Namespace) -> tuple[ExactBase, Layout]:
     """Check all that is declared, and make of it the mechanism in integers and the layout of the estimates."""
     span = Span.parse(options.start, options.end, options.period)
     groups = check_groups(span, options.by, options.groups)
@@ -198,7 +199,7 @@ def _plan(options: argparse.Namespace) -> tuple[ExactMechanism, Layout]:
     return plan, Layout(span, groups, plan.predicted_rmse_if_model_holds)
 
 
-def _follow(options: argparse.Namespace, plan: ExactMechanism, layout: Layout, source: ByteSource, clock: Clock) -> str:
+def _follow(options: argparse.Namespace, plan: ExactBase, layout: Layout, source: ByteSource, clock: Clock) -> str:
     """Publish events as they come, and return where they are."""
     declared = _declare(options, plan, layout)
     places = _find_places(options, declared)
@@ -271,7 +272,7 @@ def _describe_files(text: str, file: Path, options: argparse.Namespace, places: 
     return "\n\n".join(lines)
 
 
-def _declare(options: argparse.Namespace, plan: ExactMechanism, layout: Layout) -> dict[str, Any]:
+def _declare(options: argparse.Namespace, plan: ExactBase, layout: Layout) -> dict[str, Any]:
     """Say what the steps of the store mean, which are numbers there, and the bounds: the same in all its releases.
 
     With another period or another column of times two releases of the same data would have other steps, and would pass
@@ -300,7 +301,7 @@ def _microseconds(length: str | None) -> int:
 # --- a file ---------------------------------------------------------------------------------------
 
 
-def _count_file(options: argparse.Namespace, plan: ExactMechanism, layout: Layout) -> NDArray[np.int64]:
+def _count_file(options: argparse.Namespace, plan: ExactBase, layout: Layout) -> NDArray[np.int64]:
     """Count the events of a file, and show the operator how its rows fall, also where one of them is refused."""
     shown = PrivateCounts(layout.groups, plan.inputs)
     try:
@@ -322,7 +323,7 @@ def _count_file(options: argparse.Namespace, plan: ExactMechanism, layout: Layou
     return u
 
 
-def _release_file(options: argparse.Namespace, plan: ExactMechanism, layout: Layout, first: int) -> str:
+def _release_file(options: argparse.Namespace, plan: ExactBase, layout: Layout, first: int) -> str:
     """Publish, unless an earlier run of the same command has; then write what the store has."""
     declared = _declare(options, plan, layout)
     places = _find_places(options, declared)

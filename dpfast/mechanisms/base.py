@@ -73,6 +73,7 @@ class MechanismBase(abc.ABC):
     options: tuple[tuple[str, Option], ...]
     declared: tuple[tuple[str, Provenance], ...]
     of_filters: ClassVar[bool] = False  # a prefilter and a receiver make it
+    exact_kind: ClassVar[str] = "filters"  # of the exact form that a release runs
     sees_data: ClassVar[bool] = True  # the constant does not: studies and reports take it for the reference
 
     def __post_init__(self) -> None:

@@ -12,8 +12,9 @@ Others use ``exact``, ``release``, ``open_stream``, ``read_release`` and ``audit
 ``stream``                ``Stream``: what is pushed is published once
 ``stream_opening``        ``open_stream``: it begins, or goes on
 ``reading``               ``read_release``: what a store has published
-``noise``                 exact discrete Gaussians from the system's randomness
+``noise``                 exact integers from the system's randomness
 ``guarantee``             ``Guarantee``: what a release promises
+``guarantee_terms``       what a kind of mechanism says in it
 ``composed_releases``     what several releases promise together
 ``private_counts``        what the operator alone may see
 ``requested_release``     a release that a command asks for happens once

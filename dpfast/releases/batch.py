@@ -14,10 +14,11 @@ from dpfast._support import html_fragments as html
 from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
-from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.releases.composed_releases import compose_guarantee, declared_bounds
 from dpfast.releases.guarantee import Guarantee, format_rounded_up
-from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, exact, exact_or_none
+from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
+from dpfast.releases.integer.exact_forms import exact, exact_or_none
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.noise import Noise
 from dpfast.releases.persons.declared_persons import Persons
@@ -81,7 +82,7 @@ class Release:
 
 
 def release(
-    mechanism: Mechanism | ExactMechanism,
+    mechanism: AnyMechanism | ExactBase,
     u: Any,
     path: Path,
     inputs: Inputs | None = None,
@@ -177,7 +178,7 @@ class Batch:
 
     def __init__(
         self,
-        plan: ExactMechanism,
+        plan: ExactBase,
         u: Any,
         first: int,
         *,
@@ -192,6 +193,7 @@ class Batch:
         self._plan, self._compose, self._name, self._lag = plan, compose, name, plan.lag or 0
         n_steps = streams.shape[1] if self._events is None else self._events.n_steps
         self._first = check_push(first, len(streams), n_steps + self._lag)
+        plan.check_steps(n_steps, whole=True)
         self._x, self._n_steps = plan.inputs.integers(streams), n_steps
         self._shape, self._wrap = values.shape, None if values is u else wrap
 
@@ -228,7 +230,7 @@ class Batch:
         return Release(first, v, labelled, plan.predicted_rmse_if_model_holds, guarantee, number, self._name)
 
 
-def as_exact(mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, tolerance: float) -> ExactMechanism:
+def as_exact(mechanism: AnyMechanism | ExactBase, inputs: Inputs | None, tolerance: float) -> ExactBase:
     """Return the exact mechanism of a design and declared inputs."""
     plan = exact_or_none(mechanism)
     if plan is None:
@@ -239,14 +241,12 @@ def as_exact(mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, toler
     return plan
 
 
-def _run_mechanism(plan: ExactMechanism, x: Integers, lag: int) -> tuple[Integers, Array]:
+def _run_mechanism(plan: ExactBase, x: Integers, lag: int) -> tuple[Integers, Array]:
     """Return v and the estimates of integers x, with noise that is drawn before."""
     streams, n = x.shape
-    noise = Noise(plan.sigma)
-    noise.ready(streams * (n + lag))
-    zeros = np.zeros((streams, lag), np.int64)
-    history = np.zeros((streams, plan.memory), np.int64)
-    v = plan.privatize(
-        history, np.concatenate([x, zeros], axis=1), noise.take(streams * (n + lag)).reshape(streams, -1)
-    )
-    return v, plan.estimate(v)[:, lag:]
+    noise, n_draws = Noise(plan.law), streams * plan.n_draws(0, n + lag, end=n)
+    noise.ready(n_draws)
+    inputs = np.concatenate([x, np.zeros((streams, lag), np.int64)], axis=1)
+    drawn = noise.take(n_draws).reshape(streams, -1)
+    v = plan.privatize(np.empty((streams, 0), np.int64), inputs, drawn, end=n)
+    return v, plan.estimate(v, end=n)[:, lag:]

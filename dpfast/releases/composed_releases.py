@@ -7,38 +7,38 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dpfast.privacy.discrete_gaussian_accounting import Shift
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.guarantee import Guarantee
-from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.guarantee_terms import ReleaseTerms
+from dpfast.releases.integer.exact_base import ExactBase
+from dpfast.releases.integer.exact_forms import load_exact
 from dpfast.releases.integer.inputs import Inputs
-from dpfast.releases.integer.noise_calibration import privacy_shift
 from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.releases.store.earlier_releases import Earlier
 
 _PERSON = ("max_change", "max_events", "min_separation")
 
 
-def declared_bounds(plan: ExactMechanism) -> dict[str, Any]:
+def declared_bounds(plan: ExactBase) -> dict[str, Any]:
     """Return what a release declares of values, streams and persons, as JSON holds it."""
     privacy = plan.mechanism.privacy
     return {**plan.inputs.public(), **{name: getattr(privacy, name) for name in _PERSON}}
 
 
-def load_plans(releases: Sequence[Earlier]) -> dict[int, ExactMechanism]:
+def load_plans(releases: Sequence[Earlier]) -> dict[int, ExactBase]:
     """Return the mechanisms of releases, by their ids."""
-    known: dict[str, ExactMechanism] = {}
+    known: dict[str, ExactBase] = {}
     result = {}
     for entry in releases:
         text = json.dumps(entry.configuration, sort_keys=True)
         if text not in known:
-            known[text] = ExactMechanism.from_configuration(entry.configuration)
+            known[text] = load_exact(entry.configuration)
         result[entry.id] = known[text]
     return result
 
 
 def compose_guarantee(
-    plan: ExactMechanism,
+    plan: ExactBase,
     others: Sequence[Earlier],
     same_steps: Sequence[Earlier],
     unchecked: Sequence[str] = (),
@@ -52,7 +52,7 @@ def compose_guarantee(
 
     Parameters
     ----------
-    plan : ExactMechanism
+    plan : ExactBase
     others : sequence of Earlier
         All other releases of the store.
     same_steps : sequence of Earlier
@@ -73,17 +73,18 @@ def compose_guarantee(
     if not past:
         return alone
     everyone = [plan, *past]
-    shifts = [_shift_largest(x, everyone) for x in everyone]
+    own, *losses = [_terms_for_largest(x, everyone) for x in everyone]
     privacy, inputs = _largest_declaration(plan, everyone)
-    return Guarantee.of(privacy, inputs, plan.taps, shifts, whole=not alike, unchecked=unchecked, persons=persons)
+    others_losses = [x.loss for x in losses]
+    return Guarantee.of(privacy, inputs, own, others_losses, whole=not alike, unchecked=unchecked, persons=persons)
 
 
-def _declared_person(plan: ExactMechanism) -> tuple[float, ...]:
+def _declared_person(plan: ExactBase) -> tuple[float, ...]:
     declared = declared_bounds(plan)
     return tuple(declared[name] for name in (*_PERSON, "streams_per_person", "n_streams"))
 
 
-def _largest_declaration(plan: ExactMechanism, everyone: Sequence[ExactMechanism]) -> tuple[Privacy, Inputs]:
+def _largest_declaration(plan: ExactBase, everyone: Sequence[ExactBase]) -> tuple[Privacy, Inputs]:
     """Return what a release declares, but for a person of the largest bounds that any of some releases declares."""
     demands = [x.mechanism.privacy for x in everyone]
     privacy = replace(
@@ -96,7 +97,6 @@ def _largest_declaration(plan: ExactMechanism, everyone: Sequence[ExactMechanism
     return privacy, replace(plan.inputs, streams_per_person=min(streams, plan.inputs.n_streams))
 
 
-def _shift_largest(plan: ExactMechanism, everyone: Sequence[ExactMechanism]) -> Shift:
-    """Return how far such a person moves a release."""
-    privacy, inputs = _largest_declaration(plan, everyone)
-    return privacy_shift(privacy, inputs, plan.taps, plan.sigma)
+def _terms_for_largest(plan: ExactBase, everyone: Sequence[ExactBase]) -> ReleaseTerms:
+    """Return what a release costs such a person."""
+    return plan.terms(*_largest_declaration(plan, everyone))

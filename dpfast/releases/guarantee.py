@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import functools
 import json
 import platform
 from collections.abc import Sequence
@@ -16,9 +16,10 @@ import numpy as np
 
 from dpfast._support import html_fragments as html
 from dpfast.privacy.composition import Loss
-from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma, epsilon, gdp_mu, group_shifts, zcdp_rho
+from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma, gdp_mu
 from dpfast.privacy.privacy import Privacy
-from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.guarantee_terms import ReleaseTerms, loss_content, loss_words
+from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.releases.store.declaration import unchecked_text
 
@@ -67,13 +68,12 @@ class Guarantee:
         What was demanded, and who counts as one person: `max_change`, `max_events`, `min_separation`.
     inputs : Inputs
         What is declared of the data.
-    shifts : tuple of Shift
-        Squared sensitivity (an integer) and noise of the release, and of those that it is composed with.
-    prefilter : str
-        SHA-256 of the integer taps, as 64-bit little-endian numbers.
-    n_taps : int
+    terms : ReleaseTerms
+        What the release itself costs one person, and its noise in words.
+    others : tuple of Loss
+        What those cost that it is composed with.
     epsilon : float
-        Of all of it at the demanded delta, computed from the noise that runs, rounded up.
+        Of all of it at `delta`, computed from the noise that runs, rounded up.
     whole : bool
         It is that of all releases of its store together, at all their steps, for a person of the largest bounds of all:
         they declare different persons.
@@ -85,9 +85,8 @@ class Guarantee:
 
     privacy: Privacy
     inputs: Inputs
-    shifts: tuple[Shift, ...]
-    prefilter: str
-    n_taps: int
+    terms: ReleaseTerms
+    others: tuple[Loss, ...]
     epsilon: float
     whole: bool = False
     unchecked: tuple[str, ...] = ()
@@ -98,17 +97,32 @@ class Guarantee:
         cls,
         privacy: Privacy,
         inputs: Inputs,
-        taps: Integers,
-        shifts: Sequence[Shift],
+        terms: ReleaseTerms,
+        others: Sequence[Loss] = (),
         *,
         whole: bool = False,
         unchecked: Sequence[str] = (),
         persons: PersonSpans | None = None,
     ) -> Guarantee:
-        """Make the guarantee of a release, the first of the shifts, composed with what the others moved."""
-        digest = hashlib.sha256(taps.astype("<i8").tobytes()).hexdigest()
-        proven = epsilon(shifts, privacy.delta)
-        return cls(privacy, inputs, tuple(shifts), digest, len(taps), proven, whole, tuple(unchecked), persons)
+        """Make the guarantee of a release, composed with what others cost."""
+        loss = sum(others, terms.loss)
+        proven = loss.epsilon(_delta_of(loss, privacy))
+        return cls(privacy, inputs, terms, tuple(others), proven, whole, tuple(unchecked), persons)
+
+    @functools.cached_property
+    def loss(self) -> Loss:
+        """What the release, with those that it is composed with, costs one person: it can be added to other losses."""
+        return sum(self.others, self.terms.loss)
+
+    @property
+    def shifts(self) -> tuple[Shift, ...]:
+        """Squared sensitivity (an integer) and noise of all releases with Gaussian noise."""
+        return self.loss.shifts
+
+    @property
+    def is_gaussian(self) -> bool:
+        """True where all of the noise is discrete Gaussian."""
+        return not (self.loss.pure or self.loss.approximate)
 
     @property
     def squared_sensitivity(self) -> int:
@@ -121,19 +135,19 @@ class Guarantee:
         return self.shifts[0].sigma
 
     @property
-    def loss(self) -> Loss:
-        """What the release, with those that it is composed with, costs one person: it can be added to other losses."""
-        return Loss(self.shifts)
+    def prefilter(self) -> str:
+        """SHA-256 of the integer taps, as 64-bit little-endian numbers."""
+        return str(self.terms.content["prefilter"]["sha256"])
 
     @property
     def delta(self) -> float:
-        """δ, as it was demanded."""
-        return self.privacy.delta
+        """δ, as it was demanded; 0 where all noise gives pure ε."""
+        return _delta_of(self.loss, self.privacy)
 
     @property
     def zcdp_rho(self) -> Fraction:
-        """ρ = Δ²/2σ² of zero-concentrated differential privacy, exactly."""
-        return zcdp_rho(self.shifts)
+        """ρ of zero-concentrated differential privacy, exactly: Δ²/2σ² of Gaussian noise, ε²/2 of other noise."""
+        return self.loss.zcdp()[0]
 
     @property
     def gdp_mu(self) -> float:
@@ -143,7 +157,7 @@ class Guarantee:
     @property
     def groups(self) -> dict[int, float]:
         """ε of groups of several people, by their size, at the same delta."""
-        return {size: epsilon(group_shifts(self.shifts, size), self.delta) for size in GROUPS}
+        return {size: self.loss.of_group(size).epsilon(self.delta) for size in GROUPS}
 
     @property
     def sentence(self) -> str:
@@ -212,26 +226,22 @@ class Guarantee:
             "lattice": f"unit {inputs.unit}: {lattice}",
             "range": f"{inputs.low} to {inputs.high}; values outside are always clamped, never refused{missing}",
             "centre": f"{inputs.centre}, public; integers from {low} to {high} are behind it",
-            "squared sensitivity": f"Δ² = {self.squared_sensitivity}",
-            "noise": f"discrete Gaussian, σ = {_format_sigma(self.sigma)}, drawn exactly, once for every step",
-            "(ε, δ)": f"({format_rounded_up(self.epsilon, 9)}, {_format_declared(self.delta)}), computed from this σ "
-            f"and rounded up; demanded: ({_format_declared(privacy.epsilon)}, {_format_declared(privacy.delta)})",
-            "zCDP": f"ρ = {self.zcdp_rho} (at most {format_rounded_up(self.zcdp_rho, 6)})",
-            "Gaussian DP": f"μ = {format_rounded_up(self.gdp_mu, 6)}",
+            **self.terms.noise,
+            "(ε, δ)": f"({format_rounded_up(self.epsilon, 9)}, {_format_declared(self.delta)}), {self.terms.proof}; "
+            f"demanded: ({_format_declared(privacy.epsilon)}, {_format_declared(privacy.delta)})",
+            "zCDP": self._zcdp_text,
+            **({"Gaussian DP": f"μ = {format_rounded_up(self.gdp_mu, 6)}"} if self.is_gaussian else {}),
             "groups": "; ".join(f"{n} people: ε = {format_rounded_up(value, 4)}" for n, value in self.groups.items()),
-            "prefilter": f"{self.n_taps} integer taps, SHA-256 {self.prefilter}",
+            **self.terms.published,
         }
         if self.persons is not None:
             lines["spans"] = self._spans_text(self.persons)
-        if len(self.shifts) > 1:
-            others = ", ".join(
-                f"Δ² = {x.squared_sensitivity} and σ = {_format_sigma(x.sigma)}" for x in self.shifts[1:]
-            )
-            n = f"{len(self.shifts) - 1} other release{'s' * (len(self.shifts) > 2)}"
+        if self.others:
+            others = ", ".join(map(loss_words, self.others))
+            n = f"{len(self.others)} other release{'s' * (len(self.others) > 1)}"
             which = _OF_STORE if self.whole else "of the same data"
-            lines["composed"] = (
-                f"with {n} {which} ({others}): (ε, δ), ρ, μ and groups are those of all of them together"
-            )
+            of_all = "(ε, δ), ρ, μ and groups" if self.is_gaussian else "(ε, δ), ρ and groups"
+            lines["composed"] = f"with {n} {which} ({others}): {of_all} are those of all of them together"
         if self.unchecked:
             lines["not checked"] = unchecked_text(self.unchecked)
         return lines
@@ -241,11 +251,11 @@ class Guarantee:
         return ADJACENCY if self.persons is None else PERSON_ADJACENCY
 
     @property
-    def all_spans(self) -> tuple[Shift, ...] | None:
-        """How far a person with events in all spans of the release moves it; None without persons, or an end."""
+    def all_spans(self) -> Loss | None:
+        """What it costs a person with events in all spans of the release; None without persons, or an end."""
         if self.persons is None or self.persons.n_spans is None:
             return None
-        return self.persons.over(self.shifts, max(1, self.persons.n_spans))
+        return self.persons.over(self.loss, max(1, self.persons.n_spans))
 
     def _spans_text(self, spans: PersonSpans) -> str:
         """Say what the guarantee is for somebody with events in several spans."""
@@ -253,17 +263,23 @@ class Guarantee:
             return "all steps of the store are one span"
         each = f"of {spans.span_steps} steps, in each of which the bounds begin anew"
         how = "s²ρ, as of a group of s such persons" if spans.joined else "sρ, as no output depends on two of them"
-        if (shifts := self.all_spans) is None:
+        if (loss := self.all_spans) is None:
             several = ", ".join(
-                f"{n}: ε = {_format_epsilon(epsilon(spans.over(self.shifts, n), self.delta))}" for n in GROUPS
+                f"{n}: ε = {_format_epsilon(spans.over(self.loss, n).epsilon(self.delta))}" for n in GROUPS
             )
             return f"{each}; for the events of a person in s spans together ρ is {how}: {several}"
         if spans.n_spans == 1:
             return f"{each}; this release has steps in one"
-        total = f"ε = {_format_epsilon(epsilon(shifts, self.delta))} and ρ = {zcdp_rho(shifts)}"
+        total = f"ε = {_format_epsilon(loss.epsilon(self.delta))} and ρ = {loss.zcdp()[0]}"
         return (
             f"{each}; for the events of a person in all {spans.n_spans} spans of this release together {total} ({how})"
         )
+
+    @property
+    def _zcdp_text(self) -> str:
+        rho, delta = self.loss.zcdp()
+        but = f", but for δ = {delta}" if delta else ""
+        return f"ρ = {rho} (at most {format_rounded_up(rho, 6)}){but}"
 
     @property
     def not_covered(self) -> tuple[str, ...]:
@@ -301,7 +317,7 @@ class Guarantee:
             "delta": self.delta,
             "demanded": {"epsilon": self.privacy.epsilon, "delta": self.privacy.delta},
             "zcdp_rho": str(self.zcdp_rho),
-            "gdp_mu": self.gdp_mu,
+            "gdp_mu": self.gdp_mu if self.is_gaussian else None,
             "groups": {str(n): value for n, value in self.groups.items()},
             "protects": "event" if self.persons is None else "person",
             "adjacency": self._adjacency,
@@ -310,21 +326,16 @@ class Guarantee:
             "min_separation": self.privacy.min_separation,
             "inputs": self.inputs.public(),
             "change_on_lattice": self.inputs.change(self.privacy.max_change),
-            "releases": [
-                {"squared_sensitivity": str(x.squared_sensitivity), "sigma": list(x.sigma), "numbers": x.n_coordinates}
-                for x in self.shifts
-            ],
-            "prefilter": {"taps": self.n_taps, "sha256": self.prefilter},
+            "releases": [part for x in (self.terms.loss, *self.others) for part in loss_content(x)],
+            **self.terms.content,
             "covers_store": self.whole,
             "not_checked": list(self.unchecked),
             "not_covered": list(self.not_covered),
             "versions": _versions(),
         }
         if self.persons is not None:
-            shifts = self.all_spans
-            together = (
-                None if shifts is None else {"epsilon": epsilon(shifts, self.delta), "zcdp_rho": str(zcdp_rho(shifts))}
-            )
+            loss = self.all_spans
+            together = None if loss is None else {"epsilon": loss.epsilon(self.delta), "zcdp_rho": str(loss.zcdp()[0])}
             content["persons"] = {
                 "span_steps": self.persons.span_steps,
                 "spans": self.persons.n_spans,
@@ -357,8 +368,9 @@ def _format_declared(declared: float) -> str:
     return str(declared).removesuffix(".0")
 
 
-def _format_sigma(sigma: Sigma) -> str:
-    return f"{sigma.a}/2^{sigma.j}"
+def _delta_of(loss: Loss, privacy: Privacy) -> float:
+    """Return the δ that a loss is stated at: none where none is needed."""
+    return privacy.delta if loss.shifts or loss.approximate else 0.0
 
 
 def _versions() -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.composed_releases import load_plans
-from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream_opening import differing_fields
@@ -31,7 +31,7 @@ class Wanted:
 
     Attributes
     ----------
-    plan : ExactMechanism
+    plan : ExactBase
     first, count : int
         Its steps.
     name : str or None
@@ -39,7 +39,7 @@ class Wanted:
         Whether steps may be published that an earlier release has published.
     """
 
-    plan: ExactMechanism
+    plan: ExactBase
     first: int
     count: int
     name: str | None

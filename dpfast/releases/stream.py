@@ -14,7 +14,7 @@ from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
 from dpfast.releases.composed_releases import compose_guarantee
-from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.inputs import Integers
 from dpfast.releases.noise import Noise
 from dpfast.releases.persons.declared_persons import Persons
@@ -67,7 +67,7 @@ class Stream:
         As :func:`open_stream` finds or makes them.
     """
 
-    def __init__(self, store: ReleaseStore, plan: ExactMechanism, noise: Noise, persons: Persons | None = None) -> None:
+    def __init__(self, store: ReleaseStore, plan: ExactBase, noise: Noise, persons: Persons | None = None) -> None:
         self._store, self._plan, self._noise = store, plan, noise
         self._lock, self._running = threading.RLock(), False
         live = plan.live()
@@ -92,12 +92,10 @@ class Stream:
             live.restore(state)
         except ValueError:
             raise ReleaseError(f"the store {store.path} is damaged: its receiver has no state to go on from") from None
-        self._receiver, self._history = live, np.zeros((n_streams, plan.memory), np.int64)
+        self._receiver, self._history = live, inputs
         self._state = "closed" if entry is not None and entry.closed else "open"
-        known = 0 if self._state == "closed" else min(self._position, plan.memory)
-        if inputs.shape[1] != known:
+        if inputs.shape[1] != (0 if self._state == "closed" else plan.needed(self._position)):
             raise ReleaseError(f"the store {store.path} is damaged: inputs that the filter still needs are missing")
-        self._history[:, plan.memory - known :] = inputs
 
     def __enter__(self) -> Stream:
         return self
@@ -132,9 +130,9 @@ class Stream:
             Steps.
         """
         with self._take_turn():
-            n, n_streams = validation.integer("n", n, 0), len(self._history)
+            n, n_streams = validation.integer("n", n, 0), self._plan.inputs.n_streams
             check_push(self._position, n_streams, n)
-            self._noise.ready(n_streams * n)
+            self._noise.ready(n_streams * self._plan.n_draws(self._position, n))
 
     def push(self, chunk: Any, *, first: int | None = None) -> Published:
         """Publish the next steps; when this returns they are on the disk.
@@ -185,7 +183,8 @@ class Stream:
                 n = u.shape[1]
                 check_push(self._position, len(u), n)
                 known = min(self._position - first, n)
-                self._noise.ready(len(u) * (n - known))
+                self._plan.check_steps(first + n)
+                self._noise.ready(len(u) * self._plan.n_draws(self._position, n - known))
                 bounded = self._bound(events, first)
                 x = self._plan.inputs.integers(u if bounded is None else bounded.counts)
                 self._check_known(first, x[:, :known])
@@ -222,10 +221,10 @@ class Stream:
         then holds no inputs any more. Of a stream that is over it gives these steps again.
         """
         with self._take_turn():
-            lag = self._lag
+            lag, n_streams = self._lag, self._plan.inputs.n_streams
             if self._state == "open":
-                self._noise.ready(len(self._history) * lag)
-                self._publish(np.zeros((len(self._history), lag), np.int64), last=True)
+                self._noise.ready(n_streams * self._plan.n_draws(self._position, lag, self._position))
+                self._publish(np.zeros((n_streams, lag), np.int64), last=True)
                 self._store.empty_log()
             return self._read(self._position - lag, lag)
 
@@ -270,10 +269,10 @@ class Stream:
         """Refuse steps that were published, unless they come with the inputs that they had."""
         if not x.shape[1]:
             return
-        oldest, last = self._position - self._plan.memory, first + x.shape[1] - 1
+        oldest, last = self._position - self._history.shape[1], first + x.shape[1] - 1
         if first < oldest:
             raise ReleaseError(
-                f"first must be at least {max(oldest, 0)}, as older inputs are forgotten, got {first}: "
+                f"first must be at least {oldest}, as older inputs are forgotten, got {first}: "
                 f"read({first}, {last - first + 1}) gives what was published"
             )
         if not np.array_equal(self._history[:, first - oldest : last + 1 - oldest], x):
@@ -290,18 +289,22 @@ class Stream:
 
     def _publish(self, x: Integers, bounded: Bounded | None = None, *, last: bool = False) -> None:
         """Publish new steps, as nothing else does: noise is drawn, and taken once; memory changes behind the disk."""
+        (n_streams, n), plan = x.shape, self._plan
         self._state = "interrupted"  # until the end
         try:
-            noise = self._noise.take(x.size).reshape(x.shape)
-            v = self._plan.privatize(self._history, x, noise)
-            estimate = self._receiver.push(v)
+            position, end = self._position + n, self._position if last else None
+            n_draws = n_streams * plan.n_draws(self._position, n, end)
+            noise = self._noise.take(n_draws).reshape(n_streams, -1)
+            v = plan.privatize(self._history, x, noise, self._position, end)
+            estimate = self._receiver.push(v, end)
+            needed = 0 if last else plan.needed(position)
             self._store.append(
                 self._release,
                 self._position,
                 v,
                 estimate,
                 x=x,
-                memory=self._plan.memory,
+                memory=needed,
                 receiver=self._receiver.state(),
                 last=last,
                 persons=None if bounded is None else bounded.change,
@@ -311,9 +314,8 @@ class Stream:
         except BaseException:
             self._give_up()
             raise
-        n = x.shape[1]
-        self._history = np.concatenate([self._history, x], axis=1)[:, n:]
-        self._position += n
+        seen = np.concatenate([self._history, x], axis=1)
+        self._history, self._position = seen[:, seen.shape[1] - needed :], position
         self._state = "closed" if last else "open"
 
     def _read(self, first: int, count: int) -> Published:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
-from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.releases.batch import as_exact
 from dpfast.releases.composed_releases import declared_bounds
-from dpfast.releases.integer.exact_mechanism import ExactMechanism, check_mechanism, demand_content, exact_or_none
+from dpfast.releases.integer.exact_base import ExactBase, check_mechanism, demand_content
+from dpfast.releases.integer.exact_forms import exact_or_none, load_exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
 from dpfast.releases.persons.declared_persons import Persons
@@ -22,7 +23,7 @@ from dpfast.releases.stream import Stream, live_release
 
 
 def open_stream(
-    mechanism: Mechanism | ExactMechanism,
+    mechanism: AnyMechanism | ExactBase,
     path: str | os.PathLike[str],
     inputs: Inputs | None = None,
     *,
@@ -91,7 +92,7 @@ def open_stream(
 
 def open_in_store(
     store: ReleaseStore,
-    mechanism: Mechanism | ExactMechanism,
+    mechanism: AnyMechanism | ExactBase,
     inputs: Inputs | None,
     tolerance: float,
     declared: Mapping[str, Any] | None = None,
@@ -113,7 +114,7 @@ def open_in_store(
             else _resume_plan(entry, mechanism, inputs, tolerance)
         )
         store.hold(declared_bounds(plan))
-        stream = Stream(store, plan, Noise(plan.sigma), persons)
+        stream = Stream(store, plan, Noise(plan.law), persons)
         stream.prepare()
         return stream
     except BaseException:
@@ -122,17 +123,17 @@ def open_in_store(
 
 
 def _resume_plan(
-    entry: Earlier, mechanism: Mechanism | ExactMechanism, inputs: Inputs | None, tolerance: float
-) -> ExactMechanism:
+    entry: Earlier, mechanism: AnyMechanism | ExactBase, inputs: Inputs | None, tolerance: float
+) -> ExactBase:
     """Return the mechanism that the stream has run so far, to the last bit, where it is the one that is asked for."""
-    plan = ExactMechanism.from_configuration(entry.configuration)
+    plan = load_exact(entry.configuration)
     if (given := exact_or_none(mechanism)) is not None:
         wanted, found = as_exact(given, inputs, tolerance).configuration, plan.configuration
     else:
         # not its taps: another machine rounds a design otherwise
         if not isinstance(inputs, Inputs):
             raise validation.fail("inputs", "an Inputs, which says what the data are", inputs)
-        wanted, found = demand_content(cast("Mechanism", mechanism), inputs, tolerance), plan.demand
+        wanted, found = demand_content(mechanism, inputs, tolerance), plan.demand
     if fields := differing_fields(json.loads(json.dumps(wanted)), json.loads(json.dumps(found))):
         raise ReleaseError(
             f"mechanism must be that of the stream, got one that differs in {', '.join(fields)}: open it with what it "

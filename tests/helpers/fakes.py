@@ -62,7 +62,7 @@ class Receiver:
     def __init__(self, n_streams=STREAMS):
         self.y = np.zeros(n_streams)
 
-    def push(self, v):
+    def push(self, v, end=None):
         result = np.empty(v.shape)
         for t in range(v.shape[1]):
             self.y = 0.75 * self.y + v[:, t]
@@ -94,8 +94,18 @@ class Plan:
         self.configuration = {"taps": taps.tolist(), "lag": lag}
         self.guarantee = Guarantee()
 
-    def privatize(self, history, x, noise):
-        assert history.shape == (self.inputs.n_streams, self.memory)
+    def check_steps(self, end, *, whole=False):
+        """It has no horizon."""
+
+    def needed(self, position):
+        return min(position, self.memory)
+
+    def n_draws(self, position, n, end=None):
+        return n
+
+    def privatize(self, history, x, noise, position=0, end=None):
+        assert history.shape == (self.inputs.n_streams, self.needed(position))
+        history = np.concatenate([np.zeros((len(x), self.memory - history.shape[1]), int), history], axis=1)
         return filtered(np.concatenate([history, x], axis=1), self.taps)[:, self.memory :] + noise
 
     def live(self):

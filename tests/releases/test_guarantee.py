@@ -5,6 +5,7 @@ import json
 import math
 import platform
 import re
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 import dpfast as dp
 from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma
 from dpfast.releases.guarantee import Guarantee, format_rounded_up
+from dpfast.releases.guarantee_terms import gaussian_terms
 
 mpmath.mp.dps = 80
 ETA = mpmath.mpf("2.01") * mpmath.exp(-8 * mpmath.pi**2)
@@ -87,7 +89,9 @@ def releases(draw):
         mu_squared = draw(st.floats(1e-4, 100))
         moved.append((max(1, math.floor(mu_squared * (variance - 4))), variance, draw(st.integers(1, 10**6)), a, j))
     shifts = [Shift(square, Sigma(a, j), n) for square, _, n, a, j in moved]
-    return Guarantee.of(privacy, inputs, taps, shifts), [x[:3] for x in moved], taps.tolist()
+    own, *others = (gaussian_terms(taps, x) for x in shifts)
+    guarantee = Guarantee.of(privacy, inputs, own, [x.loss for x in others])
+    return guarantee, [x[:3] for x in moved], taps.tolist()
 
 
 @given(releases())
@@ -182,7 +186,7 @@ def promise(mu_squared=Fraction(1), delta=1e-6, **options):
     variance = Fraction(10**6)
     privacy = dp.Privacy(1, delta, **options)
     shift = Shift(math.ceil(mu_squared * (variance - 4)), Sigma(1000, 0), 3)
-    return Guarantee.of(privacy, dp.Inputs(0, 20, n_streams=3), np.array([1, 2]), [shift])
+    return Guarantee.of(privacy, dp.Inputs(0, 20, n_streams=3), gaussian_terms(np.array([1, 2]), shift))
 
 
 def test_the_sentence_of_one_event():
@@ -246,7 +250,7 @@ def test_the_factor_is_above_that_of_epsilon(mu_squared, delta):
 )
 def test_factors(epsilon, factor):
     guarantee = promise()
-    changed = Guarantee(guarantee.privacy, guarantee.inputs, guarantee.shifts, "", 0, epsilon)
+    changed = replace(guarantee, epsilon=epsilon)
     assert f"at most e^ε = {factor} times" in changed.sentence
 
 
@@ -317,7 +321,7 @@ def test_a_design_gives_what_was_demanded_and_little_more(plan):
 
 def test_composed_guarantees_are_of_all_releases():
     one = promise(Fraction(1, 4))
-    three = Guarantee.of(one.privacy, one.inputs, np.array([1, 2]), one.shifts * 3)
+    three = Guarantee.of(one.privacy, one.inputs, one.terms, (one.loss, one.loss))
     assert three.zcdp_rho == 3 * one.zcdp_rho
     assert three.epsilon > one.epsilon
     assert "composed" not in one.items()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
-from dpfast.releases.integer.exact_mechanism import exact
+from dpfast.releases.integer.exact_forms import exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
 from dpfast.releases.store import release_store
@@ -268,7 +268,7 @@ def test_no_value_is_refused(folder):
 
 
 def test_an_interrupted_stream_is_refused_until_it_is_opened_again(stream, folder, monkeypatch):
-    def interrupt(self, v):
+    def interrupt(self, v, end=None):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

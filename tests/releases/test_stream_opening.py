@@ -7,7 +7,7 @@ from helpers.designs import MadeOnce, designed
 
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
-from dpfast.releases.integer.exact_mechanism import exact
+from dpfast.releases.integer.exact_forms import exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.stream import Stream
 from dpfast.releases.stream_opening import differing_fields, open_stream

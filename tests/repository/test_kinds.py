@@ -14,7 +14,7 @@ from dpfast.mechanisms.base import MechanismBase
 from dpfast.mechanisms.compiled_matrix_mechanism import CompiledMatrixMechanism
 from dpfast.mechanisms.constant import Constant
 from dpfast.mechanisms.receivers.base import Receiver
-from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.integer.exact_base import ExactBase
 
 PACKAGE = Path(dpfast.__file__).parent
 COMPILED = {name for name in {**vars(compiled_mechanisms), **vars(compiled_receivers)} if name.startswith("Compiled")}
@@ -25,7 +25,7 @@ READERS = {
     "filters/toeplitz.py: of": "a filter, another target or a sequence",
     "design/argument_checks.py: filter_or_none": "a filter or a word",
     "design/argument_checks.py: toeplitz_or_none": "a target with or without a horizon",
-    "releases/integer/exact_mechanism.py: exact_or_none": "a design or its exact form",
+    "releases/integer/exact_forms.py: exact_or_none": "a design or its exact form",
     "simulation/monte_carlo.py: _check_mechanisms": "one mechanism or several",
     "simulation/sweep/parameters.py: _read_mechanism": "a mechanism or the name of a family",
 }
@@ -35,8 +35,8 @@ def family(cls):
     return {cls.__name__}.union(*map(family, cls.__subclasses__()))
 
 
-KINDS = COMPILED | UNIONS | {Filter.__name__, Toeplitz.__name__, Constant.__name__, ExactMechanism.__name__}
-KINDS |= family(MechanismBase) | family(Receiver) | {CompiledMatrixMechanism.__name__}
+KINDS = COMPILED | UNIONS | {Filter.__name__, Toeplitz.__name__, Constant.__name__}
+KINDS |= family(MechanismBase) | family(Receiver) | family(ExactBase) | {CompiledMatrixMechanism.__name__}
 
 
 def names(node):

@@ -258,7 +258,7 @@ def test_live_receivers_see_what_is_published_alone():
     }
     assert methods == {
         "__init__": ["self", "receiver", "taps", "shift", "n_streams"],
-        "push": ["self", "v"],
+        "push": ["self", "v", "end"],
         "state": ["self"],
         "restore": ["self", "state"],
     }

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfast._support import validation
+from dpfast._support.errors import ReleaseError
 from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism import Mechanism
@@ -102,6 +103,11 @@ def audit(
     (False, 'broken, as expected')
     """
     plan = as_exact(mechanism, inputs, tolerance)
+    if not isinstance(plan, ExactMechanism):
+        raise ReleaseError(
+            f"mechanism must be of filters and Gaussian noise to be attacked, got {plan.mechanism.full_name}: what its "
+            "noise promises is proven in docs/release-proofs.md, and enumerated in the tests"
+        )
     runs = None if n_runs is None else validation.integer("n_runs", n_runs, _FEWEST)
     confidence = validation.number("confidence", confidence, above=0, below=1)
     rng = np.random.default_rng(validation.seed(seed))

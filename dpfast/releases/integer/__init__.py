@@ -2,11 +2,13 @@
 
 Others use ``exact``, ``ExactMechanism`` and ``Inputs``::
 
-    prefilter, receiver ──► tap_search ──► integer_taps, live_receiver ──► ExactMechanism
+    prefilter, receiver ──► tap_search ──► integer_taps, live_receiver ──► ExactMechanism ──► exact
     Inputs ──────────────────────────────────────────────────────────────────┘
 
 =====================  ========================================================
-``exact_mechanism``    ``exact``, ``ExactMechanism``
+``exact_forms``        ``exact``: each kind of mechanism has its exact form
+``exact_base``         what streams and batches ask of all of them
+``exact_mechanism``    ``ExactMechanism``: filters with Gaussian noise
 ``releasable``         which mechanisms are refused
 ``inputs``             ``Inputs``: what is declared of the data
 ``tap_search``         which integer taps are fine enough

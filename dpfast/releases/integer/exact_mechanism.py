@@ -1,35 +1,32 @@
-"""Mechanisms in integers: all that a release does is decided and known before any data are seen."""
+"""Filters in integers: all that a release does is decided and known before any data are seen."""
 
 from __future__ import annotations
 
 import functools
-import hashlib
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpfast._kernels.integer_fir import add_filtered
 from dpfast._support import html_fragments as html
 from dpfast._support import validation
-from dpfast._support.design_calls import public_design
 from dpfast._support.errors import DesignError, ReleaseError
-from dpfast.design.argument_checks import check_tolerance
-from dpfast.design.low_accuracy_warning import warn_of_low_accuracy
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.mechanisms.serialization.json_fields import Fields
-from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, mechanism_content, read_mechanism
+from dpfast.mechanisms.serialization.mechanism_file import mechanism_content, read_mechanism
 from dpfast.mechanisms.serialization.parts import read_receiver, receiver_content
 from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma
-from dpfast.privacy.provenance import Provenance, fitted_inputs
-from dpfast.releases.guarantee import Guarantee
+from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.provenance import Provenance
+from dpfast.releases.guarantee_terms import ReleaseTerms, gaussian_terms
+from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
 from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.integer_taps import MAX_TAPS, filter_of_signal
@@ -44,7 +41,7 @@ _LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
 
 
 @dataclass(frozen=True, eq=False)
-class ExactMechanism:
+class ExactMechanism(ExactBase):
     r"""A mechanism v_t = Σ_k g_k x_{t-k} + n_t of integers x, integer taps g, discrete Gaussian n, and a receiver.
 
     :func:`exact` makes it. Everything in it is public. Whatever makes it, it keeps what its mechanism demands.
@@ -76,6 +73,7 @@ class ExactMechanism:
     *Privacy.* `guarantee` says what a release of it promises. :meth:`privatize` is the only function that sees inputs.
     """
 
+    kind: ClassVar[str] = "filters"
     mechanism: Mechanism
     inputs: Inputs
     tolerance: float
@@ -106,10 +104,20 @@ class ExactMechanism:
         # made and checked anew: taps that come out of a pickle can be written to, and a kept guarantee would not follow
         return ExactMechanism, tuple(getattr(self, x.name) for x in fields(self))
 
+    @classmethod
+    def make(cls, mechanism: Mechanism, inputs: Inputs, tolerance: float) -> ExactMechanism:
+        """Make the exact form of a design for such inputs: the fewest taps and bits within the tolerance."""
+        return cls(mechanism, inputs, tolerance, *round_to_integers(mechanism, inputs, tolerance))
+
     @property
     def lag(self) -> int | None:
         """The samples by which the estimate is late; None for a smoother."""
         return self.receiver.lag
+
+    @property
+    def law(self) -> Sigma:
+        """The law of the noise: its σ."""
+        return self.sigma
 
     @property
     def memory(self) -> int:
@@ -131,23 +139,21 @@ class ExactMechanism:
         """The exact stationary error, as that of the mechanism; None where only simulation tells."""
         return predicted_mse(self.mechanism, self.prefilter, self.sigma.std, self.receiver)
 
-    @property
-    def predicted_rmse_if_model_holds(self) -> float | None:
-        """The root of `predicted_mse`: what the estimates err by if the data follow the model of the design."""
-        return None if self.predicted_mse is None else math.sqrt(self.predicted_mse)
+    def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:
+        """Say what it costs a person of some bounds, and what a guarantee says of it."""
+        return gaussian_terms(self.taps, privacy_shift(privacy, inputs, self.taps, self.sigma))
 
-    @functools.cached_property
-    def guarantee(self) -> Guarantee:
-        """The guarantee of a release of this mechanism alone."""
-        return Guarantee.of(self.mechanism.privacy, self.inputs, self.taps, (self.shift,))
-
-    def privatize(self, history: Integers, x: Integers, noise: Integers) -> Integers:
+    def privatize(
+        self, history: Integers, x: Integers, noise: Integers, position: int = 0, end: int | None = None
+    ) -> Integers:
         """Return v (streams, n) of the integers x (streams, n), behind `memory` earlier ones, oldest first.
 
-        No sum overflows: the range of x, the taps and the largest noise were checked at design.
+        No sum overflows: the range of x, the taps and the largest noise were checked at design. Declared zeros at the
+        end are published like any other input.
         """
         v = noise.copy()
-        add_filtered(self.taps, np.ascontiguousarray(np.concatenate([history, x], axis=1)), v)
+        before = np.zeros((len(x), self.memory - history.shape[1]), np.int64)
+        add_filtered(self.taps, np.ascontiguousarray(np.concatenate([before, history, x], axis=1)), v)
         return v
 
     def live(self) -> LiveReceiver:
@@ -165,7 +171,7 @@ class ExactMechanism:
             )
         return LiveReceiver(receiver, self.taps, self._shift_of_mean, self.inputs.n_streams)
 
-    def estimate(self, privatized: Integers) -> validation.Array:
+    def estimate(self, privatized: Integers, end: int | None = None) -> validation.Array:
         """Return all estimates from all of v (streams, time)."""
         return estimate(self.receiver, self.taps, self._shift_of_mean, privatized)
 
@@ -219,11 +225,6 @@ class ExactMechanism:
         return (self.receiver.mean - float(self.inputs.centre)) / float(self.inputs.unit)
 
     @property
-    def demand(self) -> dict[str, Any]:
-        """The demand, as JSON holds it: all that decides the rest, but for the rounding of a machine."""
-        return demand_content(self.mechanism, self.inputs, self.tolerance)
-
-    @property
     def configuration(self) -> dict[str, Any]:
         """The whole mechanism, as JSON holds it."""
         return {
@@ -248,87 +249,17 @@ class ExactMechanism:
             receiver=read_receiver(Fields(given["receiver"], "receiver"), mechanism.target),
         )
 
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of the configuration."""
-        text = json.dumps(self.configuration, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
-
     def __repr__(self) -> str:
-        return f"<ExactMechanism {self.mechanism.name!r}: {len(self.taps)} taps, predicted RMSE {self._error_text}>"
+        return f"<ExactMechanism {self.mechanism.name!r}: {len(self.taps)} taps, predicted RMSE {self.error_text}>"
 
     def _repr_html_(self) -> str:
         shown = {
             "integer taps": str(len(self.taps)),
             "noise": f"discrete Gaussian, σ = {self.sigma.std:.6g}",
             "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
-            "predicted RMSE": self._error_text,
+            "predicted RMSE": self.error_text,
         }
         return html.notebook(html.facts(shown, caption=self.mechanism.name), *self.guarantee.shown())
-
-    @property
-    def _error_text(self) -> str:
-        return "-" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
-
-
-@public_design
-def exact(mechanism: Mechanism, inputs: Inputs, *, tolerance: float = 1e-3) -> ExactMechanism:
-    """Make the exact form of a mechanism, which a release runs.
-
-    g = round(2^m · G/‖G‖₂), with the fewest taps and bits m whose error, with a receiver designed for g and for exact
-    noise, is within the tolerance of the mechanism's; σ² ≥ κ²Δ² + 4, Δ² the integer squared sensitivity of g.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        None of its inputs fitted to private data.
-    inputs : Inputs
-        What is declared of the data.
-    tolerance : float
-        Relative excess of the MSE that the integers may cost.
-
-    Returns
-    -------
-    ExactMechanism
-
-    Raises
-    ------
-    ReleaseError
-        For a design with fitted-from-private inputs, and for one without an exact form: a MatrixMechanism, which has no
-        integer taps, block sums, and noise that is not Gaussian.
-    DesignError
-        Where more than 65,536 taps would be needed, or sums would not fit into 64 bits.
-
-    Warns
-    -----
-    AccuracyWarning
-        Where it explains less than half of the variance of the true output, both under the model of the design.
-
-    Notes
-    -----
-    *Privacy.* Nothing here depends on data.
-
-    Examples
-    --------
-    >>> import dpfast as dp
-    >>> mechanism = dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6))
-    >>> result = dp.exact(mechanism, dp.Inputs(0, 20))
-    >>> len(result.taps) < 64, result.predicted_mse < 1.001 * mechanism.predicted_mse
-    (True, True)
-    """
-    check_mechanism(mechanism)
-    validation.instance("inputs", inputs, Inputs, "an Inputs, which says what the data are")
-    tolerance = check_tolerance(tolerance)
-    taps, sigma, receiver = round_to_integers(mechanism, inputs, tolerance)
-    plan, model = ExactMechanism(mechanism, inputs, tolerance, taps, sigma, receiver), mechanism.model
-    warn_of_low_accuracy(mechanism.name, mechanism.target, mechanism.privacy, model, plan.lag, plan.predicted_mse)
-    return plan
-
-
-def demand_content(mechanism: Mechanism, inputs: Inputs, tolerance: float) -> dict[str, Any]:
-    """Return what :attr:`ExactMechanism.demand` says."""
-    design = {name: value for name, value in mechanism_content(mechanism).items() if name not in COMPUTED}
-    return {"mechanism": design, "inputs": inputs.public(), "tolerance": tolerance}
 
 
 def _own_taps(taps: Any) -> Integers:
@@ -338,18 +269,3 @@ def _own_taps(taps: Any) -> Integers:
         must_be = f"an array of 1 to {MAX_TAPS:,} integers"
         raise ValueError(f"taps must be {must_be}, got dtype {given.dtype} and shape {given.shape}: make it by exact")
     return validation.freeze(np.array(given, dtype=np.int64))
-
-
-def exact_or_none(mechanism: object) -> ExactMechanism | None:
-    """Return a mechanism that may be a design or its exact form where it is the latter, and None where not."""
-    return mechanism if isinstance(mechanism, ExactMechanism) else None
-
-
-def check_mechanism(mechanism: Any) -> None:
-    """Refuse designs that depend on private data, and those that have no exact form."""
-    if private := fitted_inputs(check_releasable(mechanism).sources):
-        raise ReleaseError(
-            f"mechanism must not depend on private data, got a design whose {', '.join(private)} "
-            f"{'is' if len(private) == 1 else 'are'} fitted from private data: the guarantee would not hold; design "
-            "from public data or assumptions"
-        )

@@ -74,13 +74,15 @@ class LiveReceiver:
         """The number of steps of each stream that were pushed."""
         return self._position
 
-    def push(self, v: Integers) -> Array:
+    def push(self, v: Integers, end: int | None = None) -> Array:
         """Return the next estimates, with the bits of :func:`estimate` on the whole, however it is cut.
 
         Parameters
         ----------
         v : array of int64, (n_streams, n)
             The next steps of all streams; n may be 0.
+        end : int, optional
+            The steps with inputs of a stream that is over, behind which zeros are published like inputs.
 
         Returns
         -------

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpfast.privacy.discrete_gaussian_accounting import Shift, group_shifts
+from dpfast.privacy.composition import Loss
+from dpfast.privacy.discrete_gaussian_accounting import Shift
 from dpfast.releases.persons.person_bounds import PersonBounds
 
 
@@ -37,12 +37,13 @@ class PersonSpans:
         """Return those of a release of so many steps, behind a prefilter that needs so many earlier inputs."""
         return cls(bounds.span_steps, None if n is None else bounds.count_spans(first, n), memory > 0)
 
-    def over(self, shifts: Sequence[Shift], n_spans: int) -> tuple[Shift, ...]:
-        """Return how far a person with events in several spans moves the releases.
+    def over(self, loss: Loss, n_spans: int) -> Loss:
+        """Return what releases of such a loss cost a person with events in several spans.
 
         The changes of the spans add up, as those of a group of so many persons. Where none of the published numbers is
         in two of them, they are orthogonal, and their squares add up.
         """
         if self.joined:
-            return group_shifts(shifts, n_spans)
-        return tuple(Shift(n_spans * x.squared_sensitivity, x.sigma, n_spans * x.n_coordinates) for x in shifts)
+            return loss.of_group(n_spans)
+        shifts = (Shift(n_spans * x.squared_sensitivity, x.sigma, n_spans * x.n_coordinates) for x in loss.shifts)
+        return Loss(tuple(shifts), tuple(n_spans * x for x in loss.pure), loss.approximate * n_spans)

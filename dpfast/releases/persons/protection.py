@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
-from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.persons.bounding import Bounding, Chosen, Kept
 from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.persons.person_bounds import PersonBounds
@@ -151,7 +151,7 @@ class Protection:
         self._bounding, self._key, self._span = bounding, key, bounded.change.span
 
 
-def open_protection(store: ReleaseStore, persons: Persons | None, plan: ExactMechanism) -> Protection | None:
+def open_protection(store: ReleaseStore, persons: Persons | None, plan: ExactBase) -> Protection | None:
     """Return the protection of persons in a store for the bounds of a mechanism; None where events are protected.
 
     Raises

@@ -13,7 +13,8 @@ import dpfast as dp
 from dpfast.privacy.discrete_gaussian_accounting import smallest_sigma
 from dpfast.releases.audit import known_zeros
 from dpfast.releases.integer import noise_calibration
-from dpfast.releases.integer.exact_mechanism import ExactMechanism, exact
+from dpfast.releases.integer.exact_forms import exact
+from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Inputs
 
 # δ that few runs can see; with 1e-6 it takes hundreds of thousands

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import dpfast as dp
 from dpfast.releases.audit.floating_point_grid import _difference, _product, evidence, is_possible
-from dpfast.releases.integer.exact_mechanism import exact
+from dpfast.releases.integer.exact_forms import exact
 from dpfast.releases.noise import Noise
 
 PRIVACY = dp.Privacy(1, 1e-6)

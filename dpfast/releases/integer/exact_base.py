@@ -1,0 +1,214 @@
+"""What streams and batches need of a mechanism in integers, whatever its noise is."""
+
+from __future__ import annotations
+
+import abc
+import functools
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._support.errors import ReleaseError
+from dpfast._support.validation import Array
+from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, mechanism_content
+from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.provenance import fitted_inputs
+from dpfast.releases.guarantee import Guarantee
+from dpfast.releases.guarantee_terms import ReleaseTerms
+from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.integer.releasable import check_releasable
+from dpfast.releases.noise import NoiseLaw
+
+
+class LiveEstimator(Protocol):
+    """A receiver that estimates from published integers, piece by piece, with a state that can be stored."""
+
+    def push(self, v: Integers, end: int | None = None) -> Array:
+        """Return the next estimates (n_streams, n); from the step `end` on there are no inputs any more."""
+
+    def state(self) -> bytes:
+        """Return all that the next push depends on."""
+
+    def restore(self, state: bytes) -> None:
+        """Go on from a state that :meth:`state` gave; refuse another one by a ValueError."""
+
+
+class ExactBase(abc.ABC):
+    """A mechanism in integers: what is published of integer inputs, with which exact noise, and what it promises.
+
+    Each kind of noise and of what it is added to is a class, which :func:`dpfast.exact` makes.
+
+    Attributes
+    ----------
+    kind : str
+        In configurations; filters with Gaussian noise have none there.
+    mechanism : Mechanism or BlockMechanism
+        The design.
+    inputs : Inputs
+    tolerance : float
+    """
+
+    kind: ClassVar[str]
+    mechanism: Any
+    inputs: Inputs
+    tolerance: float
+
+    @classmethod
+    @abc.abstractmethod
+    def make(cls, mechanism: Any, inputs: Inputs, tolerance: float) -> Self:
+        """Make the exact form of a design for such inputs."""
+
+    # --- what runs --------------------------------------------------------------------------------
+
+    @property
+    @abc.abstractmethod
+    def law(self) -> NoiseLaw:
+        """The law of the noise, all of it."""
+
+    @property
+    def lag(self) -> int | None:
+        """The samples by which the estimate is late; None for a smoother."""
+        lag: int | None = self.mechanism.lag
+        return lag
+
+    @property
+    def per_step(self) -> int:
+        """The integers that may be published of a stream at one step."""
+        return 1
+
+    @property
+    @abc.abstractmethod
+    def memory(self) -> int:
+        """The most past inputs that what is published at a step depends on."""
+
+    def needed(self, position: int) -> int:
+        """Return how many of the inputs before a step are needed for what is published from it on."""
+        return min(position, self.memory)
+
+    def n_draws(self, position: int, n: int, end: int | None = None) -> int:
+        """Return how much noise of a stream n steps from a position on take; no inputs come from `end` on."""
+        return n
+
+    def released(self, first: int, n: int, end: int | None = None) -> NDArray[np.bool_]:
+        """Tell at which of n steps an integer is published: (n,) or, with several at a step, (per_step, n).
+
+        Of a stream that is over, `end` is the number of steps with inputs. It is public, and fixed before any data.
+        """
+        return np.ones(n, np.bool_)
+
+    @abc.abstractmethod
+    def privatize(
+        self, history: Integers, x: Integers, noise: Integers, position: int = 0, end: int | None = None
+    ) -> Integers:
+        """Return v of integers: the only function that sees them.
+
+        Parameters
+        ----------
+        history : array of int64, (streams, at most memory)
+            The inputs just before, oldest first; what is missing is zero.
+        x : array of int64, (streams, n)
+        noise : array of int64, (streams, n_draws)
+        position : int
+            Of the first step of x.
+        end : int, optional
+            From that step on x are declared zeros, which flush the receiver.
+
+        Returns
+        -------
+        array of int64, (streams, n), or (streams, per_step, n) where that is more than one
+            0 where nothing is published.
+        """
+
+    @abc.abstractmethod
+    def live(self) -> LiveEstimator:
+        """Return the receiver as it is at the beginning of a stream.
+
+        Raises
+        ------
+        ReleaseError
+            For a smoother.
+        """
+
+    @abc.abstractmethod
+    def estimate(self, privatized: Integers, end: int | None = None) -> Array:
+        """Return all estimates from all of v; from the step `end` on there were no inputs."""
+
+    def check_steps(self, end: int, *, whole: bool = False) -> None:
+        """Refuse inputs beyond a horizon, and a whole signal that does not fill it."""
+        horizon = self.mechanism.horizon
+        if horizon is not None and (end > horizon or (whole and end < horizon)):
+            raise ValueError(
+                f"the mechanism is made for {horizon} steps, got {'a signal of' if whole else 'steps up to'} {end}: "
+                "design it for as many as there are"
+            )
+
+    # --- what it promises -------------------------------------------------------------------------
+
+    @property
+    @abc.abstractmethod
+    def predicted_mse(self) -> float | None:
+        """The exact error, as that of the mechanism; None where only simulation tells."""
+
+    @property
+    def predicted_rmse_if_model_holds(self) -> float | None:
+        """The root of `predicted_mse`: what the estimates err by if the data follow the model of the design."""
+        return None if self.predicted_mse is None else math.sqrt(self.predicted_mse)
+
+    @abc.abstractmethod
+    def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:
+        """Say what it costs a person of some bounds, and what a guarantee says of it."""
+
+    @functools.cached_property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of a release of this mechanism alone."""
+        privacy, inputs = self.mechanism.privacy, self.inputs
+        return Guarantee.of(privacy, inputs, self.terms(privacy, inputs))
+
+    # --- as JSON holds it -------------------------------------------------------------------------
+
+    @property
+    def demand(self) -> dict[str, Any]:
+        """The demand: all that decides the rest, but for the rounding of a machine."""
+        return demand_content(self.mechanism, self.inputs, self.tolerance)
+
+    @property
+    @abc.abstractmethod
+    def configuration(self) -> dict[str, Any]:
+        """The whole mechanism, as JSON holds it."""
+
+    @classmethod
+    @abc.abstractmethod
+    def from_configuration(cls, given: Mapping[str, Any]) -> Self:
+        """Make the same mechanism to the last bit, though another machine would have designed another."""
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the configuration."""
+        text = json.dumps(self.configuration, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def error_text(self) -> str:
+        """Write the error that is predicted, or a dash."""
+        return "-" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
+
+
+def demand_content(mechanism: Any, inputs: Inputs, tolerance: float) -> dict[str, Any]:
+    """Return what :attr:`ExactBase.demand` says."""
+    design = {name: value for name, value in mechanism_content(mechanism).items() if name not in COMPUTED}
+    return {"mechanism": design, "inputs": inputs.public(), "tolerance": tolerance}
+
+
+def check_mechanism(mechanism: Any) -> None:
+    """Refuse designs that depend on private data, and those that have no exact form."""
+    if private := fitted_inputs(check_releasable(mechanism).sources):
+        raise ReleaseError(
+            f"mechanism must not depend on private data, got a design whose {', '.join(private)} "
+            f"{'is' if len(private) == 1 else 'are'} fitted from private data: the guarantee would not hold; design "
+            "from public data or assumptions"
+        )

@@ -1,0 +1,79 @@
+"""The exact form of a mechanism: each kind of what is published, and of noise, has a class of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfast._support import validation
+from dpfast._support.design_calls import public_design
+from dpfast.design.argument_checks import check_tolerance
+from dpfast.design.low_accuracy_warning import warn_of_low_accuracy
+from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
+from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.integer.inputs import Inputs
+
+_FORMS: dict[str, type[ExactBase]] = {x.kind: x for x in (ExactMechanism,)}
+
+
+@public_design
+def exact(mechanism: Any, inputs: Inputs, *, tolerance: float = 1e-3) -> ExactBase:
+    """Make the exact form of a mechanism, which a release runs.
+
+    g = round(2^m · G/‖G‖₂), with the fewest taps and bits m whose error, with a receiver designed for g and for exact
+    noise, is within the tolerance of the mechanism's; σ² ≥ κ²Δ² + 4, Δ² the integer squared sensitivity of g.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        None of its inputs fitted to private data.
+    inputs : Inputs
+        What is declared of the data.
+    tolerance : float
+        Relative excess of the MSE that the integers may cost.
+
+    Returns
+    -------
+    ExactMechanism
+
+    Raises
+    ------
+    ReleaseError
+        For a design with fitted-from-private inputs, and for one without an exact form: a MatrixMechanism, which has no
+        integer taps, block sums, and noise that is not Gaussian.
+    DesignError
+        Where more than 65,536 taps would be needed, or sums would not fit into 64 bits.
+
+    Warns
+    -----
+    AccuracyWarning
+        Where it explains less than half of the variance of the true output, both under the model of the design.
+
+    Notes
+    -----
+    *Privacy.* Nothing here depends on data.
+
+    Examples
+    --------
+    >>> import dpfast as dp
+    >>> mechanism = dp.zero_forcing(dp.Filter([1], [1, -0.9]), dp.Privacy(1, 1e-6))
+    >>> result = dp.exact(mechanism, dp.Inputs(0, 20))
+    >>> len(result.taps) < 64, result.predicted_mse < 1.001 * mechanism.predicted_mse
+    (True, True)
+    """
+    check_mechanism(mechanism)
+    validation.instance("inputs", inputs, Inputs, "an Inputs, which says what the data are")
+    tolerance = check_tolerance(tolerance)
+    plan, model = _FORMS[mechanism.exact_kind].make(mechanism, inputs, tolerance), mechanism.model
+    warn_of_low_accuracy(mechanism.name, mechanism.target, mechanism.privacy, model, plan.lag, plan.predicted_mse)
+    return plan
+
+
+def load_exact(configuration: Mapping[str, Any]) -> ExactBase:
+    """Make the mechanism of a configuration, to the last bit."""
+    return _FORMS[configuration.get("kind", ExactMechanism.kind)].from_configuration(configuration)
+
+
+def exact_or_none(mechanism: object) -> ExactBase | None:
+    """Return a mechanism that may be a design or its exact form where it is the latter, and None where not."""
+    return mechanism if isinstance(mechanism, ExactBase) else None
