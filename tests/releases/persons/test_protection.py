@@ -10,6 +10,7 @@ from helpers import person_bounds_twin as twin
 
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
+from dpfast.privacy.composition import Loss
 from dpfast.privacy.discrete_gaussian_accounting import epsilon, group_shifts
 from dpfast.releases.store.release_store import ReleaseStore
 
@@ -272,7 +273,7 @@ def test_the_guarantee_is_per_person_and_over_all_spans_that_of_a_group(folder):
         "least 3 steps apart, in each of at most 2 streams are kept, each of size at most 1, were in the data or not:"
     )
     assert guarantee.persons.n_spans == 3
-    assert guarantee.all_spans == group_shifts(guarantee.shifts, 3)
+    assert guarantee.all_spans == Loss(group_shifts(guarantee.shifts, 3))
     assert f"ρ = {9 * guarantee.zcdp_rho}" in guarantee.items()["spans"]
     assert "people who contribute more than is declared here" not in str(guarantee)
     assert dp.read_release(folder).guarantee == guarantee
@@ -282,7 +283,7 @@ def test_without_memory_the_spans_add_up(folder):
     guarantee = dp.release(planned(), events([], 6), folder, persons=dp.Persons(span=3)).guarantee
     assert f"ρ = {2 * guarantee.zcdp_rho}" in guarantee.items()["spans"]
     together = guarantee.all_spans
-    assert epsilon(together, 1e-6) < epsilon(group_shifts(guarantee.shifts, 2), 1e-6)
+    assert together.epsilon(1e-6) < epsilon(group_shifts(guarantee.shifts, 2), 1e-6)
 
 
 def test_a_stream_without_an_end_says_what_several_spans_are(folder):
