@@ -104,7 +104,7 @@ from dpfast.releases.stream import (
 )
 from dpfast.releases.stream_opening import open_stream as open_stream
 from dpfast.reports.plot import plot as plot
-from dpfast.reports.sweep.sweep_page import report as report
+from dpfast.reports.report import report as report
 from dpfast.signals.arma import ARMA as ARMA
 from dpfast.signals.independent_levels import IndependentLevels as IndependentLevels
 from dpfast.signals.markov_chain import MarkovChain as MarkovChain

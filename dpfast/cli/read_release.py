@@ -16,6 +16,7 @@ from dpfast.releases.reading import bin_edges, open_existing, read_entry
 from dpfast.releases.store.private_files import make_folders
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.witness import Witness
+from dpfast.reports.release.report_file import write_reports
 
 COLUMNS = ("release", "step", "time", "group", "privatized", "estimate", "predicted_rmse_if_model_holds")
 TABLE = "values.csv"
@@ -29,7 +30,8 @@ def show_store(path: str, out: str | None = None, *, adopt: bool = False) -> str
     path : str
         The private store.
     out : str, optional
-        Folder for the table, which is printed otherwise; and that of what is public, if it has the witness.
+        Folder for the table, which is printed otherwise, and for the reports; and that of what is public, if it has
+        the witness.
     adopt : bool
         As for :func:`dpfast.releases.batch.release`.
     """
@@ -48,13 +50,15 @@ def show_store(path: str, out: str | None = None, *, adopt: bool = False) -> str
         replace_file(file, table)
     except OSError as error:
         raise DataError(f"cannot write to {file}: {error.strerror}; choose another folder") from None
-    return f"{shown}\n\nWritten: {file}"
+    reports = write_reports(file.parent, results)
+    return f"{shown}\n\nWritten: {', '.join(map(str, [file, *reports]))}"
 
 
 def _title(result: Release) -> str:
     name = "" if result.name is None else f" ({result.name})"
     last = result.first + result.privatized.shape[1] - 1
-    return f"Release {result.number}{name}: the store has its steps {result.first} to {last}"
+    steps = f"the store has its steps {result.first} to {last}"
+    return f"Release {result.number}{name}: {steps}; SHA-256 of v {result.digest}"
 
 
 def _rows(store: ReleaseStore, result: Release) -> Iterator[tuple[Any, ...]]:

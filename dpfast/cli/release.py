@@ -26,12 +26,13 @@ from dpfast.releases.integer.exact_forms import exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.private_counts import PrivateCounts
-from dpfast.releases.reading import choose_release, read_entry
+from dpfast.releases.reading import choose_release, open_existing, read_entry
 from dpfast.releases.requested_release import Wanted, check_name
 from dpfast.releases.stderr_messages import heartbeat
 from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.store_folders import Places, for_new_store
+from dpfast.reports.release.report_file import check_report_free, renew_reports, report_path, write_store_report
 from dpfast.signals.events.declared_counts import check_groups, count_events
 from dpfast.signals.events.declared_span import Span, check_time_format
 from dpfast.signals.events.periods import parse_period
@@ -203,8 +204,11 @@ def _follow(options: argparse.Namespace, plan: ExactBase, layout: Layout, source
     """Publish events as they come, and return where they are."""
     declared = _declare(options, plan, layout)
     places = _find_places(options, declared)
+    check_report_free(report_path(places.out, None))
     file = follow_release.publish_bins(options, plan, layout, places, declared, source, clock)
-    return _describe_files("", file, options, places)
+    with open_existing(places.store, places.out) as store:
+        report = write_store_report(store, choose_release(store, None))
+    return _describe_files("", (file, report), options, places)
 
 
 def _check_read(options: argparse.Namespace) -> None:
@@ -263,10 +267,10 @@ def _find_places(options: argparse.Namespace, declared: dict[str, Any]) -> Place
     return for_new_store(out, store, declared) if options.new_store else Places.choose(out, store)
 
 
-def _describe_files(text: str, file: Path, options: argparse.Namespace, places: Places) -> str:
-    """Append to a text where the file and the store are."""
+def _describe_files(text: str, files: tuple[Path, Path], options: argparse.Namespace, places: Places) -> str:
+    """Append to a text where the files and the store are."""
     lines = [text] if text else []
-    lines += [f"Written: {file}\nPrivate store: {places.store}"]
+    lines += [f"Written: {files[0]}, {files[1]}\nPrivate store: {places.store}"]
     if places.out != Path(options.out).absolute():
         lines += [f"This is another store than that of {options.out}: what both publish of the same events adds up."]
     return "\n\n".join(lines)
@@ -334,14 +338,18 @@ def _release_file(options: argparse.Namespace, plan: ExactBase, layout: Layout, 
                 return _write_earlier(options, places, store, entry, declared)
     OutputFolder(places.out)
     check_free(estimates_path(places.out, options.name, options.format))
+    check_report_free(report_path(places.out, options.name))
     batch = Batch(plan, _count_file(options, plan, layout), first, compose=options.compose, name=options.name)
     with _open_store(options, places, declared) as store:
         if (entry := wanted.find_published(store)) is not None:  # by another run meanwhile
             return _write_earlier(options, places, store, entry, declared)
         finish_others(store, wanted, declared, options.format)
         result = batch.enter(store)
-        file, _ = write_estimates(store, choose_release(store, result.number), declared, options.format)
-    return _describe_files(str(result.guarantee), file, options, places)
+        entry = choose_release(store, result.number)
+        file, _ = write_estimates(store, entry, declared, options.format)
+        report = write_store_report(store, entry)
+        renew_reports(store, entry)
+    return _describe_files(str(result.guarantee), (file, report), options, places)
 
 
 def _open_store(options: argparse.Namespace, places: Places, declared: dict[str, Any]) -> ReleaseStore:
@@ -361,7 +369,8 @@ def _write_earlier(
     file, now = write_estimates(store, entry, declared, options.format)
     done = "it is written now" if now else "its file holds it"
     text = f"{read_entry(store, entry).guarantee}\n\n{entry.title} was published by an earlier run, and {done}"
-    return _describe_files(f"{text}: nothing more was published, nothing spent.", file, options, places)
+    report = write_store_report(store, entry)
+    return _describe_files(f"{text}: nothing more was published, nothing spent.", (file, report), options, places)
 
 
 def _first_step(span: Span) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,10 @@ class Release:
         Left edges of the bins of `estimate`, where the store declares bins, in UTC or the declared local clock.
     groups : tuple of str, or None
         Names of the streams, where the store declares them.
+    explained_if_model_holds : float or None
+        1 - MSE/variance of the true output, both under the model of the design; None where one of them is not known.
+    declared : mapping or None
+        What the store declares of its steps, values and persons, where it does.
     """
 
     first: int
@@ -66,6 +71,13 @@ class Release:
     name: str | None = None
     times: NDArray[np.datetime64] | None = None
     groups: tuple[str, ...] | None = None
+    explained_if_model_holds: float | None = None
+    declared: Mapping[str, Any] | None = None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of `privatized`, as 64-bit little-endian numbers, stream after stream."""
+        return hashlib.sha256(np.ascontiguousarray(self.privatized, "<i8").tobytes()).hexdigest()
 
     def __repr__(self) -> str:
         return f"<{self._size()}: epsilon {format_rounded_up(self.guarantee.epsilon, 6)}>"
@@ -227,7 +239,16 @@ class Batch:
         )
         if protection is not None and bounded is not None:
             protection.settle(bounded)
-        return Release(first, v, labelled, plan.predicted_rmse_if_model_holds, guarantee, number, self._name)
+        return Release(
+            first,
+            v,
+            labelled,
+            plan.predicted_rmse_if_model_holds,
+            guarantee,
+            number,
+            self._name,
+            explained_if_model_holds=plan.explained_if_model_holds,
+        )
 
 
 def as_exact(mechanism: AnyMechanism | ExactBase, inputs: Inputs | None, tolerance: float) -> ExactBase:

@@ -113,6 +113,8 @@ def read_entry(store: ReleaseStore, entry: Earlier) -> Release:
         entry.name,
         bin_edges(store.declaration, entry.first, aligned.shape[1]),
         None if groups is None else tuple(groups),
+        plan.explained_if_model_holds,
+        None if store.declaration is None else store.declaration.fields,
     )
 
 

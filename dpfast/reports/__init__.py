@@ -1,8 +1,9 @@
 """What studies, sweeps and comparisons look like: pages, pictures and tables of them.
 
-Others use ``report``, ``plot`` and the ``report_...`` functions of the commands. Matplotlib is used here alone::
+Others use ``report``, ``plot``, the ``report_...`` functions of the commands, and ``release/``. Matplotlib is used here
+alone::
 
-    comparison, evaluation, paper_example, sweep/ ──► matplotlib_helpers, glossary ──► html_page
+    comparison, evaluation, paper_example, sweep/, release/ ──► matplotlib_helpers, glossary ──► html_page
                                                          └──► mechanism_styles
 
 ======================  =========================================
@@ -10,6 +11,7 @@ Others use ``report``, ``plot`` and the ``report_...`` functions of the commands
 ``evaluation``          mechanisms on a historical log
 ``paper_example``       the example of Le Ny 2013, reproduced
 ``plot``                ``plot``: a picture of a sweep or a study
+``report``              ``report``: the page of a sweep or a release
 ``matplotlib_helpers``  figures without pyplot
 ``mechanism_styles``    colours and lines of mechanisms
 ``study_dot_plot``      dot plots of simulated errors
@@ -17,5 +19,6 @@ Others use ``report``, ``plot`` and the ``report_...`` functions of the commands
 ``glossary``            what pages say in words
 ``html_page``           a page in one file
 ``sweep/``              the page and pictures of a sweep
+``release/``            the page of a release
 ======================  =========================================
 """

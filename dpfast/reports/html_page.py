@@ -89,7 +89,15 @@ figcaption { color: var(--quiet); font-size: .86rem; margin-top: .4rem; max-widt
 """
 
 
-def page(title: str, sections: Mapping[str, Sequence[Html]], *, lead: str | None = None, banner: str = "") -> str:
+def page(
+    title: str,
+    sections: Mapping[str, Sequence[Html]],
+    *,
+    lead: str | None = None,
+    banner: str = "",
+    style: str = "",
+    generator: str = "",
+) -> str:
     """Make a whole page; sections without parts are left out.
 
     Parameters
@@ -101,6 +109,10 @@ def page(title: str, sections: Mapping[str, Sequence[Html]], *, lead: str | None
         Paragraphs below the title.
     banner : str
         What must be read before all else.
+    style : str
+        Rules of CSS that this page has beside those of all pages.
+    generator : str
+        Name of what made it, for programs that must know.
 
     Examples
     --------
@@ -110,10 +122,11 @@ def page(title: str, sections: Mapping[str, Sequence[Html]], *, lead: str | None
     filled = {heading: parts for heading, parts in sections.items() if parts}
     head = [
         '<meta charset="utf-8">',
+        f'<meta name="generator" content="{escape(generator)}">' if generator else "",
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         f"<title>{escape(title)}</title>",
-        f"<style>{_STYLE}</style>",
+        f"<style>{_STYLE}{style}</style>",
     ]
     body = [
         f'<div class="banner" role="note">{paragraphs(banner)}</div>' if banner else "",
@@ -222,15 +235,14 @@ def closing_sections(command: str) -> dict[str, list[Html]]:
     return {"How to repeat it": [code(command)], "Versions": [facts(list_versions())]}
 
 
-def list_versions() -> dict[str, str]:
-    """Return the versions of the package, and of what figures depend on."""
+def list_versions(packages: Sequence[str] = _PACKAGES) -> dict[str, str]:
+    """Return the versions of the package, and of others that figures depend on."""
     from dpfast._support.version import __version__
 
-    packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
     python = f"{platform.python_version()} ({sys.implementation.name})"
     return {
         "dpfast": __version__,
         "Python": python,
-        **packages,
+        **{name: importlib.metadata.version(name) for name in packages},
         "platform": f"{platform.system()} {platform.machine()}",
     }

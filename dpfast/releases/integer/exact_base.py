@@ -23,6 +23,7 @@ from dpfast.releases.guarantee_terms import ReleaseTerms
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.noise import NoiseLaw
+from dpfast.signals.output_variance import explained_share, output_variance
 
 
 class LiveEstimator(Protocol):
@@ -158,6 +159,12 @@ class ExactBase(abc.ABC):
     def predicted_rmse_if_model_holds(self) -> float | None:
         """The root of `predicted_mse`: what the estimates err by if the data follow the model of the design."""
         return None if self.predicted_mse is None else math.sqrt(self.predicted_mse)
+
+    @property
+    def explained_if_model_holds(self) -> float | None:
+        """The part of the variance of the true output that the estimates explain, both under the model."""
+        target, model = self.mechanism.target, self.mechanism.model
+        return None if model is None else explained_share(self.predicted_mse, output_variance(target, model))
 
     @abc.abstractmethod
     def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:

@@ -1,9 +1,9 @@
 """The page of a sweep, its pictures and what they show.
 
-Others use ``report`` of ``sweep_page``, and ``sweep_pictures``.
+Others use ``sweep_page`` of the module of its name, and ``sweep_pictures``.
 
 ======================  =============================================================
-``sweep_page``          ``report``: what was simulated, found, and how to do it again
+``sweep_page``          what was simulated, found, and how to do it again
 ``sweep_pictures``      all pictures of a sweep
 ``lines_and_panels``    which lines and panels there are
 ``axis_titles``         names of axes, and labels in words

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dpfast._support import validation
 from dpfast._support.canonical_json import canonical
 from dpfast._support.html_fragments import Html, items, paragraphs
-from dpfast._support.output_folder import OutputFolder
 from dpfast._support.text_table import Table
 from dpfast.design import catalogue
 from dpfast.privacy.provenance import FITTED
@@ -80,63 +77,6 @@ _UNTIL_SETTLED = "as many as the slowest pole needs to decay to 0.001, or none b
 _SEVERAL = ("length", "shares")
 _FEW = 12  # values of a parameter that are all named
 _SHORT = 240  # characters of the content of a filter or model that are shown
-
-
-def report(
-    sweep: Sweep, path: str | os.PathLike[str], *, title: str | None = None, description: str | None = None
-) -> None:
-    """Write a page about a sweep: one HTML file with its pictures, which asks for nothing from elsewhere.
-
-    Its definition, tables, plots, what the figures mean, designs that failed, and versions.
-
-    Parameters
-    ----------
-    sweep : Sweep
-    path : path-like
-        Of the file, such as ``report.html``; written whole or not at all.
-    title, description : str, optional
-        At the top; empty lines part the paragraphs of a description.
-
-    Raises
-    ------
-    DataError
-        Where the file cannot be written.
-    MissingExtraError
-        Without matplotlib (extra ``plot``).
-
-    Notes
-    -----
-    *Privacy.* The page shows the models of the sweep, and says so at the top where one was fitted to private data.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile, dpfast
-    >>> found = dpfast.sweep(
-    ...     {
-    ...         "mechanism": ["zero_forcing", "input_perturbation"],
-    ...         "target": "moving-average:4",
-    ...         "stream": "levels:0,1@0.75,0.25",
-    ...         "epsilon": [0.5, 1],
-    ...         "delta": 1e-6,
-    ...     },
-    ...     seed=1,
-    ...     n_samples=100,
-    ...     width=0.1,
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     report(found, f"{folder}/report.html", title="Two mechanisms")
-    ...     pathlib.Path(folder, "report.html").read_text(encoding="utf-8")[:15]
-    '<!doctype html>'
-    """
-    if not isinstance(sweep, Sweep):
-        raise validation.fail("sweep", "a Sweep", sweep)
-    for name, text in (("title", title), ("description", description)):
-        if text is not None and not isinstance(text, str):
-            raise validation.fail(name, "text", text)
-    file = validation.path("path", path)
-    folder = OutputFolder(file.parent)
-    folder.add(file.name, sweep_page(sweep, title=title, description=description))
-    folder.write()
 
 
 def sweep_page(

@@ -1,0 +1,16 @@
+"""The page of a release, for whoever answers for it: made from what was published alone, again whenever it is wanted.
+
+Others use ``release_page``, and ``write_report`` and ``check_report_free`` of ``report_file``::
+
+    report_file ──► release_page ──┬──► guarantee_sections ──► odds
+                                   └──► estimate_chart ──► chart_axes
+
+======================  ==================================================
+``report_file``         where it is written, whole, and over nothing else
+``release_page``        the page, top to bottom
+``guarantee_sections``  what is promised, declared and not covered
+``odds``                what epsilon and delta mean for odds
+``estimate_chart``      estimates and their band, a panel for each group
+``chart_axes``          round numbers and dates along axes
+======================  ==================================================
+"""

@@ -1,0 +1,139 @@
+"""What a release promises, what was declared for it, and what it does not cover: sentences made of its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from dpfast._support import html_fragments as html
+from dpfast._support.html_fragments import Html, items, paragraphs
+from dpfast.releases.batch import Release
+from dpfast.releases.guarantee import Guarantee, format_rounded_up
+from dpfast.reports.html_page import facts
+from dpfast.reports.release import odds
+from dpfast.signals.events.periods import format_period
+
+_LARGE = 100.0  # ε whose e^ε is not written out any more
+_NOT_SHOWN = (
+    "How many persons and events there were, and how many were left out or clamped, is private: it is not on this page."
+)
+
+
+def explain_odds(guarantee: Guarantee) -> list[Html]:
+    """Explain what epsilon and delta mean for the odds of one person, and of several."""
+    protected = guarantee.items()["protected"].rstrip(",")
+    epsilon, delta = guarantee.epsilon, guarantee.delta
+    return [
+        paragraphs(guarantee.sentence),
+        paragraphs(
+            f"What that means for odds: somebody knows everything else, and asks whether this is in the data: "
+            f"{protected}. What is published multiplies or divides their odds by at most e^ε = {format_factor(epsilon)}"
+            f"{', but for δ (below)' if delta else ', without exception: δ is 0'}. This is how probable it can be to "
+            "them afterwards, by what they thought before:"
+        ),
+        _tabulate_odds(epsilon),
+        paragraphs(
+            "Several such together, or somebody with several times what is declared for one, are protected less. From "
+            "50 % before, it can be afterwards:"
+        ),
+        _tabulate_groups(guarantee),
+        *([paragraphs(_explain_delta(epsilon, delta))] if delta else []),
+    ]
+
+
+def format_factor(epsilon: float) -> str:
+    """Write e^ε where a reader can make something of it, and its exponent where not; never below it.
+
+    Examples
+    --------
+    >>> format_factor(1.0)
+    '2.72'
+    """
+    return format_rounded_up(Decimal(epsilon).exp(), 3) if epsilon <= _LARGE else f"e^{format_rounded_up(epsilon, 3)}"
+
+
+def _tabulate_odds(epsilon: float) -> Html:
+    rows = []
+    for against in odds.PRIORS:
+        before = format_prior(against)
+        rows.append((before, *odds.format_bounds(*odds.bound_probability(against, epsilon))))
+    return html.table(("before", "afterwards at least", "at most"), rows, (False, True, True))
+
+
+def format_prior(against: int) -> str:
+    """Write odds beforehand as odds, and as a probability.
+
+    Examples
+    --------
+    >>> format_prior(10)
+    '1 : 10 (9.1 %)'
+    """
+    return f"1 : {against} ({100 / (1 + against):.2g} %)"
+
+
+def _tabulate_groups(guarantee: Guarantee) -> Html:
+    rows = [
+        (str(n), format_rounded_up(epsilon, 4), *odds.format_bounds(*odds.bound_probability(1, epsilon)))
+        for n, epsilon in ({1: guarantee.epsilon} | guarantee.groups).items()
+    ]
+    columns = ("together", "ε", "afterwards at least", "at most")
+    return html.table(columns, rows, (False, True, True, True))
+
+
+def _explain_delta(epsilon: float, delta: float) -> str:
+    """Say what δ is: what is true of it, and what is not."""
+    beyond = odds.format_chance(odds.probability_beyond(epsilon, delta))
+    return (
+        f"What δ = {delta:g} means: nobody who sees all published values learns more than somebody to whom a chance of "
+        f"{odds.format_chance(Decimal(repr(delta)))} gives the whole truth about it, and all other chances something "
+        "that keeps odds within these bounds. It does not mean that odds go beyond the bounds with a probability of at "
+        f"most δ: that probability is larger with Gaussian noise. Beyond {odds.SLACK} times the factor they go, "
+        f"whatever the data are, with a probability of at most {beyond}."
+    )
+
+
+def describe_declared(release: Release) -> list[Html]:
+    """Describe what was declared of persons and values, before anything was seen."""
+    guarantee, declared = release.guarantee, release.declared or {}
+    return [facts(_describe_persons(guarantee) | _describe_events(declared)), paragraphs(_NOT_SHOWN)]
+
+
+def _describe_persons(guarantee: Guarantee) -> dict[str, str]:
+    """Return the bounds, as the guarantee has them in its table."""
+    names = {
+        "protected": "protected",
+        "events": "events of one person",
+        "streams per person": "groups with events of one person",
+        "spans": "spans of time",
+        "max change": "change by one event",
+        "range": "range of a value",
+    }
+    found = guarantee.items()
+    return {shown: found[name].rstrip(",") for name, shown in names.items() if name in found}
+
+
+def _describe_events(declared: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the store declares of its steps and groups."""
+    found = {}
+    if declared.get("period_us"):
+        found["bins"] = f"of {format_period(np.timedelta64(declared['period_us'], 'us'))}"
+        found["clock"] = "UTC" if declared.get("zone") == "UTC" else "the local clock of the times, without a zone"
+    names = {
+        "time_column": "column of times",
+        "time_format": "format of times",
+        "count_column": "column of counts",
+        "group_column": "column of groups",
+        "person_column": "column of persons",
+    }
+    return found | {shown: str(declared[name]) for name, shown in names.items() if declared.get(name) is not None}
+
+
+def state_in_full(guarantee: Guarantee) -> dict[str, list[Html]]:
+    """Return the sections with the exact guarantee, and with what it does not cover."""
+    return {
+        "The guarantee in full": [facts(guarantee.items())],
+        "What is not covered": [items(guarantee.not_covered)],
+    }
