@@ -90,7 +90,7 @@ def test_a_log_is_published(log, saved, tmp_path, capsys):
     assert main(arguments(log, saved, out, by="place", groups="c,nobody,a")) == 0
     printed = capsys.readouterr().out
     assert "(ε, δ)" in printed
-    assert printed.endswith(f"Written: {out / 'estimates.csv'}\nPrivate store: {beside(out)}\n")
+    assert printed.endswith(f"Written: {out / 'estimates.csv'}, {out / 'report.html'}\nPrivate store: {beside(out)}\n")
     header, *body = rows(out)
     assert header == ["time", "group", "estimate", "predicted_rmse_if_model_holds"]
     assert [row[:2] for row in body] == [

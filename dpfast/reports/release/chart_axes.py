@@ -39,7 +39,7 @@ def number_ticks(low: float, high: float) -> Ticks:
     unit = _round_step(high - low)
     numbers = range(math.ceil(low / unit - 1e-9), math.floor(high / unit + 1e-9) + 1)
     values = [k * unit for k in numbers]
-    return Ticks(tuple((x - low) / (high - low) for x in values), tuple(_format_number(x, unit) for x in values))
+    return Ticks(tuple((x - low) / (high - low) for x in values), tuple(_format_number(x, unit, max(-low, high)) for x in values))
 
 
 def _round_step(length: float) -> float:
@@ -48,10 +48,10 @@ def _round_step(length: float) -> float:
     return next(x for x in steps if length / x <= _MOST)
 
 
-def _format_number(x: float, unit: float) -> str:
-    largest = max(abs(x), unit)
+def _format_number(x: float, unit: float, largest: float) -> str:
+    """Write a multiple of a unit on an axis whose ends are not beyond the largest."""
     if largest >= _LARGE or unit < 1 / _LARGE:
-        return f"{x:.6g}"
+        return f"{x:.{max(1, round(math.log10(max(abs(x), unit) / unit) + 1.5))}g}"
     return f"{x:,.{max(0, -math.floor(math.log10(unit) + 1e-9))}f}"
 
 

@@ -42,7 +42,7 @@ STYLE = """
 """
 
 
-class Panel(NamedTuple):
+class GroupPanel(NamedTuple):
     """A group: its name, its estimates, and half the width of their band where there is one."""
 
     title: str
@@ -50,12 +50,12 @@ class Panel(NamedTuple):
     half_width: float | None = None
 
 
-def draw_panels(panels: Sequence[Panel], time: Ticks) -> Html:
+def draw_panels(panels: Sequence[GroupPanel], time: Ticks) -> Html:
     """Draw panels over one axis of time; each has its own scale."""
     return Html("\n".join(['<div class="panels">', *(_draw_panel(x, time) for x in panels), "</div>"]))
 
 
-def _draw_panel(panel: Panel, time: Ticks) -> str:
+def _draw_panel(panel: GroupPanel, time: Ticks) -> str:
     edges, low, high = _columns(panel.estimate)
     half = panel.half_width or 0.0
     bottom, top = _limits(float(low.min()) - half, float(high.max()) + half)
@@ -127,7 +127,7 @@ def _text(x: str, y: float, label: str, anchor: str = "start") -> str:
     return f'<text x="{x}" y="{y:.1f}" text-anchor="{anchor}">{escape(label)}</text>'
 
 
-def _describe(panel: Panel) -> Html:
+def _describe(panel: GroupPanel) -> Html:
     """Say what is drawn, for those who do not see it."""
     low, high = float(panel.estimate.min()), float(panel.estimate.max())
     band = "" if panel.half_width is None else f", with a band of ±{panel.half_width:.4g}"

@@ -56,22 +56,8 @@ def format_factor(epsilon: float) -> str:
 
 
 def _tabulate_odds(epsilon: float) -> Html:
-    rows = []
-    for against in odds.PRIORS:
-        before = format_prior(against)
-        rows.append((before, *odds.format_bounds(*odds.bound_probability(against, epsilon))))
+    rows = [(odds.format_prior(n), *odds.format_bounds(*odds.bound_probability(n, epsilon))) for n in odds.PRIORS]
     return html.table(("before", "afterwards at least", "at most"), rows, (False, True, True))
-
-
-def format_prior(against: int) -> str:
-    """Write odds beforehand as odds, and as a probability.
-
-    Examples
-    --------
-    >>> format_prior(10)
-    '1 : 10 (9.1 %)'
-    """
-    return f"1 : {against} ({100 / (1 + against):.2g} %)"
 
 
 def _tabulate_groups(guarantee: Guarantee) -> Html:
@@ -90,7 +76,7 @@ def _explain_delta(epsilon: float, delta: float) -> str:
         f"What δ = {delta:g} means: nobody who sees all published values learns more than somebody to whom a chance of "
         f"{odds.format_chance(Decimal(repr(delta)))} gives the whole truth about it, and all other chances something "
         "that keeps odds within these bounds. It does not mean that odds go beyond the bounds with a probability of at "
-        f"most δ: that probability is larger with Gaussian noise. Beyond {odds.SLACK} times the factor they go, "
+        f"most δ: that probability can be larger. Beyond {odds.SLACK} times the factor they go, "
         f"whatever the data are, with a probability of at most {beyond}."
     )
 

@@ -16,7 +16,7 @@ from dpfast.releases.batch import Release
 from dpfast.reports import html_page
 from dpfast.reports.release import estimate_chart
 from dpfast.reports.release.chart_axes import Ticks, step_ticks, time_ticks
-from dpfast.reports.release.estimate_chart import MOST_COLUMNS, Panel
+from dpfast.reports.release.estimate_chart import MOST_COLUMNS, GroupPanel
 from dpfast.reports.release.guarantee_sections import describe_declared, explain_odds, state_in_full
 from dpfast.signals.events.periods import format_period
 
@@ -27,7 +27,8 @@ _PACKAGES = ("numpy", "scipy", "numba")
 _STYLE = """
 section > table { border: 1px solid var(--line); border-radius: .4rem; margin: 0 0 1rem; }
 section > table th, section > table td { white-space: normal; }
-@media print { section > table, dl > dt { break-inside: avoid; } dl { display: block; } dd { margin-bottom: .35rem; } }
+@page { size: A4; margin: 15mm; }
+@media print { section > table, dd { break-inside: avoid; } }
 """
 _MEANING = (
     "RMSE is the root mean square error of the estimates, in the units of the target's output. Explained is the part "
@@ -110,7 +111,7 @@ def _draw(release: Release, estimate: Array) -> list[Html]:
     error = release.predicted_rmse_if_model_holds
     half = None if error is None else NORMAL * error
     names = release.groups or tuple(f"stream {i + 1}" for i in range(n_groups))
-    panels = [Panel(name, y, half) for name, y in zip(names, estimate, strict=True)][:MOST_PANELS]
+    panels = [GroupPanel(name, y, half) for name, y in zip(names, estimate, strict=True)][:MOST_PANELS]
     drawn = estimate_chart.draw_panels(panels, _time_ticks(release.times, _period(release), release.first, n_steps))
     return [paragraphs(_explain_drawing(half, n_steps, n_groups)), drawn]
 
@@ -152,7 +153,7 @@ def _tabulate_errors(release: Release) -> list[Html]:
 
 
 def _format_share(x: float | None) -> str:
-    return "–" if x is None else f"{100 * x:.0f} %"
+    return "–" if x is None else f"{100 * x:.0f}\u00a0%"
 
 
 # --- how to check it ------------------------------------------------------------------------------

@@ -1,0 +1,153 @@
+"""The page of a release says what its numbers say, and nothing that is private."""
+
+import dataclasses
+import hashlib
+import math
+import re
+
+import numpy as np
+import pytest
+from helpers import pages
+from helpers.releases import plan_of, release_of
+
+import dpfast as dp
+from dpfast.reports.release.release_page import MOST_PANELS, release_page
+
+COUNTS = np.random.default_rng(1).poisson(2, (2, 40))
+NASTY = "<script>alert(1)</script> & '\"$x$"
+DECLARED = {"period_us": 3_600_000_000, "zone": "UTC", "time_column": NASTY, "group_column": "origin"}
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    return release_of(tmp_path_factory.mktemp("a") / "store", COUNTS)
+
+
+def declared(result, **fields):
+    times = np.datetime64("2013-01-01T00", "us") + np.arange(40) * np.timedelta64(1, "h")
+    known = {"times": times, "groups": ("EWR", NASTY), "declared": DECLARED | fields}
+    return dataclasses.replace(result, **known)
+
+
+def read(result, **given):
+    page = pages.checked(release_page(result, **given))
+    return page, re.sub(r"\s+", " ", " ".join(page.text))
+
+
+def test_sections_stand_in_the_order_in_which_they_are_asked_for(result):
+    page, _ = read(result)
+    assert page.headings == [
+        "What is promised",
+        "What was declared",
+        "What was published",
+        "The guarantee in full",
+        "What is not covered",
+        "How to check this page",
+    ]
+
+
+def test_the_guarantee_is_there_in_words_and_in_full(result):
+    _, text = read(result)
+    guarantee = result.guarantee
+    assert guarantee.sentence in text
+    for name, value in guarantee.items().items():
+        assert name in text
+        assert " ".join(value.split()) in text
+    assert all(x in text for x in guarantee.not_covered)
+
+
+def test_odds_are_those_of_its_epsilon(result):
+    _, text = read(result)
+    factor = math.exp(result.guarantee.epsilon)
+    (low, high) = re.search(r"1 : 10 \(9\.1 %\) ([\d.]+) % ([\d.]+) %", text).groups()
+    assert float(low) / 100 == pytest.approx(1 / (1 + 10 * factor), rel=1e-2)
+    assert float(high) / 100 == pytest.approx(factor / (factor + 10), rel=1e-2)
+    for n, eps in result.guarantee.groups.items():
+        shown = re.search(rf" {n} ([\d.e+]+) [\d.]+ % [\d.]+ %", text)[1]
+        assert eps <= float(shown) <= eps * 1.001
+    assert "1 in 1,000,000" in text
+
+
+def test_without_delta_bounds_hold_without_exception(result):
+    pure = dataclasses.replace(result.guarantee, privacy=dp.Privacy(5))
+    page = release_page(dataclasses.replace(result, guarantee=Pure(pure)))
+    assert "without exception: δ is 0" in page
+    assert "What δ" not in page
+
+
+class Pure:
+    """A guarantee without δ, of which no accountant of Gaussian noise is asked."""
+
+    def __init__(self, guarantee):
+        self._guarantee, self.delta, self.groups = guarantee, 0.0, {2: 10.0}
+
+    def __getattr__(self, name):
+        return getattr(self._guarantee, name)
+
+
+def test_errors_are_side_by_side_with_the_constant(result):
+    _, text = read(result)
+    rmse, explained = result.predicted_rmse_if_model_holds, result.explained_if_model_holds
+    assert f"predicted, if the model holds {rmse:.4g} {100 * explained:.0f} %" in text
+    shown = float(re.search(r"at no cost ([\d.]+) 0 %", text)[1])
+    # the variance of (u_t + u_{t-1})/2 of an AR(1) with coefficient 1/2 is (1 + ρ)/2 of that of u
+    assert shown == pytest.approx(math.sqrt(0.75 * plan_of(dp.Privacy(5, 1e-6), 2).mechanism.model.variance), rel=1e-3)
+    assert f"±{1.96 * rmse:.3g}" in text
+
+
+def test_where_only_simulation_tells_the_error_there_is_no_band(result):
+    blind = dataclasses.replace(result, predicted_rmse_if_model_holds=None, explained_if_model_holds=None)
+    page, text = read(blind)
+    assert "there is no band" in text
+    assert 'class="band"' not in release_page(blind)
+    assert "RMSE" not in text
+    assert page.headings[2] == "What was published"
+
+
+def test_times_groups_and_columns_are_named_and_escaped(result):
+    page, text = read(declared(result))
+    assert "40 steps for 2 groups, a step of 1h each, from 2013-01-01 00:00 to 2013-01-02 16:00 UTC" in text
+    assert text.count(NASTY) == 2  # a group, and the column of times; of the drawing the name is heard
+    assert [x["aria-label"] for x in page.all("svg") if "aria-label" in x][1].startswith(f"Estimates of {NASTY} over")
+    assert "01-01 12:00" in page.text
+    assert "on the local clock" in read(declared(result, zone="local"))[1]
+
+
+def test_labels_of_the_data_do_not_matter(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(COUNTS.T, columns=["a", "b"])
+    labelled = dp.release(plan_of(dp.Privacy(5, 1e-6), 2), frame, tmp_path / "store")
+    assert release_page(labelled) == release_page(dp.read_release(tmp_path / "store"))
+
+
+def test_the_same_release_makes_the_same_bytes(result, tmp_path):
+    assert release_page(result) == release_page(result)
+    first = release_of(tmp_path / "store", COUNTS)
+    assert release_page(dp.read_release(tmp_path / "store")) == release_page(first)
+
+
+def test_the_digest_is_of_what_was_published(result):
+    plain = b"".join(int(x).to_bytes(8, "little", signed=True) for stream in result.privatized for x in stream)
+    assert hashlib.sha256(plain).hexdigest() == result.digest
+    assert result.digest in release_page(result)
+
+
+def test_many_groups_are_drawn_in_part_and_it_says_so(tmp_path):
+    page, text = read(release_of(tmp_path / "store", np.ones((30, 3), np.int64)))
+    assert len([x for x in page.all("svg") if "role" in x]) == MOST_PANELS
+    assert "The first 24 of 30 groups are drawn." in text
+
+
+def test_a_stream_without_estimates_yet_has_a_page(tmp_path):
+    with dp.open_stream(plan_of(dp.Privacy(5, 1e-6)), tmp_path / "store") as stream:
+        stream.push(np.array([3]))
+    assert "No step has an estimate yet." in read(dp.read_release(tmp_path / "store"))[1]
+
+
+def test_nothing_private_is_on_it(tmp_path):
+    """Inputs far from everything that is declared, and how many were clamped, are not there."""
+    plan = dp.exact(plan_of(dp.Privacy(5, 1e-6)).mechanism, dp.Inputs(0, 2**36))
+    u = np.array([31_415_926_535, 27_182_818_284, 16_180_339_887])
+    text = release_page(dp.release(plan, u, tmp_path / "store"))
+    shown = {int(x) for x in re.findall(r"(?<![\w.])\d{7,}(?![\w.])", text.replace(",", ""))}
+    assert not shown & set(u.tolist())
