@@ -125,7 +125,9 @@ def test_bins_are_published_as_they_end(live, pushed, capsys):
         expected[int(t % 3 > 1), t // 10] += (t + 0.5) < 10 * (t // 10 + 1)
     assert np.concatenate([x[1] for x in pushed], axis=1).tolist() == expected.tolist()
     file = Path(live.out) / "estimates.csv"
-    assert text == f"Written: {file}\nPrivate store: {beside(file.parent)}"
+    report = file.with_name("report.html")
+    assert text == f"Written: {file}, {report}\nPrivate store: {beside(file.parent)}"
+    assert "estimates of 8 steps for 2 groups" in report.read_text(encoding="utf-8")
     assert "(ε, δ)" in capsys.readouterr().out
     assert file.read_text() == published(live)
     # at any time the file holds the bins that ended, less the two of the lag

@@ -39,7 +39,8 @@ def number_ticks(low: float, high: float) -> Ticks:
     unit = _round_step(high - low)
     numbers = range(math.ceil(low / unit - 1e-9), math.floor(high / unit + 1e-9) + 1)
     values = [k * unit for k in numbers]
-    return Ticks(tuple((x - low) / (high - low) for x in values), tuple(_format_number(x, unit, max(-low, high)) for x in values))
+    labels = tuple(_format_number(x, unit, max(-low, high)) for x in values)
+    return Ticks(tuple((x - low) / (high - low) for x in values), labels)
 
 
 def _round_step(length: float) -> float:

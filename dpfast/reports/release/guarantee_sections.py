@@ -17,6 +17,7 @@ from dpfast.reports.release import odds
 from dpfast.signals.events.periods import format_period
 
 _LARGE = 100.0  # ε whose e^ε is not written out any more
+_SEVERAL = "Several such together, or somebody with several times what is declared for one,"
 _NOT_SHOWN = (
     "How many persons and events there were, and how many were left out or clamped, is private: it is not on this page."
 )
@@ -36,8 +37,8 @@ def explain_odds(guarantee: Guarantee) -> list[Html]:
         ),
         _tabulate_odds(epsilon),
         paragraphs(
-            "Several such together, or somebody with several times what is declared for one, are protected less. From "
-            "50 % before, it can be afterwards:"
+            f"{'Several people together' if guarantee.persons else _SEVERAL} are protected less. From 50 % before, it "
+            "can be afterwards:"
         ),
         _tabulate_groups(guarantee),
         *([paragraphs(_explain_delta(epsilon, delta))] if delta else []),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from dpfast._support.atomic_files import replace_file
@@ -74,14 +74,11 @@ def renew_reports(store: ReleaseStore, entry: Earlier) -> None:
             write_store_report(store, other)
 
 
-def write_reports(out: Path, releases: Iterable[Release]) -> list[Path]:
+def write_reports(out: Path, releases: Sequence[Release]) -> list[Path]:
     """Write the pages of all releases of a store: of those without a name the last has the plain one."""
-    paths: dict[Path, Release] = {}
-    for release in releases:
-        path = report_path(out, release.name)
-        if (before := paths.get(path)) is not None:
-            paths[report_path(out, f"release-{before.number}")] = before
-        paths[path] = release
+    last = max((x.number for x in releases if x.name is None), default=0)
+    names = [f"release-{x.number}" if x.name is None and x.number < last else x.name for x in releases]
+    paths = [report_path(out, name) for name in names]
     for path in paths:
         check_report_free(path)
-    return [write_report(path, release) for path, release in paths.items()]
+    return [write_report(path, release) for path, release in zip(paths, releases, strict=True)]

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import math
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,6 +12,9 @@ from helpers import pages
 from helpers.releases import plan_of, release_of
 
 import dpfast as dp
+from dpfast.privacy.composition import Loss
+from dpfast.releases.guarantee import Guarantee
+from dpfast.releases.guarantee_terms import ReleaseTerms
 from dpfast.reports.release.release_page import MOST_PANELS, release_page
 
 COUNTS = np.random.default_rng(1).poisson(2, (2, 40))
@@ -69,20 +73,12 @@ def test_odds_are_those_of_its_epsilon(result):
 
 
 def test_without_delta_bounds_hold_without_exception(result):
-    pure = dataclasses.replace(result.guarantee, privacy=dp.Privacy(5))
-    page = release_page(dataclasses.replace(result, guarantee=Pure(pure)))
-    assert "without exception: δ is 0" in page
-    assert "What δ" not in page
-
-
-class Pure:
-    """A guarantee without δ, of which no accountant of Gaussian noise is asked."""
-
-    def __init__(self, guarantee):
-        self._guarantee, self.delta, self.groups = guarantee, 0.0, {2: 10.0}
-
-    def __getattr__(self, name):
-        return getattr(self._guarantee, name)
+    terms = ReleaseTerms(Loss(pure=(Fraction(1),)), {}, "by its law", {}, {})
+    pure = Guarantee.of(dp.Privacy(1), result.guarantee.inputs, terms)
+    _, text = read(dataclasses.replace(result, guarantee=pure))
+    assert "without exception: δ is 0" in text
+    assert "What δ" not in text
+    assert re.search(r" 10 10 0\.00453 % 99\.99547 %", text)  # a group of ten at ε = 10
 
 
 def test_errors_are_side_by_side_with_the_constant(result):
