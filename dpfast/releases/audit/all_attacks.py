@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -9,17 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfast._support import validation
-from dpfast._support.errors import ReleaseError
 from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.privacy.discrete_gaussian_accounting import epsilon, gdp_mu
-from dpfast.releases.audit import noise_statistics as tests
+from dpfast.privacy.discrete_gaussian_accounting import Sigma, epsilon, gdp_mu
 from dpfast.releases.audit.canary import Canary, statistics
 from dpfast.releases.audit.confidence_bounds import clopper_pearson, epsilon_at, judge_rule, least_mu, reachable_bound
-from dpfast.releases.audit.findings import N_TESTS, Audit, Finding
+from dpfast.releases.audit.draw_attacks import DrawStage
+from dpfast.releases.audit.expected_laws import expect
+from dpfast.releases.audit.findings import N_TESTS, Audit, Finding, PlannedAttack
 from dpfast.releases.audit.floating_point_grid import evidence, is_possible
-from dpfast.releases.audit.known_zeros import Silence
+from dpfast.releases.audit.noise_findings import examine_noise
 from dpfast.releases.batch import as_exact
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Inputs
@@ -103,23 +104,25 @@ def audit(
     (False, 'broken, as expected')
     """
     plan = as_exact(mechanism, inputs, tolerance)
-    if not isinstance(plan, ExactMechanism):
-        raise ReleaseError(
-            f"mechanism must be of filters and Gaussian noise to be attacked, got {plan.mechanism.full_name}: what its "
-            "noise promises is proven in docs/release-proofs.md, and enumerated in the tests"
-        )
     runs = None if n_runs is None else validation.integer("n_runs", n_runs, _FEWEST)
     confidence = validation.number("confidence", confidence, above=0, below=1)
     rng = np.random.default_rng(validation.seed(seed))
-    stage = _Stage(plan, rng, (1 - confidence) / N_TESTS)
-    attacks = _canaries(stage, runs)
+    miss = (1 - confidence) / N_TESTS
+    stage = _plan_attacks(plan, rng, miss)
+    attacks = stage.attacks(runs)
     with progress_bar(progress, 2 * sum(x.runs for x in attacks), "auditing", unit="run") as advance:
-        findings = [stage.on_simulation(), *stage.on_value()]
+        findings = stage.before()
         for attack in attacks:
-            findings += stage.on_release(attack, advance)
+            findings += attack.find(advance)
         if not any(x.quantity == "share" and x.violated for x in findings):  # what is no integer is not released
-            findings += stage.on_noise()
-    return Audit(plan.mechanism.name, plan.mechanism.privacy.delta, confidence, tuple(findings))
+            findings += examine_noise(plan, miss)
+    name, delta = plan.mechanism.name, plan.mechanism.privacy.delta
+    return Audit(name, delta, confidence, expect(plan.law).name, tuple(findings))
+
+
+def _plan_attacks(plan: Any, rng: np.random.Generator, miss: float) -> _Stage | DrawStage:
+    """Behind Gaussian noise an event moves many values, which a matched filter sums up; else each draw tells by itself."""
+    return _Stage(plan, rng, miss) if isinstance(plan.law, Sigma) else DrawStage(plan, rng, miss)
 
 
 class _Canaries(NamedTuple):
@@ -129,26 +132,30 @@ class _Canaries(NamedTuple):
     runs: int
 
 
-def _canaries(stage: _Stage, runs: int | None) -> list[_Canaries]:
-    """Return the canaries: alone, and twice with opposite events."""
-    up, down = (Canary.place(stage.plan, stage.rng, sign) for sign in (1, -1))
-    result = []
-    for name, canaries, apart in (
-        ("canary, all steps", (up,), False),
-        ("opposite canaries, two pushes", (up, down), False),
-        ("opposite canaries, two releases", (up, down), True),
-    ):
-        work = 2 * sum(x.size for x in canaries) * (1 + len(stage.plan.taps) / _TAPS)
-        result.append(_Canaries(name, canaries, apart, runs or min(_MOST, max(_FEWEST, int(_WORK / work)))))
-    return result
-
-
 class _Stage(NamedTuple):
     """The mechanism that is attacked, and what all attacks on it share."""
 
     plan: ExactMechanism
     rng: np.random.Generator
     miss: float  # probability that the bound of one attack fails
+
+    def attacks(self, runs: int | None) -> list[PlannedAttack]:
+        """Plan canaries: alone, and twice with opposite events."""
+        up, down = (Canary.place(self.plan, self.rng, sign) for sign in (1, -1))
+        result = []
+        for name, canaries, apart in (
+            ("canary, all steps", (up,), False),
+            ("opposite canaries, two pushes", (up, down), False),
+            ("opposite canaries, two releases", (up, down), True),
+        ):
+            work = 2 * sum(x.size for x in canaries) * (1 + len(self.plan.taps) / _TAPS)
+            attack = _Canaries(name, canaries, apart, runs or min(_MOST, max(_FEWEST, int(_WORK / work))))
+            result.append(PlannedAttack(attack.runs, functools.partial(self.on_release, attack)))
+        return result
+
+    def before(self) -> list[Finding]:
+        """Attack single values."""
+        return [self.on_simulation(), *self.on_value()]
 
     def on_simulation(self) -> Finding:
         """Attack what is simulated by its grid: the stream without the events is impossible, or it is not."""
@@ -217,42 +224,6 @@ class _Stage(NamedTuple):
         )
         could = reachable_bound(mu, attack.runs, epsilon_at(self.plan.mechanism.privacy.delta), self.miss)
         return [self._of_epsilon(attack.name, values, n_releases, could), of_mu]
-
-    def on_noise(self) -> list[Finding]:
-        """Test what is published of known zeros."""
-        silence, sigma, std = Silence.publish(self.plan), self.plan.sigma, self.plan.sigma.std
-        noise = silence.noise
-        of_sigma = Finding(
-            target="release",
-            attack="known zeros, second moment",
-            trials=noise.size,
-            quantity="σ at most",
-            found=tests.std_bound(noise, self.miss),
-            reachable=std / (1 - tests.largest_lack(noise.size, self.miss, 0.5)),
-            claim=std,
-        )
-        looked_at = {
-            "residues": tests.residues_p_value(noise, sigma),
-            "published without noise": tests.zeros_p_value(noise, sigma),
-            "shape": tests.law_p_value(noise, sigma),
-            "correlation between steps": tests.steps_p_value(silence.series, sigma),
-            "correlation between streams": tests.streams_p_value(silence.series, sigma),
-            "correlation between releases": tests.releases_p_value(*silence.batches, sigma),
-        }
-        return [
-            of_sigma,
-            *(
-                Finding(
-                    target="release",
-                    attack=f"known zeros, {name}",
-                    trials=noise.size,
-                    quantity="p-value",
-                    found=p_value,
-                    claim=self.miss,
-                )
-                for name, p_value in looked_at.items()
-            ),
-        ]
 
     def _of_epsilon(self, name: str, values: Sequence[Array], n_releases: int, reachable: float | None) -> Finding:
         delta = self.plan.mechanism.privacy.delta

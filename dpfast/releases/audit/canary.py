@@ -17,10 +17,10 @@ from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.noise import Noise
 
-_MOST_EVENTS = 16
+MOST_EVENTS = 16
 _SPACINGS = 8  # beyond the smallest, that are tried
 _SHARE = 0.95  # of the energy of a change, in the steps that are looked at
-_SAMPLES = 2**18  # that are drawn at a time
+SAMPLES = 2**18  # that are drawn at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Canary:
         without = rng.choice(ends, shape)
         with_ = without.copy()
         for k in np.flatnonzero(pattern[:steps]):
-            without[:, memory + k], with_[:, memory + k] = _largest_change(inputs, privacy, int(pattern[k]))
+            without[:, memory + k], with_[:, memory + k] = largest_change(inputs, privacy, int(pattern[k]))
         u = as_numbers(without), as_numbers(with_)
         accepting = inputs if u[0].dtype.kind == u[1].dtype.kind == "i" else with_floats(inputs)
         x = [replace(accepting, n_streams=shape[0]).integers(values) for values in u]
@@ -109,7 +109,7 @@ def statistics(
     """
     size = sum(x.size for x in canaries)
     scale = plan.sigma.std * math.sqrt(sum(x.squared_change for x in canaries))
-    at_once = max(1, _SAMPLES // (size + sum(x.x[0].size for x in canaries)))
+    at_once = max(1, SAMPLES // (size + sum(x.x[0].size for x in canaries)))
     result = np.zeros(n_runs)
     for first in range(0, n_runs, at_once):
         part = result[first : first + at_once]
@@ -123,7 +123,7 @@ def statistics(
 
 def _pattern(taps: Integers, privacy: Privacy) -> Integers:
     """Return signs of a person's events by step, from the first on: of the patterns that are tried, the loudest."""
-    events = min(privacy.max_events, _MOST_EVENTS)
+    events = min(privacy.max_events, MOST_EVENTS)
     if events == 1:
         return np.ones(1, np.int64)
     patterns = []
@@ -135,7 +135,7 @@ def _pattern(taps: Integers, privacy: Privacy) -> Integers:
     return max(patterns, key=lambda x: float((np.convolve(x, taps).astype(np.float64) ** 2).sum()))
 
 
-def _largest_change(inputs: Inputs, privacy: Privacy, sign: int) -> tuple[float, float]:
+def largest_change(inputs: Inputs, privacy: Privacy, sign: int) -> tuple[float, float]:
     """Return values without and with an event that are farthest apart as integers; they may lie beyond the range."""
     size, unit = Fraction(str(privacy.max_change)), Fraction(inputs.unit)
     smallest = [Fraction(inputs.low)]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from dpfast._support import html_fragments as html
 from dpfast._support.text_table import Table
-from dpfast.releases.audit.noise_statistics import largest_lack
 
 _WIDTH = 110
 N_TESTS = 15  # that share the probability of a false alarm
-_SURELY = 0.99
+SURELY = 0.99
 COLUMNS = ("target", "attack", "trials", "hits", "false alarms", "tested", "found", "could show", "claimed", "verdict")
 Quantity = Literal["ε at least", "μ at least", "δ at least", "σ at most", "p-value", "share"]
 _HIGH = "ε at least", "μ at least", "share"  # that contradict a claim where they are above it; the others below
@@ -43,6 +43,10 @@ class Finding:
         What so many trials would show on average, with noise of the stated size; None where that says nothing.
     claim : float or None
         What a sound release is not above, or for σ and p-values not below; None where nothing is claimed.
+    lack : float or None
+        By how much, relative, σ is too small where that is found with a probability of 99 %.
+    delta : float or None
+        The δ at which ε is found, where it is not the claimed one: that of several releases together.
     """
 
     target: str
@@ -54,6 +58,8 @@ class Finding:
     false_alarms: int | None = None
     reachable: float | None = None
     claim: float | None = None
+    lack: float | None = None
+    delta: float | None = None
 
     @property
     def violated(self) -> bool:
@@ -77,6 +83,21 @@ class Finding:
         return (self.target, self.attack, self.trials, *rates, *shown)
 
 
+class PlannedAttack(NamedTuple):
+    """An attack that is yet to be run.
+
+    Attributes
+    ----------
+    runs : int
+        Of each kind.
+    find : callable
+        Runs it; its argument hears of the runs that are done.
+    """
+
+    runs: int
+    find: Callable[[Callable[[int], object]], list[Finding]]
+
+
 @dataclass(frozen=True)
 class Audit:
     """The findings about a mechanism; `print` gives a line for each attack, and sentences.
@@ -89,12 +110,15 @@ class Audit:
         As claimed.
     confidence : float
         That a sound mechanism is not found violated, by all attacks together.
+    noise : str
+        The law that the noise should have, in words.
     findings : tuple of Finding
     """
 
     name: str
     delta: float
     confidence: float
+    noise: str
     findings: tuple[Finding, ...]
 
     @property
@@ -124,9 +148,8 @@ class Audit:
         """Say of a finding how it contradicts a claim."""
         rest = f"with confidence {_format_confidence(self.confidence)}. Do not publish with this version."
         if x.quantity == "ε at least":
-            return (
-                f"The claim ε = {x.claim:.6g} is VIOLATED: {x.attack}: ε ≥ {x.found:.4g} at δ = {self.delta:g}, {rest}"
-            )
+            delta = self.delta if x.delta is None else x.delta
+            return f"The claim ε = {x.claim:.6g} is VIOLATED: {x.attack}: ε ≥ {x.found:.4g} at δ = {delta:g}, {rest}"
         if x.quantity == "μ at least":
             return f"The claim μ = {x.claim:.6g} is VIOLATED: {x.attack}: μ ≥ {x.found:.4g}, {rest}"
         if x.quantity == "σ at most":
@@ -135,17 +158,16 @@ class Audit:
             return f"The claim of integers is VIOLATED: {x.found:.2%} of the values are none, {rest}"
         chance = f"{x.found:.2g}" if x.found else "less than 1e-300"
         return (
-            f"The claim of independent discrete Gaussian noise is VIOLATED: {x.attack}: such noise, or worse, comes by "
+            f"The claim of independent {self.noise} noise is VIOLATED: {x.attack}: such noise, or worse, comes by "
             f"chance with a probability of {chance}, {rest}"
         )
 
     def _power_text(self) -> str:
         """Say how small a fault of σ would have been found."""
-        tested = next((x for x in self.findings if x.quantity == "σ at most"), None)
-        if tested is None:
+        lack = next((x.lack for x in self.findings if x.lack is not None), None)
+        if lack is None:
             return ""
-        lack = largest_lack(tested.trials, (1 - self.confidence) / N_TESTS, _SURELY)
-        return f" A σ that is {lack:.2%} too small is found with a probability of {_SURELY:.0%}."
+        return f" A σ that is {lack:.2%} too small is found with a probability of {SURELY:.0%}."
 
     def __str__(self) -> str:
         said = (textwrap.fill(x, _WIDTH) for x in self.sentences)

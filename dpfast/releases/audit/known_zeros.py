@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfast.privacy.response_table import ResponseTable
 from dpfast.releases.audit.canary import as_numbers, with_floats
 from dpfast.releases.batch import release
-from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.inputs import Integers
 from dpfast.releases.stream_opening import open_stream
 
-_VALUES = 2**17  # of each release
+_VALUES = 2**17  # of each release, where one is published at every step
+_MOST_STEPS = 2**20  # of each release, where it is not
+_SEEN = 2**12  # steps that show how often something is published
 _MOST_STREAMS = 8
 _PUSHES = 16
 
@@ -47,26 +51,51 @@ class Silence(NamedTuple):
         return np.concatenate([x.ravel() for x in self.series])
 
     @classmethod
-    def publish(cls, plan: ExactMechanism) -> Silence:
+    def publish(cls, plan: ExactBase) -> Silence:
         """Publish the centre, by the functions that publish data, in stores that are deleted afterwards."""
         few, u = _few_streams(plan)
         n = u.shape[1]
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            first, second = (release(few, u, folder / part / "store").privatized[:, :n] for part in ("first", "second"))
+            first, second = (
+                _noise(few, release(few, u, folder / part / "store").privatized[..., :n])
+                for part in ("first", "second")
+            )
             if plan.lag is None:
                 return cls((first, second), None)
             with open_stream(few, folder / "live" / "store") as stream:
                 pieces = [stream.push(piece).privatized for piece in np.split(u, _PUSHES, axis=1)]
-        return cls((first, second), np.concatenate(pieces, axis=1))
+        return cls((first, second), _noise(few, np.concatenate(pieces, axis=-1)))
 
 
-def _few_streams(plan: ExactMechanism) -> tuple[ExactMechanism, NDArray[Any]]:
+def _noise(plan: ExactBase, v: Integers) -> Integers:
+    """Return the noise of all values that were published of zeros, (streams, values) in the order of time."""
+    released = plan.released(0, v.shape[-1])
+    noise = np.moveaxis(v, 1, -1)[:, released.T] if v.ndim > 2 else v[:, released]
+    if isinstance(plan.law, ResponseTable):  # what is published says which answer it is
+        zero = np.zeros((1, 1), np.int64)
+        answers = [int(plan.privatize(zero[:, :0], zero, zero + k)[0, 0]) for k in plan.law.values]
+        noise = np.searchsorted(np.sort(answers), noise)
+        noise = np.argsort(answers)[noise].astype(np.int64)
+    return noise
+
+
+def _n_steps(plan: ExactBase) -> int:
+    """Return after how many steps enough values of a stream are published."""
+    seen = plan.released(0, _SEEN) if plan.mechanism.horizon is None else np.ones(1)
+    steps_per_value: float = max(1.0, seen.shape[-1] / max(1, int(np.count_nonzero(seen))))
+    return min(_MOST_STEPS, math.ceil(_VALUES * steps_per_value))
+
+
+def _few_streams(plan: ExactBase) -> tuple[ExactBase, NDArray[Any]]:
     """Return the mechanism for at least two streams, and their values: the centre, which is the integer zero."""
     inputs = plan.inputs
     n_streams = min(max(2, inputs.n_streams), _MOST_STREAMS)
     few = replace(inputs, n_streams=n_streams, streams_per_person=min(inputs.streams_per_person, n_streams))
-    u = as_numbers(np.full((n_streams, _VALUES // n_streams // _PUSHES * _PUSHES), float(Fraction(inputs.centre))))
+    u = as_numbers(
+        np.full((n_streams, _n_steps(plan) // n_streams // _PUSHES * _PUSHES), float(Fraction(inputs.centre)))
+    )
     accepting = few if u.dtype.kind == "i" else with_floats(few)
     assert not accepting.integers(u).any()
-    return replace(plan, inputs=accepting), u
+    publishing: ExactBase = replace(cast(Any, plan), inputs=accepting)
+    return publishing, u

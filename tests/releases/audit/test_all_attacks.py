@@ -114,8 +114,8 @@ def test_autocorrelations_with_their_sign_are_found(monkeypatch):
 
 
 def test_inputs_that_count_twice_are_found(monkeypatch):
-    def twice(self, history, x, noise):
-        return honest(self, 2 * history, 2 * x, noise)
+    def twice(self, history, x, noise, *place, **end):
+        return honest(self, 2 * history, 2 * x, noise, *place, **end)
 
     honest = ExactMechanism.privatize
     monkeypatch.setattr(ExactMechanism, "privatize", twice)
@@ -125,7 +125,9 @@ def test_inputs_that_count_twice_are_found(monkeypatch):
 def test_the_sign_of_an_input_does_not_matter(monkeypatch):
     """It is just as private: no false alarm."""
     honest = ExactMechanism.privatize
-    monkeypatch.setattr(ExactMechanism, "privatize", lambda self, h, x, noise: honest(self, -h, -x, noise))
+    monkeypatch.setattr(
+        ExactMechanism, "privatize", lambda self, h, x, noise, *at, **end: honest(self, -h, -x, noise, *at, **end)
+    )
     assert attacked() == set()
 
 

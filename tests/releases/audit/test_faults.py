@@ -169,9 +169,9 @@ def test_a_prefilter_that_takes_its_noise_twice_is_found(monkeypatch):
     """The fault may be anywhere in what a release runs."""
     honest = ExactMechanism.privatize
 
-    def privatize(self, history, x, noise):
+    def privatize(self, history, x, noise, *place, **end):
         noise[:, 1::2] = noise[:, : 2 * (noise.shape[1] // 2) : 2]
-        return honest(self, history, x, noise)
+        return honest(self, history, x, noise, *place, **end)
 
     monkeypatch.setattr(ExactMechanism, "privatize", privatize)
     assert STEPS in found(monkeypatch, Noise)
@@ -198,8 +198,8 @@ def test_a_tenth_of_sigma_is_found_by_canaries_alone(monkeypatch, factor, n_runs
 def test_one_value_that_is_no_integer_is_found(monkeypatch):
     honest = ExactMechanism.privatize
 
-    def privatize(self, history, x, noise):
-        v = honest(self, history, x, noise).astype(float)
+    def privatize(self, history, x, noise, *place, **end):
+        v = honest(self, history, x, noise, *place, **end).astype(float)
         v[0, 0] += 0.5
         return v
 

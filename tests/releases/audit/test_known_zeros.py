@@ -11,6 +11,7 @@ from scipy import stats
 import dpfast as dp
 from dpfast.privacy.discrete_gaussian_accounting import Sigma
 from dpfast.releases.audit import noise_statistics as tests
+from dpfast.releases.audit.expected_laws import expect
 from dpfast.releases.audit.known_zeros import Silence
 from dpfast.releases.noise import Noise
 
@@ -38,16 +39,16 @@ def naive_law(sigma):
 def test_the_bound_of_sigma_is_that_of_a_chi_squared_variable(sigma):
     z = drawn(sigma, 5000)
     expected = math.sqrt(sum(int(x) ** 2 for x in z) / stats.chi2.ppf(1e-3, 5000))
-    assert tests.std_bound(z, 1e-3) == pytest.approx(expected, rel=1e-12)
+    assert expect(sigma).std_bound(z, 1e-3) == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_smallest_lack_that_is_found_is_found_so_often():
     """Chi-squared variables of a σ that is too small by just that."""
-    lack = tests.largest_lack(5000, 1e-2, 0.9)
+    lack = expect(SIGMAS[0]).largest_lack(5000, 1e-2, 0.9)
     square = stats.chi2.rvs(5000, size=20_000, random_state=1) * (1 - lack) ** 2
     found = np.count_nonzero(square / stats.chi2.ppf(1e-2, 5000) < 1)
     assert abs(found / 20_000 - 0.9) < 6 * math.sqrt(0.09 / 20_000)
-    assert tests.largest_lack(3 * 2**17, 0.01 / 15, 0.99) < 0.02
+    assert expect(SIGMAS[0]).largest_lack(3 * 2**17, 0.01 / 15, 0.99) < 0.02
 
 
 @pytest.mark.parametrize("sigma", SIGMAS[:3], ids=lambda x: f"{x.std:g}")
@@ -57,21 +58,23 @@ def test_residues_and_cells_have_the_probabilities_of_the_law(sigma):
     for m in (2, 3, 5, 7):
         expected = [p[k % m == r].sum() * z.size for r in range(m)]
         found.append(stats.chisquare([np.count_nonzero(z % m == r) for r in range(m)], expected).pvalue)
-    assert tests.residues_p_value(z, sigma) == pytest.approx(min(1, 4 * min(found)), rel=1e-6)
+    assert tests.residues_p_value(z, expect(sigma)) == pytest.approx(min(1, 4 * min(found)), rel=1e-6)
     below = np.cumsum(p)
     ends = sorted({int(k[np.argmax(below >= i / 64)]) for i in range(1, 64)})
     cells = [(-(10**9), ends[0]), *itertools.pairwise(ends), (ends[-1], 10**9)]
     counts = [np.count_nonzero((a < z) & (z <= b)) for a, b in cells]
     expected = [z.size * p[(a < k) & (k <= b)].sum() for a, b in cells]
-    assert tests.law_p_value(z, sigma) == pytest.approx(stats.chisquare(counts, expected).pvalue, rel=1e-6)
+    assert tests.law_p_value(z, expect(sigma)) == pytest.approx(stats.chisquare(counts, expected).pvalue, rel=1e-6)
 
 
 @pytest.mark.parametrize("sigma", SIGMAS[:3], ids=lambda x: f"{x.std:g}")
 def test_zeros_are_counted_against_the_binomial_distribution(sigma):
     z, (k, p) = drawn(sigma, 4000), naive_law(sigma)
     count = int((z == 0).sum())
-    assert tests.zeros_p_value(z, sigma) == pytest.approx(stats.binom.sf(count - 1, 4000, p[k == 0][0]), rel=1e-9)
-    assert tests.zeros_p_value(np.ones(9, np.int64), sigma) == 1
+    assert tests.zeros_p_value(z, expect(sigma)) == pytest.approx(
+        stats.binom.sf(count - 1, 4000, p[k == 0][0]), rel=1e-9
+    )
+    assert tests.zeros_p_value(np.ones(9, np.int64), expect(sigma)) == 1
 
 
 def test_correlations_are_those_of_all_products():
@@ -92,11 +95,11 @@ def test_correlations_are_those_of_all_products():
         for lag in range(6):
             pairs = sum(circular(part[i], part[j], lag) for i in range(3) for j in range(3) if i != j)
             streams.append(pairs / square / math.sqrt(60 * (1 + (lag in (0, 5)))))
-    assert tests.steps_p_value(x, sigma) == pytest.approx(p_value(steps))
-    assert tests.streams_p_value(x, sigma) == pytest.approx(p_value(streams))
+    assert tests.steps_p_value(x, expect(sigma)) == pytest.approx(p_value(steps))
+    assert tests.streams_p_value(x, expect(sigma)) == pytest.approx(p_value(streams))
     same = [sum(circular(a, b, lag) for a, b in zip(x[0], y, strict=True)) / square / math.sqrt(30) for lag in lags]
     mixed = [circular(x[0].sum(axis=0), y.sum(axis=0), lag) / square / (3 * math.sqrt(10)) for lag in lags]
-    assert tests.releases_p_value(x[0], y, sigma) == pytest.approx(p_value(same + mixed))
+    assert tests.releases_p_value(x[0], y, expect(sigma)) == pytest.approx(p_value(same + mixed))
 
 
 # --- together -------------------------------------------------------------------------------------
@@ -107,11 +110,14 @@ def alarms(sigma, miss, streams, n):
     series = [drawn(sigma, streams, n) for _ in range(3)]
     noise = np.concatenate(series).ravel()
     return [
-        tests.std_bound(noise, miss) < sigma.std,
-        *(test(noise, sigma) < miss for test in (tests.residues_p_value, tests.zeros_p_value, tests.law_p_value)),
-        tests.steps_p_value(series, sigma) < miss,
-        tests.streams_p_value(series, sigma) < miss,
-        tests.releases_p_value(*series[:2], sigma) < miss,
+        expect(sigma).std_bound(noise, miss) < sigma.std,
+        *(
+            test(noise, expect(sigma)) < miss
+            for test in (tests.residues_p_value, tests.zeros_p_value, tests.law_p_value)
+        ),
+        tests.steps_p_value(series, expect(sigma)) < miss,
+        tests.streams_p_value(series, expect(sigma)) < miss,
+        tests.releases_p_value(*series[:2], expect(sigma)) < miss,
     ]
 
 
@@ -172,7 +178,7 @@ def few_zeros(rng, z):
 
 
 SMALL = {
-    "sigma": (lambda rng, z: np.rint(z * (1 - 0.0063)), lambda z, s, m: tests.std_bound(z.ravel(), m) < s.std),
+    "sigma": (lambda rng, z: np.rint(z * (1 - 0.0063)), lambda z, s, m: s.std_bound(z.ravel(), m) < s.std),
     "even": (more_even, lambda z, s, m: tests.residues_p_value(z, s) < m),
     "zeros": (few_zeros, lambda z, s, m: tests.zeros_p_value(z, s) < m),
     "steps": (some_again, lambda z, s, m: tests.steps_p_value(tuple(z), s) < m),
@@ -188,7 +194,7 @@ def test_the_faults_that_the_page_says_are_seen_are_seen(fault, test, least, rep
     rng, sigma, seen = np.random.default_rng(3), Sigma(8863709, 17), 0
     for _ in range(repetitions):
         z = fault(rng, np.rint(rng.normal(size=(3, 2, 2**16)) * sigma.std)).astype(np.int64)
-        seen += test(z, sigma, 0.01 / 15)
+        seen += test(z, expect(sigma), 0.01 / 15)
     assert seen >= least
 
 
