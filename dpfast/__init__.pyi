@@ -95,6 +95,7 @@ from dpfast.releases.guarantee import Guarantee as Guarantee
 from dpfast.releases.integer.exact_forms import exact as exact
 from dpfast.releases.integer.exact_mechanism import ExactMechanism as ExactMechanism
 from dpfast.releases.integer.inputs import Inputs as Inputs
+from dpfast.releases.ledger.ledger import Ledger as Ledger
 from dpfast.releases.persons.declared_persons import Persons as Persons
 from dpfast.releases.persons.person_events import Events as Events
 from dpfast.releases.reading import read_release as read_release

@@ -2,7 +2,7 @@
 
 Others use nothing of it::
 
-    main ──┬──► design, evaluate, study, example, show, audit ──► options, output
+    main ──┬──► design, evaluate, study, example, show, audit, ledger ──► options, output
            └──► release ──► follow_release, read_release
 
 ==================  ===========================================
@@ -17,6 +17,7 @@ Others use nothing of it::
 ``example``         ``dpfast example``
 ``show``            ``dpfast show``
 ``audit``           ``dpfast audit``
+``ledger``          ``dpfast ledger``
 ``release``         ``dpfast release``
 ``follow_release``  ``dpfast release --follow``
 ``read_release``    ``dpfast release --read``

@@ -16,6 +16,7 @@ from dpfast.releases.feed.live_estimates_file import Journal
 from dpfast.releases.feed.missed_bins import NAME, write_missed
 from dpfast.releases.feed.status import Watch
 from dpfast.releases.integer.exact_base import ExactBase
+from dpfast.releases.ledger.ledger import as_ledger
 from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.store_folders import Places
@@ -53,8 +54,11 @@ def publish_bins(
     lines = Lines(layout.span, layout.groups, options.time, options.by, options.count, options.time_format)
     _check_future(options.end, layout.span.time(layout.span.n_bins) + grace, places, clock)
     private = PrivateCounts(layout.groups, plan.inputs, follow=True) if options.private_counts else None
+    ledger = as_ledger(options.ledger)
     store = ReleaseStore.open(places.store, places.out, adopt=options.adopt)
-    stream = open_in_store(store, mechanism, plan.inputs, options.tolerance, declared, adopt=options.adopt)
+    stream = open_in_store(
+        store, mechanism, plan.inputs, options.tolerance, declared, adopt=options.adopt, ledger=ledger
+    )
     watch = Watch(layout, clock, private=private, quiet=options.quiet)
     with stream, Journal(path, layout) as journal, watch:
         print(stream.guarantee, flush=True)

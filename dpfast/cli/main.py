@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from dpfast._support.errors import EngineError, MissingExtraError
 from dpfast._support.version import __version__
-from dpfast.cli import audit, console, design, evaluate, example, release, show, study
+from dpfast.cli import audit, console, design, evaluate, example, ledger, release, show, study
 from dpfast.cli.parser import ProgramParser
 
 _COMMANDS = {
@@ -19,6 +19,7 @@ _COMMANDS = {
     "design": design,
     "study": study,
     "release": release,
+    "ledger": ledger,
     "audit": audit,
     "show": show,
 }

@@ -25,6 +25,8 @@ from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.exact_forms import exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.integer.releasable import check_releasable
+from dpfast.releases.ledger.account import Account, check_new_store
+from dpfast.releases.ledger.ledger import as_ledger
 from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.reading import choose_release, open_existing, read_entry
 from dpfast.releases.requested_release import Wanted, check_name
@@ -109,6 +111,11 @@ def _add_files(group: Any) -> None:
         "--store",
         metavar="DIR",
         help="remember what was published in this folder, which is private (default: OUT-private)",
+    )
+    group.add_argument(
+        "--ledger",
+        metavar="FILE",
+        help="count what this costs in a ledger, which dpfast ledger makes, and publish nothing beyond its cap",
     )
     group.add_argument(
         "--format",
@@ -332,10 +339,14 @@ def _release_file(options: argparse.Namespace, plan: ExactBase, layout: Layout, 
     declared = _declare(options, plan, layout)
     places = _find_places(options, declared)
     wanted = Wanted(plan, first, layout.span.n_bins, options.name, options.compose)
+    ledger = as_ledger(options.ledger)
     if places.used:
         with _open_store(options, places, declared) as store:
             if (entry := wanted.find_published(store)) is not None:
                 return _write_earlier(options, places, store, entry, declared)
+            Account(store, ledger).check(plan.guarantee, first, wanted.count, name=options.name)
+    else:
+        check_new_store(ledger, places.store, declared, plan.guarantee, first=first, count=wanted.count)
     OutputFolder(places.out)
     check_free(estimates_path(places.out, options.name, options.format))
     check_report_free(report_path(places.out, options.name))
@@ -344,7 +355,7 @@ def _release_file(options: argparse.Namespace, plan: ExactBase, layout: Layout, 
         if (entry := wanted.find_published(store)) is not None:  # by another run meanwhile
             return _write_earlier(options, places, store, entry, declared)
         finish_others(store, wanted, declared, options.format)
-        result = batch.enter(store)
+        result = batch.enter(store, ledger)
         entry = choose_release(store, result.number)
         file, _ = write_estimates(store, entry, declared, options.format)
         report = write_store_report(store, entry)

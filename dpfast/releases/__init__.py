@@ -24,6 +24,7 @@ Others use ``exact``, ``release``, ``open_stream``, ``read_release`` and ``audit
 ``integer/``              mechanisms in integers
 ``store/``                what was published, kept
 ``persons/``              how much of one person reaches a release
+``ledger/``               what all releases have cost together
 ``feed/``                 events from a pipe, on the clock
 ``audit/``                attacks, and what they find
 ========================  =====================================================

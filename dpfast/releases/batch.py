@@ -21,6 +21,8 @@ from dpfast.releases.guarantee import Guarantee, format_rounded_up
 from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
 from dpfast.releases.integer.exact_forms import exact, exact_or_none
 from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.ledger.account import Account
+from dpfast.releases.ledger.ledger import Ledger, as_ledger
 from dpfast.releases.noise import Noise
 from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.persons.person_spans import PersonSpans
@@ -105,6 +107,7 @@ def release(
     tolerance: float = 1e-3,
     adopt: bool = False,
     persons: Persons | None = None,
+    ledger: Ledger | Path | None = None,
 ) -> Release:
     r"""Release a whole signal under a guarantee that holds to the last bit, and enter it in a store.
 
@@ -140,6 +143,9 @@ def release(
     persons : Persons, optional
         Protect persons: `u` are Events, of which those are kept that the bounds of mechanism and inputs allow each
         person, over all releases of the store. Without it the guarantee is per event.
+    ledger : Ledger or path-like, optional
+        Enter what the release costs in this ledger, before anything is published; beyond its cap it is refused. Needed
+        where the store has entered releases in one.
 
     Returns
     -------
@@ -180,9 +186,10 @@ def release(
     >>> result.estimate.shape
     (1, 5)
     """
+    account = as_ledger(ledger)
     batch = Batch(as_exact(mechanism, inputs, tolerance), u, first, compose=compose, persons=persons)
     with ReleaseStore.open(path, published, adopt=adopt) as store:
-        return batch.enter(store)
+        return batch.enter(store, account)
 
 
 class Batch:
@@ -209,19 +216,27 @@ class Batch:
         self._x, self._n_steps = plan.inputs.integers(streams), n_steps
         self._shape, self._wrap = values.shape, None if values is u else wrap
 
-    def enter(self, store: ReleaseStore, dropped: Callable[[int], None] = lambda n: None) -> Release:
-        """Publish the signal in a store; `dropped` is called with how many events of persons are left out: private."""
+    def enter(
+        self, store: ReleaseStore, ledger: Ledger | None = None, dropped: Callable[[int], None] = lambda n: None
+    ) -> Release:
+        """Publish the signal in a store, which enters it in a ledger before.
+
+        `dropped` is called with how many events of persons are left out: private.
+        """
         plan, first, n = self._plan, self._first, self._n_steps
         store.hold(declared_bounds(plan))
         earlier = store.check_released(first, n, compose=self._compose)
         protection = open_protection(store, self._persons, plan)
-        x, bounded, spans = self._x, None, None
+        spans = None if protection is None else PersonSpans.of(protection.bounds, plan.memory, first, n)
+        account, alone = Account(store, ledger), compose_guarantee(plan, [], [], store.unchecked, spans)
+        account.check(alone, first, n, name=self._name)
+        x, bounded = self._x, None
         if protection is not None and self._events is not None:
             bounded = protection.bound(self._events, first, published_steps(store.releases()))
             dropped(bounded.n_dropped)
             x = plan.inputs.integers(bounded.counts)
-            spans = PersonSpans.of(protection.bounds, plan.memory, first, n)
         guarantee = compose_guarantee(plan, store.releases(), earlier, store.unchecked, spans)
+        account.enter(alone, first, n, name=self._name)
         v, estimate = _run_mechanism(plan, x, self._lag)
         labelled: Any = estimate
         if self._wrap is not None:

@@ -16,6 +16,8 @@ from dpfast._support.validation import Array
 from dpfast.releases.composed_releases import compose_guarantee
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.inputs import Integers
+from dpfast.releases.ledger.account import Account
+from dpfast.releases.ledger.ledger import Ledger
 from dpfast.releases.noise import Noise
 from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.persons.person_events import Events
@@ -63,11 +65,18 @@ class Stream:
 
     Parameters
     ----------
-    store, plan, noise, persons
+    store, plan, noise, persons, ledger
         As :func:`open_stream` finds or makes them.
     """
 
-    def __init__(self, store: ReleaseStore, plan: ExactBase, noise: Noise, persons: Persons | None = None) -> None:
+    def __init__(
+        self,
+        store: ReleaseStore,
+        plan: ExactBase,
+        noise: Noise,
+        persons: Persons | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
         self._store, self._plan, self._noise = store, plan, noise
         self._lock, self._running = threading.RLock(), False
         live = plan.live()
@@ -77,10 +86,14 @@ class Stream:
         if self._protection is not None:
             n, beginning = declared_length(store), self._protection.beginning
             spans = PersonSpans.of(self._protection.bounds, plan.memory, 0, n)
+        self._account, self._alone = Account(store, ledger), compose_guarantee(plan, [], [], store.unchecked, spans)
         if entry is None:
-            alone = compose_guarantee(plan, [], [], store.unchecked, spans)
-            self._release = store.begin_live(plan.configuration, alone, n_streams, live.state(), persons=beginning)
+            self._account.enter(self._alone, 0, None, kind="live")
+            self._release = store.begin_live(
+                plan.configuration, self._alone, n_streams, live.state(), persons=beginning
+            )
         else:
+            self._account.enter_published()
             self._release = entry.id
         # while it is open nothing else can be released
         others = [x for x in store.releases() if x.id != self._release]
@@ -189,6 +202,7 @@ class Stream:
                 x = self._plan.inputs.integers(u if bounded is None else bounded.counts)
                 self._check_known(first, x[:, :known])
                 if known < n:
+                    self._enter_spans(first + n)
                     published = True
                     self._publish(x[:, known:], bounded)
                 return self._read(first, n)
@@ -286,6 +300,11 @@ class Stream:
         if events is None or self._protection is None:
             return None
         return self._protection.bound(events, first, published_steps(self._store.releases()))
+
+    def _enter_spans(self, position: int) -> None:
+        """Enter the spans of persons up to a step in the ledger, before anything of them is published."""
+        if self._protection is not None:
+            self._account.reach(self._alone, self._protection.bounds.count_spans(0, position))
 
     def _publish(self, x: Integers, bounded: Bounded | None = None, *, last: bool = False) -> None:
         """Publish new steps, as nothing else does: noise is drawn, and taken once; memory changes behind the disk."""

@@ -15,6 +15,7 @@ from dpfast.releases.composed_releases import declared_bounds
 from dpfast.releases.integer.exact_base import ExactBase, check_mechanism, demand_content
 from dpfast.releases.integer.exact_forms import exact_or_none, load_exact
 from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.ledger.ledger import Ledger, as_ledger
 from dpfast.releases.noise import Noise
 from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.store.earlier_releases import Earlier
@@ -31,6 +32,7 @@ def open_stream(
     tolerance: float = 1e-3,
     adopt: bool = False,
     persons: Persons | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
 ) -> Stream:
     r"""Open a stream: begin it at step 0, or go on where it was left or interrupted.
 
@@ -55,6 +57,9 @@ def open_stream(
     persons : Persons, optional
         Protect persons: Events are pushed, of which those are kept that the bounds of mechanism and inputs allow each
         person. Without it the guarantee is per event.
+    ledger : Ledger or path-like, optional
+        Enter what the stream costs, for all its life, in this ledger before its first step; beyond its cap it is
+        refused. Needed at every opening of a stream that has been entered in one.
 
     Returns
     -------
@@ -87,7 +92,9 @@ def open_stream(
     """
     given = exact_or_none(mechanism)
     check_mechanism(mechanism if given is None else given.mechanism)
-    return open_in_store(ReleaseStore.open(path, published, adopt=adopt), mechanism, inputs, tolerance, persons=persons)
+    account = as_ledger(ledger)
+    store = ReleaseStore.open(path, published, adopt=adopt)
+    return open_in_store(store, mechanism, inputs, tolerance, persons=persons, ledger=account)
 
 
 def open_in_store(
@@ -99,6 +106,7 @@ def open_in_store(
     *,
     adopt: bool = False,
     persons: Persons | None = None,
+    ledger: Ledger | None = None,
 ) -> Stream:
     """Open the stream of an open store, which is closed with it, or by an error.
 
@@ -114,7 +122,7 @@ def open_in_store(
             else _resume_plan(entry, mechanism, inputs, tolerance)
         )
         store.hold(declared_bounds(plan))
-        stream = Stream(store, plan, Noise(plan.law), persons)
+        stream = Stream(store, plan, Noise(plan.law), persons, ledger)
         stream.prepare()
         return stream
     except BaseException:

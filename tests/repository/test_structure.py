@@ -132,7 +132,7 @@ def test_files_are_short():
 # One subject in two rooms: what computes and what draws, what designs and what runs, what counts and what is compiled.
 SHARED_FILE_NAMES = {
     *("base", "block_sums", "buffered_toeplitz", "comparison", "decision_feedback", "evaluation"),
-    *("paper_example", "progress", "randomized_response", "study"),
+    *("ledger", "paper_example", "progress", "randomized_response", "study"),
 }
 
 

@@ -18,6 +18,7 @@ Others use ``ReleaseStore``; it knows nothing of mechanisms::
 ``release_store_errors``  what errors say
 ``witness``               a public file that knows how far the store has come
 ``rollback_mark``         a file that every publication makes anew: older copies lack it
+``spent_entries``         what the store remembers of its ledger
 ``store_folders``         where stores of a command are
 ``push_limits``           how much can be published at once
 ``private_files``         folders and files for their owner alone

@@ -15,6 +15,7 @@ from dpfast.releases.store.private_connection import PrivateConnection
 from dpfast.releases.store.release_rows import PersonState, Records
 from dpfast.releases.store.release_store_errors import unfolded_log_error, unwritten_error
 from dpfast.releases.store.rollback_mark import Mark
+from dpfast.releases.store.spent_entries import SpentEntries
 from dpfast.releases.store.witness import Attestation, Witness
 
 
@@ -32,6 +33,7 @@ class StoreTransactions:
         self.path, self.published = file.parent, witness.path.parent
         self._file, self._connection, self._witness = file, connection, witness
         self._records, self._mark = Records(file, connection), Mark(file, connection)
+        self.spent = SpentEntries(file, connection)
         self._process, self._usable = os.getpid(), True
         self._new: Declaration | None = None
         self._attestation: Attestation
@@ -89,6 +91,7 @@ class StoreTransactions:
                     self._records.declare(declaration)
                 if persons is not None:
                     self._records.keep_persons(persons)
+                self.spent.write()
             if persons is not None and persons.forget:
                 self._connection.empty_log()
             if new or declaration is not None:

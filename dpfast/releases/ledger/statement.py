@@ -1,0 +1,218 @@
+"""The statement of a ledger: what was lost at most, by whom, in all and in windows of time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from dpfast._support import validation
+from dpfast._support.text_table import Table
+from dpfast.releases.guarantee import format_rounded_up
+from dpfast.releases.ledger.cap import Cap
+from dpfast.releases.ledger.entry import UNITS, Entry, in_force
+from dpfast.releases.ledger.ledger_file import Line
+from dpfast.releases.ledger.together import Together, alternatives, loss_of, windows
+from dpfast.signals.events.periods import format_period, parse_period
+
+
+@dataclass(frozen=True)
+class Total:
+    """What entries cost together, at most, one event or one person.
+
+    Attributes
+    ----------
+    epsilon : float
+        Of all together, at the δ of the statement: it holds if all releases were planned beforehand.
+    sum_of_epsilons, sum_of_deltas : Fraction
+        Of all releases, each as it was demanded: it holds whatever was chosen from what.
+    rho : Fraction
+        The sum of all ρ of zero-concentrated privacy, which holds likewise; but for the δ of releases that are known by
+        (ε, δ) alone.
+    n_entries : int
+    """
+
+    epsilon: float
+    sum_of_epsilons: Fraction
+    sum_of_deltas: Fraction
+    rho: Fraction
+    n_entries: int
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry], delta: float) -> Self:
+        """Return the total over the worst of all sets that one event or person may be in."""
+
+        def measure(together: Together) -> tuple[float, Fraction, Fraction, Fraction]:
+            loss = loss_of(together)
+            sums = (sum((x.epsilon for x in together), Fraction(0)), sum((x.delta for x in together), Fraction(0)))
+            return loss.epsilon(delta), *sums, loss.zcdp()[0]
+
+        found = [measure(together) for together in alternatives(entries)]
+        epsilon, epsilons, deltas, rho = zip(*found, strict=True)
+        return cls(max(epsilon), max(epsilons), max(deltas), max(rho), len(entries))
+
+    def __str__(self) -> str:
+        return (
+            f"epsilon {_show(self.epsilon)} together; one by one {_show(self.sum_of_epsilons)} with delta "
+            f"{_show(self.sum_of_deltas)}; rho {_show(self.rho)}"
+        )
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a ledger says; `print` gives it in full.
+
+    Attributes
+    ----------
+    path : Path
+    population : str
+    cap : Cap or None
+    delta : float
+        At which ε is stated.
+    event, person : Total or None
+        What one event has lost at most in releases that protect events, and one person in those that protect persons;
+        None where there are none. They are never added up.
+    stores : dict
+        The total of each store, by its unit and path.
+    window : str or None
+    windows : dict
+        The total of the worst window, and its first moment, by unit.
+    lines : tuple of Line
+    """
+
+    path: Path
+    population: str
+    cap: Cap | None
+    delta: float
+    event: Total | None
+    person: Total | None
+    stores: dict[tuple[str, str], Total]
+    window: str | None
+    windows: dict[str, tuple[np.datetime64 | None, Total]]
+    lines: tuple[Line, ...]
+
+    @classmethod
+    def of(
+        cls,
+        path: Path,
+        population: str,
+        cap: Cap | None,
+        lines: Sequence[Line],
+        *,
+        delta: Any = None,
+        window: Any = None,
+    ) -> Self:
+        """Make the statement of some lines; the arguments are those of `Ledger.statement`."""
+        entries = in_force([line.entry for line in lines])
+        level = _choose_delta(delta, cap, entries)
+        length = None if window is None else parse_period(window if isinstance(window, str) else _as_text(window))
+        by_unit = {unit: [x for x in entries if x.unit == unit] for unit in UNITS}
+        event, person = (Total.of(x, level) if x else None for x in by_unit.values())
+        stores = {(x.unit, x.path): [y for y in by_unit[x.unit] if y.path == x.path] for x in entries}
+        worst = {unit: _worst_window(x, length, level) for unit, x in by_unit.items() if x and length is not None}
+        of_stores = {key: Total.of(x, level) for key, x in stores.items()}
+        text = None if length is None else format_period(length)
+        return cls(path, population, cap, level, event, person, of_stores, text, worst, tuple(lines))
+
+    @property
+    def left(self) -> Fraction | None:
+        """What is left of the cap on the sum of ε or of ρ; None without a cap."""
+        if self.cap is None:
+            return None
+        return max(Fraction(0), self.cap.limit - self.cap.spent([x.entry for x in self.lines])[0])
+
+    def __str__(self) -> str:
+        n, stores = len(self.lines), len({line.entry.store for line in self.lines})
+        text = [f"Ledger of {self.population!r}: {n} entries of {stores} stores, in {self.path}", ""]
+        if self.lines:
+            text += [self._table().text(), ""]
+        text += [*self._totals(), *self._of_windows(), *self._of_cap()]
+        if self.lines:
+            text += ["", *_EXPLAINED]
+        return "\n".join(text)
+
+    def _table(self) -> Table:
+        rows = [
+            (path, unit, x.n_entries, _show(x.epsilon), _show(x.sum_of_epsilons), _show(x.sum_of_deltas), _show(x.rho))
+            for (unit, path), x in self.stores.items()
+        ]
+        together = f"epsilon at delta {self.delta:g}"
+        columns = ("store", "per", "entries", together, "sum of epsilon", "sum of delta", "rho")
+        return Table(columns, tuple(rows))
+
+    def _totals(self) -> list[str]:
+        if not self.lines:
+            return ["Nothing was spent."]
+        result = [
+            f"One {unit} has lost at most, in all: {total}."
+            for unit, total in (("event", self.event), ("person", self.person))
+            if total is not None
+        ]
+        if self.event is not None:
+            result.append(
+                f"There is no total per person: {self.event.n_entries} of the releases enforce no bound on what one "
+                "person contributes. Somebody with several events loses more."
+            )
+        return result
+
+    def _of_windows(self) -> list[str]:
+        return [
+            f"In any {self.window}, one {unit} at most: {total}"
+            + ("." if moment is None else f", such as in that from {moment} on.")
+            for unit, (moment, total) in self.windows.items()
+        ]
+
+    def _of_cap(self) -> list[str]:
+        if self.cap is None:
+            return ["No cap is set."]
+        spent, delta = self.cap.spent([line.entry for line in self.lines])
+        name, limit, left = self.cap.name, float(self.cap.limit), float(self.left or 0)
+        return [
+            f"Cap: the sum of {name} may be {limit:g}; {_show(spent)} is spent, {left:.6g} is left.",
+            f"The sum of delta may be {float(self.cap.delta):g}; {_show(delta)} is spent.",
+        ]
+
+
+_EXPLAINED = (
+    "Together is by the exact composition of all losses, if that is least; it holds where all releases were planned",
+    "beforehand. Where a release was chosen by what others published, the sums hold: of epsilon, or of rho.",
+)
+
+
+def _worst_window(entries: Sequence[Entry], length: np.timedelta64, delta: float) -> tuple[np.datetime64 | None, Total]:
+    """Return the first moment and the total of the window in which most was lost."""
+    found = [(begin, Total.of(inside, delta)) for begin, inside in windows(entries, int(length.astype(np.int64)))]
+    begin, worst = max(found, key=lambda x: (x[1].epsilon, x[1].sum_of_epsilons))
+    totals = [x for _, x in found]
+    epsilons, deltas = max(x.sum_of_epsilons for x in totals), max(x.sum_of_deltas for x in totals)
+    total = Total(worst.epsilon, epsilons, deltas, max(x.rho for x in totals), worst.n_entries)
+    return None if begin is None else np.datetime64(begin, "us"), total
+
+
+def _choose_delta(delta: Any, cap: Cap | None, entries: Sequence[Entry]) -> float:
+    if delta is not None:
+        value = validation.number("delta", delta, below=1)
+        if value < 0:
+            raise validation.fail("delta", "a number from 0 to below 1", delta)
+        return value
+    if cap is not None and cap.delta:
+        return float(cap.delta)
+    return max((float(x.delta) for x in entries), default=0.0)
+
+
+def _as_text(window: Any) -> str:
+    if not isinstance(window, np.timedelta64):
+        raise validation.fail("window", "a length such as '30d', or a timedelta64", window)
+    return format_period(window)
+
+
+def _show(value: float | Fraction) -> str:
+    """Write a number so that it is never below; 'unbounded' where nothing is proven."""
+    if isinstance(value, float) and math.isinf(value):
+        return "unbounded"
+    return format_rounded_up(value, 6)

@@ -1,0 +1,138 @@
+"""Which entries add up for one person or one event, and in which windows of time.
+
+Entries add up unless nobody can be in both. For guarantees per event that is known of releases by the same declared
+columns: an event has one time and one group, and each release takes events of its own span and groups alone. For
+guarantees per person it is known only of groups of one state that bounds persons, within one of its spans, where each
+person is in one group; never of spans, as a person has events in many.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from dpfast.privacy.composition import Loss
+from dpfast.releases.ledger.entry import Entry
+
+Together = tuple[Entry, ...]
+_MOST = 256  # alternatives that are looked at; beyond them all entries add up
+
+
+def alternatives(entries: Sequence[Entry]) -> list[Together]:
+    """Return the sets of entries of one unit that one event, or one person, may be in; any other is part of one.
+
+    Sets that cost the same stand there once.
+    """
+    classes: dict[object, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        classes[_class_of(entry)].append(entry)
+    result: list[Together] = [()]
+    for key, members in classes.items():
+        choices = [tuple(members)] if key is None else _distinct(_within_class(members))
+        if len(result) * len(choices) > _MOST:
+            choices = [tuple(members)]
+        result = [known + choice for known in result for choice in choices]
+    return result
+
+
+def loss_of(together: Together) -> Loss:
+    """Return what some entries cost together."""
+    losses = [entry.loss for entry in together]
+    return Loss(
+        tuple(x for loss in losses for x in loss.shifts),
+        tuple(x for loss in losses for x in loss.pure),
+        tuple(x for loss in losses for x in loss.approximate),
+    )
+
+
+def windows(entries: Sequence[Entry], length: int) -> list[tuple[int | None, Together]]:
+    """Return the windows of time, of so many microseconds, with the entries whose spans they touch.
+
+    An entry without a span of time is in all of them. Of each window the first moment is given; None where no entry has
+    a span. Any window's entries are all in one of these: a window can be moved on until the first of their spans is
+    about to leave it, or, where all go on for ever, until all have begun.
+    """
+    timeless = tuple(entry for entry in entries if entry.start is None)
+    timed = [entry for entry in entries if entry.start is not None]
+    moments = {entry.end - 1 for entry in timed if entry.end is not None}
+    moments |= {max(entry.start for entry in timed if entry.start is not None)} if timed else set()
+    result: list[tuple[int | None, Together]] = []
+    for moment in sorted(moments):
+        inside = tuple(entry for entry in timed if _touches(entry, moment, moment + length))
+        result.append((moment, timeless + inside))
+    return result or [(None, timeless)]
+
+
+def _touches(entry: Entry, begin: int, end: int) -> bool:
+    return (entry.start or 0) < end and (entry.end is None or begin < entry.end)
+
+
+def _class_of(entry: Entry) -> object:
+    """Return what entries must share to be told apart: a clock, or steps of one store; None where they add up."""
+    if entry.unit == "person":
+        one_group = entry.streams_per_person == 1 and entry.bounding is not None and entry.groups is not None
+        return ("bounding", entry.bounding, entry.column) if one_group else None
+    if not entry.is_single:
+        return None
+    return ("steps", entry.store) if entry.clock is None else ("clock", entry.clock)
+
+
+def _within_class(members: list[Entry]) -> list[Together]:
+    """Return the sets of members that share a moment, and a group of each column of groups."""
+    if members[0].unit == "person":
+        return _by_group(members)
+    spans = [_span(entry) for entry in members]
+    result = []
+    for moment in {begin for begin, _ in spans}:
+        there = [x for x, (begin, end) in zip(members, spans, strict=True) if begin <= moment and _before(moment, end)]
+        result += _by_group(there)
+    return result
+
+
+def _span(entry: Entry) -> tuple[int, int | None]:
+    """Return the span of time, or of steps where no time is declared."""
+    if entry.clock is None or entry.start is None:
+        return entry.first, None if entry.count is None else entry.first + entry.count
+    return entry.start, entry.end
+
+
+def _before(moment: int, end: int | None) -> bool:
+    return end is None or moment < end
+
+
+def _by_group(members: Sequence[Entry]) -> list[Together]:
+    """Return the sets of members that share one group of each column: an event has one value in each of them."""
+    everywhere = tuple(entry for entry in members if entry.column is None or entry.groups is None)
+    columns: dict[str, list[Entry]] = defaultdict(list)
+    for entry in members:
+        if entry.column is not None and entry.groups is not None:
+            columns[entry.column].append(entry)
+    choices = []
+    for of_column in columns.values():
+        groups = {group for entry in of_column for group in entry.groups or ()}
+        found = {tuple(entry for entry in of_column if group in (entry.groups or ())) for group in groups}
+        choices.append(_distinct(list(found)))
+    if _product(len(x) for x in choices) > _MOST:
+        return [tuple(members)]
+    return [everywhere + tuple(itertools.chain(*chosen)) for chosen in itertools.product(*choices)]
+
+
+def _distinct(sets: list[Together]) -> list[Together]:
+    """Return one of all sets that cost the same, without those that are part of another."""
+    by_cost: dict[tuple[tuple[Loss, Fraction], ...], Together] = {}
+    for together in sets:
+        cost = tuple(sorted(((entry.loss, entry.delta) for entry in together), key=repr))
+        by_cost.setdefault(cost, together)
+    kept = [frozenset(id(entry) for entry in x) for x in by_cost.values()]
+    return [
+        together for together, ids in zip(by_cost.values(), kept, strict=True) if not any(ids < other for other in kept)
+    ]
+
+
+def _product(sizes: Iterable[int]) -> int:
+    result = 1
+    for size in sizes:
+        result *= size
+    return result
