@@ -104,7 +104,7 @@ class Loss:
         delta : float
             At least 0 and below 1; at 0 only releases without Gaussian noise and without a δ have an ε.
         """
-        target = _check_delta(delta)
+        target = check_delta(delta)
         least = self._basic_epsilon(target)
         if target > 0:
             least = min(least, self._concentrated_epsilon(target))
@@ -211,6 +211,14 @@ class Loss:
         return min(1.0, (self._told + (1 - self._told) * seen) * (1 + 1e-15))
 
 
+def check_delta(delta: Any) -> float:
+    """Return a δ from 0 to below 1, and refuse anything else."""
+    value = validation.number("delta", delta)
+    if not 0 <= value < 1:
+        raise validation.fail("delta", "a number from 0 to below 1", delta)
+    return value
+
+
 def _search_epsilon(delta_at: Callable[[float], float], target: float, high: float) -> float:
     """Return an ε up to `high` at which a bound was seen to hold, close to the least; `high` where none is below."""
     if math.isinf(high) or delta_at(0.0) <= target:
@@ -239,13 +247,6 @@ def _check_pair(pair: Any) -> None:
     _check_epsilon("approximate", pair[0])
     if not isinstance(pair[1], Fraction) or not 0 <= pair[1] <= 1:
         raise validation.fail("approximate", "of deltas that are Fractions from 0 to 1", pair[1])
-
-
-def _check_delta(delta: Any) -> float:
-    value = validation.number("delta", delta, below=1)
-    if value < 0:
-        raise validation.fail("delta", "a number from 0 to below 1", delta)
-    return value
 
 
 def _group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:

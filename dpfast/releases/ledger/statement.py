@@ -13,6 +13,7 @@ import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.text_table import Table
+from dpfast.privacy.composition import check_delta
 from dpfast.releases.guarantee import format_rounded_up
 from dpfast.releases.ledger.cap import Cap
 from dpfast.releases.ledger.entry import UNITS, Entry, in_force
@@ -149,7 +150,7 @@ class Statement:
         if not self.lines:
             return ["Nothing was spent."]
         result = [
-            f"One {unit} has lost at most, in all: {total}."
+            f"One {unit} has lost at most, in all, at delta {self.delta:g}: {total}."
             for unit, total in (("event", self.event), ("person", self.person))
             if total is not None
         ]
@@ -171,9 +172,10 @@ class Statement:
         if self.cap is None:
             return ["No cap is set."]
         spent, delta = self.cap.spent([line.entry for line in self.lines])
-        name, limit, left = self.cap.name, float(self.cap.limit), float(self.left or 0)
+        name, limit = self.cap.name, float(self.cap.limit)
+        left = format_rounded_up(-(self.left or Fraction(0)), 6).lstrip("-")  # never more than there is
         return [
-            f"Cap: the sum of {name} may be {limit:g}; {_show(spent)} is spent, {left:.6g} is left.",
+            f"Cap: the sum of {name} may be {limit:g}; {_show(spent)} is spent, {left} is left.",
             f"The sum of delta may be {float(self.cap.delta):g}; {_show(delta)} is spent.",
         ]
 
@@ -196,10 +198,7 @@ def _worst_window(entries: Sequence[Entry], length: np.timedelta64, delta: float
 
 def _choose_delta(delta: Any, cap: Cap | None, entries: Sequence[Entry]) -> float:
     if delta is not None:
-        value = validation.number("delta", delta, below=1)
-        if value < 0:
-            raise validation.fail("delta", "a number from 0 to below 1", delta)
-        return value
+        return check_delta(delta)
     if cap is not None and cap.delta:
         return float(cap.delta)
     return max((float(x.delta) for x in entries), default=0.0)

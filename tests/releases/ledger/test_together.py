@@ -1,0 +1,138 @@
+"""Which entries add up, against every event and every person there can be."""
+
+import itertools
+from fractions import Fraction
+
+import pytest
+from helpers.ledgers import DAY, dated, entry
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpfast.releases.ledger.cap import Cap
+from dpfast.releases.ledger.entry import Entry, in_force
+from dpfast.releases.ledger.together import alternatives, windows
+
+EPSILON = Cap(epsilon=Fraction(1))
+GROUPS = {"town": ("x", "y"), "kind": ("p", "q")}
+
+
+def sum_of(entries):
+    return EPSILON.spent(entries)[0]
+
+
+def covers(item, day, values):
+    """Whether an event of that day, with those values of the columns, is in a release."""
+    begin, end = item.start // DAY, item.end and item.end // DAY
+    return begin <= day and (end is None or day < end) and (item.groups is None or values[item.column] in item.groups)
+
+
+@st.composite
+def event_entries(draw):
+    first = draw(st.integers(0, 4))
+    column = draw(st.sampled_from([None, *GROUPS]))
+    groups = column and tuple(sorted(draw(st.sets(st.sampled_from(GROUPS[column]), min_size=1))))
+    last = draw(st.one_of(st.none(), st.integers(first + 1, 6)))
+    epsilon = draw(st.sampled_from([1, 2, Fraction(1, 2)]))
+    return dated(first, last, column=column, groups=groups, epsilon=epsilon)
+
+
+@settings(max_examples=200)
+@given(st.lists(event_entries(), max_size=6))
+def test_of_one_clock_all_events_there_can_be(entries):
+    values = [dict(zip(GROUPS, x, strict=True)) for x in itertools.product(*([*g, "other"] for g in GROUPS.values()))]
+    worst = max(
+        sum((x.epsilon for x in entries if covers(x, day, value)), Fraction(0)) for day in range(7) for value in values
+    )
+    assert sum_of(entries) == worst
+
+
+@pytest.mark.parametrize(
+    ("entries", "total"),
+    [
+        ([dated(0, 1), dated(1, 2)], 1),
+        ([dated(0, 2), dated(1, 2)], 2),
+        ([dated(0, None), dated(5, 6)], 2),
+        ([dated(0, 1), dated(1, 2, clock=("other", "null", "UTC"))], 2),
+        ([dated(0, 1), dated(1, 2, clock=("when", '"%d"', "UTC"))], 2),
+        ([dated(0, 1), dated(1, 2, clock=("when", "null", "local"))], 2),
+        ([dated(0, 1), dated(1, 2, max_events=2)], 2),
+        ([dated(0, 1), dated(1, 2, streams_per_person=2)], 2),
+        ([dated(0, 1, column="town", groups=("x",)), dated(0, 1, column="town", groups=("y",))], 1),
+        ([dated(0, 1, column="town", groups=("x",)), dated(0, 1, column="kind", groups=("y",))], 2),
+        ([dated(0, 1, column="town", groups=("x",)), dated(0, 1)], 2),
+        ([entry(first=0), entry(first=10)], 1),
+        ([entry(first=0), entry(first=9)], 2),
+        ([entry(first=0, count=None), entry(first=10)], 2),
+        ([entry(first=0), entry(first=10, store="b")], 2),
+        ([entry(first=0), dated(20, 21)], 2),
+        ([entry(first=0, max_events=3), entry(first=10, max_events=3)], 2),
+    ],
+)
+def test_events(entries, total):
+    assert sum_of(entries) == sum_of(entries[::-1]) == total
+
+
+TOWN = {"unit": "person", "column": "town", "bounding": "state/0"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "total"),
+    [
+        ([dated(0, 1, unit="person"), dated(1, 2, unit="person")], 2),  # spans of persons always add up
+        ([dated(0, 1, groups=("x",), **TOWN), dated(0, 1, groups=("y",), **TOWN)], 1),
+        ([dated(0, 1, groups=("x",), **TOWN), dated(0, 1, groups=("x", "y"), **TOWN)], 2),
+        ([dated(0, 1, groups=("x",), **TOWN), dated(1, 2, groups=("y",), **TOWN | {"bounding": "state/1"})], 2),
+        ([dated(0, 1, groups=("x",), **TOWN), dated(0, 1, groups=("y",), **TOWN | {"bounding": None})], 2),
+        ([dated(0, 1, groups=(x,), streams_per_person=2, **TOWN) for x in "xy"], 2),
+        ([dated(0, 1, groups=("x",), **TOWN), dated(0, 1, groups=("y",), **TOWN | {"column": "kind"})], 2),
+    ],
+)
+def test_persons(entries, total):
+    assert sum_of(entries) == sum_of(entries[::-1]) == total
+
+
+def test_events_and_persons_are_never_added():
+    assert sum_of([entry(), entry(unit="person", epsilon=3)]) == 3
+
+
+def test_of_a_series_the_last_counts():
+    spans = [dated(0, n, unit="person", series="s", size=n, epsilon=n) for n in (1, 2, 3)]
+    assert in_force(spans) == spans[-1:]
+    assert sum_of([*spans, dated(0, 1, unit="person", series="t")]) == 4
+
+
+def test_many_alternatives_are_bounded_by_adding_all():
+    entries = [
+        dated(day, day + 1, clock=(str(column), "null", "UTC"), epsilon=Fraction(day + 1))
+        for column in range(9)
+        for day in range(3)
+    ]
+    exact = 9 * 3
+    assert exact <= sum_of(entries) <= 9 * 6
+    assert len(alternatives(entries)) <= 256
+    equal = [dated(day, day + 1, clock=(str(column), "null", "UTC")) for column in range(9) for day in range(3)]
+    assert sum_of(equal) == 9  # what costs the same is one alternative
+
+
+@settings(max_examples=100)
+@given(st.lists(event_entries(), min_size=1, max_size=6), st.integers(1, 4), st.booleans())
+def test_windows_have_what_any_window_has(entries, days, timeless):
+    entries = entries + [entry(epsilon=5)] * timeless
+    found = {frozenset(map(id, inside)) for _, inside in windows(entries, days * DAY)}
+    for half_days in range(-10, 20):  # all windows that begin at noon or at midnight
+        begin = half_days * DAY // 2
+        inside = {
+            id(x)
+            for x in entries
+            if x.start is None or (x.start < begin + days * DAY and (x.end is None or begin < x.end))
+        }
+        assert any(inside <= other for other in found)
+    for begin, inside in windows(entries, days * DAY):
+        for x in inside:
+            assert x.start is None or (x.start < begin + days * DAY and (x.end is None or begin < x.end))
+
+
+@given(event_entries())
+def test_entries_go_through_text(item):
+    assert Entry.from_json(item.to_json()) == item
+    assert Entry.from_json(item.to_json()).is_same_release(item)
