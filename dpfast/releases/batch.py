@@ -252,6 +252,7 @@ class Batch:
             name=self._name,
             persons=None if bounded is None else bounded.change,
         )
+        account.confirm()
         if protection is not None and bounded is not None:
             protection.settle(bounded)
         return Release(

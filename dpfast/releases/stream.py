@@ -92,6 +92,7 @@ class Stream:
             self._release = store.begin_live(
                 plan.configuration, self._alone, n_streams, live.state(), persons=beginning
             )
+            self._account.confirm()
         else:
             self._account.enter_published()
             self._release = entry.id

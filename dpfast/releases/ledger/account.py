@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -52,6 +53,7 @@ class Account:
         if remembered is not None and ledger is not None:
             self._seen = Attested(remembered.ledger, remembered.entries, remembered.chain)
             ledger.check([], self._seen, list(store.spent.releases()))
+            ledger.confirm(list(store.spent.releases()))
 
     def check(self, guarantee: Guarantee, first: int, count: int, *, name: str | None = None) -> None:
         """Refuse a release that would go beyond the cap; enter nothing."""
@@ -108,6 +110,12 @@ class Account:
             if max(entered, default=0) < n_spans:  # else an interrupted push has entered it
                 self._enter([entry])
             self._reached = n_spans
+
+    def confirm(self) -> None:
+        """Tell the ledger that a release is published; where that fails, as by a crash, the next opening tells it."""
+        if self._ledger is not None:
+            with contextlib.suppress(ReleaseError):  # it would pass for a release that was not published
+                self._ledger.confirm(list(self._store.spent.releases()))
 
     def _entry(self, guarantee: Guarantee, first: int, count: int | None, kind: str, name: str | None) -> Entry:
         number = len(self._store.releases()) + 1

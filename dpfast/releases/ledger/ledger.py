@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from dpfast._support import validation
@@ -210,6 +210,10 @@ class Ledger:
         numbers = self._file.write(action)
         return numbers, self.attest()
 
+    def confirm(self, numbers: Collection[int]) -> None:
+        """Note that entries are published: a store that has forgotten one of them was set back, and is refused."""
+        self._file.confirm(numbers)
+
     def attest(self) -> Attested:
         """Return what a store has to remember of the ledger as it is now."""
         meta, lines = self._file.read()
@@ -221,6 +225,8 @@ class Ledger:
         """Return the numbers that entries have or will have, and those of them that are new."""
         self._check_seen(meta, lines, seen)
         taken, numbers, new = set(used), [], []
+        for entry in entries:
+            self._check_store(entry, lines, taken)
         for entry in entries:
             found = (x.number for x in lines if x.number not in taken and x.entry.is_same_release(entry))
             number = next(found, None)
@@ -235,6 +241,15 @@ class Ledger:
             if not cap.holds([*before, *new]):
                 raise cap_error(self.path, cap, cap.spent(before), cap.spent([*before, *new]))
         return numbers, new
+
+    def _check_store(self, entry: Entry, lines: list[Line], used: Collection[int]) -> None:
+        for line in lines:
+            if line.published and line.number not in used and line.entry.store == entry.store:
+                raise ReleaseError(
+                    f"the store {entry.path} was set back: the ledger {self.path} knows that it has published entry "
+                    f"{line.number}, of {line.entered}, and the store does not. Going on would publish steps again "
+                    "with other noise. Put the newest store back; if it is lost, begin a new one"
+                )
 
     def _check_seen(self, meta: Meta, lines: list[Line], seen: Attested | None) -> None:
         if seen is None:

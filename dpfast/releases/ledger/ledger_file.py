@@ -7,7 +7,7 @@ import hashlib
 import os
 import stat
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -28,6 +28,7 @@ CREATE TABLE place (inode TEXT NOT NULL, path TEXT NOT NULL);
 CREATE TABLE entries (
     number INTEGER PRIMARY KEY, entered TEXT NOT NULL, content TEXT NOT NULL, chain TEXT NOT NULL, seal INTEGER NOT NULL
 );
+CREATE TABLE published (number INTEGER PRIMARY KEY, seal INTEGER NOT NULL);
 """
 
 
@@ -41,12 +42,26 @@ class Meta(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of a ledger: its number from 1 on, when it was entered, the entry, and the chain up to it."""
+    """A line of a ledger.
+
+    Attributes
+    ----------
+    number : int
+        From 1 on.
+    entered : str
+        When it was entered.
+    entry : Entry
+    chain : str
+        The chain up to it.
+    published : bool
+        Whether its store has told that it is published; one that was interrupted may have had no occasion so far.
+    """
 
     number: int
     entered: str
     entry: Entry
     chain: str
+    published: bool
 
 
 class LedgerFile:
@@ -109,6 +124,17 @@ class LedgerFile:
 
             return connection.write(transaction)
 
+    def confirm(self, numbers: Collection[int]) -> None:
+        """Note that entries are published."""
+        with self._connected() as connection:
+
+            def transaction() -> None:
+                known = {line.number for line in self._read(connection)[1] if not line.published}
+                for number in known.intersection(numbers):
+                    connection.execute("INSERT INTO published VALUES (?, ?)", sqlite.seal_row(number))
+
+            connection.write(transaction)
+
     def adopt(self) -> None:
         """Enter that the file is where it is now."""
         with self._connected(anywhere=True) as connection:
@@ -162,6 +188,10 @@ class LedgerFile:
                 f"the ledger {self.path} must have format {FORMAT}, got {meta.format}: use the version of dpfast that "
                 "wrote it"
             )
+        notes = connection.execute("SELECT * FROM published").fetchall()
+        if not all(map(sqlite.is_sealed, notes)):
+            raise damage_error(self.path)
+        published = {number for number, _ in notes}
         chain = start_of_chain(meta)
         lines: list[Line] = []
         for row in connection.execute("SELECT * FROM entries ORDER BY number").fetchall():
@@ -169,7 +199,7 @@ class LedgerFile:
             chain = _link(chain, number, entered, content)
             if not sqlite.is_sealed(row) or (number, found) != (len(lines) + 1, chain):
                 raise damage_error(self.path)
-            lines.append(Line(number, entered, Entry.from_json(content), chain))
+            lines.append(Line(number, entered, Entry.from_json(content), chain, number in published))
         return meta, lines
 
 

@@ -1,5 +1,6 @@
 """Releases, streams and the command under a ledger."""
 
+import shutil
 from fractions import Fraction
 
 import numpy as np
@@ -101,6 +102,45 @@ def test_a_ledger_that_was_set_back_publishes_nothing(folder, ledger):
     assert len(releasing.published(folder)[0]) == 1
     ledger.path.write_bytes(new)
     dp.release(releasing.plan(), COUNTS, folder / "store", first=5, ledger=ledger)
+
+
+def test_a_store_that_was_set_back_with_its_witness_is_refused(folder, ledger):
+    """Nothing but the ledger can tell: the whole place of the store is that of another day."""
+
+    def publish(name):
+        if name == "stream":
+            dp.open_stream(releasing.plan(), folder / name, ledger=ledger).suspend()
+        else:
+            dp.release(releasing.plan(), COUNTS, folder / name, ledger=ledger)
+
+    for name in ("store", "stream"):
+        with ReleaseStore.open(folder / name):
+            pass
+        kept = shutil.copytree(folder / name, folder / f"{name}-kept")
+        publish(name)
+        assert ledger.lines[-1].published
+        for path in (folder / f"{name}-published").iterdir():
+            path.unlink()
+        shutil.copy2(kept / "store.sqlite", folder / name / "store.sqlite")
+        (folder / name / "mark").unlink()
+        with ReleaseStore.open(folder / name, adopt=True):
+            pass
+        with pytest.raises(
+            dp.ReleaseError, match=rf"{name} was set back: the ledger .* knows that it has published ent"
+        ):
+            publish(name)
+
+
+def test_a_ledger_that_cannot_be_told_is_told_at_the_next_opening(folder, ledger, monkeypatch):
+    def fail(*args):
+        raise dp.ReleaseError("in use")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dp.Ledger, "confirm", fail)
+        dp.release(releasing.plan(), COUNTS, folder / "store", ledger=ledger)
+    assert not ledger.lines[0].published
+    dp.release(releasing.plan(), COUNTS, folder / "store", first=5, ledger=ledger)
+    assert [x.published for x in ledger.lines] == [True, True]
 
 
 def test_what_a_store_has_published_before_is_entered_with_its_next_release(folder, ledger):

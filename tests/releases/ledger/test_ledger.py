@@ -198,6 +198,7 @@ def test_damage_is_refused_wherever_it_is(ledger):
         "DELETE FROM meta",
         "DELETE FROM place",
         "DROP TABLE entries",
+        "INSERT INTO published VALUES (1, 0)",
     ],
 )
 def test_rows_that_were_changed_are_refused(ledger, statement):

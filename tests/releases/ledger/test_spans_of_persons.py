@@ -1,0 +1,118 @@
+"""Releases per person in a ledger: over several spans a person is a group, entered before the first step of each."""
+
+import numpy as np
+import pytest
+
+import dpfast as dp
+from dpfast.privacy.composition import Loss
+from dpfast.privacy.discrete_gaussian_accounting import Shift
+from dpfast.releases.store.release_store import ReleaseStore
+
+SPAN = 4
+
+
+def planned(*, memory):
+    target, privacy = dp.Filter([1], [1, -0.5]), dp.Privacy(2, 1e-6)
+    mechanism = dp.zero_forcing(target, privacy) if memory else dp.input_perturbation(target, privacy)
+    return dp.exact(mechanism, dp.Inputs(0, 20), tolerance=0.1)
+
+
+def events(n):
+    return dp.Events(step=list(range(n)), stream=[0] * n, person=[f"p{i % 3}" for i in range(n)], n_steps=n)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return dp.Ledger.create(tmp_path / "ledger" / "l.sqlite", "guests")
+
+
+@pytest.mark.parametrize("memory", [True, False])
+def test_a_batch_over_two_spans(memory, ledger, tmp_path):
+    plan = planned(memory=memory)
+    result = dp.release(plan, events(7), tmp_path / "s", persons=dp.Persons(span=SPAN), ledger=ledger)
+    (line,) = ledger.lines
+    entry, (square, sigma, n) = line.entry, plan.shift
+    joined = Loss((plan.shift,)).of_group(2)
+    assert entry.loss == (joined if memory else Loss((Shift(2 * square, sigma, 2 * n),)))
+    assert (entry.unit, entry.size, entry.series, entry.max_events, entry.count) == ("person", 2, None, 1, 7)
+    assert line.published
+    said = ledger.statement()
+    assert said.event is None
+    assert said.person.rho == result.guarantee.zcdp_rho * (4 if memory else 2)
+    assert "no total per person" not in str(said)
+
+
+def test_spans_of_persons_add_up_and_are_not_added_to_events(ledger, tmp_path):
+    plan = planned(memory=False)
+    for first in (0, SPAN):
+        n = SPAN
+        dp.release(plan, events(n), tmp_path / "s", first=first, persons=dp.Persons(span=SPAN), ledger=ledger)
+    rho = Loss((plan.shift,)).zcdp()[0]
+    assert ledger.statement().person.rho == 2 * rho
+    dp.release(plan, np.arange(5), tmp_path / "e", ledger=ledger)
+    said = ledger.statement()
+    assert (said.person.rho, said.event.rho) == (2 * rho, rho)
+    assert "no total per person: 1 of the releases enforce no bound" in str(said)
+
+
+@pytest.mark.parametrize("memory", [True, False])
+def test_a_stream_is_entered_for_each_span_before_its_first_step(memory, ledger, tmp_path, monkeypatch):
+    plan, persons = planned(memory=memory), dp.Persons(span=SPAN)
+    rho = Loss((plan.shift,)).zcdp()[0]
+
+    def sizes():
+        return [x.entry.size for x in ledger.lines]
+
+    with dp.open_stream(plan, tmp_path / "s", persons=persons, ledger=ledger) as stream:
+        assert sizes() == [1]
+        stream.push(events(SPAN))
+        assert sizes() == [1]
+        stream.push(events(1))
+        assert sizes() == [1, 2]
+        stream.push(events(1))
+    with monkeypatch.context() as patch, dp.open_stream(plan, tmp_path / "s", persons=persons, ledger=ledger) as stream:
+        patch.setattr(ReleaseStore, "append", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            stream.push(events(2 * SPAN))  # into the fourth span
+    assert sizes() == [1, 2, 4]
+    with dp.open_stream(plan, tmp_path / "s", persons=persons, ledger=ledger) as stream:
+        assert stream.position == 6
+        stream.push(events(2 * SPAN))
+        assert sizes() == [1, 2, 4]
+        stream.push(events(SPAN))
+    assert sizes() == [1, 2, 4, 5]
+    said = ledger.statement()
+    assert said.person.rho == rho * (25 if memory else 5)
+    assert said.person.n_entries == 1
+    assert ledger.lines[-1].entry.count == 5 * SPAN
+
+
+def interrupt(*args, **options):
+    raise KeyboardInterrupt
+
+
+def test_a_stream_stops_before_the_span_that_is_beyond_the_cap(tmp_path):
+    plan, persons = planned(memory=True), dp.Persons(span=SPAN)
+    rho = float(Loss((plan.shift,)).zcdp()[0])
+    ledger = dp.Ledger.create(tmp_path / "ledger" / "l.sqlite", "guests", cap_rho=4.5 * rho)
+    with dp.open_stream(plan, tmp_path / "s", persons=persons, ledger=ledger) as stream:
+        stream.push(events(2 * SPAN - 1))
+        with pytest.raises(dp.ReleaseError, match="beyond the cap"):
+            stream.push(events(2))
+        assert stream.position == 2 * SPAN - 1
+        stream.push(events(1))
+        with pytest.raises(dp.ReleaseError, match="beyond the cap"):
+            stream.push(events(1))
+    assert [x.entry.size for x in ledger.lines] == [1, 2]
+
+
+def test_what_protected_persons_before_it_had_a_ledger_is_entered_so(ledger, tmp_path):
+    plan, persons = planned(memory=True), dp.Persons(span=SPAN)
+    dp.release(plan, events(7), tmp_path / "s", persons=persons)
+    dp.release(plan, events(2), tmp_path / "s", first=8, persons=persons, ledger=ledger)
+    assert [(x.entry.unit, x.entry.size) for x in ledger.lines] == [("person", 2), ("person", 1)]
+    with dp.open_stream(plan, tmp_path / "t", persons=persons) as stream:
+        stream.push(events(2 * SPAN + 1))
+    with dp.open_stream(plan, tmp_path / "t", persons=persons, ledger=ledger) as stream:
+        stream.push(events(1))
+    assert [(x.entry.unit, x.entry.size) for x in ledger.lines[2:]] == [("person", 3)]
