@@ -62,6 +62,8 @@ class Release:
         1 - MSE/variance of the true output, both under the model of the design; None where one of them is not known.
     declared : mapping or None
         What the store declares of its steps, values and persons, where it does.
+    ledger : str or None
+        What the ledger said of all releases together, with this one, where it was entered in one.
     """
 
     first: int
@@ -75,6 +77,7 @@ class Release:
     groups: tuple[str, ...] | None = None
     explained_if_model_holds: float | None = None
     declared: Mapping[str, Any] | None = None
+    ledger: str | None = None
 
     @property
     def digest(self) -> str:
@@ -264,6 +267,7 @@ class Batch:
             number,
             self._name,
             explained_if_model_holds=plan.explained_if_model_holds,
+            ledger=store.spent.said(number),
         )
 
 

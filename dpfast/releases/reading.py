@@ -115,6 +115,7 @@ def read_entry(store: ReleaseStore, entry: Earlier) -> Release:
         None if groups is None else tuple(groups),
         plan.explained_if_model_holds,
         None if store.declaration is None else store.declaration.fields,
+        ledger=store.spent.said(entry.id),
     )
 
 

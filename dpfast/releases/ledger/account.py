@@ -93,7 +93,8 @@ class Account:
         numbers, attested = self._ledger.enter(entries, self._seen, list(self._store.spent.releases()))
         remembered = Remembered(attested.ledger, str(self._ledger.path), attested.entries, attested.chain)
         releases = [x.release for x in entries]
-        self._store.spent.remember(remembered, dict(zip(numbers, releases, strict=True)))
+        said = self._ledger.statement().summary
+        self._store.spent.remember(remembered, dict(zip(numbers, releases, strict=True)), said)
         self._seen = attested
 
     def reach(self, guarantee: Guarantee, n_spans: int) -> None:

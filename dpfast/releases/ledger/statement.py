@@ -127,6 +127,12 @@ class Statement:
             return None
         return max(Fraction(0), self.cap.limit - self.cap.spent([x.entry for x in self.lines])[0])
 
+    @property
+    def summary(self) -> str:
+        """What it says for readers of a release: the totals and the cap, without places."""
+        n = f"{len(self.lines)} entr{'y' if len(self.lines) == 1 else 'ies'}"
+        return " ".join([f"The ledger of {self.population!r} has {n}.", *self._totals(), *self._of_cap()])
+
     def __str__(self) -> str:
         n, stores = len(self.lines), len({line.entry.store for line in self.lines})
         text = [f"Ledger of {self.population!r}: {n} entries of {stores} stores, in {self.path}", ""]

@@ -13,7 +13,9 @@ _LEDGER = """CREATE TABLE IF NOT EXISTS ledger (
     id INTEGER PRIMARY KEY, ledger TEXT NOT NULL, path TEXT NOT NULL, entries INTEGER NOT NULL, chain TEXT NOT NULL,
     seal INTEGER NOT NULL
 )"""
-_SPENT = "CREATE TABLE IF NOT EXISTS spent (entry INTEGER PRIMARY KEY, release INTEGER NOT NULL, seal INTEGER NOT NULL)"
+_SPENT = """CREATE TABLE IF NOT EXISTS spent (
+    entry INTEGER PRIMARY KEY, release INTEGER NOT NULL, said TEXT NOT NULL, seal INTEGER NOT NULL
+)"""
 
 
 class Remembered(NamedTuple):
@@ -36,7 +38,7 @@ class SpentEntries:
 
     def __init__(self, file: Path, connection: sqlite.Connection) -> None:
         self._file, self._connection = file, connection
-        self._new: tuple[Remembered, Mapping[int, int]] | None = None
+        self._new: tuple[Remembered, dict[int, tuple[int, str]]] | None = None
 
     def remembered(self) -> Remembered | None:
         """Return what is known of the ledger; None where no release was entered in one."""
@@ -48,11 +50,19 @@ class SpentEntries:
 
     def releases(self) -> dict[int, int]:
         """Return the release of each entry."""
-        return dict(self._fetch("spent"))
+        return {entry: release for entry, release, _ in self._fetch("spent")}
 
-    def remember(self, ledger: Remembered, releases: Mapping[int, int]) -> None:
-        """Keep, with the next publication, what is known of the ledger, and the releases of further entries."""
-        self._new = ledger, {**(self._new[1] if self._new else {}), **releases}
+    def said(self, release: int) -> str | None:
+        """Return what the ledger said when it entered a release; None where it was not entered, or was before this."""
+        return next((said for _, number, said in reversed(self._fetch("spent")) if number == release), None)
+
+    def remember(self, ledger: Remembered, releases: Mapping[int, int], said: str) -> None:
+        """Keep, with the next publication, what is known of the ledger, and the releases of further entries.
+
+        `said` is what the ledger says of all that was spent, for readers of these releases.
+        """
+        known = {} if self._new is None else self._new[1]
+        self._new = ledger, known | {entry: (release, said) for entry, release in releases.items()}
 
     def write(self) -> None:
         """Write what is to be remembered, within a transaction."""
@@ -63,8 +73,9 @@ class SpentEntries:
         ledger, releases = self._new
         row = sqlite.seal_row(1, *ledger)
         self._connection.execute("INSERT OR REPLACE INTO ledger VALUES (?, ?, ?, ?, ?, ?)", row)
-        for entry, release in releases.items():
-            self._connection.execute("INSERT INTO spent VALUES (?, ?, ?)", sqlite.seal_row(entry, release))
+        for entry, (release, said) in releases.items():
+            row = sqlite.seal_row(entry, release, said)
+            self._connection.execute("INSERT INTO spent VALUES (?, ?, ?, ?)", row)
         self._new = None
 
     def _fetch(self, table: str) -> list[tuple[Any, ...]]:

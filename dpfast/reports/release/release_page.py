@@ -54,6 +54,7 @@ def release_page(release: Release, *, title: str | None = None, description: str
     lead = f"{_describe_size(release, estimate)}\n\n{description or ''}".strip()
     sections = {
         "What is promised": explain_odds(release.guarantee),
+        **({} if release.ledger is None else {"What all releases have cost": [paragraphs(release.ledger)]}),
         "What was declared": describe_declared(release),
         "What was published": [*_draw(release, estimate), *_tabulate_errors(release)],
         **state_in_full(release.guarantee),

@@ -45,6 +45,24 @@ def test_a_release_is_entered_as_what_it_costs(folder, ledger):
     assert found.path == str(folder / "store")
 
 
+def test_what_the_ledger_said_is_with_the_release_and_in_its_report(folder, ledger):
+    first = dp.release(releasing.plan(), COUNTS, folder / "store", ledger=ledger)
+    second = dp.release(releasing.plan(), COUNTS, folder / "store", compose=True, ledger=ledger)
+    assert first.ledger.startswith(
+        "The ledger of 'guests' has 1 entry. One event has lost at most, in all, at delta 1e-06"
+    )
+    assert second.ledger == ledger.statement().summary
+    assert second.ledger.startswith("The ledger of 'guests' has 2 entries.")
+    assert [dp.read_release(folder / "store", n).ledger for n in (1, 2)] == [first.ledger, second.ledger]
+    dp.report(dp.read_release(folder / "store", 1), folder / "report.html")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "What all releases have cost" in page
+    assert "One event has lost at most, in all" in page
+    assert str(folder) not in page
+    dp.report(dp.release(releasing.plan(), COUNTS, folder / "alone"), folder / "alone.html")
+    assert "What all releases have cost" not in (folder / "alone.html").read_text(encoding="utf-8")
+
+
 def test_disjoint_steps_of_a_store_are_one_release_for_an_event_and_the_same_steps_two(folder, ledger):
     plan = releasing.plan()
     for first in (0, 5):
