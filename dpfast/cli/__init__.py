@@ -3,7 +3,7 @@
 Others use nothing of it::
 
     main ──┬──► design, evaluate, study, example, show, audit, ledger ──► options, output
-           └──► release ──► follow_release, read_release
+           └──► release ──► follow_release, read_release, release_input ──► person_options
 
 ==================  ===========================================
 ``main``            dispatch, errors, exit status
@@ -19,7 +19,9 @@ Others use nothing of it::
 ``audit``           ``dpfast audit``
 ``ledger``          ``dpfast ledger``
 ``release``         ``dpfast release``
+``release_input``   what it reads of a file
 ``follow_release``  ``dpfast release --follow``
 ``read_release``    ``dpfast release --read``
+``person_options``  ``dpfast release --person``
 ==================  ===========================================
 """

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfast._support import validation
+from dpfast.cli.person_options import declared_persons
 from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.feed.clock import Clock, Feed
 from dpfast.releases.feed.event_lines import ByteSource, Lines
@@ -17,6 +18,7 @@ from dpfast.releases.feed.missed_bins import NAME, write_missed
 from dpfast.releases.feed.status import Watch
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.ledger.ledger import as_ledger
+from dpfast.releases.persons.person_events import Events, largest_value
 from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.store_folders import Places
@@ -51,28 +53,42 @@ def publish_bins(
     """Publish each bin of the source as it ends, and return the path of the estimates."""
     mechanism, grace = plan.mechanism, declared["grace_us"]
     path = places.out / "estimates.csv"
-    lines = Lines(layout.span, layout.groups, options.time, options.by, options.count, options.time_format)
+    columns = options.time, options.by, options.count, options.time_format
+    largest = largest_value(mechanism.privacy.max_change)
+    lines = Lines(layout.span, layout.groups, *columns, largest, options.person)
     _check_future(options.end, layout.span.time(layout.span.n_bins) + grace, places, clock)
     private = PrivateCounts(layout.groups, plan.inputs, follow=True) if options.private_counts else None
     ledger = as_ledger(options.ledger)
     store = ReleaseStore.open(places.store, places.out, adopt=options.adopt)
+    persons = declared_persons(options, layout.span)
     stream = open_in_store(
-        store, mechanism, plan.inputs, options.tolerance, declared, adopt=options.adopt, ledger=ledger
+        store,
+        mechanism,
+        plan.inputs,
+        options.tolerance,
+        declared,
+        adopt=options.adopt,
+        persons=persons,
+        ledger=ledger,
+        seen=private,
     )
     watch = Watch(layout, clock, private=private, quiet=options.quiet)
     with stream, Journal(path, layout) as journal, watch:
         print(stream.guarantee, flush=True)
         _catch_up(stream, journal, mechanism.lag or 0)
         position, seen = min(stream.position, layout.span.n_bins), None if private is None else private.see
-        feed = Feed(source, lines, first=position, grace=grace, clock=clock, seen=seen, wait=watch.wait)
+        repeated = (lambda n: None) if private is None else private.count_beyond
+        feed = Feed(
+            source, lines, first=position, grace=grace, clock=clock, seen=seen, repeated=repeated, wait=watch.wait
+        )
         write_missed(places.out / NAME, layout, feed.missed)
         watch.begin(position, feed.missed)
-        for first, counts in feed.bins():
-            published = stream.push(counts, first=first)
+        for first, chunk in feed.bins():
+            published = stream.push(chunk, first=first)
             journal.append(published.first - published.lag, published.estimate)
-            if private is not None:
-                private.count_clamped(counts)
-            watch.note_published(first + counts.shape[1])
+            if private is not None and not isinstance(chunk, Events):
+                private.count_clamped(chunk)
+            watch.note_published(first + chunk.shape[1])
             stream.prepare()
         published = stream.close()  # of a stream that is over: the same once more
         journal.append(published.first - published.lag, published.estimate)

@@ -8,12 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.output_folder import OutputFolder
 from dpfast.cli import follow_release, read_release
 from dpfast.cli.options import BY, COUNT, LOG, MECHANISM, PERIOD, TIME, TIME_FORMAT, add_range, words
+from dpfast.cli.person_options import (
+    add_persons,
+    check_persons_options,
+    declared_persons,
+    guarantee_alone,
+    person_fields,
+    under_bounds,
+)
+from dpfast.cli.release_input import count_file, first_step, read_file, shown_counts
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.releases.batch import Batch
 from dpfast.releases.batch_estimates_file import check_free, estimates_path, finish_others, write_estimates
@@ -26,7 +34,8 @@ from dpfast.releases.integer.exact_forms import exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.ledger.account import Account, check_new_store
-from dpfast.releases.ledger.ledger import as_ledger
+from dpfast.releases.ledger.ledger import Ledger, as_ledger
+from dpfast.releases.persons.person_events import Events, largest_value
 from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.reading import choose_release, open_existing, read_entry
 from dpfast.releases.requested_release import Wanted, check_name
@@ -35,7 +44,7 @@ from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.store_folders import Places, for_new_store
 from dpfast.reports.release.report_file import check_report_free, renew_reports, report_path, write_store_report
-from dpfast.signals.events.declared_counts import check_groups, count_events
+from dpfast.signals.events.declared_counts import check_groups
 from dpfast.signals.events.declared_span import Span, check_time_format
 from dpfast.signals.events.periods import parse_period
 
@@ -62,6 +71,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--mechanism", required=True, metavar="FILE", help=MECHANISM)
     _add_bins(command.add_argument_group("what is declared of the events"))
     add_range(command, required=True)
+    add_persons(command.add_argument_group("what is declared of persons"))
     _add_files(command.add_argument_group("files"))
     _add_shown(command.add_argument_group("what is shown to you alone, on standard error"))
     stream = command.add_argument_group("events as they come")
@@ -178,9 +188,9 @@ def run(options: argparse.Namespace, *, source: ByteSource | None = None, clock:
         return _follow(options, plan, layout, source or follow_release.StandardInput(), clock or SystemClock())
     doing = f"releasing {layout.span.n_bins:,} steps of {len(layout.groups):,} groups"
     with heartbeat(sys.stderr.isatty() and not options.quiet, doing):
-        first = _first_step(layout.span)
+        first = first_step(layout.span)
         if options.dry_run:
-            _count_file(options, plan, layout)
+            count_file(options, plan, layout, first)
             return DRY
         return _release_file(options, plan, layout, first)
 
@@ -200,7 +210,8 @@ def _plan(options: argparse.Namespace) -> tuple[ExactBase, Layout]:
     )
     if not options.dry_run:
         OutputFolder(options.out)  # refuses a place that cannot be written to
-    mechanism = check_releasable(load(options.mechanism))
+    mechanism = under_bounds(check_releasable(load(options.mechanism)), options)
+    largest_value(mechanism.privacy.max_change)  # refuses counts of less than one event
     if options.follow and mechanism.lag is None:
         raise ValueError("mechanism must have a lag with --follow, got a smoother, which needs the whole signal")
     plan = exact(mechanism, inputs, tolerance=options.tolerance)
@@ -231,7 +242,8 @@ def _check_read(options: argparse.Namespace) -> None:
 def _check_options(options: argparse.Namespace, span: Span) -> None:
     """Refuse what does not go together, before any work."""
     validation.choice("format", options.format, FORMATS)
-    for name in ("time", "by", "count", "time_format"):
+    check_persons_options(options, span)
+    for name in ("time", "by", "count", "person", "time_format"):
         _check_text(name, getattr(options, name))
     check_time_format(span, options.time_format)
     if options.format == "parquet":
@@ -301,6 +313,7 @@ def _declare(options: argparse.Namespace, plan: ExactBase, layout: Layout) -> di
         "groups": list(layout.groups),
         "last_step": span.n_bins - 1 if options.follow else None,
         "grace_us": _microseconds(options.grace) if options.follow else None,
+        **person_fields(options),
         **declared_bounds(plan),
     }
 
@@ -312,50 +325,46 @@ def _microseconds(length: str | None) -> int:
 # --- a file ---------------------------------------------------------------------------------------
 
 
-def _count_file(options: argparse.Namespace, plan: ExactBase, layout: Layout) -> NDArray[np.int64]:
-    """Count the events of a file, and show the operator how its rows fall, also where one of them is refused."""
-    shown = PrivateCounts(layout.groups, plan.inputs)
-    try:
-        counted = count_events(
-            options.events,
-            layout.span,
-            layout.groups,
-            time=options.time,
-            by=options.by,
-            count=options.count,
-            time_format=options.time_format,
-            seen=shown.see,
-        )
-        u = np.asarray(counted.counts, np.int64)
-        shown.count_clamped(u)
-    finally:
-        if not options.quiet:
-            shown.show()
-    return u
-
-
 def _release_file(options: argparse.Namespace, plan: ExactBase, layout: Layout, first: int) -> str:
     """Publish, unless an earlier run of the same command has; then write what the store has."""
     declared = _declare(options, plan, layout)
     places = _find_places(options, declared)
     wanted = Wanted(plan, first, layout.span.n_bins, options.name, options.compose)
-    ledger = as_ledger(options.ledger)
+    ledger, alone = as_ledger(options.ledger), guarantee_alone(options, plan, layout.span, first)
     if places.used:
         with _open_store(options, places, declared) as store:
             if (entry := wanted.find_published(store)) is not None:
                 return _write_earlier(options, places, store, entry, declared)
-            Account(store, ledger).check(plan.guarantee, first, wanted.count, name=options.name)
+            Account(store, ledger).check(alone, first, wanted.count, name=options.name)
     else:
-        check_new_store(ledger, places.store, declared, plan.guarantee, first=first, count=wanted.count)
+        check_new_store(ledger, places.store, declared, alone, first=first, count=wanted.count)
     OutputFolder(places.out)
     check_free(estimates_path(places.out, options.name, options.format))
     check_report_free(report_path(places.out, options.name))
-    batch = Batch(plan, _count_file(options, plan, layout), first, compose=options.compose, name=options.name)
+    persons = declared_persons(options, layout.span)
+    with shown_counts(options, plan, layout) as shown:
+        u = read_file(options, plan, layout, shown)
+        if not isinstance(u, Events):
+            shown.count_clamped(u)
+        batch = Batch(plan, u, first, compose=options.compose, name=options.name, persons=persons)
+        return _enter_file(options, places, declared, wanted, batch, ledger, shown)
+
+
+def _enter_file(
+    options: argparse.Namespace,
+    places: Places,
+    declared: dict[str, Any],
+    wanted: Wanted,
+    batch: Batch,
+    ledger: Ledger | None,
+    shown: PrivateCounts,
+) -> str:
+    """Publish what was read of a file."""
     with _open_store(options, places, declared) as store:
         if (entry := wanted.find_published(store)) is not None:  # by another run meanwhile
             return _write_earlier(options, places, store, entry, declared)
         finish_others(store, wanted, declared, options.format)
-        result = batch.enter(store, ledger)
+        result = batch.enter(store, ledger, shown)
         entry = choose_release(store, result.number)
         file, _ = write_estimates(store, entry, declared, options.format)
         report = write_store_report(store, entry)
@@ -382,13 +391,3 @@ def _write_earlier(
     text = f"{read_entry(store, entry).guarantee}\n\n{entry.title} was published by an earlier run, and {done}"
     report = write_store_report(store, entry)
     return _describe_files(f"{text}: nothing more was published, nothing spent.", (file, report), options, places)
-
-
-def _first_step(span: Span) -> int:
-    """Number the first step: by periods since 1970, so that all releases of a store number their steps alike."""
-    number, rest = divmod(span.start, span.period)
-    if rest or number < 0:
-        before = np.datetime64(span.start - rest, "us")
-        must_be = f"start must be a whole number of periods after 1970-01-01T00:00, such as {before}"
-        raise ValueError(f"{must_be}: all releases of a store have the same bins")
-    return number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from dpfast.releases.noise import Noise
 from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.releases.persons.protection import check_events, open_protection, published_steps
+from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.store.push_limits import check_push
 from dpfast.releases.store.release_store import ReleaseStore
 
@@ -219,12 +220,10 @@ class Batch:
         self._x, self._n_steps = plan.inputs.integers(streams), n_steps
         self._shape, self._wrap = values.shape, None if values is u else wrap
 
-    def enter(
-        self, store: ReleaseStore, ledger: Ledger | None = None, dropped: Callable[[int], None] = lambda n: None
-    ) -> Release:
+    def enter(self, store: ReleaseStore, ledger: Ledger | None = None, seen: PrivateCounts | None = None) -> Release:
         """Publish the signal in a store, which enters it in a ledger before.
 
-        `dropped` is called with how many events of persons are left out: private.
+        Of events of persons `seen` counts, for the operator, what is left out.
         """
         plan, first, n = self._plan, self._first, self._n_steps
         store.hold(declared_bounds(plan))
@@ -236,7 +235,9 @@ class Batch:
         x, bounded = self._x, None
         if protection is not None and self._events is not None:
             bounded = protection.bound(self._events, first, published_steps(store.releases()))
-            dropped(bounded.n_dropped)
+            if seen is not None:
+                seen.count_beyond(bounded.n_dropped)
+                seen.count_clamped(bounded.counts)
             x = plan.inputs.integers(bounded.counts)
         guarantee = compose_guarantee(plan, store.releases(), earlier, store.unchecked, spans)
         account.enter(alone, first, n, name=self._name)

@@ -34,6 +34,7 @@ class PrivateCounts:
         self._groups, self._inputs, self._follow = groups, inputs, follow
         self._rows: Rows | None = None
         self._values = self._above = self._below = 0
+        self._beyond: int | None = None
         self._lock = threading.Lock()
 
     def see(self, rows: Rows) -> None:
@@ -46,6 +47,10 @@ class PrivateCounts:
         self._values += counts.size
         self._above += int(np.count_nonzero(counts > math.floor(self._inputs.high)))
         self._below += int(np.count_nonzero(counts < math.ceil(self._inputs.low)))
+
+    def count_beyond(self, n: int) -> None:
+        """Add events that were left out as their persons had others: the bounds are reached."""
+        self._beyond = n + (self._beyond or 0)
 
     def show(self) -> None:
         """Print the counts, each line marked; print nothing where no rows were seen, as in a file without any."""
@@ -64,6 +69,9 @@ class PrivateCounts:
         ]
         if self._follow:
             shown.append(f"rows dropped, as they came after the end of their bin and the grace: {rows.late:,}")
+        if self._beyond is not None:
+            shown.append(f"rows dropped, without the id of a person: {rows.unnamed:,}")
+            shown.append(f"rows dropped, beyond the bounds of a person: {self._beyond:,}")
         if self._values:
             high, low = f"--high {self._inputs.high}", f"--low {self._inputs.low}"
             shown.append(

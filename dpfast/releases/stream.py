@@ -23,6 +23,7 @@ from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.persons.person_events import Events
 from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.releases.persons.protection import Bounded, check_events, open_protection, published_steps
+from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.push_limits import check_push
 from dpfast.releases.store.release_store import ReleaseStore
@@ -65,7 +66,7 @@ class Stream:
 
     Parameters
     ----------
-    store, plan, noise, persons, ledger
+    store, plan, noise, persons, ledger, seen
         As :func:`open_stream` finds or makes them.
     """
 
@@ -76,12 +77,14 @@ class Stream:
         noise: Noise,
         persons: Persons | None = None,
         ledger: Ledger | None = None,
+        seen: PrivateCounts | None = None,
     ) -> None:
         self._store, self._plan, self._noise = store, plan, noise
         self._lock, self._running = threading.RLock(), False
         live = plan.live()
         n_streams, entry = plan.inputs.n_streams, live_release(store)
-        self._persons, self._protection = persons, open_protection(store, persons, plan)
+        self._persons, self._seen = persons, seen
+        self._protection = open_protection(store, persons, plan)
         spans, beginning = None, None
         if self._protection is not None:
             n, beginning = declared_length(store), self._protection.beginning
@@ -331,6 +334,9 @@ class Stream:
             )
             if bounded is not None and self._protection is not None:
                 self._protection.settle(bounded)
+                if self._seen is not None:
+                    self._seen.count_beyond(bounded.n_dropped)
+                    self._seen.count_clamped(bounded.counts)
         except BaseException:
             self._give_up()
             raise

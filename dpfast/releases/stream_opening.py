@@ -18,6 +18,7 @@ from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.ledger.ledger import Ledger, as_ledger
 from dpfast.releases.noise import Noise
 from dpfast.releases.persons.declared_persons import Persons
+from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream, live_release
@@ -107,10 +108,12 @@ def open_in_store(
     adopt: bool = False,
     persons: Persons | None = None,
     ledger: Ledger | None = None,
+    seen: PrivateCounts | None = None,
 ) -> Stream:
     """Open the stream of an open store, which is closed with it, or by an error.
 
-    `declared` and `adopt` are as for :meth:`ReleaseStore.declare`.
+    `declared` and `adopt` are as for :meth:`ReleaseStore.declare`; of events of persons `seen` counts, for the
+    operator, what is left out.
     """
     try:
         if declared is not None:
@@ -122,7 +125,7 @@ def open_in_store(
             else _resume_plan(entry, mechanism, inputs, tolerance)
         )
         store.hold(declared_bounds(plan))
-        stream = Stream(store, plan, Noise(plan.law), persons, ledger)
+        stream = Stream(store, plan, Noise(plan.law), persons, ledger, seen)
         stream.prepare()
         return stream
     except BaseException:

@@ -32,7 +32,7 @@ GROUPED = {"--by": "place", "--groups": "a,b,empty", "--count": "many"}
 @pytest.fixture(scope="session")
 def saved(tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "mechanism.json"
-    dp.save(dp.zero_forcing(dp.Filter([0.5, 0.5]), dp.Privacy(1, 1e-6)), path)
+    dp.save(dp.zero_forcing(dp.Filter([0.5, 0.5]), dp.Privacy(1, 1e-6, max_change=60)), path)
     return str(path)
 
 

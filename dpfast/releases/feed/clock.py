@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpfast._support.errors import DataError
 from dpfast.releases.feed.event_lines import ByteSource, Event, Lines, read_blocks
+from dpfast.releases.persons.person_events import Events
 from dpfast.signals.events.declared_counts import Rows
 from dpfast.signals.events.historical_counts import MAX_COUNT
 
@@ -74,6 +75,57 @@ class Tally:
         return counts[:, np.newaxis]
 
 
+class PersonTally:
+    """Events of persons of the bins that are not over, which several threads may add to.
+
+    Of a person's events in one bin and group the first one decides, by its time and then as it came: that one is kept
+    or none is. So no others are remembered.
+
+    Parameters
+    ----------
+    n_groups : int
+    first : int
+        The first bin that is not over.
+    repeated : callable
+        Is called with how many such others a bin had, when it ends; that is private.
+    """
+
+    def __init__(self, n_groups: int, first: int, repeated: Callable[[int], None]) -> None:
+        self._n_groups, self._next, self._repeated = n_groups, first, repeated
+        self._events: dict[int, dict[tuple[int, bytes], tuple[int, int, int]]] = {}
+        self._arrivals = 0
+        self._others: dict[int, int] = {}
+        self._lock = threading.Lock()
+
+    def add(self, event: Event) -> bool:
+        """Take an event, unless its bin is over; return whether it was taken."""
+        with self._lock:
+            if event.bin < self._next:
+                return False
+            self._arrivals += 1
+            events, key = self._events.setdefault(event.bin, {}), (event.group, event.person)
+            new = event.time, self._arrivals, event.weight
+            if key in events:
+                self._others[event.bin] = self._others.get(event.bin, 0) + 1
+            events[key] = min(events.get(key, new), new)
+            return True
+
+    def close(self, bin: int) -> Events:
+        """End a bin and those before it, and return its events."""
+        with self._lock:
+            self._next = max(self._next, bin + 1)
+            events = sorted((order, *key) for key, order in self._events.pop(bin, {}).items())
+            self._repeated(self._others.pop(bin, 0))
+        return Events(
+            step=np.zeros(len(events), np.int64),
+            stream=[group for _, group, _ in events],
+            value=[weight for (_, _, weight), _, _ in events],
+            person=[person for *_, person in events],
+            n_steps=1,
+            n_streams=self._n_groups,
+        )
+
+
 class Feed:
     """A feed that reads lines of events in a thread, and hands over the counts of every bin when it is over.
 
@@ -90,6 +142,8 @@ class Feed:
     clock : Clock
     seen : callable, optional
         Is called with where the lines fall, in the thread that reads; that is private.
+    repeated : callable, optional
+        Where lines are of persons: is called with how many events a person had beyond one in a bin and group; private.
     wait : callable, optional
         Is called now and then while the end of a bin is waited for.
 
@@ -115,6 +169,7 @@ class Feed:
         grace: int,
         clock: Clock,
         seen: Callable[[Rows], None] | None = None,
+        repeated: Callable[[int], None] = lambda n: None,
         wait: Callable[[], None] = lambda: None,
     ) -> None:
         self._source, self._lines, self._grace, self._clock = source, lines, grace, clock
@@ -122,11 +177,18 @@ class Feed:
         span = lines.span
         over = min((clock.now() - grace - span.start) // span.period, span.n_bins)
         self.missed = range(first, max(first, over))
-        self._tally = Tally(len(lines.groups), self.missed.stop)
+        n_groups = len(lines.groups)
+        self._tally: Tally | PersonTally = (
+            Tally(n_groups, self.missed.stop)
+            if lines.person is None
+            else PersonTally(n_groups, self.missed.stop, repeated)
+        )
         self._refusal: DataError | None = None
 
-    def bins(self) -> Iterator[tuple[int, Integers]]:
+    def bins(self) -> Iterator[tuple[int, Integers | Events]]:
         """Yield pairs of a bin and the counts (groups, n) of it and those behind it, up to the end of the span.
+
+        Where the lines are of persons they are the events of these bins in place of counts.
 
         Raises
         ------
@@ -139,10 +201,17 @@ class Feed:
         over = self.missed.stop
         for first in self.missed[::_CATCH_UP]:
             self._check_header()
-            yield first, np.zeros((len(self._lines.groups), min(_CATCH_UP, over - first)), np.int64)
+            yield first, self._nothing(min(_CATCH_UP, over - first))
         for bin in range(over, self._lines.span.n_bins):
             self._wait(self._lines.span.time(bin + 1) + self._grace)
             yield bin, self._tally.close(bin)
+
+    def _nothing(self, n: int) -> Integers | Events:
+        """Return so many bins without events."""
+        n_groups = len(self._lines.groups)
+        if self._lines.person is None:
+            return np.zeros((n_groups, n), np.int64)
+        return Events(step=[], person=[], n_steps=n, n_streams=n_groups)
 
     def _wait(self, moment: int) -> None:
         while (now := self._clock.now()) < moment:

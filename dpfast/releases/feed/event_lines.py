@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from dpfast._support.errors import DataError
 from dpfast.signals.events.csv_columns import find_columns
-from dpfast.signals.events.declared_counts import Rows, group_indices, parse_whole_numbers
+from dpfast.signals.events.declared_counts import Rows, encode_person, group_indices, parse_whole_numbers
 from dpfast.signals.events.declared_span import Span
+from dpfast.signals.events.historical_counts import MAX_COUNT
 from dpfast.signals.events.timestamps import parse_timestamps
 
 _BLOCK = 1 << 16
@@ -32,11 +33,17 @@ class Event(NamedTuple):
     Attributes
     ----------
     bin, group, weight : int
+    time : int
+        Microseconds since 1970, where it is of a person.
+    person : bytes
+        Id of that person, where one is asked for.
     """
 
     bin: int
     group: int
     weight: int
+    time: int = 0
+    person: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -44,16 +51,18 @@ class Lines:
     """Rules by which lines of CSV become events: one line is one event; a quoted field does not go on in the next line.
 
     A line is left out, without a word, where it is no CSV in UTF-8, has another number of fields than the header, is
-    longer than 64 KiB, or holds a count that is no whole number from 0 to 2**53, a time without a UTC offset that is no
-    Unix time, or a time or a group that is not declared.
+    longer than 64 KiB, has no id where persons are asked for, or holds a count that is no whole number from 0 to 2**53,
+    a time without a UTC offset that is no Unix time, or a time or a group that is not declared.
 
     Attributes
     ----------
     span : Span
         In UTC.
     groups : tuple of str
-    time, by, count, time_format
+    time, by, count, time_format, largest
         As for :func:`dpfast.signals.events.declared_counts.count_events`.
+    person : str, optional
+        Column of the ids of persons.
 
     Notes
     -----
@@ -67,6 +76,8 @@ class Lines:
     by: str | None
     count: str | None
     time_format: str | None
+    largest: int = MAX_COUNT
+    person: str | None = None
 
     def header(self, line: bytes) -> tuple[str, ...]:
         """Return the names of all columns, from the first line.
@@ -79,7 +90,9 @@ class Lines:
         row = _fields(line.removeprefix(b"\xef\xbb\xbf"))
         if row is None:
             raise DataError("standard input must begin with a line of column names, as CSV in UTF-8")
-        find_columns("standard input", row, [name for name in (self.time, self.by, self.count) if name is not None])
+        find_columns(
+            "standard input", row, [name for name in (self.time, self.by, self.count, self.person) if name is not None]
+        )
         return tuple(row)
 
     def events(
@@ -97,11 +110,17 @@ class Lines:
         usable = moments.utc & ~np.isnat(moments.times) & ~np.isnan(weights)
         bins = self.span.bins(moments.times.astype(np.int64))
         groups = np.zeros_like(bins) if self.by is None else group_indices(column(self.by), self.groups)
+        inside = usable & (bins >= 0) & (groups >= 0)
+        ids = None if self.person is None else [encode_person(text) for text in column(self.person)]
+        named = inside if ids is None else inside & np.array([x is not None for x in ids], bool)
         if seen is not None:
             none = Rows(len(written) - len(rows), 0, 0, (0,) * len(self.groups))
-            seen(none + Rows.classify(usable, bins, groups, len(self.groups)))
-        inside = usable & (bins >= 0) & (groups >= 0)
-        parts = (part[inside].astype(np.int64).tolist() for part in (bins, groups, weights))
+            found = none + Rows.classify(usable, bins, groups, len(self.groups))
+            seen(replace(found, unnamed=int(np.sum(inside & ~named))))
+        weights = np.minimum(weights, self.largest)
+        parts = [part[named].astype(np.int64).tolist() for part in (bins, groups, weights)]
+        if ids is not None:
+            parts += [moments.times.astype(np.int64)[named].tolist(), [ids[i] for i in np.flatnonzero(named).tolist()]]
         return [Event(*parts) for parts in zip(*parts, strict=True)]
 
 

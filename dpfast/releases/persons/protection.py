@@ -195,3 +195,14 @@ def check_events(name: str, u: object, persons: Persons | None) -> Events | None
         must_be = "a dp.Events, which says whose each event is, where persons are declared"
         raise ValueError(f"{name} must be {must_be}, got {type(u).__name__}")
     return u
+
+
+def bound_afresh(events: Events, first: int, bounds: PersonBounds, largest: int) -> tuple[NDArray[np.int64], int]:
+    """Return the counts of the events that a new store would keep, and how many it would not; both are private."""
+    rows, listed = events.in_order()
+    moved = ((first + step, stream, person) for step, stream, person in listed)
+    taken: list[bool] = []
+    for _, of_span in groupby(moved, key=lambda event: bounds.span_of(event[0])):
+        taken += Bounding(bounds).choose(of_span, lambda step: False).taken
+    mask = np.array(taken, bool)
+    return events.sum_rows(rows[mask], largest), int(np.sum(~mask))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
@@ -36,6 +36,8 @@ class Rows:
         In the span, of each declared group.
     late : int
         Of these, those that came when their bin was over; in a file none.
+    unnamed : int
+        Of these, those without the id of a person, where one is asked for.
     """
 
     unreadable: int
@@ -43,6 +45,7 @@ class Rows:
     undeclared: int
     groups: tuple[int, ...]
     late: int = 0
+    unnamed: int = 0
 
     @classmethod
     def classify(
@@ -71,7 +74,27 @@ class Rows:
             self.undeclared + other.undeclared,
             groups,
             self.late + other.late,
+            self.unnamed + other.unnamed,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class DeclaredRows:
+    """The rows of a log in a declared span and declared groups; private.
+
+    Attributes
+    ----------
+    bins, groups : array of int64
+    weights : array of int64
+        Numbers of events.
+    persons : list of bytes or None
+        Ids, in the order of time and then of the file; None for a row without one. Without a column of them, empty.
+    """
+
+    bins: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    weights: NDArray[np.int64]
+    persons: list[bytes | None]
 
 
 def check_groups(span: Span, by: str | None, groups: Sequence[str] | None) -> tuple[str, ...]:
@@ -107,6 +130,58 @@ def parse_whole_numbers(texts: Sequence[str]) -> NDArray[np.float64]:
     return np.where((values >= 0) & (values <= MAX_COUNT) & (values == np.floor(values)), values, np.nan)
 
 
+def encode_person(text: str) -> bytes | None:
+    """Return the id in a field as bytes; None for a blank one."""
+    return text.encode() if text.strip() else None
+
+
+def read_rows(
+    path: str | os.PathLike[str],
+    span: Span,
+    groups: Sequence[str],
+    *,
+    time: str,
+    by: str | None = None,
+    count: str | None = None,
+    time_format: str | None = None,
+    person: str | None = None,
+    seen: Callable[[Rows], None] | None = None,
+) -> DeclaredRows:
+    """Read the rows of a CSV log that are in declared bins and groups, as :func:`count_events` counts them.
+
+    With `person`, a column of ids, they are in the order of their times, and else in that of the file.
+    """
+    columns = read_columns(Path(path), [name for name in (time, by, count, person) if name is not None])
+    stamps = columns[time]
+    moments = parse_timestamps(stamps.texts, time_format)
+    weights = None if count is None else parse_whole_numbers(columns[count].texts)[columns[count].codes]
+    bins = span.bins(moments.times.astype(np.int64))[stamps.codes]
+    member = np.zeros_like(bins) if by is None else group_indices(columns[by].texts, groups)[columns[by].codes]
+    ids = None if person is None else [encode_person(text) for text in columns[person].texts]
+    inside = (bins >= 0) & (member >= 0)
+    if seen is not None:
+        readable = (~np.isnat(moments.times) & (moments.utc == span.utc))[stamps.codes]
+        readable = readable if weights is None else readable & ~np.isnan(weights)
+        found = Rows.classify(readable, bins, member, len(groups))
+        if ids is not None:
+            blank = np.array([x is None for x in ids], bool)[columns[str(person)].codes]
+            found = replace(found, unnamed=int(np.sum(blank & inside & readable)))
+        seen(found)
+    check_times(stamps, moments, time_format)
+    if (moments.utc != span.utc).any():
+        must_hold = f"timestamps {CLOCKS[span.utc]} as start is, got some {CLOCKS[not span.utc]}"
+        raise DataError(f"{stamps.label} must hold {must_hold}: declare start and end as the file has them")
+    if weights is not None and np.isnan(weights).any():
+        _refuse_weights(columns[str(count)])
+    rows = np.flatnonzero(inside)
+    if ids is not None:
+        times = moments.times.astype(np.int64)[stamps.codes]
+        rows = rows[np.argsort(times[rows], kind="stable")]
+    whole = np.ones(len(rows), np.int64) if weights is None else weights[rows].astype(np.int64)
+    named = [] if ids is None else [ids[code] for code in columns[str(person)].codes[rows].tolist()]
+    return DeclaredRows(bins[rows], member[rows], whole, named)
+
+
 def count_events(
     path: str | os.PathLike[str],
     span: Span,
@@ -116,6 +191,7 @@ def count_events(
     by: str | None = None,
     count: str | None = None,
     time_format: str | None = None,
+    largest: int = MAX_COUNT,
     seen: Callable[[Rows], None] | None = None,
 ) -> EventCounts:
     """Read a CSV log of events and count them in declared bins and groups, for release.
@@ -135,6 +211,8 @@ def count_events(
         Names of the series, as of `check_groups`; ``"(missing)"`` for rows without a group.
     by : str, optional
         Column that names the group of an event; without it all rows are one series, that of the only group.
+    largest : int
+        A row counts as so many at most.
     seen : callable, optional
         Is called with where the rows fall, which is private, before an unsound one is refused.
 
@@ -162,25 +240,11 @@ def count_events(
     >>> log.series, log.counts.tolist()
     (('LGA', 'XYZ'), [[240, 272], [0, 0]])
     """
-    columns = read_columns(Path(path), [name for name in (time, by, count) if name is not None])
-    stamps = columns[time]
-    moments = parse_timestamps(stamps.texts, time_format)
-    weights = None if count is None else parse_whole_numbers(columns[count].texts)[columns[count].codes]
-    bins = span.bins(moments.times.astype(np.int64))[stamps.codes]
-    member = np.zeros_like(bins) if by is None else group_indices(columns[by].texts, groups)[columns[by].codes]
-    if seen is not None:
-        readable = (~np.isnat(moments.times) & (moments.utc == span.utc))[stamps.codes]
-        seen(Rows.classify(readable if weights is None else readable & ~np.isnan(weights), bins, member, len(groups)))
-    check_times(stamps, moments, time_format)
-    if (moments.utc != span.utc).any():
-        must_hold = f"timestamps {CLOCKS[span.utc]} as start is, got some {CLOCKS[not span.utc]}"
-        raise DataError(f"{stamps.label} must hold {must_hold}: declare start and end as the file has them")
-    if weights is not None and np.isnan(weights).any():
-        _refuse_weights(columns[str(count)])
-    inside = (bins >= 0) & (member >= 0)
-    cells = member[inside] * span.n_bins + bins[inside]
+    rows = read_rows(path, span, groups, time=time, by=by, count=count, time_format=time_format, seen=seen)
+    cells = rows.groups * span.n_bins + rows.bins
+    weights = None if count is None else np.minimum(rows.weights, largest)
     # Float sums of whole numbers are exact up to 2**53, and never come back below it: the minimum is exact.
-    sums = np.bincount(cells, None if weights is None else weights[inside], span.n_bins * len(groups))
+    sums = np.bincount(cells, weights, span.n_bins * len(groups))
     counts = np.minimum(sums, MAX_COUNT).astype(np.int64).reshape(len(groups), span.n_bins)
     return EventCounts(
         counts=validation.freeze(counts),
