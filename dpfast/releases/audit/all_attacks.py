@@ -121,7 +121,7 @@ def audit(
 
 
 def _plan_attacks(plan: Any, rng: np.random.Generator, miss: float) -> _Stage | DrawStage:
-    """Behind Gaussian noise an event moves many values, which a matched filter sums up; else each draw tells by itself."""
+    """Sum up the many values that an event moves behind Gaussian noise; else each draw tells by itself."""
     return _Stage(plan, rng, miss) if isinstance(plan.law, Sigma) else DrawStage(plan, rng, miss)
 
 
