@@ -12,7 +12,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.progress import progress_bar
 from dpfast._support.validation import Array
-from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.privacy.discrete_gaussian_accounting import Sigma, epsilon, gdp_mu
 from dpfast.releases.audit.canary import Canary, statistics
 from dpfast.releases.audit.confidence_bounds import clopper_pearson, epsilon_at, judge_rule, least_mu, reachable_bound
@@ -22,6 +22,7 @@ from dpfast.releases.audit.findings import N_TESTS, Audit, Finding, PlannedAttac
 from dpfast.releases.audit.floating_point_grid import evidence, is_possible
 from dpfast.releases.audit.noise_findings import examine_noise
 from dpfast.releases.batch import as_exact
+from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
@@ -34,7 +35,7 @@ _BEFORE = 8  # steps of the stream before the event, in a simulation
 
 
 def audit(
-    mechanism: Mechanism | ExactMechanism,
+    mechanism: AnyMechanism | ExactBase,
     inputs: Inputs | None = None,
     *,
     n_runs: int | None = None,
@@ -54,17 +55,18 @@ def audit(
     best of all rules, the other half judges it: with p, q the rates with and without, ε ≥ ln((p - δ)/q) by bounds of
     Clopper and Pearson (1934); so Jagielski, Ullman and Oprea (2020). By the same bounds the same runs test the stated
     μ, μ ≥ Φ⁻¹(p) - Φ⁻¹(q), which sees much more (Nasr et al. 2023). Alone, and twice, with opposite events in two
-    pushes and in two releases, where noise that is used again would cancel.
+    pushes and in two releases, where noise that is used again would cancel. Of block sums, of noise on the integers and
+    of answers the statistic is the log-likelihood ratio of the draws that the events touch, which judges ε alone.
 
     *Known zeros*: what :func:`release` and :func:`open_stream` publish of the centre alone is noise. Its second moment
-    bounds σ; its values must be integers, of all residues, with no more zeros and no other shape than discrete Gaussian
-    noise has, and uncorrelated at all distances in time, between streams and between releases.
+    bounds σ; its values must be integers, of all residues, with no more zeros and no other shape than such noise has,
+    and uncorrelated at all distances in time, between streams and between releases.
 
     Parameters
     ----------
-    mechanism : Mechanism or ExactMechanism
+    mechanism : Mechanism, BlockMechanism or what exact makes of one
     inputs : Inputs
-        What is declared of the data; with an ExactMechanism its own.
+        What is declared of the data; with an exact mechanism its own.
     n_runs : int, optional
         Runs of every attack on a release with the events, and as many without; at least 1000. By default as many as
         take a few seconds, at most 1,200,000.

@@ -105,10 +105,15 @@ def test_a_spread_that_is_too_small_is_found_as_often_as_is_said(name):
 
 
 def test_what_never_comes_is_found_at_once():
-    law = expect(canonical_table(1.0, 0.05))
-    noise = np.zeros(1000, np.int64)
-    noise[7] = 9
-    assert tests.residues_p_value(drawn(canonical_table(1.0, 0.05), 1000), law) > 0
+    noise, law = drawn(canonical_table(1.0, 0.05), 1000), expect(canonical_table(1.0, 0.05))
     assert law.log_probability(np.array([9, -4, 0])).tolist()[:2] == [-math.inf, -math.inf]
-    never_certain = expect(response_table(1.0, 0.0))
-    assert tests.zeros_p_value(noise[7:], never_certain) == 0
+    assert tests.law_p_value(noise, law) > 0
+    noise[7] = 9
+    assert tests.law_p_value(noise, law) == 0
+    answers, law = drawn(response_table(1.0, 0.0), 1000), expect(response_table(1.0, 0.0))
+    assert tests.residues_p_value(answers, law) > 0
+    assert tests.zeros_p_value(answers, law) == 1
+    answers[7] = 5
+    assert tests.residues_p_value(answers, law) == 0
+    answers[7] = 0
+    assert tests.zeros_p_value(answers, law) == 0

@@ -1,12 +1,9 @@
 """Noise with a fault, planted where all releases draw it: what finds it, and how small a one."""
 
-import importlib
-import tempfile
-from pathlib import Path
-
 import numpy as np
 import pytest
 from helpers.designs import designed
+from helpers.noise_faults import Seeded, Stuck, halves, made, plant, repeated, scaled, some_zeros
 
 import dpfast as dp
 from dpfast.releases.audit import known_zeros
@@ -35,9 +32,7 @@ def found(monkeypatch, fault, *, privacy=PRIVACY, inputs=COUNTS, n_runs=1000, ta
     """
     if n_values is not None:
         monkeypatch.setattr(known_zeros, "_VALUES", n_values)
-    for name in ("releases.audit.canary", "releases.audit.all_attacks", "releases.batch", "releases.stream_opening"):
-        monkeypatch.setattr(importlib.import_module(f"dpfast.{name}"), "Noise", fault)
-    monkeypatch.setattr(tempfile, "tempdir", "/dev/shm" if Path("/dev/shm").is_dir() else None)
+    plant(monkeypatch, fault)
     plan = designed(dp.exact, designed(dp.zero_forcing, target, privacy), inputs)
     result = dp.audit(plan, n_runs=n_runs, confidence=1 - 1e-9, seed=5)
     assert result.violated
@@ -45,69 +40,6 @@ def found(monkeypatch, fault, *, privacy=PRIVACY, inputs=COUNTS, n_runs=1000, ta
     assert "Do not publish with this version" in text
     assert "Nothing that was tried" not in text
     return {x.attack for x in result.findings if x.violated}
-
-
-def made(change):
-    """A sampler whose samples are changed."""
-
-    class Changed(Noise):
-        def __init__(self, sigma, *rest):
-            super().__init__(sigma, *rest)
-            self.rng, self.std, self.n_taken = np.random.default_rng(1), sigma.std, 0
-
-        def take(self, n):
-            self.n_taken += 1
-            return change(self, super().take(n))
-
-    return Changed
-
-
-def scaled(factor):
-    return made(lambda self, z: np.rint(factor * z).astype(np.int64))
-
-
-def repeated(distance):
-    """Every value comes again so many steps later."""
-
-    def change(self, z):
-        blocks = np.arange(len(z)) // (2 * distance) * 2 * distance
-        return z[np.minimum(blocks + np.arange(len(z)) % distance, len(z) - 1)]
-
-    return made(change)
-
-
-def halves(self, z):
-    """The second of two streams gets what the first one got."""
-    n = len(z) // 2
-    return np.concatenate([z[:n], z[: len(z) - n]])
-
-
-def some_zeros(self, z):
-    return np.where(self.rng.random(len(z)) < 0.01, 0, z)
-
-
-class Stuck(Noise):
-    """Pushes of the same length get the same samples."""
-
-    kept = None
-
-    def take(self, n):
-        fresh = super().take(n)
-        if self.kept is None or len(self.kept) != n:
-            self.kept = fresh
-        return self.kept.copy()
-
-
-class Seeded(Noise):
-    """Two releases draw the same."""
-
-    def __init__(self, sigma):
-        super().__init__(sigma)
-        self.rng, self.std = np.random.default_rng(1), sigma.std
-
-    def take(self, n):
-        super().take(n)
-        return np.rint(self.rng.normal(size=n) * self.std).astype(np.int64)
 
 
 FAULTS = {
@@ -187,8 +119,7 @@ def test_faults_of_the_noise_are_found_by_canaries_too(monkeypatch):
 @pytest.mark.parametrize(("factor", "n_runs"), [(0.8, 150_000), pytest.param(0.9, 600_000, marks=pytest.mark.long)])
 def test_a_tenth_of_sigma_is_found_by_canaries_alone(monkeypatch, factor, n_runs):
     """By μ, with fewer runs than the default has; ε at the claimed δ shows nothing. A fifth takes a quarter of them."""
-    for name in ("releases.audit.canary", "releases.audit.all_attacks"):
-        monkeypatch.setattr(importlib.import_module(f"dpfast.{name}"), "Noise", scaled(factor))
+    plant(monkeypatch, scaled(factor), only=("audit.canary", "audit.all_attacks"))
     mechanism = dp.input_perturbation(dp.Filter([1]), dp.Privacy(1, 1e-6))
     result = dp.audit(mechanism, COUNTS, n_runs=n_runs, confidence=1 - 1e-6, seed=5)
     by = {x.quantity for x in result.findings if x.violated}
