@@ -92,7 +92,9 @@ from dpfast.releases.batch import (
     release as release,
 )
 from dpfast.releases.guarantee import Guarantee as Guarantee
+from dpfast.releases.integer.exact_block_sums import ExactBlockSums as ExactBlockSums
 from dpfast.releases.integer.exact_forms import exact as exact
+from dpfast.releases.integer.exact_input_noise import ExactInputNoise as ExactInputNoise
 from dpfast.releases.integer.exact_mechanism import ExactMechanism as ExactMechanism
 from dpfast.releases.integer.inputs import Inputs as Inputs
 from dpfast.releases.ledger.ledger import Ledger as Ledger

@@ -26,11 +26,14 @@ NO_EXACT_FORM = (
     "there is no exact release of such noise yet, and simulate() is for studies and protects nobody. Release a design "
     "with Gaussian noise and a delta above 0, such as optimal or zero_forcing"
 )
-
-OVER_HORIZON = (
-    " It ends with these steps: who is in a further run of it pays again. Its simulation is for studies; there is no "
-    "exact release of it."
+NO_EXACT_DRAW = "cannot be drawn exactly so far, and simulate() is for studies and protects nobody: design it"
+NO_LIVE_POSTERIOR = (
+    "posterior means do not run on real data so far, and simulate() is for studies and protects nobody: design it with "
+    "receiver='linear', which publishes the same v"
 )
+
+OVER_HORIZON = " It ends with these steps: who is in a further run of it pays again."
+STUDIES_ALONE = " Its simulation is for studies; there is no exact release of it."
 
 
 class GuaranteeTerms(NamedTuple):
@@ -73,7 +76,6 @@ class MechanismBase(abc.ABC):
     options: tuple[tuple[str, Option], ...]
     declared: tuple[tuple[str, Provenance], ...]
     of_filters: ClassVar[bool] = False  # a prefilter and a receiver make it
-    exact_kind: ClassVar[str] = "filters"  # of the exact form that a release runs
     sees_data: ClassVar[bool] = True  # the constant does not: studies and reports take it for the reference
 
     def __post_init__(self) -> None:
@@ -186,6 +188,11 @@ class MechanismBase(abc.ABC):
     @abc.abstractmethod
     def release_hindrance(self) -> str:
         """Say why the exact path cannot run it, and what to do instead; nothing where it can."""
+
+    @property
+    def exact_kind(self) -> str:
+        """The kind of the exact form that a release runs."""
+        return ""
 
     @property
     def full_name(self) -> str:

@@ -13,7 +13,7 @@ from dpfast._kernels import compiled_mechanisms, simulation
 from dpfast._support import thread_count, validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
-from dpfast.mechanisms.base import NO_EXACT_FORM, OVER_HORIZON, MechanismBase
+from dpfast.mechanisms.base import NO_EXACT_FORM, OVER_HORIZON, STUDIES_ALONE, MechanismBase
 from dpfast.mechanisms.mechanism import Paths
 from dpfast.privacy.lattice import Lattice
 
@@ -96,7 +96,8 @@ class BlockMechanismBase(MechanismBase):
 
     def _condition_text(self) -> str:
         """Say what the guarantee holds for."""
-        return self.lattice.condition + ("" if self.horizon is None else OVER_HORIZON)
+        studies = STUDIES_ALONE if self.release_hindrance() else ""
+        return self.lattice.condition + ("" if self.horizon is None else OVER_HORIZON + studies)
 
     def _horizon_facts(self) -> dict[str, str]:
         """Return the horizon as a fact, if there is one."""

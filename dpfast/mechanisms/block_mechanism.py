@@ -17,7 +17,7 @@ from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import MAX_HORIZON, Toeplitz
 from dpfast.mechanisms import block_noise
-from dpfast.mechanisms.base import GuaranteeTerms, Option, figure_text
+from dpfast.mechanisms.base import NO_EXACT_DRAW, GuaranteeTerms, Option, figure_text
 from dpfast.mechanisms.block_base import BlockMechanismBase
 from dpfast.mechanisms.block_dynamics import BlockSystem, build_system, find_stretches
 from dpfast.mechanisms.block_errors import ClosedLoop, unless_hidden
@@ -157,6 +157,30 @@ class BlockMechanism(BlockMechanismBase):
         schedule = self.receiver.schedule
         stretches = find_stretches(system, schedule)
         return least_mse(system, stretches, schedule, variances, self.lag, self.horizon)
+
+    @property
+    def exact_kind(self) -> str:
+        """The kind of the exact form that a release runs."""
+        return "block sums"
+
+    def release_hindrance(self) -> str:
+        """Say why the exact path cannot run it, and what to do instead; nothing where it can."""
+        if self.receiver.groups:
+            return f"noise that several sums share {NO_EXACT_DRAW} without a group"
+        if "staircase" in self.noise_kinds:
+            return f'staircase noise {NO_EXACT_DRAW} with noise="geometric"'
+        if len({*self.shares}) > 1 or len({*self.noise_kinds}) > 1:
+            return "all its levels must have the same noise to be released: design it without shares"
+        return ""
+
+    def mse_behind(self, variances: tuple[float, ...], receiver: PeriodicKalman) -> float | None:
+        """Return the MSE with another receiver of the same sums, and noise of other variances, the mean over time.
+
+        None where rounding hides it.
+        """
+        loop = ClosedLoop(self._system(self.model), self.model.mean - receiver.mean, variances, receiver)
+        mse = loop.cycle_mse() if self.horizon is None else loop.step_mse(self.horizon)
+        return unless_hidden(float(mse.mean()), self.target, self.model)
 
     def settling_time(self, amplitude: float) -> int:
         """Count the samples until target and receiver have forgotten a start but for an amplitude; 0 over a horizon."""

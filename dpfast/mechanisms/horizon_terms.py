@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfast.mechanisms.base import OVER_HORIZON, GuaranteeTerms
+from dpfast.mechanisms.base import OVER_HORIZON, STUDIES_ALONE, GuaranteeTerms
 
 NO_RELEASE_OVER_HORIZON = (
     "exact integer arithmetic and noise are for a stationary prefilter with integer taps, and simulate() is for "
@@ -23,5 +23,5 @@ def terms_over_horizon(horizon: int, noise: str, delta: float, condition: str, *
         streams=f"streams of {horizon} steps",
         noise=words.get(noise, f"{noise} noise"),
         delta=delta,
-        ending=condition + (_REACTING if online else _BATCH) + OVER_HORIZON,
+        ending=condition + (_REACTING if online else _BATCH) + OVER_HORIZON + STUDIES_ALONE,
     )

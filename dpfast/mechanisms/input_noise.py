@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from dpfast._kernels import compiled_mechanisms, compiled_receivers
 from dpfast._kernels.randomized_response import TwoLevelResponse
 from dpfast._support.safe_rounding import round_up
+from dpfast.mechanisms.base import NO_EXACT_DRAW
 from dpfast.mechanisms.rounding import rounding_variance, warn_of_rounding
 from dpfast.privacy.integer_noise.choice import integer_noise
 from dpfast.privacy.integer_noise.law import IntegerNoise
@@ -166,6 +167,15 @@ class InputNoise(NamedTuple):
     def is_white_on_all(self) -> bool:
         """Tell whether it is so on any input: not where inputs are rounded, or told apart by two levels."""
         return self.levels is None and self.unit is None
+
+    @property
+    def release_hindrance(self) -> str:
+        """Say why the exact path cannot draw it, and what to do instead; nothing where it can."""
+        if self.kind in ("geometric", "canonical"):
+            return ""
+        if self.kind == "laplace":
+            return f'Laplace noise {NO_EXACT_DRAW} with noise="geometric", and a unit for real inputs'
+        return f'{self.kind} noise {NO_EXACT_DRAW} with noise="geometric"'
 
     def law(self, privacy: Privacy) -> InputLaw:
         """Return the law that hides a person's events in the inputs themselves."""

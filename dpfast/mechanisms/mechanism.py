@@ -17,7 +17,7 @@ from dpfast._support.first_steps import SETTLED, distinct_steps, mean_of_first
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import MAX_HORIZON
-from dpfast.mechanisms.base import NO_EXACT_FORM, GuaranteeTerms, Magnitudes, MechanismBase, Option, figure_text
+from dpfast.mechanisms.base import GuaranteeTerms, Magnitudes, MechanismBase, Option, figure_text
 from dpfast.mechanisms.bound import BoundTerms
 from dpfast.mechanisms.input_noise import InputLaw, InputNoise, LatticeNoise, ResponseNoise
 from dpfast.mechanisms.linear_channel import LinearChannel
@@ -147,8 +147,13 @@ class Mechanism(MechanismBase):
         return max(max(len(f.factors[0]), f.settling_time(amplitude)) for f in filters)
 
     def release_hindrance(self) -> str:
-        """Say why the exact path cannot run it, and what to do instead; nothing with Gaussian noise."""
-        return "" if self.noise is None else NO_EXACT_FORM
+        """Say why the exact path cannot run it, and what to do instead; nothing where it can."""
+        return "" if self.noise is None else self.noise.release_hindrance
+
+    @property
+    def exact_kind(self) -> str:
+        """The kind of the exact form that a release runs."""
+        return "filters" if self.noise is None else "input noise"
 
     @property
     def full_name(self) -> str:

@@ -12,6 +12,7 @@ from dpfast._kernels.posterior import PosteriorFilter
 from dpfast._kernels.simulation import CompiledStudy, squared_errors
 from dpfast._support import thread_count, validation
 from dpfast.filters.toeplitz import MAX_HORIZON
+from dpfast.mechanisms.base import NO_LIVE_POSTERIOR
 from dpfast.mechanisms.block_mechanism import BlockMechanism
 from dpfast.mechanisms.bound import BoundTerms
 from dpfast.mechanisms.chain_law import ChainLaw, chain_of, is_same_law
@@ -44,6 +45,10 @@ class PosteriorBlockMechanism(BlockMechanism):
     >>> mechanism.predicted_mse is None, round(mechanism.linear_mse**0.5, 4)
     (True, 0.0703)
     """
+
+    def release_hindrance(self) -> str:
+        """Say why the exact path cannot run it, and what to do instead."""
+        return NO_LIVE_POSTERIOR
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -13,7 +13,7 @@ from dpfast._kernels.compiled_receivers import CompiledPosterior
 from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.filters.toeplitz import MAX_HORIZON
-from dpfast.mechanisms.base import Magnitudes
+from dpfast.mechanisms.base import NO_LIVE_POSTERIOR, Magnitudes
 from dpfast.mechanisms.bound import BoundTerms
 from dpfast.mechanisms.chain_law import ChainLaw, chain_of, is_same_law
 from dpfast.mechanisms.input_noise import ResponseNoise
@@ -39,6 +39,10 @@ class PosteriorResponseMechanism(Mechanism):
     -----
     *Privacy.* That of the response, whatever is computed from it.
     """
+
+    def release_hindrance(self) -> str:
+        """Say why the exact path cannot run it, and what to do instead."""
+        return NO_LIVE_POSTERIOR
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -215,7 +215,7 @@ class Batch:
         validation.instance("compose", compose, bool, "True or False")
         self._plan, self._compose, self._name, self._lag = plan, compose, name, plan.lag or 0
         n_steps = streams.shape[1] if self._events is None else self._events.n_steps
-        self._first = check_push(first, len(streams), n_steps + self._lag)
+        self._first = check_push(first, len(streams) * plan.per_step, n_steps + self._lag)
         plan.check_steps(n_steps, whole=True)
         self._x, self._n_steps = plan.inputs.integers(streams), n_steps
         self._shape, self._wrap = values.shape, None if values is u else wrap

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -318,7 +319,7 @@ class Guarantee:
             "demanded": {"epsilon": self.privacy.epsilon, "delta": self.privacy.delta},
             "zcdp_rho": str(self.zcdp_rho),
             "gdp_mu": self.gdp_mu if self.is_gaussian else None,
-            "groups": {str(n): value for n, value in self.groups.items()},
+            "groups": {str(n): None if value == math.inf else value for n, value in self.groups.items()},
             "protects": "event" if self.persons is None else "person",
             "adjacency": self._adjacency,
             "max_change": self.privacy.max_change,
@@ -346,7 +347,9 @@ class Guarantee:
 
 
 def format_rounded_up(value: float | Fraction | Decimal, digits: int) -> str:
-    """Write a number with so many digits, never below it: what is computed is a bound."""
+    """Write a number with so many digits, never below it: what is computed is a bound; "∞" where there is none."""
+    if value == math.inf:
+        return "∞"
     exact, context = Fraction(value), Context(prec=digits, rounding=ROUND_CEILING, traps=[])
     return f"{float(context.divide(Decimal(exact.numerator), Decimal(exact.denominator))):.{digits}g}"
 

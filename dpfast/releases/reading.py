@@ -105,7 +105,7 @@ def read_entry(store: ReleaseStore, entry: Earlier) -> Release:
     groups = None if store.declaration is None else store.declaration.fields.get("groups")
     return Release(
         entry.first,
-        v,
+        plan.shaped(v),
         aligned,
         plan.predicted_rmse_if_model_holds,
         compose_guarantee(plan, others, shared, store.unchecked, _spans_of(store, entry, plan.memory)),

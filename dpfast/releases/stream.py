@@ -198,7 +198,7 @@ class Stream:
                         "by guesses; push what lies between"
                     )
                 n = u.shape[1]
-                check_push(self._position, len(u), n)
+                check_push(self._position, len(u) * self._plan.per_step, n)
                 known = min(self._position - first, n)
                 self._plan.check_steps(first + n)
                 self._noise.ready(len(u) * self._plan.n_draws(self._position, n - known))
@@ -345,7 +345,8 @@ class Stream:
         self._state = "closed" if last else "open"
 
     def _read(self, first: int, count: int) -> Published:
-        return Published(first, *self._store.read(self._release, first, count), self._lag)
+        v, estimate = self._store.read(self._release, first, count)
+        return Published(first, self._plan.shaped(v), estimate, self._lag)
 
 
 def live_release(store: ReleaseStore) -> Earlier | None:

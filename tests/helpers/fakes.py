@@ -97,6 +97,11 @@ class Plan:
     def check_steps(self, end, *, whole=False):
         """It has no horizon."""
 
+    per_step = 1
+
+    def shaped(self, v):
+        return v
+
     def needed(self, position):
         return min(position, self.memory)
 

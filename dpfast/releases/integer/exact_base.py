@@ -125,6 +125,10 @@ class ExactBase(abc.ABC):
             0 where nothing is published.
         """
 
+    def shaped(self, v: Integers) -> Integers:
+        """Return v that a store holds in its shape, also where it has no steps."""
+        return v if self.per_step == 1 else v.reshape(len(v), self.per_step, -1)
+
     @abc.abstractmethod
     def live(self) -> LiveEstimator:
         """Return the receiver as it is at the beginning of a stream.

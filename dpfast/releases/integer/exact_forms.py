@@ -10,39 +10,47 @@ from dpfast._support.design_calls import public_design
 from dpfast.design.argument_checks import check_tolerance
 from dpfast.design.low_accuracy_warning import warn_of_low_accuracy
 from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
+from dpfast.releases.integer.exact_block_sums import ExactBlockSums
+from dpfast.releases.integer.exact_input_noise import ExactInputNoise
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Inputs
 
-_FORMS: dict[str, type[ExactBase]] = {x.kind: x for x in (ExactMechanism,)}
+_FORMS: dict[str, type[ExactBase]] = {x.kind: x for x in (ExactMechanism, ExactBlockSums, ExactInputNoise)}
 
 
 @public_design
 def exact(mechanism: Any, inputs: Inputs, *, tolerance: float = 1e-3) -> ExactBase:
     """Make the exact form of a mechanism, which a release runs.
 
-    g = round(2^m · G/‖G‖₂), with the fewest taps and bits m whose error, with a receiver designed for g and for exact
-    noise, is within the tolerance of the mechanism's; σ² ≥ κ²Δ² + 4, Δ² the integer squared sensitivity of g.
+    *Filters with Gaussian noise*: g = round(2^m · G/‖G‖₂), with the fewest taps and bits m whose error, with a receiver
+    designed for g and for exact noise, is within the tolerance of the mechanism's; σ² ≥ κ²Δ² + 4, Δ² the integer
+    squared sensitivity of g.
+
+    *Block sums, and noise on the inputs*: sums of integers, with two-sided geometric noise of a rate that is rounded
+    down, and of δ ≥ 1/1000 with canonical noise by an exact table; below, geometric noise takes the place of canonical
+    noise, as nothing is lost. The inputs must be declared on the lattice of the design.
 
     Parameters
     ----------
-    mechanism : Mechanism
+    mechanism : Mechanism or BlockMechanism
         None of its inputs fitted to private data.
     inputs : Inputs
         What is declared of the data.
     tolerance : float
-        Relative excess of the MSE that the integers may cost.
+        Relative excess of the MSE that integer taps may cost; other integers cost nothing.
 
     Returns
     -------
-    ExactMechanism
+    ExactMechanism, ExactBlockSums or ExactInputNoise
 
     Raises
     ------
     ReleaseError
-        For a design with fitted-from-private inputs, and for one without an exact form: a MatrixMechanism, which has no
-        integer taps, block sums, and noise that is not Gaussian.
+        For a design with fitted-from-private inputs, and for one without an exact form, each with its own reason: a
+        MatrixMechanism, blocks that react or share noise, posterior means, Laplace and staircase noise.
     DesignError
-        Where more than 65,536 taps would be needed, or sums would not fit into 64 bits.
+        Where more than 65,536 taps would be needed, sums would not fit into 64 bits, or the inputs are declared on
+        another lattice than that of the design.
 
     Warns
     -----

@@ -27,24 +27,25 @@ _MOST_STREAMS = 10**6
 class Inputs:
     r"""Declared, public facts of a private signal: its unit, range, centre, and who is in how many streams.
 
-    A value u becomes the integer x = min(max(⌊u/unit + 1/2⌋, low), high) - centre, with low, high and centre in units.
+    A value u becomes the integer x = min(max(⌊u/unit + 1/2⌋, low), high) - centre, with low, high and centre in units;
+    where the centre is no multiple of the unit, all are counted from it, as the lattice goes through it.
     Nothing of this is read off the data, and no value is ever refused: a refusal would itself be an observable.
 
     Parameters
     ----------
     low, high : int, float or Fraction
-        The range, in the units of the signal; values outside are clamped. Multiples of `unit`.
+        The range, in the units of the signal; values outside are clamped. On the lattice, centre + multiples of `unit`.
     unit : int, float or Fraction
-        The lattice, from 1e-50 to 1e50: 1 for counts, 0.5 for levels ±1/2. A float is read as the decimal that it is
-        written as.
+        The step of the lattice, from 1e-50 to 1e50: 1 for counts, and for levels ±1/2 with a centre of 1/2. A float is
+        read as the decimal that it is written as.
     centre : int, float or Fraction
-        A multiple of `unit` in the range, subtracted before the prefilter: what is expected, never a mean of the data.
+        In the range, subtracted before the prefilter: what is expected, never a mean of the data.
     n_streams : int
         Streams that are released together.
     streams_per_person : int
         In how many of them one person may be.
     multiples : bool
-        True where values are multiples of `unit`, as counts are of 1: a change of d is then one of ⌊d/unit⌋ units.
+        True where values differ by multiples of `unit`, as counts do: a change of d is then one of ⌊d/unit⌋ units.
         False for measurements, which are rounded to it: ⌊d/unit⌋ + 1 units.
     missing : int, float or Fraction, optional
         What a NaN counts as, a multiple of `unit` in the range. Without it arrays of floats are refused by their type.
@@ -83,6 +84,8 @@ class Inputs:
             object.__setattr__(self, name, None if value is None and name == "missing" else _rational(name, value))
         if not validation.SMALLEST <= self.unit <= validation.LARGEST:
             raise _fail("unit", f"from {validation.SMALLEST:g} to {validation.LARGEST:g}", self.unit)
+        if self.offset and (Fraction(self.low) / Fraction(self.unit)).denominator == 1:
+            raise _fail("centre", f"a multiple of the unit {self.unit}, as low is", self.centre)
         low, high = (self._in_units(name) for name in ("low", "high"))
         if not (low < high and max(abs(low), abs(high)) <= LARGEST):
             must_be = f"below high, and both at most 2**40 units of {self.unit} in magnitude"
@@ -102,10 +105,16 @@ class Inputs:
         multiples = exact == 0 or (1 / exact).denominator == 1  # 0 is refused below
         return cls(low, high, unit=exact, multiples=multiples, **others)
 
+    @functools.cached_property
+    def offset(self) -> Fraction:
+        """The least number of the lattice that is not below 0."""
+        return Fraction(self.centre) % Fraction(self.unit)
+
     def _in_units(self, name: str) -> int:
-        value = Fraction(getattr(self, name)) / Fraction(self.unit)
+        value = (Fraction(getattr(self, name)) - self.offset) / Fraction(self.unit)
         if value.denominator != 1:
-            raise _fail(name, f"a multiple of the unit {self.unit}", getattr(self, name))
+            through = f", behind the centre {self.centre}" if self.offset else ""
+            raise _fail(name, f"a multiple of the unit {self.unit}{through}", getattr(self, name))
         return int(value)
 
     @functools.cached_property
@@ -167,23 +176,24 @@ class Inputs:
         return inside.astype(np.int64) - np.int64(centre)
 
     def _round_floats(self, x: NDArray[Any]) -> Integers:
-        """Return ⌊u/unit + 1/2⌋ of floats; the range comes first, which also makes infinities finite."""
+        """Return ⌊(u - offset)/unit + 1/2⌋ of floats; the range comes first, which also makes infinities finite."""
         with np.errstate(all="ignore"):  # a warning would tell of values
             wide = x.astype(np.float64)
         wide[np.isnan(wide)] = float(self.missing or 0)
-        quotient = np.clip(wide, float(self.low), float(self.high)) / float(self.unit)
+        quotient = (np.clip(wide, float(self.low), float(self.high)) - float(self.offset)) / float(self.unit)
         down = np.floor(quotient)
         return np.asarray(down + (quotient - down >= 0.5), dtype=np.int64)
 
     def _scale_integers(self, x: NDArray[Any]) -> NDArray[Any]:
         """Return the same of integers, exactly, and not yet clamped to the unit: 64 bits may be too few for them."""
-        p, q = Fraction(self.unit).as_integer_ratio()
+        q = math.lcm(Fraction(self.unit).denominator, self.offset.denominator)
+        p, r = int(self.unit * q), int(self.offset * q)
         info = np.iinfo(x.dtype if x.dtype.kind != "b" else np.uint8)
         low, high = (min(max(x, int(info.min)), int(info.max)) for x in (math.floor(self.low), math.ceil(self.high)))
         # Python's integers, where products would overflow, take as long as they are large
-        fits = 2 * (q * max(1, abs(low), abs(high)) + p) < 2**63
+        fits = 2 * (q * max(1, abs(low), abs(high)) + r + p) < 2**63
         inside = np.clip(x.astype(info.dtype), low, high).astype(np.int64 if fits else object)
-        return np.asarray((inside * (2 * q) + p) // (2 * p)).reshape(x.shape)
+        return np.asarray((inside * (2 * q) - 2 * r + p) // (2 * p)).reshape(x.shape)
 
     def public(self) -> dict[str, Any]:
         """Return all that is declared, as JSON holds it."""

@@ -114,14 +114,14 @@ class LiveReceiver:
         *header, position = _HEADER.unpack(state[: _HEADER.size].ljust(_HEADER.size, b"\0"))
         expected = [_MAGIC, _VERSION, *self._state.shape]
         if header != expected:
-            raise _state_error("format, version, streams, numbers of each", expected, header)
+            raise state_error("format, version, streams, numbers of each", expected, header)
         numbers = state[_HEADER.size :]
         if len(numbers) != self._state.nbytes:
-            raise _state_error("bytes of the numbers", self._state.nbytes, len(numbers))
+            raise state_error("bytes of the numbers", self._state.nbytes, len(numbers))
         values = np.frombuffer(numbers, _NUMBER).reshape(self._state.shape).astype(np.float64)
         seen = min(position, self._receiver.lag)
         if not (np.isfinite(values).all() and (values[:, -1] == seen).all()):
-            raise _state_error("finite numbers, and samples seen", seen, "others")
+            raise state_error("finite numbers, and samples seen", seen, "others")
         self._state, self._position = values, position
 
 
@@ -179,7 +179,8 @@ def _is_integers(x: Any, ndim: int) -> bool:
     return isinstance(x, np.ndarray) and x.dtype == np.int64 and x.ndim == ndim
 
 
-def _state_error(what: str, expected: object, got: object) -> ValueError:
+def state_error(what: str, expected: object, got: object) -> ValueError:
+    """Return the error for a state that is none of a receiver."""
     return ValueError(
         f"state must be one of this receiver ({what}: {expected}), got {got}: was it of another mechanism?"
     )

@@ -154,19 +154,25 @@ class Records:
         return int(self._progress(release)[1] - first)
 
     def read(self, release: int, first: int, count: int) -> tuple[Integers, Array]:
-        """Return what was published of some steps: v (n_streams, count), and the estimate of those that have one."""
+        """Return what was published of some steps: v (n_streams, count), and the estimate of those that have one.
+
+        Of a mechanism that publishes several numbers at a step v is (n_streams, numbers, count).
+        """
         rows = self._fetch(
-            "SELECT first, privatized, estimate FROM pushes WHERE release = ? AND first < ? AND first >= "
+            "SELECT first, privatized, estimate, count FROM pushes WHERE release = ? AND first < ? AND first >= "
             "(SELECT max(first) FROM pushes WHERE release = ? AND first <= ?) ORDER BY first",
             *(release, first + count, release, first),
         )
         offset, streams = first - rows[0][0] if rows else 0, self._streams(release)
 
-        def join_blobs(blobs: list[bytes], dtype: str) -> NDArray[Any]:
-            pieces = [np.frombuffer(blob, dtype).reshape(streams, -1) for blob in blobs]
-            return np.concatenate([np.empty((streams, 0), dtype), *pieces], axis=1)[:, offset : offset + count]
+        per_step = len(rows[0][1]) // (8 * streams * rows[0][3]) if rows else 1
 
-        v, estimate = join_blobs([row[1] for row in rows], "<i8"), join_blobs([row[2] for row in rows], "<f8")
+        def join_blobs(blobs: list[bytes], dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+            pieces = [np.frombuffer(blob, dtype).reshape(*shape, -1) for blob in blobs]
+            return np.concatenate([np.empty((*shape, 0), dtype), *pieces], axis=-1)[..., offset : offset + count]
+
+        v = join_blobs([row[1] for row in rows], "<i8", (streams,) if per_step == 1 else (streams, per_step))
+        estimate = join_blobs([row[2] for row in rows], "<f8", (streams,))
         return v.astype(np.int64), estimate.astype(np.float64)
 
     def _streams(self, release: int) -> int:
@@ -184,9 +190,10 @@ class Records:
             if entry is None or first != ends[release]:
                 raise release_store_errors.damage_error(self._file)
             columns = count if entry.kind == "live" else entry.count  # a batch is cut to its inputs
-            sizes = 8 * entry.streams * count, 8 * entry.streams * columns
+            size = 8 * entry.streams * count  # of one number at each step; there may be several
+            whole = 0 < len(v) == len(v) // size * size and len(estimate) == 8 * entry.streams * columns
             last = _link(last, release, first, count, v)
-            if (len(v), len(estimate)) != sizes or (id, chain) != (last.position, bytes.fromhex(last.sha256)):
+            if not whole or (id, chain) != (last.position, bytes.fromhex(last.sha256)):
                 raise release_store_errors.damage_error(self._file)
             ends[release] = first + count
             yield last
@@ -245,7 +252,7 @@ class Records:
 
     def push(self, last: Attestation, release: int, first: int, v: Integers, estimate: Array) -> Attestation:
         """Enter what is published behind the last push."""
-        content, count = v.astype("<i8").tobytes(), v.shape[1]
+        content, count = v.astype("<i8").tobytes(), v.shape[-1]
         now = _link(last, release, first, count, content)
         estimates, chain = estimate.astype("<f8").tobytes(), bytes.fromhex(now.sha256)
         self._insert("pushes", now.position, release, first, count, content, estimates, chain)

@@ -251,7 +251,7 @@ class ReleaseStore(StoreTransactions):
         persons : PersonState, optional
             What is new of persons.
         """
-        position = first + v.shape[1]
+        position = first + v.shape[-1]
         with self._publication(new=False, persons=persons):
             if position > first:
                 self._attestation = self._records.push(self._attestation, release, first, v, estimate)
@@ -302,12 +302,12 @@ class ReleaseStore(StoreTransactions):
             For steps of an earlier release without `compose`.
         """
         n_streams, count = estimate.shape
-        first = check_push(first, *privatized.shape)
+        first = check_push(first, privatized.size // privatized.shape[-1], privatized.shape[-1])
         self.check_released(first, count, compose=compose)
         with self._publication(new=True, persons=persons):
             release = self._records.begin("batch", configuration, guarantee, n_streams, first, b"")
             if name is not None:
                 self._records.name(release, name)
             self._attestation = self._records.push(self._attestation, release, first, privatized, estimate)
-            self._records.progress(release, first + privatized.shape[1], count, closed=True, receiver=b"")
+            self._records.progress(release, first + privatized.shape[-1], count, closed=True, receiver=b"")
         return release

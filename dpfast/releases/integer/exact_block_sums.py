@@ -1,0 +1,237 @@
+"""Block sums in integers: exact sums and exact integer noise, of which an event touches one draw on each level."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfast._support import html_fragments as html
+from dpfast._support.errors import DesignError
+from dpfast._support.validation import Array
+from dpfast.design.block_plan import Plan
+from dpfast.design.block_problem import BlockProblem
+from dpfast.design.block_signs import Signs
+from dpfast.mechanisms.block_mechanism import BlockMechanism
+from dpfast.mechanisms.block_weights import weights_of_sums
+from dpfast.mechanisms.receivers.periodic_kalman import PeriodicKalman
+from dpfast.mechanisms.serialization.json_fields import Fields
+from dpfast.mechanisms.serialization.mechanism_file import mechanism_content, read_mechanism
+from dpfast.privacy.privacy import Privacy
+from dpfast.releases.guarantee_terms import ReleaseTerms
+from dpfast.releases.integer.block_schedule import BlockSchedule
+from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
+from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.integer.lattice_noise import (
+    LARGEST_NOISE,
+    LatticeLaw,
+    check_cost,
+    check_lattice,
+    find_law,
+    law_content,
+    law_terms,
+    loss_of,
+    read_law,
+)
+from dpfast.releases.integer.live_blocks import LiveBlocks
+from dpfast.releases.integer.releasable import check_releasable
+
+_LARGEST_SUM = 2**62
+_SAME = 1e-6  # of a variance: noise for which the receiver of the design will do
+
+
+@dataclass(frozen=True, eq=False)
+class ExactBlockSums(ExactBase):
+    r"""Sums v_j = Σ w x + n of blocks of integers x, with exact integer noise n, and a periodic Kalman filter of them.
+
+    :func:`exact` makes it of :func:`block_sums`. Everything in it is public. A block that the last step leaves
+    unfinished is dropped: nothing of it is ever published.
+
+    Attributes
+    ----------
+    mechanism : BlockMechanism
+        The design.
+    inputs : Inputs
+        What is declared of the data, on the lattice of the design.
+    tolerance : float
+        As :func:`exact` was given it; integers cost nothing here.
+    noise : GeometricRate or CanonicalTable
+        Of each draw of the noise, in steps of the lattice.
+    receiver : PeriodicKalman
+        Designed for this noise.
+
+    Raises
+    ------
+    ReleaseError
+        For a design with fitted-from-private inputs.
+    DesignError
+        For inputs on another lattice, sums that do not fit into 64 bits, and less noise than the privacy takes.
+
+    Notes
+    -----
+    *Privacy.* An event changes one sum of each level, by at most its own change: with geometric noise of rate r an
+    event of d steps costs r·d on each level, and the events of a person add up, also where inputs depend on what was
+    published before (docs/release-proofs.md). :meth:`privatize` is the only function that sees inputs.
+
+    Examples
+    --------
+    >>> import dpfast as dp
+    >>> chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[0, 1])
+    >>> mechanism = dp.block_sums(dp.Filter([0.1], [1, -0.9]), dp.Privacy(1), chain)
+    >>> plan = dp.exact(mechanism, dp.Inputs(0, 1))
+    >>> plan.guarantee.delta, plan.guarantee.epsilon <= 1, mechanism.lengths
+    (0.0, True, (5,))
+    """
+
+    kind: ClassVar[str] = "block sums"
+    mechanism: BlockMechanism
+    inputs: Inputs
+    tolerance: float
+    noise: LatticeLaw
+    receiver: PeriodicKalman
+
+    def __post_init__(self) -> None:
+        check_mechanism(self.mechanism)
+        check_lattice(self.mechanism.lattice, self.inputs)
+        largest = max(map(abs, self.inputs.range)) * max(self.mechanism.lengths)
+        if largest + LARGEST_NOISE > _LARGEST_SUM:
+            raise DesignError("inputs must have a smaller range or a larger unit: sums of blocks must stay below 2**62")
+        check_cost(self.terms(self.mechanism.privacy, self.inputs).loss, self.mechanism.privacy)
+
+    @classmethod
+    def make(cls, mechanism: BlockMechanism, inputs: Inputs, tolerance: float) -> ExactBlockSums:
+        """Make the exact form of a design: the noise that the declared inputs take, and a receiver for it."""
+        check_lattice(mechanism.lattice, inputs)
+        law = find_law(mechanism.noise_kinds[0], mechanism.privacy, inputs, _n_touched(mechanism))
+        variance = float(law.variance)
+        ratios = [variance / x.variance for x in mechanism.noise]
+        designed = all(abs(x - 1) <= _SAME for x in ratios)
+        receiver = mechanism.receiver if designed else _design_receiver(mechanism, variance)
+        return cls(mechanism, inputs, tolerance, law, receiver)
+
+    @functools.cached_property
+    def schedule(self) -> BlockSchedule:
+        """When which sums are released, and which inputs are in each."""
+        receiver = self.receiver
+        lates = receiver.offsets or (0,) * len(receiver.lengths)
+        signs = weights_of_sums(self.mechanism.weights, lates)
+        return BlockSchedule(receiver.lengths, lates, receiver.phase, tuple(tuple(map(int, x)) for x in signs))
+
+    # --- what runs --------------------------------------------------------------------------------
+
+    @property
+    def law(self) -> LatticeLaw:
+        """The law of the noise: `noise`."""
+        return self.noise
+
+    @property
+    def per_step(self) -> int:
+        """The sums that may be released at one step."""
+        return len(self.receiver.lengths)
+
+    @property
+    def memory(self) -> int:
+        """The inputs before the last one of the longest block."""
+        return max(self.receiver.lengths) - 1
+
+    def needed(self, position: int) -> int:
+        """Return how many inputs before a step are in unfinished blocks: no older ones are kept."""
+        return self.schedule.needed(position)
+
+    def n_draws(self, position: int, n: int, end: int | None = None) -> int:
+        """Return how many sums of a stream n steps release: there is a draw for each, and none for other steps."""
+        return int(np.count_nonzero(self.schedule.due(position, n, end)))
+
+    def released(self, first: int, n: int, end: int | None = None) -> NDArray[np.bool_]:
+        """Tell at which of n steps a sum is released: (n,) or, of several, (per_step, n)."""
+        due = self.schedule.due(first, n, end)
+        return due if self.per_step > 1 else due[0]
+
+    def privatize(
+        self, history: Integers, x: Integers, noise: Integers, position: int = 0, end: int | None = None
+    ) -> Integers:
+        """Return v: the sums of blocks that end at these steps, each with a draw of noise of its own; else 0."""
+        v = self.schedule.sums(history, x, position, end)
+        steps, levels = np.nonzero(self.schedule.due(position, x.shape[1], end).T)
+        v[:, levels, steps] += noise
+        return v if self.per_step > 1 else v[:, 0]
+
+    def live(self) -> LiveBlocks:
+        """Return the receiver as it is at the beginning of a stream."""
+        unit = float(self.inputs.unit)
+        shift = (self.receiver.mean - float(self.inputs.centre)) / unit
+        return LiveBlocks(self.receiver, self.mechanism.target, self.schedule, unit, shift, self.inputs.n_streams)
+
+    def estimate(self, privatized: Integers, end: int | None = None) -> Array:
+        """Return all estimates from all of v."""
+        return self.live().push(privatized, end)
+
+    # --- what it promises -------------------------------------------------------------------------
+
+    @functools.cached_property
+    def predicted_mse(self) -> float | None:
+        """The exact error with the noise that runs, the mean over a cycle, or over the steps of the horizon.
+
+        It is that of steps whose blocks were finished: where the last one is dropped, the last estimates err as they
+        did at the end of a block, for lack of a later release.
+        """
+        variance = float(self.inputs.unit) ** 2 * float(self.noise.variance)
+        return self.mechanism.mse_behind((variance,) * self.per_step, self.receiver)
+
+    def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:
+        """Say what it costs a person of some bounds, and what a guarantee says of it."""
+        loss = loss_of(self.noise, privacy, inputs, _n_touched(self.mechanism))
+        what = f"{self.mechanism.sizes()[0]}; an unfinished block is dropped"
+        content = {"lengths": list(self.schedule.lengths), "phase": self.schedule.phase, "last_block": "drop"}
+        return law_terms(self.noise, loss, what, "block", content)
+
+    # --- as JSON holds it -------------------------------------------------------------------------
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """The whole mechanism, as JSON holds it."""
+        return {
+            "kind": self.kind,
+            "mechanism": mechanism_content(self.mechanism),
+            "inputs": self.inputs.public(),
+            "tolerance": self.tolerance,
+            "law": law_content(self.noise),
+            "receiver": self.receiver.to_fields(),
+        }
+
+    @classmethod
+    def from_configuration(cls, given: Mapping[str, Any]) -> ExactBlockSums:
+        """Make the same mechanism to the last bit, though another machine would have designed another."""
+        mechanism: Any = check_releasable(read_mechanism(given["mechanism"]))
+        receiver = PeriodicKalman.from_fields(Fields(given["receiver"], "receiver"))
+        inputs = Inputs.from_public(given["inputs"])
+        return cls(mechanism, inputs, given["tolerance"], read_law(given["law"]), receiver)
+
+    def __repr__(self) -> str:
+        return f"<ExactBlockSums {self.mechanism.name!r}: predicted RMSE {self.error_text}>"
+
+    def _repr_html_(self) -> str:
+        terms = self.terms(self.mechanism.privacy, self.inputs)
+        shown = {**terms.published, **terms.noise, "lag": str(self.lag), "predicted RMSE": self.error_text}
+        return html.notebook(html.facts(shown, caption=self.mechanism.name), *self.guarantee.shown())
+
+
+def _n_touched(mechanism: BlockMechanism) -> int:
+    """Count the sums that an event is in: one of each level; of signed sums of a block, one of them."""
+    return len(mechanism.lengths) if mechanism.weights is None else 1
+
+
+def _design_receiver(mechanism: BlockMechanism, variance: float) -> PeriodicKalman:
+    """Design the receiver of a mechanism behind noise of another variance, in steps of the lattice."""
+    factors = mechanism.target.factors
+    assert factors is not None
+    problem = BlockProblem(factors, mechanism.horizon, mechanism.model, mechanism.lattice, mechanism.lag)
+    if mechanism.weights is None:
+        plan = Plan.sums(*mechanism.lengths)
+        return problem.receiver(plan, (variance,) * len(mechanism.lengths), mechanism.receiver.phase)
+    lates = mechanism.receiver.offsets or (0,) * len(mechanism.lengths)
+    return problem.receiver(Plan.of(Signs(mechanism.weights, lates)), (variance,), mechanism.receiver.phase)

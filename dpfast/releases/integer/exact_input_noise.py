@@ -1,0 +1,205 @@
+"""Exact integer noise on every input, G = 1: the receiver alone filters."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpfast._support import html_fragments as html
+from dpfast._support.errors import DesignError, ReleaseError
+from dpfast._support.validation import Array
+from dpfast.design.catalogue import redesign_receiver
+from dpfast.filters.filter import Filter
+from dpfast.mechanisms.mechanism import Mechanism
+from dpfast.mechanisms.receivers.base import Receiver
+from dpfast.mechanisms.rounding import rounding_variance
+from dpfast.mechanisms.serialization.json_fields import Fields
+from dpfast.mechanisms.serialization.mechanism_file import mechanism_content, read_mechanism
+from dpfast.mechanisms.serialization.parts import read_receiver, receiver_content
+from dpfast.privacy.lattice import Lattice
+from dpfast.privacy.privacy import Privacy
+from dpfast.releases.guarantee_terms import ReleaseTerms
+from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
+from dpfast.releases.integer.fft_error import predicted_mse
+from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.integer.lattice_noise import (
+    LARGEST_NOISE,
+    LatticeLaw,
+    check_cost,
+    check_lattice,
+    find_law,
+    law_content,
+    law_terms,
+    loss_of,
+    read_law,
+)
+from dpfast.releases.integer.live_receiver import LiveReceiver, estimate
+from dpfast.releases.integer.releasable import check_releasable
+
+_LARGEST = 2**62
+_ONE = np.ones(1, np.int64)
+_SAME = 1e-6  # of a standard deviation: noise for which the receiver of the design will do
+
+
+@dataclass(frozen=True, eq=False)
+class ExactInputNoise(ExactBase):
+    r"""Inputs with exact integer noise, v_t = x_t + n_t, and a receiver that filters them.
+
+    :func:`exact` makes it of a design with ``noise="geometric"`` or ``"canonical"`` on its inputs. All of it is public.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        The design.
+    inputs : Inputs
+        What is declared of the data, on the lattice of the design.
+    tolerance : float
+        As :func:`exact` was given it; integers cost nothing here.
+    noise : GeometricRate or CanonicalTable
+        Of each draw of the noise, in steps of the lattice.
+    receiver : LinearReceiver, Smoother or DecisionFeedback
+        Designed for this noise; it takes v in steps of the lattice.
+
+    Raises
+    ------
+    ReleaseError
+        For a design with fitted-from-private inputs.
+    DesignError
+        For inputs on another lattice, and less noise than the privacy takes.
+
+    Notes
+    -----
+    *Privacy.* An event of d steps changes one number by d at most, which geometric noise of rate r hides at r·d; the
+    events of a person add up. :meth:`privatize` is the only function that sees inputs.
+
+    Examples
+    --------
+    >>> import dpfast as dp
+    >>> mechanism = dp.input_perturbation(dp.Filter([1], [1, -0.5]), dp.Privacy(1), noise="geometric")
+    >>> plan = dp.exact(mechanism, dp.Inputs(0, 20))
+    >>> plan.guarantee.delta, plan.guarantee.epsilon <= 1
+    (0.0, True)
+    """
+
+    kind: ClassVar[str] = "input noise"
+    mechanism: Mechanism
+    inputs: Inputs
+    tolerance: float
+    noise: LatticeLaw
+    receiver: Receiver
+
+    def __post_init__(self) -> None:
+        check_mechanism(self.mechanism)
+        check_lattice(_lattice(self.mechanism), self.inputs)
+        if max(map(abs, self.inputs.range)) + LARGEST_NOISE > _LARGEST:
+            raise DesignError("inputs must have a smaller range or a larger unit: they must stay below 2**62")
+        check_cost(self.terms(self.mechanism.privacy, self.inputs).loss, self.mechanism.privacy)
+
+    @classmethod
+    def make(cls, mechanism: Mechanism, inputs: Inputs, tolerance: float) -> ExactInputNoise:
+        """Make the exact form of a design: the noise that the declared inputs take, and a receiver for it."""
+        lattice = _lattice(mechanism)
+        check_lattice(lattice, inputs)
+        assert mechanism.noise is not None
+        law = find_law(mechanism.noise.kind, mechanism.privacy, inputs)
+        std, unit = _std(mechanism, law), float(inputs.unit)
+        if abs(std * unit / mechanism.noise_std - 1) <= _SAME:
+            receiver = mechanism.receiver.scaled(unit)
+        else:
+            receiver = redesign_receiver(mechanism, Filter([1 / unit]), std)
+        return cls(mechanism, inputs, tolerance, law, receiver)
+
+    @property
+    def law(self) -> LatticeLaw:
+        """The law of the noise: `noise`."""
+        return self.noise
+
+    @property
+    def memory(self) -> int:
+        """None: each number depends on one input."""
+        return 0
+
+    def privatize(
+        self, history: Integers, x: Integers, noise: Integers, position: int = 0, end: int | None = None
+    ) -> Integers:
+        """Return v = x + n; declared zeros at the end are published like any other input."""
+        return x + noise
+
+    @property
+    def _shift(self) -> float:
+        """The mean of x as the receiver takes it."""
+        return (self.receiver.mean - float(self.inputs.centre)) / float(self.inputs.unit)
+
+    def live(self) -> LiveReceiver:
+        """Return the receiver as it is at the beginning of a stream."""
+        receiver = self.receiver.as_causal()
+        if receiver is None:
+            raise ReleaseError(
+                f"mechanism must be causal to run as a stream, got the smoother {self.mechanism.name!r}: give it a lag"
+            )
+        return LiveReceiver(receiver, _ONE, self._shift, self.inputs.n_streams)
+
+    def estimate(self, privatized: Integers, end: int | None = None) -> Array:
+        """Return all estimates from all of v."""
+        return estimate(self.receiver, _ONE, self._shift, privatized)
+
+    @functools.cached_property
+    def predicted_mse(self) -> float | None:
+        """The exact stationary error, as that of the mechanism, with the noise that runs."""
+        prefilter = Filter([1 / float(self.inputs.unit)])
+        return predicted_mse(self.mechanism, prefilter, _std(self.mechanism, self.noise), self.receiver)
+
+    def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:
+        """Say what it costs a person of some bounds, and what a guarantee says of it."""
+        loss = loss_of(self.noise, privacy, inputs)
+        return law_terms(self.noise, loss, "every input, with noise of its own", "step", {})
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """The whole mechanism, as JSON holds it."""
+        return {
+            "kind": self.kind,
+            "mechanism": mechanism_content(self.mechanism),
+            "inputs": self.inputs.public(),
+            "tolerance": self.tolerance,
+            "law": law_content(self.noise),
+            "receiver": receiver_content(self.receiver),
+        }
+
+    @classmethod
+    def from_configuration(cls, given: Mapping[str, Any]) -> ExactInputNoise:
+        """Make the same mechanism to the last bit, though another machine would have designed another."""
+        mechanism: Any = check_releasable(read_mechanism(given["mechanism"]))
+        receiver = read_receiver(Fields(given["receiver"], "receiver"), mechanism.target)
+        inputs = Inputs.from_public(given["inputs"])
+        return cls(mechanism, inputs, given["tolerance"], read_law(given["law"]), receiver)
+
+    def __repr__(self) -> str:
+        return f"<ExactInputNoise {self.mechanism.name!r}: predicted RMSE {self.error_text}>"
+
+    def _repr_html_(self) -> str:
+        terms = self.terms(self.mechanism.privacy, self.inputs)
+        lag = "smoother (batch only)" if self.lag is None else str(self.lag)
+        shown = {**terms.published, **terms.noise, "lag": lag, "predicted RMSE": self.error_text}
+        return html.notebook(html.facts(shown, caption=self.mechanism.name), *self.guarantee.shown())
+
+
+def _lattice(mechanism: Mechanism) -> Lattice:
+    """Return the lattice that the noise of a design is on."""
+    assert mechanism.noise is not None
+    law: Any = mechanism.noise.law(mechanism.privacy)
+    lattice: Lattice = law.lattice
+    return lattice
+
+
+def _std(mechanism: Mechanism, law: LatticeLaw) -> float:
+    """Return the standard deviation of noise and rounding, in steps of the lattice."""
+    lattice = _lattice(mechanism)
+    model = mechanism.model
+    rounding = lattice.rounding_variance if model is None else rounding_variance(lattice, model)
+    return math.sqrt(float(law.variance) + rounding / lattice.unit**2)
