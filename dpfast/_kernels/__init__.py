@@ -36,7 +36,7 @@ the last bits differ, and are those of plain Python (NUMBA_DISABLE_JIT=1, where 
 Others describe what is to run by ``signal_sources``, ``compiled_receivers`` and ``compiled_mechanisms``, run it by
 ``simulation``, and use the chains that it builds, ``Factors``, ``Equalizer``, ``BlockSums``,
 ``TwoLevelResponse``, ``buffered_recursion``, ``zero_search``, ``section_pass``,
-``filter_streams.push``, ``filter_in_time``, ``integer_fir.add_filtered``,
+``filter_streams.push``, ``filter_in_time``, ``block_estimates.estimate_live``, ``integer_fir.add_filtered``,
 ``discrete_gaussian.draw``, ``two_sided_geometric.draw_geometric``, ``table_draws.draw_table`` and
 ``threads.for_ranges``; the rest is for the kernels themselves.
 
@@ -65,6 +65,7 @@ Others describe what is to run by ``signal_sources``, ``compiled_receivers`` and
 ``tree_draws``           noise that they share in groups of groups
 ``buffered_recursion``   sums of decaying exponentials, and their inverse
 ``block_sums``           sums of blocks with noise, and the periodic Kalman filter behind them
+``block_estimates``      that filter on live data, from a state that is kept; for releases
 ``randomized_response``  two levels, told by chance
 ``posterior``            the posterior mean behind sums or responses, for a chain of levels
 ``partition``            block sums whose partition reacts to what was published, and their posterior mean

@@ -63,7 +63,7 @@ class Family(NamedTuple):
         "mean_square".
     serves : frozenset of str
         What it is for: targets that are a "filter", targets over a "horizon", "pure" guarantees without a δ,
-        "several_events" of one person, and a "release" by the exact path (with Gaussian noise).
+        "several_events" of one person, and a "release" by the exact path.
     color, line, marker : str, Dashes, str
         How it is drawn. Colours are those of Okabe and Ito (2008), and three of Tol (2021) for what is not Gaussian,
         which colour-blind readers tell apart; lines and markers tell families apart in grey too. Families of filters
@@ -120,7 +120,7 @@ def _word_set(text: str) -> frozenset[str]:
 
 _FILTER, _HORIZON = _word_set("filter several_events release"), _word_set("horizon several_events")
 _PURE, _ANY = _HORIZON | {"pure"}, _FILTER | _HORIZON | {"pure"}
-_BLOCKS, _RESPONSE = _ANY - {"release"}, _word_set("filter pure several_events")
+_REACTING, _RESPONSE = _ANY - {"release"}, _word_set("filter pure several_events")
 _LINEAR, _DECIDING = frozenset({LinearReceiver.kind, Smoother.kind}), frozenset({DecisionFeedback.kind})
 _ANY_KIND = _LINEAR | _DECIDING
 _NONE, _LAG, _LEVELS = _word_set(""), _word_set("model lag"), _word_set("model lag levels")
@@ -151,8 +151,8 @@ FAMILIES: dict[str, Family] = {
             *("robust", "robust", robust, _word_set("lag mean_square"), _word_set("filter release"), GREY, _LONG, "v"),
             *(keep_receiver, _ANY_KIND),
         ),
-        Family("block_sums", "block sums", block_sums, _LAG, _BLOCKS, "#882255", _STEPS, "H"),
-        Family("adaptive_blocks", "block sums adaptive", adaptive_blocks, _LEVELS, _BLOCKS, "#332288", _ENDS, "1"),
+        Family("block_sums", "block sums", block_sums, _LAG, _ANY, "#882255", _STEPS, "H"),
+        Family("adaptive_blocks", "block sums adaptive", adaptive_blocks, _LEVELS, _REACTING, "#332288", _ENDS, "1"),
         Family(
             *("randomized_response", "randomised response", randomized_response, _TWO_LEVELS, _RESPONSE),
             *("#999933", _PAIRS, "2"),

@@ -151,11 +151,6 @@ class Mechanism(MechanismBase):
         return "" if self.noise is None else self.noise.release_hindrance
 
     @property
-    def exact_kind(self) -> str:
-        """The kind of the exact form that a release runs."""
-        return "filters" if self.noise is None else "input noise"
-
-    @property
     def full_name(self) -> str:
         """Name its kind and itself, for messages, and its noise where that is not Gaussian."""
         return super().full_name + ("" if self._law is None else f" with {self._law.name}")

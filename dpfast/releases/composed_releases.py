@@ -87,8 +87,11 @@ def _declared_person(plan: ExactBase) -> tuple[float, ...]:
 def _largest_declaration(plan: ExactBase, everyone: Sequence[ExactBase]) -> tuple[Privacy, Inputs]:
     """Return what a release declares, but for a person of the largest bounds that any of some releases declares."""
     demands = [x.mechanism.privacy for x in everyone]
+    own = plan.mechanism.privacy
     privacy = replace(
-        plan.mechanism.privacy,
+        own,
+        # Gaussian noise has no ε without a δ
+        delta=own.delta or max(x.delta for x in demands),
         max_change=max(x.max_change for x in demands),
         max_events=max(x.max_events for x in demands),
         min_separation=min(x.min_separation for x in demands),

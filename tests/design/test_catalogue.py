@@ -161,7 +161,8 @@ def test_a_receiver_that_is_redesigned_behind_the_same_prefilter_errs_as_much(na
 
 def test_a_family_with_a_redesign_is_one_that_can_be_released():
     for name, family in FAMILIES.items():
-        assert (family.redesign is not None) == bool(family.redesigned) == ("release" in family.serves), name
+        filters = "release" in family.serves and name != "block_sums"  # which are designed by their own receiver
+        assert (family.redesign is not None) == bool(family.redesigned) == filters, name
 
 
 def test_every_family_is_in_the_docs():

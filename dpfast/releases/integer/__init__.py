@@ -10,6 +10,11 @@ Others use ``exact``, ``ExactMechanism`` and ``Inputs``::
 ``exact_base``         what streams and batches ask of all of them
 ``exact_mechanism``    ``ExactMechanism``: filters with Gaussian noise
 ``releasable``         which mechanisms are refused
+``exact_block_sums``   ``ExactBlockSums``: sums of blocks with noise on the integers
+``exact_input_noise``  ``ExactInputNoise``: such noise on every input
+``block_schedule``     which inputs are in which sum, and when it is released
+``lattice_noise``      laws on the integers for a privacy, and what they cost
+``live_blocks``        the receiver behind block sums, piece by piece
 ``inputs``             ``Inputs``: what is declared of the data
 ``tap_search``         which integer taps are fine enough
 ``integer_taps``       integer prefilters and their exact sensitivity

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._kernels.live_blocks import LivePlan, estimate_live
+from dpfast._kernels.block_estimates import LivePlan, estimate_live
 from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.filters.filter import Filter

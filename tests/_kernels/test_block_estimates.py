@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dpfast._kernels.live_blocks import LivePlan, estimate_live
+from dpfast._kernels.block_estimates import LivePlan, estimate_live
 
 
 def naive(plan, v, due):
