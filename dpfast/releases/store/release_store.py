@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from types import TracebackType
@@ -302,7 +303,7 @@ class ReleaseStore(StoreTransactions):
             For steps of an earlier release without `compose`.
         """
         n_streams, count = estimate.shape
-        first = check_push(first, privatized.size // privatized.shape[-1], privatized.shape[-1])
+        first = check_push(first, math.prod(privatized.shape[:-1]), privatized.shape[-1])
         self.check_released(first, count, compose=compose)
         with self._publication(new=True, persons=persons):
             release = self._records.begin("batch", configuration, guarantee, n_streams, first, b"")
