@@ -191,7 +191,9 @@ class Records:
                 raise release_store_errors.damage_error(self._file)
             columns = count if entry.kind == "live" else entry.count  # a batch is cut to its inputs
             size = 8 * entry.streams * count  # of one number at each step; there may be several
-            whole = 0 < len(v) == len(v) // size * size and len(estimate) == 8 * entry.streams * columns
+            per_step = len(v) // size if size else 1
+            whole = 0 < per_step * size == len(v) or len(v) == size == 0
+            whole &= len(estimate) == 8 * entry.streams * columns
             last = _link(last, release, first, count, v)
             if not whole or (id, chain) != (last.position, bytes.fromhex(last.sha256)):
                 raise release_store_errors.damage_error(self._file)
