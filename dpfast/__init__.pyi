@@ -4,6 +4,7 @@ from dpfast._support.errors import (
     DataError as DataError,
     DesignError as DesignError,
     MissingExtraError as MissingExtraError,
+    ModelWarning as ModelWarning,
     PaleyWienerError as PaleyWienerError,
     ReleaseError as ReleaseError,
     ToleranceWarning as ToleranceWarning,
@@ -98,6 +99,8 @@ from dpfast.releases.integer.exact_input_noise import ExactInputNoise as ExactIn
 from dpfast.releases.integer.exact_mechanism import ExactMechanism as ExactMechanism
 from dpfast.releases.integer.inputs import Inputs as Inputs
 from dpfast.releases.ledger.ledger import Ledger as Ledger
+from dpfast.releases.model_check.adapted_estimates import AdaptedEstimates as AdaptedEstimates
+from dpfast.releases.model_check.verdict import ModelCheck as ModelCheck
 from dpfast.releases.persons.declared_persons import Persons as Persons
 from dpfast.releases.persons.person_events import Events as Events
 from dpfast.releases.reading import read_release as read_release

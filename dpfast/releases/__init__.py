@@ -22,6 +22,7 @@ Others use ``exact``, ``release``, ``open_stream``, ``read_release`` and ``audit
 ``batch_estimates_file``  the file of estimates of a batch
 ``stderr_messages``       messages while a release runs
 ``integer/``              mechanisms in integers
+``model_check/``          does v agree with the model, and what is the error
 ``store/``                what was published, kept
 ``persons/``              how much of one person reaches a release
 ``ledger/``               what all releases have cost together

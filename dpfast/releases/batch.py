@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ from dpfast.releases.integer.exact_forms import exact, exact_or_none
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.ledger.account import Account
 from dpfast.releases.ledger.ledger import Ledger, as_ledger
+from dpfast.releases.model_check.adapted_estimates import AdaptedEstimates, adapt_estimates, check_adaptable
+from dpfast.releases.model_check.verdict import ModelCheck, check_whole, warn_of_contradiction
 from dpfast.releases.noise import Noise
 from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.persons.person_spans import PersonSpans
@@ -49,8 +51,10 @@ class Release:
     predicted_rmse_if_model_holds : float or None
         Root mean square error that is predicted for the estimates if the data follow the model of the design, its mean
         and spectrum; None where only simulation tells. It is not measured on the data, and where they do not follow the
-        model the true error may be several times as large, or less.
+        model the true error may be several times as large, or less: `model_check` says what v tells.
     guarantee : Guarantee
+    model_check : ModelCheck
+        Whether v agrees with the model of the design, and the error estimated from v.
     number : int
         Of the release in its store, counted from 1.
     name : str or None
@@ -65,6 +69,8 @@ class Release:
         What the store declares of its steps, values and persons, where it does.
     ledger : str or None
         What the ledger said of all releases together, with this one, where it was entered in one.
+    adapted : AdaptedEstimates or None
+        What a receiver fitted to v estimates, where that was asked for.
     """
 
     first: int
@@ -72,6 +78,7 @@ class Release:
     estimate: Any
     predicted_rmse_if_model_holds: float | None
     guarantee: Guarantee
+    model_check: ModelCheck
     number: int = 1
     name: str | None = None
     times: NDArray[np.datetime64] | None = None
@@ -79,6 +86,7 @@ class Release:
     explained_if_model_holds: float | None = None
     declared: Mapping[str, Any] | None = None
     ledger: str | None = None
+    adapted: AdaptedEstimates | None = None
 
     @property
     def digest(self) -> str:
@@ -91,7 +99,8 @@ class Release:
     def _repr_html_(self) -> str:
         error = "-" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
         shown = html.facts({"predicted RMSE if the model holds": error}, caption=self._size())
-        return html.notebook(shown, *self.guarantee.shown())
+        said = html.paragraphs("\n\n".join(str(x) for x in (self.model_check, self.adapted) if x is not None))
+        return html.notebook(shown, said, *self.guarantee.shown())
 
     def _size(self) -> str:
         """Say how many steps and streams it has."""
@@ -112,6 +121,7 @@ def release(
     adopt: bool = False,
     persons: Persons | None = None,
     ledger: Ledger | Path | None = None,
+    adapt: bool = False,
 ) -> Release:
     r"""Release a whole signal under a guarantee that holds to the last bit, and enter it in a store.
 
@@ -150,6 +160,9 @@ def release(
     ledger : Ledger or path-like, optional
         Enter what the release costs in this ledger, before anything is published; beyond its cap it is refused. Needed
         where the store has entered releases in one.
+    adapt : bool
+        Fit the receiver to v as well, as :func:`adapt` does, and return what it estimates as `adapted`. That costs no
+        privacy: `estimate` is the same as without, and v too.
 
     Returns
     -------
@@ -168,6 +181,9 @@ def release(
     AccuracyWarning
         Where a Mechanism explains less than half of the variance of the true output, both under the model of its
         design; of an ExactMechanism :func:`exact` has warned. Nothing is measured on the data.
+    ModelWarning
+        Where v, which is published, contradicts the model of the design, so that `predicted_rmse_if_model_holds` does
+        not hold; by a test of level 0.001, see :class:`ModelCheck`.
 
     Notes
     -----
@@ -190,10 +206,13 @@ def release(
     >>> result.estimate.shape
     (1, 5)
     """
+    validation.instance("adapt", adapt, bool, "True or False")
     account = as_ledger(ledger)
-    batch = Batch(as_exact(mechanism, inputs, tolerance), u, first, compose=compose, persons=persons)
+    batch = Batch(as_exact(mechanism, inputs, tolerance), u, first, compose=compose, persons=persons, adapt=adapt)
     with ReleaseStore.open(path, published, adopt=adopt) as store:
-        return batch.enter(store, account)
+        result = batch.enter(store, account)
+    warn_of_contradiction(result.model_check, adapted=adapt)
+    return result
 
 
 class Batch:
@@ -208,6 +227,7 @@ class Batch:
         compose: bool,
         name: str | None = None,
         persons: Persons | None = None,
+        adapt: bool = False,
     ) -> None:
         self._events, self._persons = check_events("u", u, persons), persons
         values, wrap = (np.empty((u.n_streams, 0), np.int64), None) if self._events is not None else unwrap("u", u)
@@ -217,7 +237,9 @@ class Batch:
         n_steps = streams.shape[1] if self._events is None else self._events.n_steps
         self._first = check_push(first, len(streams) * plan.per_step, n_steps + self._lag)
         plan.check_steps(n_steps, whole=True)
-        self._x, self._n_steps = plan.inputs.integers(streams), n_steps
+        if adapt:
+            check_adaptable(plan, n_steps)
+        self._x, self._n_steps, self._adapt = plan.inputs.integers(streams), n_steps, adapt
         self._shape, self._wrap = values.shape, None if values is u else wrap
 
     def enter(self, store: ReleaseStore, ledger: Ledger | None = None, seen: PrivateCounts | None = None) -> Release:
@@ -242,10 +264,6 @@ class Batch:
         guarantee = compose_guarantee(plan, store.releases(), earlier, store.unchecked, spans)
         account.enter(alone, first, n, name=self._name)
         v, estimate = _run_mechanism(plan, x, self._lag)
-        labelled: Any = estimate
-        if self._wrap is not None:
-            labelled = self._wrap(estimate.reshape(self._shape))
-            labelled.attrs = {}  # they may tell of the data, as the attribute "actual_range" of a file does
         number = store.enter_batch(
             plan.configuration,
             guarantee,
@@ -259,17 +277,38 @@ class Batch:
         account.confirm()
         if protection is not None and bounded is not None:
             protection.settle(bounded)
+        return self._describe(first, v, estimate, guarantee, number, store.spent.said(number))
+
+    def _describe(
+        self, first: int, v: Integers, estimate: Array, guarantee: Guarantee, number: int, ledger: str | None
+    ) -> Release:
+        """Say what was published, and what it tells: of v alone."""
+        plan, n = self._plan, self._n_steps
+        check = check_whole(plan.evidence(v, n))
+        adapted = adapt_estimates(plan, v, n, check) if self._adapt else None
+        if adapted is not None:
+            adapted = replace(adapted, estimate=self._label(adapted.estimate))
         return Release(
             first,
             v,
-            labelled,
+            self._label(estimate),
             plan.predicted_rmse_if_model_holds,
             guarantee,
+            check,
             number,
             self._name,
             explained_if_model_holds=plan.explained_if_model_holds,
-            ledger=store.spent.said(number),
+            ledger=ledger,
+            adapted=adapted,
         )
+
+    def _label(self, estimate: Array) -> Any:
+        """Give estimates the labels of the input."""
+        if self._wrap is None:
+            return estimate
+        labelled: Any = self._wrap(estimate.reshape(self._shape))
+        labelled.attrs = {}  # they may tell of the data, as the attribute "actual_range" of a file does
+        return labelled
 
 
 def as_exact(mechanism: AnyMechanism | ExactBase, inputs: Inputs | None, tolerance: float) -> ExactBase:

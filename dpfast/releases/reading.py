@@ -11,6 +11,8 @@ from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.batch import Release
 from dpfast.releases.composed_releases import compose_guarantee, load_plans
+from dpfast.releases.model_check.adapted_estimates import adapt_estimates, check_adaptable
+from dpfast.releases.model_check.verdict import check_growing, check_whole
 from dpfast.releases.persons.person_bounds import PersonBounds
 from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.releases.store.declaration import Declaration
@@ -22,7 +24,12 @@ Path = str | os.PathLike[str]
 
 
 def read_release(
-    path: Path, release: int | str | None = None, *, published: Path | None = None, adopt: bool = False
+    path: Path,
+    release: int | str | None = None,
+    *,
+    published: Path | None = None,
+    adopt: bool = False,
+    adapt: bool = False,
 ) -> Release:
     """Read back what a store has published: values, estimates and the guarantee.
 
@@ -39,6 +46,9 @@ def read_release(
         The folder of what is public, where it is not the default one.
     adopt : bool
         As for :func:`release`.
+    adapt : bool
+        Fit the receiver to v as well, and return what it estimates as `adapted`, whether that was asked for when it was
+        published or not.
 
     Returns
     -------
@@ -71,7 +81,7 @@ def read_release(
     if release is not None and (isinstance(release, bool) or not isinstance(release, int | str)):
         raise validation.fail("release", "the number or the name of a release, or None for the last one", release)
     with open_existing(path, published, adopt=adopt) as store:
-        return read_entry(store, choose_release(store, release))
+        return read_entry(store, choose_release(store, release), adapt=adapt)
 
 
 def open_existing(path: Path, published: Path | None = None, *, adopt: bool = False) -> ReleaseStore:
@@ -93,7 +103,7 @@ def choose_release(store: ReleaseStore, release: int | str | None) -> Earlier:
     raise ValueError(f"release must be one that the store {store.path} has, got {release!r}: {there}")
 
 
-def read_entry(store: ReleaseStore, entry: Earlier) -> Release:
+def read_entry(store: ReleaseStore, entry: Earlier, *, adapt: bool = False) -> Release:
     """Read all of a release that a store has."""
     plan, releases = load_plans([entry])[entry.id], store.releases()
     lag = plan.lag or 0
@@ -103,12 +113,17 @@ def read_entry(store: ReleaseStore, entry: Earlier) -> Release:
     v, estimate = store.read(entry.id, entry.first, store.length(entry.id))
     aligned = estimate[:, lag:] if live else estimate  # the first columns of a stream are of times before it
     groups = None if store.declaration is None else store.declaration.fields.get("groups")
+    n = v.shape[1] - (lag if entry.closed or not live else 0)  # behind them there are declared zeros
+    if adapt:
+        check_adaptable(plan, n)
+    check = (check_growing if live else check_whole)(plan.evidence(v, n))
     return Release(
         entry.first,
         plan.shaped(v),
         aligned,
         plan.predicted_rmse_if_model_holds,
         compose_guarantee(plan, others, shared, store.unchecked, _spans_of(store, entry, plan.memory)),
+        check,
         entry.id,
         entry.name,
         bin_edges(store.declaration, entry.first, aligned.shape[1]),
@@ -116,6 +131,7 @@ def read_entry(store: ReleaseStore, entry: Earlier) -> Release:
         plan.explained_if_model_holds,
         None if store.declaration is None else store.declaration.fields,
         ledger=store.spent.said(entry.id),
+        adapted=adapt_estimates(plan, v, n, check) if adapt else None,
     )
 
 

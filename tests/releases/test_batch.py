@@ -106,6 +106,7 @@ def publications(folder):
 # --- what is published ----------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:What was published contradicts")
 @pytest.mark.parametrize("n", [0, 1, 5, 300])
 def test_v_is_that_of_a_naive_twin_and_the_noise_that_was_drawn(plan, folder, noise, n):
     u, lag = values(n), plan.lag or 0
@@ -134,6 +135,7 @@ def test_without_noise_every_estimate_is_of_its_own_time(folder, silent, lag):
         assert np.abs(estimate - direct_form([1.0], [1.0, -0.9], row)).max() < 1e-9
 
 
+@pytest.mark.filterwarnings("ignore:What was published contradicts")
 def test_a_smoother_without_noise_is_of_its_own_time(folder, silent):
     """Of an impulse in the middle the estimate is about the target's output there, and nowhere else as near."""
     mechanism = dp.lmmse(dp.Filter([1]), dp.Privacy(200, 0.01), MODEL)

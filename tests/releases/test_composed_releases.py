@@ -33,6 +33,7 @@ def moved(plan, events):
     return float((np.convolve(plan.taps, x) ** 2).sum()) / plan.sigma.std**2
 
 
+@pytest.mark.filterwarnings("ignore:What was published contradicts")
 def test_a_person_with_one_event_in_each_of_two_releases(tmp_path):
     """Of m = 1 for steps 0 to 99 and m = 2 for 100 to 199, each of epsilon 1 alone: 1.1375 for one event in each."""
     inputs, u = dp.Inputs(0, 30), np.full((1, 100), 3)

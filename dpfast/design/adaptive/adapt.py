@@ -147,7 +147,7 @@ class Adaptation(Generic[M]):
         return html.notebook(html.facts(self._facts(), caption=self._title()), *said)
 
     def _title(self) -> str:
-        return f"{_check_linear(self.given).name!r}: the adapted receiver is {'taken' if self.taken else 'not taken'}"
+        return f"{check_linear(self.given).name!r}: the adapted receiver is {'taken' if self.taken else 'not taken'}"
 
     def _facts(self) -> dict[str, str]:
         return {
@@ -162,7 +162,7 @@ class Adaptation(Generic[M]):
         return "{:.2%}, 95 % interval {:.2%} to {:.2%} (on held-out v)".format(self.gain, *self.interval)
 
     def __repr__(self) -> str:
-        return f"<Adaptation of {_check_linear(self.given).name!r}: {'taken' if self.taken else 'not taken'}>"
+        return f"<Adaptation of {check_linear(self.given).name!r}: {'taken' if self.taken else 'not taken'}>"
 
 
 @public_design
@@ -233,7 +233,7 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     validation.instance("mechanism", mechanism, Adaptable, "a Mechanism or an ExactMechanism")
     order = None if order is None else validation.integer("order", order, 0, MAX_ORDER)
     parts = split_in_time(_receiver_inputs(mechanism, unwrap("v", v)[0])[1], mechanism.prefilter, mechanism.lag)
-    behind = _check_linear(mechanism)
+    behind = check_linear(mechanism)
     channel = Channel(behind.target, behind.prefilter, behind.noise_std, behind.receiver, length=parts[0].length)
     whole = join_periodograms(parts)
     fit, best = _fit_orders(channel, whole, order)
@@ -264,7 +264,7 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     )
 
 
-def _check_linear(mechanism: Adaptable) -> LinearChannel:
+def check_linear(mechanism: Adaptable) -> LinearChannel:
     """Return F, G, σ and H; refuse a receiver that is not linear."""
     channel = mechanism.linear_channel()
     if channel is None:

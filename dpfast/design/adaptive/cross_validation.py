@@ -30,17 +30,20 @@ _FINER = 8  # steps of the circle an ordinate, at the least: responses settle wi
 
 def split_in_time(v: Array, prefilter: Filter, lag: int | None) -> tuple[Periodogram, ...]:
     """Return the periodograms of the parts of v behind the transient of G."""
-    transient = prefilter.settling_time(_TRANSIENT)
-    shortest = max(_SHORTEST, 2 * (lag or 0))
-    least = transient + N_PARTS * shortest
+    transient, least = prefilter.settling_time(_TRANSIENT), least_samples(prefilter, lag)
     if v.shape[0] == 0 or v.shape[1] < least:
         raise ValueError(
             f"v must have at least {least} samples in time, got shape {v.shape} (streams, time): {transient} until the "
-            f"prefilter has settled, and {N_PARTS} parts of {shortest}"
+            f"prefilter has settled, and {N_PARTS} parts of {(least - transient) // N_PARTS}"
         )
     if v.min() == v.max():
         raise ValueError("v must not be constant, as its noise is not: give the privatized signal")
     return Periodogram.from_parts(v[:, transient:], N_PARTS)
+
+
+def least_samples(prefilter: Filter, lag: int | None) -> int:
+    """Return how many samples in time v must have: the transient of G, and all parts."""
+    return prefilter.settling_time(_TRANSIENT) + N_PARTS * max(_SHORTEST, 2 * (lag or 0))
 
 
 class Channel:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfast._support.errors import note_warnings
 from dpfast.privacy.response_table import ResponseTable
 from dpfast.releases.audit.canary import as_numbers, with_floats
 from dpfast.releases.batch import release
@@ -57,10 +58,11 @@ class Silence(NamedTuple):
         n = u.shape[1]
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            first, second = (
-                _noise(few, release(few, u, folder / part / "store").privatized[..., :n])
-                for part in ("first", "second")
-            )
+            with note_warnings():  # zeros contradict most models
+                first, second = (
+                    _noise(few, release(few, u, folder / part / "store").privatized[..., :n])
+                    for part in ("first", "second")
+                )
             if plan.lag is None:
                 return cls((first, second), None)
             with open_stream(few, folder / "live" / "store") as stream:

@@ -22,6 +22,7 @@ from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.guarantee_terms import ReleaseTerms
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.releasable import check_releasable
+from dpfast.releases.model_check.verdict import Evidence, NotCompared
 from dpfast.releases.noise import NoiseLaw
 from dpfast.signals.output_variance import explained_share, output_variance
 
@@ -179,6 +180,10 @@ class ExactBase(abc.ABC):
         """The guarantee of a release of this mechanism alone."""
         privacy, inputs = self.mechanism.privacy, self.inputs
         return Guarantee.of(privacy, inputs, self.terms(privacy, inputs))
+
+    def evidence(self, privatized: Integers, end: int) -> Evidence:
+        """Return what v from its first step on tells of the model and of the error; from `end` on were no inputs."""
+        return NotCompared(self.mechanism.model, end)
 
     # --- as JSON holds it -------------------------------------------------------------------------
 

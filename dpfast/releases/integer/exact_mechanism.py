@@ -34,6 +34,7 @@ from dpfast.releases.integer.live_receiver import LiveReceiver, center_integers,
 from dpfast.releases.integer.noise_calibration import privacy_shift
 from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.integer.tap_search import round_to_integers
+from dpfast.releases.model_check.channel_check import FilteredValues
 from dpfast.signals.model import Model
 
 _LARGEST_SUM = 2**62
@@ -178,6 +179,12 @@ class ExactMechanism(ExactBase):
     def centred(self, privatized: Integers) -> validation.Array:
         """Return G (u - mean) + n from all of v (streams, time), in its units; the mean is that of the receiver."""
         return center_integers(self.taps, self._shift_of_mean, privatized)
+
+    def evidence(self, privatized: Integers, end: int) -> FilteredValues:
+        """Return what v from its first step on tells of the model and of the error."""
+        model, channel = self.mechanism.model, self.linear_channel()
+        centred = self.centred(privatized[:, :end])
+        return FilteredValues(model, self.prefilter, self.sigma.std, self.receiver.mean, centred, channel)
 
     # --- for adapt: another receiver may run behind it --------------------------------------------
 

@@ -1,0 +1,13 @@
+"""Compare what was published with the model of the design, and estimate the error from it alone.
+
+Nothing here sees a private signal: all of it is computed from v, which is published.
+
+=====================  ========================================================
+``verdict``            ``ModelCheck``: what was found, in words and numbers
+``channel_check``      v of filters against the model
+``whitening``          values of a known covariance become white
+``whiteness_tests``    mean, power and spectrum of what should be white
+``error_from_v``       the error of a linear receiver, estimated from v
+``adapted_estimates``  what a receiver that is fitted to v makes of it
+=====================  ========================================================
+"""

@@ -1,0 +1,120 @@
+"""Estimates of a receiver that is fitted to v, beside those of the design: nothing is published anew, nothing spent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpfast._support.errors import DesignError
+from dpfast._support.validation import Array
+from dpfast.design.adaptive.adapt import adapt, check_linear
+from dpfast.design.adaptive.cross_validation import least_samples
+from dpfast.releases.integer.exact_base import ExactBase
+from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.integer.inputs import Integers
+from dpfast.releases.model_check.error_from_v import ErrorFromV
+from dpfast.releases.model_check.verdict import BAND, ModelCheck
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptedEstimates:
+    """What a receiver that was fitted to v estimates from the same v, with the error that v tells.
+
+    Attributes
+    ----------
+    estimate : array, (streams, time), or of the kind of the input, with its labels
+        At t of the target's output at step first + t; that of the design where the fitted receiver was not taken.
+    taken : bool
+        Whether the fitted receiver is the one that estimates.
+    reason : str
+        Why it was taken or not.
+    predicted_rmse : float or None
+        Under the fitted model, or that of the design where the fitted receiver was not taken.
+    estimated_mse : float or None
+        From v, as of :class:`ModelCheck`. The receiver was fitted to the same v, so that it is slightly too low.
+    band : array, (streams,), or None
+        As of :class:`ModelCheck`, about these estimates.
+
+    Notes
+    -----
+    *Privacy.* All of it is computed from v, which is published, and the design.
+    """
+
+    estimate: Any
+    taken: bool
+    reason: str
+    predicted_rmse: float | None
+    estimated_mse: float | None
+    band: Array | None
+
+    @property
+    def estimated_rmse(self) -> float | None:
+        """The root of `estimated_mse`."""
+        return None if self.estimated_mse is None else math.sqrt(self.estimated_mse)
+
+    def content(self) -> dict[str, Any]:
+        """Return all but the estimates as JSON holds it."""
+        return {
+            "taken": self.taken,
+            "reason": self.reason,
+            "predicted_rmse_of_the_fit": self.predicted_rmse,
+            "estimated_rmse": self.estimated_rmse,
+            "band": None if self.band is None else self.band.tolist(),
+        }
+
+    def __str__(self) -> str:
+        error = "" if self.estimated_rmse is None else f" RMSE estimated from v: {self.estimated_rmse:.4g}."
+        return f"The adapted receiver is {'taken' if self.taken else 'not taken'}. {self.reason}{error}"
+
+    def __repr__(self) -> str:
+        return f"<AdaptedEstimates: {'taken' if self.taken else 'not taken'}>"
+
+
+def check_adaptable(plan: ExactBase, n: int) -> None:
+    """Refuse to adapt, before anything is published, where so many steps do not allow it.
+
+    Raises
+    ------
+    ValueError
+        For too few steps.
+    DesignError
+        For a receiver that is not linear, and for what is not a filtered input step by step.
+    """
+    least = least_samples(check_linear(_as_adaptable(plan)).prefilter, plan.lag)
+    if n < least:
+        raise ValueError(f"adapt must be False for fewer than {least} steps, which a fit of this design takes, got {n}")
+
+
+def _as_adaptable(plan: ExactBase) -> ExactMechanism:
+    """Return a mechanism of which another receiver may run behind the same v; refuse others."""
+    if not isinstance(plan, ExactMechanism):
+        raise DesignError(
+            f"adapt must be False for {plan.mechanism.name!r}: its v has no spectrum to fit, as it is no filtered "
+            "input step by step with Gaussian noise"
+        )
+    return plan
+
+
+def adapt_estimates(plan: ExactBase, v: Integers, n: int, check: ModelCheck) -> AdaptedEstimates:
+    """Fit the receiver to the first n steps of v, and estimate from all of v.
+
+    Parameters
+    ----------
+    plan : ExactBase
+    v : array of int64, (streams, time)
+    n : int
+        The steps that have inputs; behind them there are the declared zeros of the lag.
+    check : ModelCheck
+        Of the same steps and the receiver of the design.
+    """
+    found = adapt(_as_adaptable(plan), v[:, :n])
+    estimate = found.estimate(v)[:, plan.lag or 0 :]
+    predicted = found.mechanism.predicted_rmse_if_model_holds
+    if not found.taken:
+        return AdaptedEstimates(estimate, False, found.reason, predicted, check.estimated_mse, check.band)
+    error = found.mechanism.evidence(v, n).estimate_error(contradicted=False)
+    assert isinstance(error, ErrorFromV)  # a fit takes more steps
+    return AdaptedEstimates(estimate, True, found.reason, predicted, error.mse, BAND * np.sqrt(error.of_streams))

@@ -1,0 +1,58 @@
+"""Inputs that a model of mean 2, variance 4/3 and pole .5 describes, or not, and what is published of them."""
+
+import numpy as np
+from scipy import signal
+
+import dpfast as dp
+
+MEAN, POLE = 2.0, 0.5
+VARIANCE = 1 / (1 - POLE**2)
+TARGET = dp.Filter(np.ones(12) / 12)
+MODEL = dp.ARMA([1], [1, -POLE], mean=MEAN)
+
+
+def correlated(rng, shape, pole=POLE, variance=VARIANCE):
+    """A normal autoregression of one pole, settled."""
+    n_streams, time = shape
+    white = rng.normal(size=(n_streams, time + 300)) * (variance * (1 - pole**2)) ** 0.5
+    return signal.lfilter([1], [1, -pole], white)[:, 300:]
+
+
+INPUTS = {
+    "poisson": lambda rng, shape: rng.poisson(5.9, shape),
+    "wrong mean": lambda rng, shape: 6 + correlated(rng, shape),
+    "variance": lambda rng, shape: MEAN + correlated(rng, shape, variance=4 * VARIANCE),
+    "correlation": lambda rng, shape: MEAN + correlated(rng, shape, pole=POLE**0.2),
+    "daily cycle": lambda rng, shape: (
+        MEAN
+        + correlated(rng, shape)
+        + 3 * np.sin(2 * np.pi * (np.arange(shape[1]) + rng.integers(48, size=(shape[0], 1))) / 48)
+    ),
+    "level shift": lambda rng, shape: MEAN + correlated(rng, shape) + 4 * (np.arange(shape[1]) >= shape[1] // 2),
+    "heavy tails": lambda rng, shape: MEAN + 1.2 * rng.standard_t(2.5, shape),
+}
+
+
+def true_model(rng, shape):
+    """What the model says."""
+    return MEAN + correlated(rng, shape)
+
+
+def recipe(n_streams=1, lag=5):
+    """The design of the README for these streams."""
+    mechanism = dp.optimal(TARGET, dp.Privacy(1, 1e-6), MODEL, lag=lag, tolerance=0.05)
+    return dp.exact(mechanism, dp.Inputs(-400, 400, centre=2, n_streams=n_streams))
+
+
+def published(plan, u, rng, unit=1):
+    """v of u, rounded to the unit, and of the zeros behind it; the noise is normal, rounded, right within 2e-5."""
+    assert plan.inputs.unit == unit  # given by hand: integers of the unit, which nothing clamps
+    x = np.rint(u / unit).astype(np.int64) - round(float(plan.inputs.centre) / unit)
+    x = np.concatenate([x, np.zeros((len(x), plan.lag or 0), np.int64)], axis=1)
+    noise = np.rint(rng.normal(0, plan.sigma.std, x.shape)).astype(np.int64)
+    return plan.privatize(np.zeros((len(x), plan.memory), np.int64), x, noise)
+
+
+def true_errors(plan, v, u):
+    """The errors of the estimates of integers of u: only a test can know them."""
+    return plan.estimate(v)[:, plan.lag or 0 :] - signal.lfilter(np.ones(12) / 12, [1], np.rint(u))
