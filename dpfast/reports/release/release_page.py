@@ -154,7 +154,8 @@ def _tabulate_errors(release: Release) -> list[Html]:
 
 
 def _format_share(x: float | None) -> str:
-    return "–" if x is None else f"{100 * x:.0f}\u00a0%"
+    """Write a share in percent, rounded down: 100 % is an estimate without error."""
+    return "–" if x is None else f"{math.floor(1000 * x) / 10:.1f}\u00a0%"
 
 
 # --- how to check it ------------------------------------------------------------------------------

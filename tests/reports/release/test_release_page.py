@@ -84,8 +84,8 @@ def test_without_delta_bounds_hold_without_exception(result):
 def test_errors_are_side_by_side_with_the_constant(result):
     _, text = read(result)
     rmse, explained = result.predicted_rmse_if_model_holds, result.explained_if_model_holds
-    assert f"predicted, if the model holds {rmse:.4g} {100 * explained:.0f} %" in text
-    shown = float(re.search(r"at no cost ([\d.]+) 0 %", text)[1])
+    assert f"predicted, if the model holds {rmse:.4g} {math.floor(1000 * explained) / 10:.1f} %" in text
+    shown = float(re.search(r"at no cost ([\d.]+) 0.0 %", text)[1])
     # the variance of (u_t + u_{t-1})/2 of an AR(1) with coefficient 1/2 is (1 + ρ)/2 of that of u
     assert shown == pytest.approx(math.sqrt(0.75 * plan_of(dp.Privacy(5, 1e-6), 2).mechanism.model.variance), rel=1e-3)
     assert f"±{1.96 * rmse:.3g}" in text
