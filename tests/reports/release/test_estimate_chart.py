@@ -50,7 +50,8 @@ def test_many_steps_are_the_least_and_the_largest_of_each_stretch():
     text = drawn(estimate)
     corners = points(path(text, "range"))
     assert len(corners) == 4 * MOST_COLUMNS
-    assert min(y for _, y in corners) == pytest.approx(1000 * 0.05 / 1.1, abs=1)
+    assert min((y, abs(x - 7777)) for x, y in corners) < (46, 20)  # at its place, below the room of a twentieth
+    assert ">40</text>" in text
     assert len(text) < 30_000
     assert "band" not in text.replace("a band", "")
 
