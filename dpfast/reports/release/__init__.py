@@ -3,12 +3,13 @@
 Others use ``release_page``, and ``write_report`` and ``check_report_free`` of ``report_file``::
 
     report_file ──► release_page ──┬──► guarantee_sections ──► odds
-                                   └──► estimate_chart ──► chart_axes
+                                   └──► published_sections ──► estimate_chart ──► chart_axes
 
 ======================  ==================================================
 ``report_file``         where it is written, whole, and over nothing else
 ``release_page``        the page, top to bottom
 ``guarantee_sections``  what is promised, declared and not covered
+``published_sections``  estimates, their error, and whether the model holds
 ``odds``                what epsilon and delta mean for odds
 ``estimate_chart``      estimates and their band, a panel for each group
 ``chart_axes``          round numbers and dates along axes

@@ -15,7 +15,8 @@ import dpfast as dp
 from dpfast.privacy.composition import Loss
 from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.guarantee_terms import ReleaseTerms
-from dpfast.reports.release.release_page import MOST_PANELS, release_page
+from dpfast.reports.release.published_sections import MOST_PANELS
+from dpfast.reports.release.release_page import release_page
 
 COUNTS = np.random.default_rng(1).poisson(2, (2, 40))
 NASTY = "<script>alert(1)</script> & '\"$x$"
@@ -44,6 +45,7 @@ def test_sections_stand_in_the_order_in_which_they_are_asked_for(result):
         "What is promised",
         "What was declared",
         "What was published",
+        "Does the model hold?",
         "The guarantee in full",
         "What is not covered",
         "How to check this page",
@@ -88,11 +90,45 @@ def test_errors_are_side_by_side_with_the_constant(result):
     shown = float(re.search(r"at no cost ([\d.]+) 0.0 %", text)[1])
     # the variance of (u_t + u_{t-1})/2 of an AR(1) with coefficient 1/2 is (1 + ρ)/2 of that of u
     assert shown == pytest.approx(math.sqrt(0.75 * plan_of(dp.Privacy(5, 1e-6), 2).mechanism.model.variance), rel=1e-3)
-    assert f"±{1.96 * rmse:.3g}" in text
+    low, high = (math.sqrt(x) for x in result.model_check.mse_interval)
+    estimated = result.model_check.estimated_rmse
+    assert f"estimated from what was published {estimated:.4g} ({low:.4g} … {high:.4g})" in text
+    assert (
+        "{:.3g} to ±{:.3g}, by group, about it, 1.96 times the estimated".format(*sorted(result.model_check.band))
+        in text
+    )
+
+
+def test_without_an_estimated_error_the_band_is_the_predicted_one(result):
+    silent = dataclasses.replace(result.model_check, estimated_mse=None, band=None, reason="For a reason.")
+    _, text = read(dataclasses.replace(result, model_check=silent))
+    half = 1.96 * result.predicted_rmse_if_model_holds
+    assert f"±{half:.3g} about it, 1.96 times the predicted error: if the model holds" in text
+    assert "estimated from" not in text.replace("what is estimated, from", "")
+    assert "For a reason." in text
+
+
+def test_the_model_check_is_said_whatever_it_found(result, tmp_path):
+    assert result.model_check.verdict_text() in read(result)[1]
+    with pytest.warns(dp.ModelWarning):
+        other = release_of(tmp_path / "store", np.full((1, 200), 15))  # where the model says 2
+    assert not other.model_check.agrees
+    _, text = read(other)
+    assert "contradicts the model" in text
+    assert other.model_check.findings[0] in text
+    assert other.model_check.error_text() in text
+
+
+def test_where_little_is_explained_it_says_what_the_mean_would_do(result):
+    assert "errs 1.12 times as much" in read(dataclasses.replace(result, explained_if_model_holds=0.2))[1]
+    assert "errs 0.5 times as much" in read(dataclasses.replace(result, explained_if_model_holds=-3.0))[1]
+    assert "times as much" not in read(result)[1]
 
 
 def test_where_only_simulation_tells_the_error_there_is_no_band(result):
-    blind = dataclasses.replace(result, predicted_rmse_if_model_holds=None, explained_if_model_holds=None)
+    silent = dataclasses.replace(result.model_check, estimated_mse=None, band=None)
+    nothing = {"predicted_rmse_if_model_holds": None, "explained_if_model_holds": None}
+    blind = dataclasses.replace(result, model_check=silent, **nothing)
     page, text = read(blind)
     assert "there is no band" in text
     assert 'class="band"' not in release_page(blind)
@@ -130,7 +166,7 @@ def test_the_digest_is_of_what_was_published(result):
 
 @pytest.mark.filterwarnings("ignore:What was published contradicts")
 def test_many_groups_are_drawn_in_part_and_it_says_so(tmp_path):
-    page, text = read(release_of(tmp_path / "store", np.ones((30, 3), np.int64)))
+    page, text = read(release_of(tmp_path / "store", np.random.default_rng(2).poisson(2, (30, 3))))
     assert len([x for x in page.all("svg") if "role" in x]) == MOST_PANELS
     assert "The first 24 of 30 groups are drawn." in text
 
