@@ -27,7 +27,7 @@ _MEANING = (
 )
 _LITTLE = (
     "Under the model the estimates explain less than half of the variance of the true output: publishing the mean "
-    "alone, which costs no privacy, errs {:.3g} times as much."
+    "alone, which costs no privacy, errs by {:.4g} instead of {:.4g}."
 )
 
 
@@ -115,21 +115,29 @@ def _explain_panels(n_groups: int) -> list[str]:
 
 def tabulate_errors(release: Release) -> list[Html]:
     """Tabulate the errors that are predicted and estimated, and beside them that of publishing the mean alone."""
-    error, explained = release.predicted_rmse_if_model_holds, release.explained_if_model_holds
-    check = release.model_check
-    rows = [] if error is None else [("predicted, if the model holds", f"{error:.4g}", _format_share(explained))]
+    error, explained, check = (
+        release.predicted_rmse_if_model_holds,
+        release.explained_if_model_holds,
+        release.model_check,
+    )
+    rows = [] if error is None else [(_name_prediction(check), f"{error:.4g}", _format_share(explained))]
     if check.estimated_rmse is not None:
         rows.append(("estimated from what was published", _format_estimated(check), "–"))
     if release.adapted is not None and release.adapted.estimated_rmse is not None:
         rows.append(("adapted receiver, estimated likewise", f"{release.adapted.estimated_rmse:.4g}", "–"))
     if not rows:
         return []
-    ratio = None if explained is None or explained >= 1 else 1 / math.sqrt(1 - explained)
-    if error is not None and ratio is not None:
-        rows.append(("constant: publish the mean alone, at no cost", f"{error * ratio:.4g}", _format_share(0.0)))
-    little = [] if ratio is None or explained is None or explained >= _HALF else [_LITTLE.format(ratio)]
-    shown = html.table(("", "RMSE", "explained"), rows, (False, True, True))
-    return [shown, paragraphs("\n\n".join([*little, _MEANING]))]
+    said = [_MEANING]
+    if error is not None and explained is not None and explained < 1:
+        constant = error / math.sqrt(1 - explained)
+        rows.append(("constant: publish the mean alone, at no cost", f"{constant:.4g}", _format_share(0.0)))
+        said = [*([_LITTLE.format(constant, error)] if explained < _HALF else []), *said]
+    return [html.table(("", "RMSE", "explained"), rows, (False, True, True)), paragraphs("\n\n".join(said))]
+
+
+def _name_prediction(check: ModelCheck) -> str:
+    doubt = " (v contradicts it, see below)" if check.agrees is False else ""
+    return f"predicted, if the model holds{doubt}"
 
 
 def _format_estimated(check: ModelCheck) -> str:
