@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,21 @@ def _explain_delta(epsilon: float, delta: float) -> str:
         f"most δ: that probability can be larger. Beyond {odds.SLACK} times the factor they go, "
         f"whatever the data are, with a probability of at most {beyond}."
     )
+
+
+def state_cost(release: Release) -> list[Html]:
+    """State what the release alone cost, and what the ledger said of all together; nothing where it is in no ledger."""
+    if release.ledger is None:
+        return []
+    guarantee, loss = release.guarantee, release.guarantee.terms.loss
+    unit = "event" if guarantee.persons is None else "person, in one span,"
+    alone = f"ε = {_show(loss.epsilon(guarantee.delta))} at δ = {guarantee.delta:g}, and ρ = {_show(loss.zcdp()[0])}"
+    then = "When it was entered, the ledger said:"
+    return [paragraphs(f"This release alone cost one {unit} at most {alone}. {then}\n\n{release.ledger}")]
+
+
+def _show(value: float | Fraction) -> str:
+    return format_rounded_up(value, 6)
 
 
 def describe_declared(release: Release) -> list[Html]:

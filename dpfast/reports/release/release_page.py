@@ -11,7 +11,7 @@ from dpfast._support.validation import Array
 from dpfast.releases.batch import Release
 from dpfast.reports import html_page
 from dpfast.reports.release import estimate_chart
-from dpfast.reports.release.guarantee_sections import describe_declared, explain_odds, state_in_full
+from dpfast.reports.release.guarantee_sections import describe_declared, explain_odds, state_cost, state_in_full
 from dpfast.reports.release.published_sections import (
     declared_period,
     draw_estimates,
@@ -48,7 +48,7 @@ def release_page(release: Release, *, title: str | None = None, description: str
     lead = f"{_describe_size(release, estimate)}\n\n{description or ''}".strip()
     sections = {
         "What is promised": explain_odds(release.guarantee),
-        **({} if release.ledger is None else {"What all releases have cost": [paragraphs(release.ledger)]}),
+        "What all releases have cost": state_cost(release),
         "What was declared": describe_declared(release),
         "What was published": [*draw_estimates(release, estimate), *tabulate_errors(release)],
         "Does the model hold?": judge_model(release.model_check),

@@ -153,6 +153,22 @@ def test_times_groups_and_columns_are_named_and_escaped(result):
     assert "on the local clock" in read(declared(result, zone="local"))[1]
 
 
+def test_the_ledger_is_stated_as_it_was(tmp_path):
+    ledger = dp.Ledger.create(tmp_path / "books" / "ledger.sqlite", "<guests>", cap_epsilon=12, cap_delta=1e-5)
+    first, second = (release_of(tmp_path / name, COUNTS, ledger=ledger) for name in "ab")
+    for release, n in ((first, "1 entry"), (second, "2 entries"), (dp.read_release(tmp_path / "a"), "1 entry")):
+        page, text = read(release)
+        assert "What all releases have cost" in page.headings
+        assert f"The ledger of '<guests>' has {n}." in text
+        assert "left" in text.split("Cap:")[1]
+        shown = re.search(
+            r"This release alone cost one event at most ε = ([\d.]+) at δ = 1e-06, and ρ = ([\d.]+)\.", text
+        )
+        assert float(shown[1]) == pytest.approx(release.guarantee.epsilon, abs=1e-5)
+        assert float(shown[2]) == pytest.approx(float(release.guarantee.zcdp_rho), rel=1e-5)
+    assert str(tmp_path) not in text
+
+
 def test_labels_of_the_data_do_not_matter(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(COUNTS.T, columns=["a", "b"])
