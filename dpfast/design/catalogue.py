@@ -120,7 +120,7 @@ def _word_set(text: str) -> frozenset[str]:
 
 _FILTER, _HORIZON = _word_set("filter several_events release"), _word_set("horizon several_events")
 _PURE, _ANY = _HORIZON | {"pure"}, _FILTER | _HORIZON | {"pure"}
-_REACTING, _RESPONSE = _ANY - {"release"}, _word_set("filter pure several_events")
+_REACTING, _RESPONSE = _ANY - {"release"}, _word_set("filter pure several_events release")
 _LINEAR, _DECIDING = frozenset({LinearReceiver.kind, Smoother.kind}), frozenset({DecisionFeedback.kind})
 _ANY_KIND = _LINEAR | _DECIDING
 _NONE, _LAG, _LEVELS = _word_set(""), _word_set("model lag"), _word_set("model lag levels")

@@ -192,7 +192,7 @@ class MechanismBase(abc.ABC):
     @property
     def exact_kind(self) -> str:
         """The kind of the exact form that a release runs: of filters, unless there is other noise on the inputs."""
-        return "filters" if getattr(self, "noise", None) is None else "input noise"
+        return str(getattr(getattr(self, "noise", None), "exact_kind", "filters"))
 
     @property
     def full_name(self) -> str:

@@ -1,4 +1,4 @@
-"""What all mechanisms of block sums are: simulated alike, and without an exact release."""
+"""What all mechanisms of block sums are: on a lattice, and simulated alike."""
 
 from __future__ import annotations
 

@@ -171,11 +171,14 @@ class InputNoise(NamedTuple):
     @property
     def release_hindrance(self) -> str:
         """Say why the exact path cannot draw it, and what to do instead; nothing where it can."""
-        if self.kind in ("geometric", "canonical"):
-            return ""
         if self.kind == "laplace":
             return f'Laplace noise {NO_EXACT_DRAW} with noise="geometric", and a unit for real inputs'
-        return f'{self.kind} noise {NO_EXACT_DRAW} with noise="geometric"'
+        return f'staircase noise {NO_EXACT_DRAW} with noise="geometric"' if self.kind == "staircase" else ""
+
+    @property
+    def exact_kind(self) -> str:
+        """The kind of the exact form that a release runs."""
+        return "input noise" if self.levels is None else "randomised response"
 
     def law(self, privacy: Privacy) -> InputLaw:
         """Return the law that hides a person's events in the inputs themselves."""

@@ -259,6 +259,7 @@ def test_live_receivers_see_what_is_published_alone():
     assert methods == {
         "__init__": ["self", "receiver", "taps", "shift", "n_streams"],
         "push": ["self", "v", "end"],
+        "_centred": ["self", "v"],
         "state": ["self"],
         "restore": ["self", "state"],
     }

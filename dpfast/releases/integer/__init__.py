@@ -12,6 +12,7 @@ Others use ``exact``, ``ExactMechanism`` and ``Inputs``::
 ``releasable``         which mechanisms are refused
 ``exact_block_sums``   ``ExactBlockSums``: sums of blocks with noise on the integers
 ``exact_input_noise``  ``ExactInputNoise``: such noise on every input
+``exact_response``     ``ExactResponse``: randomised response to every input
 ``block_schedule``     which inputs are in which sum, and when it is released
 ``lattice_noise``      laws on the integers for a privacy, and what they cost
 ``live_blocks``        the receiver behind block sums, piece by piece

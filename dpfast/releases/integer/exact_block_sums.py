@@ -208,8 +208,8 @@ class ExactBlockSums(ExactBase):
         """Make the same mechanism to the last bit, though another machine would have designed another."""
         mechanism: Any = check_releasable(read_mechanism(given["mechanism"]))
         receiver = PeriodicKalman.from_fields(Fields(given["receiver"], "receiver"))
-        inputs = Inputs.from_public(given["inputs"])
-        return cls(mechanism, inputs, given["tolerance"], read_law(given["law"]), receiver)
+        law: Any = read_law(given["law"])
+        return cls(mechanism, Inputs.from_public(given["inputs"]), given["tolerance"], law, receiver)
 
     def __repr__(self) -> str:
         return f"<ExactBlockSums {self.mechanism.name!r}: predicted RMSE {self.error_text}>"

@@ -13,9 +13,12 @@ from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
 from dpfast.releases.integer.exact_block_sums import ExactBlockSums
 from dpfast.releases.integer.exact_input_noise import ExactInputNoise
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.integer.exact_response import ExactResponse
 from dpfast.releases.integer.inputs import Inputs
 
-_FORMS: dict[str, type[ExactBase]] = {x.kind: x for x in (ExactMechanism, ExactBlockSums, ExactInputNoise)}
+_FORMS: dict[str, type[ExactBase]] = {
+    x.kind: x for x in (ExactMechanism, ExactBlockSums, ExactInputNoise, ExactResponse)
+}
 
 
 @public_design
@@ -30,6 +33,8 @@ def exact(mechanism: Any, inputs: Inputs, *, tolerance: float = 1e-3) -> ExactBa
     down, and of δ ≥ 1/1000 with canonical noise by an exact table; below, geometric noise takes the place of canonical
     noise, as nothing is lost. The inputs must be declared on the lattice of the design.
 
+    *Randomised response*: by an exact table, on inputs that are declared on the two levels.
+
     Parameters
     ----------
     mechanism : Mechanism or BlockMechanism
@@ -41,7 +46,7 @@ def exact(mechanism: Any, inputs: Inputs, *, tolerance: float = 1e-3) -> ExactBa
 
     Returns
     -------
-    ExactMechanism, ExactBlockSums or ExactInputNoise
+    ExactMechanism, ExactBlockSums, ExactInputNoise or ExactResponse
 
     Raises
     ------

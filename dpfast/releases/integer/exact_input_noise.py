@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpfast._support import html_fragments as html
-from dpfast._support.errors import DesignError, ReleaseError
+from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.design.catalogue import redesign_receiver
 from dpfast.filters.filter import Filter
@@ -38,7 +38,7 @@ from dpfast.releases.integer.lattice_noise import (
     loss_of,
     read_law,
 )
-from dpfast.releases.integer.live_receiver import LiveReceiver, estimate
+from dpfast.releases.integer.live_receiver import LiveReceiver, causal_receiver, estimate
 from dpfast.releases.integer.releasable import check_releasable
 
 _LARGEST = 2**62
@@ -137,11 +137,7 @@ class ExactInputNoise(ExactBase):
 
     def live(self) -> LiveReceiver:
         """Return the receiver as it is at the beginning of a stream."""
-        receiver = self.receiver.as_causal()
-        if receiver is None:
-            raise ReleaseError(
-                f"mechanism must be causal to run as a stream, got the smoother {self.mechanism.name!r}: give it a lag"
-            )
+        receiver = causal_receiver(self.receiver, self.mechanism.name)
         return LiveReceiver(receiver, _ONE, self._shift, self.inputs.n_streams)
 
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:
@@ -176,8 +172,8 @@ class ExactInputNoise(ExactBase):
         """Make the same mechanism to the last bit, though another machine would have designed another."""
         mechanism: Any = check_releasable(read_mechanism(given["mechanism"]))
         receiver = read_receiver(Fields(given["receiver"], "receiver"), mechanism.target)
-        inputs = Inputs.from_public(given["inputs"])
-        return cls(mechanism, inputs, given["tolerance"], read_law(given["law"]), receiver)
+        law: Any = read_law(given["law"])
+        return cls(mechanism, Inputs.from_public(given["inputs"]), given["tolerance"], law, receiver)
 
     def __repr__(self) -> str:
         return f"<ExactInputNoise {self.mechanism.name!r}: predicted RMSE {self.error_text}>"

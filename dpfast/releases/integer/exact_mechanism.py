@@ -13,7 +13,7 @@ import numpy as np
 from dpfast._kernels.integer_fir import add_filtered
 from dpfast._support import html_fragments as html
 from dpfast._support import validation
-from dpfast._support.errors import DesignError, ReleaseError
+from dpfast._support.errors import DesignError
 from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.linear_channel import LinearChannel
@@ -30,7 +30,7 @@ from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
 from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.integer_taps import MAX_TAPS, filter_of_signal
-from dpfast.releases.integer.live_receiver import LiveReceiver, center_integers, estimate
+from dpfast.releases.integer.live_receiver import LiveReceiver, causal_receiver, center_integers, estimate
 from dpfast.releases.integer.noise_calibration import privacy_shift
 from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.integer.tap_search import round_to_integers
@@ -165,11 +165,7 @@ class ExactMechanism(ExactBase):
         ReleaseError
             For a smoother.
         """
-        receiver = self.receiver.as_causal()
-        if receiver is None:
-            raise ReleaseError(
-                f"mechanism must be causal to run as a stream, got the smoother {self.mechanism.name!r}: give it a lag"
-            )
+        receiver = causal_receiver(self.receiver, self.mechanism.name)
         return LiveReceiver(receiver, self.taps, self._shift_of_mean, self.inputs.n_streams)
 
     def estimate(self, privatized: Integers, end: int | None = None) -> validation.Array:

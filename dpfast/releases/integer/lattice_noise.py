@@ -13,10 +13,12 @@ from dpfast.privacy.composition import Loss
 from dpfast.privacy.geometric_rate import GeometricRate
 from dpfast.privacy.lattice import Lattice
 from dpfast.privacy.privacy import Privacy
+from dpfast.privacy.response_table import OUTCOMES, ResponseTable
 from dpfast.releases.guarantee_terms import ReleaseTerms
 from dpfast.releases.integer.inputs import Inputs
 
 LatticeLaw = GeometricRate | CanonicalTable
+DrawnLaw = LatticeLaw | ResponseTable
 _SAME = 1e-9  # of a step of the lattice
 LARGEST_NOISE = 2**50  # of a rate of at least 2^-40, behind which the sampler never goes
 
@@ -60,10 +62,12 @@ def loss_of(law: LatticeLaw, privacy: Privacy, inputs: Inputs, n_levels: int = 1
     return Loss(approximate=((law.epsilon, law.delta),) * n_levels).of_group(steps)
 
 
-def law_terms(law: LatticeLaw, loss: Loss, what: str, drawn: str, content: Mapping[str, Any]) -> ReleaseTerms:
+def law_terms(law: DrawnLaw, loss: Loss, what: str, drawn: str, content: Mapping[str, Any]) -> ReleaseTerms:
     """Say in a guarantee what is drawn, and what it costs."""
     if isinstance(law, GeometricRate):
         name = f"two-sided geometric, rate {law.s}/2^{law.j}"
+    elif isinstance(law, ResponseTable):
+        name = f"randomised response: told for certain with {law.certain}, truly {law.truly}, falsely {law.falsely}"
     else:
         name = f"canonical, from a table of {len(law.values)} probabilities"
     pairs = ", ".join(str(x) for x in loss.pure) or ", ".join(f"({x}, {y})" for x, y in loss.approximate)
@@ -77,18 +81,21 @@ def law_terms(law: LatticeLaw, loss: Loss, what: str, drawn: str, content: Mappi
     )
 
 
-def law_content(law: LatticeLaw) -> dict[str, Any]:
+def law_content(law: DrawnLaw) -> dict[str, Any]:
     """Return a law as JSON holds it."""
     if isinstance(law, GeometricRate):
         return {"kind": "geometric", "rate": list(law)}
-    return {"kind": "canonical", "weights": list(law.weights), "epsilon": str(law.epsilon)}
+    kind = "response" if isinstance(law, ResponseTable) else "canonical"
+    return {"kind": kind, "weights": list(law.weights), "epsilon": str(law.epsilon)}
 
 
-def read_law(given: Mapping[str, Any]) -> LatticeLaw:
+def read_law(given: Mapping[str, Any]) -> DrawnLaw:
     """Read what :func:`law_content` gave."""
     if given["kind"] == "geometric":
         return GeometricRate(*given["rate"])
     weights = tuple(given["weights"])
+    if given["kind"] == "response":
+        return ResponseTable(OUTCOMES, weights, Fraction(given["epsilon"]))
     largest = len(weights) // 2
     return CanonicalTable(tuple(range(-largest, largest + 1)), weights, Fraction(given["epsilon"]))
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._support import validation
+from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
 from dpfast.mechanisms.receivers.base import CausalReceiver, Receiver
 
@@ -92,10 +93,12 @@ class LiveReceiver:
         _check_integers(v)
         if len(v) != len(self._state):
             raise ValueError(f"v must have {len(self._state)} streams in rows, got shape {v.shape}")
-        centered = _subtract_mean(v, self._mean, self._position)
-        result, _, self._state = self._receiver.continued(centered, self._state)
+        result, _, self._state = self._receiver.continued(self._centred(v), self._state)
         self._position += v.shape[1]
         return result
+
+    def _centred(self, v: Integers) -> Array:
+        return _subtract_mean(v, self._mean, self._position)
 
     def state(self) -> bytes:
         """Return all that the next push depends on, for :meth:`restore`."""
@@ -123,6 +126,39 @@ class LiveReceiver:
         if not (np.isfinite(values).all() and (values[:, -1] == seen).all()):
             raise state_error("finite numbers, and samples seen", seen, "others")
         self._state, self._position = values, position
+
+
+class LiveResponse(LiveReceiver):
+    """A receiver that estimates from published answers to two levels, piece by piece.
+
+    Parameters
+    ----------
+    receiver : LinearReceiver
+    values : array, (5,)
+        What the answers -2 ... 2 stand for, about the mean.
+    n_streams : int
+    """
+
+    def __init__(self, receiver: CausalReceiver, values: Array, n_streams: int) -> None:
+        super().__init__(receiver, np.ones(1, np.int64), 0.0, n_streams)
+        self._values = values
+
+    def _centred(self, v: Integers) -> Array:
+        return self._values[v + 2]
+
+
+def causal_receiver(receiver: Receiver, name: str) -> CausalReceiver:
+    """Return a receiver that runs as a stream; refuse a smoother.
+
+    Raises
+    ------
+    ReleaseError
+        Naming the mechanism.
+    """
+    causal = receiver.as_causal()
+    if causal is None:
+        raise ReleaseError(f"mechanism must be causal to run as a stream, got the smoother {name!r}: give it a lag")
+    return causal
 
 
 def estimate(receiver: Receiver, taps: Integers, shift: float, v: Integers) -> Array:
