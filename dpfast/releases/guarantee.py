@@ -218,7 +218,7 @@ class Guarantee:
         lattice = "values are multiples of it, others are rounded" if inputs.multiples else "values are rounded to it"
         missing = "" if inputs.missing is None else f"; what is no number counts as {inputs.missing}"
         lines = {
-            "protected": self._contribution.rpartition(" ")[0],
+            "protected": self._contribution.rpartition(" ")[0].rstrip(","),
             "adjacency": self._adjacency,
             "max change": f"{_format_declared(privacy.max_change)}, {inputs.change(privacy.max_change)} on the lattice",
             "events": f"{privacy.max_events}"

@@ -13,12 +13,12 @@ from dpfast._support import html_fragments as html
 from dpfast._support.html_fragments import Html, items, paragraphs
 from dpfast.releases.batch import Release
 from dpfast.releases.guarantee import Guarantee, format_rounded_up
+from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.reports.html_page import facts
 from dpfast.reports.release import odds
 from dpfast.signals.events.periods import format_period
 
 _LARGE = 100.0  # ε whose e^ε is not written out any more
-_SEVERAL = "Several such together, or somebody with several times what is declared for one,"
 _NOT_SHOWN = (
     "How many persons and events there were, and how many were left out or clamped, is private: it is not on this page."
 )
@@ -26,7 +26,7 @@ _NOT_SHOWN = (
 
 def explain_odds(guarantee: Guarantee) -> list[Html]:
     """Explain what epsilon and delta mean for the odds of one person, and of several."""
-    protected = guarantee.items()["protected"].rstrip(",")
+    protected = guarantee.items()["protected"]
     epsilon, delta = guarantee.epsilon, guarantee.delta
     return [
         paragraphs(guarantee.sentence),
@@ -37,10 +37,7 @@ def explain_odds(guarantee: Guarantee) -> list[Html]:
             "them afterwards, by what they thought before:"
         ),
         _tabulate_odds(epsilon),
-        paragraphs(
-            f"{'Several people together' if guarantee.persons else _SEVERAL} are protected less. From 50 % before, it "
-            "can be afterwards:"
-        ),
+        paragraphs(f"{_several(guarantee.persons)} protected less. From 50 % before, it can be afterwards:"),
         _tabulate_groups(guarantee),
         *([paragraphs(_explain_delta(epsilon, delta))] if delta else []),
     ]
@@ -62,13 +59,24 @@ def _tabulate_odds(epsilon: float) -> Html:
     return html.table(("before", "afterwards at least", "at most"), rows, (False, True, True))
 
 
+def _several(persons: PersonSpans | None) -> str:
+    """Name those who are protected less."""
+    if persons is None:
+        return "Several such together, or somebody with several times what is declared for one, are"
+    return "Several people together" + (" are" if persons.is_one else ", and one person over several spans, are")
+
+
 def _tabulate_groups(guarantee: Guarantee) -> Html:
+    one, several = ("one such", "{} such") if guarantee.persons is None else ("one person", "{} people")
+    found = {one: guarantee.epsilon} | {several.format(n): epsilon for n, epsilon in guarantee.groups.items()}
+    spans = guarantee.all_spans
+    if guarantee.persons is not None and spans is not None and not guarantee.persons.is_one:
+        found[f"one person, in all {guarantee.persons.n_spans} spans"] = spans.epsilon(guarantee.delta)
     rows = [
-        (str(n), format_rounded_up(epsilon, 4), *odds.format_bounds(*odds.bound_probability(1, epsilon)))
-        for n, epsilon in ({1: guarantee.epsilon} | guarantee.groups).items()
+        (name, format_rounded_up(epsilon, 4), *odds.format_bounds(*odds.bound_probability(1, epsilon)))
+        for name, epsilon in found.items()
     ]
-    columns = ("together", "ε", "afterwards at least", "at most")
-    return html.table(columns, rows, (False, True, True, True))
+    return html.table(("", "ε", "afterwards at least", "at most"), rows, (False, True, True, True))
 
 
 def _explain_delta(epsilon: float, delta: float) -> str:
@@ -105,17 +113,25 @@ def describe_declared(release: Release) -> list[Html]:
 
 
 def _describe_persons(guarantee: Guarantee) -> dict[str, str]:
-    """Return the bounds, as the guarantee has them in its table."""
-    names = {
-        "protected": "protected",
-        "events": "events of one person",
-        "streams per person": "groups with events of one person",
-        "spans": "spans of time",
-        "max change": "change by one event",
-        "range": "range of a value",
+    """Return the bounds: those that are enforced for each person, or else what is protected together."""
+    found, persons = guarantee.items(), guarantee.persons
+    each = "kept of one person" if persons is not None else "protected together"
+    span = (
+        {} if persons is None or persons.is_one else {"spans, in each of which this begins anew": _write_spans(persons)}
+    )
+    return {
+        f"events {each}": found["events"],
+        f"groups of these, {each}": found["streams per person"],
+        **span,
+        "change by one event": f"at most {found['max change']}",
+        "range of a value": found["range"],
+        **({"bounds on persons": "none is enforced: somebody may have more"} if persons is None else {}),
     }
-    found = guarantee.items()
-    return {shown: found[name].rstrip(",") for name, shown in names.items() if name in found}
+
+
+def _write_spans(persons: PersonSpans) -> str:
+    here = "" if persons.n_spans is None else f"; {persons.n_spans} in this release"
+    return f"of {persons.span_steps:,} steps{here}"
 
 
 def _describe_events(declared: Mapping[str, Any]) -> dict[str, str]:

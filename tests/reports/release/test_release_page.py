@@ -71,7 +71,7 @@ def test_odds_are_those_of_its_epsilon(result):
     assert float(low) / 100 == pytest.approx(1 / (1 + 10 * factor), rel=1e-2)
     assert float(high) / 100 == pytest.approx(factor / (factor + 10), rel=1e-2)
     for n, eps in result.guarantee.groups.items():
-        shown = re.search(rf" {n} ([\d.e+]+) [\d.]+ % [\d.]+ %", text)[1]
+        shown = re.search(rf" {n} such ([\d.e+]+) [\d.]+ % [\d.]+ %", text)[1]
         assert eps <= float(shown) <= eps * 1.001
     assert "1 in 1,000,000" in text
 
@@ -82,7 +82,23 @@ def test_without_delta_bounds_hold_without_exception(result):
     _, text = read(dataclasses.replace(result, guarantee=pure))
     assert "without exception: δ is 0" in text
     assert "What δ" not in text
-    assert re.search(r" 10 10 0\.00453 % 99\.99547 %", text)  # a group of ten at ε = 10
+    assert re.search(r" 10 such 10 0\.00453 % 99\.99547 %", text)  # a group of ten at ε = 10
+
+
+def test_persons_are_named_with_their_bounds_and_spans(tmp_path):
+    privacy = dp.Privacy(5, 1e-6, max_events=2, min_separation=3)
+    events = dp.Events(step=[0, 5, 11], stream=[0, 1, 0], person=["ada lovelace"] * 3, n_steps=12, n_streams=2)
+    release = dp.release(plan_of(privacy, 2), events, tmp_path / "store", persons=dp.Persons(span=4))
+    _, text = read(release)
+    assert "events kept of one person 2, at least 3 steps apart groups of these, kept of one person 1 of 2" in text
+    assert "spans, in each of which this begins anew of 4 steps; 3 in this release" in text
+    assert "Several people together, and one person over several spans, are protected less." in text
+    shown = re.search(r"one person, in all 3 spans ([\d.]+) ", text)[1]
+    epsilon = release.guarantee.all_spans.epsilon(1e-6)
+    assert epsilon <= float(shown) <= 1.001 * epsilon
+    assert "ada" not in text
+    assert "none is enforced" not in text
+    assert "none is enforced: somebody may have more" in read(release_of(tmp_path / "b", COUNTS))[1]
 
 
 def test_errors_are_side_by_side_with_the_constant(result):
