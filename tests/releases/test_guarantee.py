@@ -221,7 +221,7 @@ def test_the_sentence_of_several_events():
     assert "Nothing makes sure that nobody has more" in guarantee.sentence
     lines = guarantee.items()
     assert lines["events"] == "3, at least 4 steps apart"
-    assert lines["protected"] == "the at most 3 events of one person, each of size at most 2.5,"
+    assert lines["protected"] == "the at most 3 events of one person, each of size at most 2.5"
 
 
 @given(st.fractions(Fraction(1, 1000), 20), st.sampled_from([1e-9, 1e-3, 0.3]))
