@@ -62,7 +62,9 @@ def test_the_example_of_constraints_runs():
 def test_releases_run_as_they_are_shown(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / page).read_text(encoding="utf-8")
-    of_events, of_persons = (x for x in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "dp.release(" in x)
+    of_events, of_persons, *of_blocks = (
+        x for x in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "dp.release(" in x
+    )
     for block, beginning in ((of_events, "Per event: "), (of_persons, "Per person: ")):
         names = {"np": np, "dp": dp}
         exec(block, names)  # what is executed is in this repository
@@ -70,6 +72,9 @@ def test_releases_run_as_they_are_shown(page, tmp_path, monkeypatch, capsys):
         if "again" in names:
             assert (names["again"].privatized == names["result"].privatized).all()
         assert capsys.readouterr().out.startswith(beginning)
+    for block in of_blocks:
+        exec(block, names := {"np": np, "dp": dp})
+        assert names["result"].guarantee.delta == 0
 
 
 @pytest.mark.parametrize("render", pages.RENDERINGS)
