@@ -130,12 +130,13 @@ class Statement:
     @property
     def summary(self) -> str:
         """What it says for readers of a release: the totals and the cap, without places."""
-        n = f"{len(self.lines)} entr{'y' if len(self.lines) == 1 else 'ies'}"
+        n = _count(len(self.lines), "entry", "entries")
         return " ".join([f"The ledger of {self.population!r} has {n}.", *self._totals(), *self._of_cap()])
 
     def __str__(self) -> str:
-        n, stores = len(self.lines), len({line.entry.store for line in self.lines})
-        text = [f"Ledger of {self.population!r}: {n} entries of {stores} stores, in {self.path}", ""]
+        n = _count(len(self.lines), "entry", "entries")
+        stores = _count(len({line.entry.store for line in self.lines}), "store", "stores")
+        text = [f"Ledger of {self.population!r}: {n} of {stores}, in {self.path}", ""]
         if self.lines:
             text += [self._table().text(), ""]
         text += [*self._totals(), *self._of_windows(), *self._of_cap()]
@@ -162,8 +163,8 @@ class Statement:
         ]
         if self.event is not None:
             result.append(
-                f"There is no total per person: {self.event.n_entries} of the releases enforce no bound on what one "
-                "person contributes. Somebody with several events loses more."
+                f"There is no total per person: {_count(self.event.n_entries, 'release', 'releases')} without an "
+                "enforced bound on what one person contributes. Somebody with several events loses more."
             )
         return result
 
@@ -214,6 +215,10 @@ def _as_text(window: Any) -> str:
     if not isinstance(window, np.timedelta64):
         raise validation.fail("window", "a length such as '30d', or a timedelta64", window)
     return format_period(window)
+
+
+def _count(n: int, one: str, several: str) -> str:
+    return f"{n} {one if n == 1 else several}"
 
 
 def _show(value: float | Fraction) -> str:

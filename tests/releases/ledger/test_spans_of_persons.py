@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from helpers.commands import refusal
 
 import dpfast as dp
+from dpfast.cli.main import main
 from dpfast.privacy.composition import Loss
 from dpfast.privacy.discrete_gaussian_accounting import Shift
 from dpfast.releases.store.release_store import ReleaseStore
@@ -52,7 +54,7 @@ def test_spans_of_persons_add_up_and_are_not_added_to_events(ledger, tmp_path):
     dp.release(plan, np.arange(5), tmp_path / "e", ledger=ledger)
     said = ledger.statement()
     assert (said.person.rho, said.event.rho) == (2 * rho, rho)
-    assert "no total per person: 1 of the releases enforce no bound" in str(said)
+    assert "no total per person: 1 release without an enforced bound" in str(said)
 
 
 @pytest.mark.parametrize("memory", [True, False])
@@ -116,3 +118,27 @@ def test_what_protected_persons_before_it_had_a_ledger_is_entered_so(ledger, tmp
     with dp.open_stream(plan, tmp_path / "t", persons=persons, ledger=ledger) as stream:
         stream.push(events(1))
     assert [(x.entry.unit, x.entry.size) for x in ledger.lines[2:]] == [("person", 3)]
+
+
+def test_the_command_enters_persons_and_refuses_them_beyond_the_cap_before_it_reads(tmp_path, capsys):
+    dp.save(planned(memory=True).mechanism, tmp_path / "m.json")
+    (tmp_path / "log.csv").write_text("t,who\n" + "".join(f"2020-01-01T{h:02}:30,p{h % 3}\n" for h in range(8)))
+    file = tmp_path / "ledger" / "l.sqlite"
+    rho = float(Loss((planned(memory=True).shift,)).zcdp()[0])
+    ledger = dp.Ledger.create(file, "guests", cap_rho=6 * rho)
+
+    def words(out):
+        given = {"mechanism": tmp_path / "m.json", "out": tmp_path / out, "ledger": file, "time": "t", "person": "who"}
+        given |= {"start": "2020-01-01", "end": "2020-01-01T08:00", "period": "1h", "person-span": "4h", "high": 20}
+        pairs = [str(x) for name, value in given.items() for x in (f"--{name}", value)]
+        return ["release", str(tmp_path / "log.csv"), *pairs, "--tolerance", "0.1", "--quiet"]
+
+    assert main(words("out")) == 0
+    capsys.readouterr()
+    (line,) = ledger.lines
+    assert (line.entry.unit, line.entry.size, line.entry.count) == ("person", 2, 8)
+    assert line.entry.loss.zcdp()[0] == pytest.approx(4 * rho)
+    (tmp_path / "log.csv").unlink()
+    assert "beyond the cap" in refusal(words("other"), capsys)
+    assert main(words("out")) == 0  # nothing more is spent
+    assert "Ledger of 'guests': 1 entry of 1 store" in str(ledger.statement())
