@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfast._support.atomic_files import replace_file
 from dpfast._support.csv_cells import csv_lines
@@ -56,22 +57,30 @@ def show_store(path: str, out: str | None = None, *, adopt: bool = False) -> str
 
 def _title(result: Release) -> str:
     name = "" if result.name is None else f" ({result.name})"
-    last = result.first + result.privatized.shape[1] - 1
+    last = result.first + result.privatized.shape[-1] - 1
     steps = f"the store has its steps {result.first} to {last}"
     return f"Release {result.number}{name}: {steps}; SHA-256 of v {result.digest}"
 
 
 def _rows(store: ReleaseStore, result: Release) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of the table, step by step; the last steps of a release with a lag have no estimate."""
-    n_streams, n_steps = result.privatized.shape
+    n_streams, n_steps = len(result.privatized), result.privatized.shape[-1]
     groups = result.groups or tuple(map(str, range(n_streams)))
     times = _times(store, result.first, n_steps)
     error = "" if result.predicted_rmse_if_model_holds is None else f"{result.predicted_rmse_if_model_holds:.6g}"
-    v, estimate = result.privatized.T.tolist(), result.estimate.T.tolist()
+    published, estimate = _write_published(result.privatized), result.estimate.T.tolist()
     for i in range(n_steps):
         for k, group in enumerate(groups):
             figures = (repr(estimate[i][k]), error) if i < len(estimate) else ("", "")
-            yield result.number, result.first + i, times[i], group, v[i][k], *figures
+            yield result.number, result.first + i, times[i], group, published[i][k], *figures
+
+
+def _write_published(v: NDArray[np.int64]) -> list[list[Any]]:
+    """Return what was published at each step of each stream: an integer, or several in brackets."""
+    if v.ndim == 2:
+        integers: list[list[Any]] = v.T.tolist()
+        return integers
+    return [["[{}]".format(" ".join(map(str, several))) for several in step] for step in v.transpose(2, 0, 1).tolist()]
 
 
 def _times(store: ReleaseStore, first: int, count: int) -> list[str]:

@@ -113,7 +113,7 @@ def read_entry(store: ReleaseStore, entry: Earlier, *, adapt: bool = False) -> R
     v, estimate = store.read(entry.id, entry.first, store.length(entry.id))
     aligned = estimate[:, lag:] if live else estimate  # the first columns of a stream are of times before it
     groups = None if store.declaration is None else store.declaration.fields.get("groups")
-    n = v.shape[1] - (lag if entry.closed or not live else 0)  # behind them there are declared zeros
+    n = v.shape[-1] - (lag if entry.closed or not live else 0)  # behind them there are declared zeros
     if adapt:
         check_adaptable(plan, n)
     check = (check_growing if live else check_whole)(plan.evidence(v, n))

@@ -94,3 +94,19 @@ def test_read_writes_a_page_for_every_release_and_shows_digests(tmp_path, capsys
     names = ["report-release-1.html", "report.html", "values.csv"]
     assert out.endswith(f"Written: {', '.join(str(tmp_path / 'table' / x) for x in [names[2], *names[:2]])}\n")
     assert sorted(x.name for x in Path(tmp_path / "table").iterdir()) == names
+
+
+def test_several_integers_of_a_step_are_read(tmp_path, capsys):
+    signs = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
+    model = dp.ARMA([1], [1, -0.5], mean=2.0)
+    mechanism = dp.block_sums(dp.Filter([0.5, 0, -0.5]), dp.Privacy(3), model, lag=2, weights=signs)
+    result = dp.release(mechanism, np.full(9, 2), tmp_path / "store", dp.Inputs(0, 20))
+    assert result.privatized.shape == (1, 2, 11)
+    again = dp.read_release(tmp_path / "store")
+    assert again.digest == result.digest
+    assert again.model_check.content() == result.model_check.content()
+    assert main(["release", "--read", str(tmp_path / "store"), "--out", str(tmp_path / "table")]) == 0
+    assert "the store has its steps 0 to 10;" in capsys.readouterr().out
+    _, *lines = text(tmp_path / "table" / "values.csv").splitlines()
+    assert [line.split(",")[4] for line in lines] == [f"[{a} {b}]" for a, b in result.privatized[0].T]
+    assert text(tmp_path / "table" / "report.html") == release_page(result)
