@@ -7,7 +7,6 @@ import hmac
 import os
 import re
 import secrets
-import uuid
 from pathlib import Path
 
 from dpfast._support import atomic_files
@@ -63,18 +62,12 @@ class KeyFile:
     def begin(self) -> PersonKey:
         """Return the key for a state that has none yet: a new one, or that of a run that was interrupted then."""
         if not os.path.lexists(self._path):
-            new = self._path.with_name(f".{self._path.name}.{uuid.uuid4().hex}")
             try:
-                self._write(new)
-                with contextlib.suppress(FileExistsError):  # somebody else was faster, and refused below
-                    self._path.hardlink_to(new)
-            except OSError as error:
-                raise ReleaseError(
-                    f"cannot write the key {self._path}: {error.strerror}; choose another place"
-                ) from None
-            finally:
-                with contextlib.suppress(FileNotFoundError):
-                    new.unlink()
+                self._make_next()
+                self._path.hardlink_to(self._next)
+            except OSError as error:  # also where another store has made its own there meanwhile
+                raise ReleaseError(f"cannot write the key {self._path}: {error.strerror}") from None
+            self._drop_next()
             atomic_files.sync_folder(self._path.parent)
         return self._read(self._path)
 
@@ -86,14 +79,13 @@ class KeyFile:
         ReleaseError
             Where it is not there: within a span no other can take its place.
         """
-        if os.path.lexists(self._path):
-            key = self._read(self._path)
-            if key.check == check:
-                return key
-        if os.path.lexists(self._next):
-            key = self._read(self._next)
-            if key.check == check:
-                self.put()
+        for path in (self._path, self._next):  # either may have been cut short by a crash
+            key = self._find(path) if os.path.lexists(path) else None
+            if key is not None and key.check == check:
+                if path == self._next:
+                    self.put()
+                else:
+                    self._drop_next()
                 return key
         lost = "is another one" if os.path.lexists(self._path) else "is missing"
         raise ReleaseError(
@@ -104,9 +96,7 @@ class KeyFile:
 
     def prepare(self) -> PersonKey:
         """Make the key of the next span; what an interrupted step has left is no key of anything."""
-        with contextlib.suppress(FileNotFoundError):
-            self._next.unlink()
-        self._write(self._next)
+        self._make_next()
         atomic_files.sync_folder(self._next.parent)
         return self._read(self._next)
 
@@ -117,23 +107,34 @@ class KeyFile:
         self._next.replace(self._path)
         atomic_files.sync_folder(self._path.parent)
 
-    def _write(self, path: Path) -> None:
-        private_files.make_file(path)
-        with path.open("r+b") as file:
+    def _make_next(self) -> None:
+        self._drop_next()
+        private_files.make_file(self._next)
+        with self._next.open("r+b") as file:
             file.write(f"dpfast person key of the store {self._store_id}\n{secrets.token_hex(32)}\n".encode())
             file.flush()
             os.fsync(file.fileno())
 
-    def _read(self, path: Path) -> PersonKey:
+    def _drop_next(self) -> None:
+        """Remove what an interrupted step has left: it is no key of anything."""
+        with contextlib.suppress(FileNotFoundError):
+            self._next.unlink()
+
+    def _find(self, path: Path) -> PersonKey | None:
+        """Return the key in a file; None where it holds no key of the store."""
         private_files.check_private(path)
         try:
             found = _FILE.fullmatch(path.read_bytes())
         except OSError as error:
             raise ReleaseError(f"cannot read the key {path}: {error.strerror}") from None
-        if found is None or found[1].decode() != self._store_id:
-            what = "no key of dpfast" if found is None else "the key of another store"
+        return PersonKey(bytes.fromhex(found[2].decode())) if found and found[1].decode() == self._store_id else None
+
+    def _read(self, path: Path) -> PersonKey:
+        key = self._find(path)
+        if key is None:
             raise ReleaseError(
-                f"{path} is {what}: give the file that was made with the store {self._store}, or, for a new store, the "
-                "name of a file that is not there (--person-key, in Python dp.Persons(key=...))"
+                f"{path} holds no key of the store {self._store}, but something else, or that of another one: give the "
+                "file that was made with the store, or, for a new one, the name of a file that is not there "
+                "(--person-key, in Python dp.Persons(key=...))"
             )
-        return PersonKey(bytes.fromhex(found[2].decode()))
+        return key
