@@ -82,7 +82,7 @@ class ExpectedLaw(abc.ABC):
 
         Squares are skewed upwards, so that a sum of them is too small less often than a normal variable.
         """
-        square = float((noise.astype(np.float64) ** 2).mean())
+        square = float(((noise - self.mean) ** 2).mean())
         left = 1 + self.spread * float(special.ndtri(miss)) / math.sqrt(noise.size)
         return math.sqrt(square / left) if left > 0 else math.inf
 

@@ -48,11 +48,12 @@ def test_a_sound_mechanism_shows_nearly_its_epsilon_and_not_more(plan):
     assert [x.violated for x in found.values()] == [False] * 3
     alone, *twice = found.values()
     assert alone.claim == pytest.approx(1)
-    assert alone.found > 0.7
+    assert alone.found > 0.5
+    assert alone.found == pytest.approx(alone.reachable, abs=0.35)
     assert [x.claim for x in twice] == [twice[0].claim] * 2
     assert 1.9 < twice[0].claim <= 2
-    for x in found.values():
-        assert x.found == pytest.approx(x.reachable, abs=0.35)
+    for x in twice:  # eight standard deviations of the rarest
+        assert x.found == pytest.approx(x.reachable, abs=0.7)
 
 
 def test_the_ratio_has_the_law_that_its_definition_gives():
