@@ -15,6 +15,7 @@ from dpfast.privacy.composition import Loss
 from dpfast.releases.store.release_store import ReleaseStore
 
 COUNTS = np.array([3, 1, 2, 0, 4])
+MODEL = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [0, 1])
 
 
 @pytest.fixture
@@ -315,3 +316,23 @@ def test_a_ledger_is_adopted_by_the_command(ledger, capsys):
     assert "copied or moved" in refusal(["ledger", str(moved)], capsys)
     assert "Nothing was spent." in run_ledger(capsys, moved, "--adopt")
     run_ledger(capsys, moved)
+
+
+# --- other noise ----------------------------------------------------------------------------------
+
+
+def test_releases_of_geometric_noise_reach_their_cap_and_are_stated_together(folder):
+    """Block sums of pure epsilon; each release is of the same people, as its steps are published again."""
+    blocks = dp.exact(dp.block_sums(dp.Filter([0.5, 0.5]), dp.Privacy(1), MODEL), dp.Inputs(0, 20))
+    ledger = capped(folder, cap_epsilon=3)
+    for n in range(3):
+        result = dp.release(blocks, np.arange(8), folder / "store", compose=n > 0, ledger=ledger)
+    with pytest.raises(dp.ReleaseError, match="beyond the cap"):
+        dp.release(blocks, np.arange(8), folder / "store", compose=True, ledger=ledger)
+    entries = [x.entry for x in ledger.lines]
+    assert all(x.loss == blocks.guarantee.loss and x.delta == 0 for x in entries)
+    said = ledger.statement(delta=0.05)
+    together = Loss(pure=blocks.guarantee.loss.pure * 3)
+    assert said.event.epsilon == together.epsilon(0.05) < 3
+    assert said.event.sum_of_epsilons == pytest.approx(3, abs=1e-7)
+    assert result.guarantee.loss == together
