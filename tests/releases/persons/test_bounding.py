@@ -7,6 +7,8 @@ from helpers import person_bounds_twin as twin
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpfast.releases.feed.clock import PersonTally
+from dpfast.releases.feed.event_lines import Event
 from dpfast.releases.persons.bounding import Bounding, Kept
 from dpfast.releases.persons.person_bounds import PersonBounds
 
@@ -136,3 +138,69 @@ def test_without_a_person_the_kept_events_differ_by_what_is_declared():
 @pytest.mark.long
 def test_without_a_person_the_kept_events_differ_by_what_is_declared_in_ten_thousand_logs():
     check_logs(10_000, 2)
+
+
+# --- live: late events, rows without an id, spans and replays --------------------------------------
+
+
+def bound_live(arrivals, given, n_steps):
+    """What is kept of events (arrival, step, stream, person), as a stream keeps it: step by step, on the clock.
+
+    Behind every step it is opened again, with what the store would have, and the step is pushed again.
+    """
+    tally, kept, total = PersonTally(given.n_streams, 0, lambda n: None), [], []
+    waiting = sorted(arrivals, key=lambda event: event[0])
+    for now in range(n_steps):
+        while waiting and waiting[0][0] <= now:
+            arrival, step, stream, person = waiting.pop(0)
+            if person is not None:  # lines without an id do not get so far
+                assert tally.add(Event(step, stream, 1, arrival, person)) == (step >= now)
+        if given.span_steps is not None and now % given.span_steps == 0:
+            kept = []
+        table = tally.close(now)
+        _, events = table.in_order()
+        moved = [(now, stream, person) for _, stream, person in events]
+        choice = Bounding(given, kept).choose(moved, undecided)
+        kept = kept + choice.kept
+        again = Bounding(given, kept).choose(moved * 2, lambda step: True)
+        assert again.taken == choice.taken + [False] * len(moved)
+        assert again.kept == []
+        total += [(step, stream, person) for person, stream, step in choice.kept]
+    return total
+
+
+def check_live_logs(n, seed):
+    rng = random.Random(seed)
+    most = 0
+    for _ in range(n):
+        m, b, k, span = rng.randint(1, 4), rng.randint(1, 4), rng.randint(1, 3), rng.choice([None, 3, 4, 5])
+        given, names = bounds(m, b, k, span=span), [*NAMES[: rng.randint(1, 4)], None]
+        steps = [rng.randrange(12) for _ in range(rng.randrange(60))]
+        arrivals = [(step + rng.choice([-2, 0, 0, 0, 1]), step, rng.randrange(3), rng.choice(names)) for step in steps]
+        who = rng.choice(names[:-1])
+        with_all = twin.inputs(bound_live(arrivals, given, 12), 3, 12)
+        without = twin.inputs(bound_live([x for x in arrivals if x[3] != who], given, 12), 3, 12)
+        twin.check_difference(with_all, without, m, b, k, span)
+        most = max(most, sum(map(sum, with_all)) - sum(map(sum, without)))
+    assert most >= 6
+
+
+def test_live_logs_differ_without_a_person_by_what_is_declared():
+    check_live_logs(60, 3)
+
+
+@pytest.mark.long
+def test_ten_thousand_live_logs_differ_without_a_person_by_what_is_declared():
+    check_live_logs(10_000, 4)
+
+
+def test_a_bounding_that_is_wrong_is_found(monkeypatch):
+    """Streams counted by events of all persons, as a bound on the whole would be."""
+    may_keep = Bounding._may_keep
+
+    def mutant(self, record, stream, step):
+        return sum(map(len, self._records.values())) < 5 and may_keep(self, record, stream, step)
+
+    monkeypatch.setattr(Bounding, "_may_keep", mutant)
+    with pytest.raises(AssertionError):
+        check_live_logs(60, 3)
