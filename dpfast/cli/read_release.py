@@ -68,19 +68,18 @@ def _rows(store: ReleaseStore, result: Release) -> Iterator[tuple[Any, ...]]:
     groups = result.groups or tuple(map(str, range(n_streams)))
     times = _times(store, result.first, n_steps)
     error = "" if result.predicted_rmse_if_model_holds is None else f"{result.predicted_rmse_if_model_holds:.6g}"
-    published, estimate = _write_published(result.privatized), result.estimate.T.tolist()
+    estimate = result.estimate.T.tolist()
     for i in range(n_steps):
         for k, group in enumerate(groups):
             figures = (repr(estimate[i][k]), error) if i < len(estimate) else ("", "")
-            yield result.number, result.first + i, times[i], group, published[i][k], *figures
+            yield result.number, result.first + i, times[i], group, _show_released(result, k, i), *figures
 
 
-def _write_published(v: NDArray[np.int64]) -> list[list[Any]]:
-    """Return what was published at each step of each stream: an integer, or several in brackets."""
-    if v.ndim == 2:
-        integers: list[list[Any]] = v.T.tolist()
-        return integers
-    return [["[{}]".format(" ".join(map(str, several))) for several in step] for step in v.transpose(2, 0, 1).tolist()]
+def _show_released(result: Release, stream: int, step: int) -> str:
+    """Write the numbers that were published of a stream at a step; nothing where none was."""
+    assert result.released is not None
+    v = result.privatized[stream, ..., step][result.released[..., step]]
+    return ";".join(map(str, v.ravel().tolist()))
 
 
 def _times(store: ReleaseStore, first: int, count: int) -> list[str]:

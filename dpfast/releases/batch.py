@@ -44,7 +44,7 @@ class Release:
     ----------
     first : int
         Number of its first step; of a release that was read, the first step that the store still has.
-    privatized : array of int64, (streams, time + lag)
+    privatized : array of int64, (streams, time + lag), or (streams, sums, time + lag)
         v, exact integers; of a stream that goes on the last `lag` steps have no estimate yet.
     estimate : array, (streams, time), or of the kind of the input, with its labels
         At t of the target's output at step first + t.
@@ -71,6 +71,9 @@ class Release:
         What the ledger said of all releases together, with this one, where it was entered in one.
     adapted : AdaptedEstimates or None
         What a receiver fitted to v estimates, where that was asked for.
+    released : array of bool, (time + lag,) or (sums, time + lag), or None
+        At which steps a number was published, which depends on the mechanism alone: of block sums where a block ends,
+        and `privatized` is 0 elsewhere; of filters everywhere.
     """
 
     first: int
@@ -87,6 +90,7 @@ class Release:
     declared: Mapping[str, Any] | None = None
     ledger: str | None = None
     adapted: AdaptedEstimates | None = None
+    released: NDArray[np.bool_] | None = None
 
     @property
     def digest(self) -> str:
@@ -300,6 +304,7 @@ class Batch:
             explained_if_model_holds=plan.explained_if_model_holds,
             ledger=ledger,
             adapted=adapted,
+            released=plan.released(0, v.shape[-1], n),
         )
 
     def _label(self, estimate: Array) -> Any:

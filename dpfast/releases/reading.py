@@ -132,6 +132,7 @@ def read_entry(store: ReleaseStore, entry: Earlier, *, adapt: bool = False) -> R
         None if store.declaration is None else store.declaration.fields,
         ledger=store.spent.said(entry.id),
         adapted=adapt_estimates(plan, v, n, check) if adapt else None,
+        released=plan.released(0, v.shape[-1], n if entry.closed or not live else None),
     )
 
 

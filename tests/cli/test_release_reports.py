@@ -108,5 +108,6 @@ def test_several_integers_of_a_step_are_read(tmp_path, capsys):
     assert main(["release", "--read", str(tmp_path / "store"), "--out", str(tmp_path / "table")]) == 0
     assert "the store has its steps 0 to 10;" in capsys.readouterr().out
     _, *lines = text(tmp_path / "table" / "values.csv").splitlines()
-    assert [line.split(",")[4] for line in lines] == [f"[{a} {b}]" for a, b in result.privatized[0].T]
+    pairs = zip(result.privatized[0].T, result.released.T, strict=True)
+    assert [line.split(",")[4] for line in lines] == [";".join(map(str, v[due])) for v, due in pairs]
     assert text(tmp_path / "table" / "report.html") == release_page(result)

@@ -11,6 +11,7 @@ import pytest
 
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
+from dpfast.cli.read_release import show_store
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
 
@@ -82,6 +83,7 @@ def test_a_stream_that_is_opened_anew_at_every_step_publishes_the_same_bits(plan
     read = dp.read_release(tmp_path / "b")
     assert (read.privatized == again.privatized).all()
     assert read.guarantee == plan.guarantee
+    assert (read.released == plan.released(0, N + plan.lag, N)).all()
 
 
 def test_inputs_of_unfinished_blocks_alone_are_stored(plan, tmp_path):
@@ -124,6 +126,13 @@ def test_published_sums_are_sums_and_noise(plan, tmp_path):
         assert np.abs(result.privatized[:, ends] - sums).max() < 200  # e^-200 is what more would take
         assert ends.tolist() == [3, 7, 11]
     assert result.estimate.shape == u.shape
+    assert (result.released == released).all()
+    rows = show_store(str(tmp_path / "store")).split("privatized,estimate,predicted_rmse_if_model_holds\n")[1]
+    shown = [row.split(",")[4] for row in rows.splitlines()]
+    assert len(shown) == 2 * (N + plan.lag)
+    for i, text in enumerate(shown):
+        v, here = result.privatized[i % 2, ..., i // 2], released[..., i // 2]
+        assert text == ";".join(map(str, v[here].ravel().tolist()))
 
 
 def test_an_unfinished_block_is_never_published(plan, tmp_path):
