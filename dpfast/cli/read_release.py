@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfast._support.atomic_files import replace_file
 from dpfast._support.csv_cells import csv_lines
