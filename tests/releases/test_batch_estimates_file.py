@@ -21,6 +21,7 @@ import dpfast as dp
 from dpfast.cli import release
 from dpfast.cli.main import main
 from dpfast.releases import batch_estimates_file
+from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
 
@@ -156,7 +157,7 @@ def test_further_steps_are_another_release(folder, saved, capsys):
 def test_another_mechanism_or_declaration_is_no_same_command(folder, saved, capsys, monkeypatch):
     run(capsys, folder, saved)
     (folder / "out" / "estimates.csv").unlink()
-    other = release.ExactMechanism.from_configuration(release.exact().configuration)
+    other = ExactMechanism.from_configuration(release.exact().configuration)
     object.__setattr__(other, "tolerance", 0.01)
     with monkeypatch.context() as patch:
         patch.setattr(release, "exact", lambda *_, **__: other)
