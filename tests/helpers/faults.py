@@ -178,9 +178,9 @@ def declared_behind_the_steps(set_attribute):
     """With the second of them."""
     begin = release_store.ReleaseStore.begin_live
 
-    def mutant(self, *args):
+    def mutant(self, *args, **options):
         later, self._new = self._new, None
-        release = begin(self, *args)
+        release = begin(self, *args, **options)
         self._new = later
         return release
 
