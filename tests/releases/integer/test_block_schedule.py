@@ -59,6 +59,18 @@ def test_sums_of_pieces_are_those_of_the_whole(schedule, x, data):
 
 
 @given(schedules(), st.integers(0, 9))
+def test_no_input_is_needed_longer_than_until_its_sums_are_released(schedule, position):
+    """By enumeration: the oldest input that a block holds which ends later."""
+    ends = [
+        next(t for t in itertools.count(step) if (t + 1 + schedule.phase - late) % n == 0)
+        for step in range(position)
+        for n, late in zip(schedule.lengths, schedule.lates, strict=True)
+    ]
+    held = [i // len(schedule.lengths) for i, end in enumerate(ends) if end >= position]
+    assert schedule.needed(position) == (position - min(held) if held else 0)
+
+
+@given(schedules(), st.integers(0, 9))
 def test_nothing_is_released_from_the_end_on(schedule, end):
     x = np.arange(1, 12)
     assert (schedule.sums(EMPTY, x[None], 0, end)[0] == naive(schedule, x, end)).all()
