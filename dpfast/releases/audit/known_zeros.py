@@ -24,6 +24,7 @@ _VALUES = 2**17  # of each release, where one is published at every step
 _MOST_STEPS = 2**20  # of each release, where it is not
 _SEEN = 2**12  # steps that show how often something is published
 _MOST_STREAMS = 8
+_MOST_PAIRS = 2048  # of streams over a horizon
 _PUSHES = 16
 
 
@@ -66,7 +67,7 @@ class Silence(NamedTuple):
             if plan.lag is None:
                 return cls((first, second), None)
             with open_stream(few, folder / "live" / "store") as stream:
-                pieces = [stream.push(piece).privatized for piece in np.split(u, _PUSHES, axis=1)]
+                pieces = [stream.push(piece).privatized for piece in np.array_split(u, min(n, _PUSHES), axis=1)]
         return cls((first, second), _noise(few, np.concatenate(pieces, axis=-1)))
 
 
@@ -79,24 +80,28 @@ def _noise(plan: ExactBase, v: Integers) -> Integers:
         answers = [int(plan.privatize(zero[:, :0], zero, zero + k)[0, 0]) for k in plan.law.values]
         noise = np.searchsorted(np.sort(answers), noise)
         noise = np.argsort(answers)[noise].astype(np.int64)
-    return noise
+    # streams over a horizon are short, and many: as two long ones they have correlations that are nearly normal
+    return noise if plan.mechanism.horizon is None else noise.reshape(2, -1)
 
 
-def _n_steps(plan: ExactBase) -> int:
-    """Return after how many steps enough values of a stream are published."""
-    seen = plan.released(0, _SEEN) if plan.mechanism.horizon is None else np.ones(1)
+def _shape(plan: ExactBase) -> tuple[int, int]:
+    """Return how many streams of how many steps publish enough values; over a horizon many of just its length."""
+    horizon = plan.mechanism.horizon
+    seen = plan.released(0, _SEEN if horizon is None else horizon)
     steps_per_value: float = max(1.0, seen.shape[-1] / max(1, int(np.count_nonzero(seen))))
-    return min(_MOST_STEPS, math.ceil(_VALUES * steps_per_value))
+    steps = min(_MOST_STEPS, math.ceil(_VALUES * steps_per_value))
+    if horizon is not None:
+        return 2 * min(_MOST_PAIRS, math.ceil(steps / (2 * horizon))), horizon
+    n_streams = min(max(2, plan.inputs.n_streams), _MOST_STREAMS)
+    return n_streams, steps // n_streams // _PUSHES * _PUSHES
 
 
 def _few_streams(plan: ExactBase) -> tuple[ExactBase, NDArray[Any]]:
     """Return the mechanism for at least two streams, and their values: the centre, which is the integer zero."""
     inputs = plan.inputs
-    n_streams = min(max(2, inputs.n_streams), _MOST_STREAMS)
+    n_streams, n = _shape(plan)
     few = replace(inputs, n_streams=n_streams, streams_per_person=min(inputs.streams_per_person, n_streams))
-    u = as_numbers(
-        np.full((n_streams, _n_steps(plan) // n_streams // _PUSHES * _PUSHES), float(Fraction(inputs.centre)))
-    )
+    u = as_numbers(np.full((n_streams, n), float(Fraction(inputs.centre))))
     accepting = few if u.dtype.kind == "i" else with_floats(few)
     assert not accepting.integers(u).any()
     publishing: ExactBase = replace(cast(Any, plan), inputs=accepting)

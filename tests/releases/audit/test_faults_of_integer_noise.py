@@ -32,6 +32,11 @@ def g_of_one(epsilon=1):
     return mechanism, dp.Inputs(0, 20, n_streams=2)
 
 
+def horizon():
+    target = dp.Toeplitz.of(dp.Filter([1], [1, -0.99]), 50)
+    return designed(dp.block_sums, target, dp.Privacy(1), CHAIN, length=4, lag=1), dp.Inputs(0, 1)
+
+
 def answers(delta=0.05):
     mechanism = designed(dp.randomized_response, TARGET, dp.Privacy(1, delta), CHAIN)
     return mechanism, dp.Inputs(0, 1, n_streams=2)
@@ -100,6 +105,13 @@ FAULTS_OF_ANSWERS = {
 }
 
 
+@pytest.mark.parametrize("name", ["rate times 1/.9", "every sample twice", "the same in two streams", "no sign"])
+def test_faults_of_noise_over_a_horizon_are_found(monkeypatch, name):
+    fault, by = FAULTS[name]
+    monkeypatch.setattr(known_zeros, "_VALUES", 2**15)
+    assert by <= found(monkeypatch, fault, horizon(), n_runs=1000, confidence=1 - 1e-9)
+
+
 @pytest.mark.parametrize(("fault", "by"), FAULTS_OF_ANSWERS.values(), ids=FAULTS_OF_ANSWERS)
 def test_faults_of_answers_are_found_with_few_runs(monkeypatch, fault, by):
     monkeypatch.setattr(known_zeros, "_VALUES", 2**15)
@@ -140,6 +152,8 @@ def test_faults_of_the_noise_are_found_by_canaries_too(monkeypatch, design, faul
         ),
         g_of_one(3),
         (designed(dp.input_perturbation, TARGET, dp.Privacy(1, 0.05), noise="canonical"), dp.Inputs(0, 20)),
+        (designed(dp.block_sums, TARGET, dp.Privacy(1), CHAIN, length=(2, 6)), dp.Inputs(0, 1)),
+        horizon(),
         answers(),
         answers(0),
     ],
@@ -150,6 +164,8 @@ def test_faults_of_the_noise_are_found_by_canaries_too(monkeypatch, design, faul
         "two of three streams",
         "epsilon of 3",
         "canonical",
+        "two levels",
+        "horizon",
         "answers",
         "pure answers",
     ],
