@@ -130,8 +130,9 @@ def release(
     r"""Release a whole signal under a guarantee that holds to the last bit, and enter it in a store.
 
     It publishes v = g ∗ x + n with integers x of u, integer taps g and exact discrete Gaussian noise n (Canonne, Kamath
-    and Steinke 2020; Karney 2016); everything else is computed from v. A mechanism of lag D runs D steps beyond the
-    end, on declared zeros: x = 0, the centre.
+    and Steinke 2020; Karney 2016), or sums of blocks, or single inputs, with exact noise on the integers: what
+    :func:`exact` makes of the mechanism. Everything else is computed from v. A mechanism of lag D runs D steps beyond
+    the end, on declared zeros: x = 0, the centre. A block of sums that is unfinished then is dropped.
 
     Parameters
     ----------

@@ -39,8 +39,8 @@ class Published(NamedTuple):
     ----------
     first : int
         Number of the first step.
-    privatized : array of int64, (streams, n)
-        v, exact integers.
+    privatized : array of int64, (streams, n), or (streams, sums, n)
+        v, exact integers; of block sums 0 where no block ends.
     estimate : array, (streams, n)
         ``estimate[:, i]`` is of the target's output at step first + i - lag.
     lag : int
