@@ -46,9 +46,10 @@ def compose_guarantee(
 ) -> Guarantee:
     """Return the guarantee of a release among those of its store.
 
-    Where all of them declare one kind of person, it is composed with those of the same steps alone: what a person has
-    at other steps is not there any more to be had at these. Where they differ, it is composed with all of them, for a
-    person of the largest of all bounds in each, and covers the whole store.
+    Where all of them declare one kind of person (and have noise of one kind, if that has several events), it is
+    composed with those of the same steps alone: what a person has at other steps is not there any more to be had at
+    these. Where they differ, it is composed with all of them, for a person of the largest of all bounds in each, and
+    covers the whole store.
 
     Parameters
     ----------
@@ -80,8 +81,17 @@ def compose_guarantee(
 
 
 def _declared_person(plan: ExactBase) -> tuple[float, ...]:
+    """Return what is declared of a person, and, where that has several events, the kind of the noise.
+
+    Of several events some may be behind noise of one kind and some behind another: together they can cost more than
+    all of them behind either.
+    """
     declared = declared_bounds(plan)
-    return tuple(declared[name] for name in (*_PERSON, "streams_per_person", "n_streams"))
+    person = tuple(declared[name] for name in (*_PERSON, "streams_per_person", "n_streams"))
+    if declared["max_events"] * declared["streams_per_person"] == 1:
+        return person
+    loss = plan.guarantee.loss
+    return *person, bool(loss.shifts), bool(loss.pure), bool(loss.approximate)
 
 
 def _largest_declaration(plan: ExactBase, everyone: Sequence[ExactBase]) -> tuple[Privacy, Inputs]:

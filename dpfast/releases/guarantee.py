@@ -53,8 +53,8 @@ OTHER_SPANS = (
 )
 OTHER_IDS = "people with several ids, each of which counts as a person, also where it is spelled in another way"
 _OF_STORE = (
-    "of the store, at any steps, as its releases declare different persons: this is for one with the largest of all "
-    "these bounds in each"
+    "of the store, at any steps, as its releases declare different persons, or have noise of different kinds: this is "
+    "for one with the largest of all these bounds in each"
 )
 _LARGEST_EXPONENT = 100
 

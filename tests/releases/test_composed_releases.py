@@ -145,3 +145,22 @@ def test_the_oracle_is_that_of_one_gaussian():
     assert exact_delta(1.0, [(moves, sigma)]) == pytest.approx(
         stats.norm.sf(1 / mu - mu / 2) - math.e * stats.norm.sf(1 / mu + mu / 2), rel=0.05
     )
+
+
+def test_several_events_behind_noise_of_two_kinds_cost_more_than_behind_either(tmp_path):
+    """Of two events one is behind Gaussian noise and one behind geometric noise: alike persons, and yet more than 1."""
+    inputs, u = dp.Inputs(0, 30), np.full((1, 20), 3)
+    gaussian = dp.input_perturbation(dp.Filter([1]), dp.Privacy(1, 1e-6, max_events=2))
+    geometric = dp.input_perturbation(dp.Filter([1]), dp.Privacy(1, max_events=2), noise="geometric")
+    one = dp.release(gaussian, u, tmp_path / "store", inputs).guarantee
+    two = dp.release(geometric, u, tmp_path / "store", inputs, first=100).guarantee
+    assert two.whole
+    assert two.epsilon > max(one.epsilon, 1)
+    dp.release(gaussian, u, tmp_path / "alike", inputs)
+    again = dp.release(gaussian, u, tmp_path / "alike", inputs, first=200).guarantee
+    assert not again.whole  # noise of one kind: the events are in one release or the other
+    single = tmp_path / "single"  # and one event is behind noise of one kind
+    privacy = dp.Privacy(1, 1e-6)
+    dp.release(dp.input_perturbation(dp.Filter([1]), privacy), u, single, inputs)
+    third = dp.input_perturbation(dp.Filter([1]), dp.Privacy(1), noise="geometric")
+    assert not dp.release(third, u, single, inputs, first=100).guarantee.whole
