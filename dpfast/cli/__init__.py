@@ -20,6 +20,7 @@ Others use nothing of it::
 ``ledger``          ``dpfast ledger``
 ``release``         ``dpfast release``
 ``release_input``   what it reads of a file
+``release_checks``  options that it refuses together
 ``follow_release``  ``dpfast release --follow``
 ``read_release``    ``dpfast release --read``
 ``person_options``  ``dpfast release --person``

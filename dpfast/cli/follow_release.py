@@ -18,6 +18,7 @@ from dpfast.releases.feed.missed_bins import NAME, write_missed
 from dpfast.releases.feed.status import Watch
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.ledger.ledger import as_ledger
+from dpfast.releases.model_check.verdict import look_steps
 from dpfast.releases.persons.person_events import Events, largest_value
 from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.store.release_store import ReleaseStore
@@ -83,6 +84,7 @@ def publish_bins(
         )
         write_missed(places.out / NAME, layout, feed.missed)
         watch.begin(position, feed.missed)
+        _look(stream, watch, 0)
         for first, chunk in feed.bins():
             published = stream.push(chunk, first=first)
             journal.append(published.first - published.lag, published.estimate)
@@ -90,9 +92,16 @@ def publish_bins(
                 private.count_clamped(chunk)
             watch.note_published(first + chunk.shape[1])
             stream.prepare()
+            _look(stream, watch, first)
         published = stream.close()  # of a stream that is over: the same once more
         journal.append(published.first - published.lag, published.estimate)
     return path
+
+
+def _look(stream: Stream, watch: Watch, before: int) -> None:
+    """Compare a stream with its model where it came to the next look behind a step."""
+    if look_steps(stream.position) != look_steps(before):
+        watch.note_contradiction(stream.model_check())
 
 
 def _check_future(end: str, last: int, places: Places, clock: Clock) -> None:

@@ -21,6 +21,7 @@ from dpfast.cli.person_options import (
     person_fields,
     under_bounds,
 )
+from dpfast.cli.release_checks import check_shown, check_text
 from dpfast.cli.release_input import count_file, first_step, read_file, shown_counts
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.releases.batch import Batch
@@ -35,6 +36,8 @@ from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.ledger.account import Account, check_new_store
 from dpfast.releases.ledger.ledger import Ledger, as_ledger
+from dpfast.releases.model_check.adapted_estimates import check_adaptable
+from dpfast.releases.model_check_files import Checked, write_model_check
 from dpfast.releases.persons.person_events import Events, largest_value
 from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.reading import choose_release, open_existing, read_entry
@@ -55,6 +58,7 @@ DESCRIPTION = (
     "bins and groups without events are published too. docs/release-command.md explains this."
 )
 FORMATS = ("csv", "parquet")
+ADAPT = "fit the receiver to what was published too, at no cost of privacy, and write its estimates beside"
 DRY = "A dry run: nothing was published and nothing was spent. What lines marked PRIVATE say is for you alone."
 
 
@@ -73,6 +77,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add_range(command, required=True)
     add_persons(command.add_argument_group("what is declared of persons"))
     _add_files(command.add_argument_group("files"))
+    command.add_argument("--adapt", action="store_true", help=ADAPT)
     _add_shown(command.add_argument_group("what is shown to you alone, on standard error"))
     stream = command.add_argument_group("events as they come")
     stream.add_argument(
@@ -215,6 +220,8 @@ def _plan(options: argparse.Namespace) -> tuple[ExactBase, Layout]:
     if options.follow and mechanism.lag is None:
         raise ValueError("mechanism must have a lag with --follow, got a smoother, which needs the whole signal")
     plan = exact(mechanism, inputs, tolerance=options.tolerance)
+    if options.adapt:
+        check_adaptable(plan, span.n_bins)
     return plan, Layout(span, groups, plan.predicted_rmse_if_model_holds)
 
 
@@ -225,8 +232,9 @@ def _follow(options: argparse.Namespace, plan: ExactBase, layout: Layout, source
     check_report_free(report_path(places.out, None))
     file = follow_release.publish_bins(options, plan, layout, places, declared, source, clock)
     with open_existing(places.store, places.out) as store:
-        report = write_store_report(store, choose_release(store, None))
-    return _describe_files("", (file, report), options, places)
+        entry = choose_release(store, None)
+        report, check = write_store_report(store, entry), _write_check(options, store, entry, declared)
+    return _describe_files(check.text, (file, report, *check.files), options, places)
 
 
 def _check_read(options: argparse.Namespace) -> None:
@@ -244,13 +252,13 @@ def _check_options(options: argparse.Namespace, span: Span) -> None:
     validation.choice("format", options.format, FORMATS)
     check_persons_options(options, span)
     for name in ("time", "by", "count", "person", "time_format"):
-        _check_text(name, getattr(options, name))
+        check_text(name, getattr(options, name))
     check_time_format(span, options.time_format)
     if options.format == "parquet":
         validation.optional("pyarrow.parquet", "parquet")
     if (options.events == "-") != options.follow:
         raise ValueError("events must be -, for standard input, with --follow, and the path of a file without it")
-    _check_shown(options)
+    check_shown(options)
     check_name(options.name)
     if not options.follow:
         if options.grace is not None:
@@ -262,34 +270,16 @@ def _check_options(options: argparse.Namespace, span: Span) -> None:
         raise ValueError("start must have a UTC offset with --follow, such as Z: a local clock jumps twice a year")
 
 
-def _check_text(name: str, text: str | None) -> None:
-    """Refuse what was typed in another encoding: no column has such a name, and no guarantee could show it."""
-    try:
-        (text or "").encode()
-    except UnicodeEncodeError:
-        raise validation.fail(name, "text in the encoding of the terminal", text) from None
-
-
-def _check_shown(options: argparse.Namespace) -> None:
-    """Refuse options about what is shown that contradict one another."""
-    if options.dry_run and options.follow:
-        raise ValueError("dry_run must come without --follow, whose events come once: take --private-counts there")
-    if options.private_counts and not options.follow:
-        raise ValueError("private_counts must come with --follow: those of a file are shown unless there is --quiet")
-    if options.quiet and (options.dry_run or options.private_counts):
-        raise ValueError("quiet must come without --dry-run and --private-counts, which are there to show counts")
-
-
 def _find_places(options: argparse.Namespace, declared: dict[str, Any]) -> Places:
     """Find the folders to publish from; a new store has places of its own."""
     out, store = Path(options.out), None if options.store is None else Path(options.store)
     return for_new_store(out, store, declared) if options.new_store else Places.choose(out, store)
 
 
-def _describe_files(text: str, files: tuple[Path, Path], options: argparse.Namespace, places: Places) -> str:
+def _describe_files(text: str, files: tuple[Path, ...], options: argparse.Namespace, places: Places) -> str:
     """Append to a text where the files and the store are."""
     lines = [text] if text else []
-    lines += [f"Written: {files[0]}, {files[1]}\nPrivate store: {places.store}"]
+    lines += [f"Written: {', '.join(map(str, files))}\nPrivate store: {places.store}"]
     if places.out != Path(options.out).absolute():
         lines += [f"This is another store than that of {options.out}: what both publish of the same events adds up."]
     return "\n\n".join(lines)
@@ -367,9 +357,13 @@ def _enter_file(
         result = batch.enter(store, ledger, shown)
         entry = choose_release(store, result.number)
         file, _ = write_estimates(store, entry, declared, options.format)
-        report = write_store_report(store, entry)
+        report, check = write_store_report(store, entry), _write_check(options, store, entry, declared)
         renew_reports(store, entry)
-    return _describe_files(str(result.guarantee), (file, report), options, places)
+    return _describe_files(f"{result.guarantee}\n\n{check.text}", (file, report, *check.files), options, places)
+
+
+def _write_check(options: argparse.Namespace, store: ReleaseStore, entry: Earlier, declared: dict[str, Any]) -> Checked:
+    return write_model_check(store, entry, declared, options.format, adapt=options.adapt)
 
 
 def _open_store(options: argparse.Namespace, places: Places, declared: dict[str, Any]) -> ReleaseStore:
@@ -389,5 +383,6 @@ def _write_earlier(
     file, now = write_estimates(store, entry, declared, options.format)
     done = "it is written now" if now else "its file holds it"
     text = f"{read_entry(store, entry).guarantee}\n\n{entry.title} was published by an earlier run, and {done}"
-    report = write_store_report(store, entry)
-    return _describe_files(f"{text}: nothing more was published, nothing spent.", (file, report), options, places)
+    report, check = write_store_report(store, entry), _write_check(options, store, entry, declared)
+    text = f"{text}: nothing more was published, nothing spent.\n\n{check.text}"
+    return _describe_files(text, (file, report, *check.files), options, places)

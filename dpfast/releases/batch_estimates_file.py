@@ -11,6 +11,7 @@ import numpy as np
 
 from dpfast._support.atomic_files import replace_file
 from dpfast._support.errors import DataError, ReleaseError
+from dpfast._support.validation import Array
 from dpfast.releases.estimates_layout import HEADER, Layout
 from dpfast.releases.reading import read_entry
 from dpfast.releases.requested_release import Wanted
@@ -72,12 +73,17 @@ def write_estimates(store: ReleaseStore, entry: Earlier, declared: Mapping[str, 
 
 def _file_content(store: ReleaseStore, entry: Earlier, fields: Mapping[str, Any], kind: str) -> bytes:
     result = read_entry(store, entry)
+    return estimates_content(entry, fields, result.estimate, result.predicted_rmse_if_model_holds, kind)
+
+
+def estimates_content(
+    entry: Earlier, fields: Mapping[str, Any], estimate: Array, error: float | None, kind: str
+) -> bytes:
+    """Return the file of estimates of a release whose store declares such bins and groups."""
     start = int(np.datetime64(fields["origin"], "us").astype(np.int64)) + entry.first * fields["period_us"]
-    span = Span(start, fields["period_us"], entry.count, fields["zone"] == "UTC")
-    layout = Layout(span, tuple(fields["groups"]), result.predicted_rmse_if_model_holds)
-    if kind == "parquet":
-        return layout.parquet(result.estimate)
-    return (HEADER + layout.csv(0, result.estimate)).encode()
+    span = Span(start, fields["period_us"], estimate.shape[1], fields["zone"] == "UTC")
+    layout = Layout(span, tuple(fields["groups"]), error)
+    return layout.parquet(estimate) if kind == "parquet" else (HEADER + layout.csv(0, estimate)).encode()
 
 
 def finish_others(store: ReleaseStore, wanted: Wanted, declared: Mapping[str, Any], kind: str) -> None:

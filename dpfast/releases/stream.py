@@ -18,6 +18,8 @@ from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.inputs import Integers
 from dpfast.releases.ledger.account import Account
 from dpfast.releases.ledger.ledger import Ledger
+from dpfast.releases.model_check.adapted_estimates import AdaptedEstimates, adapt_estimates, check_adaptable
+from dpfast.releases.model_check.verdict import ModelCheck, check_growing
 from dpfast.releases.noise import Noise
 from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.persons.person_events import Events
@@ -246,6 +248,34 @@ class Stream:
                 self._store.empty_log()
             return self._read(self._position - lag, lag)
 
+    def model_check(self) -> ModelCheck:
+        """Compare all that was published so far with the model of the design, and estimate the error from it.
+
+        It is one test for the whole life of the stream: however often this is called, it looks at the first 64, 128,
+        256, … steps alone, and the levels of these looks sum up to that which is stated. What one look found stays
+        found. The error is estimated from all steps. All of it is computed from the stored v, also after a restart.
+        """
+        with self._take_turn():
+            v, end = self._published()
+            return check_growing(self._plan.evidence(v, end))
+
+    def adapted(self) -> AdaptedEstimates:
+        """Fit the receiver to all v so far, as :func:`adapt` does, and estimate all steps from the first on anew.
+
+        Nothing is published by it and nothing spent; the stream goes on with its own receiver.
+
+        Raises
+        ------
+        ValueError
+            For too few steps.
+        DesignError
+            For a receiver that is not linear, and for what is not a filtered input step by step.
+        """
+        with self._take_turn():
+            v, end = self._published()
+            check_adaptable(self._plan, end)
+            return adapt_estimates(self._plan, v, end, check_growing(self._plan.evidence(v, end)))
+
     def suspend(self) -> None:
         """Leave without publishing anything; the stream can be opened again. In a forked child it does nothing."""
         if self._store.owned:
@@ -343,6 +373,11 @@ class Stream:
         seen = np.concatenate([self._history, x], axis=1)
         self._history, self._position = seen[:, seen.shape[1] - needed :], position
         self._state = "closed" if last else "open"
+
+    def _published(self) -> tuple[Integers, int]:
+        """Return all of v, and how many of its steps have inputs."""
+        v, _ = self._store.read(self._release, 0, self._position)
+        return v, self._position - (self._lag if self._state == "closed" else 0)
 
     def _read(self, first: int, count: int) -> Published:
         v, estimate = self._store.read(self._release, first, count)

@@ -7,6 +7,7 @@ from types import TracebackType
 from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.feed.clock import Clock
 from dpfast.releases.feed.missed_bins import NAME
+from dpfast.releases.model_check.verdict import ModelCheck
 from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.stderr_messages import say
 
@@ -29,7 +30,7 @@ class Watch:
 
     def __init__(self, layout: Layout, clock: Clock, *, private: PrivateCounts | None, quiet: bool) -> None:
         self._layout, self._clock, self._private, self._quiet = layout, clock, private, quiet
-        self._published, self._said = 0, clock.now()
+        self._published, self._said, self._contradicted = 0, clock.now(), False
 
     def begin(self, position: int, missed: range) -> None:
         """Say where it goes on: at the first bin that is not published, and behind those that are over."""
@@ -45,6 +46,12 @@ class Watch:
         """Note that all bins before this one are published."""
         self._published = position
         self._beat(_MINUTE)
+
+    def note_contradiction(self, check: ModelCheck) -> None:
+        """Say once that what is published contradicts the model of the design, which the public can see as well."""
+        if check.agrees is False and not self._contradicted and not self._quiet:
+            self._contradicted = True
+            say(f"{check} The error that is stated if the model holds does not hold.")
 
     def wait(self) -> None:
         """Note that the end of a bin is waited for."""
