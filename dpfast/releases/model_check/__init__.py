@@ -5,6 +5,7 @@ Nothing here sees a private signal: all of it is computed from v, which is publi
 =====================  ========================================================
 ``verdict``            ``ModelCheck``: what was found, in words and numbers
 ``channel_check``      v of filters against the model
+``block_check``        v of block sums against the model
 ``whitening``          values of a known covariance become white
 ``whiteness_tests``    mean, power and spectrum of what should be white
 ``error_from_v``       the error of a linear receiver, estimated from v

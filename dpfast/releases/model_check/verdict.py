@@ -19,6 +19,7 @@ LEVEL = 1e-3
 BAND = 1.959964  # standard deviations that 95 % of normal errors are within
 _FIRST_LOOK = 64  # steps
 _NO_MODEL = "The design has no model, so there is nothing for v to agree with."
+_TOO_FEW = "Too little was published for a comparison with the model."
 _TOO_EARLY = f"A stream is compared with its model after {_FIRST_LOOK} steps, and after twice as many again and again."
 
 
@@ -196,7 +197,7 @@ class NotCompared(NamedTuple):
 
 def check_whole(evidence: Evidence, level: float = LEVEL) -> ModelCheck:
     """Compare a whole release with the model, once."""
-    return _conclude(evidence, evidence.judge(level), level)
+    return _conclude(evidence, evidence.judge(level), level, _TOO_FEW)
 
 
 def check_growing(evidence: Evidence, level: float = LEVEL) -> ModelCheck:
@@ -209,9 +210,9 @@ def check_growing(evidence: Evidence, level: float = LEVEL) -> ModelCheck:
     looks = look_steps(evidence.steps)
     for k, steps in enumerate(looks, 1):
         judgement = evidence.until(steps).judge(level / (k * (k + 1)))
-        if not judgement.agrees:
+        if judgement.agrees is False:
             break
-    return _conclude(evidence, judgement, level, "" if looks else _TOO_EARLY)
+    return _conclude(evidence, judgement, level, _TOO_FEW if looks else _TOO_EARLY)
 
 
 def warn_of_contradiction(check: ModelCheck, *, adapted: bool = False) -> None:
@@ -230,7 +231,7 @@ def look_steps(steps: int) -> list[int]:
     return [_FIRST_LOOK << k for k in range((steps // _FIRST_LOOK).bit_length())]
 
 
-def _conclude(evidence: Evidence, judgement: Judgement, level: float, untested: str = "") -> ModelCheck:
+def _conclude(evidence: Evidence, judgement: Judgement, level: float, untested: str) -> ModelCheck:
     """Estimate the error, and put all together."""
     agrees, findings, p_values, statistics = judgement
     error = evidence.estimate_error(contradicted=agrees is False)
@@ -243,11 +244,11 @@ def _conclude(evidence: Evidence, judgement: Judgement, level: float, untested: 
     return ModelCheck(*known, error.mse, interval, error.noise, error.hidden, BAND * np.sqrt(error.of_streams), why)
 
 
-def judge_whiteness(found: Whiteness, model_mean: float, level: float) -> Judgement:
-    """Say in words what has a chance below a third of the level."""
+def judge_whiteness(found: Whiteness, model_mean: float, level: float, spacing: float = 1.0) -> Judgement:
+    """Say in words what has a chance below a third of the level; values of v are so many steps apart."""
     p_values = {"mean": found.p_mean, "variance": found.p_variance, "spectrum": found.p_spectrum}
     power = f"the signal in v has about {max(found.signal_ratio, 0):.2g} times the model's power"
-    texts = {"mean": _mean_text(found, model_mean), "variance": power, "spectrum": _spectrum_text(found)}
+    texts = {"mean": _mean_text(found, model_mean), "variance": power, "spectrum": _spectrum_text(found, spacing)}
     findings = tuple(texts[name] for name, p in p_values.items() if p < level / len(p_values))
     statistics = {"signal power over that of the model": found.signal_ratio}
     if found.mean_error is not None:
@@ -265,12 +266,13 @@ def _mean_text(found: Whiteness, model_mean: float) -> str:
     return f"the mean of u is about {mean:.4g} ± {BAND * deviation:.2g}, and {model_mean:.4g} in the model"
 
 
-def _spectrum_text(found: Whiteness) -> str:
+def _spectrum_text(found: Whiteness, spacing: float) -> str:
     """Name the octave, or the line, that is the least likely."""
     if found.line is None:
         return ""
     band = min(found.bands, key=lambda x: x.p_value)
     if found.line.p_value < len(found.bands) * band.p_value:
-        return f"v has a line at a period of about {found.line.longest:.3g} steps"
-    periods = f"{band.shortest:.3g}" if len(found.bands) == 1 else f"{band.shortest:.3g} to {band.longest:.3g}"
+        return f"v has a line at a period of about {found.line.longest * spacing:.3g} steps"
+    shortest, longest = f"{band.shortest * spacing:.3g}", f"{band.longest * spacing:.3g}"
+    periods = shortest if shortest == longest else f"{shortest} to {longest}"
     return f"periods of {periods} steps have {band.ratio:.2g} times the power in v that the model predicts"

@@ -1,0 +1,102 @@
+"""The check of block sums: their mean and covariance at the steps of releases against the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from dpfast._support.validation import Array
+from dpfast.releases.model_check.channel_check import excess_kurtosis
+from dpfast.releases.model_check.verdict import NOTHING_TO_TEST, Judgement, judge_whiteness
+from dpfast.releases.model_check.whiteness_tests import find_departures
+from dpfast.signals.model import Model, autocovariance
+
+_CHUNK = 128  # steps that are made white together, behind as many before, at the least
+_FEWEST = 64  # sums of all streams: for fewer, noise that is not normal would be taken for something else
+NO_ERROR = "No error is estimated from v of block sums."
+
+
+class BlockValues(NamedTuple):
+    """What was published as sums of blocks, as far as a check needs it.
+
+    Attributes
+    ----------
+    model : Model
+        That of the design.
+    noise_variance : float
+    noise_kurtosis : float
+        Excess of it over that of a normal noise, at most.
+    centre : float
+        That every sum has subtracted from its inputs.
+    cycle : int
+        Steps after which the releases repeat.
+    begin : int
+        The step at which the first whole cycle begins.
+    sums : array, (streams, levels, steps)
+        What was published, in units of the signal; 0 where nothing was.
+    weigh : callable
+        Gives of inputs (streams, steps) that begin with a cycle the sums that would be published without noise, and at
+        which steps they are.
+    """
+
+    model: Model
+    noise_variance: float
+    noise_kurtosis: float
+    centre: float
+    cycle: int
+    begin: int
+    sums: Array
+    weigh: Callable[[Array], tuple[Array, NDArray[np.bool_]]]
+
+    @property
+    def steps(self) -> int:
+        """The steps of each stream."""
+        return int(self.sums.shape[-1])
+
+    def until(self, steps: int) -> BlockValues:
+        """Return the first steps alone."""
+        return self._replace(sums=self.sums[..., :steps])
+
+    def judge(self, level: float) -> Judgement:
+        """Test whether v agrees with the model, with about this chance of a false alarm at most."""
+        length = self.cycle * -(-_CHUNK // self.cycle)
+        impulses, due = self.weigh(np.eye(3 * length))
+        now = due[:, length : 2 * length]
+        n_sums = int(now.sum())
+        n_chunks = (self.steps - self.begin) // length - 1  # the first one is what the sums of the next may begin in
+        if n_chunks < 1 or n_sums * n_chunks * len(self.sums) < _FEWEST:
+            return NOTHING_TO_TEST
+        both = np.concatenate([now, now], axis=1)
+        weights = np.ascontiguousarray(impulses[:, :, length:].transpose(0, 2, 1)[:, both.T].T)
+        signal = weights @ linalg.toeplitz(autocovariance(self.model, 3 * length)) @ weights.T
+        covariance = signal + self.noise_variance * np.eye(2 * n_sums)
+        rise = np.tile(weights.sum(axis=1)[n_sums:], n_chunks)
+        start = self.begin + length
+        chunks = self.sums[..., start : start + n_chunks * length].reshape(*self.sums.shape[:2], n_chunks, length)
+        values = chunks.transpose(0, 2, 3, 1)[:, :, now.T].reshape(len(self.sums), -1)
+        about = values - (self.model.mean - self.centre) * rise
+        z = _whiten_chunks(np.concatenate([about, rise[np.newaxis]]), covariance, n_sums)
+        share = float(np.trace(signal) / np.trace(covariance))
+        excess = excess_kurtosis(self.model) + self.noise_kurtosis * ((1 - share) / max(share, 1e-9)) ** 2
+        found = find_departures(z[:-1], z[-1], np.full(2, share), excess)
+        return judge_whiteness(found, self.model.mean, level, length / n_sums)
+
+    def estimate_error(self, *, contradicted: bool) -> str:
+        """Say that there is none."""
+        return NO_ERROR
+
+
+def _whiten_chunks(x: Array, covariance: Array, n: int) -> Array:
+    """Make chunks of n values white, each behind the one before; `covariance` is that of two."""
+    factor = linalg.cholesky(covariance, lower=True)
+    chunks = x.reshape(len(x), -1, n)
+    white = np.empty(chunks.shape)
+    white[:, 0] = linalg.solve_triangular(factor[:n, :n], chunks[:, 0].T, lower=True).T
+    for i in range(1, chunks.shape[1]):
+        both = np.concatenate([chunks[:, i - 1], chunks[:, i]], axis=1)
+        white[:, i] = linalg.solve_triangular(factor, both.T, lower=True)[n:].T
+    return white.reshape(len(x), -1)
