@@ -382,7 +382,7 @@ def _write_earlier(
     """Write what an earlier run has published, and no more."""
     file, now = write_estimates(store, entry, declared, options.format)
     done = "it is written now" if now else "its file holds it"
-    text = f"{read_entry(store, entry).guarantee}\n\n{entry.title} was published by an earlier run, and {done}"
     report, check = write_store_report(store, entry), _write_check(options, store, entry, declared)
-    text = f"{text}: nothing more was published, nothing spent.\n\n{check.text}"
+    text = f"{read_entry(store, entry).guarantee}\n\n{check.text}\n\n{entry.title} was published by an earlier run"
+    text = f"{text}, and {done}: nothing more was published, nothing spent."
     return _describe_files(text, (file, report, *check.files), options, places)

@@ -126,7 +126,9 @@ def test_bins_are_published_as_they_end(live, pushed, capsys):
     assert np.concatenate([x[1] for x in pushed], axis=1).tolist() == expected.tolist()
     file = Path(live.out) / "estimates.csv"
     report = file.with_name("report.html")
-    assert text == f"Written: {file}, {report}\nPrivate store: {beside(file.parent)}"
+    check = file.with_name("model-check.json")
+    assert text.startswith("A stream is compared with its model after 64 steps")
+    assert text.endswith(f"\n\nWritten: {file}, {report}, {check}\nPrivate store: {beside(file.parent)}")
     assert "estimates of 8 steps for 2 groups" in report.read_text(encoding="utf-8")
     assert "(ε, δ)" in capsys.readouterr().out
     assert file.read_text() == published(live)

@@ -220,6 +220,7 @@ def test_a_first_release_that_fails_declares_nothing(log, mechanisms, tmp_path, 
     published(log, mechanisms["one"], out, FIRST)
 
 
+@pytest.mark.filterwarnings("ignore:What was published contradicts")
 def test_in_python_bounds_are_held_to_what_is_declared(log, mechanisms, tmp_path):
     out, u = tmp_path / "out", np.ones((2, 5), int)
     published(log, mechanisms["one"], out, FIRST)
