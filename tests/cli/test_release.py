@@ -90,7 +90,8 @@ def test_a_log_is_published(log, saved, tmp_path, capsys):
     assert main(arguments(log, saved, out, by="place", groups="c,nobody,a")) == 0
     printed = capsys.readouterr().out
     assert "(ε, δ)" in printed
-    assert printed.endswith(f"Written: {out / 'estimates.csv'}, {out / 'report.html'}\nPrivate store: {beside(out)}\n")
+    files = ", ".join(str(out / x) for x in ("estimates.csv", "report.html", "model-check.json"))
+    assert printed.endswith(f"Written: {files}\nPrivate store: {beside(out)}\n")
     header, *body = rows(out)
     assert header == ["time", "group", "estimate", "predicted_rmse_if_model_holds"]
     assert [row[:2] for row in body] == [

@@ -35,7 +35,8 @@ class ModelCheck:
     findings : tuple of str
         What disagrees, in words.
     level : float
-        Chance that v of an input of the model, a normal one or one of levels, is found to disagree.
+        Chance that v of a normal input of the model is found to disagree; with rare levels it may be several times as
+        large in short releases.
     p_values : dict of str to float
         Of the mean, the variance of the signal and the spectrum; it disagrees where one is below a third of `level`.
     statistics : dict of str to float
