@@ -16,7 +16,7 @@ from helpers.patience import PATIENCE
 
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
-from dpfast.cli import release
+from dpfast.cli import release, release_input
 from dpfast.cli.main import main
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.release_rows import Records
@@ -237,7 +237,7 @@ def test_in_python_bounds_are_held_to_what_is_declared(log, mechanisms, tmp_path
 
 def first_run(folder, period, barrier, results):
     """In a process of its own: a first run, which has read its events when the others have."""
-    count_events = release.count_events
+    count_events = release_input.count_events
 
     def met(*args, **options):
         counts = count_events(*args, **options)
@@ -245,7 +245,7 @@ def first_run(folder, period, barrier, results):
             barrier.wait(PATIENCE)
         return counts
 
-    release.count_events = met
+    release_input.count_events = met
     with (
         Path(os.devnull).open("w") as nowhere,
         contextlib.redirect_stdout(nowhere),
@@ -287,7 +287,8 @@ def test_no_file_of_a_fixed_temporary_name_is_left_or_used(log, mechanisms, tmp_
     )
     published(log, mechanisms["one"], out, FIRST)
     assert not [path for path in made if "declar" in path.name]
-    assert sorted(path.name for path in out.iterdir()) == ["guarantee.json", "guarantee.txt", "witness.json"]
+    there = ["guarantee.json", "guarantee.txt", "model-check.json", "report.html", "witness.json"]
+    assert sorted(path.name for path in out.iterdir()) == there
 
 
 # --- another store --------------------------------------------------------------------------------
