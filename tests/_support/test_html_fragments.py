@@ -218,14 +218,20 @@ def test_an_exact_mechanism_is_shown_with_its_guarantee(plan):
 
 def test_a_release_is_shown_without_any_data(plan, tmp_path):
     u = np.full((2, 40), SECRET)
-    result = dp.release(plan, u, tmp_path / "store")
+    with pytest.warns(dp.ModelWarning):  # of v
+        result = dp.release(plan, u, tmp_path / "store")
     found = shown(result._repr_html_())
     text = words(found)
     assert "Release of 40 steps from 0, 2 streams" in text
     assert {plan.guarantee.sentence, f"{plan.predicted_rmse_if_model_holds:.6g}"} <= set(found.text)
     given = figures(words(shown(plan.guarantee._repr_html_())))
     assert figures(text) == sorted(
-        [*given, *figures("Release of 40 from 0, 2"), *figures(f"{plan.predicted_rmse_if_model_holds:.6g}")]
+        [
+            *given,
+            *figures("Release of 40 from 0, 2"),
+            *figures(f"{plan.predicted_rmse_if_model_holds:.6g}"),
+            *figures(str(result.model_check)),
+        ]
     )
 
 

@@ -50,7 +50,7 @@ def text(file):
 
 def test_a_release_has_a_page_which_is_made_again(run, tmp_path):
     file = tmp_path / "out" / "report.html"
-    assert f"estimates.csv, {file}\n" in run()
+    assert f"estimates.csv, {file}, " in run()
     page = pages.checked(text(file))
     assert "<b>" in page.text
     before = text(file)

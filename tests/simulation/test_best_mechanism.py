@@ -193,7 +193,7 @@ def test_rows_say_what_each_needs_and_guarantees():
     assert optimal.needs == ("model", "delta")
     assert rows["randomised response"].needs == ("model", "two levels")
     assert (optimal.guarantee, laplace.guarantee) == ("(ε, δ)", "pure ε")
-    assert (optimal.releasable, blocks.releasable) == (True, False)
+    assert (optimal.releasable, blocks.releasable, shared.releasable, laplace.releasable) == (True, True, False, False)
     assert "Denisov" in optimal.reacts_why
     assert "one published value" in blocks.reacts_why
     assert all(x.seconds >= 0 for x in rows.values())

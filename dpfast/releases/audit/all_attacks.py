@@ -119,7 +119,7 @@ def audit(
         if not any(x.quantity == "share" and x.violated for x in findings):  # what is no integer is not released
             findings += examine_noise(plan, miss)
     name, delta = plan.mechanism.name, plan.mechanism.privacy.delta
-    return Audit(name, delta, confidence, expect(plan.law).name, tuple(findings))
+    return Audit(name, delta, confidence, tuple(findings), expect(plan.law).name)
 
 
 def _plan_attacks(plan: Any, rng: np.random.Generator, miss: float) -> _Stage | DrawStage:

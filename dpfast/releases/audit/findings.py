@@ -110,16 +110,16 @@ class Audit:
         As claimed.
     confidence : float
         That a sound mechanism is not found violated, by all attacks together.
+    findings : tuple of Finding
     noise : str
         The law that the noise should have, in words.
-    findings : tuple of Finding
     """
 
     name: str
     delta: float
     confidence: float
-    noise: str
     findings: tuple[Finding, ...]
+    noise: str = "discrete Gaussian"
 
     @property
     def violated(self) -> bool:
