@@ -14,7 +14,6 @@ from dpfast.reports.release.release_page import release_page
 
 GROUPS = ("a", "<b>")
 LOG = "when,place\n" + "".join(f"2020-01-01T{h:02}:{7 * h % 60:02},{GROUPS[h % 2]}\n" for h in range(24))
-pytestmark = pytest.mark.filterwarnings("ignore::dpfast.ModelWarning")  # of noise that looks odd by chance
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,6 @@ from helpers.releases import release_of
 import dpfast as dp
 from dpfast._support.errors import DataError
 
-pytestmark = pytest.mark.filterwarnings("ignore::dpfast.ModelWarning")  # of noise that looks odd by chance
-
 
 def test_the_page_of_a_release_is_written_whole_or_not_at_all(tmp_path):
     result = release_of(tmp_path / "store", np.ones((1, 5), np.int64))

@@ -5,15 +5,22 @@ import inspect
 import json
 import pickle
 import pkgutil
+import warnings
 
 import numpy as np
 import pytest
 from helpers import wrong_models
+from helpers.seeded_noise import seed_noise
 
 import dpfast as dp
 from dpfast._support.errors import DesignError, ModelWarning
 from dpfast.releases import model_check
 from dpfast.releases.model_check.verdict import Judgement, check_growing, check_whole, look_steps
+
+
+@pytest.fixture(autouse=True)
+def _same_noise(monkeypatch):
+    seed_noise(monkeypatch, 1)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +50,9 @@ def test_a_release_warns_and_says_what_is_wrong_and_how_large_the_error_is(plan,
 
 def test_a_release_that_agrees_says_so_without_a_warning(plan, tmp_path):
     u = np.rint(wrong_models.true_model(np.random.default_rng(2), (1, 900))).astype(int)
-    result = dp.release(plan, u, tmp_path / "store")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = dp.release(plan, u, tmp_path / "store")
     assert result.model_check.agrees is True
     assert str(result.model_check).startswith("What was published agrees with the model (test of level 0.001). RMSE")
     assert "of its square is not seen in v and rests on the model's spectrum" in str(result.model_check)

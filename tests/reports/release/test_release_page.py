@@ -19,7 +19,6 @@ from dpfast.reports.release.published_sections import MOST_PANELS
 from dpfast.reports.release.release_page import release_page
 
 # Noise is of the operating system: now and then it contradicts the model.
-pytestmark = pytest.mark.filterwarnings("ignore::dpfast.ModelWarning")
 COUNTS = np.random.default_rng(1).poisson(2, (2, 40))
 NASTY = "<script>alert(1)</script> & '\"$x$"
 DECLARED = {"period_us": 3_600_000_000, "zone": "UTC", "time_column": NASTY, "group_column": "origin"}

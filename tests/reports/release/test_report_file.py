@@ -11,7 +11,6 @@ from dpfast.reports.release import report_file
 from dpfast.reports.release.release_page import release_page
 
 COUNTS = np.ones((1, 6), np.int64)
-pytestmark = pytest.mark.filterwarnings("ignore::dpfast.ModelWarning")  # of noise that looks odd by chance
 
 
 @pytest.fixture
