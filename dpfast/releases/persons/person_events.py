@@ -28,7 +28,8 @@ class Events:
         From 0 to ``n_steps - 1``, as the columns of an array; events at other steps are left out.
     person : array or list of str, bytes or integers, (events,)
         Ids, which are compared as bytes (of text in UTF-8, of a number as it is written): "7" and "7 " are two persons.
-        Rows without an id (None, NaN, blank text) are left out.
+        Rows without an id (None, NaN, blank text) are left out. NumPy's own arrays of bytes and text drop zeros at the
+        ends of their values: give ids that may end so, such as digests, as a list.
     stream : array of integers, (events,), or int
         From 0 to ``n_streams - 1``; events of others are left out.
     value : array of integers, (events,), or int
