@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 
 class LivePlan(NamedTuple):
-    """A periodic Kalman filter, its arrays with an axis for each thing that they are counted by."""
+    """Lay out a periodic Kalman filter in arrays, with an axis for each thing that they are counted by."""
 
     advance: Array  # (slots, states, states)
     gains: Array  # (releases of a cycle, levels, states)

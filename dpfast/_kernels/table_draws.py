@@ -19,7 +19,7 @@ from dpfast._kernels.exact_decisions import NOTHING, WORD_BITS, WORDS, Words, fe
 
 
 class CutTable(NamedTuple):
-    """Values and summed weights, and how words are cut: all of their bits are used, but for the last word's."""
+    """Hold values and summed weights, and how words are cut: all bits are used, but for the last word's."""
 
     values: NDArray[np.int64]
     thresholds: NDArray[np.int64]

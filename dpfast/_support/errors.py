@@ -53,7 +53,7 @@ class AccuracyWarning(UserWarning):
 
 
 class ModelWarning(UserWarning):
-    """What was published contradicts the model of the design; the message says how, and what the error may be."""
+    """Warn that what was published contradicts the model of the design: how, and what the error may be."""
 
 
 _NOTED: ContextVar[list[Warned] | None] = ContextVar("noted", default=None)

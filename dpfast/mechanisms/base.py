@@ -191,7 +191,7 @@ class MechanismBase(abc.ABC):
 
     @property
     def exact_kind(self) -> str:
-        """The kind of the exact form that a release runs: of filters, unless there is other noise on the inputs."""
+        """Name the kind of the exact form that a release runs: of filters, unless inputs have other noise."""
         return str(getattr(getattr(self, "noise", None), "exact_kind", "filters"))
 
     @property

@@ -160,7 +160,7 @@ class BlockMechanism(BlockMechanismBase):
 
     @property
     def exact_kind(self) -> str:
-        """The kind of the exact form that a release runs."""
+        """Name the kind of the exact form that a release runs."""
         return "block sums"
 
     def release_hindrance(self) -> str:

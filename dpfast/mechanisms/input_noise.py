@@ -177,7 +177,7 @@ class InputNoise(NamedTuple):
 
     @property
     def exact_kind(self) -> str:
-        """The kind of the exact form that a release runs."""
+        """Name the kind of the exact form that a release runs."""
         return "input noise" if self.levels is None else "randomised response"
 
     def law(self, privacy: Privacy) -> InputLaw:

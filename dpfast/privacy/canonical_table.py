@@ -25,7 +25,7 @@ LEAST_DELTA = Fraction(1, 1000)  # where the variance is 4 % less than that of g
 
 @dataclass(frozen=True)
 class CanonicalTable(TableLaw):
-    """Symmetric, log-concave noise on -L ... L that hides a change of one; :func:`canonical_table` makes it.
+    """Hide a change of one by symmetric, log-concave noise on -L ... L; :func:`canonical_table` makes it.
 
     Raises
     ------
@@ -49,14 +49,14 @@ class CanonicalTable(TableLaw):
 
     @functools.cached_property
     def delta(self) -> Fraction:
-        """A δ that holds at `epsilon` where the input changes by one, exact but for e^ε, which is rounded down."""
+        """Return a δ that holds at `epsilon` where the input changes by one: exact, but for e^ε rounded down."""
         (e, f), w = self.growth.as_integer_ratio(), (0, *self.weights)
         above = sum(max(0, f * here - e * before) for before, here in itertools.pairwise(w))
         return Fraction(above, f << self.bits)
 
     @functools.cached_property
     def variance(self) -> Fraction:
-        """E N², exactly."""
+        """Return E N², exactly."""
         return Fraction(sum(n * n * w for n, w in zip(self.values, self.weights, strict=True)), 1 << self.bits)
 
 

@@ -40,7 +40,7 @@ _MOST_POWERS = 1000  # that are added up one by one
 
 @dataclass(frozen=True)
 class Loss:
-    """What some releases cost one person together.
+    """Add up what some releases cost one person together, and read ε or δ off the sum.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class Loss:
 
     @functools.cached_property
     def _told(self) -> float:
-        """The probability 1 - Π(1 - δ) that some (ε, δ) part tells all, rounded upwards."""
+        """Bound the probability 1 - Π(1 - δ) that some (ε, δ) part tells all, rounded upwards."""
         left, whole = 1, 1
         for _, delta in self.approximate:
             left, whole = left * (delta.denominator - delta.numerator), whole * delta.denominator
@@ -170,7 +170,7 @@ class Loss:
 
     @functools.cached_property
     def _is_simple(self) -> bool:
-        """Whether there is Gaussian noise alone, whose own accounting is exact, or nothing."""
+        """Tell whether there is Gaussian noise alone, whose own accounting is exact, or nothing."""
         return self._sum_of_epsilons == 0
 
     @functools.cached_property
@@ -180,7 +180,7 @@ class Loss:
 
     @functools.cached_property
     def _noise(self) -> tuple[float, Fraction, float]:
-        """Gaussian noise: its μ, and what rounding it to integers adds to ε and multiplies δ by."""
+        """Return what Gaussian noise adds: its μ, and what rounding it to integers adds to ε and multiplies δ by."""
         more_epsilon, log_factor = gaussian.rounding_terms(self.shifts)
         return gaussian.gdp_mu(self.shifts), more_epsilon, math.exp(log_factor) * (1 + 1e-15)
 

@@ -30,7 +30,7 @@ _TINY = 1e-290  # more than all that underflows
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """The distribution of the sum of the losses of some randomised responses.
+    """Hold the distribution of the sum of the losses of some randomised responses, to find their δ.
 
     Attributes
     ----------

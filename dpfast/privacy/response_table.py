@@ -20,7 +20,7 @@ CERTAIN, TRULY, FALSELY = OUTCOMES = 0, 1, 2
 
 @dataclass(frozen=True)
 class ResponseTable(TableLaw):
-    """How a level is told: for certain (0), truly (1) or falsely (2); :func:`response_table` makes it.
+    """Tell a level for certain (0), truly (1) or falsely (2); :func:`response_table` makes the table of it.
 
     What is published is the level together with whether it is certain, or the level that is told.
 
@@ -38,37 +38,37 @@ class ResponseTable(TableLaw):
 
     @property
     def certain(self) -> Fraction:
-        """The probability with which the level is told, and said to be certain."""
+        """Return the probability with which the level is told, and said to be certain."""
         return self.probabilities[CERTAIN]
 
     @property
     def truly(self) -> Fraction:
-        """The probability with which the level is told, and nobody knows whether it is the level."""
+        """Return the probability with which the level is told, and nobody knows whether it is the level."""
         return self.probabilities[TRULY]
 
     @property
     def falsely(self) -> Fraction:
-        """The probability with which the other level is told."""
+        """Return the probability with which the other level is told."""
         return self.probabilities[FALSELY]
 
     @functools.cached_property
     def delta(self) -> Fraction:
-        """A δ that holds at `epsilon` whatever the two inputs, exact but for e^ε, which is rounded down."""
+        """Return a δ that holds at `epsilon` whatever the two inputs, exact but for e^ε, which is rounded down."""
         return self.certain + max(Fraction(0), self.truly - self.growth * self.falsely)
 
     @property
     def trust(self) -> Fraction:
-        """The number z that stands for a level that is not told for certain, (t - l)/(t + l); tanh(ε/2), rounded."""
+        """Return z, which stands for a level that is not told for certain: (t - l)/(t + l), tanh(ε/2) rounded."""
         return (self.truly - self.falsely) / (self.truly + self.falsely)
 
     @property
     def shown(self) -> Fraction:
-        """The share r = E z² of the input in z."""
+        """Return the share r = E z² of the input in z."""
         return self.certain + (1 - self.certain) * self.trust**2
 
     @functools.cached_property
     def variance(self) -> Fraction:
-        """The variance (1 - r)/(4 r) of z/(2 r) about the input, for levels that are one apart."""
+        """Return the variance (1 - r)/(4 r) of z/(2 r) about the input, for levels that are one apart."""
         return (1 - self.shown) / (4 * self.shown)
 
 

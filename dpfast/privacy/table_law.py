@@ -18,7 +18,7 @@ _MAKE_IT = "make it by canonical_table or response_table"
 
 @dataclass(frozen=True)
 class TableLaw(abc.ABC):
-    """A law of finitely many integers, and the ε at which it is looked at; its δ follows from the table itself.
+    """Describe a law of finitely many integers, and the ε at which its δ is read off the table itself.
 
     Parameters
     ----------
@@ -49,28 +49,28 @@ class TableLaw(abc.ABC):
 
     @property
     def bits(self) -> int:
-        """The random bits that decide about a sample."""
+        """Count the random bits that decide about a sample."""
         return sum(self.weights).bit_length() - 1
 
     @property
     def probabilities(self) -> tuple[Fraction, ...]:
-        """The probability of each value, exactly."""
+        """Return the probability of each value, exactly."""
         return tuple(Fraction(weight, 1 << self.bits) for weight in self.weights)
 
     @functools.cached_property
     def growth(self) -> Fraction:
-        """The rational that stands for e^ε and is not above it, so that what is computed with it is not below δ."""
+        """Return the rational that stands for e^ε, and is not above it: what is computed with it is not below δ."""
         return exp_below(self.epsilon)
 
     @property
     @abc.abstractmethod
     def delta(self) -> Fraction:
-        """A δ that holds together with `epsilon`."""
+        """Return a δ that holds together with `epsilon`."""
 
     @property
     @abc.abstractmethod
     def variance(self) -> Fraction:
-        """The variance of the noise that a receiver has to deal with, exactly."""
+        """Return the variance of the noise that a receiver has to deal with, exactly."""
 
 
 def check_demand(

@@ -94,7 +94,7 @@ class Release:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of `privatized`, as 64-bit little-endian numbers, stream after stream."""
+        """Return SHA-256 of `privatized`, as 64-bit little-endian numbers, stream after stream."""
         return hashlib.sha256(np.ascontiguousarray(self.privatized, "<i8").tobytes()).hexdigest()
 
     def __repr__(self) -> str:

@@ -61,7 +61,7 @@ _LARGEST_EXPONENT = 100
 
 @dataclass(frozen=True)
 class Guarantee:
-    """The promise of a release; `print` gives it in full.
+    """State the promise of a release; `print` gives it in full.
 
     Attributes
     ----------
@@ -112,17 +112,17 @@ class Guarantee:
 
     @functools.cached_property
     def loss(self) -> Loss:
-        """What the release, with those that it is composed with, costs one person: it can be added to other losses."""
+        """Return what the release, with those it is composed with, costs one person: it adds to other losses."""
         return sum(self.others, self.terms.loss)
 
     @property
     def shifts(self) -> tuple[Shift, ...]:
-        """Squared sensitivity (an integer) and noise of all releases with Gaussian noise."""
+        """List squared sensitivity (an integer) and noise of all releases with Gaussian noise."""
         return self.loss.shifts
 
     @property
     def is_gaussian(self) -> bool:
-        """True where all of the noise is discrete Gaussian."""
+        """Tell whether all of the noise is discrete Gaussian."""
         return not (self.loss.pure or self.loss.approximate)
 
     @property
@@ -137,17 +137,17 @@ class Guarantee:
 
     @property
     def prefilter(self) -> str:
-        """SHA-256 of the integer taps, as 64-bit little-endian numbers."""
+        """Return SHA-256 of the integer taps, as 64-bit little-endian numbers."""
         return str(self.terms.content["prefilter"]["sha256"])
 
     @property
     def delta(self) -> float:
-        """δ, as it was demanded; 0 where all noise gives pure ε."""
+        """Return δ, as it was demanded; 0 where all noise gives pure ε."""
         return _delta_of(self.loss, self.privacy)
 
     @property
     def zcdp_rho(self) -> Fraction:
-        """ρ of zero-concentrated differential privacy, exactly: Δ²/2σ² of Gaussian noise, ε²/2 of other noise."""
+        """Return ρ of zero-concentrated privacy, exactly: Δ²/2σ² of Gaussian noise, ε²/2 of other noise."""
         return self.loss.zcdp()[0]
 
     @property
@@ -181,7 +181,7 @@ class Guarantee:
 
     @property
     def _of_more(self) -> str:
-        """What it is for somebody with more events than are protected, or in more spans."""
+        """Say what it is for somebody with more events than are protected, or in more spans."""
         if self.persons is not None:
             return "Further events of a person are left out before anything is computed."
         n, group = GROUPS[-1], f"ε = {_format_epsilon(self.groups[GROUPS[-1]])}"
@@ -253,7 +253,7 @@ class Guarantee:
 
     @property
     def all_spans(self) -> Loss | None:
-        """What it costs a person with events in all spans of the release; None without persons, or an end."""
+        """Return what it costs a person with events in all spans of the release; None without persons, or an end."""
         if self.persons is None or self.persons.n_spans is None:
             return None
         return self.persons.over(self.loss, max(1, self.persons.n_spans))

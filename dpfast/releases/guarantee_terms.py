@@ -15,7 +15,7 @@ from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma
 
 
 class ReleaseTerms(NamedTuple):
-    """What is particular to a kind of mechanism in its guarantee.
+    """Say what is particular to a kind of mechanism in its guarantee.
 
     Attributes
     ----------

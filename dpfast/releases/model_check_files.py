@@ -25,7 +25,7 @@ _BEGINNINGS = {"json": _MARK.encode(), "csv": HEADER.encode(), "parquet": b"PAR1
 
 
 class Checked(NamedTuple):
-    """What was found, in words, and the files that have it."""
+    """Hold what was found, in words, and the files that have it."""
 
     text: str
     files: tuple[Path, ...]

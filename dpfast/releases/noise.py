@@ -82,7 +82,7 @@ class GeometricSampler:
 
 
 class TableSampler:
-    """A table of values: the one into whose share of 2^bits a random number falls."""
+    """Draw from a table of values: the one into whose share of 2^bits a random number falls."""
 
     def __init__(self, law: TableLaw) -> None:
         self._table = CutTable.from_weights(law.values, law.weights)
@@ -92,7 +92,7 @@ class TableSampler:
         return draw_table(words, self._table, out)
 
     def add_digits(self) -> None:
-        """Nothing is missing, ever: a table has all of its digits."""
+        """Add none: a table has all of its digits."""
 
     def __repr__(self) -> str:
         return f"table of {len(self._table.values)} values"

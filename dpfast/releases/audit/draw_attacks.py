@@ -21,7 +21,7 @@ _VALUES = 20_000
 
 
 class DrawCanaries(NamedTuple):
-    """Canaries that are published together, or apart."""
+    """Hold canaries that are published together, or apart."""
 
     name: str
     canaries: tuple[DrawCanary, ...]
@@ -30,7 +30,7 @@ class DrawCanaries(NamedTuple):
 
 
 class DrawStage(NamedTuple):
-    """The mechanism that is attacked, and what all attacks on it share."""
+    """Attack a mechanism; this holds it, and what all attacks on it share."""
 
     plan: ExactBase
     rng: np.random.Generator

@@ -25,7 +25,7 @@ _MOST_ATOMS = 2**21  # of pairs of ratios, that are added up
 
 @dataclass(frozen=True, eq=False)
 class DrawCanary:
-    """Two signals that differ by one person's events, from the beginning of a stream on.
+    """Make two signals that differ by one person's events, from the beginning of a stream on.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class DrawCanary:
 
     @property
     def size(self) -> int:
-        """The number of inputs of a run."""
+        """Count the inputs of a run."""
         return self.x[0].size
 
     @classmethod

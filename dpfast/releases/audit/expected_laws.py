@@ -27,37 +27,37 @@ _CELLS = 64
 
 @dataclass(frozen=True)
 class ExpectedLaw(abc.ABC):
-    """A law of integers that noise should have."""
+    """Say what law of integers noise should have."""
 
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """What to call it in a sentence."""
+        """Say what to call it in a sentence."""
 
     @property
     @abc.abstractmethod
     def std(self) -> float:
-        """The standard deviation."""
+        """Return the standard deviation."""
 
     @property
     def mean(self) -> float:
-        """The mean: 0 but for answers."""
+        """Return the mean: it is 0 but for answers."""
         return 0.0
 
     @property
     @abc.abstractmethod
     def spread(self) -> float:
-        """The standard deviation of (N - E N)² in Var N: √2 of a Gaussian."""
+        """Return the standard deviation of (N - E N)² in Var N: it is √2 of a Gaussian."""
 
     @property
     @abc.abstractmethod
     def zero(self) -> float:
-        """P(N = 0)."""
+        """Return P(N = 0)."""
 
     @property
     @abc.abstractmethod
     def few_values(self) -> tuple[Integers, Array]:
-        """The values that may come, but for the rarest, and their probabilities; none where they are too many."""
+        """Return the values that may come, but for the rarest, and their probabilities; none where they are many."""
 
     @abc.abstractmethod
     def log_probability(self, n: Integers) -> Array:
@@ -94,7 +94,7 @@ class ExpectedLaw(abc.ABC):
 
 @dataclass(frozen=True)
 class ExpectedGaussian(ExpectedLaw):
-    """The discrete Gaussian."""
+    """Expect the discrete Gaussian."""
 
     sigma: Sigma
     name = "discrete Gaussian"
@@ -136,7 +136,7 @@ class ExpectedGaussian(ExpectedLaw):
 
 @dataclass(frozen=True)
 class ExpectedGeometric(ExpectedLaw):
-    """The two-sided geometric."""
+    """Expect the two-sided geometric."""
 
     rate: GeometricRate
     name = "two-sided geometric"
@@ -152,7 +152,7 @@ class ExpectedGeometric(ExpectedLaw):
 
     @property
     def spread(self) -> float:
-        """E N⁴ = 2q(1 + 10q + q²)/(1 - q)⁴, and Var N = 2q/(1 - q)²."""
+        """Return the root from E N⁴ = 2q(1 + 10q + q²)/(1 - q)⁴ and Var N = 2q/(1 - q)²."""
         q = math.exp(-self._r)
         return math.sqrt((1 + 10 * q + q * q) / (2 * q) - 1)
 
@@ -179,7 +179,7 @@ class ExpectedGeometric(ExpectedLaw):
 
 @dataclass(frozen=True)
 class ExpectedTable(ExpectedLaw):
-    """A table of values; a response's are its answers."""
+    """Expect a table of values; a response's are its answers."""
 
     law: TableLaw
     name = "tabulated"

@@ -84,7 +84,7 @@ class Finding:
 
 
 class PlannedAttack(NamedTuple):
-    """An attack that is yet to be run.
+    """Plan an attack that is yet to be run.
 
     Attributes
     ----------

@@ -76,7 +76,7 @@ class Tally:
 
 
 class PersonTally:
-    """Events of persons of the bins that are not over, which several threads may add to.
+    """Gather events of persons of the bins that are not over; several threads may add to them.
 
     Of a person's events in one bin and group the first one decides, by its time and then as it came: that one is kept
     or none is. So no others are remembered.

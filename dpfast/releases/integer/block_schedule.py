@@ -12,7 +12,7 @@ from dpfast.releases.integer.inputs import Integers
 
 @dataclass(frozen=True)
 class BlockSchedule:
-    """When the sums of each level end, and how their inputs are weighed.
+    """Say when the sums of each level end, and how their inputs are weighed.
 
     Attributes
     ----------

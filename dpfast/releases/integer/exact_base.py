@@ -28,7 +28,7 @@ from dpfast.signals.output_variance import explained_share, output_variance
 
 
 class LiveEstimator(Protocol):
-    """A receiver that estimates from published integers, piece by piece, with a state that can be stored."""
+    """Estimate from published integers, piece by piece, with a state that can be stored."""
 
     def push(self, v: Integers, end: int | None = None) -> Array:
         """Return the next estimates (n_streams, n); from the step `end` on there are no inputs any more."""
@@ -41,7 +41,7 @@ class LiveEstimator(Protocol):
 
 
 class ExactBase(abc.ABC):
-    """A mechanism in integers: what is published of integer inputs, with which exact noise, and what it promises.
+    """Say what a mechanism publishes of integer inputs, with which exact noise, and what it promises.
 
     Each kind of noise and of what it is added to is a class, which :func:`dpfast.exact` makes.
 
@@ -70,23 +70,23 @@ class ExactBase(abc.ABC):
     @property
     @abc.abstractmethod
     def law(self) -> NoiseLaw:
-        """The law of the noise, all of it."""
+        """Return the law of the noise, all of it."""
 
     @property
     def lag(self) -> int | None:
-        """The samples by which the estimate is late; None for a smoother."""
+        """Return the samples by which the estimate is late; None for a smoother."""
         lag: int | None = self.mechanism.lag
         return lag
 
     @property
     def per_step(self) -> int:
-        """The integers that may be published of a stream at one step."""
+        """Count the integers that may be published of a stream at one step."""
         return 1
 
     @property
     @abc.abstractmethod
     def memory(self) -> int:
-        """The most past inputs that what is published at a step depends on."""
+        """Count the most past inputs that what is published at a step depends on."""
 
     def needed(self, position: int) -> int:
         """Return how many of the inputs before a step are needed for what is published from it on."""
@@ -158,16 +158,16 @@ class ExactBase(abc.ABC):
     @property
     @abc.abstractmethod
     def predicted_mse(self) -> float | None:
-        """The exact error, as that of the mechanism; None where only simulation tells."""
+        """Return the exact error, as that of the mechanism; None where only simulation tells."""
 
     @property
     def predicted_rmse_if_model_holds(self) -> float | None:
-        """The root of `predicted_mse`: what the estimates err by if the data follow the model of the design."""
+        """Return the root of `predicted_mse`: what estimates err by if the data follow the model of the design."""
         return None if self.predicted_mse is None else math.sqrt(self.predicted_mse)
 
     @property
     def explained_if_model_holds(self) -> float | None:
-        """The part of the variance of the true output that the estimates explain, both under the model."""
+        """Return the part of the variance of the true output that the estimates explain, both under the model."""
         target, model = self.mechanism.target, self.mechanism.model
         return None if model is None else explained_share(self.predicted_mse, output_variance(target, model))
 
@@ -177,7 +177,7 @@ class ExactBase(abc.ABC):
 
     @functools.cached_property
     def guarantee(self) -> Guarantee:
-        """The guarantee of a release of this mechanism alone."""
+        """State the guarantee of a release of this mechanism alone."""
         privacy, inputs = self.mechanism.privacy, self.inputs
         return Guarantee.of(privacy, inputs, self.terms(privacy, inputs))
 
@@ -189,13 +189,13 @@ class ExactBase(abc.ABC):
 
     @property
     def demand(self) -> dict[str, Any]:
-        """The demand: all that decides the rest, but for the rounding of a machine."""
+        """Return the demand: all that decides the rest, but for the rounding of a machine."""
         return demand_content(self.mechanism, self.inputs, self.tolerance)
 
     @property
     @abc.abstractmethod
     def configuration(self) -> dict[str, Any]:
-        """The whole mechanism, as JSON holds it."""
+        """Return the whole mechanism, as JSON holds it."""
 
     @classmethod
     @abc.abstractmethod
@@ -204,7 +204,7 @@ class ExactBase(abc.ABC):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the configuration."""
+        """Return the SHA-256 of the configuration."""
         text = json.dumps(self.configuration, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 

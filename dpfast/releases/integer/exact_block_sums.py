@@ -47,7 +47,7 @@ _SAME = 1e-6  # of a variance: noise for which the receiver of the design will d
 
 @dataclass(frozen=True, eq=False)
 class ExactBlockSums(ExactBase):
-    r"""Sums v_j = Σ w x + n of blocks of integers x, with exact integer noise n, and a periodic Kalman filter of them.
+    r"""Publish sums v_j = Σ w x + n of blocks of integers x, with exact integer noise n, and estimate (Kalman).
 
     :func:`exact` makes it of :func:`block_sums`. Everything in it is public. A block that the last step leaves
     unfinished is dropped: nothing of it is ever published.
@@ -116,7 +116,7 @@ class ExactBlockSums(ExactBase):
 
     @functools.cached_property
     def schedule(self) -> BlockSchedule:
-        """When which sums are released, and which inputs are in each."""
+        """Say when which sums are released, and which inputs are in each."""
         receiver = self.receiver
         lates = receiver.offsets or (0,) * len(receiver.lengths)
         signs = weights_of_sums(self.mechanism.weights, lates)
@@ -126,17 +126,17 @@ class ExactBlockSums(ExactBase):
 
     @property
     def law(self) -> LatticeLaw:
-        """The law of the noise: `noise`."""
+        """Return the law of the noise: `noise`."""
         return self.noise
 
     @property
     def per_step(self) -> int:
-        """The sums that may be released at one step."""
+        """Count the sums that may be released at one step."""
         return len(self.receiver.lengths)
 
     @property
     def memory(self) -> int:
-        """The inputs before the last one of the longest block."""
+        """Count the inputs before the last one of the longest block."""
         return max(self.receiver.lengths) - 1
 
     def needed(self, position: int) -> int:
@@ -175,7 +175,7 @@ class ExactBlockSums(ExactBase):
 
     @functools.cached_property
     def predicted_mse(self) -> float | None:
-        """The exact error with the noise that runs, the mean over a cycle, or over the steps of the horizon.
+        """Return the exact error with the noise that runs, the mean over a cycle, or over the steps of the horizon.
 
         It is that of steps whose blocks were finished: where the last one is dropped, the last estimates err as they
         did at the end of a block, for lack of a later release.
@@ -211,7 +211,7 @@ class ExactBlockSums(ExactBase):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """The whole mechanism, as JSON holds it."""
+        """Return the whole mechanism, as JSON holds it."""
         return {
             "kind": self.kind,
             "mechanism": mechanism_content(self.mechanism),

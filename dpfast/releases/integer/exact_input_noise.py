@@ -48,7 +48,7 @@ _SAME = 1e-6  # of a standard deviation: noise for which the receiver of the des
 
 @dataclass(frozen=True, eq=False)
 class ExactInputNoise(ExactBase):
-    r"""Inputs with exact integer noise, v_t = x_t + n_t, and a receiver that filters them.
+    r"""Publish inputs with exact integer noise, v_t = x_t + n_t, and filter them by a receiver.
 
     :func:`exact` makes it of a design with ``noise="geometric"`` or ``"canonical"`` on its inputs. All of it is public.
 
@@ -116,12 +116,12 @@ class ExactInputNoise(ExactBase):
 
     @property
     def law(self) -> LatticeLaw:
-        """The law of the noise: `noise`."""
+        """Return the law of the noise: `noise`."""
         return self.noise
 
     @property
     def memory(self) -> int:
-        """None: each number depends on one input."""
+        """Return 0: each number depends on one input."""
         return 0
 
     def privatize(
@@ -132,7 +132,7 @@ class ExactInputNoise(ExactBase):
 
     @property
     def _shift(self) -> float:
-        """The mean of x as the receiver takes it."""
+        """Return the mean of x as the receiver takes it."""
         return (self.receiver.mean - float(self.inputs.centre)) / float(self.inputs.unit)
 
     def live(self) -> LiveReceiver:
@@ -146,7 +146,7 @@ class ExactInputNoise(ExactBase):
 
     @functools.cached_property
     def predicted_mse(self) -> float | None:
-        """The exact stationary error, as that of the mechanism, with the noise that runs."""
+        """Return the exact stationary error, as that of the mechanism, with the noise that runs."""
         prefilter = Filter([1 / float(self.inputs.unit)])
         return predicted_mse(self.mechanism, prefilter, _std(self.mechanism, self.noise), self.receiver)
 
@@ -157,7 +157,7 @@ class ExactInputNoise(ExactBase):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """The whole mechanism, as JSON holds it."""
+        """Return the whole mechanism, as JSON holds it."""
         return {
             "kind": self.kind,
             "mechanism": mechanism_content(self.mechanism),

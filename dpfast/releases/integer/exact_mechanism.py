@@ -117,7 +117,7 @@ class ExactMechanism(ExactBase):
 
     @property
     def law(self) -> Sigma:
-        """The law of the noise: its σ."""
+        """Return the law of the noise: its σ."""
         return self.sigma
 
     @property

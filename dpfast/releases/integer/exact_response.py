@@ -39,7 +39,7 @@ _NEAR = 1e-9  # of the distance of the levels
 
 @dataclass(frozen=True, eq=False)
 class ExactResponse(ExactBase):
-    r"""Answers v_t = ±2 (the level, for certain), ±1 (the level, or by chance the other one), and a receiver of them.
+    r"""Answer v_t = ±2 (the level, for certain) or ±1 (the level, or by chance the other one), and filter the answers.
 
     :func:`exact` makes it of :func:`randomized_response`. The sign tells the upper level from the lower one. All of it
     is public.
@@ -106,12 +106,12 @@ class ExactResponse(ExactBase):
 
     @property
     def law(self) -> ResponseTable:
-        """The law of how levels are told: `noise`."""
+        """Return the law of how levels are told: `noise`."""
         return self.noise
 
     @property
     def memory(self) -> int:
-        """None: each answer depends on one input."""
+        """Return 0: each answer depends on one input."""
         return 0
 
     def privatize(
@@ -124,7 +124,7 @@ class ExactResponse(ExactBase):
 
     @functools.cached_property
     def _values(self) -> Array:
-        """What the answers -2 ... 2 stand for, about the mean of the receiver."""
+        """Return what the answers -2 ... 2 stand for, about the mean of the receiver."""
         low, high = float(self.inputs.low), float(self.inputs.high)
         trust, shown = float(self.noise.trust), float(self.noise.shown)
         told = np.array([-1.0, -trust, 0.0, trust, 1.0])
@@ -140,7 +140,7 @@ class ExactResponse(ExactBase):
 
     @functools.cached_property
     def predicted_mse(self) -> float | None:
-        """The exact stationary error on the two levels, as that of the mechanism, with the answers that are drawn."""
+        """Return the exact stationary error on the two levels, as the mechanism's, with the answers that are drawn."""
         return predicted_mse(self.mechanism, _ONE, _std(self.inputs, self.noise), self.receiver)
 
     def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:
@@ -151,7 +151,7 @@ class ExactResponse(ExactBase):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """The whole mechanism, as JSON holds it."""
+        """Return the whole mechanism, as JSON holds it."""
         return {
             "kind": self.kind,
             "mechanism": mechanism_content(self.mechanism),

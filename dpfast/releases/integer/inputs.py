@@ -107,7 +107,7 @@ class Inputs:
 
     @functools.cached_property
     def offset(self) -> Fraction:
-        """The least number of the lattice that is not below 0."""
+        """Return the least number of the lattice that is not below 0."""
         return Fraction(self.centre) % Fraction(self.unit)
 
     def _in_units(self, name: str) -> int:

@@ -23,7 +23,7 @@ _NUMBER = np.dtype("<f8")
 
 
 class LiveBlocks:
-    """A periodic Kalman filter that estimates from released integers, piece by piece.
+    """Estimate from released integers by a periodic Kalman filter, piece by piece.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class LiveBlocks:
 
     @property
     def position(self) -> int:
-        """The number of steps of each stream that were pushed."""
+        """Count the steps of each stream that were pushed."""
         return self._position
 
     def push(self, v: Integers, end: int | None = None) -> Array:

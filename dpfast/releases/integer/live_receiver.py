@@ -129,7 +129,7 @@ class LiveReceiver:
 
 
 class LiveResponse(LiveReceiver):
-    """A receiver that estimates from published answers to two levels, piece by piece.
+    """Estimate from published answers to two levels, piece by piece.
 
     Parameters
     ----------

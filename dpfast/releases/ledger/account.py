@@ -27,7 +27,7 @@ from dpfast.releases.store.spent_entries import Remembered
 
 
 class Account:
-    """What a store spends, in the ledger that it is given.
+    """Enter what a store spends in the ledger that it is given.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class Account:
 
 
 class Home(NamedTuple):
-    """The store that an entry is of: its id, its path, and the fields that it declares."""
+    """Name the store that an entry is of: its id, its path, and the fields that it declares."""
 
     id: str
     path: str
@@ -156,7 +156,7 @@ class Home(NamedTuple):
 
     @property
     def length(self) -> int | None:
-        """The declared steps of a stream; None without a declared end."""
+        """Return the declared steps of a stream; None without a declared end."""
         last = self.fields.get("last_step")
         return None if last is None else int(last) + 1
 

@@ -17,7 +17,7 @@ _ROUNDING = 1 + Fraction(1, 10**12)  # ten times .1 in binary is more than 1, an
 
 @dataclass(frozen=True)
 class Cap:
-    """Sums that the entries of one event, or of one person, may not go beyond: they hold whatever is chosen from what.
+    """Bound sums over the entries of one event, or of one person: a cap holds whatever is chosen from what.
 
     Sums may be compared with a cap also where the parameters of a release depend on what earlier ones published;
     numerical composition may not.
@@ -62,12 +62,12 @@ class Cap:
 
     @property
     def limit(self) -> Fraction:
-        """The cap on the sum of ε, or of ρ."""
+        """Return the cap on the sum of ε, or of ρ."""
         return self.rho if self.epsilon is None else self.epsilon  # type: ignore[return-value]  # one of them is there
 
     @property
     def name(self) -> str:
-        """What is added up."""
+        """Say what is added up."""
         return "rho" if self.epsilon is None else "epsilon"
 
     def holds(self, entries: Sequence[Entry]) -> bool:

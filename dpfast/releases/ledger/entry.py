@@ -16,7 +16,7 @@ UNITS = ("event", "person")
 
 @dataclass(frozen=True)
 class Entry:
-    """What a release, or a stream for all its life, costs one event or one person.
+    """Say what a release, or a stream for all its life, costs one event or one person.
 
     Attributes
     ----------
@@ -79,12 +79,12 @@ class Entry:
 
     @functools.cached_property
     def epsilon(self) -> Fraction:
-        """ε at its own δ, as the sum of a cap has it."""
+        """Return ε at its own δ, as the sum of a cap has it."""
         return Fraction(self.loss.epsilon(float(self.delta)))
 
     @property
     def is_single(self) -> bool:
-        """Whether whom it protects can be in one step and one group alone."""
+        """Tell whether whom it protects can be in one step and one group alone."""
         return self.unit == "event" and self.max_events == self.streams_per_person == 1
 
     def is_same_release(self, other: Entry) -> bool:

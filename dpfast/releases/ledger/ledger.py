@@ -17,7 +17,7 @@ from dpfast.releases.ledger.statement import Statement
 
 
 class Attested(NamedTuple):
-    """What a store remembers of a ledger: its id, how many entries it had, and the chain over them.
+    """Hold what a store remembers of a ledger: its id, how many entries it had, and the chain over them.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class Ledger:
 
     @property
     def lines(self) -> list[Line]:
-        """All entries, each with its number and when it was entered."""
+        """Return all entries, each with its number and when it was entered."""
         return self._file.read()[1]
 
     def statement(self, *, delta: float | None = None, window: Any = None) -> Statement:

@@ -33,7 +33,7 @@ CREATE TABLE published (number INTEGER PRIMARY KEY, seal INTEGER NOT NULL);
 
 
 class Meta(NamedTuple):
-    """What a ledger is: its format and id, whose data it is for, and its cap as text."""
+    """Say what a ledger is: its format and id, whose data it is for, and its cap as text."""
 
     format: int
     id: str
@@ -42,7 +42,7 @@ class Meta(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of a ledger.
+    """Hold a line of a ledger.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Line(NamedTuple):
 
 
 class LedgerFile:
-    """The database of a ledger; each use opens it, and closes it behind.
+    """Read and write the database of a ledger; each use opens it, and closes it behind.
 
     Parameters
     ----------

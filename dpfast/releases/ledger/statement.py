@@ -24,7 +24,7 @@ from dpfast.signals.events.periods import format_period, parse_period
 
 @dataclass(frozen=True)
 class Total:
-    """What entries cost together, at most, one event or one person.
+    """Say what entries cost together, at most, one event or one person.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Total:
 
 @dataclass(frozen=True)
 class Statement:
-    """What a ledger says; `print` gives it in full.
+    """Say what a ledger holds; `print` gives it in full.
 
     Attributes
     ----------
@@ -122,14 +122,14 @@ class Statement:
 
     @property
     def left(self) -> Fraction | None:
-        """What is left of the cap on the sum of ε or of ρ; None without a cap."""
+        """Return what is left of the cap on the sum of ε or of ρ; None without a cap."""
         if self.cap is None:
             return None
         return max(Fraction(0), self.cap.limit - self.cap.spent([x.entry for x in self.lines])[0])
 
     @property
     def summary(self) -> str:
-        """What it says for readers of a release: the totals and the cap, without places."""
+        """Return what it says for readers of a release: the totals and the cap, without places."""
         n = _count(len(self.lines), "entry", "entries")
         return " ".join([f"The ledger of {self.population!r} has {n}.", *self._totals(), *self._of_cap()])
 

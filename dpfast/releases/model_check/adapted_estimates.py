@@ -21,7 +21,7 @@ from dpfast.releases.model_check.verdict import BAND, ModelCheck
 
 @dataclass(frozen=True, eq=False)
 class AdaptedEstimates:
-    """What a receiver that was fitted to v estimates from the same v, with the error that v tells.
+    """Hold what a receiver that was fitted to v estimates from the same v, with the error that v tells.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class AdaptedEstimates:
 
     @property
     def estimated_rmse(self) -> float | None:
-        """The root of `estimated_mse`."""
+        """Return the root of `estimated_mse`."""
         return None if self.estimated_mse is None else math.sqrt(self.estimated_mse)
 
     def content(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ NO_ERROR = "No error is estimated from v of block sums."
 
 
 class BlockValues(NamedTuple):
-    """What was published as sums of blocks, as far as a check needs it.
+    """Hold what was published as sums of blocks, as far as a check needs it.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class BlockValues(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """The steps of each stream."""
+        """Count the steps of each stream."""
         return int(self.sums.shape[-1])
 
     def until(self, steps: int) -> BlockValues:

@@ -26,7 +26,7 @@ TOO_SHORT = "No error is estimated from v: there are too few steps behind the tr
 
 
 class FilteredValues(NamedTuple):
-    """What was published by filters, as far as a check needs it.
+    """Hold what was published by filters, as far as a check needs it.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class FilteredValues(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """The steps of each stream."""
+        """Count the steps of each stream."""
         return len(self.centred.T)
 
     def until(self, steps: int) -> FilteredValues:

@@ -29,7 +29,7 @@ _NOISY = 5.0  # over the root of the samples: the same for short v
 
 
 class ErrorFromV(NamedTuple):
-    """The mean squared error of estimates, as v tells it.
+    """Say what the mean squared error of estimates is, as v tells it.
 
     Attributes
     ----------

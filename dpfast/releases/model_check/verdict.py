@@ -25,7 +25,7 @@ _TOO_EARLY = f"A stream is compared with its model after {_FIRST_LOOK} steps, an
 
 @dataclass(frozen=True, eq=False)
 class ModelCheck:
-    """What v says about the model that a release was designed for, and about the error; print it for a summary.
+    """Say what v tells of the model that a release was designed for, and of the error; print it for a summary.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class ModelCheck:
 
     @property
     def estimated_rmse(self) -> float | None:
-        """The root of `estimated_mse`."""
+        """Return the root of `estimated_mse`."""
         return None if self.estimated_mse is None else math.sqrt(self.estimated_mse)
 
     def content(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class ModelCheck:
 
     @property
     def _hidden_share(self) -> float | None:
-        """The part of the estimated error that v does not show."""
+        """Return the part of the estimated error that v does not show."""
         if self.estimated_mse is None or self.hidden_mse is None:
             return None
         return self.hidden_mse / self.estimated_mse if self.estimated_mse else 0.0
@@ -145,7 +145,7 @@ class ModelCheck:
 
 
 class Judgement(NamedTuple):
-    """What a test of one v found: `agrees`, `findings`, `p_values` and `statistics` of a :class:`ModelCheck`."""
+    """Hold what a test of one v found: `agrees`, `findings`, `p_values` and `statistics` of a :class:`ModelCheck`."""
 
     agrees: bool | None
     findings: tuple[str, ...]
@@ -157,15 +157,15 @@ NOTHING_TO_TEST = Judgement(None, (), {}, {})
 
 
 class Evidence(Protocol):
-    """What was published, with what a mechanism knows of it: each kind of mechanism has one."""
+    """Hold what was published, with what a mechanism knows of it: each kind of mechanism has one."""
 
     @property
     def model(self) -> Model | None:
-        """The model of the design."""
+        """Return the model of the design."""
 
     @property
     def steps(self) -> int:
-        """The steps of each stream."""
+        """Count the steps of each stream."""
 
     def until(self, steps: int) -> Self:
         """Return the first steps alone."""
@@ -178,7 +178,7 @@ class Evidence(Protocol):
 
 
 class NotCompared(NamedTuple):
-    """Evidence of a mechanism whose v nobody has said how to compare."""
+    """Hold what a mechanism published whose v nobody has said how to compare."""
 
     model: Model | None
     steps: int

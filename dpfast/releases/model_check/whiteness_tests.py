@@ -23,7 +23,7 @@ _NEAR = 1e-2  # of the middle of a law, in standard deviations
 
 
 class PowerBand(NamedTuple):
-    """The power of an octave beside what it should be."""
+    """Set the power of an octave beside what it should be."""
 
     longest: float  # period, in steps
     shortest: float
@@ -32,7 +32,7 @@ class PowerBand(NamedTuple):
 
 
 class Whiteness(NamedTuple):
-    """What the tests found.
+    """Hold what the tests found.
 
     Attributes
     ----------

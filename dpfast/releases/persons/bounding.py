@@ -12,7 +12,7 @@ _Record = dict[int, list[int]]  # of a person: the steps of kept events by strea
 
 
 class Kept(NamedTuple):
-    """A kept event: that a person has one in a stream at a step, and no more.
+    """Note a kept event: that a person has one in a stream at a step, and no more.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Kept(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What is taken of some events.
+    """Hold what is taken of some events.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Chosen(NamedTuple):
 
 
 class Bounding:
-    """The kept events of all persons in one span, and the decision about further ones.
+    """Hold the kept events of all persons in one span, and decide about further ones.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from dpfast.releases.integer.inputs import Inputs
 
 @dataclass(frozen=True)
 class PersonBounds:
-    """At most m events of a person, b steps apart, in each of at most k streams, in each span of time.
+    """Declare at most m events of a person, b steps apart, in each of at most k streams, in each span of time.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ _NOBODY = -1
 
 
 class Events:
-    """A table of events, each of which says whose it is, to release with `persons`.
+    """Give a table of events, each of which says whose it is, to a release with `persons`.
 
     The order of the rows is that in which events came, and decides between events of one person at one step.
 
@@ -70,7 +70,7 @@ class Events:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of streams and of steps."""
+        """Return the numbers of streams and of steps."""
         return self.n_streams, self.n_steps
 
     def in_order(self) -> tuple[_Integers, list[tuple[int, int, bytes]]]:

@@ -17,7 +17,7 @@ _FILE = re.compile(rb"dpfast person key of the store ([0-9a-f-]{36})\n([0-9a-f]{
 
 
 class PersonKey:
-    """A key, under which an id becomes a pseudonym.
+    """Turn ids into pseudonyms under a key.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class PersonKey:
 
 
 class KeyFile:
-    """The file of the key of a store.
+    """Read, make and destroy the file of the key of a store.
 
     A span that ends takes its key along. The next key is made first, in a file beside; the store's transaction says
     that it is the key from now on; then the old one is overwritten. A crash at any point leaves one of the two files

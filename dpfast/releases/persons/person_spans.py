@@ -11,7 +11,7 @@ from dpfast.releases.persons.person_bounds import PersonBounds
 
 @dataclass(frozen=True)
 class PersonSpans:
-    """The spans of time of a guarantee per person.
+    """Name the spans of time of a guarantee per person.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class PersonSpans:
 
     @property
     def is_one(self) -> bool:
-        """True where the release has steps in one span alone: then a person in it is a person."""
+        """Tell whether the release has steps in one span alone: then a person in it is a person."""
         return self.n_spans == 1 or self.span_steps is None
 
     @classmethod

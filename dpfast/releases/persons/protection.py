@@ -24,7 +24,7 @@ from dpfast.releases.store.release_store import ReleaseStore
 
 
 class Bounded(NamedTuple):
-    """The kept events of some steps, and what is new of persons; all of it private.
+    """Hold the kept events of some steps, and what is new of persons; all of it is private.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Bounded(NamedTuple):
 
 
 class Protection:
-    """The bounding state of a store: what each person has contributed to the present span, by all its releases.
+    """Keep the bounding state of a store: what each person has contributed to the present span, by all releases.
 
     A span has ended when a step of a later one is published: then its persons are forgotten, its key is destroyed, and
     none of its steps is published again.
@@ -86,7 +86,7 @@ class Protection:
 
     @property
     def beginning(self) -> PersonState:
-        """What a store enters with a release that has no steps so far."""
+        """Say what a store enters with a release that has no steps so far."""
         return PersonState(self.bounds.terms(), self._span or 0, self._key.check, ())
 
     def bound(self, events: Events, first: int, decided: Sequence[range]) -> Bounded:

@@ -40,7 +40,7 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class PersonState:
-    """What a store knows of persons in the present span, or what is new of that; private.
+    """Hold what a store knows of persons in the present span, or what is new of that; it is private.
 
     Attributes
     ----------

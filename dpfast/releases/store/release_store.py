@@ -130,7 +130,7 @@ class ReleaseStore(StoreTransactions):
 
     @property
     def id(self) -> str:
-        """The id of the store."""
+        """Return the id of the store."""
         return self._records.store_id
 
     def persons(self) -> PersonState | None:

@@ -19,7 +19,7 @@ _SPENT = """CREATE TABLE IF NOT EXISTS spent (
 
 
 class Remembered(NamedTuple):
-    """The last word of a store about its ledger: its id, where it was, its entries and their chain."""
+    """Hold the last word of a store about its ledger: its id, where it was, its entries and their chain."""
 
     ledger: str
     path: str
@@ -28,7 +28,7 @@ class Remembered(NamedTuple):
 
 
 class SpentEntries:
-    """The rows of a store about its ledger; new ones are written with the next publication, or never.
+    """Keep the rows of a store about its ledger; new ones are written with the next publication, or never.
 
     Parameters
     ----------

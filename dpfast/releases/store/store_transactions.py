@@ -20,7 +20,7 @@ from dpfast.releases.store.witness import Attestation, Witness
 
 
 class StoreTransactions:
-    """The file of a store, whose every transaction ends with its witness, or leaves the store closed.
+    """Open the file of a store, whose every transaction ends with its witness, or leaves the store closed.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class StoreTransactions:
 
     @property
     def owned(self) -> bool:
-        """True where the store is of this process, and not of one that was forked into this."""
+        """Tell whether the store is of this process, and not of one that was forked into this."""
         return self._process == os.getpid()
 
     def check_process(self) -> None:

@@ -22,7 +22,7 @@ _LARGE = 1e6  # numbers from here on, and below its inverse, are written with ex
 
 
 class Ticks(NamedTuple):
-    """Places on an axis, as parts of its length, and what is written there."""
+    """Place ticks on an axis, as parts of its length, with what is written there."""
 
     places: tuple[float, ...]
     labels: tuple[str, ...]

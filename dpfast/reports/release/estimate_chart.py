@@ -43,7 +43,7 @@ STYLE = """
 
 
 class GroupPanel(NamedTuple):
-    """A group: its name, its estimates, and half the width of their band where there is one."""
+    """Describe a group: its name, its estimates, and half the width of their band where there is one."""
 
     title: str
     estimate: Array

@@ -80,7 +80,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class DeclaredRows:
-    """The rows of a log in a declared span and declared groups; private.
+    """Hold the rows of a log in a declared span and declared groups; they are private.
 
     Attributes
     ----------
