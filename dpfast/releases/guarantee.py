@@ -30,7 +30,7 @@ ADJACENCY = (
     "two changes"
 )
 PERSON_ADJACENCY = (
-    "two data sets are neighbours when one has all events of one person in one span, however many, and the other has "
+    "two data sets are neighbours when one has all events of one person{in_span}, however many, and the other has "
     "none of them; exchanging them for others is two changes"
 )
 OTHER_STEPS = (
@@ -50,6 +50,10 @@ MORE_THAN_DECLARED = NOT_COVERED[-1]
 OTHER_SPANS = (
     "events of a person in other spans than those of this release, and in other stores, which add up; within a span "
     "the bounds are for all its releases together, and those of other steps promise no less than the worst of them"
+)
+OTHER_STORES = (
+    "events of a person in other stores, which add up; the bounds are for all releases of this one together, and those "
+    "of other steps promise no less than the worst of them"
 )
 OTHER_IDS = "people with several ids, each of which counts as a person, also where it is spelled in another way"
 _OF_STORE = (
@@ -168,16 +172,17 @@ class Guarantee:
         Gaussian noise.
         """
         return (
-            f"{self._protects}: whether {self._contribution} in the data or not: anyone who sees all published values, "
-            f"whatever else they know, comes to any conclusion with a probability that is at most e^ε = {self._factor} "
-            f"times what it is in the other case, plus δ = {_format_declared(self.delta)}. {self._of_more}"
+            f"This guarantee is {self._protects}: it is about whether {self._contribution} in the data or not. Anyone "
+            "who sees all published values, whatever else they know, comes to any conclusion with a probability that "
+            f"is at most e^ε = {self._factor} times what it is in the other case, plus δ = "
+            f"{_format_declared(self.delta)}. {self._of_more}"
         )
 
     @property
     def _protects(self) -> str:
         if self.persons is None:
-            return "Per event"
-        return "Per person" if self.persons.is_one else f"Per person and span of {self.persons.span_steps} steps"
+            return "per event"
+        return "per person" if self.persons.is_one else f"per person and span of {self.persons.span_steps} steps"
 
     @property
     def _of_more(self) -> str:
@@ -206,7 +211,8 @@ class Guarantee:
         privacy = self.privacy
         size = f"of size at most {_format_declared(privacy.max_change)}"
         if self.persons is not None:
-            return f"the events of one person {_bounds_text(privacy, self.inputs)}, each {size}, were"
+            kept = _bounds_text(privacy, self.inputs)
+            return f"the events of one person{self.persons.in_span}, of which {kept}, each {size}, were"
         if privacy.max_events == 1:
             return f"one event {size} was"
         return f"the at most {privacy.max_events} events of one person, each {size}, were"
@@ -228,7 +234,7 @@ class Guarantee:
             "range": f"{inputs.low} to {inputs.high}; values outside are always clamped, never refused{missing}",
             "centre": f"{inputs.centre}, public; integers from {low} to {high} are behind it",
             **self.terms.noise,
-            "(ε, δ)": f"({format_rounded_up(self.epsilon, 9)}, {_format_declared(self.delta)}), {self.terms.proof}; "
+            "(ε, δ)": f"({format_rounded_up(self.epsilon, 9)}, {_format_declared(self.delta)}), {self._proof}; "
             f"demanded: ({_format_declared(privacy.epsilon)}, {_format_declared(privacy.delta)})",
             "zCDP": self._zcdp_text,
             **({"Gaussian DP": f"μ = {format_rounded_up(self.gdp_mu, 6)}"} if self.is_gaussian else {}),
@@ -248,8 +254,15 @@ class Guarantee:
         return lines
 
     @property
+    def _proof(self) -> str:
+        """Say how ε came about: of this release alone, or of all that it is composed with."""
+        return (
+            f"of all of them together, rounded up; of this one {self.terms.proof}" if self.others else self.terms.proof
+        )
+
+    @property
     def _adjacency(self) -> str:
-        return ADJACENCY if self.persons is None else PERSON_ADJACENCY
+        return ADJACENCY if self.persons is None else PERSON_ADJACENCY.format(in_span=self.persons.in_span)
 
     @property
     def all_spans(self) -> Loss | None:
@@ -287,7 +300,8 @@ class Guarantee:
         """The risks that the guarantee does not cover, in words."""
         if self.persons is not None:
             left = {MORE_THAN_DECLARED, OTHER_STEPS}
-            return (*(x for x in NOT_COVERED if x not in left), OTHER_SPANS, OTHER_IDS)
+            beyond = OTHER_STORES if self.persons.span_steps is None else OTHER_SPANS
+            return (*(x for x in NOT_COVERED if x not in left), beyond, OTHER_IDS)
         return tuple(x for x in NOT_COVERED if not (self.whole and x == OTHER_STEPS))
 
     def __str__(self) -> str:
@@ -360,10 +374,10 @@ def _format_epsilon(value: float) -> str:
 
 def _bounds_text(privacy: Privacy, inputs: Inputs) -> str:
     """Say how much of a person is kept."""
-    events = "1 event" if privacy.max_events == 1 else f"{privacy.max_events} events"
-    apart = f", at least {privacy.min_separation} steps apart," if privacy.max_events > 1 else ""
     streams = "one stream" if inputs.streams_per_person == 1 else f"each of at most {inputs.streams_per_person} streams"
-    return f"in one span, of which at most {events}{apart} in {streams} are kept"
+    if privacy.max_events == 1:
+        return f"at most one in {streams} is kept"
+    return f"at most {privacy.max_events}, at least {privacy.min_separation} steps apart, in {streams} are kept"
 
 
 def _format_declared(declared: float) -> str:

@@ -24,7 +24,7 @@ class ReleaseTerms(NamedTuple):
     noise : mapping of str to str
         Lines on how much one person can change, and on the noise that hides it.
     proof : str
-        How ε came about.
+        How ε came about, of this release alone.
     published : mapping of str to str
         Lines on what is published.
     content : mapping

@@ -79,7 +79,8 @@ def test_the_kept_events_are_published_and_nothing_else(log, saved, tmp_path, ca
     assert main(arguments(log, saved, out)) == 0
     printed, shown = capsys.readouterr()
     assert printed.startswith(
-        "Per person: whether the events of one person in one span, of which at most 1 event in one"
+        "This guarantee is per person: it is about whether the events of one person, of which at most one in one "
+        "stream is kept, each of size at most 1, were in the data or not. Anyone"
     )
     assert published(out) == [(3, "b"), (4, "a")]  # ada at 3:10 comes before 3:20
     assert "PRIVATE rows dropped, without the id of a person: 2\n" in shown

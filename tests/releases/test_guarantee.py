@@ -115,7 +115,8 @@ def test_every_number_in_words(release):
     privacy, inputs = guarantee.privacy, guarantee.inputs
     sentence, lines, _, _ = parts(str(guarantee))
 
-    epsilon, delta = re.match(r"\((\S+), (\S+)\), computed", lines["(ε, δ)"]).groups()
+    together = ", of all of them together, rounded up; of this one" * (len(shifts) > 1)
+    epsilon, delta = re.match(rf"\((\S+), (\S+)\){together or ','} computed", lines["(ε, δ)"]).groups()
     proven(Decimal(epsilon), Decimal(delta), shifts)
     assert Decimal(delta) == Decimal(repr(privacy.delta))
     demanded = re.search(r"demanded: \((.*), (.*)\)", lines["(ε, δ)"]).groups()
@@ -208,7 +209,8 @@ def test_the_sentence_of_one_event():
     guarantee = promise(Fraction(1, 16))
     factor = mpmath.nstr(mpmath.exp(guarantee.epsilon), 3)
     assert guarantee.sentence == (
-        "Per event: whether one event of size at most 1 was in the data or not: anyone who sees all published values, "
+        "This guarantee is per event: it is about whether one event of size at most 1 was in the data or not. Anyone "
+        "who sees all published values, "
         f"whatever else they know, comes to any conclusion with a probability that is at most e^ε = {factor} times "
         "what it is in the other case, plus δ = 1e-06. Somebody with 10 events is protected as a group of 10, by ε = "
         f"{format_rounded_up(guarantee.groups[10], 4)}; with more, less."
@@ -231,7 +233,8 @@ def test_the_sentence_is_no_more_than_is_true():
 def test_the_sentence_of_several_events():
     guarantee = promise(max_events=3, min_separation=4, max_change=2.5)
     assert guarantee.sentence.startswith(
-        "Per event: whether the at most 3 events of one person, each of size at most 2.5, were in the data"
+        "This guarantee is per event: it is about whether the at most 3 events of one person, each of size at most "
+        "2.5, were in the data or not."
     )
     assert "Nothing makes sure that nobody has more" in guarantee.sentence
     lines = guarantee.items()
@@ -299,7 +302,7 @@ def plan():
 
 def test_all_that_a_reader_needs_is_there(plan):
     sentence, lines, uncovered, versions = parts(str(plan.guarantee))
-    assert "in the data or not: anyone who sees all published values" in sentence
+    assert "in the data or not. Anyone who sees all published values" in sentence
     assert lines.keys() == ASKED_FOR.keys()
     for name, pattern in ASKED_FOR.items():
         assert re.match(pattern, lines[name]), name

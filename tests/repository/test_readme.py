@@ -65,7 +65,10 @@ def test_releases_run_as_they_are_shown(page, tmp_path, monkeypatch, capsys):
     of_events, of_persons, *of_blocks = (
         x for x in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "dp.release(" in x
     )
-    for block, beginning in ((of_events, "Per event: "), (of_persons, "Per person: ")):
+    for block, beginning in (
+        (of_events, "This guarantee is per event: "),
+        (of_persons, "This guarantee is per person: "),
+    ):
         names = {"np": np, "dp": dp}
         exec(block, names)  # what is executed is in this repository
         assert names["result"].estimate.shape == (3, 1000)

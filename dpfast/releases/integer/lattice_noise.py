@@ -71,7 +71,7 @@ def law_terms(law: DrawnLaw, loss: Loss, what: str, drawn: str, content: Mapping
     else:
         name = f"canonical, from a table of {len(law.values)} probabilities"
     pairs = ", ".join(str(x) for x in loss.pure) or ", ".join(f"({x}, {y})" for x, y in loss.approximate)
-    exactly = f"{'ε' if loss.pure else '(ε, δ)'} = {pairs} exactly, rounded up"
+    exactly = f"{'ε' if loss.pure else '(ε, δ)'} = {pairs} exactly"
     return ReleaseTerms(
         loss,
         {"noise": f"{name}, drawn exactly, once for every {drawn}"},

@@ -13,7 +13,7 @@ from dpfast.releases.ledger.cap import Cap
 from dpfast.releases.ledger.entry import Entry
 from dpfast.releases.ledger.ledger_errors import cap_error
 from dpfast.releases.ledger.ledger_file import LedgerFile, Line, Meta, start_of_chain
-from dpfast.releases.ledger.statement import Statement
+from dpfast.releases.ledger.statement import Statement, count_words
 
 
 class Attested(NamedTuple):
@@ -260,10 +260,10 @@ class Ledger:
                 f"{self.path}, of id {meta.id}: give that one, so that all releases add up"
             )
         if seen.entries > len(lines) or _attest(meta, lines[: seen.entries]) != seen:
+            there = count_words(len(lines), "entry", "entries")
             raise ReleaseError(
-                f"the ledger {self.path} was set back: it has {len(lines)} entries, and the store remembers "
-                f"{seen.entries}, or other ones. What was entered since is missing, and going on would count too "
-                "little. Put the newest ledger back"
+                f"the ledger {self.path} was set back: it has {there}, and the store remembers {seen.entries}, or others. "
+                "What was entered since is missing, and going on would count too little. Put the newest ledger back"
             )
 
 

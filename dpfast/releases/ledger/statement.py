@@ -59,8 +59,8 @@ class Total:
 
     def __str__(self) -> str:
         return (
-            f"epsilon {_show(self.epsilon)} together; one by one {_show(self.sum_of_epsilons)} with delta "
-            f"{_show(self.sum_of_deltas)}; rho {_show(self.rho)}"
+            f"epsilon {_show(self.epsilon)} together; the epsilons add up to {_show(self.sum_of_epsilons)}, with "
+            f"deltas of {_show(self.sum_of_deltas)}, and rho to {_show(self.rho)}"
         )
 
 
@@ -130,12 +130,12 @@ class Statement:
     @property
     def summary(self) -> str:
         """Return what it says for readers of a release: the totals and the cap, without places."""
-        n = _count(len(self.lines), "entry", "entries")
+        n = count_words(len(self.lines), "entry", "entries")
         return " ".join([f"The ledger of {self.population!r} has {n}.", *self._totals(), *self._of_cap()])
 
     def __str__(self) -> str:
-        n = _count(len(self.lines), "entry", "entries")
-        stores = _count(len({line.entry.store for line in self.lines}), "store", "stores")
+        n = count_words(len(self.lines), "entry", "entries")
+        stores = count_words(len({line.entry.store for line in self.lines}), "store", "stores")
         text = [f"Ledger of {self.population!r}: {n} of {stores}, in {self.path}", ""]
         if self.lines:
             text += [self._table().text(), ""]
@@ -149,7 +149,7 @@ class Statement:
             (path, unit, x.n_entries, _show(x.epsilon), _show(x.sum_of_epsilons), _show(x.sum_of_deltas), _show(x.rho))
             for (unit, path), x in self.stores.items()
         ]
-        together = f"epsilon at delta {self.delta:g}"
+        together = f"epsilon at delta {_write(self.delta)}"
         columns = ("store", "per", "entries", together, "sum of epsilon", "sum of delta", "rho")
         return Table(columns, tuple(rows))
 
@@ -157,21 +157,25 @@ class Statement:
         if not self.lines:
             return ["Nothing was spent."]
         result = [
-            f"One {unit} has lost at most, in all, at delta {self.delta:g}: {total}."
+            f"All releases have cost one {unit} at most, at delta {_write(self.delta)}, {total}."
             for unit, total in (("event", self.event), ("person", self.person))
             if total is not None
         ]
         if self.event is not None:
             result.append(
-                f"There is no total per person: {_count(self.event.n_entries, 'release', 'releases')} without an "
+                f"There is no total per person: {count_words(self.event.n_entries, 'release', 'releases')} without an "
                 "enforced bound on what one person contributes. Somebody with several events loses more."
             )
         return result
 
     def _of_windows(self) -> list[str]:
         return [
-            f"In any {self.window}, one {unit} at most: {total}"
-            + ("." if moment is None else f", such as in that from {moment} on.")
+            f"The releases of any {self.window} have cost one {unit} at most, at delta {_write(self.delta)}, {total}"
+            + (
+                "."
+                if moment is None
+                else f", such as those of the window from {np.datetime_as_string(moment, unit='auto')} on."
+            )
             for unit, (moment, total) in self.windows.items()
         ]
 
@@ -179,17 +183,17 @@ class Statement:
         if self.cap is None:
             return ["No cap is set."]
         spent, delta = self.cap.spent([line.entry for line in self.lines])
-        name, limit = self.cap.name, float(self.cap.limit)
+        name, limit = self.cap.name, _write(float(self.cap.limit))
         left = format_rounded_up(-(self.left or Fraction(0)), 6).lstrip("-")  # never more than there is
         return [
-            f"Cap: the sum of {name} may be {limit:g}; {_show(spent)} is spent, {left} is left.",
-            f"The sum of delta may be {float(self.cap.delta):g}; {_show(delta)} is spent.",
+            f"The cap allows a sum of {name} of {limit}, of which {_show(spent)} is spent and {left} is left.",
+            f"It allows a sum of delta of {_write(float(self.cap.delta))}, of which {_show(delta)} is spent.",
         ]
 
 
 _EXPLAINED = (
-    "Together is by the exact composition of all losses, if that is least; it holds where all releases were planned",
-    "beforehand. Where a release was chosen by what others published, the sums hold: of epsilon, or of rho.",
+    "What they cost together is by the exact composition of all losses, where that is least; it holds where all were",
+    "planned beforehand. Where one was chosen by what others published, the sums hold: of epsilon, or of rho.",
 )
 
 
@@ -217,8 +221,14 @@ def _as_text(window: Any) -> str:
     return format_period(window)
 
 
-def _count(n: int, one: str, several: str) -> str:
+def count_words(n: int, one: str, several: str) -> str:
+    """Write a number with what it counts."""
     return f"{n} {one if n == 1 else several}"
+
+
+def _write(declared: float) -> str:
+    """Write a number as it was declared, in full: cut short it could be less."""
+    return repr(declared).removesuffix(".0")
 
 
 def _show(value: float | Fraction) -> str:

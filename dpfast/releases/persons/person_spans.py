@@ -32,6 +32,11 @@ class PersonSpans:
         """Tell whether the release has steps in one span alone: then a person in it is a person."""
         return self.n_spans == 1 or self.span_steps is None
 
+    @property
+    def in_span(self) -> str:
+        """Say that it is about one span, where spans are declared."""
+        return "" if self.span_steps is None else " in one span"
+
     @classmethod
     def of(cls, bounds: PersonBounds, memory: int, first: int, n: int | None) -> PersonSpans:
         """Return those of a release of so many steps, behind a prefilter that needs so many earlier inputs."""

@@ -96,7 +96,7 @@ def state_cost(release: Release) -> list[Html]:
     if release.ledger is None:
         return []
     guarantee, loss = release.guarantee, release.guarantee.terms.loss
-    unit = "event" if guarantee.persons is None else "person, in one span,"
+    unit = "event" if guarantee.persons is None else f"person{guarantee.persons.in_span}"
     alone = f"ε = {_show(loss.epsilon(guarantee.delta))} at δ = {guarantee.delta:g}, and ρ = {_show(loss.zcdp()[0])}"
     then = "When it was entered, the ledger said:"
     return [paragraphs(f"This release alone cost one {unit} at most {alone}. {then}\n\n{release.ledger}")]

@@ -50,7 +50,7 @@ def test_what_the_ledger_said_is_with_the_release_and_in_its_report(folder, ledg
     first = dp.release(releasing.plan(), COUNTS, folder / "store", ledger=ledger)
     second = dp.release(releasing.plan(), COUNTS, folder / "store", compose=True, ledger=ledger)
     assert first.ledger.startswith(
-        "The ledger of 'guests' has 1 entry. One event has lost at most, in all, at delta 1e-06"
+        "The ledger of 'guests' has 1 entry. All releases have cost one event at most, at delta 1e-06"
     )
     assert second.ledger == ledger.statement().summary
     assert second.ledger.startswith("The ledger of 'guests' has 2 entries.")
@@ -58,7 +58,7 @@ def test_what_the_ledger_said_is_with_the_release_and_in_its_report(folder, ledg
     dp.report(dp.read_release(folder / "store", 1), folder / "report.html")
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "What all releases have cost" in page
-    assert "One event has lost at most, in all" in page
+    assert "All releases have cost one event at most" in page
     assert str(folder) not in page
     dp.report(dp.release(releasing.plan(), COUNTS, folder / "alone"), folder / "alone.html")
     assert "What all releases have cost" not in (folder / "alone.html").read_text(encoding="utf-8")
@@ -248,7 +248,7 @@ def test_the_command_enters_time_and_groups(folder, saved, capsys):
     file = folder / "capped" / "l.sqlite"
     made = run_ledger(capsys, file, "--create", "--population", "guests", "--cap-epsilon", "2", "--cap-delta", "2e-6")
     assert f"Made. Give it to every release of these people's data: --ledger {file}" in made
-    assert "Cap: the sum of epsilon may be 2; 0 is spent, 2 is left." in made
+    assert "The cap allows a sum of epsilon of 2, of which 0 is spent and 2 is left" in made
     for day in (1, 2):
         assert main(words(folder, day, by="place", groups="a,b", name=f"day-{day}")) == 0
     capsys.readouterr()
@@ -264,7 +264,7 @@ def test_the_command_enters_time_and_groups(folder, saved, capsys):
     assert ledger.statement().event.sum_of_epsilons == first.epsilon + ledger.lines[2].entry.epsilon
     said = run_ledger(capsys, file, "--window", "1d", "--population", "guests")
     assert "3 entries of 2 stores" in said
-    assert "In any 1d, one event at most: epsilon " in said
+    assert "The releases of any 1d have cost one event at most, at delta 2e-06, epsilon " in said
     assert str(folder / "again-private") in said
     line = refusal(words(folder, 2, out="third"), capsys)
     assert "beyond the cap" in line

@@ -304,9 +304,9 @@ def test_twelve_months_are_stated_as_what_they_are_together(tmp_path):
     assert begin == np.datetime64(30 * DAY - 1, "us")
     assert ledger.statement(window=np.timedelta64(31, "D")).windows["person"][1].sum_of_epsilons == 3
     text = str(ledger.statement(window="30d"))
-    assert "One person has lost at most, in all, at delta 0: epsilon 12 together" in text
-    assert "In any 30d, one person at most: epsilon 2 together" in text
-    assert "Cap: the sum of epsilon may be 12; 12 is spent, 0 is left." in text
+    assert "All releases have cost one person at most, at delta 0, epsilon 12 together" in text
+    assert "The releases of any 30d have cost one person at most, at delta 0, epsilon 2 together" in text
+    assert "The cap allows a sum of epsilon of 12, of which 12 is spent and 0 is left" in text
     assert "no total per person" not in text
 
 
@@ -329,7 +329,7 @@ def test_gaussian_and_pure_releases_together(ledger):
     assert said.event.epsilon == pytest.approx(loss.epsilon(1e-5))
     assert said.event.rho == loss.zcdp()[0] == 1 + Fraction(1, 800)
     assert said.left == 1 - Fraction(1, 800)
-    assert "the sum of rho may be 2" in str(said)
+    assert "The cap allows a sum of rho of 2" in str(said)
     assert len(said.stores) == 1  # one path
     assert "unbounded" in str(ledger.statement(delta=0))
 

@@ -268,7 +268,8 @@ def test_releases_for_different_persons_are_stated_together_and_end_there(make, 
     assert two.whole
     text = (out / "guarantee.txt").read_text(encoding="utf-8")
     assert text.startswith(
-        "Release 1, 3 steps from 438288 on:\nRelease 2, 3 steps from 438291 on:\n\nPer event: whether the at"
+        "Release 1, 3 steps from 438288 on:\nRelease 2, 3 steps from 438291 on:\n\n"
+        "This guarantee is per event: it is about whether the at"
     )
     assert "the at most 2 events of one person" in text
     assert json.loads(two.guarantee_json)["epsilon"] > 1.1

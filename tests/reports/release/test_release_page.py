@@ -175,7 +175,7 @@ def test_the_ledger_is_stated_as_it_was(tmp_path):
         page, text = read(release)
         assert "What all releases have cost" in page.headings
         assert f"The ledger of '<guests>' has {n}." in text
-        assert "left" in text.split("Cap:")[1]
+        assert "left" in text.split("The cap allows")[1]
         shown = re.search(
             r"This release alone cost one event at most ε = ([\d.]+) at δ = 1e-06, and ρ = ([\d.]+)\.", text
         )
