@@ -262,8 +262,8 @@ class Ledger:
         if seen.entries > len(lines) or _attest(meta, lines[: seen.entries]) != seen:
             there = count_words(len(lines), "entry", "entries")
             raise ReleaseError(
-                f"the ledger {self.path} was set back: it has {there}, and the store remembers {seen.entries}, or others. "
-                "What was entered since is missing, and going on would count too little. Put the newest ledger back"
+                f"the ledger {self.path} was set back: it has {there}, and the store remembers {seen.entries}, or other"
+                " ones. What was entered since is missing, so that going on would count too little. Put the newest back"
             )
 
 
