@@ -10,6 +10,7 @@ Others use ``exact``, ``ExactMechanism`` and ``Inputs``::
 ``exact_base``         what streams and batches ask of all of them
 ``exact_mechanism``    ``ExactMechanism``: filters with Gaussian noise
 ``releasable``         which mechanisms are refused
+``exact_drawn``        what the following share: JSON and display
 ``exact_block_sums``   ``ExactBlockSums``: sums of blocks with noise on the integers
 ``exact_input_noise``  ``ExactInputNoise``: such noise on every input
 ``exact_response``     ``ExactResponse``: randomised response to every input

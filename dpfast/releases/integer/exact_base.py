@@ -213,6 +213,11 @@ class ExactBase(abc.ABC):
         """Write the error that is predicted, or a dash."""
         return "-" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
 
+    @property
+    def lag_text(self) -> str:
+        """The lag in words."""
+        return "smoother (batch only)" if self.lag is None else str(self.lag)
+
 
 def demand_content(mechanism: Any, inputs: Inputs, tolerance: float) -> dict[str, Any]:
     """Return what :attr:`ExactBase.demand` says."""

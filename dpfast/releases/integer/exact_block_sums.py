@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfast._support import html_fragments as html
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.design.block_plan import Plan
 from dpfast.design.block_problem import BlockProblem
 from dpfast.design.block_signs import Signs
+from dpfast.filters.filter import Filter
 from dpfast.mechanisms.block_mechanism import BlockMechanism
 from dpfast.mechanisms.block_weights import weights_of_sums
 from dpfast.mechanisms.receivers.periodic_kalman import PeriodicKalman
 from dpfast.mechanisms.serialization.json_fields import Fields
-from dpfast.mechanisms.serialization.mechanism_file import mechanism_content, read_mechanism
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.guarantee_terms import ReleaseTerms
 from dpfast.releases.integer.block_schedule import BlockSchedule
-from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
+from dpfast.releases.integer.exact_base import check_mechanism
+from dpfast.releases.integer.exact_drawn import ExactDrawn
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.lattice_noise import (
     LARGEST_NOISE,
@@ -32,21 +31,18 @@ from dpfast.releases.integer.lattice_noise import (
     check_cost,
     check_lattice,
     find_law,
-    law_content,
     law_terms,
     loss_of,
-    read_law,
 )
 from dpfast.releases.integer.live_blocks import LiveBlocks
-from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.model_check.block_check import BlockValues
 
 _LARGEST_SUM = 2**62
 _SAME = 1e-6  # of a variance: noise for which the receiver of the design will do
 
 
-@dataclass(frozen=True, eq=False)
-class ExactBlockSums(ExactBase):
+@dataclass(frozen=True, eq=False, repr=False)
+class ExactBlockSums(ExactDrawn):
     r"""Publish sums v_j = Σ w x + n of blocks of integers x, with exact integer noise n, and estimate (Kalman).
 
     :func:`exact` makes it of :func:`block_sums`. Everything in it is public. A block that the last step leaves
@@ -123,11 +119,6 @@ class ExactBlockSums(ExactBase):
         return BlockSchedule(receiver.lengths, lates, receiver.phase, tuple(tuple(map(int, x)) for x in signs))
 
     # --- what runs --------------------------------------------------------------------------------
-
-    @property
-    def law(self) -> LatticeLaw:
-        """Return the law of the noise: `noise`."""
-        return self.noise
 
     @property
     def per_step(self) -> int:
@@ -209,33 +200,14 @@ class ExactBlockSums(ExactBase):
 
     # --- as JSON holds it -------------------------------------------------------------------------
 
-    @property
-    def configuration(self) -> dict[str, Any]:
-        """Return the whole mechanism, as JSON holds it."""
-        return {
-            "kind": self.kind,
-            "mechanism": mechanism_content(self.mechanism),
-            "inputs": self.inputs.public(),
-            "tolerance": self.tolerance,
-            "law": law_content(self.noise),
-            "receiver": self.receiver.to_fields(),
-        }
+    def receiver_content(self) -> dict[str, Any]:
+        """Return the receiver as JSON holds it."""
+        return self.receiver.to_fields()
 
-    @classmethod
-    def from_configuration(cls, given: Mapping[str, Any]) -> ExactBlockSums:
-        """Make the same mechanism to the last bit, though another machine would have designed another."""
-        mechanism: Any = check_releasable(read_mechanism(given["mechanism"]))
-        receiver = PeriodicKalman.from_fields(Fields(given["receiver"], "receiver"))
-        law: Any = read_law(given["law"])
-        return cls(mechanism, Inputs.from_public(given["inputs"]), given["tolerance"], law, receiver)
-
-    def __repr__(self) -> str:
-        return f"<ExactBlockSums {self.mechanism.name!r}: predicted RMSE {self.error_text}>"
-
-    def _repr_html_(self) -> str:
-        terms = self.terms(self.mechanism.privacy, self.inputs)
-        shown = {**terms.published, **terms.noise, "lag": str(self.lag), "predicted RMSE": self.error_text}
-        return html.notebook(html.facts(shown, caption=self.mechanism.name), *self.guarantee.shown())
+    @staticmethod
+    def read_receiver(content: Fields, target: Filter) -> PeriodicKalman:
+        """Read what :meth:`receiver_content` gave."""
+        return PeriodicKalman.from_fields(content)
 
 
 def _n_touched(mechanism: BlockMechanism) -> int:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dpfast._support import html_fragments as html
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.design.catalogue import redesign_receiver
@@ -18,13 +16,11 @@ from dpfast.filters.filter import Filter
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.base import Receiver
 from dpfast.mechanisms.rounding import rounding_variance
-from dpfast.mechanisms.serialization.json_fields import Fields
-from dpfast.mechanisms.serialization.mechanism_file import mechanism_content, read_mechanism
-from dpfast.mechanisms.serialization.parts import read_receiver, receiver_content
 from dpfast.privacy.lattice import Lattice
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.guarantee_terms import ReleaseTerms
-from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
+from dpfast.releases.integer.exact_base import check_mechanism
+from dpfast.releases.integer.exact_drawn import ExactDrawn
 from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.lattice_noise import (
@@ -33,21 +29,18 @@ from dpfast.releases.integer.lattice_noise import (
     check_cost,
     check_lattice,
     find_law,
-    law_content,
     law_terms,
     loss_of,
-    read_law,
 )
 from dpfast.releases.integer.live_receiver import LiveReceiver, causal_receiver, estimate
-from dpfast.releases.integer.releasable import check_releasable
 
 _LARGEST = 2**62
 _ONE = np.ones(1, np.int64)
 _SAME = 1e-6  # of a standard deviation: noise for which the receiver of the design will do
 
 
-@dataclass(frozen=True, eq=False)
-class ExactInputNoise(ExactBase):
+@dataclass(frozen=True, eq=False, repr=False)
+class ExactInputNoise(ExactDrawn):
     r"""Publish inputs with exact integer noise, v_t = x_t + n_t, and filter them by a receiver.
 
     :func:`exact` makes it of a design with ``noise="geometric"`` or ``"canonical"`` on its inputs. All of it is public.
@@ -115,11 +108,6 @@ class ExactInputNoise(ExactBase):
         return cls(mechanism, inputs, tolerance, law, receiver)
 
     @property
-    def law(self) -> LatticeLaw:
-        """Return the law of the noise: `noise`."""
-        return self.noise
-
-    @property
     def memory(self) -> int:
         """Return 0: each number depends on one input."""
         return 0
@@ -154,35 +142,6 @@ class ExactInputNoise(ExactBase):
         """Say what it costs a person of some bounds, and what a guarantee says of it."""
         loss = loss_of(self.noise, privacy, inputs)
         return law_terms(self.noise, loss, "every input, with noise of its own", "step", {})
-
-    @property
-    def configuration(self) -> dict[str, Any]:
-        """Return the whole mechanism, as JSON holds it."""
-        return {
-            "kind": self.kind,
-            "mechanism": mechanism_content(self.mechanism),
-            "inputs": self.inputs.public(),
-            "tolerance": self.tolerance,
-            "law": law_content(self.noise),
-            "receiver": receiver_content(self.receiver),
-        }
-
-    @classmethod
-    def from_configuration(cls, given: Mapping[str, Any]) -> ExactInputNoise:
-        """Make the same mechanism to the last bit, though another machine would have designed another."""
-        mechanism: Any = check_releasable(read_mechanism(given["mechanism"]))
-        receiver = read_receiver(Fields(given["receiver"], "receiver"), mechanism.target)
-        law: Any = read_law(given["law"])
-        return cls(mechanism, Inputs.from_public(given["inputs"]), given["tolerance"], law, receiver)
-
-    def __repr__(self) -> str:
-        return f"<ExactInputNoise {self.mechanism.name!r}: predicted RMSE {self.error_text}>"
-
-    def _repr_html_(self) -> str:
-        terms = self.terms(self.mechanism.privacy, self.inputs)
-        lag = "smoother (batch only)" if self.lag is None else str(self.lag)
-        shown = {**terms.published, **terms.noise, "lag": lag, "predicted RMSE": self.error_text}
-        return html.notebook(html.facts(shown, caption=self.mechanism.name), *self.guarantee.shown())
 
 
 def _lattice(mechanism: Mechanism) -> Lattice:

@@ -259,7 +259,7 @@ class ExactMechanism(ExactBase):
         shown = {
             "integer taps": str(len(self.taps)),
             "noise": f"discrete Gaussian, σ = {self.sigma.std:.6g}",
-            "lag": "smoother (batch only)" if self.lag is None else str(self.lag),
+            "lag": self.lag_text,
             "predicted RMSE": self.error_text,
         }
         return html.notebook(html.facts(shown, caption=self.mechanism.name), *self.guarantee.shown())

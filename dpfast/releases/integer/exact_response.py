@@ -4,41 +4,36 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from dpfast._support import html_fragments as html
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.design.catalogue import redesign_receiver
 from dpfast.filters.filter import Filter
 from dpfast.mechanisms.mechanism import Mechanism
 from dpfast.mechanisms.receivers.base import Receiver
-from dpfast.mechanisms.serialization.json_fields import Fields
-from dpfast.mechanisms.serialization.mechanism_file import mechanism_content, read_mechanism
-from dpfast.mechanisms.serialization.parts import read_receiver, receiver_content
 from dpfast.privacy.composition import Loss
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.response_table import CERTAIN, FALSELY, ResponseTable, response_table
 from dpfast.releases.guarantee_terms import ReleaseTerms
-from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
+from dpfast.releases.integer.exact_base import check_mechanism
+from dpfast.releases.integer.exact_drawn import ExactDrawn
 from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
-from dpfast.releases.integer.lattice_noise import check_cost, law_content, law_terms, read_law
+from dpfast.releases.integer.lattice_noise import check_cost, law_terms
 from dpfast.releases.integer.live_receiver import LiveResponse, causal_receiver
-from dpfast.releases.integer.releasable import check_releasable
 
 _ONE = Filter([1.0])
 _SAME = 1e-6  # of a standard deviation: answers for which the receiver of the design will do
 _NEAR = 1e-9  # of the distance of the levels
 
 
-@dataclass(frozen=True, eq=False)
-class ExactResponse(ExactBase):
+@dataclass(frozen=True, eq=False, repr=False)
+class ExactResponse(ExactDrawn):
     r"""Answer v_t = ±2 (the level, for certain) or ±1 (the level, or by chance the other one), and filter the answers.
 
     :func:`exact` makes it of :func:`randomized_response`. The sign tells the upper level from the lower one. All of it
@@ -105,11 +100,6 @@ class ExactResponse(ExactBase):
         return cls(mechanism, inputs, tolerance, table, receiver)
 
     @property
-    def law(self) -> ResponseTable:
-        """Return the law of how levels are told: `noise`."""
-        return self.noise
-
-    @property
     def memory(self) -> int:
         """Return 0: each answer depends on one input."""
         return 0
@@ -148,35 +138,6 @@ class ExactResponse(ExactBase):
         n, epsilon, delta = privacy.max_events * inputs.streams_per_person, self.noise.epsilon, self.noise.delta
         loss = Loss(approximate=((n * epsilon, n * delta),)) if delta else Loss(pure=(n * epsilon,))
         return law_terms(self.noise, loss, "an answer to every input, which of two levels it is", "step", {})
-
-    @property
-    def configuration(self) -> dict[str, Any]:
-        """Return the whole mechanism, as JSON holds it."""
-        return {
-            "kind": self.kind,
-            "mechanism": mechanism_content(self.mechanism),
-            "inputs": self.inputs.public(),
-            "tolerance": self.tolerance,
-            "law": law_content(self.noise),
-            "receiver": receiver_content(self.receiver),
-        }
-
-    @classmethod
-    def from_configuration(cls, given: Mapping[str, Any]) -> ExactResponse:
-        """Make the same mechanism to the last bit, though another machine would have designed another."""
-        mechanism: Any = check_releasable(read_mechanism(given["mechanism"]))
-        receiver = read_receiver(Fields(given["receiver"], "receiver"), mechanism.target)
-        law: Any = read_law(given["law"])
-        return cls(mechanism, Inputs.from_public(given["inputs"]), given["tolerance"], law, receiver)
-
-    def __repr__(self) -> str:
-        return f"<ExactResponse {self.mechanism.name!r}: predicted RMSE {self.error_text}>"
-
-    def _repr_html_(self) -> str:
-        terms = self.terms(self.mechanism.privacy, self.inputs)
-        lag = "smoother (batch only)" if self.lag is None else str(self.lag)
-        shown = {**terms.published, **terms.noise, "lag": lag, "predicted RMSE": self.error_text}
-        return html.notebook(html.facts(shown, caption=self.mechanism.name), *self.guarantee.shown())
 
 
 def _check_levels(mechanism: Mechanism, inputs: Inputs) -> None:
