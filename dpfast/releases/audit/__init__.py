@@ -9,6 +9,7 @@ Others use ``audit`` and the ``Audit`` that it returns::
 =======================  ===============================================
 ``all_attacks``          ``audit``: all attacks on a mechanism
 ``canary``               a person's events, as large as they may be
+``planned_attacks``      canaries alone, and opposite ones twice
 ``draw_attacks``         those on noise that is drawn once for each value
 ``draw_canary``          a person's events there: likelihood ratios
 ``confidence_bounds``    from rates of being right to a bound of privacy

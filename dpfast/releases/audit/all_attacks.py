@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,17 +17,16 @@ from dpfast.releases.audit.canary import Canary, statistics
 from dpfast.releases.audit.confidence_bounds import clopper_pearson, epsilon_at, judge_rule, least_mu, reachable_bound
 from dpfast.releases.audit.draw_attacks import DrawStage
 from dpfast.releases.audit.expected_laws import expect
-from dpfast.releases.audit.findings import N_TESTS, Audit, Finding, PlannedAttack
+from dpfast.releases.audit.findings import N_TESTS, Audit, Finding
 from dpfast.releases.audit.floating_point_grid import evidence, is_possible
 from dpfast.releases.audit.noise_findings import examine_noise
+from dpfast.releases.audit.planned_attacks import FEWEST_RUNS, Advance, Canaries, PlannedAttack, plan_attacks
 from dpfast.releases.batch import as_exact
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.noise import Noise
 
-_FEWEST, _MOST = 1000, 1_200_000
-_WORK = 14_000_000  # numbers that an attack draws, where the number of runs is not given
 _TAPS = 250  # take as long as drawing
 _GRID_RUNS = 20_000
 _BEFORE = 8  # steps of the stream before the event, in a simulation
@@ -106,7 +104,7 @@ def audit(
     (False, 'broken, as expected')
     """
     plan = as_exact(mechanism, inputs, tolerance)
-    runs = None if n_runs is None else validation.integer("n_runs", n_runs, _FEWEST)
+    runs = None if n_runs is None else validation.integer("n_runs", n_runs, FEWEST_RUNS)
     confidence = validation.number("confidence", confidence, above=0, below=1)
     rng = np.random.default_rng(validation.seed(seed))
     miss = (1 - confidence) / N_TESTS
@@ -127,13 +125,6 @@ def _plan_attacks(plan: Any, rng: np.random.Generator, miss: float) -> _Stage | 
     return _Stage(plan, rng, miss) if isinstance(plan.law, Sigma) else DrawStage(plan, rng, miss)
 
 
-class _Canaries(NamedTuple):
-    name: str
-    canaries: tuple[Canary, ...]
-    apart: bool
-    runs: int
-
-
 class _Stage(NamedTuple):
     """The mechanism that is attacked, and what all attacks on it share."""
 
@@ -144,16 +135,7 @@ class _Stage(NamedTuple):
     def attacks(self, runs: int | None) -> list[PlannedAttack]:
         """Plan canaries: alone, and twice with opposite events."""
         up, down = (Canary.place(self.plan, self.rng, sign) for sign in (1, -1))
-        result = []
-        for name, canaries, apart in (
-            ("canary, all steps", (up,), False),
-            ("opposite canaries, two pushes", (up, down), False),
-            ("opposite canaries, two releases", (up, down), True),
-        ):
-            work = 2 * sum(x.size for x in canaries) * (1 + len(self.plan.taps) / _TAPS)
-            attack = _Canaries(name, canaries, apart, runs or min(_MOST, max(_FEWEST, int(_WORK / work))))
-            result.append(PlannedAttack(attack.runs, functools.partial(self.on_release, attack)))
-        return result
+        return plan_attacks(up, down, runs, self.on_release, 1 + len(self.plan.taps) / _TAPS)
 
     def before(self) -> list[Finding]:
         """Attack single values."""
@@ -204,7 +186,7 @@ class _Stage(NamedTuple):
         )
         return [integers, self._of_epsilon("floating-point grid, one value", values, 1, None)]
 
-    def on_release(self, attack: _Canaries, advance: Callable[[int], object]) -> list[Finding]:
+    def on_release(self, attack: Canaries[Canary], advance: Advance) -> list[Finding]:
         """Attack releases with canaries, and judge them by ε and by μ."""
         values = [
             statistics(self.plan, attack.canaries, attack.runs, present=present, apart=attack.apart, advance=advance)

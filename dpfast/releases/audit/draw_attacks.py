@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,22 +9,12 @@ import numpy as np
 from dpfast.privacy.composition import Loss
 from dpfast.releases.audit.confidence_bounds import epsilon_at, judge_rule
 from dpfast.releases.audit.draw_canary import DrawCanary, ratios, reachable_ratio
-from dpfast.releases.audit.findings import Finding, PlannedAttack
+from dpfast.releases.audit.findings import Finding
+from dpfast.releases.audit.planned_attacks import Advance, Canaries, PlannedAttack, plan_attacks
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.noise import Noise
 
-_FEWEST, _MOST = 1000, 1_200_000
-_WORK = 14_000_000  # inputs that an attack takes, where the number of runs is not given
 _VALUES = 20_000
-
-
-class DrawCanaries(NamedTuple):
-    """Hold canaries that are published together, or apart."""
-
-    name: str
-    canaries: tuple[DrawCanary, ...]
-    apart: bool
-    runs: int
 
 
 class DrawStage(NamedTuple):
@@ -39,16 +27,7 @@ class DrawStage(NamedTuple):
     def attacks(self, runs: int | None) -> list[PlannedAttack]:
         """Plan canaries: alone, and twice with opposite events."""
         up, down = (DrawCanary.place(self.plan, self.rng, sign) for sign in (1, -1))
-        result = []
-        for name, canaries, apart in (
-            ("canary, all steps", (up,), False),
-            ("opposite canaries, two pushes", (up, down), False),
-            ("opposite canaries, two releases", (up, down), True),
-        ):
-            work = 2 * sum(x.size for x in canaries)
-            attack = DrawCanaries(name, canaries, apart, runs or min(_MOST, max(_FEWEST, _WORK // work)))
-            result.append(PlannedAttack(attack.runs, functools.partial(self.on_release, attack)))
-        return result
+        return plan_attacks(up, down, runs, self.on_release)
 
     def before(self) -> list[Finding]:
         """Find what is no integer."""
@@ -63,7 +42,7 @@ class DrawStage(NamedTuple):
             Finding(target="release", attack="no integers", trials=trials, quantity="share", found=share, claim=0.0)
         ]
 
-    def on_release(self, attack: DrawCanaries, advance: Callable[[int], object]) -> list[Finding]:
+    def on_release(self, attack: Canaries[DrawCanary], advance: Advance) -> list[Finding]:
         """Attack releases with canaries, and judge them by ε."""
         without, with_ = (
             ratios(attack.canaries, attack.runs, present=present, apart=attack.apart, advance=advance)

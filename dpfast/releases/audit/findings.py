@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from dpfast._support import html_fragments as html
 from dpfast._support.text_table import Table
@@ -81,21 +80,6 @@ class Finding:
         rates = (None if x is None else x / self.trials for x in (self.hits, self.false_alarms))
         shown = self.quantity, self.found, self.reachable, self.claim, self.verdict
         return (self.target, self.attack, self.trials, *rates, *shown)
-
-
-class PlannedAttack(NamedTuple):
-    """Plan an attack that is yet to be run.
-
-    Attributes
-    ----------
-    runs : int
-        Of each kind.
-    find : callable
-        Runs it; its argument hears of the runs that are done.
-    """
-
-    runs: int
-    find: Callable[[Callable[[int], object]], list[Finding]]
 
 
 @dataclass(frozen=True)
