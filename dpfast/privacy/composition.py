@@ -126,6 +126,22 @@ class Loss:
             least = min(least, self._exact_delta(level))
         return least
 
+    def stated_delta(self, demanded: float) -> float:
+        """Return the δ at which to state ε: the demanded one, where the (ε, δ) parts leave enough of it.
+
+        Those parts use up their own δ, and Gaussian noise takes the demanded one beside them. Without either it is 0.
+
+        Examples
+        --------
+        >>> response = Loss(approximate=((Fraction(1), Fraction(1, 4)),))
+        >>> response.stated_delta(0.25), (response + response).stated_delta(0.25), Loss().stated_delta(0.25)
+        (0.25, 0.4375, 0.0)
+        """
+        if not (self.shifts or self.approximate):
+            return 0.0
+        needed = float_above(Fraction(self._told) + (Fraction(demanded) if self.shifts else 0))
+        return demanded if needed >= 1 else max(demanded, needed)
+
     def to_json(self) -> str:
         """Return the parts as text, exactly."""
         content = {

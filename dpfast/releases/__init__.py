@@ -15,6 +15,7 @@ Others use ``exact``, ``release``, ``open_stream``, ``read_release`` and ``audit
 ``noise``                 exact integers from the system's randomness
 ``guarantee``             ``Guarantee``: what a release promises
 ``guarantee_terms``       what a kind of mechanism says in it
+``uncovered_risks``       what it compares, and what it does not cover
 ``composed_releases``     what several releases promise together
 ``private_counts``        what the operator alone may see
 ``requested_release``     a release that a command asks for happens once

@@ -74,24 +74,26 @@ def compose_guarantee(
     if not past:
         return alone
     everyone = [plan, *past]
+    if persons is not None:  # one of them with a memory is enough for a number that depends on two spans
+        persons = replace(persons, joined=any(x.memory > 0 for x in everyone))
     own, *losses = [_terms_for_largest(x, everyone) for x in everyone]
     privacy, inputs = _largest_declaration(plan, everyone)
     others_losses = [x.loss for x in losses]
     return Guarantee.of(privacy, inputs, own, others_losses, whole=not alike, unchecked=unchecked, persons=persons)
 
 
-def _declared_person(plan: ExactBase) -> tuple[float, ...]:
+def _declared_person(plan: ExactBase) -> tuple[object, ...]:
     """Return what is declared of a person, and, where that has several events, the kind of the noise.
 
     Of several events some may be behind noise of one kind and some behind another: together they can cost more than
-    all of them behind either.
+    all of them behind either. So it is with two laws of a δ, where one has the larger ε and the other the larger δ.
     """
     declared = declared_bounds(plan)
     person = tuple(declared[name] for name in (*_PERSON, "streams_per_person", "n_streams"))
     if declared["max_events"] * declared["streams_per_person"] == 1:
         return person
     loss = plan.guarantee.loss
-    return *person, bool(loss.shifts), bool(loss.pure), bool(loss.approximate)
+    return *person, bool(loss.shifts), bool(loss.pure), loss.approximate
 
 
 def _largest_declaration(plan: ExactBase, everyone: Sequence[ExactBase]) -> tuple[Privacy, Inputs]:

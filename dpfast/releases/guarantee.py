@@ -23,39 +23,9 @@ from dpfast.releases.guarantee_terms import ReleaseTerms, loss_content, loss_wor
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.releases.store.declaration import unchecked_text
+from dpfast.releases.uncovered_risks import list_uncovered, say_adjacency
 
 GROUPS = (2, 5, 10)
-ADJACENCY = (
-    "two data sets are neighbours when one has those events and the other has not; moving an event to another time is "
-    "two changes"
-)
-PERSON_ADJACENCY = (
-    "two data sets are neighbours when one has all events of one person{in_span}, however many, and the other has "
-    "none of them; exchanging them for others is two changes"
-)
-OTHER_STEPS = (
-    "events at other steps than those of this release: each release of a store has a guarantee of its own, and an "
-    "event whose time was corrected between two of them may be in both, and counts as two"
-)
-NOT_COVERED = (
-    "other releases of the same data, also by others, but for earlier ones of the same store, which are added up here",
-    OTHER_STEPS,
-    "the time at which something is published, whether it is published at all, and which events came in time to count",
-    "the host: its memory, its disk, its other users, what the operating system's random numbers are worth",
-    "a store that was restored from a backup or copied, where its witness was restored or copied with it",
-    "choices made by looking at the data: of the target, the model, the range, the span, the groups, the tolerance",
-    "people who contribute more than is declared here",
-)
-MORE_THAN_DECLARED = NOT_COVERED[-1]
-OTHER_SPANS = (
-    "events of a person in other spans than those of this release, and in other stores, which add up; within a span "
-    "the bounds are for all its releases together, and those of other steps promise no less than the worst of them"
-)
-OTHER_STORES = (
-    "events of a person in other stores, which add up; the bounds are for all releases of this one together, and those "
-    "of other steps promise no less than the worst of them"
-)
-OTHER_IDS = "people with several ids, each of which counts as a person, also where it is spelled in another way"
 _OF_STORE = (
     "of the store, at any steps, as its releases declare different persons, or have noise of different kinds: this is "
     "for one with the largest of all these bounds in each"
@@ -111,7 +81,7 @@ class Guarantee:
     ) -> Guarantee:
         """Make the guarantee of a release, composed with what others cost."""
         loss = sum(others, terms.loss)
-        proven = loss.epsilon(_delta_of(loss, privacy))
+        proven = loss.epsilon(loss.stated_delta(privacy.delta))
         return cls(privacy, inputs, terms, tuple(others), proven, whole, tuple(unchecked), persons)
 
     @functools.cached_property
@@ -146,8 +116,8 @@ class Guarantee:
 
     @property
     def delta(self) -> float:
-        """Return δ, as it was demanded; 0 where all noise gives pure ε."""
-        return _delta_of(self.loss, self.privacy)
+        """Return δ: 0 where all noise gives pure ε, and else what was demanded, or what parts with a δ add up to."""
+        return self.loss.stated_delta(self.privacy.delta)
 
     @property
     def zcdp_rho(self) -> Fraction:
@@ -174,8 +144,8 @@ class Guarantee:
         return (
             f"This guarantee is {self._protects}: it is about whether {self._contribution} in the data or not. Anyone "
             "who sees all published values, whatever else they know, comes to any conclusion with a probability that "
-            f"is at most e^ε = {self._factor} times what it is in the other case, plus δ = "
-            f"{_format_declared(self.delta)}. {self._of_more}"
+            f"is at most e^ε = {format_factor(self.epsilon)} times what it is in the other case, plus δ = "
+            f"{format_declared(self.delta)}. {self._of_more}"
         )
 
     @property
@@ -189,27 +159,21 @@ class Guarantee:
         """Say what it is for somebody with more events than are protected, or in more spans."""
         if self.persons is not None:
             return "Further events of a person are left out before anything is computed."
-        n, group = GROUPS[-1], f"ε = {_format_epsilon(self.groups[GROUPS[-1]])}"
+        n, epsilon = GROUPS[-1], self.groups[GROUPS[-1]]
+        group = f"is protected as a group of {n}, by ε = {_format_epsilon(epsilon)}"
+        if epsilon == math.inf:
+            group = "is not protected: at this δ there is no ε for so many"
         if self.privacy.max_events == 1:
-            return f"Somebody with {n} events is protected as a group of {n}, by {group}; with more, less."
+            return f"Somebody with {n} events {group}" + ("." if epsilon == math.inf else "; with more, less.")
         return (
             "Nothing makes sure that nobody has more, or nearer to one another: somebody with as many as "
-            f"{n} such persons is protected as a group of {n}, by {group}."
+            f"{n} such persons {group}."
         )
-
-    @property
-    def _factor(self) -> str:
-        """e^ε where a reader can make something of it, and its exponent where not."""
-        if self.epsilon > _LARGEST_EXPONENT:
-            return f"e^{format_rounded_up(self.epsilon, 3)}"
-        context = Context(prec=30, traps=[])
-        factor = context.exp(Decimal(self.epsilon))
-        return format_rounded_up(context.next_plus(factor) if self.epsilon else factor, 3)
 
     @property
     def _contribution(self) -> str:
         privacy = self.privacy
-        size = f"of size at most {_format_declared(privacy.max_change)}"
+        size = f"of size at most {format_declared(privacy.max_change)}"
         if self.persons is not None:
             kept = _bounds_text(privacy, self.inputs)
             return f"the events of one person{self.persons.in_span}, of which {kept}, each {size}, were"
@@ -225,8 +189,8 @@ class Guarantee:
         missing = "" if inputs.missing is None else f"; what is no number counts as {inputs.missing}"
         lines = {
             "protected": self._contribution.rpartition(" ")[0].rstrip(","),
-            "adjacency": self._adjacency,
-            "max change": f"{_format_declared(privacy.max_change)}, {inputs.change(privacy.max_change)} on the lattice",
+            "adjacency": say_adjacency(self.persons),
+            "max change": f"{format_declared(privacy.max_change)}, {inputs.change(privacy.max_change)} on the lattice",
             "events": f"{privacy.max_events}"
             + (f", at least {privacy.min_separation} steps apart" if privacy.max_events > 1 else ""),
             "streams per person": f"{inputs.streams_per_person} of {inputs.n_streams}",
@@ -234,11 +198,11 @@ class Guarantee:
             "range": f"{inputs.low} to {inputs.high}; values outside are always clamped, never refused{missing}",
             "centre": f"{inputs.centre}, public; integers from {low} to {high} are behind it",
             **self.terms.noise,
-            "(ε, δ)": f"({format_rounded_up(self.epsilon, 9)}, {_format_declared(self.delta)}), {self._proof}; "
-            f"demanded: ({_format_declared(privacy.epsilon)}, {_format_declared(privacy.delta)})",
+            "(ε, δ)": f"({format_rounded_up(self.epsilon, 9)}, {format_declared(self.delta)}), {self._proof}; "
+            f"demanded: ({format_declared(privacy.epsilon)}, {format_declared(privacy.delta)})",
             "zCDP": self._zcdp_text,
             **({"Gaussian DP": f"μ = {format_rounded_up(self.gdp_mu, 6)}"} if self.is_gaussian else {}),
-            "groups": "; ".join(f"{n} people: ε = {format_rounded_up(value, 4)}" for n, value in self.groups.items()),
+            "groups": "; ".join(f"{n} people: {self._pair_text(self.loss.of_group(n))}" for n in GROUPS),
             **self.terms.published,
         }
         if self.persons is not None:
@@ -261,10 +225,6 @@ class Guarantee:
         )
 
     @property
-    def _adjacency(self) -> str:
-        return ADJACENCY if self.persons is None else PERSON_ADJACENCY.format(in_span=self.persons.in_span)
-
-    @property
     def all_spans(self) -> Loss | None:
         """Return what it costs a person with events in all spans of the release; None without persons, or an end."""
         if self.persons is None or self.persons.n_spans is None:
@@ -278,16 +238,20 @@ class Guarantee:
         each = f"of {spans.span_steps} steps, in each of which the bounds begin anew"
         how = "s²ρ, as of a group of s such persons" if spans.joined else "sρ, as no output depends on two of them"
         if (loss := self.all_spans) is None:
-            several = ", ".join(
-                f"{n}: ε = {_format_epsilon(spans.over(self.loss, n).epsilon(self.delta))}" for n in GROUPS
-            )
+            several = ", ".join(f"{n}: {self._pair_text(spans.over(self.loss, n))}" for n in GROUPS)
             return f"{each}; for the events of a person in s spans together ρ is {how}: {several}"
         if spans.n_spans == 1:
             return f"{each}; this release has steps in one"
-        total = f"ε = {_format_epsilon(loss.epsilon(self.delta))} and ρ = {loss.zcdp()[0]}"
+        total = f"{self._pair_text(loss)} and ρ = {loss.zcdp()[0]}"
         return (
             f"{each}; for the events of a person in all {spans.n_spans} spans of this release together {total} ({how})"
         )
+
+    def _pair_text(self, loss: Loss) -> str:
+        """Write ε of another loss, and its δ where that is another one."""
+        delta = loss.stated_delta(self.privacy.delta)
+        at = "" if delta == self.delta else f" at δ = {format_rounded_up(delta, 4)}"
+        return f"ε = {_format_epsilon(loss.epsilon(delta))}{at}"
 
     @property
     def _zcdp_text(self) -> str:
@@ -298,11 +262,7 @@ class Guarantee:
     @property
     def not_covered(self) -> tuple[str, ...]:
         """The risks that the guarantee does not cover, in words."""
-        if self.persons is not None:
-            left = {MORE_THAN_DECLARED, OTHER_STEPS}
-            beyond = OTHER_STORES if self.persons.span_steps is None else OTHER_SPANS
-            return (*(x for x in NOT_COVERED if x not in left), beyond, OTHER_IDS)
-        return tuple(x for x in NOT_COVERED if not (self.whole and x == OTHER_STEPS))
+        return list_uncovered(self.persons, whole=self.whole)
 
     def __str__(self) -> str:
         lines = [self.sentence, "", *(f"  {name:<20} {value}" for name, value in self.items().items()), ""]
@@ -328,14 +288,14 @@ class Guarantee:
             "format": "dpfast-guarantee",
             "version": 1,
             "sentence": self.sentence,
-            "epsilon": self.epsilon,
+            "epsilon": _json_number(self.epsilon),
             "delta": self.delta,
             "demanded": {"epsilon": self.privacy.epsilon, "delta": self.privacy.delta},
             "zcdp_rho": str(self.zcdp_rho),
             "gdp_mu": self.gdp_mu if self.is_gaussian else None,
-            "groups": {str(n): None if value == math.inf else value for n, value in self.groups.items()},
+            "groups": {str(n): _json_number(value) for n, value in self.groups.items()},
             "protects": "event" if self.persons is None else "person",
-            "adjacency": self._adjacency,
+            "adjacency": say_adjacency(self.persons),
             "max_change": self.privacy.max_change,
             "max_events": self.privacy.max_events,
             "min_separation": self.privacy.min_separation,
@@ -350,7 +310,11 @@ class Guarantee:
         }
         if self.persons is not None:
             loss = self.all_spans
-            together = None if loss is None else {"epsilon": loss.epsilon(self.delta), "zcdp_rho": str(loss.zcdp()[0])}
+            together = None
+            if loss is not None:
+                delta = loss.stated_delta(self.privacy.delta)
+                epsilon = _json_number(loss.epsilon(delta))
+                together = {"epsilon": epsilon, "delta": delta, "zcdp_rho": str(loss.zcdp()[0])}
             content["persons"] = {
                 "span_steps": self.persons.span_steps,
                 "spans": self.persons.n_spans,
@@ -358,6 +322,26 @@ class Guarantee:
                 "all_spans": together,
             }
         return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def format_factor(epsilon: float) -> str:
+    """Write e^ε where a reader can make something of it, and its exponent where not; never below it.
+
+    Examples
+    --------
+    >>> format_factor(1.0)
+    '2.72'
+    """
+    if epsilon > _LARGEST_EXPONENT:
+        return f"e^{format_rounded_up(epsilon, 3)}"
+    context = Context(prec=30, traps=[])
+    factor = context.exp(Decimal(epsilon))
+    return format_rounded_up(context.next_plus(factor) if epsilon else factor, 3)
+
+
+def format_declared(declared: float) -> str:
+    """Write a number as it was declared, in full: cut short it could be less."""
+    return str(declared).removesuffix(".0")
 
 
 def format_rounded_up(value: float | Fraction | Decimal, digits: int) -> str:
@@ -380,14 +364,9 @@ def _bounds_text(privacy: Privacy, inputs: Inputs) -> str:
     return f"at most {privacy.max_events}, at least {privacy.min_separation} steps apart, in {streams} are kept"
 
 
-def _format_declared(declared: float) -> str:
-    """Write a number as it was declared, in full."""
-    return str(declared).removesuffix(".0")
-
-
-def _delta_of(loss: Loss, privacy: Privacy) -> float:
-    """Return the δ that a loss is stated at: none where none is needed."""
-    return privacy.delta if loss.shifts or loss.approximate else 0.0
+def _json_number(value: float) -> float | None:
+    """Return a number as JSON has it, which knows no infinity: None where nothing is proven."""
+    return None if value == math.inf else value
 
 
 def _versions() -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import json
 import math
 
 import numpy as np
@@ -164,3 +165,39 @@ def test_several_events_behind_noise_of_two_kinds_cost_more_than_behind_either(t
     dp.release(dp.input_perturbation(dp.Filter([1]), privacy), u, single, inputs)
     third = dp.input_perturbation(dp.Filter([1]), dp.Privacy(1), noise="geometric")
     assert not dp.release(third, u, single, inputs, first=100).guarantee.whole
+
+
+CHAIN = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[0, 1])
+OF_A_DELTA = {
+    "blocks": lambda: dp.block_sums(dp.Filter([0.1], [1, -0.9]), dp.Privacy(1, 0.05), CHAIN, noise="canonical"),
+    "response": lambda: dp.randomized_response(dp.Filter([0.1], [1, -0.9]), dp.Privacy(1, 0.05), CHAIN),
+    "filter": lambda: dp.zero_forcing(dp.Filter([1], [1, -0.5]), dp.Privacy(1, 0.05)),
+}
+
+
+@pytest.mark.parametrize(("one", "two"), list(itertools.product(OF_A_DELTA, repeat=2)))
+def test_the_deltas_of_releases_of_the_same_steps_add_up(tmp_path, one, two):
+    """Each tells all with a probability of .05: at a δ of .05 nothing holds for two; at their sum they have an ε."""
+    for name in (one, two):
+        result = dp.release(OF_A_DELTA[name](), np.array([0, 1] * 10), tmp_path / "s", dp.Inputs(0, 1), compose=True)
+    guarantee = result.guarantee
+    n_told = (one != "filter") + (two != "filter")
+    at_least = 1 - 0.95**n_told + 0.05 * (n_told < 2)
+    assert guarantee.delta == pytest.approx(at_least)
+    assert 1 < guarantee.epsilon <= 2
+    content = json.loads(guarantee.to_json())
+    assert (content["epsilon"], content["delta"]) == (guarantee.epsilon, guarantee.delta)
+    assert f", {guarantee.delta}), of all of them together, rounded up; of this one " in guarantee.items()["(ε, δ)"]
+    assert dp.read_release(tmp_path / "s").guarantee == guarantee
+
+
+@pytest.mark.parametrize(("max_events", "who"), [(1, "Somebody with 10 events is"), (2, "as 10 such persons is")])
+def test_where_nothing_is_proven_of_a_group_the_sentence_says_so(max_events, who):
+    privacy = dp.Privacy(1, 0.05, max_events=max_events)
+    plan = dp.exact(dp.randomized_response(dp.Filter([0.1], [1, -0.9]), privacy, CHAIN), dp.Inputs(0, 1))
+    assert f"{who} not protected: at this δ there is no ε for so many." in plan.guarantee.sentence
+    assert json.loads(plan.guarantee.to_json())["groups"]["10"] is None
+    assert "; 10 people: ε = ∞" in plan.guarantee.items()["groups"]
+    two = plan.guarantee.loss.of_group(2)
+    stated = f"2 people: ε = 2 at δ = {math.ceil(float(two.approximate[0][1]) * 10**4) / 10**4}"
+    assert plan.guarantee.items()["groups"].startswith(stated)

@@ -14,7 +14,7 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.text_table import Table
 from dpfast.privacy.composition import check_delta
-from dpfast.releases.guarantee import format_rounded_up
+from dpfast.releases.guarantee import format_declared, format_rounded_up
 from dpfast.releases.ledger.cap import Cap
 from dpfast.releases.ledger.entry import UNITS, Entry, in_force
 from dpfast.releases.ledger.ledger_file import Line
@@ -149,7 +149,7 @@ class Statement:
             (path, unit, x.n_entries, _show(x.epsilon), _show(x.sum_of_epsilons), _show(x.sum_of_deltas), _show(x.rho))
             for (unit, path), x in self.stores.items()
         ]
-        together = f"epsilon at delta {_write(self.delta)}"
+        together = f"epsilon at delta {format_declared(self.delta)}"
         columns = ("store", "per", "entries", together, "sum of epsilon", "sum of delta", "rho")
         return Table(columns, tuple(rows))
 
@@ -157,7 +157,7 @@ class Statement:
         if not self.lines:
             return ["Nothing was spent."]
         result = [
-            f"All releases have cost one {unit} at most, at delta {_write(self.delta)}, {total}."
+            f"All releases have cost one {unit} at most, at delta {format_declared(self.delta)}, {total}."
             for unit, total in (("event", self.event), ("person", self.person))
             if total is not None
         ]
@@ -169,25 +169,22 @@ class Statement:
         return result
 
     def _of_windows(self) -> list[str]:
+        at = f"at most, at delta {format_declared(self.delta)}"
         return [
-            f"The releases of any {self.window} have cost one {unit} at most, at delta {_write(self.delta)}, {total}"
-            + (
-                "."
-                if moment is None
-                else f", such as those of the window from {np.datetime_as_string(moment, unit='auto')} on."
-            )
-            for unit, (moment, total) in self.windows.items()
+            f"The releases of any {self.window} have cost one {unit} {at}, {total}"
+            + ("." if begin is None else f", such as those of the window from {_write_moment(begin)} on.")
+            for unit, (begin, total) in self.windows.items()
         ]
 
     def _of_cap(self) -> list[str]:
         if self.cap is None:
             return ["No cap is set."]
         spent, delta = self.cap.spent([line.entry for line in self.lines])
-        name, limit = self.cap.name, _write(float(self.cap.limit))
+        name, limit = self.cap.name, format_declared(float(self.cap.limit))
         left = format_rounded_up(-(self.left or Fraction(0)), 6).lstrip("-")  # never more than there is
         return [
             f"The cap allows a sum of {name} of {limit}, of which {_show(spent)} is spent and {left} is left.",
-            f"It allows a sum of delta of {_write(float(self.cap.delta))}, of which {_show(delta)} is spent.",
+            f"It allows a sum of delta of {format_declared(float(self.cap.delta))}, of which {_show(delta)} is spent.",
         ]
 
 
@@ -212,7 +209,7 @@ def _choose_delta(delta: Any, cap: Cap | None, entries: Sequence[Entry]) -> floa
         return check_delta(delta)
     if cap is not None and cap.delta:
         return float(cap.delta)
-    return max((float(x.delta) for x in entries), default=0.0)
+    return loss_of(tuple(entries)).stated_delta(max((float(x.delta) for x in entries if x.delta < 1), default=0.0))
 
 
 def _as_text(window: Any) -> str:
@@ -221,14 +218,13 @@ def _as_text(window: Any) -> str:
     return format_period(window)
 
 
+def _write_moment(moment: np.datetime64) -> str:
+    return str(np.datetime_as_string(moment, unit="auto"))
+
+
 def count_words(n: int, one: str, several: str) -> str:
     """Write a number with what it counts."""
     return f"{n} {one if n == 1 else several}"
-
-
-def _write(declared: float) -> str:
-    """Write a number as it was declared, in full: cut short it could be less."""
-    return repr(declared).removesuffix(".0")
 
 
 def _show(value: float | Fraction) -> str:

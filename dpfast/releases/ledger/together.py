@@ -17,6 +17,8 @@ from dpfast.privacy.composition import Loss
 from dpfast.releases.ledger.entry import Entry
 
 Together = tuple[Entry, ...]
+_HOUR = 3_600_000_000
+_FARTHEST_EAST, _FARTHEST_WEST = 14 * _HOUR, 12 * _HOUR  # of a clock, before UTC and behind it
 _MOST = 256  # alternatives that are looked at; beyond them all entries add up
 
 
@@ -52,21 +54,27 @@ def windows(entries: Sequence[Entry], length: int) -> list[tuple[int | None, Tog
 
     An entry without a span of time is in all of them. Of each window the first moment is given; None where no entry has
     a span. Any window's entries are all in one of these: a window can be moved on until the first of their spans is
-    about to leave it, or, where all go on for ever, until all have begun.
+    about to leave it, or, where all go on for ever, until all have begun. Windows are by the clock of the entries;
+    where some are by UTC and some by a local clock, whose offset nobody has declared, the latter have any offset.
     """
     timeless = tuple(entry for entry in entries if entry.start is None)
-    timed = [entry for entry in entries if entry.start is not None]
-    moments = {entry.end - 1 for entry in timed if entry.end is not None}
-    moments |= {max(entry.start for entry in timed if entry.start is not None)} if timed else set()
+    zones = {entry.clock[2] for entry in entries if entry.clock is not None}
+    timed = [(entry, *_widen(entry, len(zones) > 1)) for entry in entries if entry.start is not None]
+    moments = {end - 1 for _, _, end in timed if end is not None}
+    moments |= {max(start for _, start, _ in timed)} if timed else set()
     result: list[tuple[int | None, Together]] = []
     for moment in sorted(moments):
-        inside = tuple(entry for entry in timed if _touches(entry, moment, moment + length))
-        result.append((moment, timeless + inside))
+        inside = (entry for entry, start, end in timed if start < moment + length and (end is None or moment < end))
+        result.append((moment, (*timeless, *inside)))
     return result or [(None, timeless)]
 
 
-def _touches(entry: Entry, begin: int, end: int) -> bool:
-    return (entry.start or 0) < end and (entry.end is None or begin < entry.end)
+def _widen(entry: Entry, mixed: bool) -> tuple[int, int | None]:
+    """Return the span of time of an entry; among others by UTC, all that a local one may be."""
+    start, end = entry.start or 0, entry.end
+    if not mixed or entry.clock is None or entry.clock[2] == "UTC":
+        return start, end
+    return start - _FARTHEST_EAST, None if end is None else end + _FARTHEST_WEST
 
 
 def _class_of(entry: Entry) -> object:

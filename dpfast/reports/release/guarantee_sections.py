@@ -12,13 +12,12 @@ import numpy as np
 from dpfast._support import html_fragments as html
 from dpfast._support.html_fragments import Html, items, paragraphs
 from dpfast.releases.batch import Release
-from dpfast.releases.guarantee import Guarantee, format_rounded_up
+from dpfast.releases.guarantee import Guarantee, format_declared, format_factor, format_rounded_up
 from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.reports.html_page import facts
 from dpfast.reports.release import odds
 from dpfast.signals.events.periods import format_period
 
-_LARGE = 100.0  # ε whose e^ε is not written out any more
 _NOT_SHOWN = (
     "How many persons and events there were, and how many were left out or clamped, is private: it is not on this page."
 )
@@ -41,17 +40,6 @@ def explain_odds(guarantee: Guarantee) -> list[Html]:
         _tabulate_groups(guarantee),
         *([paragraphs(_explain_delta(epsilon, delta))] if delta else []),
     ]
-
-
-def format_factor(epsilon: float) -> str:
-    """Write e^ε where a reader can make something of it, and its exponent where not; never below it.
-
-    Examples
-    --------
-    >>> format_factor(1.0)
-    '2.72'
-    """
-    return format_rounded_up(Decimal(epsilon).exp(), 3) if epsilon <= _LARGE else f"e^{format_rounded_up(epsilon, 3)}"
 
 
 def _tabulate_odds(epsilon: float) -> Html:
@@ -83,10 +71,10 @@ def _explain_delta(epsilon: float, delta: float) -> str:
     """Say what δ is: what is true of it, and what is not."""
     beyond = odds.format_chance(odds.probability_beyond(epsilon, delta))
     return (
-        f"What δ = {delta:g} means: nobody who sees all published values learns more than somebody to whom a chance of "
-        f"{odds.format_chance(Decimal(repr(delta)))} gives the whole truth about it, and all other chances something "
-        "that keeps odds within these bounds. It does not mean that odds go beyond the bounds with a probability of at "
-        f"most δ: that probability can be larger. Beyond {odds.SLACK} times the factor they go, "
+        f"What δ = {format_declared(delta)} means: nobody who sees all published values learns more than somebody to "
+        f"whom a chance of {odds.format_chance(Decimal(repr(delta)))} gives the whole truth about it, and all other "
+        "chances something that keeps odds within these bounds. It does not mean that odds go beyond the bounds with a "
+        f"probability of at most δ: that probability can be larger. Beyond {odds.SLACK} times the factor they go, "
         f"whatever the data are, with a probability of at most {beyond}."
     )
 
@@ -97,7 +85,8 @@ def state_cost(release: Release) -> list[Html]:
         return []
     guarantee, loss = release.guarantee, release.guarantee.terms.loss
     unit = "event" if guarantee.persons is None else f"person{guarantee.persons.in_span}"
-    alone = f"ε = {_show(loss.epsilon(guarantee.delta))} at δ = {guarantee.delta:g}, and ρ = {_show(loss.zcdp()[0])}"
+    delta = format_declared(guarantee.delta)
+    alone = f"ε = {_show(loss.epsilon(guarantee.delta))} at δ = {delta}, and ρ = {_show(loss.zcdp()[0])}"
     then = "When it was entered, the ledger said:"
     return [paragraphs(f"This release alone cost one {unit} at most {alone}. {then}\n\n{release.ledger}")]
 

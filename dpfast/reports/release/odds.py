@@ -78,4 +78,4 @@ def format_chance(probability: Decimal) -> str:
     '1 in 1,000,000'
     """
     number = int(_CONTEXT.divide(Decimal(1), probability))
-    return f"1 in {number:,}" if number < 10**15 else f"{float(probability):.3g}"
+    return f"1 in {number:,}" if number < 10**15 else f"{Context(prec=3, rounding=ROUND_CEILING).plus(probability):.3g}"

@@ -93,6 +93,24 @@ def interrupt(*args, **options):
     raise KeyboardInterrupt
 
 
+def test_a_stream_goes_on_where_nothing_is_proven_of_all_its_spans_any_more(ledger, tmp_path):
+    """Of canonical noise the δ of a group grows as e^{sε} does: the ledger says that the total is unbounded."""
+    chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[0, 1])
+    mechanism = dp.block_sums(dp.Filter([0.1], [1, -0.9]), dp.Privacy(1, 0.05), chain, noise="canonical")
+    options = {"persons": dp.Persons(span=2), "ledger": ledger}
+    said = []
+    with dp.open_stream(mechanism, tmp_path / "s", dp.Inputs(0, 1), **options) as stream:
+        for _ in range(5):
+            stream.push(dp.Events(step=[0], stream=[0], person=["a"], n_steps=2))
+            total = ledger.statement().person
+            said.append((total.epsilon, float(total.sum_of_deltas)))
+    deltas = np.cumsum(0.05 * np.exp(np.arange(5)))
+    assert [x for x, _ in said] == [1, 2, 3, np.inf, np.inf]
+    assert [x for _, x in said] == pytest.approx(np.minimum(deltas, 1))
+    text = str(ledger.statement())
+    assert "epsilon unbounded together; the epsilons add up to 5, with deltas of 1, and rho to 12.5" in text
+
+
 def test_a_stream_stops_before_the_span_that_is_beyond_the_cap(tmp_path):
     plan, persons = planned(memory=True), dp.Persons(span=SPAN)
     rho = float(Loss((plan.shift,)).zcdp()[0])

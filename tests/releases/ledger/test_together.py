@@ -132,6 +132,33 @@ def test_windows_have_what_any_window_has(entries, days, timeless):
             assert x.start is None or (x.start < begin + days * DAY and (x.end is None or begin < x.end))
 
 
+HOUR = DAY // 24
+zoned = st.builds(
+    lambda first, n, zone: entry(
+        start=first * HOUR, end=n and (first + n) * HOUR, clock=("when", "null", zone), release=first
+    ),
+    st.integers(0, 72),
+    st.one_of(st.none(), st.integers(1, 24)),
+    st.sampled_from(["UTC", "local"]),
+)
+
+
+@settings(max_examples=200)
+@given(st.lists(zoned, min_size=1, max_size=5), st.integers(1, 30), st.integers(-12, 14), st.integers(-30, 90))
+def test_windows_have_what_any_window_has_whatever_the_offset_of_the_local_clock(entries, hours, offset, begin):
+    """By UTC, in which spans by the local clock begin and end so many hours earlier."""
+    if any(x.clock[2] == "UTC" for x in entries):
+        moved = {id(x): 0 if x.clock[2] == "UTC" else -offset * HOUR for x in entries}
+    else:
+        moved = {id(x): 0 for x in entries}  # by the local clock
+    inside = {
+        id(x)
+        for x in entries
+        if x.start + moved[id(x)] < (begin + hours) * HOUR and (x.end is None or begin * HOUR < x.end + moved[id(x)])
+    }
+    assert any(inside <= set(map(id, there)) for _, there in windows(entries, hours * HOUR))
+
+
 @given(event_entries())
 def test_entries_go_through_text(item):
     assert Entry.from_json(item.to_json()) == item

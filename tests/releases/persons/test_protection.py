@@ -1,8 +1,10 @@
 """Releases per person: what is kept over batches, streams, spans, replays and openings, against the naive twin."""
 
+import json
 import random
 import sqlite3
 from contextlib import closing
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -285,6 +287,38 @@ def test_without_memory_the_spans_add_up(folder):
     assert f"ρ = {2 * guarantee.zcdp_rho}" in guarantee.items()["spans"]
     together = guarantee.all_spans
     assert together.epsilon(1e-6) < epsilon(group_shifts(guarantee.shifts, 2), 1e-6)
+
+
+@pytest.mark.parametrize("noise", ["canonical", "response"])
+def test_over_spans_the_deltas_add_up_too(folder, noise):
+    """A δ of several spans is above that of one: it is stated, and the release is not refused for it."""
+    chain, privacy = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[0, 1]), dp.Privacy(1, 0.05)
+    target = dp.Filter([0.1], [1, -0.9])
+    if noise == "canonical":
+        mechanism = dp.block_sums(target, privacy, chain, noise=noise)
+    else:
+        mechanism = dp.randomized_response(target, privacy, chain)
+    table = dp.Events(step=[0, 7], stream=[0, 0], person=["a", "a"], n_steps=9)
+    result = dp.release(mechanism, table, folder, dp.Inputs(0, 1), persons=dp.Persons(span=3))
+    guarantee = result.guarantee
+    together = 0.05 * (1 + np.e + np.e**2) if noise == "canonical" else 1 - 0.95**3
+    content = json.loads(guarantee.to_json())["persons"]["all_spans"]
+    assert (guarantee.epsilon, guarantee.delta) == (pytest.approx(1), 0.05)
+    assert content["epsilon"] == pytest.approx(3)
+    assert content["delta"] == pytest.approx(together)
+    assert Fraction(content["delta"]) >= 1 - np.prod([1 - delta for _, delta in guarantee.all_spans.approximate])
+    assert f"ε = 3 at δ = {np.ceil(together * 1e4) / 1e4} and ρ = " in guarantee.items()["spans"]
+    dp.report(result, folder.parent / "report.html")
+
+
+def test_a_guarantee_says_spans_where_they_are_declared(folder):
+    one = dp.release(planned(), events([], 6), folder, persons=dp.Persons()).guarantee
+    assert "span" not in one.sentence + one.items()["adjacency"]
+    assert not any("in other spans" in line or "within a span" in line for line in one.not_covered)
+    two = dp.release(planned(), events([], 6), folder.with_name("two"), persons=dp.Persons(span=3)).guarantee
+    for text in (two.sentence, two.items()["adjacency"]):
+        assert "of one person in one span" in text
+    assert any("in other spans" in line for line in two.not_covered)
 
 
 def test_a_stream_without_an_end_says_what_several_spans_are(folder):

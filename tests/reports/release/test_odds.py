@@ -78,6 +78,7 @@ def test_chances_and_priors_as_they_are_read():
     assert odds.format_chance(Decimal("1e-6")) == "1 in 1,000,000"
     assert odds.format_chance(Decimal("0.3")) == "1 in 3"
     assert odds.format_chance(Decimal("1e-20")) == "1e-20"
+    assert odds.format_chance(Decimal("1.231e-20")) == "1.24e-20"  # never below it
     assert [odds.format_prior(n).replace("\u00a0", " ") for n in odds.PRIORS] == [
         "1 : 1 (50 %)",
         "1 : 10 (9.1 %)",
