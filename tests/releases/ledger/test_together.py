@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 from helpers.ledgers import DAY, dated, entry
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpfast.releases.ledger.cap import Cap
@@ -133,18 +133,23 @@ def test_windows_have_what_any_window_has(entries, days, timeless):
 
 
 HOUR = DAY // 24
+
+
+def hourly(first, n, zone):
+    """An entry over so many hours of a clock; None is no end."""
+    end = None if n is None else (first + n) * HOUR
+    return entry(start=first * HOUR, end=end, clock=("when", "null", zone))
+
+
 zoned = st.builds(
-    lambda first, n, zone: entry(
-        start=first * HOUR, end=n and (first + n) * HOUR, clock=("when", "null", zone), release=first
-    ),
-    st.integers(0, 72),
-    st.one_of(st.none(), st.integers(1, 24)),
-    st.sampled_from(["UTC", "local"]),
+    hourly, st.integers(0, 72), st.one_of(st.none(), st.integers(1, 24)), st.sampled_from(["UTC", "local"])
 )
 
 
 @settings(max_examples=200)
 @given(st.lists(zoned, min_size=1, max_size=5), st.integers(1, 30), st.integers(-12, 14), st.integers(-30, 90))
+@example([hourly(0, 24, "UTC"), hourly(38, 24, "local")], 2, 14, 23)  # the one begins when the other ends
+@example([hourly(24, 24, "UTC"), hourly(0, 12, "local")], 2, -12, 23)
 def test_windows_have_what_any_window_has_whatever_the_offset_of_the_local_clock(entries, hours, offset, begin):
     """By UTC, in which spans by the local clock begin and end so many hours earlier."""
     if any(x.clock[2] == "UTC" for x in entries):
