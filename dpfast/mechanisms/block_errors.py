@@ -85,7 +85,7 @@ class ClosedLoop:
     """
 
     def __init__(self, system: BlockSystem, bias: float, variances: tuple[float, ...], filter: HasGains) -> None:
-        self.system, self.variances, self.filter = system, variances, filter
+        self.system, self.bias, self.variances, self.filter = system, bias, variances, filter
         self.n, self.size = system.size, system.size + filter.advance.shape[-1] + 1
         self.schedule, self.block = filter.schedule, filter.schedule.slot
         self.n_later = -(-filter.lag // self.block)
@@ -114,7 +114,12 @@ class ClosedLoop:
         tails[:, : self.n, -1] = drift[-1] - np.einsum("ijk,ik->ij", of_signal.tails, drift)
         return Stretch(steps, noises, tails, arrival)
 
-    def _within(self, passed: int) -> Stretch:
+    def part(self, passed: int, length: int) -> Stretch:
+        """Return how z goes on for so many steps of a slot, from so many samples on."""
+        start = 0 if self.system.weights is None else passed % len(self.system.weights)
+        return self._stretch(self.system.part(start, length), passed, length, self.bias)
+
+    def within(self, passed: int) -> Stretch:
         """Return how z goes on from so many samples on, up to the end of their slot."""
         return self.first if passed % self.block else self.stretches[passed // self.block % len(self.stretches)]
 
@@ -135,7 +140,7 @@ class ClosedLoop:
         k[self.n : -1] = self.filter.gains[(passed // self.block - 1) % len(self.filter.gains), level]
         return k
 
-    def _release(self, moments: Array, passed: int) -> tuple[ReleaseTime, Array]:
+    def release(self, moments: Array, passed: int) -> tuple[ReleaseTime, Array]:
         """Return the release that comes after so many samples, and the moments behind it, from those before."""
         innovations, stays = [], np.ones(self.size)
         after = moments.copy()
@@ -181,6 +186,21 @@ class ClosedLoop:
                     break
         return np.concatenate(found)[:n]
 
+    def moments_behind(self, passed: int) -> Array:
+        """Return E[z zᵀ] behind the release that comes after so many samples, from rest; once settled, those for ever.
+
+        Of a slot that has begun they are those behind the release that it began with, or those at rest.
+        """
+        now, moments, cycle = self.filter.phase, self._moments_at_rest(), len(self.filter.weights)
+        settled = self._steady_moments() if passed > _FEW_CYCLES * cycle else None
+        while (until := (now // self.block + 1) * self.block) <= passed:
+            _, moments = self.release(self.within(now).carry(moments, until - now), until)
+            now = until
+            if settled is not None and now % cycle == 0:
+                if np.abs(moments - settled).max() <= _SETTLED * np.abs(settled).max():
+                    now, moments, settled = passed - passed % cycle, settled, None
+        return moments
+
     def _moments_at_rest(self) -> Array:
         moments = np.zeros((self.size, self.size))
         moments[: self.n, : self.n], moments[-1, -1] = self.system.start, 1.0
@@ -193,7 +213,7 @@ class ClosedLoop:
             if passed < stop:
                 waiting.append((passed, moments))
             until = (passed // self.block + 1) * self.block
-            release, moments = self._release(self._within(passed).carry(moments, until - passed), until)
+            release, moments = self.release(self.within(passed).carry(moments, until - passed), until)
             releases.append(release)
             passed = until
             if len(releases) > self.n_later:
@@ -206,7 +226,7 @@ class ClosedLoop:
         begins, n = passed % self.block, self.block - passed % self.block
         wanted, weights = self._wanted(passed, n), self._later_weights(passed, n)
         n_levels, lag = len(self.schedule.lengths), self.filter.lag
-        there = [self._within(passed), *following(self.stretches, passed // self.block + 1, self.n_later)]
+        there = [self.within(passed), *following(self.stretches, passed // self.block + 1, self.n_later)]
         mse = errors_of_block(there, moments, wanted, later, lag, n_levels, weights).mse
         return mse[1:] if begins else mse
 
@@ -248,9 +268,9 @@ class ClosedLoop:
 
     def _release_map(self, passed: int) -> tuple[Array, Array]:
         """Return matrix and covariance of what a block and the release behind it make of z."""
-        stretch = self._within(passed - self.block)
+        stretch = self.within(passed - self.block)
         step, noise = stretch.arrival @ stretch.steps[-1], stretch.carry(np.zeros_like(stretch.arrival), self.block)
-        release, _ = self._release(np.zeros_like(step), passed)
+        release, _ = self.release(np.zeros_like(step), passed)
         for shown in release.innovations:
             update = np.eye(self.size) + np.outer(shown.gain, shown.shows)
             step, noise = update @ step, update @ noise @ update.T

@@ -178,9 +178,13 @@ class BlockMechanism(BlockMechanismBase):
 
         None where rounding hides it.
         """
-        loop = ClosedLoop(self._system(self.model), self.model.mean - receiver.mean, variances, receiver)
+        loop = self.loop_behind(variances, receiver)
         mse = loop.cycle_mse() if self.horizon is None else loop.step_mse(self.horizon)
         return unless_hidden(float(mse.mean()), self.target, self.model)
+
+    def loop_behind(self, variances: tuple[float, ...], receiver: PeriodicKalman) -> ClosedLoop:
+        """Return the system whose errors are those of another receiver, and noise of other variances."""
+        return ClosedLoop(self._system(self.model), self.model.mean - receiver.mean, variances, receiver)
 
     def settling_time(self, amplitude: float) -> int:
         """Count the samples until target and receiver have forgotten a start but for an amplitude; 0 over a horizon."""
