@@ -10,6 +10,7 @@ from typing import Any
 
 from dpfast._support import validation
 from dpfast.cli.person_options import declared_persons
+from dpfast.cli.release_input import declared_end
 from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.feed.clock import Clock, Feed
 from dpfast.releases.feed.event_lines import ByteSource, Lines
@@ -72,6 +73,7 @@ def publish_bins(
         persons=persons,
         ledger=ledger,
         seen=private,
+        end=declared_end(options, layout.span),
     )
     watch = Watch(layout, clock, private=private, quiet=options.quiet)
     with stream, Journal(path, layout) as journal, watch:

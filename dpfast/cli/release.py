@@ -22,7 +22,7 @@ from dpfast.cli.person_options import (
     under_bounds,
 )
 from dpfast.cli.release_checks import check_shown, check_text
-from dpfast.cli.release_input import count_file, first_step, read_file, shown_counts
+from dpfast.cli.release_input import count_file, declared_end, first_step, read_file, shown_counts
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.releases.batch import Batch
 from dpfast.releases.batch_estimates_file import check_free, estimates_path, finish_others, write_estimates
@@ -33,6 +33,7 @@ from dpfast.releases.feed.event_lines import ByteSource
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.exact_forms import exact
 from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.integer.last_block import LAST_BLOCKS
 from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.ledger.account import Account, check_new_store
 from dpfast.releases.ledger.ledger import Ledger, as_ledger
@@ -58,6 +59,7 @@ DESCRIPTION = (
     "bins and groups without events are published too. docs/release-command.md explains this."
 )
 FORMATS = ("csv", "parquet")
+LAST_BLOCK = "drop a block of sums that the last bin leaves unfinished, or publish it there (default: drop)"
 ADAPT = "fit the receiver to what was published too, at no cost of privacy, and write its estimates beside"
 DRY = "A dry run: nothing was published and nothing was spent. What lines marked PRIVATE say is for you alone."
 
@@ -77,6 +79,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add_range(command, required=True)
     add_persons(command.add_argument_group("what is declared of persons"))
     _add_files(command.add_argument_group("files"))
+    command.add_argument("--last-block", choices=LAST_BLOCKS, help=LAST_BLOCK)
     command.add_argument("--adapt", action="store_true", help=ADAPT)
     _add_shown(command.add_argument_group("what is shown to you alone, on standard error"))
     stream = command.add_argument_group("events as they come")
@@ -219,7 +222,8 @@ def _plan(options: argparse.Namespace) -> tuple[ExactBase, Layout]:
     largest_value(mechanism.privacy.max_change)  # refuses counts of less than one event
     if options.follow and mechanism.lag is None:
         raise ValueError("mechanism must have a lag with --follow, got a smoother, which needs the whole signal")
-    plan = exact(mechanism, inputs, tolerance=options.tolerance)
+    end = declared_end(options, span)
+    plan = exact(mechanism, inputs, tolerance=options.tolerance, last_block=end.last_block, n_steps=end.n_steps)
     if options.adapt:
         check_adaptable(plan, span.n_bins)
     return plan, Layout(span, groups, plan.predicted_rmse_if_model_holds)

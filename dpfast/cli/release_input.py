@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpfast.cli.person_options import declared_persons
 from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.integer.exact_base import ExactBase
+from dpfast.releases.integer.last_block import End
 from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.persons.person_bounds import PersonBounds
 from dpfast.releases.persons.person_events import Events, largest_value
@@ -74,3 +75,8 @@ def first_step(span: Span) -> int:
         must_be = f"start must be a whole number of periods after 1970-01-01T00:00, such as {before}"
         raise ValueError(f"{must_be}: all releases of a store have the same bins")
     return number
+
+
+def declared_end(options: argparse.Namespace, span: Span) -> End:
+    """Return what becomes of a block that the last bin leaves unfinished: which one it is, is declared by the span."""
+    return End(options.last_block, span.n_bins if options.last_block == "publish" else None)

@@ -29,6 +29,7 @@ here designs::
 ``block_dynamics``             signal, target and block sums as one linear system
 ``block_kalman``               the Kalman filter behind block sums
 ``block_errors``               the exact errors of such a filter, on any model
+``block_ending``               the last estimates, which wait for releases that never come
 ``chain_law``                  the law of a chain of levels, which a posterior mean needs
 ``posterior_tables``           what a block of such a chain tells, for every value that may be released
 ``posterior_blocks``           block sums with a posterior mean behind them

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfast._support.validation import Array
 from dpfast.mechanisms.block_dynamics import ReleaseTime
@@ -66,9 +67,7 @@ def find_ending(loop: ClosedLoop, n: int) -> Ending:
     weights = np.linalg.solve(shows @ moments @ shows.T + noise, found.T).T
     before = np.zeros((loop.filter.lag + 1 - len(weights), len(levels)))
     mse_with = waiting.mse - (weights * found).sum(axis=1)
-    return Ending(
-        predicted, np.concatenate([before, weights]), np.maximum(waiting.mse, 0.0), np.maximum(mse_with, 0.0)
-    )
+    return Ending(predicted, np.concatenate([before, weights]), np.maximum(waiting.mse, 0.0), np.maximum(mse_with, 0.0))
 
 
 def step_errors(loop: ClosedLoop, n: int, *, publish: bool) -> Array:
@@ -122,9 +121,9 @@ class _Waiting:
         there = np.einsum("ijk,ik->ij", stretch.tails[passed - now], here)
         self.cross = np.concatenate([self.cross, there])
 
-    def _rows(self, passed: Array) -> Array:
+    def _rows(self, passed: NDArray[np.int64]) -> Array:
         """Return the weights W of states and of later innovations, of the estimates of some samples."""
-        return self.loop.filter.weights[passed % len(self.loop.filter.weights)]
+        return np.asarray(self.loop.filter.weights[passed % len(self.loop.filter.weights)])
 
     def _take_in(self, release: ReleaseTime, now: int) -> None:
         """Take the innovations of a release into the estimates that wait for it."""

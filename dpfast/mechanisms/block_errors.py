@@ -196,9 +196,10 @@ class ClosedLoop:
         while (until := (now // self.block + 1) * self.block) <= passed:
             _, moments = self.release(self.within(now).carry(moments, until - now), until)
             now = until
-            if settled is not None and now % cycle == 0:
-                if np.abs(moments - settled).max() <= _SETTLED * np.abs(settled).max():
-                    now, moments, settled = passed - passed % cycle, settled, None
+            if settled is None or now % cycle:
+                continue
+            if np.abs(moments - settled).max() <= _SETTLED * np.abs(settled).max():
+                now, moments, settled = passed - passed % cycle, settled, None
         return moments
 
     def _moments_at_rest(self) -> Array:

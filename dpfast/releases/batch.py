@@ -19,8 +19,9 @@ from dpfast.mechanisms.mechanism_kinds import AnyMechanism
 from dpfast.releases.composed_releases import compose_guarantee, declared_bounds
 from dpfast.releases.guarantee import Guarantee, format_rounded_up
 from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
-from dpfast.releases.integer.exact_forms import exact, exact_or_none
+from dpfast.releases.integer.exact_forms import declare_end, exact, exact_or_none
 from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.integer.last_block import LastBlockChoice
 from dpfast.releases.ledger.account import Account
 from dpfast.releases.ledger.ledger import Ledger, as_ledger
 from dpfast.releases.model_check.adapted_estimates import AdaptedEstimates, adapt_estimates, check_adaptable
@@ -126,13 +127,15 @@ def release(
     persons: Persons | None = None,
     ledger: Ledger | Path | None = None,
     adapt: bool = False,
+    last_block: LastBlockChoice | None = None,
 ) -> Release:
     r"""Release a whole signal under a guarantee that holds to the last bit, and enter it in a store.
 
     It publishes v = g ∗ x + n with integers x of u, integer taps g and exact discrete Gaussian noise n (Canonne, Kamath
     and Steinke 2020; Karney 2016), or sums of blocks, or single inputs, with exact noise on the integers: what
     :func:`exact` makes of the mechanism. Everything else is computed from v. A mechanism of lag D runs D steps beyond
-    the end, on declared zeros: x = 0, the centre. A block of sums that is unfinished then is dropped.
+    the end, on declared zeros: x = 0, the centre. A block of sums that the last step of u leaves unfinished is dropped,
+    or published there.
 
     Parameters
     ----------
@@ -168,6 +171,9 @@ def release(
     adapt : bool
         Fit the receiver to v as well, as :func:`adapt` does, and return what it estimates as `adapted`. That costs no
         privacy: `estimate` is the same as without, and v too.
+    last_block : {"drop", "publish"}, optional
+        Of block sums alone, what becomes of a block that the last step leaves unfinished, as in :func:`exact`; by
+        default that of an ExactBlockSums, and "drop". How many steps there are is public.
 
     Returns
     -------
@@ -213,7 +219,15 @@ def release(
     """
     validation.instance("adapt", adapt, bool, "True or False")
     account = as_ledger(ledger)
-    batch = Batch(as_exact(mechanism, inputs, tolerance), u, first, compose=compose, persons=persons, adapt=adapt)
+    batch = Batch(
+        as_exact(mechanism, inputs, tolerance),
+        u,
+        first,
+        compose=compose,
+        persons=persons,
+        adapt=adapt,
+        last_block=last_block,
+    )
     with ReleaseStore.open(path, published, adopt=adopt) as store:
         result = batch.enter(store, account)
     warn_of_contradiction(result.model_check, adapted=adapt)
@@ -233,13 +247,15 @@ class Batch:
         name: str | None = None,
         persons: Persons | None = None,
         adapt: bool = False,
+        last_block: LastBlockChoice | None = None,
     ) -> None:
         self._events, self._persons = check_events("u", u, persons), persons
         values, wrap = (np.empty((u.n_streams, 0), np.int64), None) if self._events is not None else unwrap("u", u)
         streams = plan.inputs.check("u", values)
         validation.instance("compose", compose, bool, "True or False")
-        self._plan, self._compose, self._name, self._lag = plan, compose, name, plan.lag or 0
         n_steps = streams.shape[1] if self._events is None else self._events.n_steps
+        plan = declare_end(plan, last_block, n_steps if last_block == "publish" else None)
+        self._plan, self._compose, self._name, self._lag = plan, compose, name, plan.lag or 0
         self._first = check_push(first, len(streams) * plan.per_step, n_steps + self._lag)
         plan.check_steps(n_steps, whole=True)
         if adapt:
@@ -317,15 +333,22 @@ class Batch:
         return labelled
 
 
-def as_exact(mechanism: AnyMechanism | ExactBase, inputs: Inputs | None, tolerance: float) -> ExactBase:
+def as_exact(
+    mechanism: AnyMechanism | ExactBase,
+    inputs: Inputs | None,
+    tolerance: float,
+    last_block: LastBlockChoice | None = None,
+    n_steps: int | None = None,
+) -> ExactBase:
     """Return the exact mechanism of a design and declared inputs."""
     plan = exact_or_none(mechanism)
     if plan is None:
-        return exact(mechanism, inputs, tolerance=tolerance)  # type: ignore[arg-type]  # refuses None
+        end: dict[str, Any] = {"last_block": last_block, "n_steps": n_steps}
+        return exact(mechanism, inputs, tolerance=tolerance, **end)  # type: ignore[arg-type]  # refuses None
     if inputs is not None and inputs != plan.inputs:
         raise ValueError("inputs must be those of the ExactMechanism, got others: leave them out")
     check_mechanism(plan.mechanism)
-    return plan
+    return declare_end(plan, last_block, n_steps)
 
 
 def _run_mechanism(plan: ExactBase, x: Integers, lag: int) -> tuple[Integers, Array]:

@@ -15,6 +15,7 @@ from dpfast.releases.composed_releases import declared_bounds
 from dpfast.releases.integer.exact_base import ExactBase, check_mechanism, demand_content
 from dpfast.releases.integer.exact_forms import exact_or_none, load_exact
 from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.integer.last_block import NOT_DECLARED, End, LastBlockChoice, check_last_block, demand_of
 from dpfast.releases.ledger.ledger import Ledger, as_ledger
 from dpfast.releases.noise import Noise
 from dpfast.releases.persons.declared_persons import Persons
@@ -34,13 +35,16 @@ def open_stream(
     adopt: bool = False,
     persons: Persons | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
+    last_block: LastBlockChoice | None = None,
+    n_steps: int | None = None,
 ) -> Stream:
     r"""Open a stream: begin it at step 0, or go on where it was left or interrupted.
 
     It publishes :math:`v_t = \sum_k g_k x_{t-k} + n_t` with integers x of the values, integer taps g and exact discrete
     Gaussian noise n, one draw a step, ever; estimates from v alone. Of block sums v is the sum of each block, when it
     ends, with exact noise on the integers; a stream may be left anywhere in a block, and :meth:`Stream.close` drops an
-    unfinished one. Every step is on the disk before it is returned.
+    unfinished one. With ``last_block="publish"`` one that the declared last step leaves unfinished is published there:
+    leaving, a crash and closing before it publish nothing of it. Every step is on the disk before it is returned.
 
     Parameters
     ----------
@@ -63,6 +67,11 @@ def open_stream(
     ledger : Ledger or path-like, optional
         Enter what the stream costs, for all its life, in this ledger before its first step; beyond its cap it is
         refused. Needed at every opening of a stream that has been entered in one.
+    last_block : {"drop", "publish"}, optional
+        Of block sums alone, what becomes of a block that the last step leaves unfinished, as in :func:`exact`; by
+        default that of an ExactBlockSums, and "drop". It is the same at every opening.
+    n_steps : int, optional
+        The steps of the stream with "publish", declared before the first one; pushing further ones is refused.
 
     Returns
     -------
@@ -97,7 +106,8 @@ def open_stream(
     check_mechanism(mechanism if given is None else given.mechanism)
     account = as_ledger(ledger)
     store = ReleaseStore.open(path, published, adopt=adopt)
-    return open_in_store(store, mechanism, inputs, tolerance, persons=persons, ledger=account)
+    end = End(last_block, n_steps)
+    return open_in_store(store, mechanism, inputs, tolerance, persons=persons, ledger=account, end=end)
 
 
 def open_in_store(
@@ -111,6 +121,7 @@ def open_in_store(
     persons: Persons | None = None,
     ledger: Ledger | None = None,
     seen: PrivateCounts | None = None,
+    end: End = NOT_DECLARED,
 ) -> Stream:
     """Open the stream of an open store, which is closed with it, or by an error.
 
@@ -122,9 +133,9 @@ def open_in_store(
             store.declare(declared, adopt=adopt)
         entry = live_release(store)
         plan = (
-            as_exact(mechanism, inputs, tolerance)
+            as_exact(mechanism, inputs, tolerance, *end)
             if entry is None
-            else _resume_plan(entry, mechanism, inputs, tolerance)
+            else _resume_plan(entry, mechanism, inputs, tolerance, end)
         )
         store.hold(declared_bounds(plan))
         stream = Stream(store, plan, Noise(plan.law), persons, ledger, seen)
@@ -136,17 +147,18 @@ def open_in_store(
 
 
 def _resume_plan(
-    entry: Earlier, mechanism: AnyMechanism | ExactBase, inputs: Inputs | None, tolerance: float
+    entry: Earlier, mechanism: AnyMechanism | ExactBase, inputs: Inputs | None, tolerance: float, end: End
 ) -> ExactBase:
     """Return the mechanism that the stream has run so far, to the last bit, where it is the one that is asked for."""
     plan = load_exact(entry.configuration)
     if (given := exact_or_none(mechanism)) is not None:
-        wanted, found = as_exact(given, inputs, tolerance).configuration, plan.configuration
+        wanted, found = as_exact(given, inputs, tolerance, *end).configuration, plan.configuration
     else:
         # not its taps: another machine rounds a design otherwise
         if not isinstance(inputs, Inputs):
             raise validation.fail("inputs", "an Inputs, which says what the data are", inputs)
-        wanted, found = demand_content(mechanism, inputs, tolerance), plan.demand
+        n_steps = check_last_block(mechanism, *end)
+        wanted, found = demand_content(mechanism, inputs, tolerance) | demand_of(n_steps), plan.demand
     if fields := differing_fields(json.loads(json.dumps(wanted)), json.loads(json.dumps(found))):
         raise ReleaseError(
             f"mechanism must be that of the stream, got one that differs in {', '.join(fields)}: open it with what it "

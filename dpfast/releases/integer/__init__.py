@@ -16,6 +16,7 @@ Others use ``exact``, ``ExactMechanism`` and ``Inputs``::
 ``exact_response``     ``ExactResponse``: randomised response to every input
 ``block_schedule``     which inputs are in which sum, and when it is released
 ``lattice_noise``      laws on the integers for a privacy, and what they cost
+``last_block``         the last block, which the last step may leave unfinished
 ``live_blocks``        the receiver behind block sums, piece by piece
 ``inputs``             ``Inputs``: what is declared of the data
 ``tap_search``         which integer taps are fine enough

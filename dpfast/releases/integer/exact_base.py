@@ -21,6 +21,7 @@ from dpfast.privacy.provenance import fitted_inputs
 from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.guarantee_terms import ReleaseTerms
 from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.integer.last_block import no_blocks
 from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.model_check.verdict import Evidence, NotCompared
 from dpfast.releases.noise import NoiseLaw
@@ -152,6 +153,15 @@ class ExactBase(abc.ABC):
                 f"the mechanism is made for {horizon} steps, got {'a signal of' if whole else 'steps up to'} {end}: "
                 "design it for as many as there are"
             )
+
+    @property
+    def n_steps(self) -> int | None:
+        """Return the declared steps of the stream, where blocks that the last one leaves unfinished are published."""
+        return None
+
+    def ending_after(self, n_steps: int) -> ExactBase:
+        """Return the same with blocks that the last of so many steps leaves unfinished published there."""
+        raise no_blocks(self.mechanism, "publish")
 
     # --- what it promises -------------------------------------------------------------------------
 

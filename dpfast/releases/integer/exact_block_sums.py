@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
 from dpfast.design.block_plan import Plan
 from dpfast.design.block_problem import BlockProblem
 from dpfast.design.block_signs import Signs
 from dpfast.filters.filter import Filter
+from dpfast.filters.toeplitz import MAX_HORIZON
+from dpfast.mechanisms.block_ending import step_errors
+from dpfast.mechanisms.block_errors import ClosedLoop, unless_hidden
 from dpfast.mechanisms.block_mechanism import BlockMechanism
 from dpfast.mechanisms.block_weights import weights_of_sums
 from dpfast.mechanisms.receivers.periodic_kalman import PeriodicKalman
@@ -25,6 +30,7 @@ from dpfast.releases.integer.block_schedule import BlockSchedule
 from dpfast.releases.integer.exact_base import check_mechanism
 from dpfast.releases.integer.exact_drawn import ExactDrawn
 from dpfast.releases.integer.inputs import Inputs, Integers
+from dpfast.releases.integer.last_block import LastBlock, demand_of
 from dpfast.releases.integer.lattice_noise import (
     LARGEST_NOISE,
     LatticeLaw,
@@ -46,7 +52,8 @@ class ExactBlockSums(ExactDrawn):
     r"""Publish sums v_j = Σ w x + n of blocks of integers x, with exact integer noise n, and estimate (Kalman).
 
     :func:`exact` makes it of :func:`block_sums`. Everything in it is public. A block that the last step leaves
-    unfinished is dropped: nothing of it is ever published.
+    unfinished is dropped, so that nothing of it is ever published; or, where that was declared, it is published as a
+    block of its own at that step, and never before.
 
     Attributes
     ----------
@@ -60,6 +67,8 @@ class ExactBlockSums(ExactDrawn):
         Of each draw of the noise, in steps of the lattice.
     receiver : PeriodicKalman
         Designed for this noise.
+    last_block : LastBlock or None
+        The release of unfinished blocks at the last step, where that was declared.
 
     Raises
     ------
@@ -90,6 +99,7 @@ class ExactBlockSums(ExactDrawn):
     tolerance: float
     noise: LatticeLaw
     receiver: PeriodicKalman
+    last_block: LastBlock | None = None
 
     def __post_init__(self) -> None:
         check_mechanism(self.mechanism)
@@ -110,13 +120,29 @@ class ExactBlockSums(ExactDrawn):
         receiver = mechanism.receiver if designed else _design_receiver(mechanism, variance)
         return cls(mechanism, inputs, tolerance, law, receiver)
 
+    @property
+    def n_steps(self) -> int | None:
+        """Return the declared steps of the stream, where blocks that the last one leaves unfinished are published."""
+        return None if self.last_block is None else self.last_block.n_steps
+
+    def ending_after(self, n_steps: int) -> ExactBlockSums:
+        """Return the same with blocks that the last of so many steps leaves unfinished published there."""
+        self.check_steps(n_steps, whole=True)
+        return self if self.last_block else replace(self, last_block=LastBlock.make(self._loop, n_steps))
+
+    @property
+    def _loop(self) -> ClosedLoop:
+        variance = float(self.inputs.unit) ** 2 * float(self.noise.variance)
+        return self.mechanism.loop_behind((variance,) * self.per_step, self.receiver)
+
     @functools.cached_property
     def schedule(self) -> BlockSchedule:
         """Say when which sums are released, and which inputs are in each."""
         receiver = self.receiver
         lates = receiver.offsets or (0,) * len(receiver.lengths)
         signs = weights_of_sums(self.mechanism.weights, lates)
-        return BlockSchedule(receiver.lengths, lates, receiver.phase, tuple(tuple(map(int, x)) for x in signs))
+        weights = tuple(tuple(map(int, x)) for x in signs)
+        return BlockSchedule(receiver.lengths, lates, receiver.phase, weights, self.n_steps)
 
     # --- what runs --------------------------------------------------------------------------------
 
@@ -156,11 +182,23 @@ class ExactBlockSums(ExactDrawn):
         """Return the receiver as it is at the beginning of a stream."""
         unit = float(self.inputs.unit)
         shift = (self.receiver.mean - float(self.inputs.centre)) / unit
-        return LiveBlocks(self.receiver, self.mechanism.target, self.schedule, unit, shift, self.inputs.n_streams)
+        signal = unit, shift, self.inputs.n_streams
+        return LiveBlocks(self.receiver, self.mechanism.target, self.schedule, *signal, self.last_block)
 
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:
         """Return all estimates from all of v."""
         return self.live().push(privatized, end)
+
+    def check_steps(self, end: int, *, whole: bool = False) -> None:
+        """Refuse inputs beyond a horizon and the declared last step, and a whole signal of fewer steps."""
+        super().check_steps(end, whole=whole)
+        n_steps = self.n_steps
+        if n_steps is not None and (end > n_steps or (whole and end < n_steps)):
+            raise ValueError(
+                f"the last block is published after {n_steps} steps, as n_steps declared, got "
+                f"{'a signal of' if whole else 'steps up to'} {end}: "
+                + ("declare as many as there are" if whole else "close the stream; what follows is another one")
+            )
 
     # --- what it promises -------------------------------------------------------------------------
 
@@ -168,17 +206,45 @@ class ExactBlockSums(ExactDrawn):
     def predicted_mse(self) -> float | None:
         """Return the exact error with the noise that runs, the mean over a cycle, or over the steps of the horizon.
 
-        It is that of steps whose blocks were finished: where the last one is dropped, the last estimates err as they
-        did at the end of a block, for lack of a later release.
+        Over a horizon it is that of all its steps, with an unfinished block as it is published or dropped. Without one
+        it is that of steps whose blocks were finished, for ever; the last `lag` + 1 steps of a stream err otherwise, as
+        :meth:`step_mse` says.
         """
-        variance = float(self.inputs.unit) ** 2 * float(self.noise.variance)
-        return self.mechanism.mse_behind((variance,) * self.per_step, self.receiver)
+        if self.mechanism.horizon is None or self.last_block is None:
+            return self.mechanism.mse_behind(self._loop.variances, self.receiver)
+        mse = float(self.step_mse(self.mechanism.horizon).mean())
+        return unless_hidden(mse, self.mechanism.target, self.mechanism.model)
+
+    def step_mse(self, n: int | None = None) -> Array:
+        """Return the MSE of each estimate of a release of n steps, from rest, on the model of the design.
+
+        The last ones wait for releases that never come: of a dropped block they learn nothing, of a published one its
+        sum at the last step.
+
+        Parameters
+        ----------
+        n : int, optional
+            By default the declared ones, or those of the horizon.
+
+        Returns
+        -------
+        array, (n,)
+        """
+        declared = self.n_steps or self.mechanism.horizon
+        n = validation.integer("n", declared if n is None else n, 1, MAX_HORIZON)
+        self.check_steps(n, whole=True)
+        return step_errors(self._loop, n, publish=self.last_block is not None)
 
     def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:
         """Say what it costs a person of some bounds, and what a guarantee says of it."""
         loss = loss_of(self.noise, privacy, inputs, _n_touched(self.mechanism))
-        what = f"{self.mechanism.sizes()[0]}; an unfinished block is dropped"
+        what, last = self.mechanism.sizes()[0], self.last_block
         content = {"lengths": list(self.schedule.lengths), "phase": self.schedule.phase, "last_block": "drop"}
+        if last is None:
+            what += "; an unfinished block is dropped"
+        else:
+            what += f"; a block that the last of {last.n_steps} steps leaves unfinished is published there"
+            content |= demand_of(last.n_steps)
         return law_terms(self.noise, loss, what, "block", content)
 
     def evidence(self, privatized: Integers, end: int) -> BlockValues:
@@ -186,7 +252,7 @@ class ExactBlockSums(ExactDrawn):
         unit, variance, cycle = float(self.inputs.unit), float(self.noise.variance), max(self.schedule.lengths)
         v = privatized.reshape(self.inputs.n_streams, self.per_step, -1)[..., :end]
         sums: Array = np.asarray(unit * v, np.float64)
-        aligned = replace(self.schedule, phase=0)
+        aligned = replace(self.schedule, phase=0, n_steps=None)
 
         def weigh(x: Array) -> tuple[Array, NDArray[np.bool_]]:
             whole = aligned.sums(np.zeros((len(x), 0), np.int64), x.astype(np.int64), 0)
@@ -199,6 +265,24 @@ class ExactBlockSums(ExactDrawn):
         )
 
     # --- as JSON holds it -------------------------------------------------------------------------
+
+    @property
+    def demand(self) -> dict[str, Any]:
+        """Return the demand: all that decides the rest, but for the rounding of a machine."""
+        return super().demand | demand_of(self.n_steps)
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """Return the whole mechanism, as JSON holds it."""
+        last = {} if self.last_block is None else {"last_block": self.last_block.configuration}
+        return super().configuration | last
+
+    @classmethod
+    def from_configuration(cls, given: Mapping[str, Any]) -> ExactBlockSums:
+        """Make the same mechanism to the last bit, though another machine would have designed another."""
+        plan = super().from_configuration(given)
+        last = given.get("last_block")
+        return plan if last is None else replace(plan, last_block=LastBlock.from_configuration(last))
 
     def receiver_content(self) -> dict[str, Any]:
         """Return the receiver as JSON holds it."""

@@ -15,6 +15,7 @@ from dpfast.releases.integer.exact_input_noise import ExactInputNoise
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
 from dpfast.releases.integer.exact_response import ExactResponse
 from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.integer.last_block import LastBlockChoice, check_last_block
 
 _FORMS: dict[str, type[ExactBase]] = {
     x.kind: x for x in (ExactMechanism, ExactBlockSums, ExactInputNoise, ExactResponse)
@@ -22,7 +23,14 @@ _FORMS: dict[str, type[ExactBase]] = {
 
 
 @public_design
-def exact(mechanism: Any, inputs: Inputs, *, tolerance: float = 1e-3) -> ExactBase:
+def exact(
+    mechanism: Any,
+    inputs: Inputs,
+    *,
+    tolerance: float = 1e-3,
+    last_block: LastBlockChoice | None = None,
+    n_steps: int | None = None,
+) -> ExactBase:
     """Make the exact form of a mechanism, which a release runs.
 
     *Filters with Gaussian noise*: g = round(2^m · G/‖G‖₂), with the fewest taps and bits m whose error, with a receiver
@@ -43,6 +51,11 @@ def exact(mechanism: Any, inputs: Inputs, *, tolerance: float = 1e-3) -> ExactBa
         What is declared of the data.
     tolerance : float
         Relative excess of the MSE that integer taps may cost; other integers cost nothing.
+    last_block : {"drop", "publish"}, optional
+        Of block sums alone: "drop", the default, publishes nothing of a block that the last step leaves unfinished;
+        "publish" publishes it at that step as a block of its own, so that each input is still in one sum of each level.
+    n_steps : int, optional
+        The steps of the stream with "publish": it can have no others. Over a horizon it is that.
 
     Returns
     -------
@@ -53,6 +66,8 @@ def exact(mechanism: Any, inputs: Inputs, *, tolerance: float = 1e-3) -> ExactBa
     ReleaseError
         For a design with fitted-from-private inputs, and for one without an exact form, each with its own reason: a
         MatrixMechanism, blocks that react or share noise, posterior means, Laplace and staircase noise.
+    ValueError
+        For a `last_block` of a mechanism without blocks, and for "publish" without `n_steps`.
     DesignError
         Where more than 65,536 taps would be needed, sums would not fit into 64 bits, or the inputs are declared on
         another lattice than that of the design.
@@ -77,7 +92,9 @@ def exact(mechanism: Any, inputs: Inputs, *, tolerance: float = 1e-3) -> ExactBa
     check_mechanism(mechanism)
     validation.instance("inputs", inputs, Inputs, "an Inputs, which says what the data are")
     tolerance = check_tolerance(tolerance)
+    last_step = check_last_block(mechanism, last_block, n_steps)
     plan, model = _FORMS[mechanism.exact_kind].make(mechanism, inputs, tolerance), mechanism.model
+    plan = plan if last_step is None else plan.ending_after(last_step)
     warn_of_low_accuracy(mechanism.name, mechanism.target, mechanism.privacy, model, plan.lag, plan.predicted_mse)
     return plan
 
@@ -90,3 +107,23 @@ def load_exact(configuration: Mapping[str, Any]) -> ExactBase:
 def exact_or_none(mechanism: object) -> ExactBase | None:
     """Return a mechanism that may be a design or its exact form where it is the latter, and None where not."""
     return mechanism if isinstance(mechanism, ExactBase) else None
+
+
+def declare_end(plan: ExactBase, last_block: str | None, n_steps: int | None) -> ExactBase:
+    """Return the exact mechanism with its unfinished blocks dropped or published, as is asked for.
+
+    Raises
+    ------
+    ValueError
+        For mechanisms without blocks, and for another end than it has already.
+    """
+    declared = plan.n_steps if n_steps is None and last_block == "publish" else n_steps
+    n_steps = check_last_block(plan.mechanism, last_block, declared)
+    if last_block is None or n_steps == plan.n_steps:
+        return plan
+    if n_steps is None or plan.n_steps is not None:
+        raise ValueError(
+            f"last_block must be that of the ExactBlockSums, 'publish' after {plan.n_steps} steps, got {last_block!r}"
+            f"{'' if n_steps is None else f' after {n_steps}'}: leave it out"
+        )
+    return plan.ending_after(n_steps)

@@ -15,6 +15,7 @@ from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import Toeplitz
 from dpfast.mechanisms.receivers.periodic_kalman import PeriodicKalman
 from dpfast.releases.integer.block_schedule import BlockSchedule
+from dpfast.releases.integer.last_block import LastBlock
 from dpfast.releases.integer.live_receiver import Integers, state_error
 
 _MAGIC, _VERSION = b"dplb", 1
@@ -37,6 +38,8 @@ class LiveBlocks:
     shift : float
         The mean of the integers.
     n_streams : int
+    last_block : LastBlock, optional
+        What estimates make of unfinished blocks, where these are released at the last step.
 
     Notes
     -----
@@ -51,6 +54,7 @@ class LiveBlocks:
         unit: float,
         shift: float,
         n_streams: int,
+        last_block: LastBlock | None = None,
     ) -> None:
         n, slot = receiver.n_states, receiver.schedule.slot
         advance = receiver.advance.reshape(-1, n, n)
@@ -62,6 +66,8 @@ class LiveBlocks:
         self._position, self._n_levels = 0, len(receiver.lengths)
         self._states = np.zeros((n_streams, self._plan.n_kept, n))
         self._innovations = np.zeros((n_streams, self._plan.n_kept, self._n_levels))
+        self._last = last_block
+        self._surprise = np.zeros((n_streams, 0 if last_block is None else len(last_block.levels)))
         self._of_mean = np.zeros(0 if self._filter is None or not self._mean else self._filter.n_states)
 
     @property
@@ -88,12 +94,26 @@ class LiveBlocks:
         if v.dtype != np.int64 or v.shape not in ((streams, n), (streams, self._n_levels, n)):
             raise validation.fail("v", f"an array of int64 ({streams}, {self._n_levels}, n)", v.shape)
         sums = v.reshape(streams, self._n_levels, n)
+        if self._last is None:
+            return self._estimate(sums, end)
+        pieces = np.split(sums, [max(0, min(n, self._last.n_steps - self._position))], axis=2)
+        return np.concatenate([self._estimate(x, end) for x in pieces], axis=1)
+
+    def _estimate(self, sums: Integers, end: int | None) -> Array:
+        """Return the next estimates from sums (streams, levels, n) that do not go on beyond the declared last step."""
+        n = sums.shape[2]
         due = self._schedule.due(self._position, n, end)
         mean = self._shift * self._schedule.weighed(self._position, n)
         centred = np.where(due, (sums - mean) * self._unit, 0.0)
-        estimates = np.empty((streams, n))
-        place = self._position, np.ascontiguousarray(centred), due
+        estimates = np.empty((len(sums), n))
+        place = self._position, np.ascontiguousarray(centred), self._schedule.finished(self._position, n, end)
         estimate_live(*self._plan, *place, self._states, self._innovations, estimates)
+        if self._last is not None:
+            if n and self._position + n == self._last.n_steps and due[list(self._last.levels), -1].any():
+                turn = (self._last.n_steps + self._plan.phase) // self._plan.slot % self._plan.n_kept
+                unfinished = centred[:, list(self._last.levels), -1]
+                self._surprise = self._last.surprise(unfinished, self._states[:, turn])
+            self._last.correct(estimates, self._surprise, self._position)
         estimates += self._mean_of_output(n)
         self._position += n
         return estimates
@@ -112,12 +132,16 @@ class LiveBlocks:
     def state(self) -> bytes:
         """Return all that the next push depends on, for :meth:`restore`."""
         header = _HEADER.pack(_MAGIC, _VERSION, *self._sizes(), self._position)
-        numbers = np.concatenate([self._of_mean, self._states.ravel(), self._innovations.ravel()])
+        numbers = np.concatenate([self._of_mean, *(x.ravel() for x in self._of_streams())])
         return header + numbers.astype(_NUMBER).tobytes()
 
     def _sizes(self) -> tuple[int, int, int]:
         streams = len(self._states)
-        return streams, (self._states.size + self._innovations.size) // streams, len(self._of_mean)
+        return streams, sum(x.size for x in self._of_streams()) // streams, len(self._of_mean)
+
+    def _of_streams(self) -> tuple[Array, Array, Array]:
+        """Return the numbers that it keeps of each stream."""
+        return self._states, self._innovations, self._surprise
 
     def restore(self, state: bytes) -> None:
         """Go on from a state that a receiver of the same make gave, in any process.
@@ -133,13 +157,15 @@ class LiveBlocks:
         if header != expected:
             raise state_error("format, version, streams, numbers of each and of the mean", expected, header)
         numbers = state[_HEADER.size :]
-        size = len(self._of_mean) + self._states.size + self._innovations.size
+        size = len(self._of_mean) + sum(x.size for x in self._of_streams())
         if len(numbers) != 8 * size:
             raise state_error("bytes of the numbers", 8 * size, len(numbers))
         values: NDArray[Any] = np.frombuffer(numbers, _NUMBER).astype(np.float64)
         if not np.isfinite(values).all():
             raise state_error("finite numbers", "all", "others")
-        of_mean, states, innovations = np.split(values, np.cumsum([len(self._of_mean), self._states.size]))
+        sizes = [len(self._of_mean), self._states.size, self._innovations.size]
+        of_mean, states, innovations, surprise = np.split(values, np.cumsum(sizes))
         self._of_mean, self._position = of_mean, position
         self._states = states.reshape(self._states.shape)
         self._innovations = innovations.reshape(self._innovations.shape)
+        self._surprise = surprise.reshape(self._surprise.shape)
