@@ -36,12 +36,15 @@ def made(name):
     inputs, privacy = dp.Inputs(0, 9, n_streams=2), dp.Privacy(1)
     if name == "blocks":
         return dp.exact(dp.block_sums(TARGET, privacy, COUNTS, length=(2, 4), lag=1), inputs)
+    if name == "last block":
+        blocks = dp.block_sums(TARGET, privacy, COUNTS, length=(2, 4), lag=1)
+        return dp.exact(blocks, inputs, last_block="publish", n_steps=TOTAL)
     if name == "inputs":
         return dp.exact(dp.input_perturbation(TARGET, privacy, noise="geometric"), inputs)
     return dp.exact(dp.randomized_response(TARGET, privacy, CHAIN, lag=1), dp.Inputs(0, 1, n_streams=2))
 
 
-@pytest.fixture(scope="module", params=["blocks", "inputs", "responses"])
+@pytest.fixture(scope="module", params=["blocks", "last block", "inputs", "responses"])
 def plan(request):
     return made(request.param)
 
@@ -94,6 +97,7 @@ def check(folder, plan):
         noise = read.privatized[..., :TOTAL] - sums
         assert np.abs(noise).max() < 300
         assert not noise[:, ~plan.released(0, TOTAL)].any()
+        assert read.released[..., TOTAL - 1].all() == (plan.n_steps == TOTAL)
 
 
 def killed(folder, plan, k):
