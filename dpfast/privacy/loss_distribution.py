@@ -105,8 +105,8 @@ def _gaussian_deltas(epsilon: Array, mu: float) -> Array:
     beyond = np.zeros_like(epsilon)
     if math.isinf(mu):
         return beyond + 1
-    size = np.abs(epsilon)
     if mu > 0:
+        size = np.minimum(np.abs(epsilon), mu * (50 + mu))  # beyond it is 0 anyway, and a quotient could overflow
         thresholds = size / mu - mu / 2
         thresholds -= 4e-16 * (size / mu + mu)
         seen = thresholds < 40  # beyond it is below 1e-347

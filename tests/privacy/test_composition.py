@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 import time
 from fractions import Fraction
 
@@ -78,6 +79,44 @@ def test_no_bound_is_below_the_truth_and_the_best_is_near_it(loss, epsilon, delt
         assert true_delta(loss, least) <= delta * (1 + 1e-15)
         lower = least * (1 - 1e-8) - 1e-12
         assert lower <= 0 or true_delta(loss, lower) >= delta * (1 - 1e-12) or loss.delta(lower) > delta
+
+
+def random_loss(rng):
+    """Of every kind of noise at any scale, such as stores and ledgers add up."""
+
+    def fraction():
+        return Fraction(10 ** rng.uniform(-6, 2)).limit_denominator(10**9)
+
+    shifts = tuple(
+        Shift(round(10 ** rng.uniform(0, 7)), Sigma(rng.randint(400, 4000), 2), rng.randint(1, 50))
+        for _ in range(rng.randint(0, 2))
+    )
+    pure = tuple(fraction() for _ in range(rng.randint(0, 2)))
+    approximate = tuple((fraction(), Fraction(10 ** rng.uniform(-12, -0.3))) for _ in range(rng.randint(0, 2)))
+    if rng.random() < 0.5:  # the same again, as every month
+        pure, approximate, shifts = pure * rng.randint(1, 2), approximate * rng.randint(1, 2), shifts * 2
+    return Loss(shifts, pure, approximate)
+
+
+@pytest.mark.parametrize("n", [25, pytest.param(2500, marks=pytest.mark.long)])
+def test_in_thousands_of_mixtures_nothing_is_below_the_truth(n):
+    rng = random.Random(7)
+    for _ in range(n):
+        loss = random_loss(rng)
+        epsilon, delta = rng.choice([0.0, 10 ** rng.uniform(-6, 3)]), 10 ** rng.uniform(-15, -0.1)
+        claimed = loss.delta(epsilon)
+        truth = true_delta(loss, epsilon)
+        assert truth <= claimed * (1 + 1e-15), loss
+        assert claimed <= truth * (1 + 1e-8) + 1e-12, loss
+        delta = loss.stated_delta(delta)
+        least = loss.epsilon(delta)
+        assert math.isinf(least) or true_delta(loss, least) <= delta * (1 + 1e-15), loss
+
+
+@pytest.mark.parametrize("epsilon", [1e17, 1e300, 1.7e308])
+def test_what_is_far_beyond_any_loss_has_no_delta(epsilon):
+    weak = Loss((Shift(1, Sigma(2**39, 0), 1),), (Fraction(1),))
+    assert weak.delta(epsilon) <= 1e-280
 
 
 @pytest.mark.parametrize("mixed", [False, True])

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from dpfast.releases.ledger.cap import Cap
 from dpfast.releases.ledger.entry import Entry, in_force
-from dpfast.releases.ledger.together import alternatives, windows
+from dpfast.releases.ledger.statement import Total
+from dpfast.releases.ledger.together import alternatives, loss_of, windows
 
 EPSILON = Cap(epsilon=Fraction(1))
 GROUPS = {"town": ("x", "y"), "kind": ("p", "q")}
@@ -44,6 +45,61 @@ def test_of_one_clock_all_events_there_can_be(entries):
         sum((x.epsilon for x in entries if covers(x, day, value)), Fraction(0)) for day in range(7) for value in values
     )
     assert sum_of(entries) == worst
+
+
+CLOCKS = [("when", "null", "UTC"), ("when", '"%d"', "UTC"), ("when", "null", "local"), ("end", "null", "UTC")]
+DAYS = 3
+
+
+@st.composite
+def any_entries(draw):
+    """Over days of some clock, or over steps of a store that declares none; of one event or of several."""
+    column = draw(st.sampled_from([None, *GROUPS]))
+    first, last = sorted(draw(st.lists(st.integers(0, DAYS), min_size=2, max_size=2, unique=True)))
+    given = {
+        "column": column,
+        "groups": column and tuple(sorted(draw(st.sets(st.sampled_from(GROUPS[column]), min_size=1)))),
+        "epsilon": draw(st.sampled_from([1, 2, Fraction(1, 2)])),
+        "store": draw(st.sampled_from(["a", "b"])),
+        "max_events": draw(st.sampled_from([1, 1, 1, 2])),
+    }
+    if (clock := draw(st.sampled_from([None, *CLOCKS]))) is None:
+        return entry(first=first, count=last - first, **given)
+    return dated(first, last, clock=clock, **given)
+
+
+def key_of(item):
+    """By what an event has one day: a clock, or the steps of a store without one."""
+    return item.clock or item.store
+
+
+def has(item, days, values):
+    """Whether an event of these days by all clocks, and of these groups, is in a release; several events always are."""
+    if not item.is_single:
+        return True
+    begin, end = (item.first, item.first + item.count) if item.clock is None else (item.start // DAY, item.end // DAY)
+    return begin <= days[key_of(item)] < end and (item.groups is None or values[item.column] in item.groups)
+
+
+@settings(max_examples=150)
+@given(st.lists(any_entries(), min_size=1, max_size=5))
+def test_of_several_clocks_and_stores_no_event_loses_more_than_is_stated(entries):
+    """All placements one by one; it is exact where no column of groups is shared between clocks."""
+    keys = sorted({key_of(x) for x in entries}, key=str)
+    columns = sorted({x.column for x in entries if x.column})
+    worst, sets = Fraction(0), set()
+    for days in itertools.product(range(DAYS), repeat=len(keys)):
+        for values in itertools.product(*([*GROUPS[x], "other"] for x in columns)):
+            placed = dict(zip(keys, days, strict=True)), dict(zip(columns, values, strict=True))
+            there = [i for i, x in enumerate(entries) if has(x, *placed)]
+            sets.add(tuple(there))
+            worst = max(worst, sum((entries[i].epsilon for i in there), Fraction(0)))
+    assert sum_of(entries) >= worst
+    if all(len({key_of(x) for x in entries if x.column == column and x.is_single}) < 2 for column in columns):
+        assert sum_of(entries) == worst
+    total = Total.of(entries, 1e-3)
+    assert total.epsilon >= max(loss_of([entries[i] for i in x]).epsilon(1e-3) for x in sets)
+    assert total.rho >= max(loss_of([entries[i] for i in x]).zcdp()[0] for x in sets)
 
 
 @pytest.mark.parametrize(
