@@ -2,15 +2,14 @@
 
 import functools
 import itertools
-import math
 import random
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers.loss_laws import true_delta
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import special
 
 import dpfast as dp
 from dpfast.releases.composed_releases import compose_guarantee
@@ -84,48 +83,6 @@ KINDS = {
 @functools.cache
 def planned(kind, epsilon, delta):
     return dp.exact(KINDS[kind](epsilon, delta), dp.Inputs(0, 1), tolerance=0.5)
-
-
-def pair_of(law, steps):
-    """The law of the loss where a draw is moved so many steps: {loss: probability}, infinity among them."""
-    if hasattr(law, "s"):
-        rate, reach = law.s / 2**law.j, math.ceil(60 * 2**law.j / law.s)
-        p = {n: math.tanh(rate / 2) * math.exp(-rate * abs(n)) for n in range(-reach, reach + 1)}
-        return gather((p[n], rate * (abs(n - steps) - abs(n))) for n in p)
-    total = sum(law.weights)
-    if law.values == (0, 1, 2):  # a response tells the level for certain, truly or falsely, however far it moves
-        certain, truly, falsely = (x / total for x in law.weights)
-        return gather([(certain, math.inf), (truly, math.log(truly / falsely)), (falsely, math.log(falsely / truly))])
-    p = {n: w / total for n, w in zip(law.values, law.weights, strict=True)}
-    return gather((x, math.log(x / p[n - steps]) if n - steps in p else math.inf) for n, x in p.items())
-
-
-def gather(pairs):
-    found = {}
-    for p, loss in pairs:
-        key = round(loss, 9) if math.isfinite(loss) else loss
-        found[key] = found.get(key, 0) + p
-    return found
-
-
-def hockey_stick(mu, x):
-    """δ of N(0, 1) beside N(μ, 1) at x of either sign."""
-    if mu == 0:
-        return max(0.0, -math.expm1(x))
-    return float(special.ndtr(mu / 2 - x / mu) - np.exp(x + special.log_ndtr(-mu / 2 - x / mu)))
-
-
-def true_delta(touched, epsilon):
-    """δ at ε of draws that are moved: (plan, steps) of each."""
-    square, losses = 0.0, {0.0: 1.0}
-    for plan, steps in touched:
-        if plan.kind == "filters":
-            square += sum((steps * int(g)) ** 2 for g in plan.taps) / plan.sigma.std**2
-            continue
-        losses = gather(
-            (p * q, x + y) for (x, p), (y, q) in itertools.product(losses.items(), pair_of(plan.law, steps).items())
-        )
-    return sum(p * (1.0 if x == math.inf else hockey_stick(math.sqrt(square), epsilon - x)) for x, p in losses.items())
 
 
 def patterns(store):
