@@ -177,7 +177,7 @@ def test_what_is_published_is_close_to_that_of_neighbours_by_enumeration(name):
 
     The grid reaches beyond all sums: where it ends the ratio is as large as it is anywhere behind.
     """
-    n = {"no lag": 7, "two levels": 3, "signed": 3, "in turn": 3}[name]
+    n = {"no lag": 7, "two levels": 3, "signed": 5, "in turn": 3}[name]
     plan = dp.exact(design(name), dp.Inputs(0, 2), last_block="publish", n_steps=n)
     n_values = plan.n_draws(0, n, n)
     reach = 2 * n + 1
