@@ -172,8 +172,8 @@ def reachable_ratio(canaries: Sequence[DrawCanary], n_runs: int, measure: Measur
 
 def _steps_until_published(plan: ExactBase, last: int) -> int:
     """Return after how many steps all values are published that an event at step `last` touches."""
-    horizon = plan.mechanism.horizon
-    most = last + _LONGEST if horizon is None else horizon
+    fixed = plan.fixed_steps
+    most = last + _LONGEST if fixed is None else fixed
     released = np.atleast_2d(plan.released(0, most))
     ends = [np.flatnonzero(row[last:]) for row in released]
     return last + max((int(x[0]) for x in ends if len(x)), default=most - last - 1) + 1

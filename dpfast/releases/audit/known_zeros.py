@@ -24,7 +24,7 @@ _VALUES = 2**17  # of each release, where one is published at every step
 _MOST_STEPS = 2**20  # of each release, where it is not
 _SEEN = 2**12  # steps that show how often something is published
 _MOST_STREAMS = 8
-_MOST_PAIRS = 2048  # of streams over a horizon
+_MOST_PAIRS = 2048  # of streams of fixed steps
 _PUSHES = 16
 
 
@@ -80,18 +80,18 @@ def _noise(plan: ExactBase, v: Integers) -> Integers:
         answers = [int(plan.privatize(zero[:, :0], zero, zero + k)[0, 0]) for k in plan.law.values]
         noise = np.searchsorted(np.sort(answers), noise)
         noise = np.argsort(answers)[noise].astype(np.int64)
-    # streams over a horizon are short, and many: as two long ones they have correlations that are nearly normal
-    return noise if plan.mechanism.horizon is None else noise.reshape(2, -1)
+    # streams of fixed steps are short, and many: as two long ones they have correlations that are nearly normal
+    return noise if plan.fixed_steps is None else noise.reshape(2, -1)
 
 
 def _shape(plan: ExactBase) -> tuple[int, int]:
-    """Return how many streams of how many steps publish enough values; over a horizon many of just its length."""
-    horizon = plan.mechanism.horizon
-    seen = plan.released(0, _SEEN if horizon is None else horizon)
+    """Return how many streams of how many steps publish enough values; where that is fixed, many of just so many."""
+    fixed = plan.fixed_steps
+    seen = plan.released(0, _SEEN if fixed is None else fixed)
     steps_per_value: float = max(1.0, seen.shape[-1] / max(1, int(np.count_nonzero(seen))))
     steps = min(_MOST_STEPS, math.ceil(_VALUES * steps_per_value))
-    if horizon is not None:
-        return 2 * min(_MOST_PAIRS, math.ceil(steps / (2 * horizon))), horizon
+    if fixed is not None:
+        return 2 * min(_MOST_PAIRS, math.ceil(steps / (2 * fixed))), fixed
     n_streams = min(max(2, plan.inputs.n_streams), _MOST_STREAMS)
     return n_streams, steps // n_streams // _PUSHES * _PUSHES
 

@@ -159,6 +159,12 @@ class ExactBase(abc.ABC):
         """Return the declared steps of the stream, where blocks that the last one leaves unfinished are published."""
         return None
 
+    @property
+    def fixed_steps(self) -> int | None:
+        """Return how many steps every signal has, where that is fixed: by a horizon, or for the last block."""
+        horizon: int | None = self.mechanism.horizon
+        return self.n_steps or horizon
+
     def ending_after(self, n_steps: int) -> ExactBase:
         """Return the same with blocks that the last of so many steps leaves unfinished published there."""
         raise no_blocks(self.mechanism, "publish")

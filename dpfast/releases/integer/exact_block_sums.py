@@ -230,8 +230,7 @@ class ExactBlockSums(ExactDrawn):
         -------
         array, (n,)
         """
-        declared = self.n_steps or self.mechanism.horizon
-        n = validation.integer("n", declared if n is None else n, 1, MAX_HORIZON)
+        n = validation.integer("n", self.fixed_steps if n is None else n, 1, MAX_HORIZON)
         self.check_steps(n, whole=True)
         return step_errors(self._loop, n, publish=self.last_block is not None)
 

@@ -37,6 +37,11 @@ def horizon():
     return designed(dp.block_sums, target, dp.Privacy(1), CHAIN, length=4, lag=1), dp.Inputs(0, 1)
 
 
+def last_block():
+    mechanism = designed(dp.block_sums, TARGET, dp.Privacy(1), CHAIN, length=4, lag=1)
+    return (dp.exact(mechanism, dp.Inputs(0, 1), last_block="publish", n_steps=27),)
+
+
 def answers(delta=0.05):
     mechanism = designed(dp.randomized_response, TARGET, dp.Privacy(1, delta), CHAIN)
     return mechanism, dp.Inputs(0, 1, n_streams=2)
@@ -105,11 +110,12 @@ FAULTS_OF_ANSWERS = {
 }
 
 
+@pytest.mark.parametrize("design", [horizon, last_block])
 @pytest.mark.parametrize("name", ["rate times 1/.9", "every sample twice", "the same in two streams", "no sign"])
-def test_faults_of_noise_over_a_horizon_are_found(monkeypatch, name):
+def test_faults_of_noise_over_fixed_steps_are_found(monkeypatch, name, design):
     fault, by = FAULTS[name]
     monkeypatch.setattr(known_zeros, "_VALUES", 2**15)
-    assert by <= found(monkeypatch, fault, horizon(), n_runs=1000, confidence=1 - 1e-9)
+    assert by <= found(monkeypatch, fault, design(), n_runs=1000, confidence=1 - 1e-9)
 
 
 @pytest.mark.parametrize(("fault", "by"), FAULTS_OF_ANSWERS.values(), ids=FAULTS_OF_ANSWERS)
@@ -154,6 +160,7 @@ def test_faults_of_the_noise_are_found_by_canaries_too(monkeypatch, design, faul
         (designed(dp.input_perturbation, TARGET, dp.Privacy(1, 0.05), noise="canonical"), dp.Inputs(0, 20)),
         (designed(dp.block_sums, TARGET, dp.Privacy(1), CHAIN, length=(2, 6)), dp.Inputs(0, 1)),
         horizon(),
+        last_block(),
         answers(),
         answers(0),
     ],
@@ -166,6 +173,7 @@ def test_faults_of_the_noise_are_found_by_canaries_too(monkeypatch, design, faul
         "canonical",
         "two levels",
         "horizon",
+        "last block",
         "answers",
         "pure answers",
     ],

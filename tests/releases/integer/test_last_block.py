@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,6 +95,20 @@ def test_behind_a_long_stream_the_last_estimates_are_the_best_linear_ones(name, 
     dropped = dp.exact(design(name, phase=phase), INPUTS)
     assert plan.predicted_mse == dropped.predicted_mse  # of a cycle for ever
     assert (plan.step_mse()[last] <= dropped.step_mse(n)[last] * (1 + 1e-12)).all()
+
+
+def test_the_page_says_what_the_last_estimates_gain():
+    page = (Path(__file__).parents[3] / "docs" / "release.md").read_text(encoding="utf-8")
+    chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[-0.5, 0.5])
+    mechanism = dp.block_sums(dp.Filter([1, 0.995], [1, -0.995]), dp.Privacy(1), chain, lag=5, length=23)
+    inputs = dp.Inputs(-0.5, 0.5, centre=-0.5)
+    for last_block, words in (
+        ("drop", "their RMSE is {} to {} when the"),
+        ("publish", "{} to {} when it is published"),
+    ):
+        end = {"last_block": last_block, "n_steps": 1011 if last_block == "publish" else None}
+        rmse = np.sqrt(dp.exact(mechanism, inputs, **end).step_mse(1011)[[-6, -1]])
+        assert words.format(*(f"{x:.2f}" for x in rmse)) in " ".join(page.split())
 
 
 @pytest.mark.parametrize("last_block", ["publish", "drop"])
