@@ -25,3 +25,14 @@ def float_above(x: Fraction) -> float:
 def float_below(x: Fraction) -> float:
     """Return the largest float that is not above."""
     return -float_above(-x)
+
+
+def decimal_below(x: float) -> Fraction:
+    """Return the lesser of a float and of the decimal that it is written as: what is written is then not below it.
+
+    Examples
+    --------
+    >>> decimal_below(0.05), decimal_below(1e-6) == Fraction(1e-6)
+    (Fraction(1, 20), True)
+    """
+    return min(Fraction(x), Fraction(repr(x)))

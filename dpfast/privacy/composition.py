@@ -91,6 +91,11 @@ class Loss:
         approximate = tuple((size * epsilon, _group_delta(epsilon, delta, size)) for epsilon, delta in self.approximate)
         return Loss(group_shifts(self.shifts, size), tuple(size * x for x in self.pure), approximate)
 
+    @functools.cached_property
+    def sum_of_epsilons(self) -> Fraction:
+        """Add up the ε of all parts but those of Gaussian noise, which have none of their own."""
+        return sum(self.pure, Fraction(0)) + sum((epsilon for epsilon, _ in self.approximate), Fraction(0))
+
     def zcdp(self) -> tuple[Fraction, Fraction]:
         """Return (ρ, δ) of δ-approximate zero-concentrated privacy: ρ is Σ Δ²/2σ² + Σ ε²/2, δ those of (ε, δ) parts."""
         squares = sum((x * x for x in (*self.pure, *(epsilon for epsilon, _ in self.approximate))), Fraction(0))
@@ -117,7 +122,7 @@ class Loss:
         level = validation.number("epsilon", epsilon)
         if level < 0:
             raise validation.fail("epsilon", "a finite number, at least 0", epsilon)
-        left, told = Fraction(level) - self._sum_of_epsilons, self._told
+        left, told = Fraction(level) - self.sum_of_epsilons, self._told
         least = min(1.0, self._concentrated_delta(level))
         if left >= 0:
             noise = gaussian.delta(self.shifts, float_below(left))
@@ -167,10 +172,6 @@ class Loss:
     # --- bounds -----------------------------------------------------------------------------------
 
     @functools.cached_property
-    def _sum_of_epsilons(self) -> Fraction:
-        return sum(self.pure, Fraction(0)) + sum((epsilon for epsilon, _ in self.approximate), Fraction(0))
-
-    @functools.cached_property
     def _sum_of_deltas(self) -> Fraction:
         return sum((delta for _, delta in self.approximate), Fraction(0))
 
@@ -187,7 +188,7 @@ class Loss:
     @functools.cached_property
     def _is_simple(self) -> bool:
         """Tell whether there is Gaussian noise alone, whose own accounting is exact, or nothing."""
-        return self._sum_of_epsilons == 0
+        return self.sum_of_epsilons == 0
 
     @functools.cached_property
     def _responses(self) -> Losses | None:
@@ -206,10 +207,10 @@ class Loss:
             return math.inf
         noisy = any(shift.squared_sensitivity for shift in self.shifts)
         if not noisy:
-            return float_above(self._sum_of_epsilons)
+            return float_above(self.sum_of_epsilons)
         below = float_below(left)
         noise = gaussian.epsilon(self.shifts, below) if below > 0 else math.inf
-        return noise if math.isinf(noise) else float_above(self._sum_of_epsilons + Fraction(noise))
+        return noise if math.isinf(noise) else float_above(self.sum_of_epsilons + Fraction(noise))
 
     def _concentrated_epsilon(self, target: float) -> float:
         rho, delta = self.zcdp()

@@ -16,6 +16,7 @@ import numba
 import numpy as np
 
 from dpfast._support import html_fragments as html
+from dpfast._support.safe_rounding import float_above
 from dpfast.privacy.composition import Loss
 from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma, gdp_mu
 from dpfast.privacy.privacy import Privacy
@@ -145,8 +146,21 @@ class Guarantee:
             f"This guarantee is {self._protects}: it is about whether {self._contribution} in the data or not. Anyone "
             "who sees all published values, whatever else they know, comes to any conclusion with a probability that "
             f"is at most e^ε = {format_factor(self.epsilon)} times what it is in the other case, plus δ = "
-            f"{format_declared(self.delta)}. {self._of_more}"
+            f"{self._delta_text}. {self._of_more}"
         )
+
+    @property
+    def _epsilon_text(self) -> str:
+        """Write ε rounded up: from the fraction where it is one, as a float is rounded up already."""
+        total = self.loss.sum_of_epsilons
+        is_sum = not self.shifts and self.epsilon == float_above(total)
+        return format_rounded_up(total if is_sum else self.epsilon, 9)
+
+    @property
+    def _delta_text(self) -> str:
+        """Write δ as it was demanded; where parts with a δ add up to more, rounded up."""
+        delta = self.delta
+        return format_declared(delta) if delta in (0, self.privacy.delta) else format_rounded_up(delta, 6)
 
     @property
     def _protects(self) -> str:
@@ -198,7 +212,7 @@ class Guarantee:
             "range": f"{inputs.low} to {inputs.high}; values outside are always clamped, never refused{missing}",
             "centre": f"{inputs.centre}, public; integers from {low} to {high} are behind it",
             **self.terms.noise,
-            "(ε, δ)": f"({format_rounded_up(self.epsilon, 9)}, {format_declared(self.delta)}), {self._proof}; "
+            "(ε, δ)": f"({self._epsilon_text}, {self._delta_text}), {self._proof}; "
             f"demanded: ({format_declared(privacy.epsilon)}, {format_declared(privacy.delta)})",
             "zCDP": self._zcdp_text,
             **({"Gaussian DP": f"μ = {format_rounded_up(self.gdp_mu, 6)}"} if self.is_gaussian else {}),

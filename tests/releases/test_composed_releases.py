@@ -4,7 +4,10 @@ import dataclasses
 import itertools
 import json
 import math
+import re
+from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import optimize, stats
@@ -187,8 +190,31 @@ def test_the_deltas_of_releases_of_the_same_steps_add_up(tmp_path, one, two):
     assert 1 < guarantee.epsilon <= 2
     content = json.loads(guarantee.to_json())
     assert (content["epsilon"], content["delta"]) == (guarantee.epsilon, guarantee.delta)
-    assert f", {guarantee.delta}), of all of them together, rounded up; of this one " in guarantee.items()["(ε, δ)"]
+    written = re.search(r", (\S+)\), of all of them together, rounded up; of this one ", guarantee.items()["(ε, δ)"])[1]
+    assert Fraction(repr(guarantee.delta)) <= Fraction(written) <= 1.00001 * guarantee.delta
     assert dp.read_release(tmp_path / "s").guarantee == guarantee
+
+
+@pytest.mark.parametrize("demanded", [(0.1, 0.05), (0.3, 0.1), (1.1, 0.3), (2.0, 0.25)])
+@pytest.mark.parametrize("max_events", [1, 3])
+@pytest.mark.parametrize("noise", ["response", "canonical"])
+def test_what_is_written_is_not_below_the_table(noise, max_events, demanded):
+    """Of decimals as they are written: of .05 or .1 the float is above."""
+    privacy = dp.Privacy(*demanded, max_events=max_events)
+    if noise == "response":
+        mechanism = dp.randomized_response(dp.Filter([1, 0.5]), privacy, CHAIN)
+    else:
+        mechanism = dp.input_perturbation(dp.Filter([1, 0.5]), privacy, noise=noise)
+    guarantee = dp.exact(mechanism, dp.Inputs(0, 1), tolerance=0.5).guarantee
+    ((epsilon, delta),) = guarantee.loss.approximate
+    written = re.match(r"\((\S+), (\S+)\)", guarantee.items()["(ε, δ)"]).groups()
+    assert Fraction(written[1]) == Fraction(repr(demanded[1])) >= delta
+    assert 0.999999 * demanded[0] <= Fraction(written[0]) <= Fraction(repr(demanded[0]))
+    with mpmath.workdps(50):  # what the table has beyond its δ, at the ε that is written
+        own, less = (mpmath.mpf(x.numerator) / x.denominator for x in (epsilon, Fraction(written[0])))
+        beyond = (1 - delta) * max(0, -mpmath.expm1(less - own)) / (1 + mpmath.exp(-own))
+        assert beyond <= Fraction(written[1]) - delta
+    assert f"plus δ = {written[1]}. " in guarantee.sentence
 
 
 @pytest.mark.parametrize(("max_events", "who"), [(1, "Somebody with 10 events is"), (2, "as 10 such persons is")])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from dpfast._support.errors import DesignError
+from dpfast._support.safe_rounding import decimal_below
 from dpfast._support.validation import Array
 from dpfast.design.catalogue import redesign_receiver
 from dpfast.filters.filter import Filter
@@ -91,7 +91,7 @@ class ExactResponse(ExactDrawn):
         _check_levels(mechanism, inputs)
         privacy, n = mechanism.privacy, mechanism.privacy.max_events * inputs.streams_per_person
         try:
-            table = response_table(Fraction(privacy.epsilon) / n, Fraction(privacy.delta) / n)
+            table = response_table(decimal_below(privacy.epsilon) / n, decimal_below(privacy.delta) / n)
         except ValueError as error:
             raise DesignError(f"{error}; it is for each of {n} events of a person") from None
         std = _std(inputs, table)

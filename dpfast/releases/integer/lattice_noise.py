@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfast._support.errors import DesignError
+from dpfast._support.safe_rounding import decimal_below
 from dpfast.privacy.canonical_table import LEAST_DELTA, CanonicalTable, canonical_table
 from dpfast.privacy.composition import Loss
 from dpfast.privacy.geometric_rate import GeometricRate
@@ -30,9 +31,9 @@ def find_law(kind: str, privacy: Privacy, inputs: Inputs, n_levels: int = 1) -> 
     0 and whose variance is at most 4 % larger there, and 2e-4 at a δ of 1e-6.
     """
     change, events = inputs.change(privacy.max_change), privacy.max_events * inputs.streams_per_person
-    epsilon = Fraction(privacy.epsilon) / n_levels
+    epsilon = decimal_below(privacy.epsilon) / n_levels
     if kind == "canonical" and change == 1:
-        delta = _delta_of_one(epsilon, Fraction(privacy.delta) / n_levels, events)
+        delta = _delta_of_one(epsilon, decimal_below(privacy.delta) / n_levels, events)
         if delta >= LEAST_DELTA:
             return canonical_table(epsilon / events, delta)
     try:

@@ -81,7 +81,7 @@ class Entry:
     def epsilon(self) -> Fraction:
         """Return ε at its own δ, as the sum of a cap has it; at a δ of 1 nothing is promised, whatever ε is."""
         if self.delta >= 1:
-            return sum((*self.loss.pure, *(epsilon for epsilon, _ in self.loss.approximate)), Fraction(0))
+            return self.loss.sum_of_epsilons
         return Fraction(self.loss.epsilon(float(self.delta)))
 
     @property
