@@ -113,6 +113,9 @@ from dpfast.releases.stream_opening import open_stream as open_stream
 from dpfast.reports.plot import plot as plot
 from dpfast.reports.report import report as report
 from dpfast.signals.arma import ARMA as ARMA
+from dpfast.signals.events.declared_counts import count_events as count_events
+from dpfast.signals.events.declared_span import Span as Span
+from dpfast.signals.events.query_columns import Query as Query
 from dpfast.signals.independent_levels import IndependentLevels as IndependentLevels
 from dpfast.signals.markov_chain import MarkovChain as MarkovChain
 from dpfast.signals.model import Model as Model

@@ -57,13 +57,13 @@ def unwrap(name: str, u: Any) -> tuple[Any, Wrap]:
     """
     if isinstance(u, np.ndarray):
         return u, _keep_bare
-    if _is_of_class(u, "pandas", "Series"):
+    if is_of_class(u, "pandas", "Series"):
         return _unwrap_series(name, u)
-    if _is_of_class(u, "pandas", "DataFrame"):
+    if is_of_class(u, "pandas", "DataFrame"):
         return _unwrap_frame(name, u)
-    if _is_of_class(u, "xarray", "DataArray"):
+    if is_of_class(u, "xarray", "DataArray"):
         return _unwrap_data_array(name, u)
-    if _is_of_class(u, "xarray", "Dataset"):
+    if is_of_class(u, "xarray", "Dataset"):
         raise validation.fail(name, "an array or a DataArray, such as one variable of it", type(u))
     return u, _keep_bare
 
@@ -72,7 +72,7 @@ def _keep_bare(x: NDArray[Any]) -> NDArray[Any]:
     return x
 
 
-def _is_of_class(u: Any, package: str, kind: str) -> bool:
+def is_of_class(u: Any, package: str, kind: str) -> bool:
     """Tell whether u is of a class of a package, if that was imported at all."""
     found = getattr(sys.modules.get(package), kind, None)
     return found is not None and isinstance(u, found)
@@ -140,10 +140,10 @@ def _check_times(name: str, index: Any) -> None:
 
 def _is_regular(index: Any) -> bool:
     """Tell whether times are equally spaced, or on a calendar that pandas knows; true of what are no times."""
-    is_time = any(_is_of_class(index, "pandas", kind) for kind in ("DatetimeIndex", "TimedeltaIndex"))
+    is_time = any(is_of_class(index, "pandas", kind) for kind in ("DatetimeIndex", "TimedeltaIndex"))
     if is_time and index.freq is not None:
         return bool(index.is_monotonic_increasing)
-    if is_time or _is_of_class(index, "pandas", "PeriodIndex"):
+    if is_time or is_of_class(index, "pandas", "PeriodIndex"):
         return not index.hasnans and _are_equal(np.diff(index.astype("int64").to_numpy()))
     values = index.to_numpy() if index.dtype == object else []
     if not any(hasattr(x, "timetuple") for x in values):  # dates of Python, and of other calendars

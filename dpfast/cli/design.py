@@ -128,7 +128,7 @@ def _add_task(group: Any) -> None:
 
 
 def _add_fit(group: Any) -> None:
-    group.add_argument("--fit", metavar="EVENTS", help="fit it to this CSV file, plain or gzip, with a header")
+    group.add_argument("--fit", metavar="EVENTS", help="fit it to this CSV or Parquet file")
     add_columns(group, required=False)
     group.add_argument(
         "--order", type=int, metavar="N", help="fit an autoregression of this order, in bins (default: 12)"

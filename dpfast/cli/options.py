@@ -11,7 +11,7 @@ from dpfast._support.settings_file import replace_hyphens
 from dpfast.design import target_and_model_specs
 from dpfast.mechanisms.lags import SMOOTHER
 
-LOG = "read the events from this CSV file, plain or gzip, with a header"
+LOG = "read the events from this CSV file with a header, plain or packed by gzip, bzip2 or zstd, or this Parquet file"
 TIME = "take the time of an event from this column"
 BY = "tell the {} apart by this column (default: all events are one)"
 COUNT = "take the number of events of a row from this column (default: every row is one event)"

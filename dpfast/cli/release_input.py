@@ -18,7 +18,7 @@ from dpfast.releases.persons.person_bounds import PersonBounds
 from dpfast.releases.persons.person_events import Events, largest_value
 from dpfast.releases.persons.protection import bound_afresh
 from dpfast.releases.private_counts import PrivateCounts
-from dpfast.signals.events.declared_counts import count_events, read_rows
+from dpfast.signals.events.declared_counts import count_events
 from dpfast.signals.events.declared_span import Span
 
 
@@ -56,15 +56,7 @@ def read_file(
         largest = largest_value(plan.mechanism.privacy.max_change)
         counted = count_events(file, span, groups, **columns, largest=largest, seen=shown.see)
         return np.asarray(counted.counts, np.int64)
-    rows = read_rows(file, span, groups, **columns, person=options.person, seen=shown.see)
-    return Events(
-        step=rows.bins,
-        stream=rows.groups,
-        value=rows.weights,
-        person=rows.persons,
-        n_steps=span.n_bins,
-        n_streams=len(groups),
-    )
+    return Events.read(file, span, groups, **columns, person=options.person, seen=shown.see)
 
 
 def first_step(span: Span) -> int:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast.releases.store.push_limits import MAX_STEP
+from dpfast.signals.events.declared_counts import Rows, check_names_of_groups, read_rows
+from dpfast.signals.events.declared_span import Span
 
 _Integers = NDArray[np.int64]
 _LARGEST_SUM = 2**62
@@ -63,6 +65,61 @@ class Events:
         )
         self._cells = streams, steps
         self._ids, self._codes = ids, codes
+
+    @classmethod
+    def read(
+        cls,
+        log: Any,
+        span: Span,
+        groups: Sequence[str] = ("all",),
+        *,
+        time: str,
+        person: str,
+        by: str | None = None,
+        count: str | None = None,
+        time_format: str | None = None,
+        seen: Callable[[Rows], None] | None = None,
+    ) -> Self:
+        """Read a log of events with the ids of persons, in declared bins and groups, for release with `persons`.
+
+        Parameters
+        ----------
+        log, span, groups, time, by, count, time_format, seen
+            As for :func:`count_events`.
+        person : str
+            Column of ids: texts, bytes or whole numbers, compared as bytes. Floats are refused, as 7 would be 7.0 in a
+            log where another id is missing: convert them.
+
+        Returns
+        -------
+        Events
+            In the order of their times, and of the log where these are equal.
+
+        Raises
+        ------
+        DataError, ValueError
+            As :func:`count_events` does.
+
+        Examples
+        --------
+        >>> import dpfast as dp, pandas
+        >>> trips = pandas.DataFrame({"start": ["2024-01-01T05:15", "2024-01-01T07:00"], "card": [17, 4]})
+        >>> span = dp.Span.parse("2024-01-01", "2024-01-02", "6h")
+        >>> dp.Events.read(trips, span, time="start", person="card")
+        <Events over 4 steps, 1 streams>
+        """
+        names = check_names_of_groups(span, by, groups)
+        rows = read_rows(
+            log, span, names, time=time, by=by, count=count, time_format=time_format, person=person, seen=seen
+        )
+        return cls(
+            step=rows.bins,
+            stream=rows.groups,
+            value=rows.weights,
+            person=rows.persons,
+            n_steps=span.n_bins,
+            n_streams=len(names),
+        )
 
     def __repr__(self) -> str:
         """Show it without the events, whose number is private too."""

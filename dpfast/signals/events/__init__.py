@@ -2,11 +2,18 @@
 
 Others use ``read_events`` for history that one may look at, and ``count_events`` with its ``Span`` for a release::
 
-    CSV file ──► csv_columns ──► time_column ──┬──► historical_counts    span and series are read off the log
-                                               └──► declared_counts      span and groups are declared, never read off
+    file, data frame, query ──► logs ──► columns ──► time_column ──┬──► historical_counts    read off the log
+                                                                   └──► declared_counts      declared, never read off
 
 =========================  ===========================================================================
-``csv_columns``            columns of CSV files, plain or gzip
+``logs``                   a log as a source of named columns, whatever it comes as
+``packed_files``           files that may be packed by gzip, bzip2, zstd
+``csv_columns``            columns of CSV files
+``arrow_columns``          columns of Parquet files and of what has Arrow's interface, as polars
+``pandas_columns``         columns of data frames of pandas
+``query_columns``          ``Query``: columns of what an SQL query gives
+``columns``                ``Column``: distinct texts, and which of them each row holds
+``cell_texts``             values of data frames and databases as texts
 ``periods``                lengths of time: ``"5min"``, read and written
 ``timestamps``             points in time, from their texts
 ``time_column``            a column of timestamps: all of one kind, or an error that says which is not

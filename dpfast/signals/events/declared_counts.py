@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from decimal import Decimal
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -13,11 +12,15 @@ from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.errors import DataError
-from dpfast.signals.events.csv_columns import Column, parse_numbers, read_columns
+from dpfast.signals.events.columns import Column
+from dpfast.signals.events.csv_columns import parse_numbers
 from dpfast.signals.events.declared_span import CLOCKS, Span
-from dpfast.signals.events.historical_counts import MAX_CELLS, MAX_COUNT, MAX_SERIES, MISSING, EventCounts
+from dpfast.signals.events.historical_counts import MAX_CELLS, MAX_COUNT, MISSING, EventCounts
+from dpfast.signals.events.logs import read_columns
 from dpfast.signals.events.time_column import check_times
 from dpfast.signals.events.timestamps import parse_timestamps
+
+MAX_GROUPS = 1_000_000  # declared names, which the operator has written down
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,24 @@ def check_groups(span: Span, by: str | None, groups: Sequence[str] | None) -> tu
     """
     if (by is None) != (groups is None):
         raise ValueError("groups must be declared where by names their column, and there alone")
-    names: tuple[Any, ...] = ("all",) if groups is None else tuple(groups)
+    return check_names_of_groups(span, by, ("all",) if groups is None else groups)
+
+
+def check_names_of_groups(span: Span, by: str | None, groups: Sequence[str]) -> tuple[str, ...]:
+    """Check the names of the series, of which there is one where no column tells them apart.
+
+    Raises
+    ------
+    ValueError
+    """
+    validation.instance("span", span, Span, "a dpfast.Span, such as Span.parse('2013-01-01', '2014-01-01', '1h')")
+    if by is None and len(groups) != 1:
+        raise ValueError(f"groups must be one name where no column is given by, got {len(groups)}")
+    names: tuple[Any, ...] = tuple(groups)
     if isinstance(groups, str) or not all(isinstance(name, str) and name.isprintable() for name in names):
         raise ValueError("groups must be a list of printable names")
-    if not 1 <= len(names) <= MAX_SERIES or "" in names or len(set(names)) < len(names):
-        raise ValueError(f"groups must be 1 to {MAX_SERIES} distinct names, none empty, got {len(names)}")
+    if not 1 <= len(names) <= MAX_GROUPS or "" in names or len(set(names)) < len(names):
+        raise ValueError(f"groups must be 1 to {MAX_GROUPS:,} distinct names, none empty, got {len(names)}")
     if span.n_bins * len(names) > MAX_CELLS:
         must_be = f"bins times groups must be at most {MAX_CELLS:,}"
         raise ValueError(f"{must_be}, got {span.n_bins:,} for {len(names)}: choose a longer period or a shorter span")
@@ -127,16 +143,19 @@ def group_indices(texts: Sequence[str], groups: Sequence[str]) -> NDArray[np.int
 def parse_whole_numbers(texts: Sequence[str]) -> NDArray[np.float64]:
     """Read each text as a whole number from 0 to 2**53, NaN for what is none."""
     values = parse_numbers(texts)
-    return np.where((values >= 0) & (values <= MAX_COUNT) & (values == np.floor(values)), values, np.nan)
+    whole = (values >= 0) & (values <= MAX_COUNT) & (values == np.floor(values))
+    for i in np.flatnonzero(values == MAX_COUNT).tolist():  # also what is rounded to it
+        whole[i] = Decimal(texts[i].strip()) == MAX_COUNT
+    return np.where(whole, values, np.nan)
 
 
 def encode_person(text: str) -> bytes | None:
     """Return the id in a field as bytes; None for a blank one."""
-    return text.encode() if text.strip() else None
+    return text.encode("utf-8", "surrogateescape") if text.strip() else None
 
 
 def read_rows(
-    path: str | os.PathLike[str],
+    log: Any,
     span: Span,
     groups: Sequence[str],
     *,
@@ -147,11 +166,14 @@ def read_rows(
     person: str | None = None,
     seen: Callable[[Rows], None] | None = None,
 ) -> DeclaredRows:
-    """Read the rows of a CSV log that are in declared bins and groups, as :func:`count_events` counts them.
+    """Read the rows of a log that are in declared bins and groups, as :func:`count_events` counts them.
 
     With `person`, a column of ids, they are in the order of their times, and else in that of the file.
     """
-    columns = read_columns(Path(path), [name for name in (time, by, count, person) if name is not None])
+    columns = read_columns(log, [name for name in (time, by, count, person) if name is not None])
+    for name in (by, person):
+        if name is not None:
+            columns[name].check_names()
     stamps = columns[time]
     moments = parse_timestamps(stamps.texts, time_format)
     weights = None if count is None else parse_whole_numbers(columns[count].texts)[columns[count].codes]
@@ -183,9 +205,9 @@ def read_rows(
 
 
 def count_events(
-    path: str | os.PathLike[str],
+    log: Any,
     span: Span,
-    groups: Sequence[str],
+    groups: Sequence[str] = ("all",),
     *,
     time: str,
     by: str | None = None,
@@ -194,25 +216,36 @@ def count_events(
     largest: int = MAX_COUNT,
     seen: Callable[[Rows], None] | None = None,
 ) -> EventCounts:
-    """Read a CSV log of events and count them in declared bins and groups, for release.
+    """Read a log of events and count them in declared bins and groups, for release.
 
     An event at time t falls into bin floor((t - start) / period). Events outside of the span, and of groups that are
     not declared, are left out, and bins and groups without events hold 0: neither the shape of the result nor its
-    names depend on the events.
+    names depend on the events. Release its `counts` by :func:`release`; events with ids are read by
+    :meth:`Events.read`.
 
     Parameters
     ----------
-    path, time, count, time_format
-        As for `read_events`; the numbers of the column `count` must be whole, and the format one of
-        `check_time_format`.
+    log : path-like, DataFrame or Query
+        A CSV file in UTF-8 with a header, plain or packed by gzip, bzip2 or zstd, or a Parquet file, told by their
+        content; a data frame of pandas or polars, or anything else with Arrow's interface of streams; or a
+        :class:`Query` on a database. All follow the same rules: a value counts as the text that a CSV file would have
+        of it, with null and NaN as an empty one.
     span : Span
-        In UTC where the timestamps have a UTC offset (or are Unix times), of a local clock where they have none.
+        In UTC where the times have a UTC offset or a zone (or are Unix times), of a local clock where they have none.
     groups : sequence of str
-        Names of the series, as of `check_groups`; ``"(missing)"`` for rows without a group.
+        Distinct names of the series, the rows of the result; ``"(missing)"`` for events without a group.
+    time : str
+        Column of times: of a type of times, or texts in ISO 8601 or RFC 2822, or Unix seconds or milliseconds.
+        Fractions of a microsecond are cut off.
     by : str, optional
-        Column that names the group of an event; without it all rows are one series, that of the only group.
+        Column that names the group of an event, of texts, bytes or whole numbers; without it all rows are one series,
+        that of the only group.
+    count : str, optional
+        Column of whole numbers from 0 to 2**53; without it every row is one event.
+    time_format : str, optional
+        Format of the times, which are texts then, as in `datetime.datetime.strptime`.
     largest : int
-        A row counts as so many at most.
+        A row counts as so many at most: as what the mechanism protects, its `max_change`, rounded down.
     seen : callable, optional
         Is called with where the rows fall, which is private, before an unsound one is refused.
 
@@ -224,13 +257,15 @@ def count_events(
     Raises
     ------
     DataError
-        If the file is unsound: unreadable, a column missing, a row ragged, a timestamp or count unusable, or timestamps
-        with UTC offsets for a span without, or the other way round.
+        If the log is unsound: unreadable, a column missing, a row ragged, a time, name or count unusable, or times with
+        UTC offsets for a span without, or the other way round. The message says where, never what.
+    ValueError
+        For another kind of log, and groups that are no such names.
 
     Notes
     -----
     *Privacy.* A count changes by at most 1 (or by the event's whole number) when an event is added, and no other count
-    changes: sums above 2**53 stay there. That a file is unsound does show. Its rows must be sound, whoever is in it.
+    changes: sums above 2**53 stay there. That a log is unsound does show. Its rows must be sound, whoever is in it.
 
     Examples
     --------
@@ -240,7 +275,8 @@ def count_events(
     >>> log.series, log.counts.tolist()
     (('LGA', 'XYZ'), [[240, 272], [0, 0]])
     """
-    rows = read_rows(path, span, groups, time=time, by=by, count=count, time_format=time_format, seen=seen)
+    groups = check_names_of_groups(span, by, groups)
+    rows = read_rows(log, span, groups, time=time, by=by, count=count, time_format=time_format, seen=seen)
     cells = rows.groups * span.n_bins + rows.bins
     weights = None if count is None else np.minimum(rows.weights, largest)
     # Float sums of whole numbers are exact up to 2**53, and never come back below it: the minimum is exact.

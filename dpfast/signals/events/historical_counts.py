@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from dpfast._support import validation
 from dpfast._support.errors import DataError
-from dpfast.signals.events.csv_columns import Column, parse_numbers, read_columns
+from dpfast.signals.events.columns import Column
+from dpfast.signals.events.csv_columns import parse_numbers
+from dpfast.signals.events.logs import read_columns
 from dpfast.signals.events.periods import DAY, parse_period
 from dpfast.signals.events.time_column import parse_time_column
 
@@ -57,7 +59,7 @@ def read_events(
     count: str | None = None,
     time_format: str | None = None,
 ) -> EventCounts:
-    """Read a CSV log of events and count them per period and series.
+    """Read a log of events and count them per period and series.
 
     With o the midnight before the first event, an event at time t falls into bin floor((t - o) / period).
     All series span the bins from the first to the last event of the file; bins without events hold 0.
@@ -65,7 +67,8 @@ def read_events(
     Parameters
     ----------
     path : path-like
-        A comma-separated file in UTF-8 with a header, plain or gzip (told by its content).
+        A comma-separated file in UTF-8 with a header, plain or packed by gzip, bzip2 or zstd, or a Parquet file (told
+        by its content).
     time : str
         Column of timestamps, in any order: ISO 8601 (``2013-01-01T05:15:00.123``, date alone, ``Z`` or
         ``+01:00`` after the time), ``2013/01/01 05:15``, RFC 2822 as in e-mail (``Sat, 22 Apr 2017 15:11:58

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfast._support.errors import DataError
-from dpfast.signals.events.csv_columns import Column
+from dpfast.signals.events.columns import Column
 from dpfast.signals.events.timestamps import Moments, parse_timestamps
 
 _AMBIGUOUS = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{2,4}(?!\d).*", re.ASCII)
