@@ -49,7 +49,7 @@ def _number_values(column: Any) -> tuple[Sequence[Any], NDArray[Any]]:
         array = column.dictionary_encode().combine_chunks()
     if hasattr(array, "chunks"):  # of no rows, in some versions
         return [], np.empty(0, np.int64)
-    codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = array.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
     return _read_values(types, array.dictionary), codes
 
 

@@ -158,7 +158,7 @@ def naive_events(rows):
 
 
 @pytest.mark.parametrize("reader", READERS)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)
 def test_every_reader_gives_the_counts_of_the_rows(reader, tmp_path, rows):
     log = READERS[reader](rows, tmp_path)
@@ -171,7 +171,7 @@ def test_every_reader_gives_the_counts_of_the_rows(reader, tmp_path, rows):
 
 
 @pytest.mark.parametrize("reader", READERS)
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)
 def test_zones_are_as_in_csv(reader, tmp_path, rows):
     """In UTC for a span in UTC; refused, without a value, where the span has no zone, and the other way round."""
