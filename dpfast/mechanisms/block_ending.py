@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfast._support.validation import Array
 from dpfast.mechanisms.block_dynamics import ReleaseTime
@@ -106,14 +105,14 @@ class _Waiting:
 
     def _go_on(self, moments: Array, now: int, last: int, length: int) -> None:
         """Let so many steps pass, from `now` samples on, and begin with the estimates up to the sample `last`."""
-        loop, begin = self.loop, max(self.first, now)
+        loop, begin, rows = self.loop, max(self.first, now), self.loop.filter.weights
         stretch, n = loop.part(now, length), loop.system.size
         self.cross = self.cross @ stretch.steps[-1].T
         if last < begin:
             return
         passed = np.arange(begin, last + 1)
         steps, wanted = stretch.steps[passed - now], np.zeros((len(passed), loop.size))
-        wanted[:, :n], wanted[:, n:-1] = loop.system.output, -self._rows(passed)[:, : loop.filter.advance.shape[-1]]
+        wanted[:, :n], wanted[:, n:-1] = loop.system.output, -rows[passed % len(rows), : loop.filter.advance.shape[-1]]
         carried = np.einsum("ikj,ik->ij", steps, wanted) @ moments
         here = np.einsum("ijk,ik->ij", steps, carried)
         here += np.einsum("ijk,ik->ij", stretch.noises[passed - now], wanted)
@@ -121,20 +120,16 @@ class _Waiting:
         there = np.einsum("ijk,ik->ij", stretch.tails[passed - now], here)
         self.cross = np.concatenate([self.cross, there])
 
-    def _rows(self, passed: NDArray[np.int64]) -> Array:
-        """Return the weights W of states and of later innovations, of the estimates of some samples."""
-        return np.asarray(self.loop.filter.weights[passed % len(self.loop.filter.weights)])
-
     def _take_in(self, release: ReleaseTime, now: int) -> None:
         """Take the innovations of a release into the estimates that wait for it."""
-        loop, n_levels = self.loop, len(self.loop.schedule.lengths)
+        loop, rows = self.loop, self.loop.filter.weights
         passed = self.first + np.arange(len(self.mse))
         behind = now // loop.block - passed // loop.block - 1  # releases between
-        later = self._rows(passed)[:, loop.filter.advance.shape[-1] :].reshape(len(passed), n_levels, loop.n_later)
+        known = behind < loop.n_later
         for shown in release.innovations:
+            column = loop.filter.advance.shape[-1] + shown.level * loop.n_later + behind[known]
             weight = np.zeros(len(passed))
-            known = behind < loop.n_later
-            weight[known] = later[known, shown.level, behind[known]]
+            weight[known] = rows[passed[known] % len(rows), column]
             found = self.cross @ shown.shows
             self.mse += weight * (weight * shown.variance - 2 * found)
             self.cross += (found - weight * shown.variance)[:, None] * shown.gain - weight[:, None] * shown.covariance

@@ -187,20 +187,24 @@ class ClosedLoop:
         return np.concatenate(found)[:n]
 
     def moments_behind(self, passed: int) -> Array:
-        """Return E[z zᵀ] behind the release that comes after so many samples, from rest; once settled, those for ever.
+        """Return E[z zᵀ] behind the release that comes after so many samples, from rest.
 
-        Of a slot that has begun they are those behind the release that it began with, or those at rest.
+        Of a slot that has begun they are those behind the release that it began with, or those at rest. Of a filter
+        that repeats all whole cycles are taken at once, by powers of one.
         """
         now, moments, cycle = self.filter.phase, self._moments_at_rest(), len(self.filter.weights)
-        settled = self._steady_moments() if passed > _FEW_CYCLES * cycle else None
+        first = min(passed, -(-now // cycle) * cycle)
+        now, moments = self._walk_on(moments, now, first)
+        if whole := (passed - now) // cycle:
+            moments = _repeat(*self._cycle_map(), moments, whole)
+        return self._walk_on(moments, now + whole * cycle, passed)[1]
+
+    def _walk_on(self, moments: Array, now: int, passed: int) -> tuple[int, Array]:
+        """Go on over the releases up to so many samples; return where the last one is, and the moments behind it."""
         while (until := (now // self.block + 1) * self.block) <= passed:
             _, moments = self.release(self.within(now).carry(moments, until - now), until)
             now = until
-            if settled is None or now % cycle:
-                continue
-            if np.abs(moments - settled).max() <= _SETTLED * np.abs(settled).max():
-                now, moments, settled = passed - passed % cycle, settled, None
-        return moments
+        return now, moments
 
     def _moments_at_rest(self) -> Array:
         moments = np.zeros((self.size, self.size))
@@ -277,3 +281,12 @@ class ClosedLoop:
             step, noise = update @ step, update @ noise @ update.T
             noise += self.variances[shown.level] * np.outer(shown.gain, shown.gain)
         return release.stays[:, None] * step, release.leave(noise)
+
+
+def _repeat(step: Array, noise: Array, moments: Array, times: int) -> Array:
+    """Carry second moments so many times by a matrix and the covariance of what is added."""
+    while times:
+        if times % 2:
+            moments = step @ moments @ step.T + noise
+        step, noise, times = step @ step, step @ noise @ step.T + noise, times // 2
+    return moments

@@ -14,6 +14,7 @@ from dpfast.mechanisms.block_ending import find_ending, unfinished_levels
 from dpfast.mechanisms.block_errors import ClosedLoop
 
 LAST_BLOCKS = ("drop", "publish")
+_MOST_STEPS = 2**62  # that a store counts
 LastBlockChoice = Literal["drop", "publish"]
 
 
@@ -60,7 +61,7 @@ def check_last_block(mechanism: Any, last_block: str | None, n_steps: int | None
             "n_steps must be given with last_block='publish', got None: an unfinished block is published at the last "
             "step, which is declared before any data are seen; say how many steps there will be"
         )
-    return validation.integer("n_steps", n_steps, 1, 2**62)
+    return validation.integer("n_steps", n_steps, 1, _MOST_STEPS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,11 +123,10 @@ class LastBlock(validation.Frozen):
 
     def correct(self, estimates: Array, surprise: Array, position: int) -> None:
         """Add what the last estimates take in of it, to those from a position on (streams, n), in place."""
-        for i, row in enumerate(self.weights):
-            t = self.n_steps - 1 + i - position
-            if 0 <= t < estimates.shape[1]:
-                for weight, of_level in zip(row, surprise.T, strict=True):
-                    estimates[:, t] += weight * of_level
+        before = self.n_steps - 1 - position  # steps of this piece before the last one
+        for t in range(max(0, before), min(estimates.shape[1], before + len(self.weights))):
+            for weight, of_level in zip(self.weights[t - before], surprise.T, strict=True):
+                estimates[:, t] += weight * of_level
 
 
 def no_blocks(mechanism: Any, last_block: str) -> ValueError:

@@ -177,6 +177,18 @@ def test_closing_before_the_last_step_publishes_nothing_of_it():
         assert (plan.estimate(v, end) == dropped.estimate(v, end)).all()
 
 
+def test_the_model_is_compared_with_whole_blocks_alone():
+    """What is published of an unfinished block has another law, and is not taken for a whole one."""
+    n = 5 * 400 + 3
+    plan, dropped = (dp.exact(design("one level"), INPUTS, **x) for x in ({"last_block": "publish", "n_steps": n}, {}))
+    v = np.where(dropped.released(0, n), np.random.default_rng(5).integers(0, 20, n), 0)[None]
+    beside = v.copy()
+    beside[0, n - 1] = 10**6
+    judged = [x.evidence(y, n).judge(1e-3) for x, y in ((dropped, v), (plan, v), (plan, beside))]
+    assert judged[0] == judged[1] == judged[2]
+    assert judged[0].p_values
+
+
 def joint_law(plan, x, reach, n_values):
     """The law of all that is published of integers x, on a grid about nothing: (values, ...) in the order of draws."""
     rate = float(plan.noise.per_step)
