@@ -169,8 +169,6 @@ class BlockMechanism(BlockMechanismBase):
             return f"noise that several sums share {NO_EXACT_DRAW} without a group"
         if "staircase" in self.noise_kinds:
             return f'staircase noise {NO_EXACT_DRAW} with noise="geometric"'
-        if len({*self.shares}) > 1 or len({*self.noise_kinds}) > 1:
-            return "all its levels must have the same noise to be released: design it without shares"
         return ""
 
     def mse_behind(self, variances: tuple[float, ...], receiver: PeriodicKalman) -> float | None:

@@ -26,7 +26,7 @@ from dpfast.releases.ledger.account import Account
 from dpfast.releases.ledger.ledger import Ledger, as_ledger
 from dpfast.releases.model_check.adapted_estimates import AdaptedEstimates, adapt_estimates, check_adaptable
 from dpfast.releases.model_check.verdict import ModelCheck, check_whole, warn_of_contradiction
-from dpfast.releases.noise import Noise
+from dpfast.releases.noise import NoiseOfLaws
 from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.releases.persons.protection import check_events, open_protection, published_steps
@@ -354,9 +354,8 @@ def as_exact(
 def _run_mechanism(plan: ExactBase, x: Integers, lag: int) -> tuple[Integers, Array]:
     """Return v and the estimates of integers x, with noise that is drawn before."""
     streams, n = x.shape
-    noise, n_draws = Noise(plan.law), streams * plan.n_draws(0, n + lag, end=n)
-    noise.ready(n_draws)
+    noise, n_draws = NoiseOfLaws.of(plan.drawn_laws), plan.n_draws(0, n + lag, end=n)
+    noise.ready(streams, n_draws)
     inputs = np.concatenate([x, np.zeros((streams, lag), np.int64)], axis=1)
-    drawn = noise.take(n_draws).reshape(streams, -1)
-    v = plan.privatize(np.empty((streams, 0), np.int64), inputs, drawn, end=n)
+    v = plan.privatize(np.empty((streams, 0), np.int64), inputs, noise.take(streams, n_draws), end=n)
     return v, plan.estimate(v, end=n)[:, lag:]

@@ -6,7 +6,8 @@ import ctypes
 import os
 import threading
 import weakref
-from typing import NoReturn, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,6 +213,37 @@ class Noise:
         _fill(words[len(old) :])
         self._words = words
         old[:] = 0
+
+
+class NoiseOfLaws(NamedTuple):
+    """A source of noise for each of the laws that a mechanism draws from.
+
+    What is taken comes law by law: which of it belongs to which value depends on the mechanism and on the numbers of
+    steps alone.
+
+    Attributes
+    ----------
+    sources : tuple of Noise
+    """
+
+    sources: tuple[Noise, ...]
+
+    @classmethod
+    def of(cls, laws: Sequence[NoiseLaw]) -> Self:
+        """Make a source for each law."""
+        return cls(tuple(map(Noise, laws)))
+
+    def ready(self, n_streams: int, n_draws: Sequence[int]) -> None:
+        """Draw whole blocks until so much noise of each law is there for every stream."""
+        for source, n in zip(self.sources, n_draws, strict=True):
+            source.ready(n_streams * n)
+
+    def take(self, n_streams: int, n_draws: Sequence[int]) -> Integers:
+        """Take the next noise (n_streams, draws), which must be ready: so many draws of the first law, and so on."""
+        taken = [
+            source.take(n_streams * n).reshape(n_streams, n) for source, n in zip(self.sources, n_draws, strict=True)
+        ]
+        return np.concatenate(taken, axis=1)
 
 
 def _make_sampler(law: NoiseLaw) -> Sampler:

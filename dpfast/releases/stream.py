@@ -20,7 +20,7 @@ from dpfast.releases.ledger.account import Account
 from dpfast.releases.ledger.ledger import Ledger
 from dpfast.releases.model_check.adapted_estimates import AdaptedEstimates, adapt_estimates, check_adaptable
 from dpfast.releases.model_check.verdict import ModelCheck, check_growing
-from dpfast.releases.noise import Noise
+from dpfast.releases.noise import NoiseOfLaws
 from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.persons.person_events import Events
 from dpfast.releases.persons.person_spans import PersonSpans
@@ -76,7 +76,7 @@ class Stream:
         self,
         store: ReleaseStore,
         plan: ExactBase,
-        noise: Noise,
+        noise: NoiseOfLaws,
         persons: Persons | None = None,
         ledger: Ledger | None = None,
         seen: PrivateCounts | None = None,
@@ -151,7 +151,7 @@ class Stream:
         with self._take_turn():
             n, n_streams = validation.integer("n", n, 0), self._plan.inputs.n_streams
             check_push(self._position, n_streams, n)
-            self._noise.ready(n_streams * self._plan.n_draws(self._position, n))
+            self._noise.ready(n_streams, self._plan.n_draws(self._position, n))
 
     def push(self, chunk: Any, *, first: int | None = None) -> Published:
         """Publish the next steps; when this returns they are on the disk.
@@ -203,7 +203,7 @@ class Stream:
                 check_push(self._position, len(u) * self._plan.per_step, n)
                 known = min(self._position - first, n)
                 self._plan.check_steps(first + n)
-                self._noise.ready(len(u) * self._plan.n_draws(self._position, n - known))
+                self._noise.ready(len(u), self._plan.n_draws(self._position, n - known))
                 bounded = self._bound(events, first)
                 x = self._plan.inputs.integers(u if bounded is None else bounded.counts)
                 self._check_known(first, x[:, :known])
@@ -243,7 +243,7 @@ class Stream:
         with self._take_turn():
             lag, n_streams = self._lag, self._plan.inputs.n_streams
             if self._state == "open":
-                self._noise.ready(n_streams * self._plan.n_draws(self._position, lag, self._position))
+                self._noise.ready(n_streams, self._plan.n_draws(self._position, lag, self._position))
                 self._publish(np.zeros((n_streams, lag), np.int64), last=True)
                 self._store.empty_log()
             return self._read(self._position - lag, lag)
@@ -346,8 +346,7 @@ class Stream:
         self._state = "interrupted"  # until the end
         try:
             position, end = self._position + n, self._position if last else None
-            n_draws = n_streams * plan.n_draws(self._position, n, end)
-            noise = self._noise.take(n_draws).reshape(n_streams, -1)
+            noise = self._noise.take(n_streams, plan.n_draws(self._position, n, end))
             v = plan.privatize(self._history, x, noise, self._position, end)
             estimate = self._receiver.push(v, end)
             needed = 0 if last else plan.needed(position)

@@ -17,7 +17,7 @@ from dpfast.releases.integer.exact_forms import exact_or_none, load_exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.integer.last_block import NOT_DECLARED, End, LastBlockChoice, check_last_block, demand_of
 from dpfast.releases.ledger.ledger import Ledger, as_ledger
-from dpfast.releases.noise import Noise
+from dpfast.releases.noise import NoiseOfLaws
 from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.store.earlier_releases import Earlier
@@ -138,7 +138,7 @@ def open_in_store(
             else _resume_plan(entry, mechanism, inputs, tolerance, end)
         )
         store.hold(declared_bounds(plan))
-        stream = Stream(store, plan, Noise(plan.law), persons, ledger, seen)
+        stream = Stream(store, plan, NoiseOfLaws.of(plan.drawn_laws), persons, ledger, seen)
         stream.prepare()
         return stream
     except BaseException:

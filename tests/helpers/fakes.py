@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from dpfast.releases.integer.inputs import Inputs
+from dpfast.releases.noise import NoiseOfLaws
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
 
@@ -106,7 +107,7 @@ class Plan:
         return min(position, self.memory)
 
     def n_draws(self, position, n, end=None):
-        return n
+        return (n,)
 
     def privatize(self, history, x, noise, position=0, end=None):
         assert history.shape == (self.inputs.n_streams, self.needed(position))
@@ -130,7 +131,7 @@ def stream_in(folder, published=None, *, noise=None, plan=None, adopt=False, dec
             # entered with the first steps, neither before nor behind them
             assert (store.declaration is None) == (not store.releases())
             store.declare(declared)
-        return Stream(store, plan or Plan(), noise or Noise())
+        return Stream(store, plan or Plan(), NoiseOfLaws((noise or Noise(),)))
     except BaseException:
         store.abandon()
         raise

@@ -9,11 +9,15 @@ class NaiveBlocks:
     """Sums of blocks of so many inputs, plus noise; or an answer at every step."""
 
     def __init__(self, law, privacy, inputs, loss, block=1):
-        self.law, self.inputs, self.loss, self.block = law, inputs, loss, block
+        self.laws, self.inputs, self.loss, self.block = (law,), inputs, loss, block
         self.mechanism = SimpleNamespace(privacy=privacy, horizon=None, name="naive")
 
+    @property
+    def drawn_laws(self):
+        return self.laws
+
     def n_draws(self, position, n, end=None):
-        return n // self.block
+        return (n // self.block,)
 
     def released(self, first, n, end=None):
         return np.array([(t + 1) % self.block == 0 for t in range(first, first + n)])

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 import dpfast as dp
-from dpfast.releases.noise import Noise
+from dpfast.releases.noise import Noise, NoiseOfLaws
 from dpfast.releases.store.push_limits import MAX_SAMPLES
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
@@ -138,7 +138,7 @@ def outcome(call):
 def running(request, tmp_path_factory):
     """A stream, and all of its x so far."""
     plan, folder = PLANS[request.param], tmp_path_factory.mktemp("fuzz") / "store"
-    with Stream(ReleaseStore.open(folder), plan, Noted(plan.sigma)) as stream:
+    with Stream(ReleaseStore.open(folder), plan, NoiseOfLaws((Noted(plan.sigma),))) as stream:
         x = [np.zeros((plan.inputs.n_streams, plan.memory), np.int64)]
         yield stream, plan, x, folder
 

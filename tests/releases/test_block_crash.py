@@ -93,7 +93,7 @@ def check(folder, plan):
     assert seen >= set(range(TOTAL + plan.lag))
     if plan.kind == "block sums":
         x = signal_of(plan, 0, TOTAL)
-        sums = plan.privatize(x[:, :0], x, np.zeros((2, plan.n_draws(0, TOTAL)), np.int64))
+        sums = plan.privatize(x[:, :0], x, np.zeros((2, sum(plan.n_draws(0, TOTAL))), np.int64))
         noise = read.privatized[..., :TOTAL] - sums
         assert np.abs(noise).max() < 300
         assert not noise[:, ~plan.released(0, TOTAL)].any()

@@ -12,6 +12,7 @@ import pytest
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
 from dpfast.cli.read_release import show_store
+from dpfast.releases.noise import NoiseOfLaws
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
 
@@ -58,7 +59,7 @@ def opened(plan, folder):
     """A stream whose noise of a step does not depend on where it was cut; draws of all streams come push by push."""
     store = ReleaseStore.open(folder)
     position = 0 if not store.releases() else store.memory(1).position
-    return Stream(store, plan, Counted(2 * plan.n_draws(0, position)))
+    return Stream(store, plan, NoiseOfLaws(tuple(Counted(2 * n) for n in plan.n_draws(0, position))))
 
 
 def push_one_by_one(plan, folder, *, reopened):

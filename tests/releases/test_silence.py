@@ -12,7 +12,7 @@ import pytest
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
 from dpfast.releases import batch
-from dpfast.releases.noise import Noise
+from dpfast.releases.noise import Noise, NoiseOfLaws
 from dpfast.releases.store.release_rows import Records
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
@@ -106,7 +106,7 @@ def test_a_batch(secrets, tmp_path):
 def test_a_stream(secrets, tmp_path):
     make, show = secrets
     store, noise = ReleaseStore.open(tmp_path / "store"), make(planned().sigma)
-    with Stream(store, planned(), noise) as stream:
+    with Stream(store, planned(), NoiseOfLaws((noise,))) as stream:
         stream.push(U)
         showing(show, stream, noise, store, store.memory(1), stream.guarantee)
         refused(show, ReleaseError, lambda: stream.push(U[:1] + 5, first=2))
@@ -126,7 +126,7 @@ def test_refusals(secrets, tmp_path, u):
     if np.ndim(u):  # a single number in another place is shown
         refused(show, ValueError, lambda: dp.release(u, planned(), tmp_path / "batch"))
     refused(show, ValueError, lambda: dp.release(planned(), U, tmp_path / "batch", planned().inputs, first=U))
-    with Stream(ReleaseStore.open(tmp_path / "store"), planned(), make(planned().sigma)) as stream:
+    with Stream(ReleaseStore.open(tmp_path / "store"), planned(), NoiseOfLaws((make(planned().sigma),))) as stream:
         stream.push(U)
         refused(show, ValueError, lambda: stream.push(u))
     dp.release(planned(), U, tmp_path / "batch")
@@ -140,7 +140,7 @@ def test_failures(secrets, tmp_path, monkeypatch, name, error):
     def fail(*args, **options):
         raise error
 
-    with Stream(ReleaseStore.open(tmp_path / "store"), planned(), make(planned().sigma)) as stream:
+    with Stream(ReleaseStore.open(tmp_path / "store"), planned(), NoiseOfLaws((make(planned().sigma),))) as stream:
         stream.push(U)
         monkeypatch.setattr(Records, name, fail)
         refused(show, (ReleaseError, MemoryError), lambda: stream.push(U))

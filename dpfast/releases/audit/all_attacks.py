@@ -117,12 +117,13 @@ def audit(
         if not any(x.quantity == "share" and x.violated for x in findings):  # what is no integer is not released
             findings += examine_noise(plan, miss)
     name, delta = plan.mechanism.name, plan.mechanism.privacy.delta
-    return Audit(name, delta, confidence, tuple(findings), expect(plan.law).name)
+    noise = " and ".join(dict.fromkeys(expect(x).name for x in plan.laws))
+    return Audit(name, delta, confidence, tuple(findings), noise)
 
 
 def _plan_attacks(plan: Any, rng: np.random.Generator, miss: float) -> _Stage | DrawStage:
     """Sum up the many values that an event moves behind Gaussian noise; else each draw tells by itself."""
-    return _Stage(plan, rng, miss) if isinstance(plan.law, Sigma) else DrawStage(plan, rng, miss)
+    return _Stage(plan, rng, miss) if isinstance(plan.laws[0], Sigma) else DrawStage(plan, rng, miss)
 
 
 class _Stage(NamedTuple):

@@ -12,7 +12,7 @@ from dpfast.releases.audit.draw_canary import DrawCanary, ratios, reachable_rati
 from dpfast.releases.audit.findings import Finding
 from dpfast.releases.audit.planned_attacks import Advance, Canaries, PlannedAttack, plan_attacks
 from dpfast.releases.integer.exact_base import ExactBase
-from dpfast.releases.noise import Noise
+from dpfast.releases.noise import NoiseOfLaws
 
 _VALUES = 20_000
 
@@ -31,7 +31,8 @@ class DrawStage(NamedTuple):
 
     def before(self) -> list[Finding]:
         """Find what is no integer."""
-        canary, noise, broken, trials = DrawCanary.place(self.plan, self.rng), Noise(self.plan.law), 0, 0
+        canary, noise = DrawCanary.place(self.plan, self.rng), NoiseOfLaws.of(self.plan.drawn_laws)
+        broken = trials = 0
         while trials < _VALUES:
             v = canary.published(max(1, _VALUES // canary.size), noise)
             values = v.astype(np.float64)

@@ -15,7 +15,7 @@ from dpfast.releases.audit.confidence_bounds import Measure
 from dpfast.releases.audit.expected_laws import expect
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.inputs import Integers
-from dpfast.releases.noise import Noise
+from dpfast.releases.noise import NoiseOfLaws
 
 _LONGEST = 2**16  # steps in which all values that an event touches are published
 _CERTAIN = 1e6  # stands for an infinite log-likelihood ratio
@@ -66,34 +66,35 @@ class DrawCanary:
             without, with_ = max(found, key=lambda x: x[0])[1]  # the first of equal ones
         return cls(plan, _as_integers(plan, (without, with_)))
 
-    def statistic(self, noise: Noise, n_runs: int, *, present: bool) -> Array:
+    def statistic(self, noise: NoiseOfLaws, n_runs: int, *, present: bool) -> Array:
         """Return ln P(v | with) - ln P(v | without) of independent runs."""
-        x = np.tile(self.x[int(present)], (n_runs, 1))
-        n_draws = self.plan.n_draws(0, x.shape[1])
-        noise.ready(len(x) * n_draws)
-        fresh = noise.take(len(x) * n_draws).reshape(len(x), n_draws)
-        v = self.plan.privatize(x[:, :0], x, fresh)
+        v = self._publish(np.tile(self.x[int(present)], (n_runs, 1)), noise)
         found = self._ratio(v.reshape(n_runs, *self._noiseless(0).shape))
         return np.asarray(found.reshape(n_runs, -1).sum(axis=1))
 
-    def published(self, n_runs: int, noise: Noise) -> Integers:
+    def published(self, n_runs: int, noise: NoiseOfLaws) -> Integers:
         """Return what is published of some runs, in one row, of the values that carry noise."""
         x = np.tile(self.x[1], (n_runs, 1))
+        return self._publish(x, noise)[..., self.plan.released(0, x.shape[1])].ravel()
+
+    def _publish(self, x: Integers, noise: NoiseOfLaws) -> Integers:
+        """Publish signals from their first step on."""
         n_draws = self.plan.n_draws(0, x.shape[1])
-        noise.ready(len(x) * n_draws)
-        fresh = noise.take(len(x) * n_draws).reshape(len(x), n_draws)
-        return self.plan.privatize(x[:, :0], x, fresh)[..., self.plan.released(0, x.shape[1])].ravel()
+        noise.ready(len(x), n_draws)
+        return self.plan.privatize(x[:, :0], x, noise.take(len(x), n_draws))
 
     def ratio_law(self) -> tuple[Array, Array, Array] | None:
         """Return the values of the ratio, and the probability of each without and with the events.
 
         None where they are too many.
         """
-        law = expect(self.plan.law)
-        noise, p = law.few_values
-        changed = (self._noiseless(0) != self._noiseless(1)).ravel() if len(noise) else np.zeros(0, np.bool_)
+        laws = [expect(x) for x in self.plan.laws]
+        changed = self._noiseless(0) != self._noiseless(1)
         ratios, chances = np.zeros(1), np.ones((2, 1))
         for place in np.flatnonzero(changed):
+            noise, p = laws[np.unravel_index(place, changed.shape)[-2] if len(laws) > 1 else 0].few_values
+            if not len(noise):
+                return None
             own = []
             for which in (0, 1):
                 v = np.stack([self._noiseless(which, int(n)) for n in noise])
@@ -112,11 +113,11 @@ class DrawCanary:
     def _noiseless(self, which: int, noise: int = 0) -> Integers:
         """Return what is published where all of the noise is this value."""
         x = self.x[which]
-        return self.plan.privatize(x[:, :0], x, np.full((len(x), self.plan.n_draws(0, x.shape[1])), noise))
+        return self.plan.privatize(x[:, :0], x, np.full((len(x), sum(self.plan.n_draws(0, x.shape[1]))), noise))
 
     def _ratio(self, v: Integers) -> Array:
         """Return the log-likelihood ratio of each published value."""
-        law = self.plan.law
+        law = self.plan.laws[0]
         with np.errstate(divide="ignore", invalid="ignore"):
             if isinstance(law, ResponseTable):  # v is the answer itself
                 logs = []
@@ -125,9 +126,16 @@ class DrawCanary:
                     likely = [float(p) * (v == self._noiseless(which, value)) for value, p in answers]
                     logs.append(np.log(np.sum(likely, axis=0)))
             else:
-                logs = [expect(law).log_probability(v - self._noiseless(which)) for which in (0, 1)]
+                logs = [self._log_probability(v - self._noiseless(which)) for which in (0, 1)]
             found = np.nan_to_num(logs[1] - logs[0], posinf=_CERTAIN, neginf=-_CERTAIN)
         return np.asarray(np.clip(found, -_CERTAIN, _CERTAIN))
+
+    def _log_probability(self, noise: Integers) -> Array:
+        """Return ln P of the noise on each published value, up to a constant; of several at a step each has its law."""
+        laws = [expect(x) for x in self.plan.laws]
+        if len(laws) == 1:
+            return laws[0].log_probability(noise)
+        return np.stack([law.log_probability(noise[..., i, :]) for i, law in enumerate(laws)], axis=-2)
 
 
 def ratios(
@@ -144,12 +152,13 @@ def ratios(
     advance : hears of the runs that are done.
     """
     at_once = max(1, SAMPLES // sum(x.size for x in canaries))
-    result, law = np.zeros(n_runs), canaries[0].plan.law
+    result, laws = np.zeros(n_runs), canaries[0].plan.drawn_laws
     for first in range(0, n_runs, at_once):
         part = result[first : first + at_once]
-        noise = Noise(law)
+        noise = NoiseOfLaws.of(laws)
         for i, canary in enumerate(canaries):
-            part += canary.statistic(Noise(law) if apart and i else noise, len(part), present=present)
+            source = NoiseOfLaws.of(laws) if apart and i else noise
+            part += canary.statistic(source, len(part), present=present)
         advance(len(part))
     return result
 

@@ -37,20 +37,22 @@ class Silence(NamedTuple):
         Two releases of the same data.
     live : array or None
         What a stream published, in pushes of the same length; None of a smoother, which cannot run as one.
+    laws : array, (streams, time)
+        Which of the laws of the noise each value has.
     """
 
     batches: tuple[Integers, Integers]
     live: Integers | None
+    laws: Integers
 
     @property
     def series(self) -> tuple[Integers, ...]:
         """The published integers, batch by batch."""
         return self.batches if self.live is None else (*self.batches, self.live)
 
-    @property
-    def noise(self) -> Integers:
-        """The published integers, in one row."""
-        return np.concatenate([x.ravel() for x in self.series])
+    def noise_of(self, law: int) -> Integers:
+        """Return the published integers of a law, in one row."""
+        return np.concatenate([x[self.laws == law] for x in self.series])
 
     @classmethod
     def publish(cls, plan: ExactBase) -> Silence:
@@ -64,24 +66,36 @@ class Silence(NamedTuple):
                     _noise(few, release(few, u, folder / part / "store").privatized[..., :n])
                     for part in ("first", "second")
                 )
+            laws = _laws(few, n)
             if plan.lag is None:
-                return cls((first, second), None)
+                return cls((first, second), None, laws)
             with open_stream(few, folder / "live" / "store") as stream:
                 pieces = [stream.push(piece).privatized for piece in np.array_split(u, min(n, _PUSHES), axis=1)]
-        return cls((first, second), _noise(few, np.concatenate(pieces, axis=-1)))
+        return cls((first, second), _noise(few, np.concatenate(pieces, axis=-1)), laws)
 
 
 def _noise(plan: ExactBase, v: Integers) -> Integers:
     """Return the noise of all values that were published of zeros, (streams, values) in the order of time."""
     released = plan.released(0, v.shape[-1])
     noise = np.moveaxis(v, 1, -1)[:, released.T] if v.ndim > 2 else v[:, released]
-    if isinstance(plan.law, ResponseTable):  # what is published says which answer it is
+    if isinstance(law := plan.laws[0], ResponseTable):  # what is published says which answer it is
         zero = np.zeros((1, 1), np.int64)
-        answers = [int(plan.privatize(zero[:, :0], zero, zero + k)[0, 0]) for k in plan.law.values]
+        answers = [int(plan.privatize(zero[:, :0], zero, zero + k)[0, 0]) for k in law.values]
         noise = np.searchsorted(np.sort(answers), noise)
         noise = np.argsort(answers)[noise].astype(np.int64)
-    # streams of fixed steps are short, and many: as two long ones they have correlations that are nearly normal
-    return noise if plan.fixed_steps is None else noise.reshape(2, -1)
+    return _in_long_streams(plan, noise)
+
+
+def _laws(plan: ExactBase, n: int) -> Integers:
+    """Return which of the drawn laws each of the published values of n steps has, as `_noise` orders them."""
+    of_level = np.array([plan.drawn_laws.index(x) for x in plan.laws])
+    published = np.broadcast_to(of_level, (n, len(of_level)))[np.atleast_2d(plan.released(0, n)).T]
+    return _in_long_streams(plan, np.tile(published, (plan.inputs.n_streams, 1)))
+
+
+def _in_long_streams(plan: ExactBase, x: Integers) -> Integers:
+    """Join streams of fixed steps, which are short and many: two long ones have correlations that are nearly normal."""
+    return x if plan.fixed_steps is None else x.reshape(2, -1)
 
 
 def _shape(plan: ExactBase) -> tuple[int, int]:

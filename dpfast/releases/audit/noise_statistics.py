@@ -44,30 +44,33 @@ def law_p_value(noise: Integers, law: ExpectedLaw) -> float:
     return _chi_squared(cells, np.diff(below, prepend=0.0, append=1.0))
 
 
-def steps_p_value(series: Sequence[Integers], law: ExpectedLaw) -> float:
-    """Return a p-value of the largest correlation of values of a stream (streams, time), at all distances in time."""
+def standardize(noise: Integers, which: Integers, laws: Sequence[ExpectedLaw]) -> Array:
+    """Return noise in standard deviations of its law about its mean: of the one whose index is beside each value."""
+    means, stds = (np.array(x) for x in ([law.mean for law in laws], [law.std for law in laws]))
+    return np.asarray((noise.astype(np.float64) - means[which]) / stds[which])
+
+
+def steps_p_value(scores: Sequence[Array]) -> float:
+    """Return a p-value of the largest correlation of scores of a stream (streams, time), at all distances in time."""
     found = []
-    for x in series:
-        scaled = _standardize(x, law)
+    for scaled in scores:
         power = (np.abs(_spectra(scaled)) ** 2).sum(axis=0) / math.sqrt(scaled.size)
-        found.append(_symmetric(power, x.shape[1])[1:])
+        found.append(_symmetric(power, scaled.shape[1])[1:])
     return _largest(np.concatenate(found))
 
 
-def streams_p_value(series: Sequence[Integers], law: ExpectedLaw) -> float:
-    """Return a p-value of the largest correlation of values of different streams, all pairs of them together."""
+def streams_p_value(scores: Sequence[Array]) -> float:
+    """Return a p-value of the largest correlation of scores of different streams, all pairs of them together."""
     found = []
-    for x in series:
-        scaled = _standardize(x, law)
+    for scaled in scores:
         spectra, (n_streams, n) = _spectra(scaled), scaled.shape
         power = np.abs(spectra.sum(axis=0)) ** 2 - (np.abs(spectra) ** 2).sum(axis=0)
         found.append(_symmetric(power / math.sqrt(n_streams * (n_streams - 1) * n), n))
     return _largest(np.concatenate(found))
 
 
-def releases_p_value(first: Integers, second: Integers, law: ExpectedLaw) -> float:
-    """Return a p-value of the largest correlation of values of two releases of as many streams and steps."""
-    a, b = (_standardize(x, law) for x in (first, second))
+def releases_p_value(a: Array, b: Array) -> float:
+    """Return a p-value of the largest correlation of scores of two releases of as many streams and steps."""
     # stream by stream, and all streams with all others: the first tells of the whole, the second of shifted streams
     same = (_spectra(a) * _spectra(b).conj()).sum(axis=0) / math.sqrt(a.size)
     mixed = _spectra(a).sum(axis=0) * _spectra(b).sum(axis=0).conj() / (len(a) * math.sqrt(a.shape[1]))
@@ -85,10 +88,6 @@ def _chi_squared(counts: Integers, probabilities: Array) -> float:
     if len(counts) == 1:
         return 1.0
     return float(special.chdtrc(len(counts) - 1, float(((counts - expected) ** 2 / expected).sum())))
-
-
-def _standardize(x: Integers, law: ExpectedLaw) -> Array:
-    return (x.astype(np.float64) - law.mean) / law.std
 
 
 def _spectra(x: Array) -> NDArray[np.complex128]:

@@ -70,8 +70,13 @@ class ExactBase(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def law(self) -> NoiseLaw:
-        """Return the law of the noise, all of it."""
+    def laws(self) -> tuple[NoiseLaw, ...]:
+        """Return the law of the noise on each of the integers that may be published at a step."""
+
+    @property
+    def drawn_laws(self) -> tuple[NoiseLaw, ...]:
+        """Return these laws, each of them once: noise of each is drawn by itself."""
+        return tuple(dict.fromkeys(self.laws))
 
     @property
     def lag(self) -> int | None:
@@ -93,9 +98,9 @@ class ExactBase(abc.ABC):
         """Return how many of the inputs before a step are needed for what is published from it on."""
         return min(position, self.memory)
 
-    def n_draws(self, position: int, n: int, end: int | None = None) -> int:
-        """Return how much noise of a stream n steps from a position on take; no inputs come from `end` on."""
-        return n
+    def n_draws(self, position: int, n: int, end: int | None = None) -> tuple[int, ...]:
+        """Count the draws of each law for n steps of a stream from a position on; no inputs come from `end` on."""
+        return (n,)
 
     def released(self, first: int, n: int, end: int | None = None) -> NDArray[np.bool_]:
         """Tell at which of n steps an integer is published: (n,) or, with several at a step, (per_step, n).
@@ -115,7 +120,8 @@ class ExactBase(abc.ABC):
         history : array of int64, (streams, at most memory)
             The inputs just before, oldest first; what is missing is zero.
         x : array of int64, (streams, n)
-        noise : array of int64, (streams, n_draws)
+        noise : array of int64, (streams, draws)
+            As many draws of each law as `n_draws` says, law by law.
         position : int
             Of the first step of x.
         end : int, optional

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -36,9 +36,11 @@ from dpfast.releases.integer.lattice_noise import (
     LatticeLaw,
     check_cost,
     check_lattice,
+    exact_shares,
     find_law,
     law_terms,
     loss_of,
+    read_laws,
 )
 from dpfast.releases.integer.live_blocks import LiveBlocks
 from dpfast.releases.model_check.block_check import BlockValues
@@ -63,8 +65,8 @@ class ExactBlockSums(ExactDrawn):
         What is declared of the data, on the lattice of the design.
     tolerance : float
         As :func:`exact` was given it; integers cost nothing here.
-    noise : GeometricRate or CanonicalTable
-        Of each draw of the noise, in steps of the lattice.
+    noise : tuple of GeometricRate or CanonicalTable
+        The law of each draw, in steps of the lattice, for the sums of each level, or for each sum of a block.
     receiver : PeriodicKalman
         Designed for this noise.
     last_block : LastBlock or None
@@ -80,8 +82,8 @@ class ExactBlockSums(ExactDrawn):
     Notes
     -----
     *Privacy.* An event changes one sum of each level, by at most its own change: with geometric noise of rate r an
-    event of d steps costs r·d on each level, and the events of a person add up, also where inputs depend on what was
-    published before (docs/release-proofs.md). :meth:`privatize` is the only function that sees inputs.
+    event of d steps costs r·d on a level, the levels and the events of a person add up, also where inputs depend on
+    what was published before (docs/release-proofs.md). :meth:`privatize` is the only function that sees inputs.
 
     Examples
     --------
@@ -97,7 +99,7 @@ class ExactBlockSums(ExactDrawn):
     mechanism: BlockMechanism
     inputs: Inputs
     tolerance: float
-    noise: LatticeLaw
+    noise: tuple[LatticeLaw, ...]
     receiver: PeriodicKalman
     last_block: LastBlock | None = None
 
@@ -107,18 +109,26 @@ class ExactBlockSums(ExactDrawn):
         largest = max(map(abs, self.inputs.range)) * max(self.mechanism.lengths)
         if largest + LARGEST_NOISE > _LARGEST_SUM:
             raise DesignError("inputs must have a smaller range or a larger unit: sums of blocks must stay below 2**62")
+        if len(self.noise) != self.per_step or (self.mechanism.weights is not None and len(self.drawn_laws) > 1):
+            raise DesignError(f"noise must have a law for each of {self.per_step} sums, the same one for signed sums")
         check_cost(self.terms(self.mechanism.privacy, self.inputs).loss, self.mechanism.privacy)
 
     @classmethod
     def make(cls, mechanism: BlockMechanism, inputs: Inputs, tolerance: float) -> ExactBlockSums:
         """Make the exact form of a design: the noise that the declared inputs take, and a receiver for it."""
         check_lattice(mechanism.lattice, inputs)
-        law = find_law(mechanism.noise_kinds[0], mechanism.privacy, inputs, _n_touched(mechanism))
-        variance = float(law.variance)
-        ratios = [variance / x.variance for x in mechanism.noise]
+        parts = zip(mechanism.noise_kinds, exact_shares(mechanism.shares), strict=True)
+        own = tuple(find_law(kind, mechanism.privacy, inputs, share) for kind, share in parts)
+        laws = own if mechanism.weights is None else own * len(mechanism.lengths)
+        ratios = [float(x.variance) / y.variance for x, y in zip(laws, mechanism.noise, strict=True)]
         designed = all(abs(x - 1) <= _SAME for x in ratios)
-        receiver = mechanism.receiver if designed else _design_receiver(mechanism, variance)
-        return cls(mechanism, inputs, tolerance, law, receiver)
+        receiver = mechanism.receiver if designed else _design_receiver(mechanism, own)
+        return cls(mechanism, inputs, tolerance, laws, receiver)
+
+    @property
+    def laws(self) -> tuple[LatticeLaw, ...]:
+        """Return the law of the noise on each sum: `noise`."""
+        return self.noise
 
     @property
     def n_steps(self) -> int | None:
@@ -131,9 +141,13 @@ class ExactBlockSums(ExactDrawn):
         return self if self.last_block else replace(self, last_block=LastBlock.make(self._loop, n_steps))
 
     @property
+    def _variances(self) -> tuple[float, ...]:
+        """Return the variance of the noise on each sum, in the units of the signal."""
+        return tuple(float(self.inputs.unit) ** 2 * float(x.variance) for x in self.noise)
+
+    @property
     def _loop(self) -> ClosedLoop:
-        variance = float(self.inputs.unit) ** 2 * float(self.noise.variance)
-        return self.mechanism.loop_behind((variance,) * self.per_step, self.receiver)
+        return self.mechanism.loop_behind(self._variances, self.receiver)
 
     @functools.cached_property
     def schedule(self) -> BlockSchedule:
@@ -160,9 +174,15 @@ class ExactBlockSums(ExactDrawn):
         """Return how many inputs before a step are in unfinished blocks: no older ones are kept."""
         return self.schedule.needed(position)
 
-    def n_draws(self, position: int, n: int, end: int | None = None) -> int:
-        """Return how many sums of a stream n steps release: there is a draw for each, and none for other steps."""
-        return int(np.count_nonzero(self.schedule.due(position, n, end)))
+    @functools.cached_property
+    def _levels(self) -> tuple[NDArray[np.intp], ...]:
+        """Return the levels whose noise is of each of the drawn laws."""
+        return tuple(np.array([i for i, x in enumerate(self.noise) if x == law]) for law in self.drawn_laws)
+
+    def n_draws(self, position: int, n: int, end: int | None = None) -> tuple[int, ...]:
+        """Count the sums that n steps of a stream release: there is a draw for each, and none for other steps."""
+        due = self.schedule.due(position, n, end)
+        return tuple(int(np.count_nonzero(due[levels])) for levels in self._levels)
 
     def released(self, first: int, n: int, end: int | None = None) -> NDArray[np.bool_]:
         """Tell at which of n steps a sum is released: (n,) or, of several, (per_step, n)."""
@@ -173,9 +193,11 @@ class ExactBlockSums(ExactDrawn):
         self, history: Integers, x: Integers, noise: Integers, position: int = 0, end: int | None = None
     ) -> Integers:
         """Return v: the sums of blocks that end at these steps, each with a draw of noise of its own; else 0."""
-        v = self.schedule.sums(history, x, position, end)
-        steps, levels = np.nonzero(self.schedule.due(position, x.shape[1], end).T)
-        v[:, levels, steps] += noise
+        v, due, used = self.schedule.sums(history, x, position, end), self.schedule.due(position, x.shape[1], end), 0
+        for levels in self._levels:
+            steps, which = np.nonzero(due[levels].T)
+            v[:, levels[which], steps] += noise[:, used : used + len(steps)]
+            used += len(steps)
         return v if self.per_step > 1 else v[:, 0]
 
     def live(self) -> LiveBlocks:
@@ -211,7 +233,7 @@ class ExactBlockSums(ExactDrawn):
         :meth:`step_mse` says.
         """
         if self.mechanism.horizon is None or self.last_block is None:
-            return self.mechanism.mse_behind(self._loop.variances, self.receiver)
+            return self.mechanism.mse_behind(self._variances, self.receiver)
         mse = float(self.step_mse(self.mechanism.horizon).mean())
         return unless_hidden(mse, self.mechanism.target, self.mechanism.model)
 
@@ -236,7 +258,8 @@ class ExactBlockSums(ExactDrawn):
 
     def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:
         """Say what it costs a person of some bounds, and what a guarantee says of it."""
-        loss = loss_of(self.noise, privacy, inputs, _n_touched(self.mechanism))
+        touched = self.noise if self.mechanism.weights is None else self.noise[:1]  # a signed sum of a block alone
+        loss = loss_of(touched, privacy, inputs)
         what, last = self.mechanism.sizes()[0], self.last_block
         content = {"lengths": list(self.schedule.lengths), "phase": self.schedule.phase, "last_block": "drop"}
         if last is None:
@@ -244,11 +267,11 @@ class ExactBlockSums(ExactDrawn):
         else:
             what += f"; a block that the last of {last.n_steps} steps leaves unfinished is published there"
             content |= demand_of(last.n_steps)
-        return law_terms(self.noise, loss, what, "block", content)
+        return law_terms(touched, loss, what, "block", content, [f"on sums of {n}" for n in self.schedule.lengths])
 
     def evidence(self, privatized: Integers, end: int) -> BlockValues:
         """Return what v from its first step on tells of the model."""
-        unit, variance, cycle = float(self.inputs.unit), float(self.noise.variance), max(self.schedule.lengths)
+        unit, cycle = float(self.inputs.unit), max(self.schedule.lengths)
         v = privatized.reshape(self.inputs.n_streams, self.per_step, -1)[..., :end]
         sums: Array = np.asarray(unit * v, np.float64)
         aligned = replace(self.schedule, phase=0, n_steps=None)
@@ -258,12 +281,16 @@ class ExactBlockSums(ExactDrawn):
             return whole.astype(float), aligned.due(0, x.shape[1])
 
         # two-sided geometric noise has this kurtosis, and tables of the same demand less
-        kurtosis, begin = 3 + 1 / variance, -self.schedule.phase % cycle
-        return BlockValues(
-            self.mechanism.model, unit**2 * variance, kurtosis, float(self.inputs.centre), cycle, begin, sums, weigh
-        )
+        kurtosis = 3 + 1 / min(float(x.variance) for x in self.noise)
+        model, begin, centre = self.mechanism.model, -self.schedule.phase % cycle, float(self.inputs.centre)
+        return BlockValues(model, np.array(self._variances), kurtosis, centre, cycle, begin, sums, weigh)
 
     # --- as JSON holds it -------------------------------------------------------------------------
+
+    @staticmethod
+    def read_noise(given: Any, receiver: PeriodicKalman) -> tuple[LatticeLaw, ...]:
+        """Read the law of the noise on each sum: one for all of them, or each its own."""
+        return read_laws(given, len(receiver.lengths))
 
     @property
     def demand(self) -> dict[str, Any]:
@@ -293,18 +320,14 @@ class ExactBlockSums(ExactDrawn):
         return PeriodicKalman.from_fields(content)
 
 
-def _n_touched(mechanism: BlockMechanism) -> int:
-    """Count the sums that an event is in: one of each level; of signed sums of a block, one of them."""
-    return len(mechanism.lengths) if mechanism.weights is None else 1
-
-
-def _design_receiver(mechanism: BlockMechanism, variance: float) -> PeriodicKalman:
-    """Design the receiver of a mechanism behind noise of another variance, in steps of the lattice."""
+def _design_receiver(mechanism: BlockMechanism, laws: Sequence[LatticeLaw]) -> PeriodicKalman:
+    """Design the receiver of a mechanism behind other noise: of a law for each level, or one for all signed sums."""
+    variances = tuple(float(x.variance) for x in laws)
     factors = mechanism.target.factors
     assert factors is not None
     problem = BlockProblem(factors, mechanism.horizon, mechanism.model, mechanism.lattice, mechanism.lag)
     if mechanism.weights is None:
         plan = Plan.sums(*mechanism.lengths)
-        return problem.receiver(plan, (variance,) * len(mechanism.lengths), mechanism.receiver.phase)
+        return problem.receiver(plan, variances, mechanism.receiver.phase)
     lates = mechanism.receiver.offsets or (0,) * len(mechanism.lengths)
-    return problem.receiver(Plan.of(Signs(mechanism.weights, lates)), (variance,), mechanism.receiver.phase)
+    return problem.receiver(Plan.of(Signs(mechanism.weights, lates)), variances, mechanism.receiver.phase)

@@ -13,7 +13,7 @@ from dpfast.mechanisms.serialization.mechanism_file import mechanism_content, re
 from dpfast.mechanisms.serialization.parts import read_receiver, receiver_content
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.inputs import Inputs
-from dpfast.releases.integer.lattice_noise import DrawnLaw, law_content, read_law
+from dpfast.releases.integer.lattice_noise import DrawnLaw, laws_content, read_law
 from dpfast.releases.integer.releasable import check_releasable
 
 
@@ -37,10 +37,9 @@ class ExactDrawn(ExactBase):
     receiver: Any
 
     @property
-    def law(self) -> DrawnLaw:
-        """The law of the noise: `noise`."""
-        law: DrawnLaw = self.noise
-        return law
+    def laws(self) -> tuple[DrawnLaw, ...]:
+        """Return the law of the noise, of one number a step: `noise`."""
+        return (self.noise,)
 
     # --- as JSON holds it -------------------------------------------------------------------------
 
@@ -53,6 +52,11 @@ class ExactDrawn(ExactBase):
         """Read what :meth:`receiver_content` gave."""
         return read_receiver(content, target)
 
+    @staticmethod
+    def read_noise(given: Any, receiver: Any) -> Any:
+        """Read the law of the noise as :func:`laws_content` gave it."""
+        return read_law(given)
+
     @property
     def configuration(self) -> dict[str, Any]:
         """The whole mechanism, as JSON holds it."""
@@ -61,7 +65,7 @@ class ExactDrawn(ExactBase):
             "mechanism": mechanism_content(self.mechanism),
             "inputs": self.inputs.public(),
             "tolerance": self.tolerance,
-            "law": law_content(self.law),
+            "law": laws_content(self.laws),
             "receiver": self.receiver_content(),
         }
 
@@ -71,7 +75,7 @@ class ExactDrawn(ExactBase):
         mechanism: Any = check_releasable(read_mechanism(given["mechanism"]))
         receiver = cls.read_receiver(Fields(given["receiver"], "receiver"), mechanism.target)
         inputs = Inputs.from_public(given["inputs"])
-        return cls(mechanism, inputs, given["tolerance"], read_law(given["law"]), receiver)
+        return cls(mechanism, inputs, given["tolerance"], cls.read_noise(given["law"], receiver), receiver)
 
     # --- as it is shown ---------------------------------------------------------------------------
 

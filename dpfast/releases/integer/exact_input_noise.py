@@ -140,8 +140,8 @@ class ExactInputNoise(ExactDrawn):
 
     def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:
         """Say what it costs a person of some bounds, and what a guarantee says of it."""
-        loss = loss_of(self.noise, privacy, inputs)
-        return law_terms(self.noise, loss, "every input, with noise of its own", "step", {})
+        loss = loss_of((self.noise,), privacy, inputs)
+        return law_terms(self.laws, loss, "every input, with noise of its own", "step", {})
 
 
 def _lattice(mechanism: Mechanism) -> Lattice:

@@ -116,9 +116,9 @@ class ExactMechanism(ExactBase):
         return self.receiver.lag
 
     @property
-    def law(self) -> Sigma:
+    def laws(self) -> tuple[Sigma]:
         """Return the law of the noise: its σ."""
-        return self.sigma
+        return (self.sigma,)
 
     @property
     def memory(self) -> int:

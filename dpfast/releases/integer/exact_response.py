@@ -137,7 +137,7 @@ class ExactResponse(ExactDrawn):
         """Say what it costs a person of some bounds, and what a guarantee says of it."""
         n, epsilon, delta = privacy.max_events * inputs.streams_per_person, self.noise.epsilon, self.noise.delta
         loss = Loss(approximate=((n * epsilon, n * delta),)) if delta else Loss(pure=(n * epsilon,))
-        return law_terms(self.noise, loss, "an answer to every input, which of two levels it is", "step", {})
+        return law_terms(self.laws, loss, "an answer to every input, which of two levels it is", "step", {})
 
 
 def _check_levels(mechanism: Mechanism, inputs: Inputs) -> None:

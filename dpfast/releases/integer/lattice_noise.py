@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -15,25 +15,34 @@ from dpfast.privacy.geometric_rate import GeometricRate
 from dpfast.privacy.lattice import Lattice
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.response_table import OUTCOMES, ResponseTable
-from dpfast.releases.guarantee_terms import ReleaseTerms
+from dpfast.releases.guarantee_terms import ReleaseTerms, loss_words
 from dpfast.releases.integer.inputs import Inputs
 
 LatticeLaw = GeometricRate | CanonicalTable
 DrawnLaw = LatticeLaw | ResponseTable
 _SAME = 1e-9  # of a step of the lattice
+_WHOLE = Fraction(1)
+_ROUNDED = Fraction(1, 2**40)  # of shares that are parts of a whole
 LARGEST_NOISE = 2**50  # of a rate of at least 2^-40, behind which the sampler never goes
 
 
-def find_law(kind: str, privacy: Privacy, inputs: Inputs, n_levels: int = 1) -> LatticeLaw:
-    """Return the law of each draw, of which an event touches one on every level.
+def exact_shares(shares: Sequence[float]) -> tuple[Fraction, ...]:
+    """Return shares as fractions of at most 1 together: where they are 1 but for rounding, as parts of the whole."""
+    given = [decimal_below(x) for x in shares]
+    total = sum(given, Fraction(0))
+    return tuple(x / (total if abs(total - 1) <= _ROUNDED else 1) for x in given)
+
+
+def find_law(kind: str, privacy: Privacy, inputs: Inputs, share: Fraction = _WHOLE) -> LatticeLaw:
+    """Return the law of each draw, of which an event touches one, for so large a share of ε and δ.
 
     Canonical noise of a δ below 1/1000 for one event is not worth a table: geometric noise takes its place, whose δ is
     0 and whose variance is at most 4 % larger there, and 2e-4 at a δ of 1e-6.
     """
     change, events = inputs.change(privacy.max_change), privacy.max_events * inputs.streams_per_person
-    epsilon = decimal_below(privacy.epsilon) / n_levels
+    epsilon = decimal_below(privacy.epsilon) * share
     if kind == "canonical" and change == 1:
-        delta = _delta_of_one(epsilon, decimal_below(privacy.delta) / n_levels, events)
+        delta = _delta_of_one(epsilon, decimal_below(privacy.delta) * share, events)
         if delta >= LEAST_DELTA:
             return canonical_table(epsilon / events, delta)
     try:
@@ -51,35 +60,59 @@ def _delta_of_one(epsilon: Fraction, delta: Fraction, events: int) -> Fraction:
     return Fraction(0) if math.isinf(factor) else delta / Fraction(factor * (1 + 1e-9))
 
 
-def loss_of(law: LatticeLaw, privacy: Privacy, inputs: Inputs, n_levels: int = 1) -> Loss:
-    """Return what draws of a law cost a person: each step of the lattice that each event moves a value, on each level.
+def loss_of(laws: Sequence[LatticeLaw], privacy: Privacy, inputs: Inputs) -> Loss:
+    """Return what draws cost a person: each step of the lattice that each event moves a value, one value of each law.
 
-    The changes of all draws add up, wherever the events fall: with geometric noise their rates, with a table as those
+    The changes of all draws add up, wherever the events fall: with geometric noise their rates, with tables as those
     of a group.
     """
     steps = inputs.change(privacy.max_change) * privacy.max_events * inputs.streams_per_person
-    if isinstance(law, GeometricRate):
-        return Loss(pure=(n_levels * law.epsilon(steps),))
-    return Loss(approximate=((law.epsilon, law.delta),) * n_levels).of_group(steps)
+    rates = [x.epsilon(steps) for x in laws if isinstance(x, GeometricRate)]
+    tables = [(x.epsilon, x.delta) for x in laws if isinstance(x, CanonicalTable)]
+    return Loss(pure=(sum(rates, Fraction(0)),) if rates else ()) + Loss(approximate=tuple(tables)).of_group(steps)
 
 
-def law_terms(law: DrawnLaw, loss: Loss, what: str, drawn: str, content: Mapping[str, Any]) -> ReleaseTerms:
-    """Say in a guarantee what is drawn, and what it costs."""
-    if isinstance(law, GeometricRate):
-        name = f"two-sided geometric, rate {law.s}/2^{law.j}"
-    elif isinstance(law, ResponseTable):
-        name = f"randomised response: told for certain with {law.certain}, truly {law.truly}, falsely {law.falsely}"
+def law_terms(
+    laws: Sequence[DrawnLaw], loss: Loss, what: str, drawn: str, content: Mapping[str, Any], of_each: Sequence[str] = ()
+) -> ReleaseTerms:
+    """Say in a guarantee what is drawn, and what it costs.
+
+    of_each : where several laws may differ, what each of them is drawn for.
+    """
+    if len(set(laws)) == 1:
+        names = law_words(laws[0])
     else:
-        name = f"canonical, from a table of {len(law.values)} probabilities"
-    pairs = ", ".join(str(x) for x in loss.pure) or ", ".join(f"({x}, {y})" for x, y in loss.approximate)
-    exactly = f"{'ε' if loss.pure else '(ε, δ)'} = {pairs} exactly"
+        names = "; ".join(f"{each}: {law_words(law)}" for each, law in zip(of_each, laws, strict=True))
     return ReleaseTerms(
         loss,
-        {"noise": f"{name}, drawn exactly, once for every {drawn}"},
-        exactly,
+        {"noise": f"{names}, drawn exactly, once for every {drawn}"},
+        f"{loss_words(loss)} exactly",
         {"published": what},
-        {"published": what, "noise": law_content(law), **content},
+        {"published": what, "noise": laws_content(laws), **content},
     )
+
+
+def law_words(law: DrawnLaw) -> str:
+    """Name a law, with its numbers."""
+    if isinstance(law, GeometricRate):
+        return f"two-sided geometric, rate {law.s}/2^{law.j}"
+    if isinstance(law, ResponseTable):
+        return f"randomised response: told for certain with {law.certain}, truly {law.truly}, falsely {law.falsely}"
+    return f"canonical, from a table of {len(law.values)} probabilities"
+
+
+def laws_content(laws: Sequence[DrawnLaw]) -> dict[str, Any] | list[dict[str, Any]]:
+    """Return laws as JSON holds them: one law where all are the same, otherwise all of them."""
+    return law_content(laws[0]) if len(set(laws)) == 1 else [law_content(x) for x in laws]
+
+
+def read_laws(given: Mapping[str, Any] | Sequence[Mapping[str, Any]], n: int) -> tuple[LatticeLaw, ...]:
+    """Read the laws of n values that :func:`laws_content` gave."""
+    found: Any = (read_law(given),) * n if isinstance(given, Mapping) else tuple(map(read_law, given))
+    if len(found) != n or not all(isinstance(x, GeometricRate | CanonicalTable) for x in found):
+        raise ValueError(f"law must be one law of integer noise, or {n} of them, got {len(found)}")
+    laws: tuple[LatticeLaw, ...] = found
+    return laws
 
 
 def law_content(law: DrawnLaw) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class BlockValues(NamedTuple):
     ----------
     model : Model
         That of the design.
-    noise_variance : float
+    noise_variances : array, (levels,)
     noise_kurtosis : float
         Excess of it over that of a normal noise, at most.
     centre : float
@@ -44,7 +44,7 @@ class BlockValues(NamedTuple):
     """
 
     model: Model
-    noise_variance: float
+    noise_variances: Array
     noise_kurtosis: float
     centre: float
     cycle: int
@@ -73,7 +73,7 @@ class BlockValues(NamedTuple):
         both = np.concatenate([now, now], axis=1)
         weights = np.ascontiguousarray(impulses[:, :, length:].transpose(0, 2, 1)[:, both.T].T)
         signal = weights @ linalg.toeplitz(autocovariance(self.model, 3 * length)) @ weights.T
-        covariance = signal + self.noise_variance * np.eye(2 * n_sums)
+        covariance = signal + np.diag(self.noise_variances[np.nonzero(both.T)[1]])
         rise = np.tile(weights.sum(axis=1)[n_sums:], n_chunks)
         start = self.begin + length
         chunks = self.sums[..., start : start + n_chunks * length].reshape(*self.sums.shape[:2], n_chunks, length)

@@ -12,10 +12,11 @@ from dpfast.privacy.canonical_table import canonical_table
 from dpfast.privacy.composition import Loss
 from dpfast.privacy.geometric_rate import GeometricRate
 from dpfast.privacy.response_table import response_table
+from dpfast.releases import noise
 from dpfast.releases.audit import draw_canary
 from dpfast.releases.audit.confidence_bounds import clopper_pearson
 from dpfast.releases.audit.draw_attacks import DrawStage
-from dpfast.releases.noise import Noise
+from dpfast.releases.noise import Noise, NoiseOfLaws
 
 MISS, RUNS = 1e-9, 40_000
 PURE, BOTH = Loss(pure=(Fraction(1),)), Loss(approximate=((Fraction(1), Fraction(0.05)),))
@@ -75,7 +76,7 @@ def test_the_law_of_the_ratio_is_that_of_runs(name):
     values, *laws = canary.ratio_law()
     for present, law in zip((False, True), laws, strict=True):
         assert law.sum() == pytest.approx(1)
-        seen = canary.statistic(Noise(plan.law), n, present=present)
+        seen = canary.statistic(NoiseOfLaws.of(plan.laws), n, present=present)
         cuts = (values[1:] + values[:-1]) / 2
         for cut, p in zip(cuts, np.cumsum(law), strict=False):
             low, high = clopper_pearson(np.count_nonzero(seen < cut), n, 1e-9)
@@ -115,7 +116,7 @@ def test_noise_that_comes_again_is_found_by_opposite_canaries(monkeypatch, name,
             return self.kept.setdefault(n, super().take(n)).copy()
 
     common = {}
-    monkeypatch.setattr(draw_canary, "Noise", Again)
+    monkeypatch.setattr(noise, "Noise", Again)
     found = findings(PLANS[name], 20_000)
     assert found[attack].violated
     assert not found[ALONE].violated or everywhere
@@ -126,8 +127,7 @@ def test_what_is_no_integer_is_found(monkeypatch):
         def take(self, n):
             return super().take(n) + 0.25
 
-    for module in (draw_canary, __import__("dpfast.releases.audit.draw_attacks", fromlist=["Noise"])):
-        monkeypatch.setattr(module, "Noise", Floats)
+    monkeypatch.setattr(noise, "Noise", Floats)
     stage = DrawStage(PLANS["blocks of 7"], np.random.default_rng(1), MISS)
     (found,) = stage.before()
     assert (found.violated, found.found) == (True, 1.0)

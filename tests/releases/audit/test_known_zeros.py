@@ -77,6 +77,10 @@ def test_zeros_are_counted_against_the_binomial_distribution(sigma):
     assert tests.zeros_p_value(np.ones(9, np.int64), expect(sigma)) == 1
 
 
+def scored(z, sigma):
+    return tests.standardize(z, np.zeros(z.shape, int), [expect(sigma)])
+
+
 def test_correlations_are_those_of_all_products():
     sigma, rng = Sigma(5, 0), np.random.default_rng(1)
     x, y = rng.integers(-9, 9, (2, 3, 10)), rng.integers(-9, 9, (3, 10))
@@ -95,11 +99,11 @@ def test_correlations_are_those_of_all_products():
         for lag in range(6):
             pairs = sum(circular(part[i], part[j], lag) for i in range(3) for j in range(3) if i != j)
             streams.append(pairs / square / math.sqrt(60 * (1 + (lag in (0, 5)))))
-    assert tests.steps_p_value(x, expect(sigma)) == pytest.approx(p_value(steps))
-    assert tests.streams_p_value(x, expect(sigma)) == pytest.approx(p_value(streams))
+    assert tests.steps_p_value([scored(z, sigma) for z in x]) == pytest.approx(p_value(steps))
+    assert tests.streams_p_value([scored(z, sigma) for z in x]) == pytest.approx(p_value(streams))
     same = [sum(circular(a, b, lag) for a, b in zip(x[0], y, strict=True)) / square / math.sqrt(30) for lag in lags]
     mixed = [circular(x[0].sum(axis=0), y.sum(axis=0), lag) / square / (3 * math.sqrt(10)) for lag in lags]
-    assert tests.releases_p_value(x[0], y, expect(sigma)) == pytest.approx(p_value(same + mixed))
+    assert tests.releases_p_value(scored(x[0], sigma), scored(y, sigma)) == pytest.approx(p_value(same + mixed))
 
 
 # --- together -------------------------------------------------------------------------------------
@@ -108,16 +112,16 @@ def test_correlations_are_those_of_all_products():
 def alarms(sigma, miss, streams, n):
     """Which tests speak of honest noise."""
     series = [drawn(sigma, streams, n) for _ in range(3)]
-    noise = np.concatenate(series).ravel()
+    noise, scores = np.concatenate(series).ravel(), [scored(x, sigma) for x in series]
     return [
         expect(sigma).std_bound(noise, miss) < sigma.std,
         *(
             test(noise, expect(sigma)) < miss
             for test in (tests.residues_p_value, tests.zeros_p_value, tests.law_p_value)
         ),
-        tests.steps_p_value(series, expect(sigma)) < miss,
-        tests.streams_p_value(series, expect(sigma)) < miss,
-        tests.releases_p_value(*series[:2], expect(sigma)) < miss,
+        tests.steps_p_value(scores) < miss,
+        tests.streams_p_value(scores) < miss,
+        tests.releases_p_value(*scores[:2]) < miss,
     ]
 
 
@@ -181,9 +185,9 @@ SMALL = {
     "sigma": (lambda rng, z: np.rint(z * (1 - 0.0063)), lambda z, s, m: s.std_bound(z.ravel(), m) < s.std),
     "even": (more_even, lambda z, s, m: tests.residues_p_value(z, s) < m),
     "zeros": (few_zeros, lambda z, s, m: tests.zeros_p_value(z, s) < m),
-    "steps": (some_again, lambda z, s, m: tests.steps_p_value(tuple(z), s) < m),
-    "streams": (some_in_both, lambda z, s, m: tests.streams_p_value(tuple(z), s) < m),
-    "releases": (some_in_two, lambda z, s, m: tests.releases_p_value(z[0], z[1], s) < m),
+    "steps": (some_again, lambda z, s, m: tests.steps_p_value(tuple(z / s.std)) < m),
+    "streams": (some_in_both, lambda z, s, m: tests.streams_p_value(tuple(z / s.std)) < m),
+    "releases": (some_in_two, lambda z, s, m: tests.releases_p_value(*(z[:2] / s.std)) < m),
 }
 
 
@@ -213,5 +217,5 @@ def test_known_zeros_are_zeros_whatever_is_declared(monkeypatch, inputs):
     silence = Silence.publish(plan)
     n_streams = min(8, max(2, inputs.n_streams))
     assert [x.shape[0] for x in silence.series] == [n_streams] * 3
-    assert silence.noise.size > 3 * 2**17 * 0.99
-    assert not silence.noise.any()
+    assert silence.noise_of(0).size > 3 * 2**17 * 0.99
+    assert not silence.noise_of(0).any()

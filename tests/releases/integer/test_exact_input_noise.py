@@ -78,7 +78,7 @@ def test_the_prediction_is_what_the_exact_path_errs_by():
     streams, n = 300, 300
     _, plan = planned(inputs=dp.Inputs(0, 20, n_streams=streams))
     x = np.random.default_rng(3).integers(0, 20, (streams, n))
-    noise = Noise(plan.law)
+    noise = Noise(plan.noise)
     noise.ready(x.size)
     v = plan.privatize(x[:, :0], x, noise.take(x.size).reshape(x.shape))
     means = ((plan.estimate(v) - lfilter([0.1], [1, -0.9], x)) ** 2)[:, 150:].mean(axis=1)

@@ -37,7 +37,7 @@ def test_the_law_of_an_answer_is_close_by_enumeration(delta):
     laws = []
     for level in (0, 1):
         law = dict.fromkeys((-2, -1, 1, 2), Fraction(0))
-        for code, p in zip(plan.law.values, plan.law.probabilities, strict=True):
+        for code, p in zip(plan.noise.values, plan.noise.probabilities, strict=True):
             v = plan.privatize(np.empty((1, 0), int), np.array([[level]]), np.array([[code]]))
             law[int(v[0, 0])] += p
         laws.append(law)
@@ -56,7 +56,7 @@ def test_the_prediction_is_what_the_exact_path_errs_by():
     rng = np.random.default_rng(3)
     flips = rng.random((streams, n)) < np.where(np.arange(n) == 0, 0.5, 0.25)
     x = np.cumsum(flips, axis=1) % 2
-    noise = Noise(plan.law)
+    noise = Noise(plan.noise)
     noise.ready(x.size)
     v = plan.privatize(x[:, :0], x, noise.take(x.size).reshape(x.shape))
     errors = plan.estimate(v)[:, 1:] - lfilter([1, -0.5], [1], x - 0.5)[:, :-1]

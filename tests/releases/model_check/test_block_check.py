@@ -20,9 +20,9 @@ def plan_of(n_streams):
 
 def published(plan, u, rng):
     """v with two-sided geometric noise of the variance that the plan states: a difference of two one-sided draws."""
-    variance = float(plan.noise.variance)
+    variance = float(plan.noise[0].variance)
     q = (1 + variance - (1 + 2 * variance) ** 0.5) / variance  # 2 q / (1 - q)² is the variance
-    draws = rng.geometric(1 - q, (2, len(u), plan.n_draws(0, u.shape[1])))
+    draws = rng.geometric(1 - q, (2, len(u), sum(plan.n_draws(0, u.shape[1]))))
     return plan.privatize(np.zeros((len(u), 0), np.int64), plan.inputs.integers(u), draws[0] - draws[1])
 
 
