@@ -75,7 +75,7 @@ def noise(monkeypatch):
             drawn.extend(taken := super().take(n).tolist())
             return np.array(taken, np.int64)
 
-    monkeypatch.setattr(batch, "Noise", Noted)
+    monkeypatch.setattr(noise, "Noise", Noted)
     return drawn
 
 
@@ -85,7 +85,7 @@ def silent(monkeypatch):
         def take(self, n):
             return 0 * super().take(n)
 
-    monkeypatch.setattr(batch, "Noise", Silent)
+    monkeypatch.setattr(noise, "Noise", Silent)
 
 
 def values(n, n_streams=2):

@@ -54,7 +54,7 @@ def secrets(monkeypatch):
         made.append(Noted(sigma))
         return made[-1]
 
-    monkeypatch.setattr(batch, "Noise", make)
+    monkeypatch.setattr(noise, "Noise", make)
     yield make, shown.append
     private = [*U.tolist(), *(U - CENTRE).tolist(), *(x for noise in made for x in [*noise.taken, *noise._samples])]
     assert len(private) > 4000
