@@ -38,8 +38,7 @@ ROWS = [  # hour, minute, group, who: not in order
 def silent(monkeypatch):
     """Designs are made once, and there is no noise: v is what is kept, times the only tap."""
     monkeypatch.setattr(release, "exact", functools.partial(designed, dp.exact))
-    for where in ("dpfast.releases.batch.Noise.take", "dpfast.releases.stream.Noise.take"):
-        monkeypatch.setattr(where, lambda self, n: np.zeros(n, np.int64))
+    monkeypatch.setattr("dpfast.releases.noise.Noise.take", lambda self, n: np.zeros(n, np.int64))
 
 
 @pytest.fixture(scope="session")

@@ -167,7 +167,7 @@ def test_a_chunk_is_published_or_refused_whatever_its_values(running, pair):
             x = x_of(plan, u)
             n = x.shape[1]
             history[:] = [np.concatenate([*history, x], axis=1)[:, -plan.memory - n :]]
-            expected = fakes.filtered(history[0], plan.taps)[:, -n:] + stream._noise.last.reshape(x.shape)
+            expected = fakes.filtered(history[0], plan.taps)[:, -n:] + stream._noise.sources[0].last.reshape(x.shape)
             assert (result.first, stream.position) == (position, position + n)
             assert result.privatized.tolist() == expected.tolist()
     assert messages[0] == messages[1] or type(pair[0]) is not type(pair[1])  # what arrays of objects hold

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
 from dpfast.mechanisms.receivers.linear import LinearReceiver
-from dpfast.releases import batch
+from dpfast.releases.noise import Noise
 from dpfast.releases.store.push_limits import MAX_SAMPLES
 from dpfast.releases.store.release_rows import Records
 from dpfast.releases.store.release_store import ReleaseStore
@@ -70,22 +70,22 @@ def noise(monkeypatch):
     """The noise that is drawn, all of it, in order."""
     drawn = []
 
-    class Noted(batch.Noise):
+    class Noted(Noise):
         def take(self, n):
             drawn.extend(taken := super().take(n).tolist())
             return np.array(taken, np.int64)
 
-    monkeypatch.setattr(noise, "Noise", Noted)
+    monkeypatch.setattr("dpfast.releases.noise.Noise", Noted)
     return drawn
 
 
 @pytest.fixture
 def silent(monkeypatch):
-    class Silent(batch.Noise):
+    class Silent(Noise):
         def take(self, n):
             return 0 * super().take(n)
 
-    monkeypatch.setattr(noise, "Noise", Silent)
+    monkeypatch.setattr("dpfast.releases.noise.Noise", Silent)
 
 
 def values(n, n_streams=2):

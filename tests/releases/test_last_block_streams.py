@@ -10,6 +10,7 @@ import pytest
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
 from dpfast.cli.read_release import show_store
+from dpfast.releases.noise import NoiseOfLaws
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
 
@@ -60,7 +61,7 @@ def opened(plan, folder):
     """A stream whose noise of a step does not depend on where it was cut; draws of all streams come push by push."""
     store = ReleaseStore.open(folder)
     position = 0 if not store.releases() else store.memory(1).position
-    return Stream(store, plan, Counted(2 * plan.n_draws(0, position)))
+    return Stream(store, plan, NoiseOfLaws(tuple(Counted(2 * n) for n in plan.n_draws(0, position))))
 
 
 def push_one_by_one(plan, folder, *, reopened):
@@ -109,7 +110,7 @@ def test_every_step_in_one_sum_of_each_level_with_noise_of_its_own(plan, tmp_pat
                 expected[:, level, t], total = total, np.zeros(2, np.int64)
                 noises += (v[:, level, t] - expected[:, level, t]).tolist()
     assert sorted(noises) == list(range(1000, 1000 + len(noises)))
-    assert len(noises) == 2 * plan.n_draws(0, N)
+    assert len(noises) == 2 * sum(plan.n_draws(0, N))
 
 
 def test_suspending_and_closing_before_the_last_step_publish_nothing_of_an_unfinished_block(design, plan, tmp_path):
@@ -182,7 +183,7 @@ def test_a_batch_has_the_steps_that_its_signal_has(design, plan, tmp_path):
     assert result.released[..., N - 1].all()
     assert result.guarantee == plan.guarantee
     assert json.loads(result.guarantee.to_json())["last_block"] == "publish"
-    sums = plan.privatize(signal()[:, :0], signal(), np.zeros((2, plan.n_draws(0, N)), np.int64))
+    sums = plan.privatize(signal()[:, :0], signal(), np.zeros((2, sum(plan.n_draws(0, N))), np.int64))
     assert np.abs(result.privatized[..., :N] - sums)[..., result.released[..., :N]].max() < 300
     again = dp.release(plan, signal(), tmp_path / "b")
     assert again.guarantee == result.guarantee

@@ -11,7 +11,6 @@ import pytest
 
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
-from dpfast.releases import batch
 from dpfast.releases.noise import Noise, NoiseOfLaws
 from dpfast.releases.store.release_rows import Records
 from dpfast.releases.store.release_store import ReleaseStore
@@ -54,7 +53,7 @@ def secrets(monkeypatch):
         made.append(Noted(sigma))
         return made[-1]
 
-    monkeypatch.setattr(noise, "Noise", make)
+    monkeypatch.setattr("dpfast.releases.noise.Noise", make)
     yield make, shown.append
     private = [*U.tolist(), *(U - CENTRE).tolist(), *(x for noise in made for x in [*noise.taken, *noise._samples])]
     assert len(private) > 4000

@@ -42,7 +42,7 @@ def dense(plan, n, response, *, publish=True, first=0):
     receiver, weights = plan.receiver, plan.mechanism.weights
     lates = receiver.offsets or (0,) * len(receiver.lengths)
     rows = sum_rows(receiver.lengths, lates, receiver.phase, weights, n, publish=publish)
-    return rows, *best_estimates(rows, float(plan.noise.variance), COVARIANCE[:n, :n], response, plan.lag, first)
+    return rows, *best_estimates(rows, float(plan.noise[0].variance), COVARIANCE[:n, :n], response, plan.lag, first)
 
 
 def estimates_of(plan, rows, v, n):
@@ -127,7 +127,7 @@ def test_short_streams_err_as_predicted(name, last_block):
             found[:, i] = plan.estimate(v if plan.per_step > 1 else v[:, 0], n)[0, plan.lag :] - 5 * np.cumsum(response)
         output = sum(np.diag(np.full(n - k, response[k]), -k) for k in range(n))
         of_inputs = found @ np.array([row for _, _, row in rows]).reshape(-1, n) - output
-        noise = float(plan.noise.variance) * (found**2).sum(axis=1)
+        noise = float(plan.noise[0].variance) * (found**2).sum(axis=1)
         errors = np.einsum("ij,jk,ik->i", of_inputs, COVARIANCE[:n, :n], of_inputs) + noise
         np.testing.assert_allclose(plan.step_mse(n), errors, rtol=1e-9, atol=1e-13)
         assert (errors >= best * (1 - 1e-9)).all()
@@ -137,7 +137,7 @@ def test_short_streams_err_as_predicted(name, last_block):
 def test_pieces_are_the_whole_wherever_they_are_cut(name):
     plan = dp.exact(design(name), INPUTS, last_block="publish", n_steps=N)
     x = np.random.default_rng(2).integers(-3, 18, (1, N + plan.lag)) * (np.arange(N + plan.lag) < N)
-    noise = 1000 + np.arange(plan.n_draws(0, N))[None]
+    noise = 1000 + np.arange(sum(plan.n_draws(0, N)))[None]
     whole = plan.privatize(x[:, :0], x, noise, 0, N)
     rng, estimates = np.random.default_rng(8), plan.estimate(whole, N)
     for _ in range(12):
@@ -145,7 +145,7 @@ def test_pieces_are_the_whole_wherever_they_are_cut(name):
         live, history, used, found = plan.live(), x[:, :0], 0, []
         for a, b in itertools.pairwise(cuts):
             end = None if b <= N else N
-            k = plan.n_draws(a, b - a, end)
+            (k,) = plan.n_draws(a, b - a, end)
             v = plan.privatize(history, x[:, a:b], noise[:, used : used + k], a, end)
             assert (v == whole[..., a:b]).all()
             again = plan.live()
@@ -171,7 +171,7 @@ def test_closing_before_the_last_step_publishes_nothing_of_it():
     for end in range(N - 14, N):
         x = np.full((1, end + 14), 7)
         assert plan.n_draws(0, end + 14, end) == dropped.n_draws(0, end + 14, end)
-        noise = np.zeros((1, plan.n_draws(0, end + 14, end)), np.int64)
+        noise = np.zeros((1, sum(plan.n_draws(0, end + 14, end))), np.int64)
         v = plan.privatize(x[:, :0], x, noise, 0, end)
         assert (v == dropped.privatize(x[:, :0], x, noise, 0, end)).all()
         assert (plan.estimate(v, end) == dropped.estimate(v, end)).all()
@@ -191,7 +191,7 @@ def test_the_model_is_compared_with_whole_blocks_alone():
 
 def joint_law(plan, x, reach, n_values):
     """The law of all that is published of integers x, on a grid about nothing: (values, ...) in the order of draws."""
-    rate = float(plan.noise.per_step)
+    rate = float(plan.noise[0].per_step)
     sums = plan.privatize(x[:, :0], x, np.zeros((1, n_values), np.int64), 0, x.shape[1])[0]
     sums = np.atleast_2d(sums).T[np.atleast_2d(plan.released(0, x.shape[1], x.shape[1])).T]
     axes = [np.exp(-rate * np.abs(np.arange(-reach, reach + 1) - s)) for s in sums]
@@ -206,7 +206,7 @@ def test_what_is_published_is_close_to_that_of_neighbours_by_enumeration(name):
     """
     n = {"no lag": 7, "two levels": 3, "signed": 5, "in turn": 3}[name]
     plan = dp.exact(design(name), dp.Inputs(0, 2), last_block="publish", n_steps=n)
-    n_values = plan.n_draws(0, n, n)
+    n_values = sum(plan.n_draws(0, n, n))
     reach = 2 * n + 1
     for log in itertools.islice(itertools.product([0, 1], repeat=n), 0, None, 3):
         base = joint_law(plan, np.array([log]), reach, n_values)

@@ -11,7 +11,7 @@ from helpers.designs import MadeOnce, designed
 import dpfast as dp
 from dpfast._support.errors import DataError, ReleaseError
 from dpfast.mechanisms.serialization.mechanism_file import to_text
-from dpfast.releases.noise import Noise
+from dpfast.releases.noise import Noise, NoiseOfLaws
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream_opening import open_stream
 
@@ -137,10 +137,10 @@ def went_on(folder, published, state):
         assert again.estimate.tolist() == published.estimate.tolist()
         if state == "closed":
             return
-        stream._noise = Noted(streamed().sigma)
+        stream._noise = NoiseOfLaws((Noted(streamed().sigma),))
         result = stream.push(np.array([[3], [5]]))
         x = np.concatenate([2 * U.clip(0, 6) - 4, [[2], [6]]], axis=1)
-        v = fakes.filtered(x, streamed().taps)[:, -1:] + stream._noise.last.reshape(2, 1)
+        v = fakes.filtered(x, streamed().taps)[:, -1:] + stream._noise.sources[0].last.reshape(2, 1)
         assert (result.first, result.privatized.tolist()) == (40, v.tolist())
 
 
