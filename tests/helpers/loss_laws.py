@@ -43,7 +43,7 @@ def true_delta(touched, epsilon):
         if plan.kind == "filters":
             square += sum((steps * int(g)) ** 2 for g in plan.taps) / plan.sigma.std**2
         else:
-            moved.append((plan.law, steps))
+            moved.append((plan.laws[0], steps))
     return delta_of(square, moved, epsilon)
 
 

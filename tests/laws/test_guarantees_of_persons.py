@@ -45,7 +45,7 @@ def planned(kind):
 def silent(monkeypatch):
     """No noise, and a response that tells for certain; no waiting for the disk."""
     monkeypatch.setattr(os, "fsync", lambda file: None)
-    monkeypatch.setattr("dpfast.releases.batch.Noise.take", lambda self, n: np.zeros(n, np.int64))
+    monkeypatch.setattr("dpfast.releases.noise.Noise.take", lambda self, n: np.zeros(n, np.int64))
 
 
 def random_store(rng, kinds, span):
@@ -88,7 +88,7 @@ def moved(store, one, other):
         if plan.kind == "filters":
             square += float(sum(int(x) ** 2 for x in difference)) / plan.sigma.std**2
         else:
-            draws += [(plan.law, abs(int(x))) for x in difference if x]
+            draws += [(plan.laws[0], abs(int(x))) for x in difference if x]
     return square, draws
 
 
