@@ -8,6 +8,8 @@ import numpy as np
 class NaiveBlocks:
     """Sums of blocks of so many inputs, plus noise; or an answer at every step."""
 
+    fixed_steps = None
+
     def __init__(self, law, privacy, inputs, loss, block=1):
         self.laws, self.inputs, self.loss, self.block = (law,), inputs, loss, block
         self.mechanism = SimpleNamespace(privacy=privacy, horizon=None, name="naive")
