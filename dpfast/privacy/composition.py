@@ -166,7 +166,7 @@ class Loss:
             shifts = tuple(Shift(int(square), Sigma(a, j), n) for square, a, j, n in content["shifts"])
             pairs = tuple((_read_fraction(epsilon), _read_fraction(delta)) for epsilon, delta in content["approximate"])
             return cls(shifts, tuple(map(_read_fraction, content["pure"])), pairs)
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError, ArithmeticError, RecursionError):
             raise ValueError(f"the text must be a loss as to_json writes it, got {text[:80]!r}") from None
 
     # --- bounds -----------------------------------------------------------------------------------

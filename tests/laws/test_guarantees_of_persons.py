@@ -4,6 +4,7 @@ Stores are real, with all that is decided in them; only the noise is taken away,
 """
 
 import functools
+import json
 import os
 import random
 
@@ -128,6 +129,25 @@ def test_persons_of_any_store_have_what_is_stated(tmp_path, n, seed):
         span = rng.choice([None, 4, 6])
         kinds = list(KINDS) if rng.random() < 0.5 else [rng.choice(list(KINDS))]
         check(tmp_path / str(i), random_store(rng, kinds, span), span)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@quiet
+def test_a_person_in_all_spans_has_what_is_stated_for_them(tmp_path, kind):
+    rng, span = random.Random(3), 4
+    log = [(rng.randrange(LAST), rng.randrange(N_STREAMS), rng.choice("aaab")) for _ in range(60)]
+    store = [(kind, 0, LAST, log)]
+    whole, (guarantee,) = published(tmp_path / "all", store, None, span)
+    stated = json.loads(guarantee.to_json())["persons"]["all_spans"]
+    assert guarantee.persons.n_spans == 3
+    assert guarantee.persons.joined == (planned(kind).memory > 0)
+    for person in "ab":
+        without, _ = published(tmp_path / person, store, person, span)
+        square, draws = moved(store, whole, without)
+        epsilon = np.inf if stated["epsilon"] is None else stated["epsilon"]
+        assert delta_of(square, draws, epsilon) <= stated["delta"] * (1 + 1e-6) + 1e-9
+        alone = delta_of(square, draws, guarantee.epsilon)
+        assert alone > 0.9 * guarantee.delta or person == "b"  # the guarantee of one span would hardly do
 
 
 @quiet

@@ -291,7 +291,12 @@ def test_parts_that_are_none_are_refused_by_name(arguments, message):
         Loss(**arguments)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"shifts": [], "pure": [1.5], "approximate": []}', "[" * 10_000])
+NO_NUMBER = '{"shifts": [], "pure": ["1/0"], "approximate": []}'
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", NO_NUMBER, '{"shifts": [], "pure": [1.5], "approximate": []}', "[" * 10_000]
+)
 def test_texts_that_are_no_loss_are_refused(text):
     with pytest.raises(ValueError, match="the text must be a loss as to_json writes it"):
         Loss.from_json(text)

@@ -162,9 +162,10 @@ class Statement:
             if total is not None
         ]
         if self.event is not None:
+            releases = count_words(self.event.n_entries, "release enforces", "releases enforce")
             result.append(
-                f"There is no total per person: {count_words(self.event.n_entries, 'release', 'releases')} without an "
-                "enforced bound on what one person contributes. Somebody with several events loses more."
+                f"There is no total per person, as {releases} no bound on what one person contributes. Somebody with "
+                "several events loses more."
             )
         return result
 

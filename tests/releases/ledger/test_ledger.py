@@ -315,7 +315,7 @@ def test_events_of_the_same_column_are_in_one_month(ledger):
     said = ledger.statement()
     assert said.person is None
     assert (said.event.epsilon, said.event.sum_of_epsilons, said.event.n_entries) == (1, 1, 12)
-    assert "There is no total per person: 12 releases without an enforced bound" in str(said)
+    assert "There is no total per person, as 12 releases enforce no bound" in str(said)
     assert said.windows == {}
 
 

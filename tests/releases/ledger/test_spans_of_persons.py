@@ -54,7 +54,7 @@ def test_spans_of_persons_add_up_and_are_not_added_to_events(ledger, tmp_path):
     dp.release(plan, np.arange(5), tmp_path / "e", ledger=ledger)
     said = ledger.statement()
     assert (said.person.rho, said.event.rho) == (2 * rho, rho)
-    assert "no total per person: 1 release without an enforced bound" in str(said)
+    assert "no total per person, as 1 release enforces no bound" in str(said)
 
 
 @pytest.mark.parametrize("memory", [True, False])
