@@ -34,7 +34,7 @@ from dpfast.releases.integer.live_receiver import LiveReceiver, causal_receiver,
 from dpfast.releases.integer.noise_calibration import privacy_shift
 from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.integer.tap_search import round_to_integers
-from dpfast.releases.model_check.channel_check import FilteredValues
+from dpfast.releases.model_check.channel_check import FilteredValues, filter_with_normal_noise
 from dpfast.signals.model import Model
 
 _LARGEST_SUM = 2**62
@@ -180,7 +180,8 @@ class ExactMechanism(ExactBase):
         """Return what v from its first step on tells of the model and of the error."""
         model, channel = self.mechanism.model, self.linear_channel()
         centred = self.centred(privatized[:, :end])
-        return FilteredValues(model, self.prefilter, self.sigma.std, self.receiver.mean, centred, channel)
+        publish = filter_with_normal_noise(self.prefilter, self.sigma.std)
+        return FilteredValues(model, self.prefilter, self.sigma.std, self.receiver.mean, centred, channel, publish)
 
     # --- for adapt: another receiver may run behind it --------------------------------------------
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from dpfast._support.validation import Array
-from dpfast.releases.model_check.channel_check import excess_kurtosis
+from dpfast.releases.model_check.fourth_moments import excess_kurtosis
 from dpfast.releases.model_check.verdict import NOTHING_TO_TEST, Judgement, judge_whiteness
-from dpfast.releases.model_check.whiteness_tests import find_departures
+from dpfast.releases.model_check.whiteness_tests import Excess, find_departures
 from dpfast.signals.model import Model, autocovariance
 
 _CHUNK = 128  # steps that are made white together, behind as many before, at the least
@@ -81,7 +81,7 @@ class BlockValues(NamedTuple):
         about = values - (self.model.mean - self.centre) * rise
         z = _whiten_chunks(np.concatenate([about, rise[np.newaxis]]), covariance, n_sums)
         share = float(np.trace(signal) / np.trace(covariance))
-        excess = excess_kurtosis(self.model) + self.noise_kurtosis * ((1 - share) / max(share, 1e-9)) ** 2
+        excess = Excess(excess_kurtosis(self.model), self.noise_kurtosis)
         found = find_departures(z[:-1], z[-1], np.full(2, share), excess)
         return judge_whiteness(found, self.model.mean, level, length / n_sums)
 

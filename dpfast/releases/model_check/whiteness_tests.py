@@ -1,8 +1,9 @@
 r"""Tests of mean, power and spectrum on values that are white where a model holds.
 
 Where z_1 … z_n are independent and standard normal, so is d·z/|d| for any d, and the ordinates of the periodogram of z
-are independent and exponential: the laws of all statistics here are known, for short signals too. For inputs of
-a few levels the fourth cumulant of u widens those of powers.
+are independent and exponential: the laws of all statistics here are known, for short signals too. For inputs or noise
+that are not normal a fourth cumulant widens the laws of powers, which is then an approximation: ``simulated_chances``
+says how good it is.
 """
 
 from __future__ import annotations
@@ -17,9 +18,26 @@ from dpfast._support.root_finding import root_between
 from dpfast._support.validation import Array
 
 _FEWEST = 4  # ordinates of the lowest octave
+_INVISIBLE = 1e-12  # square of what a mean adds
+_NOTHING = 1e-20  # square of weights
 _WIDER = 1 + 1e-6  # than the interval that the saddlepoint is in, for rounding
 _CERTAIN = 1e9  # times what is expected, or a part of it: chances below 1e-9
 _NEAR = 1e-2  # of the middle of a law, in standard deviations
+
+
+class Excess(NamedTuple):
+    """Hold by how much fourth moments exceed those of normal values: of the innovations of u, and of the noise."""
+
+    signal: float
+    noise: float
+
+    def added_variance(self, weights: Array, signal: Array, count: int) -> float:
+        """Return what it adds to the variance of Σ weights · ordinates of one stream of so many values."""
+        by_signal, by_noise = float(weights @ signal), float(weights @ (1 - signal))
+        return (self.signal * by_signal**2 + self.noise * by_noise**2) / count
+
+
+NORMAL = Excess(0.0, 0.0)
 
 
 class PowerBand(NamedTuple):
@@ -58,8 +76,18 @@ class Whiteness(NamedTuple):
     bands: tuple[PowerBand, ...]
     line: PowerBand | None
 
+    @property
+    def chances(self) -> Array:
+        """Return those of mean, variance and spectrum."""
+        return np.array([self.p_mean, self.p_variance, self.p_spectrum])
 
-def find_departures(z: Array, rise: Array, share: Array, excess: float) -> Whiteness:
+    def with_chances(self, chances: Array) -> Whiteness:
+        """Return the same with other chances of mean, variance and spectrum."""
+        mean, variance, spectrum = map(float, chances)
+        return self._replace(p_mean=mean, p_variance=variance, p_spectrum=spectrum)
+
+
+def find_departures(z: Array, rise: Array, share: Array, excess: Excess) -> Whiteness:
     """Test values that should be white.
 
     Parameters
@@ -70,31 +98,60 @@ def find_departures(z: Array, rise: Array, share: Array, excess: float) -> White
         What a mean that is larger by one adds to each of them.
     share : array, (k,)
         The part of the power of v that is signal, at k angles from 0 to π.
-    excess : float
-        Of the kurtosis of the innovations of u, 0 for a normal one.
+    excess : Excess
     """
     mean_error, deviation, p_mean, rest = _test_mean(z, rise)
     ordinates, angles = _ordinates(rest, rise)
     n, count = z.shape
     if not len(ordinates):
         return Whiteness(mean_error, deviation, 1.0, p_mean, 1.0, 1.0, (), None)
-    signal = np.interp(angles, np.linspace(0, np.pi, len(share)), share)
-    widening = excess / count
-    p_variance = _chance_of_sum(ordinates, signal, widening * float(signal @ signal) ** 2, n)
+    signal = _at_angles(share, angles)
+    p_variance = _chance_of_sum(ordinates, signal, excess.added_variance(signal, signal, count), n)
     ratio = 1 + float(signal @ (ordinates - 1)) / max(float(signal @ signal), 1e-300)
-    bands = tuple(_octaves(ordinates, angles, signal, widening, n))
-    largest = int(np.argmax(ordinates))
-    p_line = min(1.0, len(ordinates) * float(special.gammaincc(n, n * ordinates[largest])))
+    bands = tuple(_octaves(ordinates, angles, signal, excess, (n, count)))
+    chances = _chances_of_lines(ordinates, signal, excess, (n, count))
+    likely = int(np.argmin(chances))
+    largest = likely if chances[likely] > 0 else int(np.argmax(ordinates))
+    p_line = min(1.0, len(ordinates) * float(chances[largest]))
     period = 2 * np.pi / float(angles[largest])
     line = PowerBand(period, period, float(ordinates[largest]), p_line)
     p_bands = len(bands) * min(x.p_value for x in bands)
     return Whiteness(mean_error, deviation, ratio, p_mean, p_variance, min(1.0, 2 * min(p_bands, p_line)), bands, line)
 
 
+def rank_departures(z: Array, rise: Array, share: Array, excess: Excess) -> Array:
+    """Return (v, 3) numbers for each of many v (v, streams, time): the smaller, the less white, each test by its own.
+
+    They are like the chances of mean, variance and spectrum in :func:`find_departures`, and fast for many v. No chance
+    is read off them: they are compared with those of other v.
+    """
+    n, found = z.shape[1], np.ones((len(z), 3))
+    weight = float(rise @ rise)
+    if weight > _INVISIBLE:
+        along = z @ rise
+        p_all = 2 * special.ndtr(-np.abs(along.sum(axis=1)) / math.sqrt(n * weight))
+        found[:, 0] = np.minimum(p_all, special.chdtrc(n, (along**2).sum(axis=1) / weight))
+        z = z - along[..., np.newaxis] / weight * rise
+    ordinates, angles = _ordinates(z, rise)
+    if not len(angles):
+        return found
+    signal = _at_angles(share, angles)
+    size = z.shape[1:]
+    if float(signal @ signal) > _NOTHING:
+        found[:, 1] = _gamma_chance(ordinates @ signal, signal, signal, excess, size)
+    parts = _octave_parts(len(angles))
+    octaves = [
+        _gamma_chance(ordinates[:, x].sum(axis=1), np.ones(x.stop - x.start), signal[x], excess, size) for x in parts
+    ]
+    lines = _chances_of_lines(ordinates, signal, excess, size).min(axis=1)
+    found[:, 2] = np.minimum(len(parts) * np.min(octaves, axis=0), len(angles) * lines)
+    return found
+
+
 def _test_mean(z: Array, rise: Array) -> tuple[float | None, float, float, Array]:
     """Return the error of the mean with its deviation, the chance of it, and z without it."""
     weight = float(rise @ rise)
-    if weight <= 1e-12:
+    if weight <= _INVISIBLE:
         return None, float("inf"), 1.0, z
     along = z @ rise
     n = len(z)
@@ -107,31 +164,53 @@ def _test_mean(z: Array, rise: Array) -> tuple[float | None, float, float, Array
 
 
 def _ordinates(z: Array, rise: Array) -> tuple[Array, Array]:
-    """Return the periodogram, averaged over streams and of expectation one, and its angles, without 0 and π."""
-    count = z.shape[1]
+    """Return the periodograms of z (..., streams, time), averaged over streams, and the angles without 0 and π.
+
+    Their expectation is one.
+    """
+    count = z.shape[-1]
     half = (count - 1) // 2
-    total = np.zeros(half)
-    for row in z:
-        total += np.abs(np.fft.rfft(row)[1 : half + 1]) ** 2
+    total = np.zeros((*z.shape[:-2], half))
+    for stream in range(z.shape[-2]):
+        total += np.abs(np.fft.rfft(z[..., stream, :])[..., 1 : half + 1]) ** 2
     lost = np.abs(np.fft.rfft(rise)[1 : half + 1]) ** 2 / max(float(rise @ rise), 1e-300)
     kept = count - lost
     seen = kept > 0.1 * count
     angles = 2 * np.pi * np.arange(1, half + 1) / count
-    return (total / len(z))[seen] / kept[seen], angles[seen]
+    return (total / z.shape[-2])[..., seen] / kept[seen], angles[seen]
 
 
-def _octaves(ordinates: Array, angles: Array, signal: Array, widening: float, n: int) -> list[PowerBand]:
-    """Return power and chance of octaves, from the highest down."""
-    bands, high = [], len(ordinates)
+def _at_angles(share: Array, angles: Array) -> Array:
+    """Return the share of the signal at the angles of ordinates."""
+    return np.interp(angles, np.linspace(0, np.pi, len(share)), share)
+
+
+def _octave_parts(n: int) -> list[slice]:
+    """Return which of n ordinates are in each octave, from the highest down."""
+    parts, high = [], n
     while high > 0:
         low = high // 2 if high >= 2 * _FEWEST else 0
-        part = slice(low, high)
-        further = widening * float(signal[part].sum()) ** 2
-        p_value = _chance_of_sum(ordinates[part], np.ones(high - low), further, n)
-        longest, shortest = 2 * np.pi / float(angles[low]), 2 * np.pi / float(angles[high - 1])
-        bands.append(PowerBand(longest, shortest, float(ordinates[part].mean()), p_value))
+        parts.append(slice(low, high))
         high = low
+    return parts
+
+
+def _octaves(ordinates: Array, angles: Array, signal: Array, excess: Excess, size: tuple[int, int]) -> list[PowerBand]:
+    """Return power and chance of octaves, from the highest down; `size` is that of v, (streams, time)."""
+    bands = []
+    for part in _octave_parts(len(ordinates)):
+        ones = np.ones(part.stop - part.start)
+        further = excess.added_variance(ones, signal[part], size[1])
+        p_value = _chance_of_sum(ordinates[part], ones, further, size[0])
+        longest, shortest = 2 * np.pi / float(angles[part.start]), 2 * np.pi / float(angles[part.stop - 1])
+        bands.append(PowerBand(longest, shortest, float(ordinates[part].mean()), p_value))
     return bands
+
+
+def _chances_of_lines(ordinates: Array, signal: Array, excess: Excess, size: tuple[int, int]) -> Array:
+    """Return the chance of each ordinate (..., k) to be as large; `size` is that of v, (streams, time)."""
+    shape = size[0] / (1 + (excess.signal * signal**2 + excess.noise * (1 - signal) ** 2) / size[1])
+    return np.asarray(special.gammaincc(shape, shape * ordinates))
 
 
 def _chance_of_sum(ordinates: Array, weights: Array, further: float, n: int) -> float:
@@ -141,7 +220,7 @@ def _chance_of_sum(ordinates: Array, weights: Array, further: float, n: int) -> 
     times the variance that a kurtosis adds, as if there were as many fewer exponentials.
     """
     squares, at = float(weights @ weights), float(weights @ ordinates)
-    if squares <= 1e-20 or at <= 0:
+    if squares <= _NOTHING or at <= 0:
         return 1.0
     shape = n / (1 + further / squares)
     sizes = weights / shape
@@ -158,3 +237,11 @@ def _chance_of_sum(ordinates: Array, weights: Array, further: float, n: int) -> 
     density = math.exp(-(distance**2) / 2) / math.sqrt(2 * math.pi)
     beyond = float(special.ndtr(-abs(distance))) + math.copysign(density, distance) * (1 / slope - 1 / distance)
     return min(1.0, max(0.0, 2 * beyond))
+
+
+def _gamma_chance(at: Array, weights: Array, signal: Array, excess: Excess, size: tuple[int, int]) -> Array:
+    """Return the two-sided chance of sums `at` by the gamma law of the same mean and variance, for many at once."""
+    mean, squares = float(weights.sum()), float(weights @ weights)
+    shape = size[0] * mean**2 / (squares + excess.added_variance(weights, signal, size[1]))
+    x = shape * at / mean
+    return np.asarray(2 * np.minimum(special.gammainc(shape, x), special.gammaincc(shape, x)))

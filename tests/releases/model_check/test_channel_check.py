@@ -9,7 +9,7 @@ from helpers import wrong_models
 from helpers.designs import designed
 
 import dpfast as dp
-from dpfast.releases.model_check.channel_check import excess_kurtosis
+from dpfast.releases.model_check.fourth_moments import excess_kurtosis
 from dpfast.releases.model_check.verdict import check_growing, check_whole
 
 PRIVACY = dp.Privacy(4, 1e-6)

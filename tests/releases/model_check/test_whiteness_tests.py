@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpfast.releases.model_check.whiteness_tests import _chance_of_sum, find_departures
+from dpfast.releases.model_check.whiteness_tests import NORMAL, _chance_of_sum, find_departures
 
 
 def test_equal_weights_have_the_gamma_law():
@@ -41,7 +41,7 @@ def test_white_values_are_rarely_found_to_be_others(n_streams, time):
     """2,000 tries at 1 %: more than 49 by a chance of 1e-7."""
     rng, rise = np.random.default_rng(3), np.exp(-np.arange(time) / 5) + 0.1
     share = np.linspace(1, 0.1, 65)
-    found = [find_departures(rng.normal(size=(n_streams, time)), rise, share, 0.0) for _ in range(2000)]
+    found = [find_departures(rng.normal(size=(n_streams, time)), rise, share, NORMAL) for _ in range(2000)]
     for name in ("p_mean", "p_variance", "p_spectrum"):
         assert sum(getattr(x, name) < 0.01 for x in found) <= 49
 
@@ -49,26 +49,26 @@ def test_white_values_are_rarely_found_to_be_others(n_streams, time):
 def test_each_departure_is_found_where_it_is():
     rng, rise, share = np.random.default_rng(4), np.ones(600), np.ones(9)
     white = rng.normal(size=(2, 600))
-    mean = find_departures(white + 0.3, rise, share, 0.0)
+    mean = find_departures(white + 0.3, rise, share, NORMAL)
     assert mean.p_mean < 1e-10 < min(mean.p_variance, mean.p_spectrum)
     assert mean.mean_error == pytest.approx(0.3, abs=4 * mean.mean_deviation)
-    line = find_departures(white + 0.6 * np.cos(2 * np.pi * np.arange(600) / 24), rise, share, 0.0)
+    line = find_departures(white + 0.6 * np.cos(2 * np.pi * np.arange(600) / 24), rise, share, NORMAL)
     assert line.p_spectrum < 1e-10 < line.p_mean
     assert line.line.longest == pytest.approx(24)
-    loud = find_departures(1.3 * white, rise, share, 0.0)
+    loud = find_departures(1.3 * white, rise, share, NORMAL)
     assert loud.p_variance < 1e-6
     assert loud.signal_ratio == pytest.approx(1.69, abs=0.3)
-    opposite = find_departures(white + np.array([[0.3], [-0.3]]), rise, share, 0.0)  # the means of streams
+    opposite = find_departures(white + np.array([[0.3], [-0.3]]), rise, share, NORMAL)  # the means of streams
     assert opposite.p_mean < 1e-9
 
 
 def test_a_mean_that_is_not_seen_is_not_judged():
-    found = find_departures(np.random.default_rng(5).normal(size=(1, 50)), np.zeros(50), np.ones(9), 0.0)
+    found = find_departures(np.random.default_rng(5).normal(size=(1, 50)), np.zeros(50), np.ones(9), NORMAL)
     assert (found.mean_error, found.p_mean) == (None, 1.0)
 
 
 def test_too_few_values_have_no_spectrum():
-    found = find_departures(np.array([[0.3, 1.0]]), np.ones(2), np.ones(9), 0.0)
+    found = find_departures(np.array([[0.3, 1.0]]), np.ones(2), np.ones(9), NORMAL)
     assert (found.p_variance, found.p_spectrum, found.bands, found.line) == (1.0, 1.0, (), None)
 
 
