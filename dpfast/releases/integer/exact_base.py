@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
+from dpfast.filters.filter import Filter
+from dpfast.mechanisms.linear_channel import LinearChannel
+from dpfast.mechanisms.receivers.base import Receiver
 from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, mechanism_content
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import fitted_inputs
@@ -23,7 +26,7 @@ from dpfast.releases.guarantee_terms import ReleaseTerms
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.last_block import no_blocks
 from dpfast.releases.integer.releasable import check_releasable
-from dpfast.releases.model_check.verdict import Evidence, NotCompared
+from dpfast.releases.model_check.verdict import Evidence
 from dpfast.releases.noise import NoiseLaw
 from dpfast.signals.output_variance import explained_share, output_variance
 
@@ -203,9 +206,9 @@ class ExactBase(abc.ABC):
         privacy, inputs = self.mechanism.privacy, self.inputs
         return Guarantee.of(privacy, inputs, self.terms(privacy, inputs))
 
+    @abc.abstractmethod
     def evidence(self, privatized: Integers, end: int) -> Evidence:
         """Return what v from its first step on tells of the model and of the error; from `end` on were no inputs."""
-        return NotCompared(self.mechanism.model, end)
 
     # --- as JSON holds it -------------------------------------------------------------------------
 
@@ -255,3 +258,11 @@ def check_mechanism(mechanism: Any) -> None:
             f"{'is' if len(private) == 1 else 'are'} fitted from private data: the guarantee would not hold; design "
             "from public data or assumptions"
         )
+
+
+def linear_channel(mechanism: Any, prefilter: Filter, noise_std: float, receiver: Receiver) -> LinearChannel | None:
+    """Return what v goes through as it runs, not as it was designed; None where the receiver is not linear."""
+    linear = receiver.as_linear()
+    if linear is None:
+        return None
+    return LinearChannel(mechanism.name, mechanism.target, mechanism.model, prefilter, noise_std, linear)

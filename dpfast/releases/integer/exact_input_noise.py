@@ -19,7 +19,7 @@ from dpfast.mechanisms.rounding import rounding_variance
 from dpfast.privacy.lattice import Lattice
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.guarantee_terms import ReleaseTerms
-from dpfast.releases.integer.exact_base import check_mechanism
+from dpfast.releases.integer.exact_base import check_mechanism, linear_channel
 from dpfast.releases.integer.exact_drawn import ExactDrawn
 from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
@@ -32,7 +32,14 @@ from dpfast.releases.integer.lattice_noise import (
     law_terms,
     loss_of,
 )
-from dpfast.releases.integer.live_receiver import LiveReceiver, causal_receiver, estimate
+from dpfast.releases.integer.live_receiver import (
+    LiveReceiver,
+    causal_receiver,
+    center_integers,
+    estimate,
+)
+from dpfast.releases.model_check.channel_check import FilteredValues
+from dpfast.releases.model_check.noise_imitation import imitate_noise, noise_kurtosis
 
 _LARGEST = 2**62
 _ONE = np.ones(1, np.int64)
@@ -132,11 +139,30 @@ class ExactInputNoise(ExactDrawn):
         """Return all estimates from all of v."""
         return estimate(self.receiver, _ONE, self._shift, privatized)
 
+    @property
+    def _prefilter(self) -> Filter:
+        """Return G on the signal in its own units: v counts steps of the lattice."""
+        return Filter([1 / float(self.inputs.unit)])
+
     @functools.cached_property
     def predicted_mse(self) -> float | None:
         """Return the exact stationary error, as that of the mechanism, with the noise that runs."""
-        prefilter = Filter([1 / float(self.inputs.unit)])
-        return predicted_mse(self.mechanism, prefilter, _std(self.mechanism, self.noise), self.receiver)
+        return predicted_mse(self.mechanism, self._prefilter, _std(self.mechanism, self.noise), self.receiver)
+
+    def evidence(self, privatized: Integers, end: int) -> FilteredValues:
+        """Return what v from its first step on tells of the model and of the error."""
+        std, mean = _std(self.mechanism, self.noise), self.receiver.mean
+        centred = center_integers(_ONE, self._shift, privatized[:, :end])
+        channel = linear_channel(self.mechanism, self._prefilter, std, self.receiver)
+        kurtosis = noise_kurtosis(self.noise)
+        return FilteredValues(
+            self.mechanism.model, self._prefilter, std, mean, centred, channel, self._publish, kurtosis
+        )
+
+    def _publish(self, about: Array, rng: np.random.Generator) -> Array:
+        """Imitate what would be published of signals about the mean, less what the mean comes to."""
+        steps = np.floor(about / float(self.inputs.unit) + self._shift + 0.5)
+        return np.clip(steps, *self.inputs.range) + imitate_noise(self.noise, rng, about.shape) - self._shift
 
     def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:
         """Say what it costs a person of some bounds, and what a guarantee says of it."""

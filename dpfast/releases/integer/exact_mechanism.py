@@ -26,7 +26,7 @@ from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import Provenance
 from dpfast.releases.guarantee_terms import ReleaseTerms, gaussian_terms
-from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
+from dpfast.releases.integer.exact_base import ExactBase, check_mechanism, linear_channel
 from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.integer_taps import MAX_TAPS, filter_of_signal
@@ -187,11 +187,7 @@ class ExactMechanism(ExactBase):
 
     def linear_channel(self) -> LinearChannel | None:
         """Return what v goes through, in the units of the signal; None where the receiver is not linear."""
-        receiver = self.receiver.as_linear()
-        if receiver is None:
-            return None
-        design = self.mechanism
-        return LinearChannel(design.name, design.target, design.model, self.prefilter, self.sigma.std, receiver)
+        return linear_channel(self.mechanism, self.prefilter, self.sigma.std, self.receiver)
 
     def receiver_input(self, v: validation.Array) -> validation.Array:
         """Return G (u - mean) + n of the integers v (streams, time) that were published.

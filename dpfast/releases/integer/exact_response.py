@@ -20,12 +20,14 @@ from dpfast.privacy.composition import Loss
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.response_table import CERTAIN, FALSELY, ResponseTable, response_table
 from dpfast.releases.guarantee_terms import ReleaseTerms
-from dpfast.releases.integer.exact_base import check_mechanism
+from dpfast.releases.integer.exact_base import check_mechanism, linear_channel
 from dpfast.releases.integer.exact_drawn import ExactDrawn
 from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.lattice_noise import check_cost, law_terms
 from dpfast.releases.integer.live_receiver import LiveResponse, causal_receiver
+from dpfast.releases.model_check.channel_check import FilteredValues
+from dpfast.releases.model_check.noise_imitation import excess_of_table, imitate_noise
 
 _ONE = Filter([1.0])
 _SAME = 1e-6  # of a standard deviation: answers for which the receiver of the design will do
@@ -132,6 +134,24 @@ class ExactResponse(ExactDrawn):
     def predicted_mse(self) -> float | None:
         """Return the exact stationary error on the two levels, as the mechanism's, with the answers that are drawn."""
         return predicted_mse(self.mechanism, _ONE, _std(self.inputs, self.noise), self.receiver)
+
+    def evidence(self, privatized: Integers, end: int) -> FilteredValues:
+        """Return what v from its first step on tells of the model and of the error."""
+        std, mean = _std(self.inputs, self.noise), self.receiver.mean
+        channel = linear_channel(self.mechanism, _ONE, std, self.receiver)
+        centred = self._values[privatized[:, :end] + 2]
+        trust, shown = float(self.noise.trust), float(self.noise.shown)
+        errors = np.array([1, trust, -trust]) / shown - 1  # of the answers about the upper level, in half distances
+        kurtosis = excess_of_table(errors, np.array([float(x) for x in self.noise.probabilities]))
+        return FilteredValues(self.mechanism.model, _ONE, std, mean, centred, channel, self._publish, kurtosis)
+
+    def _publish(self, about: Array, rng: np.random.Generator) -> Array:
+        """Imitate what would be published of signals about the mean: what the answers stand for, about it."""
+        low, high = float(self.inputs.low), float(self.inputs.high)
+        above = about + self.receiver.mean > (low + high) / 2
+        x = np.where(above, *self.inputs.range[::-1])
+        drawn = imitate_noise(self.noise, rng, about.shape).astype(np.int64)
+        return np.asarray(self._values[self.privatize(x, x, drawn) + 2])
 
     def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:
         """Say what it costs a person of some bounds, and what a guarantee says of it."""

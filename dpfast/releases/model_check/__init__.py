@@ -7,6 +7,9 @@ Nothing here sees a private signal: all of it is computed from v, which is publi
 ``channel_check``      v of filters against the model
 ``block_check``        v of block sums against the model
 ``whitening``          values of a known covariance become white
+``fourth_moments``     how far a model is from a normal one
+``noise_imitation``    noise by a seed, for what is compared with v
+``simulated_chances``  chances of departures, right for any law of inputs and noise
 ``whiteness_tests``    mean, power and spectrum of what should be white
 ``error_from_v``       the error of a linear receiver, estimated from v
 ``adapted_estimates``  what a receiver that is fitted to v makes of it

@@ -15,8 +15,8 @@ def excess_kurtosis(model: Model) -> float:
     """Return by how much levels widen the variance of powers, as an excess kurtosis of the innovations; at least 0.
 
     Of independent levels it is their own. Of a chain it is the larger one of Σ_k cum(u_0, u_0, u_k, u_k) / R_0², which
-    of a linear process is the kurtosis of its innovations, and of the kurtosis of u_t - E[u_t | u_{t-1}], which is large
-    where the chain moves seldom.
+    of a linear process is the kurtosis of its innovations, and of the kurtosis of u_t - E[u_t | u_{t-1}], which is
+    large where the chain seldom moves.
     """
     if isinstance(model, MarkovChain):
         probabilities = stationary_distribution(model.transition)

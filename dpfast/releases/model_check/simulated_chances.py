@@ -1,10 +1,10 @@
 r"""Chances of departures by v that are drawn from the model, for inputs or noise that are not normal.
 
 The laws that ``whiteness_tests`` takes are those of normal values, widened by fourth moments: with few events of a
-rare level they are far off in the tails. Where they find a departure, as many v as it takes are drawn from the model and
-its noise, by fixed seeds: if the model holds, what was published is one among B + 1 that are alike, and less white than
-all others by a chance of 1/(B + 1) at most, whatever the law. Of many values sums are nearly normal, and a margin is
-enough.
+rare level they are far off in the tails. Where they find a departure, as many v as it takes are drawn from the model
+and its noise, by a fixed seed: if the model holds, what was published is one among B + 1 that are alike, and less white
+than all others by a chance of 1/(B + 1) at most, whatever the law. Of many values sums are nearly normal, and a margin
+is enough.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfast._support.validation import Array
 from dpfast.releases.model_check.whiteness_tests import (
@@ -73,7 +74,7 @@ class WhiteValues(NamedTuple):
         signal, noise = float(self.share.max()), 1 - float(self.share.min())
         return max(0.0, self.excess.signal) * signal**2 + max(0.0, self.excess.noise) * noise**2
 
-    def _simulate(self, doubted: Array, draws: int) -> Array:
+    def _simulate(self, doubted: NDArray[np.bool_], draws: int) -> Array:
         """Return of each test the share of v, with this one, that are as little white; 1 where that is beyond doubt."""
         streams, time = self.z.shape
         observed = rank_departures(self.z[np.newaxis], self.rise, self.share, self.excess)[0]

@@ -35,10 +35,11 @@ class ModelCheck:
     findings : tuple of str
         What disagrees, in words.
     level : float
-        Chance that v of a normal input of the model is found to disagree; with rare levels it may be several times as
-        large in short releases.
+        Chance, at most, that v of an input of the model is found to disagree, also of a rare level in a short release.
     p_values : dict of str to float
         Of the mean, the variance of the signal and the spectrum; it disagrees where one is below a third of `level`.
+        Of inputs or noise that are not normal those that would be below it are found by simulation, or, of many
+        values, ten times as large as by the normal law.
     statistics : dict of str to float
         The numbers behind them: by how much the mean of u is above that of the model and the standard deviation of
         that, and the ratio of the signal's power to that of the model, to first order.
@@ -175,25 +176,6 @@ class Evidence(Protocol):
 
     def estimate_error(self, *, contradicted: bool) -> ErrorFromV | str:
         """Estimate the error, by a fitted spectrum where the model is contradicted; or say why there is none."""
-
-
-class NotCompared(NamedTuple):
-    """Hold what a mechanism published whose v nobody has said how to compare."""
-
-    model: Model | None
-    steps: int
-
-    def until(self, steps: int) -> NotCompared:
-        """Return the first steps alone."""
-        return self._replace(steps=steps)
-
-    def judge(self, level: float) -> Judgement:
-        """Test nothing."""
-        return NOTHING_TO_TEST
-
-    def estimate_error(self, *, contradicted: bool) -> str:
-        """Say that there is none."""
-        return "What this mechanism publishes is not compared with a model, and no error is estimated from it."
 
 
 def check_whole(evidence: Evidence, level: float = LEVEL) -> ModelCheck:
