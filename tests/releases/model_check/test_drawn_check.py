@@ -87,7 +87,7 @@ def test_the_error_is_estimated_from_v(name, holds):
 def test_imitated_noise_has_the_law_that_is_drawn(name):
     """By a chi-square test of the exact sampler's draws against the imitation's; a chance of 1e-6."""
     law, n = plan_of(name).noise, 40_000
-    exact = Noise(plan_of(name).law)
+    exact = Noise(law)
     exact.ready(n)
     both = imitate_noise(law, np.random.default_rng(6), (n,)).astype(np.int64), exact.take(n)
     cells = [np.bincount(np.clip(x, -4, 4) + 4, minlength=9) for x in both]
