@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.dense_blocks import best_estimates, sum_rows
+from helpers.dense_last_block import best_estimates, sum_rows
 
 import dpfast as dp
 from dpfast.releases.integer.exact_forms import load_exact
