@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpfast._support.validation import did_you_mean
+from dpfast.cli.settings_option import OPTION, take_settings
 
 
 class CommandParser(argparse.ArgumentParser):
     """A command with its options, which have to be written out in full.
 
-    An unknown option is the first error, before options that are missing because it was misspelt.
+    An unknown option is the first error, before options that are missing because it was misspelt. A command that has
+    the option ``--settings`` takes what is not given from the file that it names.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -28,6 +30,11 @@ class CommandParser(argparse.ArgumentParser):
             name = word.partition("=")[0]
             if name.startswith("--") and " " not in name and name not in known:
                 self.error(f"unknown option {name}{did_you_mean(name, known)}")
+        if OPTION in known:
+            try:
+                take_settings(self, given)
+            except ValueError as error:
+                self.error(str(error))
         return super().parse_known_args(given, namespace)
 
 

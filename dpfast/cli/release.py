@@ -12,7 +12,8 @@ import numpy as np
 from dpfast._support import validation
 from dpfast._support.output_folder import OutputFolder
 from dpfast.cli import follow_release, read_release
-from dpfast.cli.options import BY, COUNT, LOG, MECHANISM, PERIOD, TIME, TIME_FORMAT, add_range, words
+from dpfast.cli.group_options import add_groups, declared_groups
+from dpfast.cli.options import COUNT, LOG, MECHANISM, PERIOD, TIME, TIME_FORMAT, add_range
 from dpfast.cli.person_options import (
     add_persons,
     check_persons_options,
@@ -23,6 +24,7 @@ from dpfast.cli.person_options import (
 )
 from dpfast.cli.release_checks import check_shown, check_text
 from dpfast.cli.release_input import count_file, declared_end, first_step, read_file, shown_counts
+from dpfast.cli.settings_option import add_settings
 from dpfast.mechanisms.serialization.mechanism_file import load
 from dpfast.releases.batch import Batch
 from dpfast.releases.batch_estimates_file import check_free, estimates_path, finish_others, write_estimates
@@ -48,7 +50,6 @@ from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.store_folders import Places, for_new_store
 from dpfast.reports.release.report_file import check_report_free, renew_reports, report_path, write_store_report
-from dpfast.signals.events.declared_counts import check_groups
 from dpfast.signals.events.declared_span import Span, check_time_format
 from dpfast.signals.events.periods import parse_period
 
@@ -74,6 +75,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "and --out DIR writes the values to DIR/values.csv instead",
     )
     command.add_argument("events", metavar="EVENTS", help=f"{LOG}; write - with --follow")
+    add_settings(command)
     command.add_argument("--mechanism", required=True, metavar="FILE", help=MECHANISM)
     _add_bins(command.add_argument_group("what is declared of the events"))
     add_range(command, required=True)
@@ -118,8 +120,7 @@ def _add_bins(group: Any) -> None:
         help="end the last bin at this time, a whole number of periods after the start",
     )
     group.add_argument("--period", required=True, metavar="LENGTH", help=PERIOD)
-    group.add_argument("--by", metavar="COLUMN", help=BY.format("groups"))
-    group.add_argument("--groups", type=words, metavar="A,B,C", help="publish these groups of --by, in this order")
+    add_groups(group)
     group.add_argument("--count", metavar="COLUMN", help=COUNT)
 
 
@@ -206,7 +207,7 @@ def run(options: argparse.Namespace, *, source: ByteSource | None = None, clock:
 def _plan(options: argparse.Namespace) -> tuple[ExactBase, Layout]:
     """Check all that is declared, and make of it the mechanism in integers and the layout of the estimates."""
     span = Span.parse(options.start, options.end, options.period)
-    groups = check_groups(span, options.by, options.groups)
+    groups = declared_groups(options, span)
     _check_options(options, span)
     inputs = Inputs.of_counts(
         options.low,

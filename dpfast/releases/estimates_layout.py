@@ -41,8 +41,10 @@ class Layout:
         """Write lines of estimates (groups, n) of the bins from `first` on, with the digits that their error leaves."""
         values = round_to_error(estimate.T.ravel().tolist(), self.predicted_rmse_if_model_holds)
         error = "" if self.predicted_rmse_if_model_holds is None else f"{self.predicted_rmse_if_model_holds:.6g}"
-        labels = self.labels(first, estimate.shape[1])
-        return csv_lines((time, group, value, error) for (time, group), value in zip(labels, values, strict=True))
+        groups = [csv_lines([[group]])[:-1] for group in self.groups]  # once, and not in each of many bins
+        cells = itertools.product(self.edges(first, estimate.shape[1]), groups)
+        lines = zip(cells, values, strict=True)
+        return "".join(f"{time},{group},{value or ''},{error}\n" for (time, group), value in lines)
 
     def labels(self, first: int, count: int) -> Iterator[tuple[str, str]]:
         """Return time and group of each row."""

@@ -17,6 +17,7 @@ _FOR_WHAT = (
     "for you alone: they show a wrong column, year, format or group; bounds, range, span and target must not be "
     "changed after looking at them"
 )
+_MOST_GROUPS = 100  # of which each has a line
 
 
 class PrivateCounts:
@@ -62,7 +63,7 @@ class PrivateCounts:
             f"counts, {_FOR_WHAT}",
             f"rows: {rows.total:,}",
             f"rows in the span: {rows.inside:,}",
-            *(f"rows in the span of group {name!r}: {n:,}" for name, n in zip(self._groups, rows.groups, strict=True)),
+            *self._describe_groups(rows.groups),
             f"rows dropped, of a time outside of the span: {rows.outside:,}",
             f"rows dropped, of a group that is not declared: {rows.undeclared:,}",
             f"rows unparsed, without a time or a count that can be read: {rows.unreadable:,}",
@@ -79,3 +80,17 @@ class PrivateCounts:
             )
         with contextlib.suppress(OSError):  # of a pipe that nobody reads: what is published does not depend on it
             print("".join(f"PRIVATE {line}\n" for line in shown), end="", file=sys.stderr, flush=True)
+
+    def _describe_groups(self, rows: tuple[int, ...]) -> list[str]:
+        """Tell the rows of each group, or, of many groups, how they are spread and which has none."""
+        names = self._groups
+        if len(names) <= _MOST_GROUPS:
+            return [f"rows in the span of group {name!r}: {n:,}" for name, n in zip(names, rows, strict=True)]
+        least, median, most = np.percentile(rows, [0, 50, 100], method="lower")
+        empty = [name for name, n in zip(names, rows, strict=True) if n == 0]
+        shown = [f"rows in the span of one of {len(names):,} groups: {least:,} to {most:,}, in the median {median:,}"]
+        return [*shown, f"groups without rows in the span: {len(empty):,}{_first_of(empty)}"]
+
+
+def _first_of(names: list[str]) -> str:
+    return f", the first of them {names[0]!r}" if names else ""

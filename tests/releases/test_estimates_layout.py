@@ -6,7 +6,10 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from dpfast._support.csv_cells import csv_lines, round_to_error
 from dpfast._support.errors import MissingExtraError
 from dpfast.releases.estimates_layout import COLUMNS, HEADER, Layout
 from dpfast.signals.events.declared_span import Span
@@ -78,3 +81,15 @@ def test_pyarrow_is_optional(monkeypatch):
         [sys.executable, "-c", "import sys, dpfast.releases.estimates_layout; sys.exit('pyarrow' in sys.modules)"],
         check=True,
     )
+
+
+@given(groups=st.lists(st.text(min_size=1), min_size=1, max_size=4), error=st.none() | st.floats(1e-9, 1e9))
+def test_cells_are_those_of_one_row_after_the_other(groups, error):
+    """Names that a spreadsheet would compute, with quotes, commas and ends of lines."""
+    layout = Layout(HOURS, tuple(groups), error)
+    estimate = np.random.default_rng(1).standard_normal((len(groups), 3)) * 100
+    estimate[0, 0] = np.nan
+    values = iter(round_to_error(estimate.T.ravel().tolist(), error))
+    shown = "" if error is None else f"{error:.6g}"
+    expected = [(time, group, next(values), shown) for time in layout.edges(0, 3) for group in groups]
+    assert layout.csv(0, estimate) == csv_lines(expected)
