@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from dpfast._support.errors import ReleaseError
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.guarantee import Guarantee
 from dpfast.releases.guarantee_terms import ReleaseTerms
@@ -62,6 +64,11 @@ def compose_guarantee(
         Declared fields that are the operator's word.
     persons : PersonSpans, optional
         Of the release, where the store protects persons.
+
+    Raises
+    ------
+    ReleaseError
+        Where nothing is proven of all of them together.
     """
     alone = plan.guarantee
     if unchecked or persons is not None:
@@ -79,7 +86,14 @@ def compose_guarantee(
     own, *losses = [_terms_for_largest(x, everyone) for x in everyone]
     privacy, inputs = _largest_declaration(plan, everyone)
     others_losses = [x.loss for x in losses]
-    return Guarantee.of(privacy, inputs, own, others_losses, whole=not alike, unchecked=unchecked, persons=persons)
+    result = Guarantee.of(privacy, inputs, own, others_losses, whole=not alike, unchecked=unchecked, persons=persons)
+    if result.epsilon == math.inf:
+        raise ReleaseError(
+            "the release would leave nothing promised: for a person of the largest bounds that releases of the store "
+            f"declare, here {privacy.max_events} events, the delta of one of them comes to 1. Keep the bounds, or "
+            "begin another store (--new-store), and add the two up in a ledger"
+        )
+    return result
 
 
 def _declared_person(plan: ExactBase) -> tuple[object, ...]:

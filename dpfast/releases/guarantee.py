@@ -302,7 +302,7 @@ class Guarantee:
             "format": "dpfast-guarantee",
             "version": 1,
             "sentence": self.sentence,
-            "epsilon": _json_number(self.epsilon),
+            "epsilon": self.epsilon,
             "delta": self.delta,
             "demanded": {"epsilon": self.privacy.epsilon, "delta": self.privacy.delta},
             "zcdp_rho": str(self.zcdp_rho),

@@ -227,3 +227,24 @@ def test_where_nothing_is_proven_of_a_group_the_sentence_says_so(max_events, who
     two = plan.guarantee.loss.of_group(2)
     stated = f"2 people: ε = 2 at δ = {math.ceil(float(two.approximate[0][1]) * 10**4) / 10**4}"
     assert plan.guarantee.items()["groups"].startswith(stated)
+
+
+@pytest.mark.parametrize("one", ["response", "canonical"])
+@pytest.mark.parametrize("two", ["response", "canonical", "gaussian"])
+def test_what_would_leave_nothing_promised_is_refused_before_it_is_spent(tmp_path, one, two):
+    """A table of δ = .3 for one event has none left for ten."""
+
+    def design(kind, max_events):
+        privacy = dp.Privacy(1, 0.3, max_events=max_events)
+        if kind == "response":
+            return dp.randomized_response(dp.Filter([1, 0.5]), privacy, CHAIN)
+        return dp.input_perturbation(dp.Filter([1, 0.5]), privacy, noise=kind)
+
+    ledger = dp.Ledger.create(tmp_path / "books" / "l.sqlite", "guests")
+    options = {"inputs": dp.Inputs(0, 1), "ledger": ledger}
+    dp.release(design(one, 1), np.array([0, 1] * 5), tmp_path / "s", **options)
+    with pytest.raises(dp.ReleaseError, match=r"would leave nothing promised: .* here 10 events, the delta of one"):
+        dp.release(design(two, 10), np.array([0, 1] * 5), tmp_path / "s", first=10, **options)
+    assert len(ledger.lines) == 1
+    again = dp.release(design(one, 1), np.array([0, 1] * 5), tmp_path / "s", first=10, **options)
+    assert not again.guarantee.whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -156,7 +157,7 @@ class ExactResponse(ExactDrawn):
     def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:
         """Say what it costs a person of some bounds, and what a guarantee says of it."""
         n, epsilon, delta = privacy.max_events * inputs.streams_per_person, self.noise.epsilon, self.noise.delta
-        loss = Loss(approximate=((n * epsilon, n * delta),)) if delta else Loss(pure=(n * epsilon,))
+        loss = Loss(approximate=((n * epsilon, min(Fraction(1), n * delta)),)) if delta else Loss(pure=(n * epsilon,))
         return law_terms(self.laws, loss, "an answer to every input, which of two levels it is", "step", {})
 
 
