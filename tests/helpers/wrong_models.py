@@ -56,3 +56,24 @@ def published(plan, u, rng, unit=1):
 def true_errors(plan, v, u):
     """The errors of the estimates of integers of u: only a test can know them."""
     return plan.estimate(v)[:, plan.lag or 0 :] - signal.lfilter(np.ones(12) / 12, [1], np.rint(u))
+
+
+def block_recipe(n_streams=1, lag=5, **options):
+    """The design of block sums for these streams: blocks of 5, where no other length is asked for."""
+    mechanism = dp.block_sums(TARGET, dp.Privacy(1), MODEL, lag=lag, **options)
+    return dp.exact(mechanism, dp.Inputs(-400, 400, centre=2, n_streams=n_streams))
+
+
+def published_sums(plan, u, rng):
+    """v of u, rounded: two-sided geometric noise of the plan's variance, a difference of two one-sided draws."""
+    x = np.rint(u).astype(np.int64) - round(float(plan.inputs.centre))
+    x = np.concatenate([x, np.zeros((len(x), plan.lag), np.int64)], axis=1)
+    n_draws = plan.n_draws(0, x.shape[1], u.shape[1])
+    noise = []
+    for law, n in zip(plan.drawn_laws, n_draws, strict=True):
+        variance = float(law.variance)
+        q = (1 + variance - (1 + 2 * variance) ** 0.5) / variance  # 2 q / (1 - q)² is the variance
+        draws = rng.geometric(1 - q, (2, len(x), n))
+        noise.append(draws[0] - draws[1])
+    none = np.zeros((len(x), 0), np.int64)
+    return plan.privatize(none, x, np.concatenate(noise, axis=1), end=u.shape[1])

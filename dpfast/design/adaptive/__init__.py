@@ -6,5 +6,8 @@ Others use ``adapt`` and the ``Adaptation`` that it returns.
 ``adapt``             ``adapt``: whether a fitted receiver is better, and by how much
 ``input_spectrum``    the spectrum of the input, estimated from v by Whittle's likelihood
 ``cross_validation``  errors estimated on parts that receivers were not fitted to
+``published_sums``    sums of blocks that were published, with what a fit has to know
+``sum_spectrum``      the spectrum of the input, fitted to the periodogram of such sums
+``sum_errors``        the error of what estimates from sums, as they tell it
 ====================  ===================================================================
 """

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
+from dpfast.design.adaptive.sum_errors import ErrorResponses
 from dpfast.design.block_plan import Plan
 from dpfast.design.block_problem import BlockProblem
 from dpfast.design.block_signs import Signs
@@ -23,9 +24,11 @@ from dpfast.mechanisms.block_errors import ClosedLoop, unless_hidden
 from dpfast.mechanisms.block_mechanism import BlockMechanism
 from dpfast.mechanisms.block_weights import weights_of_sums
 from dpfast.mechanisms.receivers.periodic_kalman import PeriodicKalman
+from dpfast.mechanisms.rounding import rounding_variance
 from dpfast.mechanisms.serialization.json_fields import Fields
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.guarantee_terms import ReleaseTerms
+from dpfast.releases.integer.block_responses import find_responses
 from dpfast.releases.integer.block_schedule import BlockSchedule
 from dpfast.releases.integer.exact_base import check_mechanism
 from dpfast.releases.integer.exact_drawn import ExactDrawn
@@ -283,7 +286,20 @@ class ExactBlockSums(ExactDrawn):
         # two-sided geometric noise has this kurtosis, and tables of the same demand less
         kurtosis = 3 + 1 / min(float(x.variance) for x in self.noise)
         model, begin, centre = self.mechanism.model, -self.schedule.phase % cycle, float(self.inputs.centre)
-        return BlockValues(model, np.array(self._variances), kurtosis, centre, cycle, begin, sums, weigh)
+        published = np.array(self._variances), kurtosis, centre, cycle, begin, sums, weigh
+        return BlockValues(model, *published, self._rounding, self.receiver.mean, lambda: self.error_responses)
+
+    @functools.cached_property
+    def error_responses(self) -> ErrorResponses | str:
+        """Return how estimates err, or say why that is not computed."""
+        decay = self._loop.decay() if self.mechanism.horizon is None else 0.0
+        parts = self.receiver, self.mechanism.target, self.schedule, self.last_block
+        return find_responses(*parts, self._variances, self._rounding, decay)
+
+    @property
+    def _rounding(self) -> float:
+        """Return the variance of what rounding adds to an input."""
+        return rounding_variance(self.mechanism.lattice, self.mechanism.model)
 
     # --- as JSON holds it -------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ Nothing here sees a private signal: all of it is computed from v, which is publi
 ``simulated_chances``  chances of departures, right for any law of inputs and noise
 ``whiteness_tests``    mean, power and spectrum of what should be white
 ``error_from_v``       the error of a linear receiver, estimated from v
+``block_error``        the error of the receiver of block sums, likewise
 ``adapted_estimates``  what a receiver that is fitted to v makes of it
 =====================  ========================================================
 """

@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from dpfast._support.validation import Array
+from dpfast.design.adaptive.published_sums import SHORTEST, PublishedSums
+from dpfast.design.adaptive.sum_errors import ErrorResponses
+from dpfast.releases.model_check.block_error import estimate_from_sums
+from dpfast.releases.model_check.error_from_v import ErrorFromV
 from dpfast.releases.model_check.fourth_moments import excess_kurtosis
 from dpfast.releases.model_check.verdict import NOTHING_TO_TEST, Judgement, judge_whiteness
 from dpfast.releases.model_check.whiteness_tests import Excess, find_departures
@@ -17,7 +21,7 @@ from dpfast.signals.model import Model, autocovariance
 
 _CHUNK = 128  # steps that are made white together, behind as many before, at the least
 _FEWEST = 64  # sums of all streams: for fewer, noise that is not normal would be taken for something else
-NO_ERROR = "No error is estimated from v of block sums."
+TOO_SHORT = f"No error is estimated from v: there are fewer than {SHORTEST} whole cycles of blocks."
 
 
 class BlockValues(NamedTuple):
@@ -41,6 +45,12 @@ class BlockValues(NamedTuple):
     weigh : callable
         Gives of inputs (streams, steps) that begin with a cycle the sums that would be published without noise, and at
         which steps they are.
+    rounding : float
+        The variance of what rounding adds to an input.
+    mean : float
+        That the receiver takes inputs to have.
+    respond : callable
+        Gives how the receiver errs, or says why that is not known.
     """
 
     model: Model
@@ -51,6 +61,9 @@ class BlockValues(NamedTuple):
     begin: int
     sums: Array
     weigh: Callable[[Array], tuple[Array, NDArray[np.bool_]]]
+    rounding: float
+    mean: float
+    respond: Callable[[], ErrorResponses | str]
 
     @property
     def steps(self) -> int:
@@ -85,9 +98,30 @@ class BlockValues(NamedTuple):
         found = find_departures(z[:-1], z[-1], np.full(2, share), excess)
         return judge_whiteness(found, self.model.mean, level, length / n_sums)
 
-    def estimate_error(self, *, contradicted: bool) -> str:
-        """Say that there is none."""
-        return NO_ERROR
+    def estimate_error(self, *, contradicted: bool) -> ErrorFromV | str:
+        """Estimate the error, by a fitted spectrum where the model is contradicted; or say why there is none."""
+        responses = self.respond()
+        if isinstance(responses, str):
+            return responses
+        seen = self.published_sums(responses.lost.shape[1])
+        if seen is None:
+            return TOO_SHORT
+        return estimate_from_sums(seen, responses, self.model, contradicted=contradicted)
+
+    def published_sums(self, reach: int) -> PublishedSums | None:
+        """Return the sums of whole cycles, for filters that reach so many steps back; None where there are too few."""
+        cycle = self.cycle
+        impulses, due = self.weigh(np.eye(3 * cycle))
+        now = due[:, 2 * cycle :]
+        weights = impulses[::-1, :, 2 * cycle :].transpose(0, 2, 1)[:, now.T].T  # the latest input first
+        first = self.begin + (cycle if weights[:, cycle:].any() else 0)
+        n_cycles = (self.steps - first) // cycle
+        if n_cycles < SHORTEST:
+            return None
+        whole = self.sums[..., first : first + n_cycles * cycle].reshape(*self.sums.shape[:2], n_cycles, cycle)
+        values = whole.transpose(0, 2, 3, 1)[:, :, now.T] - (self.mean - self.centre) * weights.sum(axis=1)
+        variances = self.noise_variances[np.nonzero(now.T)[1]]
+        return PublishedSums(values, weights, cycle, variances, self.rounding, self.mean, reach)
 
 
 def _whiten_chunks(x: Array, covariance: Array, n: int) -> Array:

@@ -170,7 +170,7 @@ def _estimate(circle: _Circle, data: Periodogram, settled: Array, given: _Forese
         noise + foreseen + x.average(weights * (x.ordinates - ordinates))
         for x in (Periodogram.from_parts(row[np.newaxis], 1)[0] for row in settled)
     ]
-    of_streams = np.maximum(_draw_together(np.array(each), variance * len(each)), least)
+    of_streams = np.maximum(draw_together(np.array(each), variance * len(each)), least)
     return ErrorFromV(mse, math.sqrt(variance), noise, hidden, of_streams)
 
 
@@ -182,7 +182,7 @@ def _weights(circle: _Circle, power: Array, visible: float) -> tuple[Array, Arra
     return np.abs(circle.lost[:: circle.step]) ** 2 * power**2 * gain / seen, signal**2 / seen
 
 
-def _draw_together(each: Array, variance: float) -> Array:
+def draw_together(each: Array, variance: float) -> Array:
     """Draw figures of equal variance towards their mean, by as much as chance explains that they differ (Stein)."""
     middle = each.mean()
     spread = float(((each - middle) ** 2).sum())

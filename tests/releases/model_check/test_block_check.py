@@ -52,8 +52,6 @@ def test_a_wrong_mean_and_a_slow_change_are_found():
     slow = np.repeat(rng.integers(0, 2, (2, time // 100)), 100, axis=1)
     changing = check_whole(plan.evidence(published(plan, slow, rng), time))
     assert changing.agrees is False
-    assert changing.estimated_mse is None
-    assert "No error is estimated" in changing.reason
 
 
 def test_too_few_sums_are_not_judged():
