@@ -67,12 +67,15 @@ def published(folder, store, without, span):
     """All that the releases of a store publish, and the guarantees that hold at its end."""
     found = []
     for kind, first, n, log in store:
-        kept = [x for x in log if x[2] != without]
-        steps, streams, persons = ([x[i] for x in kept] for i in range(3))
-        table = dp.Events(step=steps, stream=streams, person=persons, n_steps=n, n_streams=N_STREAMS)
         options = {"first": first, "compose": True, "persons": dp.Persons(span=span)}
-        found.append(dp.release(planned(kind), table, folder, **options))
+        found.append(dp.release(planned(kind), table_of(log, n, without), folder, **options))
     return [x.privatized for x in found], [x.guarantee for x in found]
+
+
+def table_of(log, n, without):
+    kept = [x for x in log if x[2] != without]
+    steps, streams, persons = ([x[i] for x in kept] for i in range(3))
+    return dp.Events(step=steps, stream=streams, person=persons, n_steps=n, n_streams=N_STREAMS)
 
 
 def spans_touched(store, person, span):
@@ -148,6 +151,32 @@ def test_a_person_in_all_spans_has_what_is_stated_for_them(tmp_path, kind):
         assert delta_of(square, draws, epsilon) <= stated["delta"] * (1 + 1e-6) + 1e-9
         alone = delta_of(square, draws, guarantee.epsilon)
         assert alone > 0.9 * guarantee.delta or person == "b"  # the guarantee of one span would hardly do
+
+
+def streamed(folder, kinds, logs, without):
+    """A stream, a batch of some of its steps and of further ones, and the stream again, which is opened once more."""
+    live, batch = map(planned, kinds)
+    options = {"persons": dp.Persons()}
+    with dp.open_stream(live, folder, **options) as stream:
+        stream.push(table_of(logs[0], 6, without))
+    release = dp.release(batch, table_of(logs[1], 6, without), folder, first=3, compose=True, **options)
+    with dp.open_stream(live, folder, **options) as stream:
+        stream.push(table_of(logs[2], 6, without))
+        v, guarantee = stream.read(0, 12).privatized, stream.guarantee
+    return [v, release.privatized], guarantee
+
+
+@pytest.mark.parametrize("kinds", [("filter", "canonical"), ("blocks", "response"), ("response", "response")])
+@quiet
+def test_a_person_in_a_stream_and_in_a_batch_of_its_steps_has_what_is_stated(tmp_path, kinds):
+    rng = random.Random(4)
+    for i in range(3):
+        logs = [[(rng.randrange(6), rng.randrange(N_STREAMS), rng.choice("ab")) for _ in range(12)] for _ in range(3)]
+        whole, guarantee = streamed(tmp_path / f"{i}all", kinds, logs, None)
+        without, _ = streamed(tmp_path / f"{i}without", kinds, logs, "a")
+        square, draws = moved([(kind,) for kind in kinds], whole, without)
+        assert draws or square
+        assert delta_of(square, draws, guarantee.epsilon) <= guarantee.delta * (1 + 1e-6) + 1e-9
 
 
 @quiet
