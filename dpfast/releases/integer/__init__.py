@@ -9,6 +9,7 @@ Others use ``exact``, ``ExactMechanism`` and ``Inputs``::
 ``exact_forms``        ``exact``: each kind of mechanism has its exact form
 ``exact_base``         what streams and batches ask of all of them
 ``exact_mechanism``    ``ExactMechanism``: filters with Gaussian noise
+``exact_filters``      what all share that publish a filtered input step by step
 ``releasable``         which mechanisms are refused
 ``exact_drawn``        what the following share: JSON and display
 ``exact_block_sums``   ``ExactBlockSums``: sums of blocks with noise on the integers

@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 
 from dpfast._support.errors import ReleaseError
 from dpfast._support.validation import Array
-from dpfast.filters.filter import Filter
-from dpfast.mechanisms.linear_channel import LinearChannel
-from dpfast.mechanisms.receivers.base import Receiver
 from dpfast.mechanisms.serialization.mechanism_file import COMPUTED, mechanism_content
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.provenance import fitted_inputs
@@ -258,11 +255,3 @@ def check_mechanism(mechanism: Any) -> None:
             f"{'is' if len(private) == 1 else 'are'} fitted from private data: the guarantee would not hold; design "
             "from public data or assumptions"
         )
-
-
-def linear_channel(mechanism: Any, prefilter: Filter, noise_std: float, receiver: Receiver) -> LinearChannel | None:
-    """Return what v goes through as it runs, not as it was designed; None where the receiver is not linear."""
-    linear = receiver.as_linear()
-    if linear is None:
-        return None
-    return LinearChannel(mechanism.name, mechanism.target, mechanism.model, prefilter, noise_std, linear)

@@ -19,8 +19,9 @@ from dpfast.mechanisms.rounding import rounding_variance
 from dpfast.privacy.lattice import Lattice
 from dpfast.privacy.privacy import Privacy
 from dpfast.releases.guarantee_terms import ReleaseTerms
-from dpfast.releases.integer.exact_base import check_mechanism, linear_channel
+from dpfast.releases.integer.exact_base import check_mechanism
 from dpfast.releases.integer.exact_drawn import ExactDrawn
+from dpfast.releases.integer.exact_filters import ExactFilters
 from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.lattice_noise import (
@@ -47,7 +48,7 @@ _SAME = 1e-6  # of a standard deviation: noise for which the receiver of the des
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExactInputNoise(ExactDrawn):
+class ExactInputNoise(ExactFilters, ExactDrawn):
     r"""Publish inputs with exact integer noise, v_t = x_t + n_t, and filter them by a receiver.
 
     :func:`exact` makes it of a design with ``noise="geometric"`` or ``"canonical"`` on its inputs. All of it is public.
@@ -140,24 +141,29 @@ class ExactInputNoise(ExactDrawn):
         return estimate(self.receiver, _ONE, self._shift, privatized)
 
     @property
-    def _prefilter(self) -> Filter:
+    def prefilter(self) -> Filter:
         """Return G on the signal in its own units: v counts steps of the lattice."""
         return Filter([1 / float(self.inputs.unit)])
+
+    @property
+    def noise_std(self) -> float:
+        """Return the standard deviation of noise and rounding, in steps of the lattice."""
+        return _std(self.mechanism, self.noise)
 
     @functools.cached_property
     def predicted_mse(self) -> float | None:
         """Return the exact stationary error, as that of the mechanism, with the noise that runs."""
-        return predicted_mse(self.mechanism, self._prefilter, _std(self.mechanism, self.noise), self.receiver)
+        return predicted_mse(self.mechanism, self.prefilter, self.noise_std, self.receiver)
+
+    def centred(self, privatized: Integers) -> Array:
+        """Return u - mean and the noise from all of v, in steps of the lattice; the mean is that of the receiver."""
+        return center_integers(_ONE, self._shift, privatized)
 
     def evidence(self, privatized: Integers, end: int) -> FilteredValues:
         """Return what v from its first step on tells of the model and of the error."""
-        std, mean = _std(self.mechanism, self.noise), self.receiver.mean
-        centred = center_integers(_ONE, self._shift, privatized[:, :end])
-        channel = linear_channel(self.mechanism, self._prefilter, std, self.receiver)
-        kurtosis = noise_kurtosis(self.noise)
-        return FilteredValues(
-            self.mechanism.model, self._prefilter, std, mean, centred, channel, self._publish, kurtosis
-        )
+        model, channel, centred = self.mechanism.model, self.linear_channel(), self.centred(privatized[:, :end])
+        known = self.prefilter, self.noise_std, self.receiver.mean
+        return FilteredValues(model, *known, centred, channel, self._publish, noise_kurtosis(self.noise))
 
     def _publish(self, about: Array, rng: np.random.Generator) -> Array:
         """Imitate what would be published of signals about the mean, less what the mean comes to."""

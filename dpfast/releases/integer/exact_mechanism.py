@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,19 +14,17 @@ from dpfast._kernels.integer_fir import add_filtered
 from dpfast._support import html_fragments as html
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
-from dpfast.design.wiener import wiener_receiver
 from dpfast.filters.filter import Filter
-from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.mechanism import Mechanism
-from dpfast.mechanisms.receivers.base import LinearMap, Receiver
+from dpfast.mechanisms.receivers.base import Receiver
 from dpfast.mechanisms.serialization.json_fields import Fields
 from dpfast.mechanisms.serialization.mechanism_file import mechanism_content, read_mechanism
 from dpfast.mechanisms.serialization.parts import read_receiver, receiver_content
 from dpfast.privacy.discrete_gaussian_accounting import Shift, Sigma
 from dpfast.privacy.privacy import Privacy
-from dpfast.privacy.provenance import Provenance
 from dpfast.releases.guarantee_terms import ReleaseTerms, gaussian_terms
-from dpfast.releases.integer.exact_base import ExactBase, check_mechanism, linear_channel
+from dpfast.releases.integer.exact_base import check_mechanism
+from dpfast.releases.integer.exact_filters import ExactFilters
 from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.integer_taps import MAX_TAPS, filter_of_signal
@@ -35,14 +33,13 @@ from dpfast.releases.integer.noise_calibration import privacy_shift
 from dpfast.releases.integer.releasable import check_releasable
 from dpfast.releases.integer.tap_search import round_to_integers
 from dpfast.releases.model_check.channel_check import FilteredValues, filter_with_normal_noise
-from dpfast.signals.model import Model
 
 _LARGEST_SUM = 2**62
 _LARGEST_NOISE = 30  # standard deviations, beyond which the sampler never goes
 
 
 @dataclass(frozen=True, eq=False)
-class ExactMechanism(ExactBase):
+class ExactMechanism(ExactFilters):
     r"""A mechanism v_t = Σ_k g_k x_{t-k} + n_t of integers x, integer taps g, discrete Gaussian n, and a receiver.
 
     :func:`exact` makes it. Everything in it is public. Whatever makes it, it keeps what its mechanism demands.
@@ -130,6 +127,11 @@ class ExactMechanism(ExactBase):
         """The filter G on the signal in its own units: the integer taps over the unit."""
         return filter_of_signal(self.taps, self.inputs)
 
+    @property
+    def noise_std(self) -> float:
+        """The standard deviation of the noise, in the units of the taps on integers."""
+        return self.sigma.std
+
     @functools.cached_property
     def shift(self) -> Shift:
         """The change that one person makes at most, and the noise, as the accounting takes them."""
@@ -182,42 +184,6 @@ class ExactMechanism(ExactBase):
         centred = self.centred(privatized[:, :end])
         publish = filter_with_normal_noise(self.prefilter, self.sigma.std)
         return FilteredValues(model, self.prefilter, self.sigma.std, self.receiver.mean, centred, channel, publish)
-
-    # --- for adapt: another receiver may run behind it --------------------------------------------
-
-    def linear_channel(self) -> LinearChannel | None:
-        """Return what v goes through, in the units of the signal; None where the receiver is not linear."""
-        return linear_channel(self.mechanism, self.prefilter, self.sigma.std, self.receiver)
-
-    def receiver_input(self, v: validation.Array) -> validation.Array:
-        """Return G (u - mean) + n of the integers v (streams, time) that were published.
-
-        Raises
-        ------
-        ValueError
-            For v that does not hold integers.
-        """
-        if v.dtype.kind not in "iu":
-            raise ValueError(f"v must hold the integers that were published, got dtype {v.dtype}")
-        return self.centred(validation.samples("v", v).astype(np.int64))
-
-    def adapted_to(self, model: Model, receiver: LinearMap, **sources: Provenance) -> ExactMechanism:
-        """Return the same integers and noise with a receiver that was designed for another model.
-
-        Parameters
-        ----------
-        model : Model
-        receiver : LinearReceiver or Smoother
-            Designed for the model, and for taps and noise as they are, in the units of the signal.
-        **sources : {"public", "assumed", "fitted-from-private"}
-            As of :meth:`Mechanism.with_sources`.
-        """
-        channel = self.mechanism.linear_channel()
-        assert channel is not None
-        behind_the_design = wiener_receiver(channel.target, model, channel.prefilter, channel.noise_std, receiver.lag)
-        return replace(
-            self, mechanism=self.mechanism.adapted_to(model, behind_the_design, **sources), receiver=receiver
-        )
 
     @property
     def _shift_of_mean(self) -> float:

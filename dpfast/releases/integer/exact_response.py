@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.safe_rounding import decimal_below
 from dpfast._support.validation import Array
@@ -21,8 +22,9 @@ from dpfast.privacy.composition import Loss
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.response_table import CERTAIN, FALSELY, ResponseTable, response_table
 from dpfast.releases.guarantee_terms import ReleaseTerms
-from dpfast.releases.integer.exact_base import check_mechanism, linear_channel
+from dpfast.releases.integer.exact_base import check_mechanism
 from dpfast.releases.integer.exact_drawn import ExactDrawn
+from dpfast.releases.integer.exact_filters import ExactFilters
 from dpfast.releases.integer.fft_error import predicted_mse
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.lattice_noise import check_cost, law_terms
@@ -31,12 +33,13 @@ from dpfast.releases.model_check.channel_check import FilteredValues
 from dpfast.releases.model_check.noise_imitation import excess_of_table, imitate_noise
 
 _ONE = Filter([1.0])
+_MOST = 2  # what is told for certain
 _SAME = 1e-6  # of a standard deviation: answers for which the receiver of the design will do
 _NEAR = 1e-9  # of the distance of the levels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExactResponse(ExactDrawn):
+class ExactResponse(ExactFilters, ExactDrawn):
     r"""Answer v_t = ±2 (the level, for certain) or ±1 (the level, or by chance the other one), and filter the answers.
 
     :func:`exact` makes it of :func:`randomized_response`. The sign tells the upper level from the lower one. All of it
@@ -129,22 +132,38 @@ class ExactResponse(ExactDrawn):
 
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:
         """Return all estimates from all of v."""
-        return self.receiver.estimate(self._values[privatized + 2])[0]
+        return self.receiver.estimate(self._values[privatized + _MOST])[0]
+
+    @property
+    def prefilter(self) -> Filter:
+        """Return G: each answer stands for its own input."""
+        return _ONE
+
+    @property
+    def noise_std(self) -> float:
+        """Return the standard deviation of what the answers stand for about the input."""
+        return _std(self.inputs, self.noise)
 
     @functools.cached_property
     def predicted_mse(self) -> float | None:
         """Return the exact stationary error on the two levels, as the mechanism's, with the answers that are drawn."""
-        return predicted_mse(self.mechanism, _ONE, _std(self.inputs, self.noise), self.receiver)
+        return predicted_mse(self.mechanism, _ONE, self.noise_std, self.receiver)
+
+    def centred(self, privatized: Integers) -> Array:
+        """Return what all answers (streams, time) stand for, about the mean of the receiver."""
+        if privatized.size and not -_MOST <= privatized.min() <= privatized.max() <= _MOST:
+            raise validation.fail("v", f"answers from {-_MOST} to {_MOST}", privatized)
+        return np.asarray(self._values[privatized + _MOST])
 
     def evidence(self, privatized: Integers, end: int) -> FilteredValues:
         """Return what v from its first step on tells of the model and of the error."""
-        std, mean = _std(self.inputs, self.noise), self.receiver.mean
-        channel = linear_channel(self.mechanism, _ONE, std, self.receiver)
-        centred = self._values[privatized[:, :end] + 2]
+        model, channel, centred = self.mechanism.model, self.linear_channel(), self.centred(privatized[:, :end])
         trust, shown = float(self.noise.trust), float(self.noise.shown)
         errors = np.array([1, trust, -trust]) / shown - 1  # of the answers about the upper level, in half distances
         kurtosis = excess_of_table(errors, np.array([float(x) for x in self.noise.probabilities]))
-        return FilteredValues(self.mechanism.model, _ONE, std, mean, centred, channel, self._publish, kurtosis)
+        return FilteredValues(
+            model, _ONE, self.noise_std, self.receiver.mean, centred, channel, self._publish, kurtosis
+        )
 
     def _publish(self, about: Array, rng: np.random.Generator) -> Array:
         """Imitate what would be published of signals about the mean: what the answers stand for, about it."""
@@ -152,7 +171,7 @@ class ExactResponse(ExactDrawn):
         above = about + self.receiver.mean > (low + high) / 2
         x = np.where(above, *self.inputs.range[::-1])
         drawn = imitate_noise(self.noise, rng, about.shape).astype(np.int64)
-        return np.asarray(self._values[self.privatize(x, x, drawn) + 2])
+        return np.asarray(self._values[self.privatize(x, x, drawn) + _MOST])
 
     def terms(self, privacy: Privacy, inputs: Inputs) -> ReleaseTerms:
         """Say what it costs a person of some bounds, and what a guarantee says of it."""

@@ -13,7 +13,7 @@ from dpfast._support.validation import Array
 from dpfast.design.adaptive.adapt import adapt, check_linear
 from dpfast.design.adaptive.cross_validation import least_samples
 from dpfast.releases.integer.exact_base import ExactBase
-from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.integer.exact_filters import ExactFilters
 from dpfast.releases.integer.inputs import Integers
 from dpfast.releases.model_check.error_from_v import ErrorFromV
 from dpfast.releases.model_check.verdict import BAND, ModelCheck
@@ -88,12 +88,12 @@ def check_adaptable(plan: ExactBase, n: int) -> None:
         raise ValueError(f"adapt must be False for fewer than {least} steps, which a fit of this design takes, got {n}")
 
 
-def _as_adaptable(plan: ExactBase) -> ExactMechanism:
+def _as_adaptable(plan: ExactBase) -> ExactFilters:
     """Return a mechanism of which another receiver may run behind the same v; refuse others."""
-    if not isinstance(plan, ExactMechanism):
+    if not isinstance(plan, ExactFilters):
         raise DesignError(
             f"adapt must be False for {plan.mechanism.name!r}: its v has no spectrum to fit, as it is no filtered "
-            "input step by step with Gaussian noise"
+            "input step by step"
         )
     return plan
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.drawn_noise import published
 from scipy import signal, stats
 
 import dpfast as dp
@@ -25,19 +26,6 @@ def plan_of(name, n_streams=1):
         return dp.exact(mechanism, dp.Inputs(0, 1, n_streams=n_streams))
     mechanism = replace(dp.input_perturbation(TARGET, dp.Privacy(1, 0.05), noise=name), model=COUNTS)
     return dp.exact(mechanism, dp.Inputs(0, 20, centre=1, n_streams=n_streams))
-
-
-def drawn(plan, rng, shape):
-    """Noise of the law that is stated, by probabilities alone."""
-    if hasattr(plan.noise, "probabilities"):
-        return rng.choice(plan.noise.values, shape, p=[float(x) for x in plan.noise.probabilities])
-    each = rng.exponential(1 / float(plan.noise.per_step), (2, *shape))  # floors of these are geometric
-    return np.floor(each[0]).astype(np.int64) - np.floor(each[1]).astype(np.int64)
-
-
-def published(plan, u, rng):
-    x = np.asarray(u, np.int64) - int(plan.inputs.centre)
-    return plan.privatize(x[:, :0], x, drawn(plan, rng, x.shape))
 
 
 def count_alarms(name, n_streams, time, runs, level):
