@@ -78,11 +78,11 @@ class Adaptation(Generic[M]):
 
     Attributes
     ----------
-    mechanism : Mechanism or ExactMechanism
+    mechanism : Mechanism, or the exact form of one
         With the adapted receiver, or the given one where that was not taken.
     taken : bool
         Whether the adapted receiver is the one in `mechanism`.
-    given : Mechanism or ExactMechanism
+    given : Mechanism, or the exact form of one
         What was adapted.
     model : ARMA
         The input as fitted to v. Its source is "public", as v is.
@@ -188,11 +188,11 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
 
     Parameters
     ----------
-    mechanism : Mechanism or ExactMechanism
+    mechanism : Mechanism, ExactMechanism, ExactInputNoise or ExactResponse
         What v was made by, with a linear receiver of any lag.
     v : array_like, (..., time), or Series, DataFrame or DataArray
         The privatized signal, from its start on: of :meth:`Mechanism.simulate` for studies; of a release, the integers
-        that were published, for its ExactMechanism. All streams count as streams of one input.
+        that were published, for its exact form. All streams count as streams of one input.
     order : int, optional
         Of the autoregression, at most 20. By default that between 0 and 6 with the best Bayesian information criterion.
 
