@@ -60,7 +60,7 @@ DESCRIPTION = (
     "bins and groups without events are published too. docs/release-command.md explains this."
 )
 FORMATS = ("csv", "parquet")
-LAST_BLOCK = "drop a block of sums that the last bin leaves unfinished, or publish it there (default: drop)"
+LAST_BLOCK = "publish a block of sums that the last bin leaves unfinished, or drop it (default: drop)"
 ADAPT = "fit the receiver to what was published too, at no cost of privacy, and write its estimates beside"
 DRY = "A dry run: nothing was published and nothing was spent. What lines marked PRIVATE say is for you alone."
 
