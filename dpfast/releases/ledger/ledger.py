@@ -160,7 +160,7 @@ class Ledger:
         ----------
         delta : float, optional
             At which ε is stated: by default that of the cap, or the largest that a release has demanded, and beside it
-            the δ of all releases that are known by an (ε, δ) alone.
+            the δ of all releases together that are known by an (ε, δ) alone.
         window : str or timedelta64, optional
             A length such as "30d": tell too what was lost at most in any such window of time.
 

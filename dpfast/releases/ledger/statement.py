@@ -210,7 +210,9 @@ def _choose_delta(delta: Any, cap: Cap | None, entries: Sequence[Entry]) -> floa
         return check_delta(delta)
     if cap is not None and cap.delta:
         return float(cap.delta)
-    return loss_of(tuple(entries)).stated_delta(max((float(x.delta) for x in entries if x.delta < 1), default=0.0))
+    largest = max((float(x.delta) for x in entries if x.delta < 1), default=0.0)
+    sets = (x for unit in UNITS for x in alternatives([entry for entry in entries if entry.unit == unit]))
+    return max(loss_of(together).stated_delta(largest) for together in sets)
 
 
 def _as_text(window: Any) -> str:

@@ -310,6 +310,24 @@ def test_twelve_months_are_stated_as_what_they_are_together(tmp_path):
     assert "no total per person" not in text
 
 
+@pytest.mark.parametrize(("unit", "n_together"), [("event", 1), ("person", 12)])
+def test_the_delta_of_a_statement_is_what_is_used_up_together(tmp_path, unit, n_together):
+    """Of releases with a δ each: an event is in one month, a person in all; Gaussian noise takes its own beside."""
+    ledger = dp.Ledger.create(tmp_path / "l" / "l.sqlite", "guests")
+    loss = Loss(approximate=((Fraction(1), Fraction(1, 20)),))
+    ledger.enter([dated(30 * i, 30 * (i + 1), unit=unit, delta=Fraction(0.05), loss=loss) for i in range(12)])
+    said = ledger.statement()
+    assert said.delta == pytest.approx(1 - 0.95**n_together)
+    assert Fraction(said.delta) >= 1 - Fraction(19, 20) ** n_together
+    total = said.event if unit == "event" else said.person
+    assert total.epsilon == pytest.approx(n_together, rel=1e-6)
+    noise = Loss((Shift(12, Sigma(4, 0), 1),))
+    ledger.enter([dated(0, 360, unit=unit, delta=Fraction(1e-6), loss=noise)])
+    with_noise = ledger.statement()
+    assert with_noise.delta == pytest.approx(said.delta + 0.05)
+    assert ledger.statement(delta=said.delta).delta == said.delta
+
+
 def test_events_of_the_same_column_are_in_one_month(ledger):
     ledger.enter([dated(30 * i, 30 * (i + 1)) for i in range(12)])
     said = ledger.statement()
