@@ -47,6 +47,7 @@ from dpfast.releases.integer.lattice_noise import (
 )
 from dpfast.releases.integer.live_blocks import LiveBlocks
 from dpfast.releases.model_check.block_check import BlockValues
+from dpfast.releases.model_check.noise_imitation import imitate_noise
 
 _LARGEST_SUM = 2**62
 _SAME = 1e-6  # of a variance: noise for which the receiver of the design will do
@@ -286,7 +287,7 @@ class ExactBlockSums(ExactDrawn):
         # two-sided geometric noise has this kurtosis, and tables of the same demand less
         kurtosis = 3 + 1 / min(float(x.variance) for x in self.noise)
         model, begin, centre = self.mechanism.model, -self.schedule.phase % cycle, float(self.inputs.centre)
-        published = np.array(self._variances), kurtosis, centre, cycle, begin, sums, weigh
+        published = np.array(self._variances), kurtosis, centre, cycle, begin, sums, weigh, self._publish
         return BlockValues(model, *published, self._rounding, self.receiver.mean, lambda: self.error_responses)
 
     @functools.cached_property
@@ -300,6 +301,16 @@ class ExactBlockSums(ExactDrawn):
     def _rounding(self) -> float:
         """Return the variance of what rounding adds to an input."""
         return rounding_variance(self.mechanism.lattice, self.mechanism.model)
+
+    def _publish(self, u: Array, rng: np.random.Generator) -> Array:
+        """Imitate what would be published of signals that begin with a cycle."""
+        aligned, unit = replace(self.schedule, phase=0, n_steps=None), float(self.inputs.unit)
+        steps = np.floor((u - float(self.inputs.centre)) / unit + 0.5)
+        x = np.clip(steps, *self.inputs.range).astype(np.int64)
+        sums, due = aligned.sums(x[:, :0], x, 0).astype(float), aligned.due(0, x.shape[1])
+        for level, law in enumerate(self.noise):
+            sums[:, level, due[level]] += imitate_noise(law, rng, (len(x), int(due[level].sum())))
+        return unit * sums
 
     # --- as JSON holds it -------------------------------------------------------------------------
 

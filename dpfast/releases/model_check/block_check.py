@@ -15,12 +15,12 @@ from dpfast.design.adaptive.sum_errors import ErrorResponses
 from dpfast.releases.model_check.block_error import estimate_from_sums
 from dpfast.releases.model_check.error_from_v import ErrorFromV
 from dpfast.releases.model_check.fourth_moments import excess_kurtosis
+from dpfast.releases.model_check.simulated_chances import WhiteValues, fewer_steps
 from dpfast.releases.model_check.verdict import NOTHING_TO_TEST, Judgement, judge_whiteness
-from dpfast.releases.model_check.whiteness_tests import Excess, find_departures
+from dpfast.releases.model_check.whiteness_tests import Excess
 from dpfast.signals.model import Model, autocovariance
 
 _CHUNK = 128  # steps that are made white together, behind as many before, at the least
-_FEWEST = 64  # sums of all streams: for fewer, noise that is not normal would be taken for something else
 TOO_SHORT = f"No error is estimated from v: there are fewer than {SHORTEST} whole cycles of blocks."
 
 
@@ -45,6 +45,9 @@ class BlockValues(NamedTuple):
     weigh : callable
         Gives of inputs (streams, steps) that begin with a cycle the sums that would be published without noise, and at
         which steps they are.
+    publish : callable
+        Gives of inputs (rows, steps) that begin with a cycle, and a generator of random numbers, what would be
+        published: the like of `sums`.
     rounding : float
         The variance of what rounding adds to an input.
     mean : float
@@ -61,6 +64,7 @@ class BlockValues(NamedTuple):
     begin: int
     sums: Array
     weigh: Callable[[Array], tuple[Array, NDArray[np.bool_]]]
+    publish: Callable[[Array, np.random.Generator], Array]
     rounding: float
     mean: float
     respond: Callable[[], ErrorResponses | str]
@@ -75,28 +79,51 @@ class BlockValues(NamedTuple):
         return self._replace(sums=self.sums[..., :steps])
 
     def judge(self, level: float) -> Judgement:
-        """Test whether v agrees with the model, with about this chance of a false alarm at most."""
-        length = self.cycle * -(-_CHUNK // self.cycle)
+        """Test whether v agrees with the model, with this chance of a false alarm at most."""
+        length = self._length
+        n_chunks = (self.steps - self.begin) // length - 1  # the first one is what the sums of the next may begin in
+        if n_chunks < 1:
+            return NOTHING_TO_TEST
+        white, spacing = self._whiten(length, n_chunks)
+        found = white.compare(level)
+        if found is None:  # the laws of all of it would take too long to simulate
+            return self.until(fewer_steps(self.steps, white.cost, level)).judge(level)
+        return judge_whiteness(found, self.model.mean, level, spacing)
+
+    @property
+    def _length(self) -> int:
+        """Count the steps that are made white together: whole cycles."""
+        return self.cycle * -(-_CHUNK // self.cycle)
+
+    def _whiten(self, length: int, n_chunks: int) -> tuple[WhiteValues, float]:
+        """Make sums white by the model, and say how others are drawn, and how many steps they are apart."""
         impulses, due = self.weigh(np.eye(3 * length))
         now = due[:, length : 2 * length]
         n_sums = int(now.sum())
-        n_chunks = (self.steps - self.begin) // length - 1  # the first one is what the sums of the next may begin in
-        if n_chunks < 1 or n_sums * n_chunks * len(self.sums) < _FEWEST:
-            return NOTHING_TO_TEST
         both = np.concatenate([now, now], axis=1)
         weights = np.ascontiguousarray(impulses[:, :, length:].transpose(0, 2, 1)[:, both.T].T)
-        signal = weights @ linalg.toeplitz(autocovariance(self.model, 3 * length)) @ weights.T
+        inputs = autocovariance(self.model, 3 * length)
+        inputs[0] += self.rounding
+        signal = weights @ linalg.toeplitz(inputs) @ weights.T
         covariance = signal + np.diag(self.noise_variances[np.nonzero(both.T)[1]])
         rise = np.tile(weights.sum(axis=1)[n_sums:], n_chunks)
-        start = self.begin + length
-        chunks = self.sums[..., start : start + n_chunks * length].reshape(*self.sums.shape[:2], n_chunks, length)
-        values = chunks.transpose(0, 2, 3, 1)[:, :, now.T].reshape(len(self.sums), -1)
-        about = values - (self.model.mean - self.centre) * rise
-        z = _whiten_chunks(np.concatenate([about, rise[np.newaxis]]), covariance, n_sums)
-        share = float(np.trace(signal) / np.trace(covariance))
+        above = (self.model.mean - self.centre) * rise
+
+        def released(sums: Array) -> Array:
+            """Return the sums of all chunks but the first, stream after stream."""
+            chunks = sums[..., length:].reshape(*sums.shape[:2], n_chunks, length)
+            return np.asarray(chunks.transpose(0, 2, 3, 1)[:, :, now.T].reshape(len(sums), -1))
+
+        def draw(rows: int, rng: np.random.Generator) -> Array:
+            sums = self.publish(self.model.sample(rows, length * (n_chunks + 1), seed=rng), rng)
+            return _whiten_chunks(released(sums) - above, covariance, n_sums)
+
+        values = released(self.sums[..., self.begin : self.begin + length * (n_chunks + 1)])
+        z = _whiten_chunks(np.concatenate([values - above, rise[np.newaxis]]), covariance, n_sums)
+        share = np.full(2, float(np.trace(signal) / np.trace(covariance)))
         excess = Excess(excess_kurtosis(self.model), self.noise_kurtosis)
-        found = find_departures(z[:-1], z[-1], np.full(2, share), excess)
-        return judge_whiteness(found, self.model.mean, level, length / n_sums)
+        cost = len(values) * length * (n_chunks + 1)
+        return WhiteValues(z[:-1], z[-1], share, excess, draw, cost), length / n_sums
 
     def estimate_error(self, *, contradicted: bool) -> ErrorFromV | str:
         """Estimate the error, by a fitted spectrum where the model is contradicted; or say why there is none."""

@@ -96,4 +96,4 @@ def draws_for(level: float) -> int:
 
 def fewer_steps(steps: int, cost: int, level: float) -> int:
     """Return how many of the steps can be compared, where those of all cost so many values."""
-    return max(1, min(steps - 1, steps * (_WORK // draws_for(level)) // cost))
+    return min(steps - 1, steps * (_WORK // draws_for(level)) // cost)

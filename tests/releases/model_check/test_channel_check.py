@@ -56,8 +56,19 @@ def test_false_alarms_have_the_stated_chance(model, n_streams, time):
 
 
 @pytest.mark.long
-def test_a_stream_that_is_looked_at_again_and_again_has_the_level_once():
-    assert count_alarms("normal", 1, 2100, 2000, check_growing, 1e-2) <= 46  # more by a chance of 1e-6
+@pytest.mark.parametrize("model", ["normal", "chain", "rare", "seldom moves"])
+def test_a_stream_that_is_looked_at_again_and_again_has_the_level_once(model):
+    """2,000 lives at .01: more by a chance of 1e-6 at most."""
+    assert count_alarms(model, 1, 2100, 2000, check_growing, 1e-2) <= stats.binom.isf(1e-6, 2000, 1e-2)
+
+
+def test_levels_that_are_less_rare_than_the_model_says_are_found():
+    plan, truth, rng = plan_of("rare"), dp.IndependentLevels([0, 5], [0.88, 0.12]), np.random.default_rng(9)
+    for n_streams, time in ((1, 300), (4, 60)):
+        u = truth.sample(n_streams, time, seed=4)
+        found = check_whole(plan.evidence(wrong_models.published(plan, u, rng, unit=1 / 8), time))
+        assert found.agrees is False
+        assert any("the mean of u is about" in x for x in found.findings)
 
 
 def test_a_kurtosis_is_that_of_the_innovations():
