@@ -143,7 +143,8 @@ def rank_departures(z: Array, rise: Array, share: Array, excess: Excess) -> Arra
     octaves = [
         _gamma_chance(ordinates[:, x].sum(axis=1), np.ones(x.stop - x.start), signal[x], excess, size) for x in parts
     ]
-    lines = _chances_of_lines(ordinates, signal, excess, size).min(axis=1)
+    largest = ordinates.argmax(axis=1)
+    lines = _chances_of_lines(ordinates.max(axis=1), signal[largest], excess, size)
     found[:, 2] = np.minimum(len(parts) * np.min(octaves, axis=0), len(angles) * lines)
     return found
 
@@ -208,7 +209,7 @@ def _octaves(ordinates: Array, angles: Array, signal: Array, excess: Excess, siz
 
 
 def _chances_of_lines(ordinates: Array, signal: Array, excess: Excess, size: tuple[int, int]) -> Array:
-    """Return the chance of each ordinate (..., k) to be as large; `size` is that of v, (streams, time)."""
+    """Return the chance of each ordinate to be as large; `size` is that of v, (streams, time)."""
     shape = size[0] / (1 + (excess.signal * signal**2 + excess.noise * (1 - signal) ** 2) / size[1])
     return np.asarray(special.gammaincc(shape, shape * ordinates))
 
