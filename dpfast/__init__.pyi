@@ -92,6 +92,7 @@ from dpfast.releases.batch import (
     Release as Release,
     release as release,
 )
+from dpfast.releases.estimates_table import write_table as write_table
 from dpfast.releases.guarantee import Guarantee as Guarantee
 from dpfast.releases.integer.exact_block_sums import ExactBlockSums as ExactBlockSums
 from dpfast.releases.integer.exact_forms import exact as exact

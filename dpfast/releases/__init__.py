@@ -21,6 +21,7 @@ Others use ``exact``, ``release``, ``open_stream``, ``read_release`` and ``audit
 ``requested_release``     a release that a command asks for happens once
 ``estimates_layout``      rows and columns of all files of estimates
 ``batch_estimates_file``  the file of estimates of a batch
+``estimates_table``       ``write_table``: estimates in a table of a database
 ``model_check_files``     files of what v tells of the model
 ``stderr_messages``       messages while a release runs
 ``integer/``              mechanisms in integers
