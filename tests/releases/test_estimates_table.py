@@ -156,17 +156,21 @@ class DriverCursor:
         self.close = cursor.close
 
     def translate(self, statement):
-        if self.driver.fails_at is not None and self.driver.fails_at in statement:
-            raise sqlite3.IntegrityError(f"duplicate key: {SECRET}")
         if self.driver.style != "qmark":
             assert "?" not in statement
         return re.sub(r"%s|:(?=\d)", "?", statement)
 
+    def fail(self, statement):
+        if self.driver.fails_at is not None and self.driver.fails_at in statement:
+            raise sqlite3.IntegrityError(f"duplicate key: {SECRET}")
+
     def execute(self, statement, *values):
+        self.fail(statement)
         self.inner.execute(self.translate(statement), *values)
 
     def executemany(self, statement, rows):
-        self.inner.executemany(self.translate(statement), rows)
+        self.inner.executemany(self.translate(statement), rows[: 40 if self.driver.fails_at else None])
+        self.fail(statement)  # when some are there
 
     def fetchmany(self, n):
         return [self.driver.rows(row) for row in self.inner.fetchmany(n)]
@@ -194,7 +198,9 @@ def test_what_a_driver_says_is_not_shown_and_the_same_again_goes_on(store, place
     assert caught.value.__suppress_context__
     assert not driver.in_transaction
     driver.fails_at = None
-    assert dp.write_table(store, driver, shard="north") == 60
+    there = 40 if autocommit and place == "INSERT" else 0
+    assert dp.write_table(store, driver, shard="north") == 60 - there
+    assert content(driver) == expected(store, 2)
     driver.close()
 
 
