@@ -16,7 +16,7 @@ from dpfast.mechanisms.block_errors import ClosedLoop
 
 
 class Ending(NamedTuple):
-    """What sums that are released at the last step say, and the errors of the estimates that wait for it.
+    """Say what sums that are released at the last step tell, and how estimates that wait for it err.
 
     Attributes
     ----------

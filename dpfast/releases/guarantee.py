@@ -270,7 +270,7 @@ class Guarantee:
     @property
     def _zcdp_text(self) -> str:
         rho, delta = self.loss.zcdp()
-        but = f", but for δ = {delta}" if delta else ""
+        but = f", but for a δ of at most {format_rounded_up(delta, 6)}" if delta else ""
         return f"ρ = {rho} (at most {format_rounded_up(rho, 6)}){but}"
 
     @property

@@ -32,7 +32,7 @@ _SCALES = np.geomspace(1e-3, 1e3, 283)  # of a spectrum of a given shape, five p
 
 
 class SumPeriodogram(NamedTuple):
-    """The periodogram of sums, averaged over segments of so many cycles of all streams.
+    """Hold the periodogram of sums, averaged over segments of so many cycles of all streams.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class SumPeriodogram(NamedTuple):
 
 
 class SumCircle(NamedTuple):
-    """What sums show of the input at the angles of a circle, of `finer` points for each of `length` ordinates.
+    """Say what sums show of the input at the angles of a circle, of `finer` points for each of `length` ordinates.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class SumCircle(NamedTuple):
 
 
 class SumFit(NamedTuple):
-    """A fitted spectrum: an autoregression, or that of a model times a factor.
+    """Hold a fitted spectrum: an autoregression, or that of a model times a factor.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class SumFit(NamedTuple):
 
 
 class SumLikelihood:
-    """Whittle's likelihood of the periodogram of sums."""
+    """Compute Whittle's likelihood of the periodogram of sums."""
 
     def __init__(self, circle: SumCircle, data: SumPeriodogram) -> None:
         self.circle, self.data = circle, data

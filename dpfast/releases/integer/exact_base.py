@@ -237,7 +237,7 @@ class ExactBase(abc.ABC):
 
     @property
     def lag_text(self) -> str:
-        """The lag in words."""
+        """Say the lag in words."""
         return "smoother (batch only)" if self.lag is None else str(self.lag)
 
 

@@ -19,7 +19,7 @@ from dpfast.releases.integer.releasable import check_releasable
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactDrawn(ExactBase):
-    """A mechanism in integers of a law of its noise and a receiver: how JSON holds it, and how it is shown.
+    """Keep a mechanism in integers of a law of its noise and a receiver as JSON, and show it.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class ExactDrawn(ExactBase):
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """The whole mechanism, as JSON holds it."""
+        """Return the whole mechanism, as JSON holds it."""
         return {
             "kind": self.kind,
             "mechanism": mechanism_content(self.mechanism),

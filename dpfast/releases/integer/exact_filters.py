@@ -22,7 +22,7 @@ from dpfast.signals.model import Model
 
 
 class ExactFilters(ExactBase):
-    """A mechanism in integers with v = G (u - mean) + n in the units of its receiver, n white.
+    """Relate integers to v = G (u - mean) + n in the units of a receiver, n white.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ LastBlockChoice = Literal["drop", "publish"]
 
 
 class End(NamedTuple):
-    """What is declared of the end of a stream."""
+    """Hold what is declared of the end of a stream."""
 
     last_block: LastBlockChoice | None = None
     n_steps: int | None = None
@@ -66,7 +66,7 @@ def check_last_block(mechanism: Any, last_block: str | None, n_steps: int | None
 
 @dataclass(frozen=True, eq=False)
 class LastBlock(validation.Frozen):
-    """The release of unfinished blocks at the last step, and what the estimates that wait then make of it.
+    """Release unfinished blocks at the last step, and estimate from them what waits then.
 
     Attributes
     ----------

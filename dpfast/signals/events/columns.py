@@ -16,7 +16,7 @@ from dpfast.signals.events.cell_texts import EMPTY, CellText, read_cell
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column as its distinct texts, in order of appearance, and which of them each row holds.
+    """Hold a column as its distinct texts, in order of appearance, and which of them each row holds.
 
     Attributes
     ----------
