@@ -117,14 +117,20 @@ def _by_group(members: Sequence[Entry]) -> list[Together]:
     for entry in members:
         if entry.column is not None and entry.groups is not None:
             columns[entry.column].append(entry)
-    choices = []
-    for of_column in columns.values():
-        groups = {group for entry in of_column for group in entry.groups or ()}
-        found = {tuple(entry for entry in of_column if group in (entry.groups or ())) for group in groups}
-        choices.append(_distinct(list(found)))
+    choices = [_distinct(_sharing_group(of_column)) for of_column in columns.values()]
     if _product(len(x) for x in choices) > _MOST:
         return [tuple(members)]
     return [everywhere + tuple(itertools.chain(*chosen)) for chosen in itertools.product(*choices)]
+
+
+def _sharing_group(members: Sequence[Entry]) -> list[Together]:
+    """Return the sets of members that have a group in common, each once; there may be a million groups."""
+    of_group: dict[str, list[int]] = defaultdict(list)
+    for i, entry in enumerate(members):
+        for group in dict.fromkeys(entry.groups or ()):
+            of_group[group].append(i)
+    found = dict.fromkeys(map(tuple, of_group.values()))
+    return [tuple(members[i] for i in x) for x in found] or [()]
 
 
 def _distinct(sets: list[Together]) -> list[Together]:
