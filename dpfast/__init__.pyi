@@ -11,8 +11,10 @@ from dpfast._support.errors import (
     UnstableFilterError as UnstableFilterError,
 )
 from dpfast.design.adaptive.adapt import (
-    Adaptation as Adaptation,
     adapt as adapt,
+)
+from dpfast.design.adaptive.adaptation import (
+    Adaptation as Adaptation,
 )
 from dpfast.design.adaptive_blocks import adaptive_blocks as adaptive_blocks
 from dpfast.design.block_sums import block_sums as block_sums

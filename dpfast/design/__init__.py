@@ -25,6 +25,7 @@ Others use the design functions, ``catalogue`` with the one list of families, an
 ``block_arguments``         what these are asked for, checked
 ``block_problem``           which lengths, signs and lag of block sums err least, and the Kalman filter behind them
 ``block_plan``              what block sums sum, and how many blocks share noise
+``block_redesign``          the receiver of given block sums, for other noise or another model
 ``block_signs``             the signs of inputs in block sums
 ``adaptive_blocks``         ``adaptive_blocks``: block sums whose partition reacts to what was published
 ``randomized_response``     ``randomized_response`` to two levels

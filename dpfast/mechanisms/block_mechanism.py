@@ -180,9 +180,12 @@ class BlockMechanism(BlockMechanismBase):
         mse = loop.cycle_mse() if self.horizon is None else loop.step_mse(self.horizon)
         return unless_hidden(float(mse.mean()), self.target, self.model)
 
-    def loop_behind(self, variances: tuple[float, ...], receiver: PeriodicKalman) -> ClosedLoop:
-        """Return the system whose errors are those of another receiver, and noise of other variances."""
-        return ClosedLoop(self._system(self.model), self.model.mean - receiver.mean, variances, receiver)
+    def loop_behind(
+        self, variances: tuple[float, ...], receiver: PeriodicKalman, model: Model | None = None
+    ) -> ClosedLoop:
+        """Return the system whose errors are those of another receiver, and noise of other variances, on any model."""
+        model = model or self.model
+        return ClosedLoop(self._system(model), model.mean - receiver.mean, variances, receiver)
 
     def settling_time(self, amplitude: float) -> int:
         """Count the samples until target and receiver have forgotten a start but for an amplitude; 0 over a horizon."""

@@ -9,7 +9,7 @@ from helpers import wrong_models
 from helpers.seeded_noise import seed_noise
 
 import dpfast as dp
-from dpfast._support.errors import DataError, DesignError
+from dpfast._support.errors import DataError
 from dpfast.cli.main import main
 from dpfast.releases import stream as streams
 from dpfast.releases.feed.status import Watch
@@ -133,6 +133,5 @@ def test_block_sums_are_compared_and_have_an_error_from_v(tmp_path):
     result = dp.release(mechanism, u, tmp_path / "store", dp.Inputs(0, 1))
     assert result.model_check.agrees is not None
     assert "RMSE estimated from v: " in str(result.model_check)
-    with pytest.raises(DesignError, match="no spectrum to fit"):
-        dp.read_release(tmp_path / "store", adapt=True)
+    assert "adapted" in str(dp.read_release(tmp_path / "store", adapt=True).adapted)
     assert issubclass(DataError, ValueError)

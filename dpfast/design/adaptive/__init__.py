@@ -4,6 +4,8 @@ Others use ``adapt`` and the ``Adaptation`` that it returns.
 
 ====================  ===================================================================
 ``adapt``             ``adapt``: whether a fitted receiver is better, and by how much
+``adapt_sums``        the same behind sums of blocks
+``adaptation``        ``Adaptation``: what was found, and whether it is taken
 ``input_spectrum``    the spectrum of the input, estimated from v by Whittle's likelihood
 ``cross_validation``  errors estimated on parts that receivers were not fitted to
 ``published_sums``    sums of blocks that were published, with what a fit has to know

@@ -2,167 +2,40 @@
 
 from __future__ import annotations
 
-import math
-import textwrap
-from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from dpfast._support import html_fragments as html
 from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.design_calls import public_design
-from dpfast._support.errors import DesignError, UnstableFilterError
-from dpfast._support.validation import Array
-from dpfast.design.adaptive.cross_validation import Channel, Gain, cross_validate, split_in_time
+from dpfast._support.errors import UnstableFilterError
+from dpfast.design.adaptive.adapt_sums import adapt_sums
+from dpfast.design.adaptive.adaptation import (
+    CONFIDENCE,
+    SURPRISE,
+    Adaptable,
+    AdaptableSums,
+    Adaptation,
+    M,
+    check_linear,
+    decide,
+    receiver_inputs,
+)
+from dpfast.design.adaptive.cross_validation import Channel, cross_validate, split_in_time
 from dpfast.design.adaptive.input_spectrum import Fit, Periodogram, join_periodograms
 from dpfast.design.wiener import wiener_receiver
-from dpfast.filters.filter import Filter
-from dpfast.mechanisms.linear_channel import LinearChannel
 from dpfast.mechanisms.mechanism_kinds import check_of_filters
-from dpfast.mechanisms.receivers.base import LinearMap, Receiver
 from dpfast.privacy.provenance import Provenance
-from dpfast.signals.arma import ARMA
 from dpfast.signals.model import Model
 
 HIGHEST = 6  # order that is looked at unasked
 MAX_ORDER = 20
-_NEGLIGIBLE = 0.005  # of the MSE: a loss that does not count where the fit is in no doubt
-_SURE = 1.644854  # standard errors: 95 %, one-sided
-_CLEAR = 3.0  # standard errors that a gain must have where it is
-_SURPRISE = 3.0  # standard errors by which a gain is below what the fit promises
 _LINE = 5.0  # distance of a pole from the circle, in steps of an FFT, below which it is a line
 _CHANCE = 1e-3  # that a stationary input is taken for a changing one
-_CONFIDENCE = 1.959964  # of the interval: 95 %
-_PRIVACY = (
-    "Privacy: none was spent. Only v was read, which is private already, and what is computed from v alone is as "
-    "private as v. Prefilter and noise are as they were."
-)
-
-
-@runtime_checkable
-class Adaptable(Protocol):
-    """A Mechanism, or its exact form: it makes v by a prefilter and noise, and may have another receiver."""
-
-    @property
-    def lag(self) -> int | None:
-        """The samples by which the estimate is late; None for a smoother."""
-
-    @property
-    def prefilter(self) -> Filter:
-        """G, as it runs."""
-
-    @property
-    def receiver(self) -> Receiver:
-        """The receiver that there is."""
-
-    def linear_channel(self) -> LinearChannel | None:
-        """Return what v goes through and the linear receiver behind it; None where the receiver is not linear."""
-
-    def receiver_input(self, v: Array) -> Array:
-        """Return G (u - mean) + n of v (streams, time)."""
-
-    def adapted_to(self, model: Model, receiver: LinearMap, **sources: Provenance) -> Self:
-        """Return the same prefilter and noise with a receiver that was designed for another model."""
-
-
-M = TypeVar("M", bound=Adaptable)
-
-
-@dataclass(frozen=True, eq=False)
-class Adaptation(Generic[M]):
-    """The result of :func:`adapt`. Print it for a summary.
-
-    Attributes
-    ----------
-    mechanism : Mechanism, or the exact form of one
-        With the adapted receiver, or the given one where that was not taken.
-    taken : bool
-        Whether the adapted receiver is the one in `mechanism`.
-    given : Mechanism, or the exact form of one
-        What was adapted.
-    model : ARMA
-        The input as fitted to v. Its source is "public", as v is.
-    order : int
-        Of the autoregression.
-    gain : float or None
-        Relative MSE that adapting saves, from parts of v that were held out; below 0 for a loss. None where it did not
-        come to that.
-    interval : (float, float) or None
-        95 % interval of `gain`: asymptotic, as if v were Gaussian.
-    reason : str
-        Why it was taken or not.
-
-    Notes
-    -----
-    *Privacy.* All of it is post-processing of v.
-    """
-
-    mechanism: M
-    taken: bool
-    given: M
-    model: ARMA
-    order: int
-    gain: float | None
-    interval: tuple[float, float] | None
-    reason: str
-
-    def estimate(self, v: ArrayLike) -> Any:
-        """Estimate from v of the *given* mechanism, such as the one that was adapted to.
-
-        Parameters
-        ----------
-        v : array_like, (..., time), or Series, DataFrame or DataArray
-            From the start of the streams on. Integers for an exact mechanism.
-
-        Returns
-        -------
-        array, (..., time), or of the kind of v
-            At t of the target's output at t - lag; at t for a smoother.
-
-        Notes
-        -----
-        *Privacy.* Post-processing of v.
-        """
-        values, wrap = unwrap("v", v)
-        streams, centred = _receiver_inputs(self.given, values)
-        receiver = self.mechanism.receiver
-        rise = self.given.prefilter.filter(np.ones(centred.shape[1])).y
-        moved = centred - (receiver.mean - self.given.receiver.mean) * rise
-        return wrap(receiver.estimate(moved)[0].reshape(streams))
-
-    def __str__(self) -> str:
-        texts = [
-            self._title(),
-            *(f"  {name:<15} {value}" for name, value in self._facts().items()),
-            *(textwrap.fill(x, 110, initial_indent="  ", subsequent_indent="  ") for x in (self.reason, _PRIVACY)),
-        ]
-        return "\n".join(texts)
-
-    def _repr_html_(self) -> str:
-        said = map(html.paragraphs, (self.reason, _PRIVACY))
-        return html.notebook(html.facts(self._facts(), caption=self._title()), *said)
-
-    def _title(self) -> str:
-        return f"{check_linear(self.given).name!r}: the adapted receiver is {'taken' if self.taken else 'not taken'}"
-
-    def _facts(self) -> dict[str, str]:
-        return {
-            "order": f"{self.order} (autoregression)",
-            "fitted input": f"mean {self.model.mean:.6g}, variance {self.model.variance:.6g}",
-            "gain in MSE": self._gain_text(),
-        }
-
-    def _gain_text(self) -> str:
-        if self.gain is None or self.interval is None:
-            return "not estimated"
-        return "{:.2%}, 95 % interval {:.2%} to {:.2%} (on held-out v)".format(self.gain, *self.interval)
-
-    def __repr__(self) -> str:
-        return f"<Adaptation of {check_linear(self.given).name!r}: {'taken' if self.taken else 'not taken'}>"
 
 
 @public_design
@@ -186,15 +59,22 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     The given receiver stays where the model that it was designed for explains v as well as the fit does (Bayesian
     information criterion): what G hides of P_u is told by the model alone, and v cannot tell which of two is right.
 
+    Of block sums v shows B frequencies of the input together, and an autoregression maximises the likelihood of the
+    periodogram of the sums. The new receiver is the Kalman filter for it behind the same sums; `mechanism` keeps the
+    given design, so that what it predicts is for the model of that.
+
     Parameters
     ----------
-    mechanism : Mechanism, ExactMechanism, ExactInputNoise or ExactResponse
+    mechanism : Mechanism, ExactMechanism, ExactInputNoise, ExactResponse or ExactBlockSums
         What v was made by, with a linear receiver of any lag.
     v : array_like, (..., time), or Series, DataFrame or DataArray
         The privatized signal, from its start on: of :meth:`Mechanism.simulate` for studies; of a release, the integers
-        that were published, for its exact form. All streams count as streams of one input.
+        that were published, for its exact form. All streams count as streams of one input. Of block sums with several
+        sums at a step (streams, sums, time); the last `lag` steps, which may be behind the end, are left out of the
+        fit.
     order : int, optional
-        Of the autoregression, at most 20. By default that between 0 and 6 with the best Bayesian information criterion.
+        Of the autoregression, at most 20. By default that between 0 and 6 with the best Bayesian information criterion;
+        of block sums between 0 and 2.
 
     Returns
     -------
@@ -225,21 +105,24 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     >>> found.taken, found.gain > 0.1, found.mechanism.name
     (True, True, 'LMMSE lag 5, adapted')
     """
+    order = None if order is None else validation.integer("order", order, 0, MAX_ORDER)
+    if isinstance(mechanism, AdaptableSums):
+        return adapt_sums(mechanism, v, order)
     why = (
-        "its v has no spectrum to fit, as it is no filtered input step by step; design it for the model, or adapt a "
-        "design for a Filter by another family"
+        "its v has no spectrum to fit, as it is no filtered input step by step; of block sums give the exact form, by "
+        "exact(mechanism, inputs), and of others design it for the model, or adapt a design for a Filter by another "
+        "family"
     )
     check_of_filters(mechanism, why)
     validation.instance("mechanism", mechanism, Adaptable, "a Mechanism or an ExactMechanism")
-    order = None if order is None else validation.integer("order", order, 0, MAX_ORDER)
-    parts = split_in_time(_receiver_inputs(mechanism, unwrap("v", v)[0])[1], mechanism.prefilter, mechanism.lag)
+    parts = split_in_time(receiver_inputs(mechanism, unwrap("v", v)[0])[1], mechanism.prefilter, mechanism.lag)
     behind = check_linear(mechanism)
     channel = Channel(behind.target, behind.prefilter, behind.noise_std, behind.receiver, length=parts[0].length)
     whole = join_periodograms(parts)
     fit, best = _fit_orders(channel, whole, order)
     model = channel.fitted_model(whole, fit)
     refusal = _explain_refusal(channel, whole, fit, best, behind.model)
-    kept = Adaptation(mechanism, False, mechanism, model, fit.order, None, None, refusal)
+    kept: Adaptation[Any] = Adaptation(mechanism, False, mechanism, model, fit.order, None, None, refusal)
     if refusal:
         return kept
     try:
@@ -249,10 +132,10 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
     except UnstableFilterError as error:
         return replace(kept, reason=f"There is no stable receiver for the fitted input: {error}.")
     gain, doubts = cross_validate(channel, parts, fit), _find_doubts(channel, parts, fit, best)
-    if gain.relative < gain.predicted - _SURPRISE * gain.standard_error:
+    if gain.relative < gain.predicted - SURPRISE * gain.standard_error:
         doubts += (f"it promises a gain of {gain.predicted:.2%}",)
-    taken, reason = _decide(gain, doubts)
-    half = _CONFIDENCE * gain.standard_error
+    taken, reason = decide(gain, doubts)
+    half = CONFIDENCE * gain.standard_error
     interval = (gain.relative - half, gain.relative + half)
     return replace(
         kept,
@@ -262,23 +145,6 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
         interval=interval,
         reason=reason,
     )
-
-
-def check_linear(mechanism: Adaptable) -> LinearChannel:
-    """Return F, G, σ and H; refuse a receiver that is not linear."""
-    channel = mechanism.linear_channel()
-    if channel is None:
-        raise DesignError(
-            "mechanism must have a linear receiver, got decision feedback, which the spectrum of v does not determine: "
-            "adapt lmmse(target, privacy, model, lag=..., prefilter=mechanism.prefilter), which makes the same v"
-        )
-    return channel
-
-
-def _receiver_inputs(mechanism: Adaptable, v: ArrayLike) -> tuple[tuple[int, ...], Array]:
-    """Return the shape of v, and G (u - receiver.mean) + n of all streams (streams, time)."""
-    shape = validation.samples("v", v).shape
-    return shape, mechanism.receiver_input(np.asarray(v).reshape(math.prod(shape[:-1]), shape[-1]))
 
 
 def _fit_orders(channel: Channel, whole: Periodogram, order: int | None) -> tuple[Fit, Fit]:
@@ -327,19 +193,3 @@ def _chance_of_change(channel: Channel, parts: tuple[Periodogram, ...], fit: Fit
     statistic += spread * sum(x.n_segments * x.length for x in parts)
     freedom = (len(parts) - 1) * (len(fit.parameters) + 1)
     return float(special.chdtrc(freedom, statistic))
-
-
-def _decide(gain: Gain, doubts: tuple[str, ...]) -> tuple[bool, str]:
-    """Decide whether to take the adapted receiver, and say why."""
-    change = f"the adapted receiver's MSE is {abs(gain.relative):.2%} {'lower' if gain.relative > 0 else 'higher'}"
-    if not doubts:
-        least = gain.relative - _SURE * gain.standard_error
-        if least > -_NEGLIGIBLE:
-            return True, f"On held-out v {change}."
-        return False, f"On held-out v {change}, and may be {-least:.2%} higher, so the given one stays."
-    doubt = f"The fit is in doubt ({'; '.join(doubts)})"
-    if gain.relative < _CLEAR * gain.standard_error:
-        return False, f"{doubt}, and there is no clear gain: on held-out v {change}."
-    if min(gain.of_parts) < 0:
-        return False, f"{doubt}, and adapting loses on a part of v, though on all of held-out v {change}."
-    return True, f"{doubt}, but on held-out v {change}, and lower on every part."

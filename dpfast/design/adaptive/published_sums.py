@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from dpfast._support.validation import Array
 from dpfast.design.adaptive.sum_errors import SumErrors
 from dpfast.design.adaptive.sum_spectrum import SumCircle, SumFit, SumLikelihood, SumPeriodogram
@@ -40,6 +42,10 @@ class PublishedSums(NamedTuple):
     mean: float
     reach: int
 
+    def about(self, mean: float) -> PublishedSums:
+        """Return the same with another mean subtracted from the input."""
+        return self._replace(values=self.values - (mean - self.mean) * self.weights.sum(axis=1), mean=mean)
+
     def in_time(self, n_parts: int) -> tuple[SumPeriodogram, ...]:
         """Return the periodograms of consecutive equal parts."""
         return SumPeriodogram.in_time(self.values, n_parts)
@@ -54,7 +60,7 @@ class PublishedSums(NamedTuple):
         A fit takes the spectrum of `shape`, times a factor, where that explains the sums as well.
         """
         if model is not None:
-            return SumFit(model.psd(circle.omega), model.mean - self.mean, 0.0, None, 0.0)
+            return SumFit(model.psd(circle.omega), model.mean - self.mean, 0.0, None, 0.0, np.empty(0))
         return SumLikelihood(circle, data).fit(None if shape is None else shape.psd(circle.omega))
 
     def errors(self, circle: SumCircle, fit: SumFit) -> SumErrors:

@@ -34,6 +34,11 @@ class ErrorResponses(NamedTuple):
     lost: Array
     noise: float
 
+    @property
+    def reach(self) -> int:
+        """Return how many steps back they reach."""
+        return int(self.lost.shape[1])
+
     def distortion(self, n: int) -> Array:
         """Return D at n // 2 + 1 angles from 0 to π; n even."""
         total = np.zeros(n // 2 + 1)
@@ -110,8 +115,17 @@ class SumErrors:
         """Return by how much a periodogram corrects that."""
         return data.average(np.einsum("kij,kji->k", weights, data.ordinates - self.expected).real)
 
-    def variance(self, weights: Complex, data: SumPeriodogram) -> float:
-        """Return the variance of the correction."""
+    def foresee_error(self, responses: ErrorResponses) -> float:
+        """Return the error that the spectrum and the bias foresee."""
+        return responses.noise + self.foresee(responses.distortion(self.circle.n_angles))
+
+    def tell(self, responses: ErrorResponses, data: SumPeriodogram) -> tuple[float, Complex]:
+        """Return the error that a periodogram tells, with its weights in it; it may be below what noise makes."""
+        weights, _ = self.weigh(responses.distortion(self.circle.n_angles))
+        return self.foresee_error(responses) + self.correct(weights, data), weights
+
+    def variance(self, weights: Complex, data: SumPeriodogram, of_bias: Complex | None = None) -> float:
+        """Return the variance of the correction; the bias comes in by weights of its own, if there are such."""
         spread = weights @ self.random
         squares = np.einsum("kij,kji->k", spread, spread).real
         means = spread.trace(axis1=1, axis2=2).real
@@ -120,11 +134,8 @@ class SumErrors:
         relative = found[1:] ** 2 / np.maximum(means[1:] ** 2 + squares[1:] / data.n_segments, np.finfo(float).tiny)
         own = squares.copy()
         own[1:] *= relative
-        slope = (
-            4
-            * self.bias**2
-            * float((self.circle.rise @ weights[0] @ self.random[0] @ weights[0] @ self.circle.rise).real)
-        )
+        at_zero, rise = (weights if of_bias is None else of_bias)[0].real, self.circle.rise
+        slope = 4 * self.bias**2 * float(rise @ at_zero @ self.random[0].real @ at_zero @ rise)
         return (2 * data.average(own) + slope) / (data.n_segments * data.length)
 
     def estimate(self, responses: ErrorResponses, data: SumPeriodogram) -> tuple[SumError, Complex]:

@@ -21,7 +21,7 @@ from dpfast._support.validation import Array, Complex
 
 MAX_LENGTH = 2**12  # cycles of a segment
 _FINER = 4  # points of the circle an ordinate
-_HIGHEST = 2  # order of fits: sums hardly tell higher ones from their aliases
+HIGHEST = 2  # order of fits: sums hardly tell higher ones from their aliases
 _MOST_STEPS = 60
 _CONVERGED = 1e-3  # of the log-likelihood that a step should gain
 _DIFFERENCE = 1e-5
@@ -173,6 +173,8 @@ class SumFit(NamedTuple):
     a : array or None
         A in powers of z⁻¹; None for a given shape.
     innovation_std : float
+    parameters : array
+        ln s², and tanh⁻¹ of the reflection coefficients; empty for a given shape.
     """
 
     psd: Array
@@ -180,6 +182,12 @@ class SumFit(NamedTuple):
     score: float
     a: Array | None
     innovation_std: float
+    parameters: Array
+
+    @property
+    def order(self) -> int:
+        """Return the order of an autoregression."""
+        return len(self.parameters) - 1
 
 
 class SumLikelihood:
@@ -208,26 +216,37 @@ class SumLikelihood:
 
     def fit(self, shape: Array | None) -> SumFit:
         """Fit autoregressions of several orders, and the scale of a given shape; return what explains sums best."""
-        found = [self._maximize(np.array([math.log(self._white_variance())]))]
-        for _ in range(_HIGHEST):
-            found.append(self._maximize(np.append(found[-1][0], 0.0)))
-        theta, value = max(found, key=lambda x: x[1] - self.penalty(len(x[0])))
-        score = value - self.penalty(len(theta))
-        best = SumFit(self._psd(theta), 0.0, score, self._polynomial(theta), math.exp(theta[0] / 2))
+        best = max(self.fit_orders(HIGHEST), key=lambda x: x.score)
         if shape is not None and (scaled := self._fit_scale(shape)).score >= best.score:
             best = scaled
         return best._replace(mean=self.find_mean(best.psd))
 
+    def fit_orders(self, highest: int) -> list[SumFit]:
+        """Fit autoregressions of the orders 0 … highest, each from the one before; their means are left at 0."""
+        found = [self.refit(np.array([math.log(self._white_variance())]))]
+        for _ in range(highest):
+            found.append(self.refit(np.append(found[-1].parameters, 0.0)))
+        return found
+
+    def refit(self, start: Array) -> SumFit:
+        """Fit an autoregression from given parameters on."""
+        theta, value = self._maximize(start)
+        a, innovation = self._polynomial(theta), math.exp(theta[0] / 2)
+        return SumFit(self._psd(theta), 0.0, value - self.penalty(len(theta)), a, innovation, theta)
+
     def find_mean(self, psd: Array) -> float:
         """Return by how much the mean differs from what was subtracted, less what chance alone would give (Stein)."""
+        mean, variance = self.measure_mean(psd)
+        return max(0.0, 1 - variance / mean**2) * mean if mean else 0.0
+
+    def measure_mean(self, psd: Array) -> tuple[float, float]:
+        """Return by how much the mean differs from what was subtracted, and the variance of that; 0 if unseen."""
         inverse = np.linalg.inv(self.circle.expect(psd)[0].real + self.circle.noise[0].real)
         rise = self.circle.rise
         weight = float(rise @ inverse @ rise)
         if weight <= np.finfo(float).tiny:
-            return 0.0
-        mean = float(rise @ inverse @ self.data.mean) / weight
-        chance = 1 / (self.data.n_segments * self.data.length * weight)
-        return max(0.0, 1 - chance / mean**2) * mean if mean else 0.0
+            return 0.0, math.inf
+        return float(rise @ inverse @ self.data.mean) / weight, 1 / (self.data.n_segments * self.data.length * weight)
 
     def _fit_scale(self, shape: Array) -> SumFit:
         """Fit the factor of a spectrum."""
@@ -237,7 +256,7 @@ class SumLikelihood:
         fine = _SCALES[max(0, near - 6) : near + 7]
         likelihoods = [self._of(x * signal) for x in fine]
         best = int(np.argmax(likelihoods))
-        return SumFit(fine[best] * shape, 0.0, likelihoods[best] - self.penalty(1), None, 0.0)
+        return SumFit(fine[best] * shape, 0.0, likelihoods[best] - self.penalty(1), None, 0.0, np.empty(0))
 
     def _white_variance(self) -> float:
         """Find the variance of white inputs by least squares, kept above what is surely invisible."""

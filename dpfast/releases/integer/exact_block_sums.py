@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from dpfast._support import validation
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
+from dpfast.design.adaptive.published_sums import PublishedSums
 from dpfast.design.adaptive.sum_errors import ErrorResponses
-from dpfast.design.block_plan import Plan
-from dpfast.design.block_problem import BlockProblem
-from dpfast.design.block_signs import Signs
+from dpfast.design.block_redesign import redesign_blocks
 from dpfast.filters.filter import Filter
 from dpfast.filters.toeplitz import MAX_HORIZON
 from dpfast.mechanisms.block_ending import step_errors
@@ -48,6 +47,7 @@ from dpfast.releases.integer.lattice_noise import (
 from dpfast.releases.integer.live_blocks import LiveBlocks
 from dpfast.releases.model_check.block_check import BlockValues
 from dpfast.releases.model_check.noise_imitation import imitate_noise
+from dpfast.signals.model import Model
 
 _LARGEST_SUM = 2**62
 _SAME = 1e-6  # of a variance: noise for which the receiver of the design will do
@@ -126,7 +126,7 @@ class ExactBlockSums(ExactDrawn):
         laws = own if mechanism.weights is None else own * len(mechanism.lengths)
         ratios = [float(x.variance) / y.variance for x, y in zip(laws, mechanism.noise, strict=True)]
         designed = all(abs(x - 1) <= _SAME for x in ratios)
-        receiver = mechanism.receiver if designed else _design_receiver(mechanism, own)
+        receiver = mechanism.receiver if designed else redesign_blocks(mechanism, _variances_of(own))
         return cls(mechanism, inputs, tolerance, laws, receiver)
 
     @property
@@ -288,7 +288,11 @@ class ExactBlockSums(ExactDrawn):
         kurtosis = 3 + 1 / min(float(x.variance) for x in self.noise)
         model, begin, centre = self.mechanism.model, -self.schedule.phase % cycle, float(self.inputs.centre)
         published = np.array(self._variances), kurtosis, centre, cycle, begin, sums, weigh, self._publish
-        return BlockValues(model, *published, self._rounding, self.receiver.mean, lambda: self.error_responses)
+        return BlockValues(model, *published, self._rounding, self.receiver.mean, self.respond)
+
+    def respond(self) -> ErrorResponses | str:
+        """Return how estimates err, or say why that is not computed."""
+        return self.error_responses
 
     @functools.cached_property
     def error_responses(self) -> ErrorResponses | str:
@@ -311,6 +315,48 @@ class ExactBlockSums(ExactDrawn):
         for level, law in enumerate(self.noise):
             sums[:, level, due[level]] += imitate_noise(law, rng, (len(x), int(due[level].sum())))
         return unit * sums
+
+    # --- for adapt: another receiver may run behind it --------------------------------------------
+
+    def published_sums(self, privatized: Integers, end: int) -> PublishedSums | None:
+        """Return the sums of whole cycles of v before a step; None where there are too few."""
+        responses = self.respond()
+        return None if isinstance(responses, str) else self.evidence(privatized, end).published_sums(responses.reach)
+
+    def receiver_sums(self, v: Array) -> Integers:
+        """Return v (streams, time) or, of several sums at a step, (streams, sums, time), all of it integers.
+
+        Raises
+        ------
+        ValueError
+            For v that does not hold the integers that were published, and for another shape.
+        """
+        if v.dtype.kind not in "iu":
+            raise ValueError(f"v must hold the integers that were published, got dtype {v.dtype}")
+        shape = (self.inputs.n_streams, *([self.per_step] if self.per_step > 1 else []))
+        if v.shape[:-1] != shape and (1, *v.shape[:-1]) != shape:
+            raise ValueError(f"v must have the shape {(*shape, 'time')}, got {v.shape}")
+        return v.reshape(*shape, v.shape[-1]).astype(np.int64)
+
+    def redesigned_for(self, model: Model) -> ExactBlockSums:
+        """Return the same sums and noise with a receiver that was designed for another model of the input."""
+        laws = self.noise if self.mechanism.weights is None else self.noise[:1]
+        receiver = redesign_blocks(self.mechanism, _variances_of(laws), model)
+        if self.last_block is None:
+            return replace(self, receiver=receiver)
+        loop = self.mechanism.loop_behind(self._variances, receiver, model)
+        return replace(self, receiver=receiver, last_block=LastBlock.make(loop, self.last_block.n_steps))
+
+    def mse_on(self, model: Model) -> float:
+        """Return the exact error on another model of the input, as `predicted_mse` is on that of the design.
+
+        Where a last block is published that model must be the one that the receiver is designed for.
+        """
+        loop, horizon = self.mechanism.loop_behind(self._variances, self.receiver, model), self.mechanism.horizon
+        if horizon is None:
+            return float(loop.cycle_mse().mean())
+        mse = loop.step_mse(horizon) if self.last_block is None else step_errors(loop, horizon, publish=True)
+        return float(mse.mean())
 
     # --- as JSON holds it -------------------------------------------------------------------------
 
@@ -347,14 +393,6 @@ class ExactBlockSums(ExactDrawn):
         return PeriodicKalman.from_fields(content)
 
 
-def _design_receiver(mechanism: BlockMechanism, laws: Sequence[LatticeLaw]) -> PeriodicKalman:
-    """Design the receiver of a mechanism behind other noise: of a law for each level, or one for all signed sums."""
-    variances = tuple(float(x.variance) for x in laws)
-    factors = mechanism.target.factors
-    assert factors is not None
-    problem = BlockProblem(factors, mechanism.horizon, mechanism.model, mechanism.lattice, mechanism.lag)
-    if mechanism.weights is None:
-        plan = Plan.sums(*mechanism.lengths)
-        return problem.receiver(plan, variances, mechanism.receiver.phase)
-    lates = mechanism.receiver.offsets or (0,) * len(mechanism.lengths)
-    return problem.receiver(Plan.of(Signs(mechanism.weights, lates)), variances, mechanism.receiver.phase)
+def _variances_of(laws: Sequence[LatticeLaw]) -> tuple[float, ...]:
+    """Return the variances of noise in steps of the lattice."""
+    return tuple(float(x.variance) for x in laws)

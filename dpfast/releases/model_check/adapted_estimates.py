@@ -10,10 +10,11 @@ import numpy as np
 
 from dpfast._support.errors import DesignError
 from dpfast._support.validation import Array
-from dpfast.design.adaptive.adapt import adapt, check_linear
+from dpfast.design.adaptive.adapt import adapt
+from dpfast.design.adaptive.adapt_sums import adapt_sums, check_known, least_steps
+from dpfast.design.adaptive.adaptation import Adaptable, AdaptableSums, Adaptation, check_linear
 from dpfast.design.adaptive.cross_validation import least_samples
 from dpfast.releases.integer.exact_base import ExactBase
-from dpfast.releases.integer.exact_filters import ExactFilters
 from dpfast.releases.integer.inputs import Integers
 from dpfast.releases.model_check.error_from_v import ErrorFromV
 from dpfast.releases.model_check.verdict import BAND, ModelCheck
@@ -81,21 +82,20 @@ def check_adaptable(plan: ExactBase, n: int) -> None:
     ValueError
         For too few steps.
     DesignError
-        For a receiver that is not linear, and for what is not a filtered input step by step.
+        For a receiver that is not linear, and for what publishes neither a filtered input nor sums of blocks.
     """
-    least = least_samples(check_linear(_as_adaptable(plan)).prefilter, plan.lag)
+    if isinstance(plan, AdaptableSums):
+        check_known(plan)
+        least = least_steps(plan)
+    elif isinstance(plan, Adaptable):
+        least = least_samples(check_linear(plan).prefilter, plan.lag)
+    else:
+        raise DesignError(
+            f"adapt must be False for {plan.mechanism.name!r}: its v has no spectrum to fit, as it is neither a "
+            "filtered input step by step nor a sum of blocks"
+        )
     if n < least:
         raise ValueError(f"adapt must be False for fewer than {least} steps, which a fit of this design takes, got {n}")
-
-
-def _as_adaptable(plan: ExactBase) -> ExactFilters:
-    """Return a mechanism of which another receiver may run behind the same v; refuse others."""
-    if not isinstance(plan, ExactFilters):
-        raise DesignError(
-            f"adapt must be False for {plan.mechanism.name!r}: its v has no spectrum to fit, as it is no filtered "
-            "input step by step"
-        )
-    return plan
 
 
 def adapt_estimates(plan: ExactBase, v: Integers, n: int, check: ModelCheck) -> AdaptedEstimates:
@@ -110,11 +110,32 @@ def adapt_estimates(plan: ExactBase, v: Integers, n: int, check: ModelCheck) -> 
     check : ModelCheck
         Of the same steps and the receiver of the design.
     """
-    found = adapt(_as_adaptable(plan), v[:, :n])
-    estimate = found.estimate(v)[:, plan.lag or 0 :]
+    if isinstance(plan, AdaptableSums):
+        of_sums = adapt_sums(plan, v, None, n)
+        adapted: Any = of_sums.mechanism
+        predicted = math.sqrt(adapted.mse_on(of_sums.model)) if of_sums.taken else plan.predicted_rmse_if_model_holds
+        return _describe(of_sums, of_sums.estimate(v, n), predicted, plan, v, n, check, contradicted=True)
+    given: Any = plan
+    found = adapt(given, v[:, :n])
     predicted = found.mechanism.predicted_rmse_if_model_holds
+    return _describe(found, found.estimate(v), predicted, plan, v, n, check, contradicted=False)
+
+
+def _describe(
+    found: Adaptation[Any],
+    estimate: Array,
+    predicted: float | None,
+    plan: ExactBase,
+    v: Integers,
+    n: int,
+    check: ModelCheck,
+    *,
+    contradicted: bool,
+) -> AdaptedEstimates:
+    """Say what the fitted receiver estimates, and its error as v tells it: by a fit, or by the model that it is for."""
+    in_time = estimate[:, plan.lag or 0 :]
     if not found.taken:
-        return AdaptedEstimates(estimate, False, found.reason, predicted, check.estimated_mse, check.band)
-    error = found.mechanism.evidence(v, n).estimate_error(contradicted=False)
+        return AdaptedEstimates(in_time, False, found.reason, predicted, check.estimated_mse, check.band)
+    error = found.mechanism.evidence(v, n).estimate_error(contradicted=contradicted)
     assert isinstance(error, ErrorFromV)  # a fit takes more steps
-    return AdaptedEstimates(estimate, True, found.reason, predicted, error.mse, BAND * np.sqrt(error.of_streams))
+    return AdaptedEstimates(in_time, True, found.reason, predicted, error.mse, BAND * np.sqrt(error.of_streams))

@@ -130,7 +130,7 @@ class BlockValues(NamedTuple):
         responses = self.respond()
         if isinstance(responses, str):
             return responses
-        seen = self.published_sums(responses.lost.shape[1])
+        seen = self.published_sums(responses.reach)
         if seen is None:
             return TOO_SHORT
         return estimate_from_sums(seen, responses, self.model, contradicted=contradicted)

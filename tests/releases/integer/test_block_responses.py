@@ -38,10 +38,8 @@ def mse_of(responses, model, mean):
 )
 def test_error_and_closed_loop_agree_on_any_model(options, model):
     plan = dp.exact(dp.block_sums(TARGET, dp.Privacy(1), COUNTS, **options), dp.Inputs(0, 40))
-    loop = plan.mechanism.loop_behind(plan._variances, plan.receiver)
-    loop = type(loop)(plan.mechanism._system(model), model.mean - plan.receiver.mean, loop.variances, plan.receiver)
-    expected = loop.cycle_mse().mean()
-    assert mse_of(plan.error_responses, model, plan.receiver.mean) == pytest.approx(expected, rel=1e-3)
+    expected = plan.mse_on(model)
+    assert mse_of(plan.respond(), model, plan.receiver.mean) == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize("last_block", ["drop", "publish"])
@@ -49,17 +47,17 @@ def test_over_a_horizon_all_its_steps_count(last_block):
     mechanism = dp.block_sums(dp.running_sum(50), dp.Privacy(1), COUNTS, length=4, lag=2)
     plan = dp.exact(mechanism, dp.Inputs(0, 40), last_block=last_block)
     expected = plan.step_mse(50).mean()
-    assert mse_of(plan.error_responses, COUNTS, plan.receiver.mean) == pytest.approx(expected, rel=1e-3)
+    assert mse_of(plan.respond(), COUNTS, plan.receiver.mean) == pytest.approx(expected, rel=1e-3)
 
 
 def test_rounding_is_noise_of_the_input():
     mechanism = dp.block_sums(TARGET, dp.Privacy(1), COUNTS, length=4, unit=0.5, noise="geometric")
     plan = dp.exact(mechanism, dp.Inputs(0, 40, unit=0.5, multiples=False))
-    assert mse_of(plan.error_responses, COUNTS, 5) == pytest.approx(plan.predicted_mse, rel=1e-3)
+    assert mse_of(plan.respond(), COUNTS, 5) == pytest.approx(plan.predicted_mse, rel=1e-3)
 
 
 def test_what_takes_too_much_memory_is_said(monkeypatch):
     monkeypatch.setattr(block_responses, "_MOST_NUMBERS", 100)
     plan = dp.exact(dp.block_sums(TARGET, dp.Privacy(1), COUNTS, length=4), dp.Inputs(0, 40))
-    assert "remembers too long" in plan.error_responses
+    assert "remembers too long" in plan.respond()
     assert "remembers too long" in plan.evidence(np.zeros((1, 100), np.int64), 100).estimate_error(contradicted=False)

@@ -11,6 +11,7 @@ from scipy import signal
 
 import dpfast as dp
 from dpfast._support.errors import ModelWarning
+from dpfast.releases.model_check.adapted_estimates import adapt_estimates
 from dpfast.releases.model_check.verdict import check_whole
 
 
@@ -101,3 +102,62 @@ def test_too_few_cycles_have_no_error():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert check_whole(plan.evidence(v, 40)).estimated_mse > 0
+
+
+def test_an_adapted_receiver_is_beside_what_was_published(tmp_path, monkeypatch):
+    seed_noise(monkeypatch, 2)
+    u = np.random.default_rng(5).poisson(5.9, (1, 2500))
+    with pytest.warns(ModelWarning) as warned:
+        result = dp.release(recipe(), u, tmp_path / "store", adapt=True)
+    assert "adapt=True" not in str(warned[0].message)
+    y = np.convolve(u[0], np.ones(12) / 12)[:2500]
+    given, new = (((x[0] - y) ** 2).mean() ** 0.5 for x in (result.estimate, result.adapted.estimate))
+    assert result.adapted.taken
+    assert new < 0.8 * given
+    assert result.adapted.estimated_rmse == pytest.approx(new, rel=0.15)
+    assert result.adapted.predicted_rmse == pytest.approx(new, rel=0.15)
+    assert (np.abs(result.adapted.estimate - y) <= result.adapted.band[:, np.newaxis]).mean() > 0.9
+    plain = recipe().estimate(result.privatized, end=2500)[:, 5:]
+    np.testing.assert_array_equal(plain, result.estimate)  # as without
+    again = dp.read_release(tmp_path / "store", adapt=True)
+    np.testing.assert_array_equal(again.adapted.estimate, result.adapted.estimate)
+    assert again.adapted.content() == result.adapted.content()
+
+
+def test_too_few_steps_to_adapt_are_refused_before_anything_is_published(tmp_path):
+    with pytest.raises(ValueError, match=r"adapt must be False for fewer than 210 steps"):
+        dp.release(recipe(), np.full((1, 209), 2), tmp_path / "store", adapt=True)
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_stream_of_several_levels_is_adapted_live(tmp_path, monkeypatch):
+    seed_noise(monkeypatch, 3)
+    plan = recipe(2, length=(2, 8))
+    u = np.random.default_rng(6).poisson(5.9, (2, 1600))
+    with dp.open_stream(plan, tmp_path / "store") as stream:
+        stream.push(u)
+        assert stream.model_check().agrees is False
+        adapted = stream.adapted()
+    assert adapted.taken
+    assert adapted.estimate.shape == (2, 1595)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [*wrong_models.INPUTS, "as the model says"])
+def test_adapted_estimates_are_within_their_bands_over_50_releases(name):
+    plan, rng, rows, time = recipe(), np.random.default_rng(12), [], 2000
+    for _ in range(50):
+        u = wrong_models.INPUTS.get(name, wrong_models.true_model)(rng, (1, time))
+        v = wrong_models.published_sums(plan, u, rng)
+        y = signal.lfilter(np.ones(12) / 12, [1], np.rint(u))
+        found = adapt_estimates(plan, v, time, check_whole(plan.evidence(v, time)))
+        given, errors = plan.estimate(v, end=time)[:, 5:] - y, found.estimate - y
+        inside = (np.abs(errors) <= found.band[:, np.newaxis]).mean()
+        rows.append((inside, (given**2).mean(), (errors**2).mean(), found.estimated_mse, found.taken))
+    covered, before, true, estimated, taken = np.mean(rows, axis=0)
+    print(
+        f"{name}: {covered:.3f} covered, {before**0.5:.3f} to {true**0.5:.3f}, from v {estimated**0.5:.3f}, {taken:.2f}"
+    )
+    assert covered >= 0.9
+    assert estimated**0.5 == pytest.approx(true**0.5, rel=0.15)
+    assert true <= 1.02 * before
