@@ -245,11 +245,14 @@ class Chain(ChainParts):
         second = released[min(1, n_levels - 1)]  # they lie as far from one another as the first two
         return self._stage(kinds.ESTIMATE, x=released[0], plus=second, **fields)
 
-    def estimate_posterior(self, posterior: PosteriorFilter, released: int) -> int:
-        """Take the posterior mean behind a signal that is released, once for all who ask for it."""
-        return self._once(("posterior", released), lambda: self._posterior(posterior, released))
+    def estimate_posterior(self, posterior: PosteriorFilter, released: int, *, states: bool = False) -> int:
+        """Take the posterior mean behind a signal that is released, once for all who ask for it.
 
-    def _posterior(self, posterior: PosteriorFilter, released: int) -> int:
+        `states` as of a filter: what is known of memory, states and remembered outputs, from given states on.
+        """
+        return self._once(("posterior", released), lambda: self._posterior(posterior, released, states=states))
+
+    def _posterior(self, posterior: PosteriorFilter, released: int, *, states: bool) -> int:
         n, n_states, n_slots = len(posterior.start), posterior.n_states, posterior.lag + 1
         numbers, words = posterior.numbers(), list[int]()
         for table in (posterior.first, posterior.table):
@@ -260,9 +263,15 @@ class Chain(ChainParts):
         fields |= {"place": self.n_states, "kept": n_slots, "n_levels": n, "n_a": n_states}
         fields |= {"weights": self._keep(posterior.predictions.ravel()), "n_b": len(posterior.boundaries)}
         fields |= {"levels": self._tabulate(np.array(words)), "b": self._keep(np.array(numbers))}
-        self._start_levels(self.n_states, posterior.start)
+        known = n + n_states + n * n_states + n * n_slots
+        if states:
+            places: list[State] = [(None, self.n_states + i) for i in range(known)]
+            self.begin += places
+            self.end += places
+        else:
+            self._start_levels(self.n_states, posterior.start)
         n_means = n_states + max(len(x.reach) for x in (posterior.first, posterior.table))
-        self.n_states += n + n_states + n * n_states + n * n_slots + 2 + n * n + n + n * n_means
+        self.n_states += known + 2 + n * n + n + n * n_means
         return self._stage(kinds.POSTERIOR, x=released, **fields)
 
     def publish(self, partition: Partition, table: IntegerTable, purpose: int, x: int) -> int:

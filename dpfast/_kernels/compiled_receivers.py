@@ -226,18 +226,22 @@ class CompiledPosterior(NamedTuple):
     def equalizer(self) -> None:
         """None, as nothing is decided."""
 
-    def _centred(self, chain: Chain, released: tuple[int, ...] | int) -> int:
+    def _centred(self, chain: Chain, released: tuple[int, ...] | int, *, states: bool = False) -> int:
         """Add the estimates about the mean to a chain, once."""
         v = released[0] if isinstance(released, tuple) else released
-        return chain.estimate_posterior(self.posterior, v)
+        return chain.estimate_posterior(self.posterior, v, states=states)
 
-    def estimate(self, chain: Chain, released: tuple[int, ...] | int) -> tuple[int, ...]:
-        """Add the estimates to a chain."""
-        estimates = self._centred(chain, released)
+    def estimate(self, chain: Chain, released: tuple[int, ...] | int, *, states: bool = False) -> tuple[int, ...]:
+        """Add the estimates to a chain; `states` as of a filter, those of the mean last."""
+        estimates = self._centred(chain, released, states=states)
         if self.linear.level == 0.0:
             return (estimates,)
-        offset = chain.filter(self.target, chain.step(self.linear.level, self.lag))
+        offset = chain.filter(self.target, chain.step(self.linear.level, self.lag), states=states)
         return (chain.add(estimates, Term(1.0, offset)),)
+
+    def ending_after(self, n_steps: int) -> CompiledPosterior:
+        """Return the same behind what releases nothing beyond so many steps."""
+        return self._replace(posterior=self.posterior._replace(n_steps=n_steps))
 
     def complete(self, estimates: Array, n_threads: int) -> None:
         """Leave the estimates as they are, which are whole."""

@@ -21,6 +21,7 @@ from dpfast._kernels.compiled_mechanisms import CompiledBlock, CompiledChain
 from dpfast._kernels.compiled_receivers import (
     AnyCompiledReceiver,
     CompiledDecisionFeedback,
+    CompiledPosterior,
     CompiledReceiver,
 )
 from dpfast._kernels.factors import UNITY, Factors
@@ -95,8 +96,8 @@ def _run_paths(
     return out
 
 
-def build_live_chain(receiver: CompiledDecisionFeedback) -> Chain:
-    """Build the chain of a decision feedback that goes on from given states."""
+def build_live_chain(receiver: CompiledDecisionFeedback | CompiledPosterior) -> Chain:
+    """Build the chain of a receiver that goes on from given states."""
     chain = Chain()
     for signal in receiver.estimate(chain, chain.read(), states=True):
         chain.write(signal)

@@ -27,10 +27,6 @@ NO_EXACT_FORM = (
     "with Gaussian noise and a delta above 0, such as optimal or zero_forcing"
 )
 NO_EXACT_DRAW = "cannot be drawn exactly so far, and simulate() is for studies and protects nobody: design it"
-NO_LIVE_POSTERIOR = (
-    "posterior means do not run on real data so far, and simulate() is for studies and protects nobody: design it with "
-    "receiver='linear', which publishes the same v"
-)
 
 OVER_HORIZON = " It ends with these steps: who is in a further run of it pays again."
 STUDIES_ALONE = " Its simulation is for studies; there is no exact release of it."

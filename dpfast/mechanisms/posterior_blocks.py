@@ -12,11 +12,10 @@ from dpfast._kernels.posterior import PosteriorFilter
 from dpfast._kernels.simulation import CompiledStudy, squared_errors
 from dpfast._support import thread_count, validation
 from dpfast.filters.toeplitz import MAX_HORIZON
-from dpfast.mechanisms.base import NO_LIVE_POSTERIOR
 from dpfast.mechanisms.block_mechanism import BlockMechanism
 from dpfast.mechanisms.bound import BoundTerms
 from dpfast.mechanisms.chain_law import ChainLaw, chain_of, is_same_law
-from dpfast.mechanisms.posterior_tables import TableMaker, block_posterior
+from dpfast.mechanisms.posterior_tables import SumNoise, TableMaker, block_posterior
 from dpfast.privacy.integer_noise.law import IntegerNoise
 from dpfast.signals.model import Model, check_model
 
@@ -46,9 +45,10 @@ class PosteriorBlockMechanism(BlockMechanism):
     (True, 0.0703)
     """
 
-    def release_hindrance(self) -> str:
-        """Say why the exact path cannot run it, and what to do instead."""
-        return NO_LIVE_POSTERIOR
+    @property
+    def exact_kind(self) -> str:
+        """Name the kind of the exact form that a release runs."""
+        return "block sums, posterior mean"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -128,7 +128,23 @@ class PosteriorBlockMechanism(BlockMechanism):
         """The posterior mean that runs, as privacy and model make it."""
         noise = self.noise[0]
         assert isinstance(noise, IntegerNoise)  # as no group shares it
-        return block_posterior(self._maker, noise, self.lengths[0], self.receiver.phase, self.lag, self.horizon)
+        return self._posterior_behind(noise, self.horizon)
+
+    def _posterior_behind(self, noise: SumNoise, n_steps: int | None) -> PosteriorFilter:
+        return block_posterior(self._maker, noise, self.lengths[0], self.receiver.phase, self.lag, n_steps)
+
+    def receiver_behind(self, noise: SumNoise, n_steps: int) -> CompiledPosterior:
+        """Return the posterior mean behind other noise on the same sums, of which none comes beyond so many steps.
+
+        Parameters
+        ----------
+        noise : IntegerNoise, or what has its largest value, period and probabilities
+            In steps of the lattice.
+        n_steps : int
+        """
+        factors = self.target.factors
+        assert factors is not None
+        return CompiledPosterior(self._posterior_behind(noise, n_steps), self.receiver.compiled(factors))
 
     def _compiled_receiver(self, target: Factors) -> CompiledBlockReceiver:
         return CompiledPosterior(self._posterior, self.receiver.compiled(target))

@@ -13,7 +13,7 @@ from dpfast._kernels.compiled_receivers import CompiledPosterior
 from dpfast._support import validation
 from dpfast._support.validation import Array
 from dpfast.filters.toeplitz import MAX_HORIZON
-from dpfast.mechanisms.base import NO_LIVE_POSTERIOR, Magnitudes
+from dpfast.mechanisms.base import Magnitudes
 from dpfast.mechanisms.bound import BoundTerms
 from dpfast.mechanisms.chain_law import ChainLaw, chain_of, is_same_law
 from dpfast.mechanisms.input_noise import ResponseNoise
@@ -40,9 +40,10 @@ class PosteriorResponseMechanism(Mechanism):
     *Privacy.* That of the response, whatever is computed from it.
     """
 
-    def release_hindrance(self) -> str:
-        """Say why the exact path cannot run it, and what to do instead."""
-        return NO_LIVE_POSTERIOR
+    @property
+    def exact_kind(self) -> str:
+        """Name the kind of the exact form that a release runs."""
+        return "randomised response, posterior mean"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,14 +112,27 @@ class PosteriorResponseMechanism(Mechanism):
         """The posterior mean that runs, as privacy and model make it."""
         assert isinstance(self._law, ResponseNoise)
         response = self._law.response
-        maker = TableMaker(
-            ChainLaw.of(chain_of(self.model)), self.receiver.mean, response.low, response.span, self.target.factors
-        )
         outcomes, boundaries = response_outcomes(response)
-        boundaries = boundaries + ((response.low + response.high) / 2 - self.receiver.mean)
-        lag, linear = self.receiver.lag, self.receiver.compiled()
+        middle = (response.low + response.high) / 2 - self.receiver.mean
+        return self.receiver_behind(outcomes, boundaries + middle, None)
+
+    def receiver_behind(self, outcomes: Array, boundaries: Array, n_steps: int | None) -> CompiledPosterior:
+        """Return the posterior mean behind other responses, of which none tells anything beyond so many steps.
+
+        Parameters
+        ----------
+        outcomes : array, (outcomes, 2)
+            P(outcome | level) of the lower and the upper level, by the size of what is published.
+        boundaries : array, (outcomes - 1,)
+            Between what is published.
+        n_steps : int, optional
+        """
+        assert isinstance(self._law, ResponseNoise)
+        response, lag, linear = self._law.response, self.receiver.lag, self.receiver.compiled()
+        law = ChainLaw.of(chain_of(self.model))
+        maker = TableMaker(law, self.receiver.mean, response.low, response.span, self.target.factors)
         assert lag is not None  # of a linear receiver
-        return CompiledPosterior(response_posterior(maker, outcomes, boundaries, lag), linear)
+        return CompiledPosterior(response_posterior(maker, outcomes, boundaries, lag, n_steps), linear)
 
     def compiled(self) -> compiled_mechanisms.CompiledChain:
         """Return the compiled form, which studies run."""

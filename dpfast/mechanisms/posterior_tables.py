@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from dpfast._kernels.posterior import BlockTable, PosteriorFilter
 from dpfast._support.validation import Array
 from dpfast.mechanisms.block_dynamics import small_state_space
 from dpfast.mechanisms.chain_law import ChainLaw
-from dpfast.privacy.integer_noise.law import IntegerNoise
 
 MOST_NUMBERS = 2**22  # of a table
 MOST_OPERATIONS = 2**30  # multiply-adds that make it
@@ -37,6 +36,21 @@ class _Moments(NamedTuple):
     mass: Array
     states: Array  # (states, before, behind, sums)
     outputs: Array  # (steps, before, behind, sums)
+
+
+class SumNoise(Protocol):
+    """Noise on sums, as far as a posterior mean asks for it: an IntegerNoise is one."""
+
+    @property
+    def largest(self) -> int | None:
+        """Return the largest |n| that can be drawn; None where there is none."""
+
+    @property
+    def period(self) -> int:
+        """Return the integers after which its tails are the same but for a factor, where they have no end."""
+
+    def log_probability(self, n: NDArray[np.int64]) -> Array:
+        """Return ln P(N = n) of integers, minus infinity outside of the support."""
 
 
 class TableMaker(NamedTuple):
@@ -154,7 +168,7 @@ def _impulse(a: Array, b: Array, c: Array, n: int) -> list[float]:
 # --- behind sums ------------------------------------------------------------------------------------
 
 
-def weighted_period(noise: IntegerNoise) -> int:
+def weighted_period(noise: SumNoise) -> int:
     """Count the sums beyond the least and the largest one that have weights of their own, and one.
 
     Those farther away have the weights of one of these: period after period, or none where the noise has an end.
@@ -162,7 +176,7 @@ def weighted_period(noise: IntegerNoise) -> int:
     return noise.period if noise.largest is None else noise.largest + 2
 
 
-def sum_weights(noise: IntegerNoise, top: int) -> Iterator[Array]:
+def sum_weights(noise: SumNoise, top: int) -> Iterator[Array]:
     """Yield P(N = v - σ), up to a factor of each v, of all v with weights of their own and all σ up to the top."""
     beyond = weighted_period(noise) - 1
     seen, at_once = np.arange(-beyond, top + beyond + 1), max(1, _AT_ONCE // (top + 1))
@@ -173,7 +187,7 @@ def sum_weights(noise: IntegerNoise, top: int) -> Iterator[Array]:
 
 
 def block_posterior(
-    maker: TableMaker, noise: IntegerNoise, length: int, phase: int, lag: int, n_steps: int | None = None
+    maker: TableMaker, noise: SumNoise, length: int, phase: int, lag: int, n_steps: int | None = None
 ) -> PosteriorFilter:
     """Make the posterior mean behind sums of blocks, of which those of a horizon may leave a rest unpublished."""
     period, off_mean = weighted_period(noise), maker.offset - maker.mean
@@ -201,17 +215,19 @@ def block_posterior(
     )
 
 
-def response_posterior(maker: TableMaker, outcomes: Array, boundaries: Array, lag: int) -> PosteriorFilter:
+def response_posterior(
+    maker: TableMaker, outcomes: Array, boundaries: Array, lag: int, n_steps: int | None = None
+) -> PosteriorFilter:
     """Make the posterior mean behind responses to two levels, with their probabilities (outcomes, levels).
 
-    The outcomes, and the boundaries between them, grow.
+    The outcomes, and the boundaries between them, grow. Beyond so many steps responses tell nothing.
     """
     maker.check_cost(1, lag, len(outcomes))
     table = maker.table(maker.walk(1, lag), [outcomes], 1, 0.0)
     return PosteriorFilter(
         first=table,
         table=table,
-        predictions=maker.predictions(0),
+        predictions=maker.predictions(0 if n_steps is None else 1),
         start=maker.law.start,
         n_states=len(small_state_space(maker.target)[0]),
         length=1,
@@ -221,4 +237,5 @@ def response_posterior(maker: TableMaker, outcomes: Array, boundaries: Array, la
         period=1,
         farthest=0.0,
         boundaries=boundaries,
+        n_steps=n_steps,
     )

@@ -15,11 +15,13 @@ Others use ``exact``, ``ExactMechanism`` and ``Inputs``::
 ``exact_block_sums``   ``ExactBlockSums``: sums of blocks with noise on the integers
 ``exact_input_noise``  ``ExactInputNoise``: such noise on every input
 ``exact_response``     ``ExactResponse``: randomised response to every input
+``exact_posterior``    posterior means behind sums, and behind answers
 ``block_responses``    how the receiver of block sums errs, for estimates of its error
 ``block_schedule``     which inputs are in which sum, and when it is released
 ``lattice_noise``      laws on the integers for a privacy, and what they cost
 ``last_block``         the last block, which the last step may leave unfinished
 ``live_blocks``        the receiver behind block sums, piece by piece
+``live_posterior``     a posterior mean behind sums or answers, piece by piece
 ``inputs``             ``Inputs``: what is declared of the data
 ``tap_search``         which integer taps are fine enough
 ``integer_taps``       integer prefilters and their exact sensitivity

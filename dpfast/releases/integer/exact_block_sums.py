@@ -29,7 +29,7 @@ from dpfast.privacy.privacy import Privacy
 from dpfast.releases.guarantee_terms import ReleaseTerms
 from dpfast.releases.integer.block_responses import find_responses
 from dpfast.releases.integer.block_schedule import BlockSchedule
-from dpfast.releases.integer.exact_base import check_mechanism
+from dpfast.releases.integer.exact_base import LiveEstimator, check_mechanism
 from dpfast.releases.integer.exact_drawn import ExactDrawn
 from dpfast.releases.integer.inputs import Inputs, Integers
 from dpfast.releases.integer.last_block import LastBlock, demand_of
@@ -204,7 +204,7 @@ class ExactBlockSums(ExactDrawn):
             used += len(steps)
         return v if self.per_step > 1 else v[:, 0]
 
-    def live(self) -> LiveBlocks:
+    def live(self) -> LiveEstimator:
         """Return the receiver as it is at the beginning of a stream."""
         unit = float(self.inputs.unit)
         shift = (self.receiver.mean - float(self.inputs.centre)) / unit
@@ -238,10 +238,10 @@ class ExactBlockSums(ExactDrawn):
         """
         if self.mechanism.horizon is None or self.last_block is None:
             return self.mechanism.mse_behind(self._variances, self.receiver)
-        mse = float(self.step_mse(self.mechanism.horizon).mean())
-        return unless_hidden(mse, self.mechanism.target, self.mechanism.model)
+        mse = step_errors(self._loop, self.mechanism.horizon, publish=True)
+        return unless_hidden(float(mse.mean()), self.mechanism.target, self.mechanism.model)
 
-    def step_mse(self, n: int | None = None) -> Array:
+    def step_mse(self, n: int | None = None) -> Array | None:
         """Return the MSE of each estimate of a release of n steps, from rest, on the model of the design.
 
         The last ones wait for releases that never come: of a dropped block they learn nothing, of a published one its
@@ -254,7 +254,7 @@ class ExactBlockSums(ExactDrawn):
 
         Returns
         -------
-        array, (n,)
+        array, (n,), or None where only simulation tells
         """
         n = validation.integer("n", self.fixed_steps if n is None else n, 1, MAX_HORIZON)
         self.check_steps(n, whole=True)

@@ -13,12 +13,17 @@ from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
 from dpfast.releases.integer.exact_block_sums import ExactBlockSums
 from dpfast.releases.integer.exact_input_noise import ExactInputNoise
 from dpfast.releases.integer.exact_mechanism import ExactMechanism
+from dpfast.releases.integer.exact_posterior import ExactPosteriorBlocks, ExactPosteriorResponse
 from dpfast.releases.integer.exact_response import ExactResponse
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.integer.last_block import LastBlockChoice, check_last_block
 
 _FORMS: dict[str, type[ExactBase]] = {
-    x.kind: x for x in (ExactMechanism, ExactBlockSums, ExactInputNoise, ExactResponse)
+    x.kind: x
+    for x in (
+        *(ExactMechanism, ExactBlockSums, ExactInputNoise, ExactResponse),
+        *(ExactPosteriorBlocks, ExactPosteriorResponse),
+    )
 }
 
 
@@ -43,6 +48,9 @@ def exact(
 
     *Randomised response*: by an exact table, on inputs that are declared on the two levels.
 
+    Behind the same v, posterior means of a chain of levels run as studies run them, with tables for the noise that is
+    drawn; their error only simulation tells, and `linear_mse` is a bound of it from above.
+
     Parameters
     ----------
     mechanism : Mechanism or BlockMechanism
@@ -59,13 +67,14 @@ def exact(
 
     Returns
     -------
-    ExactMechanism, ExactBlockSums, ExactInputNoise or ExactResponse
+    ExactMechanism, ExactBlockSums, ExactInputNoise or ExactResponse, or one of these with a posterior mean
 
     Raises
     ------
     ReleaseError
         For a design with fitted-from-private inputs, and for one without an exact form, each with its own reason: a
-        MatrixMechanism, blocks that react or share noise, posterior means, Laplace and staircase noise.
+        MatrixMechanism, blocks that react or share noise, Laplace and staircase noise; and for "publish" with a
+        posterior mean, whose tables are those of whole blocks.
     ValueError
         For a `last_block` of a mechanism without blocks, and for "publish" without `n_steps`.
     DesignError

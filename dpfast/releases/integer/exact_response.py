@@ -22,7 +22,7 @@ from dpfast.privacy.composition import Loss
 from dpfast.privacy.privacy import Privacy
 from dpfast.privacy.response_table import CERTAIN, FALSELY, ResponseTable, response_table
 from dpfast.releases.guarantee_terms import ReleaseTerms
-from dpfast.releases.integer.exact_base import check_mechanism
+from dpfast.releases.integer.exact_base import LiveEstimator, check_mechanism
 from dpfast.releases.integer.exact_drawn import ExactDrawn
 from dpfast.releases.integer.exact_filters import ExactFilters
 from dpfast.releases.integer.fft_error import predicted_mse
@@ -126,7 +126,7 @@ class ExactResponse(ExactFilters, ExactDrawn):
         told = np.array([-1.0, -trust, 0.0, trust, 1.0])
         return np.asarray((low + high) / 2 - self.receiver.mean + (high - low) / (2 * shown) * told)
 
-    def live(self) -> LiveResponse:
+    def live(self) -> LiveEstimator:
         """Return the receiver as it is at the beginning of a stream."""
         return LiveResponse(causal_receiver(self.receiver, self.mechanism.name), self._values, self.inputs.n_streams)
 
@@ -147,7 +147,11 @@ class ExactResponse(ExactFilters, ExactDrawn):
     @functools.cached_property
     def predicted_mse(self) -> float | None:
         """Return the exact stationary error on the two levels, as the mechanism's, with the answers that are drawn."""
-        return predicted_mse(self.mechanism, _ONE, self.noise_std, self.receiver)
+        return self.mse_behind(self.receiver)
+
+    def mse_behind(self, receiver: Receiver) -> float | None:
+        """Return the exact stationary error of a receiver of the answers that are drawn; None where none is known."""
+        return predicted_mse(self.mechanism, _ONE, self.noise_std, receiver)
 
     def centred(self, privatized: Integers) -> Array:
         """Return what all answers (streams, time) stand for, about the mean of the receiver."""

@@ -44,7 +44,7 @@ def check_last_block(mechanism: Any, last_block: str | None, n_steps: int | None
     ValueError
         For designs without blocks, and steps that are not declared, or for nothing.
     """
-    if last_block is not None and mechanism.exact_kind != "block sums":
+    if last_block is not None and not mechanism.exact_kind.startswith("block sums"):
         raise no_blocks(mechanism, last_block)
     if last_block is not None:
         validation.choice("last_block", last_block, LAST_BLOCKS)
