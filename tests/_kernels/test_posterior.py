@@ -212,6 +212,32 @@ def test_errors_and_differences_of_a_study_are_those_of_its_paths(level):
     np.testing.assert_allclose(found[:, 2], (differences**2).mean(axis=1), rtol=1e-9)
 
 
+@pytest.mark.parametrize("cuts", [[1, 2, 3], [5], list(range(1, 61))])
+@pytest.mark.parametrize(
+    "name", ["three levels, late", "a little late", "bounded noise, late", "paper, a shorter first"]
+)
+def test_pieces_that_go_on_from_states_are_the_whole(name, cuts):
+    """About a mean that the target passes, from the states of what was before; and nothing comes beyond an end."""
+    linear = CompiledLinearReceiver(Filter([1]).factors, Filter(*CASES[name][2]).factors, 0.7, CASES[name][3])
+    receiver, n = CompiledPosterior(posterior_of(name, 2**60), linear), 60
+    released, _ = run(name, inputs(name, 3, n))
+    for live, end in ((receiver, n), (receiver.ending_after(n - 9), n - 9)):
+        chain = simulation.build_live_chain(live)
+        states = np.zeros((3, len(chain.end)))
+        states[:, : len(live.posterior.start)] = live.posterior.start
+        whole, _ = simulation.continue_chain(chain, released, states, 0, 1)
+        pieces, past = [], 0
+        for piece in np.split(released, cuts, axis=1):
+            found, states = simulation.continue_chain(chain, np.ascontiguousarray(piece), states, past, 1)
+            pieces.append(found)
+            past += piece.shape[1]
+        assert np.array_equal(np.concatenate(pieces, axis=2), whole)
+        lag, offset = CASES[name][3], signal.lfilter(*CASES[name][2], np.full(n, 0.7))
+        offset = np.concatenate([np.zeros(lag), offset])[:n]
+        expected = [expected_of(name, v, end)[: end + lag] for v in released]
+        assert_close((whole[0] - offset)[:, : end + lag], expected, name)
+
+
 def test_a_posterior_is_a_receiver_like_others():
     receiver = response_mechanism()[0].receiver
     assert (receiver.equalizer, receiver.lag, receiver.phase) == (None, 2, 0)

@@ -56,9 +56,9 @@ def arguments(events, saved, out, *flags, **change):
 
 def test_what_has_no_exact_form_is_refused_by_name(log, tmp_path, capsys):
     model, file = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [0, 1]), tmp_path / "blocks.json"
-    dp.save(dp.block_sums(dp.Filter([0.5, 0.5]), dp.Privacy(1), model, length=2, receiver="bayes"), file)
+    dp.save(dp.block_sums(dp.Filter([0.5, 0.5]), dp.Privacy(1), model, length=2, noise="staircase"), file)
     line = refusal(arguments(log, file, tmp_path / "out"), capsys)
-    assert "got the PosteriorBlockMechanism 'block sums Bayes lag 0': posterior means do not run on real data" in line
+    assert "got the BlockMechanism 'block sums lag 0': staircase noise cannot be drawn exactly so far" in line
     assert not (tmp_path / "out").exists()
 
 

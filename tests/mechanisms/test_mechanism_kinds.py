@@ -37,9 +37,6 @@ OTHER_NOISE = {
     "the BlockMechanism 'block sums of shared noise lag 0'": lambda: dp.block_sums(
         AVERAGE, dp.Privacy(1), CHAIN, length=4, group=2, slack=1
     ),
-    "the PosteriorBlockMechanism 'block sums Bayes lag 0'": lambda: dp.block_sums(
-        AVERAGE, dp.Privacy(1), CHAIN, length=2, receiver="bayes"
-    ),
     "the Mechanism 'input perturbation' with Laplace noise": lambda: dp.input_perturbation(
         AVERAGE, dp.Privacy(1), noise="laplace"
     ),

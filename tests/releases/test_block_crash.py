@@ -39,12 +39,17 @@ def made(name):
     if name == "last block":
         blocks = dp.block_sums(TARGET, privacy, COUNTS, length=(2, 4), lag=1)
         return dp.exact(blocks, inputs, last_block="publish", n_steps=TOTAL)
+    if name == "shares":
+        return dp.exact(dp.block_sums(TARGET, privacy, COUNTS, length=(2, 4), shares=(0.7, 0.3)), inputs)
+    if name == "posterior":
+        blocks = dp.block_sums(TARGET, privacy, CHAIN, length=2, lag=3, receiver="bayes")
+        return dp.exact(blocks, dp.Inputs(0, 1, n_streams=2))
     if name == "inputs":
         return dp.exact(dp.input_perturbation(TARGET, privacy, noise="geometric"), inputs)
     return dp.exact(dp.randomized_response(TARGET, privacy, CHAIN, lag=1), dp.Inputs(0, 1, n_streams=2))
 
 
-@pytest.fixture(scope="module", params=["blocks", "last block", "inputs", "responses"])
+@pytest.fixture(scope="module", params=["blocks", "last block", "shares", "posterior", "inputs", "responses"])
 def plan(request):
     return made(request.param)
 
@@ -91,7 +96,7 @@ def check(folder, plan):
         assert v[first : first + len(published)].tolist() == published
         seen |= set(range(first, first + len(published)))
     assert seen >= set(range(TOTAL + plan.lag))
-    if plan.kind == "block sums":
+    if plan.kind.startswith("block sums"):
         x = signal_of(plan, 0, TOTAL)
         sums = plan.privatize(x[:, :0], x, np.zeros((2, sum(plan.n_draws(0, TOTAL))), np.int64))
         noise = read.privatized[..., :TOTAL] - sums

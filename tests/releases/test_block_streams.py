@@ -18,6 +18,7 @@ from dpfast.releases.stream import Stream
 
 TARGET = dp.Filter([0.1], [1, -0.9])
 COUNTS = dp.ARMA([1.2], [1, -0.9], mean=5)
+LEVELS = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[0, 1])
 INPUTS = dp.Inputs(0, 9, n_streams=2)
 N = 13
 
@@ -41,12 +42,14 @@ def signal():
     return np.random.default_rng(4).integers(0, 10, (2, N))
 
 
-@pytest.fixture(scope="module", params=["one level", "two levels", "signed", "inputs"])
+@pytest.fixture(scope="module", params=["one level", "two levels", "shares", "signed", "inputs", "posterior"])
 def plan(request):
     privacy = dp.Privacy(1)
     made = {
         "one level": lambda: dp.block_sums(TARGET, privacy, COUNTS, length=4, lag=2),
         "two levels": lambda: dp.block_sums(TARGET, privacy, COUNTS, length=(2, 6), lag=1),
+        "shares": lambda: dp.block_sums(TARGET, privacy, COUNTS, length=(2, 6), shares=(0.75, 0.25), lag=1),
+        "posterior": lambda: dp.block_sums(TARGET, privacy, LEVELS, length=4, lag=2, receiver="bayes"),
         "signed": lambda: dp.block_sums(
             TARGET, privacy, COUNTS, weights=[[1, 0], [0, 1], [-1, 0], [0, -1]], releases=[2, 4], phase=1
         ),

@@ -251,7 +251,6 @@ def test_sums_must_fit():
     ("options", "message"),
     [
         ({"length": 8, "group": 2}, "noise that several sums share cannot be drawn exactly .* without a group"),
-        ({"length": 2, "receiver": "bayes"}, "posterior means .* receiver='linear', which publishes the same v"),
         ({"length": 2, "noise": "staircase"}, 'staircase noise cannot be drawn exactly .* noise="geometric"'),
     ],
 )

@@ -108,12 +108,10 @@ def test_other_levels_are_refused(inputs):
         planned(inputs=inputs)
 
 
-def test_a_smoother_is_for_batches_and_a_posterior_mean_for_studies():
+def test_a_smoother_is_for_batches():
     _, plan = planned(lag=None)
     assert plan.estimate(np.ones((1, 9), np.int64)).shape == (1, 9)
     with pytest.raises(dp.ReleaseError, match="causal to run as a stream"):
         plan.live()
-    with pytest.raises(dp.ReleaseError, match="posterior means do not run on real data"):
-        planned(receiver="bayes")
     assert "ExactResponse" in repr(plan)
     assert "two levels" in plan._repr_html_()
