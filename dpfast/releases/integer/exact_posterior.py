@@ -23,6 +23,7 @@ from dpfast.releases.integer.exact_response import ExactResponse
 from dpfast.releases.integer.inputs import Integers
 from dpfast.releases.integer.lattice_noise import LatticeLaw
 from dpfast.releases.integer.live_posterior import FOR_EVER, LivePosterior
+from dpfast.releases.model_check.channel_check import NOT_LINEAR
 
 _BETWEEN_ANSWERS = np.array([-1.5, 0.0, 1.5])  # of -2, -1, 1 and 2
 
@@ -99,7 +100,7 @@ class ExactPosteriorBlocks(ExactBlockSums):
     @functools.cached_property
     def error_responses(self) -> str:
         """Say why no error is estimated from v."""
-        return "No error is estimated from v: the receiver is not linear."
+        return NOT_LINEAR
 
     @property
     def error_text(self) -> str:

@@ -17,6 +17,7 @@ from dpfast.releases.noise import NoiseOfLaws
 TWO = [[0.75, 0.25], [0.25, 0.75]]
 THREE = [[0.7, 0.2, 0.1], [0.15, 0.7, 0.15], [0.05, 0.25, 0.7]]
 SLOW = [0.1], [1, -0.9]
+CHAIN = dp.MarkovChain(TWO, levels=[-0.5, 0.5])
 HORIZON, HALVES = 50, dp.Inputs(-0.5, 0.5, centre=-0.5, missing=-0.5)
 # transition, levels, inputs, target, privacy, options
 BLOCKS = {
@@ -44,10 +45,9 @@ def designs():
 
 @pytest.fixture(scope="module")
 def answers():
-    chain = dp.MarkovChain(TWO, levels=[-0.5, 0.5])
     made = {}
     for delta in (0.0, 0.05):
-        mechanism = dp.randomized_response(dp.Filter(*SLOW), dp.Privacy(1, delta), chain, receiver="bayes", lag=2)
+        mechanism = dp.randomized_response(dp.Filter(*SLOW), dp.Privacy(1, delta), CHAIN, receiver="bayes", lag=2)
         made[delta] = mechanism, dp.exact(mechanism, HALVES)
     return made
 
@@ -241,6 +241,17 @@ def test_states_of_others_are_refused(designs):
         live.restore(live.state()[:-8] + np.array([np.nan]).tobytes())
     with pytest.raises(ValueError, match="v must be an array of int64"):
         live.push(np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("kind", ["sums", "answers"])
+def test_nothing_is_said_of_an_error_and_no_linear_receiver_takes_its_place(designs, answers, kind, tmp_path):
+    plan = designs["late"][1] if kind == "sums" else answers[0.05][1]
+    u = CHAIN.sample(1, 1000, seed=1)
+    result = dp.release(plan, u, tmp_path / "store")
+    assert result.model_check.estimated_mse is None
+    assert "the receiver is not linear" in str(result.model_check)
+    with pytest.raises(dp.DesignError):
+        dp.release(plan, u, tmp_path / "other", adapt=True)
 
 
 def test_an_unfinished_block_is_not_published(designs):

@@ -174,7 +174,7 @@ def test_decision_feedback_has_a_check_and_no_error():
     found = check_whole(plan.evidence(wrong_models.published(plan, rng.poisson(9, (1, 300)), rng), 300))
     assert found.agrees is False
     assert found.estimated_mse is found.band is None
-    assert "receiver decides" in found.reason
+    assert "receiver is not linear" in found.reason
 
 
 @pytest.mark.parametrize("time", [1, 2, 3, 5, 12, 20])
