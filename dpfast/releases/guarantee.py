@@ -6,6 +6,7 @@ import functools
 import json
 import math
 import platform
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
@@ -363,7 +364,10 @@ def format_rounded_up(value: float | Fraction | Decimal, digits: int) -> str:
     if value == math.inf:
         return "∞"
     exact, context = Fraction(value), Context(prec=digits, rounding=ROUND_CEILING, traps=[])
-    return f"{float(context.divide(Decimal(exact.numerator), Decimal(exact.denominator))):.{digits}g}"
+    shown = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+    if exact and not sys.float_info.min <= abs(float(shown)) < math.inf:  # floats have not so many digits there
+        return f"{shown.normalize():e}"
+    return f"{float(shown):.{digits}g}"
 
 
 def _format_epsilon(value: float) -> str:
