@@ -107,9 +107,11 @@ class Account:
             return
         if n_spans > self._reached:
             entry = make_entry(Home.of(self._store), guarantee, 1, 0, None, kind="live", n_spans=n_spans)
-            entered = (x.entry.size for x in self._ledger.lines if x.entry.series == entry.series)
-            if max(entered, default=0) < n_spans:  # else an interrupted push has entered it
-                self._enter([entry])
+            lines = self._ledger.lines
+            entered = [x for x in lines if x.entry.series == entry.series and x.entry.size >= n_spans]
+            known = self._store.spent.releases()
+            if not any(line.number in known for line in entered):
+                self._enter([entered[-1].entry if entered else entry])  # an interrupted push may have entered it
             self._reached = n_spans
 
     def confirm(self) -> None:

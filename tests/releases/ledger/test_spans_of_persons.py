@@ -93,6 +93,24 @@ def interrupt(*args, **options):
     raise KeyboardInterrupt
 
 
+def test_a_span_that_an_interrupted_push_has_entered_is_witnessed_by_the_next(ledger, tmp_path, monkeypatch):
+    """Else a ledger that was set back to before that entry would pass for whole."""
+    plan, options = planned(memory=True), {"persons": dp.Persons(span=SPAN), "ledger": ledger}
+    with dp.open_stream(plan, tmp_path / "s", **options) as stream:
+        stream.push(events(SPAN))
+    before = ledger.path.read_bytes()
+    with monkeypatch.context() as patch, dp.open_stream(plan, tmp_path / "s", **options) as stream:
+        patch.setattr(ReleaseStore, "append", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            stream.push(events(2 * SPAN))
+    with dp.open_stream(plan, tmp_path / "s", **options) as stream:
+        stream.push(events(1))
+    assert [x.entry.size for x in ledger.lines] == [1, 3]
+    ledger.path.write_bytes(before)
+    with pytest.raises(dp.ReleaseError, match="was set back"):
+        dp.open_stream(plan, tmp_path / "s", **options)
+
+
 def test_a_stream_goes_on_where_nothing_is_proven_of_all_its_spans_any_more(ledger, tmp_path):
     """Of canonical noise the δ of a group grows as e^{sε} does: the ledger says that the total is unbounded."""
     chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], levels=[0, 1])
