@@ -37,7 +37,7 @@ from dpfast.releases.integer.exact_forms import exact
 from dpfast.releases.integer.inputs import Inputs
 from dpfast.releases.integer.last_block import LAST_BLOCKS
 from dpfast.releases.integer.releasable import check_releasable
-from dpfast.releases.ledger.account import Account, check_new_store
+from dpfast.releases.ledger.account import Account, catch_up, check_new_store
 from dpfast.releases.ledger.ledger import Ledger, as_ledger
 from dpfast.releases.model_check.adapted_estimates import check_adaptable
 from dpfast.releases.model_check_files import Checked, write_model_check
@@ -329,7 +329,7 @@ def _release_file(options: argparse.Namespace, plan: ExactBase, layout: Layout, 
     if places.used:
         with _open_store(options, places, declared) as store:
             if (entry := wanted.find_published(store)) is not None:
-                return _write_earlier(options, places, store, entry, declared)
+                return _write_earlier(options, places, store, entry, declared, ledger)
             Account(store, ledger).check(alone, first, wanted.count, name=options.name)
     else:
         check_new_store(ledger, places.store, declared, alone, first=first, count=wanted.count)
@@ -357,7 +357,7 @@ def _enter_file(
     """Publish what was read of a file."""
     with _open_store(options, places, declared) as store:
         if (entry := wanted.find_published(store)) is not None:  # by another run meanwhile
-            return _write_earlier(options, places, store, entry, declared)
+            return _write_earlier(options, places, store, entry, declared, ledger)
         finish_others(store, wanted, declared, options.format)
         result = batch.enter(store, ledger, shown)
         entry = choose_release(store, result.number)
@@ -382,9 +382,16 @@ def _open_store(options: argparse.Namespace, places: Places, declared: dict[str,
 
 
 def _write_earlier(
-    options: argparse.Namespace, places: Places, store: ReleaseStore, entry: Earlier, declared: dict[str, Any]
+    options: argparse.Namespace,
+    places: Places,
+    store: ReleaseStore,
+    entry: Earlier,
+    declared: dict[str, Any],
+    ledger: Ledger | None,
 ) -> str:
     """Write what an earlier run has published, and no more."""
+    if ledger is not None:
+        catch_up(store, ledger)
     file, now = write_estimates(store, entry, declared, options.format)
     done = "it is written now" if now else "its file holds it"
     report, check = write_store_report(store, entry), _write_check(options, store, entry, declared)

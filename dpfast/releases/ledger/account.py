@@ -143,6 +143,14 @@ class Account:
         return make_entry(home, guarantee, release.id, release.first, count, kind=kind, name=name, n_spans=n_spans)
 
 
+def catch_up(store: ReleaseStore, ledger: Ledger) -> None:
+    """Enter and confirm in a ledger what a store has published, where it has not heard of it so far.
+
+    It has not where the releases were made without it, or where a crash or a full disk came between.
+    """
+    Account(store, ledger).enter_published()
+
+
 class Home(NamedTuple):
     """Name the store that an entry is of: its id, its path, and the fields that it declares."""
 

@@ -150,10 +150,11 @@ def test_a_store_that_was_set_back_with_its_witness_is_refused(folder, ledger):
             publish(name)
 
 
-def test_a_ledger_that_cannot_be_told_is_told_at_the_next_opening(folder, ledger, monkeypatch):
-    def fail(*args):
-        raise dp.ReleaseError("in use")
+def fail(*args):
+    raise dp.ReleaseError("in use")
 
+
+def test_a_ledger_that_cannot_be_told_is_told_at_the_next_opening(folder, ledger, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(dp.Ledger, "confirm", fail)
         dp.release(releasing.plan(), COUNTS, folder / "store", ledger=ledger)
@@ -294,6 +295,30 @@ def test_the_same_command_again_enters_nothing(folder, saved, capsys):
     assert len(ledger.lines) == 1
     missing = [x for x in words(folder, 2) if x not in ("--ledger", str(ledger.path))]
     assert "ledger must be given" in refusal(missing, capsys)
+
+
+def test_the_same_command_again_enters_what_was_published_without_a_ledger(folder, saved, capsys):
+    """Else it would say that a ledger counts what it costs, and the ledger would know nothing."""
+    ledger = capped(folder, cap_epsilon=1, cap_delta=1e-6)
+    without = [x for x in words(folder, 1) if x not in ("--ledger", str(ledger.path))]
+    assert main(without) == 0
+    assert ledger.lines == []
+    for _ in range(2):
+        assert main(words(folder, 1)) == 0
+    assert len(ledger.lines) == 1
+    capsys.readouterr()
+    assert "beyond the cap" in refusal(words(folder, 1, out="another"), capsys)
+
+
+def test_the_same_command_again_tells_a_ledger_that_could_not_be_told(folder, saved, monkeypatch):
+    """As where the disk was full then: else a store that is set back would not be known to have published."""
+    ledger = capped(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(dp.Ledger, "confirm", fail)
+        assert main(words(folder, 1)) == 0
+    assert not ledger.lines[0].published
+    assert main(words(folder, 1)) == 0
+    assert ledger.lines[0].published
 
 
 @pytest.mark.parametrize(
