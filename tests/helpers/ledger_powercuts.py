@@ -7,9 +7,7 @@ import numpy as np
 from helpers import cutting, fakes, releasing
 
 import dpfast as dp
-from dpfast._support import sqlite
 from dpfast.releases.ledger import ledger_file
-from dpfast.releases.ledger.account import Account
 from dpfast.releases.ledger.ledger_file import LedgerFile
 from dpfast.releases.store.release_store import ReleaseStore
 
