@@ -14,6 +14,8 @@ from dpfast.cli.release_input import declared_end
 from dpfast.releases.estimates_layout import Layout
 from dpfast.releases.feed.clock import Clock, Feed
 from dpfast.releases.feed.event_lines import ByteSource, Lines
+from dpfast.releases.feed.health import NAME as HEALTH
+from dpfast.releases.feed.health import Health
 from dpfast.releases.feed.live_estimates_file import Journal
 from dpfast.releases.feed.missed_bins import NAME, write_missed
 from dpfast.releases.feed.status import Watch
@@ -76,16 +78,24 @@ def publish_bins(
         end=declared_end(options, layout.span),
     )
     watch = Watch(layout, clock, private=private, quiet=options.quiet)
-    with stream, Journal(path, layout) as journal, watch:
+    with stream, Journal(path, layout) as journal, watch, Health(places.out / HEALTH, layout, grace, clock) as health:
         print(stream.guarantee, flush=True)
         _catch_up(stream, journal, mechanism.lag or 0)
         position, seen = min(stream.position, layout.span.n_bins), None if private is None else private.see
         repeated = (lambda n: None) if private is None else private.count_beyond
         feed = Feed(
-            source, lines, first=position, grace=grace, clock=clock, seen=seen, repeated=repeated, wait=watch.wait
+            source,
+            lines,
+            first=position,
+            grace=grace,
+            clock=clock,
+            seen=seen,
+            repeated=repeated,
+            wait=lambda: _wait(watch, health),
         )
         write_missed(places.out / NAME, layout, feed.missed)
         watch.begin(position, feed.missed)
+        health.begin(position)
         _look(stream, watch, 0)
         for first, chunk in feed.bins():
             published = stream.push(chunk, first=first)
@@ -93,11 +103,18 @@ def publish_bins(
             if private is not None and not isinstance(chunk, Events):
                 private.count_clamped(chunk)
             watch.note_published(first + chunk.shape[1])
+            health.note_published(first + chunk.shape[1])
             stream.prepare()
             _look(stream, watch, first)
         published = stream.close()  # of a stream that is over: the same once more
         journal.append(published.first - published.lag, published.estimate)
     return path
+
+
+def _wait(watch: Watch, health: Health) -> None:
+    """Say, now and then, that the end of a bin is waited for."""
+    watch.wait()
+    health.wait()
 
 
 def _look(stream: Stream, watch: Watch, before: int) -> None:
