@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from helpers.drawn_noise import published
+from helpers.drawn_noise import drawn, published
 from helpers.seeded_noise import seed_noise
 from scipy import signal
 
@@ -107,6 +107,21 @@ def test_only_the_receiver_is_another_one(law):
     same = load_exact(json.loads(json.dumps(found.mechanism.configuration)))
     assert same.digest == found.mechanism.digest
     np.testing.assert_array_equal(same.estimate(v), found.mechanism.estimate(v))
+
+
+def test_a_unit_is_that_of_the_signal():
+    """v counts halves that real inputs are rounded to: what is adapted is in the units of the signal all the same."""
+    mechanism = dp.input_perturbation(TARGET, dp.Privacy(2), noise="geometric", unit=0.5)
+    plan, rng = dp.exact(mechanism, dp.Inputs(-40, 40, unit=0.5, centre=1, multiples=False)), np.random.default_rng(4)
+    u = 3 + correlated(rng, (1, 4000), 0.87)
+    x = np.rint(2 * (u - 1)).astype(np.int64)
+    v = plan.privatize(x[:, :0], x, drawn(plan, rng, x.shape))
+    found = dp.adapt(plan, v)
+    assert found.taken
+    assert found.model.mean == pytest.approx(u.mean(), abs=0.3)
+    assert found.mechanism.evidence(v, 4000).estimate_error(contradicted=False).mse == pytest.approx(
+        (errors_of(found.estimate(v), u) ** 2).mean(), rel=0.2
+    )
 
 
 def test_a_smoother_of_answers_stays_one():
