@@ -97,7 +97,7 @@ def adapt(mechanism: M, v: ArrayLike, *, order: int | None = None) -> Adaptation
 
     Examples
     --------
-    >>> import dpfast as dp
+    >>> import dpfast as dp, math
     >>> privacy = dp.Privacy(math.log(3), 0.05)
     >>> mechanism = dp.lmmse(dp.Filter([1, 0.9], [1, -0.9]), privacy, dp.ARMA([2.0]), lag=5)  # far too loud
     >>> u = dp.ARMA([0.5], [1, -0.5]).sample(1, 10_000, seed=1)
