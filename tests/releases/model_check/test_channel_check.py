@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from helpers import wrong_models
 from helpers.designs import designed
+from helpers.imitations import check_moments
 from scipy import stats
 
 import dpfast as dp
@@ -41,6 +42,14 @@ def count_alarms(model, n_streams, time, runs, check, level):
     return alarms
 
 
+@pytest.mark.parametrize("model", ["slow", "rare"])
+def test_imitated_values_have_the_moments_of_published_ones(model):
+    plan, rng = plan_of(model), np.random.default_rng(10)
+    u = np.rint(8 * MODELS[model].sample(4000, 40, seed=5)) / 8  # on the lattice
+    evidence = plan.evidence(wrong_models.published(plan, u, rng, unit=1 / 8), 40)
+    check_moments(evidence.centred, evidence.publish(u - evidence.mean, rng))
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_the_model_is_rarely_contradicted_by_what_comes_from_it(model):
     """At a level of 2 %: more than 17 of 200 by a chance of 1e-6."""
@@ -53,6 +62,13 @@ def test_the_model_is_rarely_contradicted_by_what_comes_from_it(model):
 def test_false_alarms_have_the_stated_chance(model, n_streams, time):
     """4,000 runs at .001: more by a chance of 1e-6 at most."""
     assert count_alarms(model, n_streams, time, 4000, check_whole, 1e-3) <= stats.binom.isf(1e-6, 4000, 1e-3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("model", "n_streams", "time"), [("chain", 1, 9000), ("rare", 5, 2000)])
+def test_of_many_values_the_margin_keeps_the_level(model, n_streams, time):
+    """1,000 runs at .001: more by a chance of 1e-6 at most."""
+    assert count_alarms(model, n_streams, time, 1000, check_whole, 1e-3) <= stats.binom.isf(1e-6, 1000, 1e-3)
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.drawn_noise import published
+from helpers.imitations import check_moments
 from scipy import signal, stats
 
 import dpfast as dp
@@ -69,6 +70,14 @@ def test_the_error_is_estimated_from_v(name, holds):
     found = check_whole(plan.evidence(v, time))
     assert found.estimated_mse == pytest.approx((errors**2).mean(), rel=0.15)
     assert found.agrees is holds or name != "response"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_imitated_values_have_the_moments_of_published_ones(name):
+    plan, rng, n = plan_of(name, 4000), np.random.default_rng(8), 4000
+    u = MODELS[name].sample(n, 30, seed=9)
+    evidence = plan.evidence(published(plan, u, rng), 30)
+    check_moments(evidence.centred, evidence.publish(u - evidence.mean, rng))
 
 
 @pytest.mark.parametrize("name", MODELS)
