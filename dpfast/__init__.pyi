@@ -100,6 +100,8 @@ from dpfast.releases.integer.exact_block_sums import ExactBlockSums as ExactBloc
 from dpfast.releases.integer.exact_forms import exact as exact
 from dpfast.releases.integer.exact_input_noise import ExactInputNoise as ExactInputNoise
 from dpfast.releases.integer.exact_mechanism import ExactMechanism as ExactMechanism
+from dpfast.releases.integer.exact_posterior import ExactPosteriorBlocks as ExactPosteriorBlocks
+from dpfast.releases.integer.exact_posterior import ExactPosteriorResponse as ExactPosteriorResponse
 from dpfast.releases.integer.exact_response import ExactResponse as ExactResponse
 from dpfast.releases.integer.inputs import Inputs as Inputs
 from dpfast.releases.ledger.ledger import Ledger as Ledger

@@ -61,7 +61,7 @@ class ExactResponse(ExactFilters, ExactDrawn):
     Raises
     ------
     ReleaseError
-        For a design with fitted-from-private inputs, and for a posterior mean.
+        For a design with fitted-from-private inputs.
     DesignError
         For inputs that are not declared on the two levels, and answers that tell more than the privacy allows.
 
