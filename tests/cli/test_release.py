@@ -312,3 +312,29 @@ def test_unsound_files_are_one_line_and_nothing_is_released(tmp_path_factory, sa
 @functools.cache
 def plan_of(saved):
     return release.exact(dp.load(saved), Inputs(0, 50, n_streams=2))
+
+
+@pytest.mark.parametrize("kind", ["posterior mean", "unequal shares"])
+def test_what_design_saves_is_released_and_read_back(kind, log, tmp_path, capsys):
+    """A file of each form of block sums: v and estimates of the store are those of the saved design."""
+    target, file = dp.Filter([0.1], [1, -0.9]), tmp_path / "blocks.json"
+    if kind == "posterior mean":
+        chain = dp.MarkovChain([[0.75, 0.25], [0.25, 0.75]], [0, 1])
+        design = dp.block_sums(target, dp.Privacy(2), chain, length=3, lag=2, receiver="bayes")
+    else:
+        counts = dp.ARMA([1], [1, -0.5], mean=2.0)
+        design = dp.block_sums(target, dp.Privacy(1), counts, length=(2, 6), shares=(0.75, 0.25))
+    dp.save(design, file)
+    out = tmp_path / "out"
+    assert main(arguments(log, file, out, high="1")) == 0
+    said = capsys.readouterr().out
+    assert ("on sums of 2: two-sided geometric" in said) == (kind == "unequal shares")
+    plan = dp.exact(design, dp.Inputs(0, 1))
+    read = dp.read_release(beside(out))
+    np.testing.assert_array_equal(read.estimate, plan.estimate(read.privatized, 24)[:, plan.lag :])
+    assert read.guarantee.loss == plan.guarantee.loss
+    assert (read.predicted_rmse_if_model_holds is None) == (kind == "posterior mean")
+    rows = list(csv.DictReader((out / "estimates.csv").read_text().splitlines()))
+    assert len(rows) == 24
+    assert (rows[0]["predicted_rmse_if_model_holds"] == "") == (kind == "posterior mean")
+    assert main(["release", "--read", str(beside(out))]) == 0
