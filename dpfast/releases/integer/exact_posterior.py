@@ -39,10 +39,14 @@ class ExactPosteriorBlocks(ExactBlockSums):
     ----------
     mechanism : PosteriorBlockMechanism
         The design.
-    inputs, tolerance, noise
-        As of :class:`ExactBlockSums`.
+    inputs : Inputs
+    tolerance : float
+    noise : tuple of GeometricRate or CanonicalTable
+        These three as of :class:`ExactBlockSums`.
     receiver : PeriodicKalman
         The linear receiver of these sums, whose error is a bound from above.
+    last_block : None
+        An unfinished block is dropped.
 
     Examples
     --------
@@ -120,8 +124,10 @@ class ExactPosteriorResponse(ExactResponse):
     ----------
     mechanism : PosteriorResponseMechanism
         The design.
-    inputs, tolerance, noise
-        As of :class:`ExactResponse`.
+    inputs : Inputs
+    tolerance : float
+    noise : ResponseTable
+        These three as of :class:`ExactResponse`.
     receiver : LinearReceiver
         The linear receiver of these answers, whose error is a bound from above.
     """
