@@ -90,6 +90,8 @@ def _read_time(value: Any) -> CellText | None:
 
 
 def read_times(times: NDArray[np.datetime64], *, utc: bool) -> list[CellText]:
-    """Return the texts of points in time, in UTC or of a local clock, as fine as they are."""
+    """Return the texts of points in time, in UTC or of a local clock, to the microsecond at most."""
+    if times.dtype == "M8[ns]":
+        times = times.astype("M8[us]")
     texts = np.datetime_as_string(times, timezone="UTC" if utc and times.dtype != "M8[D]" else "naive").tolist()
     return [EMPTY if text.startswith("NaT") else CellText(text, False) for text in texts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
@@ -14,6 +15,9 @@ from dpfast.signals.events.csv_columns import NUMBER, parse_numbers
 from dpfast.signals.events.declared_time_format import check_format, has_offset, parse_formatted
 from dpfast.signals.events.standard_date_formats import parse_date
 
+_MANY = 64  # texts from which on it pays to look whether they are alike
+_PLAIN = re.compile(r"(?!0000)\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})?", re.ASCII)
+_PLAIN_UTC = re.compile(f"{_PLAIN.pattern}Z", re.ASCII)
 _NONE = np.iinfo(np.int64).min  # of a numpy.datetime64: NaT
 
 
@@ -45,9 +49,23 @@ def parse_timestamps(texts: Sequence[str], time_format: str | None = None) -> Mo
         check_format(time_format)
         kind = "offset" if has_offset(time_format) else "local"
         return Moments(parse_formatted(stripped, time_format), np.full(len(texts), kind))
+    if len(stripped) >= _MANY and (alike := _parse_alike(stripped)) is not None:
+        return alike
     read = [_parse_timestamp(text) for text in stripped]
     times = np.array([_NONE if time is None else time for _, time in read], np.int64)
     return Moments(times.view("datetime64[us]"), np.array([kind for kind, _ in read], np.str_))
+
+
+def _parse_alike(texts: list[str]) -> Moments | None:
+    """Read texts all of which are of the plainest form, as NumPy reads them, in a fraction of the time; or None."""
+    utc = texts[0].endswith("Z")
+    if not all(map((_PLAIN_UTC if utc else _PLAIN).fullmatch, texts)):
+        return None
+    try:
+        times = np.array([text[:-1] for text in texts] if utc else texts, "M8[us]")
+    except ValueError:  # where one is of no day
+        return None
+    return Moments(times, np.full(len(texts), "offset" if utc else "local"))
 
 
 def _parse_timestamp(text: str) -> tuple[str, int | None]:

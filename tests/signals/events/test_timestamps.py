@@ -49,3 +49,52 @@ def test_a_moment_does_not_depend_on_its_neighbours(several, time_format):
     for i, one in enumerate(alone):
         np.testing.assert_array_equal(one.times, together.times[i : i + 1])
         assert (one.kinds[0], one.utc[0]) == (together.kinds[i], together.utc[i])
+
+
+# --- many at once
+
+PLAIN = st.builds(
+    lambda *parts: "{:04}-{:02}-{:02}{}{:02}:{:02}:{:02}{}".format(*parts),
+    *(st.integers(*bounds) for bounds in ((0, 9999), (0, 13), (0, 32))),
+    st.sampled_from("T "),
+    *(st.integers(0, top) for top in (25, 61, 61)),
+    st.sampled_from(["", ".5", ".123456"]),
+)
+ALIKE = st.builds(
+    lambda moment, sep, digits: moment.isoformat(sep, "microseconds")[: 19 + digits],
+    st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)),
+    st.sampled_from("T "),
+    st.sampled_from([0, 2, 4, 7]),
+)
+OTHERS = st.sampled_from(
+    [
+        "",
+        "0000-01-01T00:00:00",
+        "2020-01-01T24:00:00",
+        "2020-01-01",
+        "now",
+        "1577836800",
+        "2020-01-01T00:00:00Z\n2020-01-01T00:00:00Z",
+        "NaT",
+    ]
+)
+
+
+@pytest.mark.parametrize("zone", ["", "Z"])
+@given(
+    alike=st.lists(ALIKE, min_size=1, max_size=9),
+    odd=st.lists(PLAIN | OTHERS | PLAIN.map("{}Z".format), max_size=1),
+    at=st.integers(0, 99),
+)
+def test_many_texts_are_read_as_each_of_them_is(zone, alike, odd, at):
+    texts = [f"{text}{zone}" for text in alike] * (99 // len(alike))
+    texts[at % len(texts) : at % len(texts) + len(odd)] = odd
+    together, (times, kinds) = parse_timestamps(texts), zip(*map(parse_one, texts), strict=True)
+    np.testing.assert_array_equal(together.times, np.array(times))
+    assert together.kinds.tolist() == list(kinds)
+    assert together.times.dtype == "M8[us]"
+
+
+def parse_one(text):
+    moment = parse_timestamps([text])
+    return moment.times[0], str(moment.kinds[0])
