@@ -189,6 +189,15 @@ def test_a_store_may_be_elsewhere_and_goes_on(log, saved, tmp_path, capsys):
     assert (out / "estimates-again.csv").read_bytes() != first
 
 
+@pytest.mark.parametrize("store", ["out", "out/private", "out/../out/deep/private", "link/private"])
+def test_a_store_in_the_folder_of_what_is_public_is_refused(log, saved, tmp_path, capsys, store):
+    """Whoever copied that folder would copy the last inputs."""
+    (tmp_path / "link").symlink_to("out")
+    message = failing(arguments(log, saved, tmp_path / "out", store=str(tmp_path / store)), capsys)
+    assert "store must not lie in the folder of what is public" in message
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("out", ["..", "out/.."])
 def test_the_store_lies_beside_what_is_published_however_that_is_called(log, saved, tmp_path, monkeypatch, out):
     """And not in it, with a name such as `..-private`."""

@@ -19,6 +19,7 @@ from dpfast.releases.persons.person_events import Events, largest_value
 from dpfast.releases.persons.person_key import KeyFile, PersonKey
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.earlier_releases import Earlier
+from dpfast.releases.store.private_files import check_apart
 from dpfast.releases.store.release_rows import PersonState
 from dpfast.releases.store.release_store import ReleaseStore
 
@@ -70,7 +71,9 @@ class Protection:
 
     def __init__(self, store: ReleaseStore, persons: Persons, bounds: PersonBounds, largest: int) -> None:
         self.bounds, self._largest = bounds, largest
-        self._file = KeyFile(persons.key_file(store.path), store.path, store.id)
+        place = persons.key_file(store.path)
+        check_apart("person_key", place, store.published)
+        self._file = KeyFile(place, store.path, store.id)
         state = store.persons()
         if state is None and store.releases():
             raise ReleaseError(

@@ -68,6 +68,16 @@ def check_private(path: Path) -> None:
         )
 
 
+def check_apart(name: str, private: Path, public: Path) -> None:
+    """Refuse a private place that is the folder of what is public, or in it: who copies that one would copy it too."""
+    inner, outer = private.resolve(), public.resolve()
+    if outer == inner or outer in inner.parents:
+        raise ReleaseError(
+            f"{name} must not lie in the folder of what is public, {public}, got {private}: whoever is given that "
+            "folder would get private data too. Choose another place for one of them"
+        )
+
+
 def hold_folder(path: Path) -> Callable[[], None]:
     """Have a folder to oneself, among all that ask for it so on this machine; call what is returned to let it go.
 

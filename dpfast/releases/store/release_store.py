@@ -72,6 +72,8 @@ class ReleaseStore(StoreTransactions):
         folder = validation.path("path", path)
         public = None if published is None else validation.path("published", published)
         try:
+            if public is not None:
+                private_files.check_apart("the store", folder, public)
             file = private_files.make_folder(folder) / NAME
             witness = Witness(default_folder(file.parent) if public is None else public.absolute())
             opening_checks.ensure_database(file, witness)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dpfast.releases.store.private_files import check_apart
 from dpfast.releases.store.release_store import NAME, ReleaseStore
 from dpfast.releases.store.witness import Witness
 
@@ -28,7 +29,9 @@ class Places(NamedTuple):
         out = out.resolve() if ".." in out.parts else out.absolute()
         if store is None and not out.name:
             raise ValueError(f"store must be given where out is {out}, which has nothing beside it")
-        return cls(out, out.with_name(f"{out.name}-private") if store is None else store)
+        private = out.with_name(f"{out.name}-private") if store is None else store
+        check_apart("store", private, out)
+        return cls(out, private)
 
     @property
     def used(self) -> bool:

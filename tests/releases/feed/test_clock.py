@@ -1,3 +1,4 @@
+import random
 import threading
 import time
 
@@ -164,6 +165,53 @@ def test_same_as_the_naive_twin(events, start, first, grace):
     assert counts.tolist() == expected.tolist()
     for bin, x, moment in handed:
         assert moment == at(max(start, deadlines[bin + np.shape(x)[1] - 1]) / 10)
+
+
+class Jumping(Script):
+    """A clock that is set forward and back while it is waited for; what comes goes by the true time."""
+
+    def __init__(self, start, arrivals, choice, n_jumps):
+        super().__init__(start, arrivals)
+        self._choice, self._jumps, self._offset, self.n_done = choice, n_jumps, 0, 0
+
+    def now(self):
+        return self._now + self._offset
+
+    def true(self):
+        return self._now
+
+    def sleep_until(self, moment):
+        super().sleep_until(moment - self._offset)
+        if self.n_done < self._jumps and self._choice.random() < 0.2:
+            self._offset += int(self._choice.uniform(-45, 30) * SECOND)
+            self.n_done += 1
+
+
+def jumping(seed, arrivals):
+    """All that is handed over: (bin, counts, moment by a clock that jumps, true moment); and how often it jumped."""
+    script = Jumping(at(-5), arrivals, random.Random(seed), 8)
+    try:
+        feed = Feed(script, LINES, first=0, grace=0, clock=script)
+        return [(bin, x.tolist(), script.now(), script.true()) for bin, x in feed.bins()], script.n_done
+    finally:
+        script.end()
+
+
+@pytest.mark.parametrize("n", [10, pytest.param(400, marks=pytest.mark.long)])
+def test_whatever_the_clock_is_set_to_bins_are_handed_over_once_and_say_no_more(n):
+    seed = n_jumps = 0
+    while n_jumps < n:
+        seed, choice = seed + 1, random.Random(-seed)
+        events = [(choice.randrange(0, 60), choice.uniform(-4, 90)) for _ in range(30)]
+        arrivals = [HEADER, *((at(arrival), line(t, "a")) for t, arrival in events)]
+        handed, n_done = jumping(seed, arrivals)
+        silent, _ = jumping(seed, [HEADER])
+        assert [x[0] for x in handed] == list(range(6))
+        assert [(bin, *moments) for bin, _, *moments in handed] == [(bin, *moments) for bin, _, *moments in silent]
+        for bin, counts, moment, true in handed:
+            assert moment >= at(10 * bin + 10)
+            assert counts == [[sum(t // 10 == bin and at(arrival) <= true for t, arrival in events)], [0]]
+        n_jumps += n_done
 
 
 def test_a_tally_stays_at_the_largest():

@@ -1,5 +1,6 @@
 import csv
 import itertools
+import random
 import time
 import tracemalloc
 
@@ -92,6 +93,55 @@ any_line = st.one_of(st.binary(max_size=40), st.lists(pieces, max_size=7).map(b"
 def test_an_event_does_not_depend_on_the_lines_around_it(lines, time_format):
     form = Lines(SPAN, ("a", "b"), "t", "s", "n", time_format)
     assert form.events(HEADER, lines) == [event for line in lines for event in form.events(HEADER, [line])]
+
+
+def odd_lines(n, seed):
+    """Sound lines with bytes changed, cut, doubled and put in, each with a word that nobody may see."""
+    choice = random.Random(seed)
+    bits = [b"", b",", b'"', b'""', b"\r", b"\0", b"\xff", b"\xc3", "\u2028".encode(), "\uff11".encode()]
+    bits += [b"nan", b"1e999", b"-1", b"=1+1", b"9" * 400, b"0x1", b"T24:00", b"+99:99", b"Z", b" ", b"\t", b";", b"a"]
+    for _ in range(n):
+        line = choice.choice([b"2013-01-01T00:30Z,a,1", b'"2013-01-01T01:30+01:00","b",2', b"1356998400,a,0"])
+        line = line.replace(b"a", b"SECRET") if choice.random() < 0.5 else line + b"SECRET"
+        for _ in range(choice.randrange(1, 5)):
+            at, end = sorted(choice.randrange(len(line) + 1) for _ in range(2))
+            line = choice.choice(
+                [
+                    line[:at] + choice.choice(bits) + line[at:],
+                    line[:at] + choice.choice(bits) + line[end:],
+                    line[:at] + bytes([choice.randrange(256)]) + line[at + 1 :],
+                    line[:end] + line[at:],
+                ]
+            )
+        yield line.replace(b"\n", b"")
+
+
+@pytest.mark.parametrize("n", [100, pytest.param(20_000, marks=pytest.mark.long)])
+def test_odd_lines_spoil_no_others_and_are_not_shown(n, capsys):
+    good, expected = b"2013-01-01T00:30Z,a,1", []
+    lines = list(odd_lines(n, seed=n))
+    for line in lines:
+        alone = LINES.events(HEADER, [line])
+        assert len(alone) <= 1
+        expected += [Event(0, 0, 1), *alone]
+    assert LINES.events(HEADER, [x for line in lines for x in (good, line)]) == expected
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("n", [100, pytest.param(20_000, marks=pytest.mark.long)])
+def test_odd_lines_of_a_file_are_counted_or_refused_without_being_shown(n, tmp_path, capsys):
+    path, refused = tmp_path / "log.csv", 0
+    for line in odd_lines(n, seed=n + 1):
+        path.write_bytes(b"t,s,n\n2013-01-01T00:30Z,a,1\n" + line + b"\n2013-01-01T00:40Z,a,1\n")
+        said = None
+        try:
+            counted = count_events(path, SPAN, ("a", "b"), time="t", by="s", count="n")
+        except DataError as error:
+            said = str(error)
+        assert counted.counts[0, 0] >= 1 if said is None else "log.csv" in said and "SECRET" not in said
+        refused += said is not None
+    assert n // 10 < refused < n
+    assert capsys.readouterr() == ("", "")
 
 
 times = st.integers(-70, 140).map(lambda m: f"2013-01-0{1 + (m >= 0)}T{m % 1440 // 60:02}:{m % 60:02}")

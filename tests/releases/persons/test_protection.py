@@ -189,6 +189,14 @@ def test_a_key_that_is_not_the_one_of_the_span_is_refused(folder, change):
     assert dp.read_release(folder).number == 1  # reading needs no key
 
 
+def test_a_key_in_the_folder_of_what_is_public_is_refused(folder):
+    public = folder.with_name("public")
+    persons = dp.Persons(key=public / "person.key")
+    with pytest.raises(ReleaseError, match="person_key must not lie in the folder of what is public"):
+        dp.release(planned(), events([], 1), folder, published=public, persons=persons)
+    assert not (public / "person.key").exists()
+
+
 def test_a_crash_at_the_end_of_a_span_loses_no_key(folder, monkeypatch):
     """The transaction is there, and the new key is not yet in its place."""
     plan, persons = planned(), dp.Persons(span=1)

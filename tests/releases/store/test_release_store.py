@@ -271,6 +271,12 @@ def test_a_backup_that_went_on_by_itself_disagrees(folder, tmp_path):
     refused(folder, "disagree about what was published")
 
 
+@pytest.mark.parametrize("public", [".", ".."])
+def test_a_store_in_its_public_folder_is_refused(folder, public):
+    with pytest.raises(ReleaseError, match="the store must not lie in the folder of what is public"):
+        ReleaseStore.open(folder / "private", folder / "private" / public)
+
+
 def test_a_copy_is_refused_unless_it_is_adopted(tmp_path):
     original, copy, published = (tmp_path / name for name in ("original", "copy", "published"))
     go_on(original, published=published)
