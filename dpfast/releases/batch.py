@@ -51,8 +51,10 @@ class Release:
         At t of the target's output at step first + t.
     predicted_rmse_if_model_holds : float or None
         Root mean square error that is predicted for the estimates if the data follow the model of the design, its mean
-        and spectrum; None where only simulation tells. It is not measured on the data, and where they do not follow the
-        model the true error may be several times as large, or less: `model_check` says what v tells.
+        and spectrum; None where only simulation tells. Of block sums it is the mean over the steps of a cycle when all
+        blocks end, or over those of the horizon: steps behind a release err less. It is not measured on the data, and
+        where they do not follow the model the true error may be several times as large, or less: `model_check` says
+        what v tells.
     guarantee : Guarantee
     model_check : ModelCheck
         Whether v agrees with the model of the design, and the error estimated from v.

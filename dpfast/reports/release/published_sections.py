@@ -98,7 +98,8 @@ def _explain_band(release: Release, band: list[float] | list[None]) -> str:
     size = f"±{low}" if low == high else f"±{low} to ±{high}, by group,"
     estimated = release.model_check.band is not None
     what, condition = ("estimated", "if") if estimated else ("predicted", "if the model holds and")
-    average = ", on the average over time" if estimated else ""
+    between = release.released is not None and not release.released.all()  # estimates err more between sums of blocks
+    average = ", on the average over time" if estimated or between else ""
     return (
         f"The pale band is {size} about it, {BAND:.3g} times the {what} error: {condition} errors are nearly normal, "
         f"the true output lies in it in 95 % of the steps{average}."

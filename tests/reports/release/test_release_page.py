@@ -225,3 +225,13 @@ def test_nothing_private_is_on_it(tmp_path):
     text = release_page(dp.release(plan, u, tmp_path / "store"))
     shown = {int(x) for x in re.findall(r"(?<![\w.])\d{7,}(?![\w.])", text.replace(",", ""))}
     assert not shown & set(u.tolist())
+
+
+def test_a_band_of_block_sums_is_said_to_be_an_average(result, tmp_path):
+    """Between their sums estimates err more than behind them: what is predicted is the mean."""
+    counts = dp.ARMA([1.2], [1, -0.9], mean=5)
+    design = dp.block_sums(dp.Filter([0.1], [1, -0.9]), dp.Privacy(1), counts, length=4)
+    blocks = dp.release(design, np.random.default_rng(2).poisson(5, (1, 40)), tmp_path / "store", dp.Inputs(0, 20))
+    for release, said in ((blocks, "steps, on the average over time."), (result, "steps. ")):
+        predicted = dataclasses.replace(release.model_check, band=None)
+        assert f"in 95 % of the {said}" in read(dataclasses.replace(release, model_check=predicted))[1]
