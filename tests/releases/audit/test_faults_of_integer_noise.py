@@ -84,6 +84,14 @@ def test_faults_of_the_noise_are_found_with_few_runs(monkeypatch, design, fault,
     assert by <= found(monkeypatch, fault, design(), n_runs=1000, confidence=confidence)
 
 
+@pytest.mark.parametrize("name", ["rate times 1/.9", "every sample twice", "even values only", "no sign"])
+def test_faults_of_the_noise_of_unequal_levels_are_found(monkeypatch, name):
+    monkeypatch.setattr(known_zeros, "_VALUES", 2**15)
+    fault, by = FAULTS[name]
+    mechanism = designed(dp.block_sums, TARGET, dp.Privacy(1), CHAIN, length=(2, 6), shares=(0.7, 0.3))
+    assert by <= found(monkeypatch, fault, (mechanism, dp.Inputs(0, 1)), n_runs=1000, confidence=1 - 1e-9)
+
+
 @pytest.mark.parametrize("kind", FLOATS.values(), ids=FLOATS)
 def test_noise_in_floating_point_is_found_or_cannot_be_added_at_all(monkeypatch, kind):
     fault = made(lambda self, z: floats(self, z).astype(kind))
@@ -159,6 +167,7 @@ def test_faults_of_the_noise_are_found_by_canaries_too(monkeypatch, design, faul
         g_of_one(3),
         (designed(dp.input_perturbation, TARGET, dp.Privacy(1, 0.05), noise="canonical"), dp.Inputs(0, 20)),
         (designed(dp.block_sums, TARGET, dp.Privacy(1), CHAIN, length=(2, 6)), dp.Inputs(0, 1)),
+        (designed(dp.block_sums, TARGET, dp.Privacy(1), CHAIN, length=(2, 6), shares=(0.7, 0.3)), dp.Inputs(0, 1)),
         horizon(),
         last_block(),
         answers(),
@@ -172,6 +181,7 @@ def test_faults_of_the_noise_are_found_by_canaries_too(monkeypatch, design, faul
         "epsilon of 3",
         "canonical",
         "two levels",
+        "unequal shares",
         "horizon",
         "last block",
         "answers",
