@@ -19,20 +19,20 @@ def sum_rows(lengths, lates, phase, weights, n, *, publish):
     return sorted(rows, key=lambda x: x[:2])
 
 
-def best_estimates(rows, variance, covariance, response, lag, first=0):
+def best_estimates(rows, variances, covariance, response, lag, first=0):
     """The matrix (steps, sums) of the best linear estimates of the centred output, and their mean squared errors.
 
     The estimate of a step waits for the sums of `lag` further steps. `response` is the impulse response of the target.
-    Nothing is estimated before the step `first`.
+    Nothing is estimated before the step `first`. `variances` are those of the noise of each level.
     """
-    n = len(covariance)
+    n, noise = len(covariance), np.array([variances[level] for _, level, _ in rows])
     output = sum(np.diag(np.full(n - k, response[k]), -k) for k in range(n))
     steps, sums = np.array([t for t, _, _ in rows]), np.array([row for _, _, row in rows]).reshape(-1, n)
     found, errors = np.zeros((n, len(rows))), np.zeros(n)
     for t in range(first, n):
         known = steps <= t + lag
         seen, wanted = sums[known], output[t]
-        of_sums = seen @ covariance @ seen.T + variance * np.eye(len(seen))
+        of_sums = seen @ covariance @ seen.T + np.diag(noise[known])
         cross = seen @ covariance @ wanted
         found[t, known] = np.linalg.solve(of_sums, cross)
         errors[t] = wanted @ covariance @ wanted - cross @ found[t, known]

@@ -25,6 +25,7 @@ KINDS = {
     "long lag": {"length": 4, "lag": 14},
     "two levels": {"length": (2, 6), "lag": 1},
     "second level alone": {"length": (1, 4), "lag": 2},
+    "unequal shares": {"length": (2, 6), "shares": (0.75, 0.25), "lag": 1},
     "signed": {"weights": SIGNS, "lag": 5},
     "in turn": {"weights": SIGNS, "releases": [2, 4], "lag": 4},
 }
@@ -38,11 +39,16 @@ def over(n):
     return dp.Toeplitz.of(dp.Filter([0.1], [1, -0.999]), n)
 
 
+def variances_of(plan):
+    """Of the noise of each level."""
+    return [float(x.variance) for x in plan.noise] * (plan.per_step if len(plan.noise) == 1 else 1)
+
+
 def dense(plan, n, response, *, publish=True, first=0):
     receiver, weights = plan.receiver, plan.mechanism.weights
     lates = receiver.offsets or (0,) * len(receiver.lengths)
     rows = sum_rows(receiver.lengths, lates, receiver.phase, weights, n, publish=publish)
-    return rows, *best_estimates(rows, float(plan.noise[0].variance), COVARIANCE[:n, :n], response, plan.lag, first)
+    return rows, *best_estimates(rows, variances_of(plan), COVARIANCE[:n, :n], response, plan.lag, first)
 
 
 def estimates_of(plan, rows, v, n):
@@ -127,7 +133,7 @@ def test_short_streams_err_as_predicted(name, last_block):
             found[:, i] = plan.estimate(v if plan.per_step > 1 else v[:, 0], n)[0, plan.lag :] - 5 * np.cumsum(response)
         output = sum(np.diag(np.full(n - k, response[k]), -k) for k in range(n))
         of_inputs = found @ np.array([row for _, _, row in rows]).reshape(-1, n) - output
-        noise = float(plan.noise[0].variance) * (found**2).sum(axis=1)
+        noise = found**2 @ np.array([variances_of(plan)[level] for _, level, _ in rows])
         errors = np.einsum("ij,jk,ik->i", of_inputs, COVARIANCE[:n, :n], of_inputs) + noise
         np.testing.assert_allclose(plan.step_mse(n), errors, rtol=1e-9, atol=1e-13)
         assert (errors >= best * (1 - 1e-9)).all()
@@ -137,20 +143,21 @@ def test_short_streams_err_as_predicted(name, last_block):
 def test_pieces_are_the_whole_wherever_they_are_cut(name):
     plan = dp.exact(design(name), INPUTS, last_block="publish", n_steps=N)
     x = np.random.default_rng(2).integers(-3, 18, (1, N + plan.lag)) * (np.arange(N + plan.lag) < N)
-    noise = 1000 + np.arange(sum(plan.n_draws(0, N)))[None]
-    whole = plan.privatize(x[:, :0], x, noise, 0, N)
+    drawn = [1000 * i + np.arange(n)[None] for i, n in enumerate(plan.n_draws(0, N), 1)]  # of each law
+    whole = plan.privatize(x[:, :0], x, np.concatenate(drawn, axis=1), 0, N)
     rng, estimates = np.random.default_rng(8), plan.estimate(whole, N)
     for _ in range(12):
         cuts = [0, *sorted({N, *rng.integers(1, N + plan.lag + 1, 5).tolist()} - {N + plan.lag}), N + plan.lag]
-        live, history, used, found = plan.live(), x[:, :0], 0, []
+        live, history, left, found = plan.live(), x[:, :0], drawn, []
         for a, b in itertools.pairwise(cuts):
             end = None if b <= N else N
-            (k,) = plan.n_draws(a, b - a, end)
-            v = plan.privatize(history, x[:, a:b], noise[:, used : used + k], a, end)
+            counts = plan.n_draws(a, b - a, end)
+            noise = np.concatenate([y[:, :k] for y, k in zip(left, counts, strict=True)], axis=1)
+            v = plan.privatize(history, x[:, a:b], noise, a, end)
             assert (v == whole[..., a:b]).all()
             again = plan.live()
             again.restore(live.state())
-            live, used = again, used + k
+            live, left = again, [y[:, k:] for y, k in zip(left, counts, strict=True)]
             found.append(live.push(v, end))
             history = x[:, b - plan.needed(b) : b]
         assert (np.concatenate(found, axis=1) == estimates).all()
