@@ -2,7 +2,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpfast.signals.events.timestamps import parse_moment, parse_timestamps
@@ -81,6 +81,10 @@ OTHERS = st.sampled_from(
 
 
 @pytest.mark.parametrize("zone", ["", "Z"])
+@settings(max_examples=100)
+@example(alike=["2020-01-01T00:00:00"], odd=["2020-01-01T24:00:00"], at=5)
+@example(alike=["2020-01-01T00:00:00"], odd=["2020-02-30T00:00:00Z"], at=5)
+@example(alike=["2020-01-01T00:00:00"], odd=["0000-01-01T00:00:00"], at=5)
 @given(
     alike=st.lists(ALIKE, min_size=1, max_size=9),
     odd=st.lists(PLAIN | OTHERS | PLAIN.map("{}Z".format), max_size=1),
