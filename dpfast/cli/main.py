@@ -40,6 +40,9 @@ def main(words: Sequence[str] | None = None) -> int:
         if not console.silence_unread():
             raise
         return console.UNREAD
+    except KeyboardInterrupt as stop:  # also while options are read and results are shown
+        print(": ".join(["dpfast: interrupted", *map(str, stop.args)]), file=sys.stderr)
+        return 130
 
 
 def build_parser() -> ProgramParser:
@@ -74,9 +77,6 @@ def _run(given: Sequence[str]) -> int:
                 return console.UNREAD
             print(f"dpfast: error: {' '.join(str(error).split())}", file=sys.stderr)
             return 2
-        except KeyboardInterrupt as stop:
-            print(": ".join(["dpfast: interrupted", *map(str, stop.args)]), file=sys.stderr)
-            return 130
         except RecursionError:
             print("dpfast: error: a file must not be nested so deeply: write it anew", file=sys.stderr)
             return 2

@@ -131,3 +131,12 @@ def test_values_that_look_like_options_are_values(saved, capsys):
     assert main(["show", "--", saved]) == 0
     capsys.readouterr()
     assert "cannot read" in refusal(["design", "--choose", "--no such family", "missing.toml"], capsys)
+
+
+def test_an_interrupt_while_options_are_read_ends_it_too(monkeypatch, capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpfast.cli.main.build_parser", interrupted)
+    assert main(["example"]) == 130
+    assert capsys.readouterr().err == "dpfast: interrupted\n"

@@ -132,3 +132,10 @@ def test_a_store_of_format_2_is_read_and_protects_events(tmp_path):
         assert same(dp.read_release(tmp_path / "store"), result)
     with ReleaseStore.open(tmp_path / "store") as store:
         assert store.persons() is None
+
+
+def test_the_guarantee_says_what_becomes_of_an_event_whose_time_was_corrected(tmp_path):
+    dp.release(planned(), COUNTS, tmp_path / "store")
+    later = dp.release(planned(), COUNTS, tmp_path / "store", first=30)
+    assert "whose time was corrected between two of them may be in both, and counts as two" in str(later.guarantee)
+    assert later.guarantee.epsilon == planned().guarantee.epsilon

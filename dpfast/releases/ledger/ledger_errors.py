@@ -52,6 +52,6 @@ def cap_error(
     return ReleaseError(
         f"the release would go beyond the cap of the ledger {file}: the sum of {name} may be {float(cap.limit):g}, is "
         f"{float(now):g} and would be {float(then):g}; that of delta may be {float(cap.delta):g}, is "
-        f"{float(now_delta):g} and would be {float(then_delta):g}. Nothing was published and nothing was spent. "
+        f"{float(now_delta):g} and would be {float(then_delta):g}. Nothing more is published, and nothing was entered. "
         "Ask for a smaller epsilon or delta, or release no more of these people"
     )

@@ -70,7 +70,7 @@ def test_a_cap_is_reached_exactly_and_not_passed(ledger):
     for refuse in (lambda x: ledger.check(x, None, []), ledger.enter):
         with pytest.raises(
             dp.ReleaseError,
-            match=r"sum of epsilon may be 12, is 12 and would be 13.*Nothing was published and nothing was spent",
+            match=r"epsilon may be 12, is 12 and would be 13.*Nothing more is published, and nothing was entered",
         ):
             refuse(same(13)[12:])
     assert ledger.path.read_bytes() == before
