@@ -16,7 +16,7 @@ _NO_WORDS = ("help", "settings", "read")
 
 
 def add_settings(command: argparse.ArgumentParser) -> None:
-    """Add the option."""
+    """Add the option ``--settings`` to a command."""
     command.add_argument(
         OPTION,
         metavar="FILE",

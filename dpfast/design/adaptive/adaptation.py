@@ -68,11 +68,11 @@ class AdaptableSums(Protocol):
 
     @property
     def lag(self) -> int | None:
-        """The samples by which the estimate is late."""
+        """Return the samples by which the estimate is late."""
 
     @property
     def mechanism(self) -> Any:
-        """The design."""
+        """Return the design."""
 
     def published_sums(self, privatized: Array, end: int) -> PublishedSums | None:
         """Return the sums of whole cycles of v before a step; None where there are too few."""

@@ -139,7 +139,7 @@ class _Stage(NamedTuple):
         return plan_attacks(up, down, runs, self.on_release, 1 + len(self.plan.taps) / _TAPS)
 
     def before(self) -> list[Finding]:
-        """Attack single values."""
+        """Attack single values of a simulation and of a release, before whole releases are attacked."""
         return [self.on_simulation(), *self.on_value()]
 
     def on_simulation(self) -> Finding:

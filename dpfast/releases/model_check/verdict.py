@@ -49,7 +49,8 @@ class ModelCheck:
         Mean squared error of the estimates, estimated from v: the part of the noise is known, that of the signal
         follows from the power of v. None where `reason` says why.
     mse_interval : (float, float) or None
-        95 % interval of it: asymptotic, as if v were normal.
+        95 % interval of it: asymptotic, as if v were normal. It takes the spectrum behind `hidden_mse` for the true
+        one, and misses the truth where that is wrong.
     noise_mse : float or None
         The part of `estimated_mse` that the noise makes.
     hidden_mse : float or None
@@ -130,7 +131,8 @@ class ModelCheck:
         share = self._hidden_share or 0.0
         if share >= 0.01:
             whose = "the model's" if self.agrees else "a fitted"
-            text += f" {share:.0%} of its square is not seen in v and rests on {whose} spectrum."
+            text += f" {share:.0%} of its square is not seen in v and rests on {whose} spectrum, "
+            text += "whose errors the interval leaves out."
         return " ".join(x for x in (text, self.reason) if x)
 
     def __repr__(self) -> str:

@@ -55,7 +55,10 @@ def test_a_release_that_agrees_says_so_without_a_warning(plan, tmp_path):
         result = dp.release(plan, u, tmp_path / "store")
     assert result.model_check.agrees is True
     assert str(result.model_check).startswith("What was published agrees with the model (test of level 0.001). RMSE")
-    assert "of its square is not seen in v and rests on the model's spectrum" in str(result.model_check)
+    assert (
+        "of its square is not seen in v and rests on the model's spectrum, whose errors the interval leaves out."
+        in str(result.model_check)
+    )
     assert repr(result.model_check).startswith("<ModelCheck: agrees, estimated RMSE 0.3")
 
 
