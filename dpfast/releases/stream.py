@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -16,6 +16,7 @@ from dpfast._support.validation import Array
 from dpfast.releases.composed_releases import compose_guarantee
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.inputs import Integers
+from dpfast.releases.integer.receiver_parts import ReceiverParts
 from dpfast.releases.ledger.account import Account
 from dpfast.releases.ledger.ledger import Ledger
 from dpfast.releases.model_check.adapted_estimates import AdaptedEstimates, adapt_estimates, check_adaptable
@@ -28,6 +29,7 @@ from dpfast.releases.persons.protection import Bounded, check_events, open_prote
 from dpfast.releases.private_counts import PrivateCounts
 from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.push_limits import check_push
+from dpfast.releases.store.release_rows import PartState
 from dpfast.releases.store.release_store import ReleaseStore
 
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ class Stream:
     ) -> None:
         self._store, self._plan, self._noise = store, plan, noise
         self._lock, self._running = threading.RLock(), False
-        live = plan.live()
+        self._receiver = ReceiverParts(plan)
         n_streams, entry = plan.inputs.n_streams, live_release(store)
         self._persons, self._seen = persons, seen
         self._protection = open_protection(store, persons, plan)
@@ -94,9 +96,7 @@ class Stream:
         self._account, self._alone = Account(store, ledger), compose_guarantee(plan, [], [], store.unchecked, spans)
         if entry is None:
             self._account.enter(self._alone, 0, None, kind="live")
-            self._release = store.begin_live(
-                plan.configuration, self._alone, n_streams, live.state(), persons=beginning
-            )
+            self._release = store.begin_live(plan.configuration, self._alone, n_streams, persons=beginning)
             self._account.confirm()
         else:
             self._account.enter_published()
@@ -106,14 +106,11 @@ class Stream:
         self._guarantee = compose_guarantee(
             plan, others, [] if entry is None else _sharing_steps(entry, others), store.unchecked, spans
         )
-        self._position, inputs, state = store.memory(self._release)
-        try:
-            live.restore(state)
-        except ValueError:
-            raise ReleaseError(f"the store {store.path} is damaged: its receiver has no state to go on from") from None
-        self._receiver, self._history = live, inputs
+        self._position, self._history, states = store.memory(self._release)
         self._state = "closed" if entry is not None and entry.closed else "open"
-        if inputs.shape[1] != (0 if self._state == "closed" else plan.needed(self._position)):
+        if self._state == "open":
+            self._restore_receiver(states)
+        if self._history.shape[1] != (0 if self._state == "closed" else plan.needed(self._position)):
             raise ReleaseError(f"the store {store.path} is damaged: inputs that the filter still needs are missing")
 
     def __enter__(self) -> Stream:
@@ -357,7 +354,7 @@ class Stream:
                 estimate,
                 x=x,
                 memory=needed,
-                receiver=self._receiver.state(),
+                receivers=() if last else self._receiver.next_states(n),
                 last=last,
                 persons=None if bounded is None else bounded.change,
             )
@@ -372,6 +369,16 @@ class Stream:
         seen = np.concatenate([self._history, x], axis=1)
         self._history, self._position = seen[:, seen.shape[1] - needed :], position
         self._state = "closed" if last else "open"
+
+    def _restore_receiver(self, states: Sequence[PartState]) -> None:
+        def read(first: int, count: int) -> Integers:
+            return self._plan.shaped(self._store.read(self._release, first, count)[0])
+
+        try:
+            self._receiver.restore(states, self._position, read)
+        except ValueError:
+            path = self._store.path
+            raise ReleaseError(f"the store {path} is damaged: its receiver has no state to go on from") from None
 
     def _published(self) -> tuple[Integers, int]:
         """Return all of v, and how many of its steps have inputs."""

@@ -61,9 +61,10 @@ class Receiver:
     """y <- 3/4 y + v."""
 
     def __init__(self, n_streams=STREAMS):
-        self.y = np.zeros(n_streams)
+        self.y, self.position = np.zeros(n_streams), 0
 
     def push(self, v, end=None):
+        self.position += v.shape[1]
         result = np.empty(v.shape)
         for t in range(v.shape[1]):
             self.y = 0.75 * self.y + v[:, t]
@@ -71,12 +72,13 @@ class Receiver:
         return result
 
     def state(self):
-        return self.y.astype("<f8").tobytes()
+        return np.append(self.y, self.position).astype("<f8").tobytes()
 
     def restore(self, state):
-        if len(state) != 8 * len(self.y):
+        if len(state) != 8 * (len(self.y) + 1):
             raise ValueError("no state of this receiver")
-        self.y = np.frombuffer(state, "<f8").astype(float)
+        *self.y, position = np.frombuffer(state, "<f8").tolist()
+        self.y, self.position = np.array(self.y), int(position)
 
 
 class Guarantee:
@@ -114,8 +116,8 @@ class Plan:
         history = np.concatenate([np.zeros((len(x), self.memory - history.shape[1]), int), history], axis=1)
         return filtered(np.concatenate([history, x], axis=1), self.taps)[:, self.memory :] + noise
 
-    def live(self):
-        return Receiver(self.inputs.n_streams)
+    def live(self, n_streams=None):
+        return Receiver(n_streams or self.inputs.n_streams)
 
 
 def beside(folder):
@@ -209,16 +211,24 @@ class Publisher:
         check_files(self.folder / "store", list(kept))
 
 
+def unpacked(content):
+    """The integers of a row: the first byte says how many each of them takes."""
+    width, rest = content[0], content[1:]
+    return [int.from_bytes(rest[i : i + width], "little", signed=True) for i in range(0, len(rest), width)]
+
+
 def check_files(folder, kept):
     """The inputs that are on the disk are those of these steps, and the witness is that of all that is stored."""
     with closing(sqlite3.connect(folder / "store.sqlite")) as connection:
         inputs = connection.execute("SELECT step, x FROM inputs ORDER BY step").fetchall()
         pushes = connection.execute("SELECT release, first, count, privatized FROM pushes ORDER BY id").fetchall()
         ((id,),) = connection.execute("SELECT id FROM meta")
-    assert inputs == [(step, integers(step, 1).astype("<i8").tobytes()) for step in kept]
+    assert [(step, unpacked(x)) for step, x in inputs] == [(step, integers(step, 1).ravel().tolist()) for step in kept]
     chain = hashlib.sha256(id.encode()).digest()
     for release, first, count, v in pushes:
-        chain = hashlib.sha256(chain + struct.pack("<qqq", release, first, count) + v).digest()
+        numbers = unpacked(v)
+        content = struct.pack(f"<qqq{len(numbers)}q", release, first, count, *numbers)
+        chain = hashlib.sha256(chain + content).digest()
     said = SimpleNamespace(**json.loads((beside(folder) / "witness.json").read_text()))
     assert (said.store, said.position, said.sha256) == (id, len(pushes), chain.hex())
     assert said.steps == sum(count for _, _, count, _ in pushes)

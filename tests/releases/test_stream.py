@@ -102,8 +102,8 @@ def test_forgotten_inputs_leave_the_log_of_a_stream_that_is_never_closed(folder)
             return b"".join(x.read_bytes() for x in sorted(folder.glob("store.sqlite*")))
 
         stream.push(np.full((2, 1), secret))
-        assert np.int64(secret).tobytes() in pushed(1)  # deleted, and in the log
-        assert np.int64(secret).tobytes() not in pushed(release_store.PUSHES_OF_LOG)
+        assert secret.to_bytes(5, "little") in pushed(1)  # deleted, and in the log
+        assert secret.to_bytes(5, "little") not in pushed(release_store.PUSHES_OF_LOG)
 
 
 def test_prepared_pushes_draw_nothing(folder, monkeypatch):

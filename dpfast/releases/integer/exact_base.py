@@ -31,6 +31,10 @@ from dpfast.signals.output_variance import explained_share, output_variance
 class LiveEstimator(Protocol):
     """Estimate from published integers, piece by piece, with a state that can be stored."""
 
+    @property
+    def position(self) -> int:
+        """Return the number of the next step."""
+
     def push(self, v: Integers, end: int | None = None) -> Array:
         """Return the next estimates (n_streams, n); from the step `end` on there are no inputs any more."""
 
@@ -138,8 +142,8 @@ class ExactBase(abc.ABC):
         return v if self.per_step == 1 else v.reshape(len(v), self.per_step, -1)
 
     @abc.abstractmethod
-    def live(self) -> LiveEstimator:
-        """Return the receiver as it is at the beginning of a stream.
+    def live(self, n_streams: int | None = None) -> LiveEstimator:
+        """Return the receiver as it is at the beginning of a stream, for all streams or for so many.
 
         Raises
         ------

@@ -204,11 +204,11 @@ class ExactBlockSums(ExactDrawn):
             used += len(steps)
         return v if self.per_step > 1 else v[:, 0]
 
-    def live(self) -> LiveEstimator:
+    def live(self, n_streams: int | None = None) -> LiveEstimator:
         """Return the receiver as it is at the beginning of a stream."""
         unit = float(self.inputs.unit)
         shift = (self.receiver.mean - float(self.inputs.centre)) / unit
-        signal = unit, shift, self.inputs.n_streams
+        signal = unit, shift, n_streams or self.inputs.n_streams
         return LiveBlocks(self.receiver, self.mechanism.target, self.schedule, *signal, self.last_block)
 
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:

@@ -131,10 +131,10 @@ class ExactInputNoise(ExactFilters, ExactDrawn):
         """Return the mean of x as the receiver takes it."""
         return (self.receiver.mean - float(self.inputs.centre)) / float(self.inputs.unit)
 
-    def live(self) -> LiveReceiver:
+    def live(self, n_streams: int | None = None) -> LiveReceiver:
         """Return the receiver as it is at the beginning of a stream."""
         receiver = causal_receiver(self.receiver, self.mechanism.name)
-        return LiveReceiver(receiver, _ONE, self._shift, self.inputs.n_streams)
+        return LiveReceiver(receiver, _ONE, self._shift, n_streams or self.inputs.n_streams)
 
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:
         """Return all estimates from all of v."""

@@ -159,7 +159,7 @@ class ExactMechanism(ExactFilters):
         add_filtered(self.taps, np.ascontiguousarray(np.concatenate([before, history, x], axis=1)), v)
         return v
 
-    def live(self) -> LiveReceiver:
+    def live(self, n_streams: int | None = None) -> LiveReceiver:
         """Return the receiver as it is at the beginning of a stream.
 
         Raises
@@ -168,7 +168,7 @@ class ExactMechanism(ExactFilters):
             For a smoother.
         """
         receiver = causal_receiver(self.receiver, self.mechanism.name)
-        return LiveReceiver(receiver, self.taps, self._shift_of_mean, self.inputs.n_streams)
+        return LiveReceiver(receiver, self.taps, self._shift_of_mean, n_streams or self.inputs.n_streams)
 
     def estimate(self, privatized: Integers, end: int | None = None) -> validation.Array:
         """Return all estimates from all of v (streams, time)."""

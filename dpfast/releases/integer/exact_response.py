@@ -126,9 +126,11 @@ class ExactResponse(ExactFilters, ExactDrawn):
         told = np.array([-1.0, -trust, 0.0, trust, 1.0])
         return np.asarray((low + high) / 2 - self.receiver.mean + (high - low) / (2 * shown) * told)
 
-    def live(self) -> LiveEstimator:
+    def live(self, n_streams: int | None = None) -> LiveEstimator:
         """Return the receiver as it is at the beginning of a stream."""
-        return LiveResponse(causal_receiver(self.receiver, self.mechanism.name), self._values, self.inputs.n_streams)
+        return LiveResponse(
+            causal_receiver(self.receiver, self.mechanism.name), self._values, n_streams or self.inputs.n_streams
+        )
 
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:
         """Return all estimates from all of v."""

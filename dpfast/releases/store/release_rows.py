@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,19 +19,28 @@ from dpfast._support.validation import Array
 from dpfast.releases.store import release_schema, release_store_errors
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.earlier_releases import Earlier, StorableGuarantee
+from dpfast.releases.store.packed_integers import pack, unpack
 from dpfast.releases.store.witness import Attestation
 
 Integers = NDArray[np.int64]
+_WITH_PERSONS, _PACKED = 3, 4  # formats
 _RELEASE = "id, kind, configuration, guarantee, guarantee_json, streams, first"
-_PROGRESS = "release, position, count, closed, receiver"
+
+
+class PartState(NamedTuple):
+    """Hold the state of the receiver of some of the streams: the number of the part, its next step, its state."""
+
+    part: int
+    position: int
+    state: bytes
 
 
 class Memory(NamedTuple):
-    """The memory of a stream that goes on: its next step, the inputs (n_streams, n) before it, the receiver's state."""
+    """The memory of a stream that goes on: its next step, the inputs (n_streams, n) before it, states of receivers."""
 
     position: int
     inputs: Integers
-    receiver: bytes
+    receivers: tuple[PartState, ...]
 
     def __repr__(self) -> str:
         """Show it without the inputs."""
@@ -114,13 +123,13 @@ class Records:
 
     def _release(self, row: tuple[Any, ...], name: str | None) -> Earlier:
         id, kind, configuration, guarantee, guarantee_json, streams, first = row
-        _, _, count, closed, _ = self._progress(id)
+        _, _, count, closed, *_ = self._progress(id)
         texts = guarantee, guarantee_json
         return Earlier(id, kind, json.loads(configuration), *texts, streams, first, count, bool(closed), name)
 
     def _progress(self, release: int) -> Any:
-        """Return release, position, count, closed, receiver."""
-        return self._only(self._fetch_sealed(f"SELECT {_PROGRESS}, seal FROM progress WHERE release = ?", release))
+        """Return release, position, count and closed, behind which stores of formats before have a receiver."""
+        return self._only(self._fetch_sealed("SELECT * FROM progress WHERE release = ?", release))
 
     def declaration(self) -> Declaration | None:
         """Return what the store declares; None where nothing is declared."""
@@ -140,13 +149,25 @@ class Records:
 
     def memory(self, release: int) -> Memory:
         """Return what a stream needs to go on."""
-        _, position, _, _, receiver = self._progress(release)
+        _, position, _, _ = self._progress(release)
         rows = self._fetch_sealed("SELECT release, step, x, seal FROM inputs WHERE release = ? ORDER BY step", release)
-        steps, streams = list(range(position - len(rows), position)), self._streams(release)
-        if [step for _, step, _ in rows] != steps or any(len(x) != 8 * streams for *_, x in rows):
+        found, streams = [self._unpack(x) for *_, x in rows], self._streams(release)
+        steps = list(range(position - len(rows), position))
+        if [step for _, step, _ in rows] != steps or any(len(x) != streams for x in found):
             raise release_store_errors.damage_error(self._file)
-        x = np.frombuffer(b"".join(x for *_, x in rows), "<i8").reshape(len(rows), streams).T
-        return Memory(position, x.astype(np.int64), receiver)
+        x = np.stack(found, axis=1) if found else np.zeros((streams, 0), np.int64)
+        return Memory(position, x, self._receivers(release))
+
+    def _receivers(self, release: int) -> tuple[PartState, ...]:
+        """Return states of parts; a part without one begins at the first step."""
+        query = "SELECT release, part, position, state, seal FROM receivers WHERE release = ? ORDER BY part"
+        return tuple(PartState(*row) for _, *row in self._fetch_sealed(query, release))
+
+    def _unpack(self, content: bytes) -> Integers:
+        try:
+            return np.frombuffer(content, "<i8") if self.version < _PACKED else unpack(content)
+        except ValueError:
+            raise release_store_errors.damage_error(self._file) from None
 
     def length(self, release: int) -> int:
         """Return how many steps of a release are published."""
@@ -165,15 +186,15 @@ class Records:
         )
         offset, streams = first - rows[0][0] if rows else 0, self._streams(release)
 
-        per_step = len(rows[0][1]) // (8 * streams * rows[0][3]) if rows else 1
+        published = [self._unpack(v) for _, v, *_ in rows]
+        per_step = published[0].size // (streams * rows[0][3]) if rows else 1
 
-        def join_blobs(blobs: list[bytes], dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-            pieces = [np.frombuffer(blob, dtype).reshape(*shape, -1) for blob in blobs]
-            return np.concatenate([np.empty((*shape, 0), dtype), *pieces], axis=-1)[..., offset : offset + count]
+        def join(pieces: list[NDArray[Any]], dtype: Any, *shape: int) -> NDArray[Any]:
+            whole = [np.empty((*shape, 0), dtype), *(x.reshape(*shape, -1) for x in pieces)]
+            return np.concatenate(whole, axis=-1, dtype=dtype)[..., offset : offset + count]
 
-        v = join_blobs([row[1] for row in rows], "<i8", (streams,) if per_step == 1 else (streams, per_step))
-        estimate = join_blobs([row[2] for row in rows], "<f8", (streams,))
-        return v.astype(np.int64), estimate.astype(np.float64)
+        v = join(published, np.int64, *((streams,) if per_step == 1 else (streams, per_step)))
+        return v, join([np.frombuffer(estimate, "<f8") for *_, estimate, _ in rows], np.float64, streams)
 
     def _streams(self, release: int) -> int:
         return int(self._only(self._fetch("SELECT streams FROM releases WHERE id = ?", release))[0])
@@ -190,11 +211,11 @@ class Records:
             if entry is None or first != ends[release]:
                 raise release_store_errors.damage_error(self._file)
             columns = count if entry.kind == "live" else entry.count  # a batch is cut to its inputs
-            size = 8 * entry.streams * count  # of one number at each step; there may be several
-            per_step = len(v) // size if size else 1
-            whole = 0 < per_step * size == len(v) or len(v) == size == 0
+            published, size = self._unpack(v), entry.streams * count  # of one number at each step; there may be several
+            per_step = published.size // size if size else 1
+            whole = 0 < per_step * size == published.size or published.size == size == 0
             whole &= len(estimate) == 8 * entry.streams * columns
-            last = _link(last, release, first, count, v)
+            last = _link(last, release, first, count, published)
             if not whole or (id, chain) != (last.position, bytes.fromhex(last.sha256)):
                 raise release_store_errors.damage_error(self._file)
             ends[release] = first + count
@@ -219,9 +240,24 @@ class Records:
         if restated is not None:
             *_, (*row, _, _, streams, first) = self._fetch_sealed(f"SELECT {_RELEASE}, seal FROM releases ORDER BY id")
             self._insert("releases", *row, str(restated), restated.to_json(), streams, first)
-        release_schema.add_format_3(self._connection)
+        if self.version < _WITH_PERSONS:
+            release_schema.add_format_3(self._connection)
+        self._pack_all()
         self._connection.execute("UPDATE meta SET format = ?", (release_schema.FORMAT,))
         self.version = release_schema.FORMAT
+
+    def _pack_all(self) -> None:
+        """Pack the integers of a store of a format before; its receivers begin at the first step, which is there."""
+        progress = self._fetch_sealed("SELECT * FROM progress")
+        inputs = self._fetch_sealed("SELECT * FROM inputs")
+        release_schema.add_format_4(self._connection)
+        for *row, _ in progress:
+            self._insert("progress", *row)
+        for *row, x in inputs:
+            self._insert("inputs", *row, pack(self._unpack(x)))
+        for (id,) in self._fetch("SELECT id FROM pushes"):
+            ((*row, v, estimate, chain),) = self._fetch_sealed("SELECT * FROM pushes WHERE id = ?", id)
+            self._insert("pushes", *row, pack(self._unpack(v)), estimate, chain)
 
     def declare(self, declaration: Declaration) -> None:
         """Enter what the store declares."""
@@ -234,14 +270,13 @@ class Records:
         guarantee: StorableGuarantee,
         streams: int,
         first: int,
-        receiver: bytes,
     ) -> int:
         """Enter a release without pushes, and return its id."""
         content = json.dumps(configuration, sort_keys=True, allow_nan=False)
         release = len(self._fetch("SELECT id FROM releases")) + 1
         row = release, kind, content, str(guarantee), guarantee.to_json(), streams, first
         self._insert("releases", *row)
-        self._insert("progress", release, first, 0, 0, receiver)
+        self._insert("progress", release, first, 0, 0)
         return release
 
     def name(self, release: int, name: str) -> None:
@@ -254,17 +289,17 @@ class Records:
 
     def push(self, last: Attestation, release: int, first: int, v: Integers, estimate: Array) -> Attestation:
         """Enter what is published behind the last push."""
-        content, count = v.astype("<i8").tobytes(), v.shape[-1]
-        now = _link(last, release, first, count, content)
+        count = v.shape[-1]
+        now = _link(last, release, first, count, v)
         estimates, chain = estimate.astype("<f8").tobytes(), bytes.fromhex(now.sha256)
-        self._insert("pushes", now.position, release, first, count, content, estimates, chain)
+        self._insert("pushes", now.position, release, first, count, pack(v), estimates, chain)
         return now
 
     def remember(self, release: int, position: int, x: Integers, memory: int) -> None:
         """Keep, of all inputs up to a position, the last ones; x are those just before it."""
         oldest, n = position - memory, x.shape[1]
         for step in range(max(position - n, oldest), position):
-            self._insert("inputs", release, step, x[:, step - position].astype("<i8").tobytes())
+            self._insert("inputs", release, step, pack(x[:, step - position]))
         self._connection.execute("DELETE FROM inputs WHERE release = ? AND step < ?", (release, oldest))
 
     def keep_persons(self, change: PersonState) -> None:
@@ -277,11 +312,21 @@ class Records:
         terms = json.dumps(change.terms, sort_keys=True)
         self._insert("persons", 1, terms, change.span, change.key_check, count)
 
-    def progress(self, release: int, position: int, count: int, *, closed: bool, receiver: bytes) -> None:
-        """Enter how far a release has come: the next step, the steps with inputs, the receiver's state."""
-        self._insert("progress", release, position, count, int(closed), receiver)
+    def progress(self, release: int, position: int, count: int, *, closed: bool) -> None:
+        """Enter how far a release has come: the next step, and the steps with inputs."""
+        self._insert("progress", release, position, count, int(closed))
+
+    def keep_receivers(self, release: int, receivers: Sequence[PartState]) -> None:
+        """Enter the states of some parts of the receiver."""
+        for part, position, state in receivers:
+            self._insert("receivers", release, part, position, state)
+
+    def forget_receivers(self, release: int) -> None:
+        """Delete the states of the receiver of a stream that is over."""
+        self._connection.execute("DELETE FROM receivers WHERE release = ?", (release,))
 
 
-def _link(last: Attestation, release: int, first: int, count: int, v: bytes) -> Attestation:
-    digest = hashlib.sha256(bytes.fromhex(last.sha256) + struct.pack("<qqq", release, first, count) + v)
+def _link(last: Attestation, release: int, first: int, count: int, v: Integers) -> Attestation:
+    digest = hashlib.sha256(bytes.fromhex(last.sha256) + struct.pack("<qqq", release, first, count))
+    digest.update(np.ascontiguousarray(v, "<i8").data)
     return Attestation(last.store, last.position + 1, last.steps + count, digest.hexdigest())

@@ -10,7 +10,7 @@ from dpfast._support import atomic_files, sqlite
 from dpfast.releases.store import private_files
 from dpfast.releases.store.private_connection import PrivateConnection
 
-FORMAT = 3
+FORMAT = 4
 _DECLARATION = "CREATE TABLE declaration (id INTEGER PRIMARY KEY, content TEXT NOT NULL, seal INTEGER NOT NULL)"
 _NAMES = "CREATE TABLE names (release INTEGER PRIMARY KEY, name TEXT NOT NULL, seal INTEGER NOT NULL)"
 _PERSONS = """
@@ -22,6 +22,13 @@ CREATE TABLE kept (
     person BLOB NOT NULL, stream INTEGER NOT NULL, step INTEGER NOT NULL, seal INTEGER NOT NULL,
     PRIMARY KEY (person, stream, step)
 ) WITHOUT ROWID;
+"""
+_PARTS = """
+CREATE TABLE receivers (
+    release INTEGER NOT NULL, part INTEGER NOT NULL, position INTEGER NOT NULL, state BLOB NOT NULL,
+    seal INTEGER NOT NULL, PRIMARY KEY (release, part)
+) WITHOUT ROWID;
+ALTER TABLE progress DROP COLUMN receiver;
 """
 _SCHEMA = """
 CREATE TABLE meta (format INTEGER NOT NULL, id TEXT NOT NULL, inode TEXT NOT NULL, path TEXT NOT NULL);
@@ -60,6 +67,7 @@ def create(file: Path) -> None:
             connection.executescript(f"BEGIN; {_SCHEMA}")
             add_format_2(connection)
             add_format_3(connection)
+            add_format_4(connection)
             meta = (FORMAT, str(uuid.uuid4()), locate(new)[0], str(file))
             connection.execute("INSERT INTO meta VALUES (?, ?, ?, ?)", meta)
             connection.execute("COMMIT")
@@ -79,5 +87,14 @@ def add_format_2(connection: sqlite.Connection) -> None:
 
 def add_format_3(connection: sqlite.Connection) -> None:
     """Add what format 3 has and format 2 has not, with no bounds on persons: the store protects events."""
-    for statement in _PERSONS.split(";")[:-1]:
+    _execute_all(connection, _PERSONS)
+
+
+def add_format_4(connection: sqlite.Connection) -> None:
+    """Add what format 4 has and format 3 has not: states of receivers in parts of the streams, and not in progress."""
+    _execute_all(connection, _PARTS)
+
+
+def _execute_all(connection: sqlite.Connection, statements: str) -> None:
+    for statement in statements.split(";")[:-1]:
         connection.execute(statement)

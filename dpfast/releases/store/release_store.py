@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -16,7 +16,7 @@ from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.earlier_releases import Earlier, StorableGuarantee, list_releases
 from dpfast.releases.store.private_connection import connect
 from dpfast.releases.store.push_limits import check_push
-from dpfast.releases.store.release_rows import Integers, Memory, PersonState
+from dpfast.releases.store.release_rows import Integers, Memory, PartState, PersonState
 from dpfast.releases.store.release_store_errors import (
     refusing_damage,
     unopenable_error,
@@ -210,7 +210,6 @@ class ReleaseStore(StoreTransactions):
         configuration: Mapping[str, Any],
         guarantee: StorableGuarantee,
         n_streams: int,
-        receiver: bytes,
         *,
         persons: PersonState | None = None,
     ) -> int:
@@ -222,7 +221,7 @@ class ReleaseStore(StoreTransactions):
                 "again: give it a store of its own, with data that were never published"
             )
         with self._publication(new=True, persons=persons):
-            return self._records.begin("live", configuration, guarantee, n_streams, 0, receiver)
+            return self._records.begin("live", configuration, guarantee, n_streams, 0)
 
     def append(
         self,
@@ -233,7 +232,7 @@ class ReleaseStore(StoreTransactions):
         *,
         x: Integers,
         memory: int,
-        receiver: bytes,
+        receivers: Sequence[PartState],
         last: bool = False,
         persons: PersonState | None = None,
     ) -> None:
@@ -247,8 +246,8 @@ class ReleaseStore(StoreTransactions):
             Their inputs.
         memory : int
             So many inputs are kept for the next steps, older ones deleted.
-        receiver : bytes
-            The receiver's state behind these steps.
+        receivers : sequence of PartState
+            States of parts of the receiver behind these steps; others go on from what they have.
         last : bool
             The stream is over: the steps only flush it, their inputs are declared zeros, and none are kept.
         persons : PersonState, optional
@@ -259,7 +258,11 @@ class ReleaseStore(StoreTransactions):
             if position > first:
                 self._attestation = self._records.push(self._attestation, release, first, v, estimate)
             self._records.remember(release, position, x, 0 if last else memory)
-            self._records.progress(release, position, first if last else position, closed=last, receiver=receiver)
+            self._records.progress(release, position, first if last else position, closed=last)
+            if last:
+                self._records.forget_receivers(release)
+            else:
+                self._records.keep_receivers(release, receivers)
         if self._attestation.position % PUSHES_OF_LOG == 0:
             self.empty_log()
 
@@ -308,9 +311,9 @@ class ReleaseStore(StoreTransactions):
         first = check_push(first, math.prod(privatized.shape[:-1]), privatized.shape[-1])
         self.check_released(first, count, compose=compose)
         with self._publication(new=True, persons=persons):
-            release = self._records.begin("batch", configuration, guarantee, n_streams, first, b"")
+            release = self._records.begin("batch", configuration, guarantee, n_streams, first)
             if name is not None:
                 self._records.name(release, name)
             self._attestation = self._records.push(self._attestation, release, first, privatized, estimate)
-            self._records.progress(release, first + privatized.shape[-1], count, closed=True, receiver=b"")
+            self._records.progress(release, first + privatized.shape[-1], count, closed=True)
         return release

@@ -122,7 +122,7 @@ def left_on_the_medium(recorded, name):
         [*disk.freed, *(bytes(x.lasting) for x in files), *(y for x in files for _, y in x.pending if y)]
     )
     return [
-        t for t in range(cutting.N_VALUES) if any(int(x).to_bytes(8, "little") in medium for x in cutting.values(t, 1))
+        t for t in range(cutting.N_VALUES) if any(int(x).to_bytes(5, "little") in medium for x in cutting.values(t, 1))
     ]
 
 

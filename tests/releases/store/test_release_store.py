@@ -366,7 +366,7 @@ def test_a_byte_that_flips_is_found_or_was_not_used(folder):
     def everything():
         with fakes.stream_in(folder) as stream:
             arrays = *stream.read(0, 12)[1:3], stream._history
-            return stream.position, [x.tolist() for x in arrays], stream._receiver.state(), stream._store.releases()
+            return stream.position, [x.tolist() for x in arrays], stream._receiver.next_states(0), stream._store.releases()
 
     whole, found = everything(), 0
     used = [at for at in range(len(content)) if content[at]]
@@ -392,7 +392,7 @@ CHANGES = {
     "an input less": "DELETE FROM inputs WHERE step = 8",
     "the first input less": "DELETE FROM inputs WHERE step = (SELECT min(step) FROM inputs)",
     "a length of an input": "UPDATE inputs SET x = zeroblob(8) WHERE step = 11",
-    "the receiver": "UPDATE progress SET receiver = zeroblob(7)",
+    "the receiver": "UPDATE receivers SET state = zeroblob(7)",
     "the position": "UPDATE progress SET position = 8",
     "the configuration": "UPDATE releases SET configuration = '{'",
     "a table less": "DROP TABLE meta",
@@ -413,8 +413,8 @@ def test_a_changed_store_is_refused(folder, change):
 
 def test_another_format_is_refused(folder):
     with closing(sqlite3.connect(folder / "store.sqlite")) as connection, connection:
-        connection.execute("UPDATE meta SET format = 4")
-    refused(folder, "must have format 3, or one before, got 4")
+        connection.execute("UPDATE meta SET format = 5")
+    refused(folder, "must have format 4, or one before, got 5")
 
 
 def test_a_commit_that_was_not_finished_never_happened(folder):
@@ -445,7 +445,7 @@ def test_inputs_are_gone_from_the_files_when_they_are_not_needed(tmp_path):
 
     def found():
         files = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
-        return [t for t in range(200) if any(int(x).to_bytes(8, "little") in files for x in values[:, t])]
+        return [t for t in range(200) if any(int(x).to_bytes(5, "little") in files for x in values[:, t])]
 
     plan = fakes.Plan(inputs=inputs)
     with fakes.stream_in(folder, plan=plan) as stream:
@@ -464,7 +464,7 @@ def test_a_chunk_of_which_older_inputs_are_not_needed_never_shows_them(tmp_path)
     with fakes.stream_in(tmp_path / "store", plan=fakes.Plan(inputs=fakes.Inputs(0, 2**38, n_streams=2))) as stream:
         stream.push(values)
         files = b"".join(path.read_bytes() for path in (tmp_path / "store").iterdir() if path.is_file())
-        found = [t for t in range(50) if int(values[0, t]).to_bytes(8, "little") in files]
+        found = [t for t in range(50) if int(values[0, t]).to_bytes(5, "little") in files]
         assert found == list(range(50 - fakes.MEMORY, 50))
 
 
