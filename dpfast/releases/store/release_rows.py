@@ -35,6 +35,16 @@ class PartState(NamedTuple):
     state: bytes
 
 
+class _Pruned(NamedTuple):
+    """Hold where the history of a stream begins: its next step, and the chain over all that was pruned."""
+
+    release: int
+    next: int
+    push: int
+    steps: int
+    chain: bytes
+
+
 class Memory(NamedTuple):
     """The memory of a stream that goes on: its next step, the inputs (n_streams, n) before it, states of receivers."""
 
@@ -196,15 +206,28 @@ class Records:
         v = join(published, np.int64, *((streams,) if per_step == 1 else (streams, per_step)))
         return v, join([np.frombuffer(estimate, "<f8") for *_, estimate, _ in rows], np.float64, streams)
 
+    def first_kept(self, release: int) -> int:
+        """Return the first step of a release that was not pruned."""
+        pruned = self._pruned(release)
+        ((first,),) = self._fetch("SELECT first FROM releases WHERE id = ?", release)
+        return int(first) if pruned is None else pruned.next
+
+    def _pruned(self, release: int) -> _Pruned | None:
+        rows = [] if self.version < _PACKED else self._fetch_sealed("SELECT * FROM pruned WHERE release = ?", release)
+        return _Pruned(*rows[0]) if rows else None
+
     def _streams(self, release: int) -> int:
         return int(self._only(self._fetch("SELECT streams FROM releases WHERE id = ?", release))[0])
 
     def chain(self) -> Iterator[Attestation]:
         """Yield what a witness says of the store before the first push, and behind each; refuse a damaged one."""
-        last = Attestation(self.store_id, 0, 0, hashlib.sha256(self.store_id.encode()).hexdigest())
-        yield last
         releases = {entry.id: entry for entry in self.releases()}
         ends = {id: entry.first for id, entry in releases.items()}
+        last = Attestation(self.store_id, 0, 0, hashlib.sha256(self.store_id.encode()).hexdigest())
+        for pruned in filter(None, map(self._pruned, releases)):
+            ends[pruned.release] = pruned.next
+            last = Attestation(self.store_id, pruned.push, pruned.steps, pruned.chain.hex())
+        yield last
         rows = self._connection.execute("SELECT * FROM pushes ORDER BY id")
         for id, release, first, count, v, estimate, chain in map(self._unseal, rows):
             entry = releases.get(release)
@@ -294,6 +317,16 @@ class Records:
         estimates, chain = estimate.astype("<f8").tobytes(), bytes.fromhex(now.sha256)
         self._insert("pushes", now.position, release, first, count, pack(v), estimates, chain)
         return now
+
+    def prune(self, release: int, before: int) -> None:
+        """Delete what was published in pushes that end at a step or earlier, but for the last link of their chain."""
+        query = "SELECT id, first + count, chain FROM pushes WHERE release = ? AND first + count <= ? ORDER BY id DESC"
+        rows = self._fetch(f"{query} LIMIT 1", release, before)
+        for push, end, chain in rows:
+            known = self._pruned(release)
+            ((steps,),) = self._fetch("SELECT sum(count) FROM pushes WHERE id <= ?", push)
+            self._insert("pruned", release, end, push, steps + (0 if known is None else known.steps), chain)
+            self._connection.execute("DELETE FROM pushes WHERE id <= ?", (push,))
 
     def remember(self, release: int, position: int, x: Integers, memory: int) -> None:
         """Keep, of all inputs up to a position, the last ones; x are those just before it."""

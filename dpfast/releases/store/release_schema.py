@@ -29,6 +29,10 @@ CREATE TABLE receivers (
     seal INTEGER NOT NULL, PRIMARY KEY (release, part)
 ) WITHOUT ROWID;
 ALTER TABLE progress DROP COLUMN receiver;
+CREATE TABLE pruned (
+    release INTEGER PRIMARY KEY, next INTEGER NOT NULL, push INTEGER NOT NULL, steps INTEGER NOT NULL,
+    chain BLOB NOT NULL, seal INTEGER NOT NULL
+);
 """
 _SCHEMA = """
 CREATE TABLE meta (format INTEGER NOT NULL, id TEXT NOT NULL, inode TEXT NOT NULL, path TEXT NOT NULL);
@@ -91,7 +95,7 @@ def add_format_3(connection: sqlite.Connection) -> None:
 
 
 def add_format_4(connection: sqlite.Connection) -> None:
-    """Add what format 4 has and format 3 has not: states of receivers in parts of the streams, and not in progress."""
+    """Add what format 4 has and format 3 has not: states of receivers by parts of the streams; where history was pruned."""
     _execute_all(connection, _PARTS)
 
 

@@ -165,6 +165,11 @@ class ReleaseStore(StoreTransactions):
         self.check_usable()
         return self._records.memory(release)
 
+    def first_kept(self, release: int) -> int:
+        """Return the first step of a release that was not pruned."""
+        self.check_usable()
+        return self._records.first_kept(release)
+
     def length(self, release: int) -> int:
         """Return how many steps of a release are published, with those of declared zeros that flush the filters."""
         self.check_usable()
@@ -235,6 +240,7 @@ class ReleaseStore(StoreTransactions):
         receivers: Sequence[PartState],
         last: bool = False,
         persons: PersonState | None = None,
+        prune_before: int = 0,
     ) -> None:
         """Publish the next steps of a stream: all of them are in the store when this returns, and the witness knows.
 
@@ -252,6 +258,8 @@ class ReleaseStore(StoreTransactions):
             The stream is over: the steps only flush it, their inputs are declared zeros, and none are kept.
         persons : PersonState, optional
             What is new of persons.
+        prune_before : int
+            What was published at earlier steps is deleted, in whole pushes; a chain over all of it is kept.
         """
         position = first + v.shape[-1]
         with self._publication(new=False, persons=persons):
@@ -263,6 +271,8 @@ class ReleaseStore(StoreTransactions):
                 self._records.forget_receivers(release)
             else:
                 self._records.keep_receivers(release, receivers)
+            if prune_before > 0:
+                self._records.prune(release, prune_before)
         if self._attestation.position % PUSHES_OF_LOG == 0:
             self.empty_log()
 
