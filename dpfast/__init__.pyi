@@ -109,11 +109,9 @@ from dpfast.releases.model_check.adapted_estimates import AdaptedEstimates as Ad
 from dpfast.releases.model_check.verdict import ModelCheck as ModelCheck
 from dpfast.releases.persons.declared_persons import Persons as Persons
 from dpfast.releases.persons.person_events import Events as Events
+from dpfast.releases.published_steps import Published as Published
 from dpfast.releases.reading import read_release as read_release
-from dpfast.releases.stream import (
-    Published as Published,
-    Stream as Stream,
-)
+from dpfast.releases.stream import Stream as Stream
 from dpfast.releases.stream_opening import open_stream as open_stream
 from dpfast.reports.plot import plot as plot
 from dpfast.reports.report import report as report

@@ -12,13 +12,13 @@ from dpfast._support.errors import ReleaseError
 from dpfast.releases.batch import Release
 from dpfast.releases.composed_releases import compose_guarantee, load_plans
 from dpfast.releases.model_check.adapted_estimates import adapt_estimates, check_adaptable
-from dpfast.releases.model_check.verdict import check_growing, check_whole
+from dpfast.releases.model_check.verdict import FirstPruned, check_growing, check_whole
 from dpfast.releases.persons.person_bounds import PersonBounds
 from dpfast.releases.persons.person_spans import PersonSpans
+from dpfast.releases.published_steps import declared_length
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import NAME, ReleaseStore
-from dpfast.releases.stream import declared_length
 
 Path = str | os.PathLike[str]
 
@@ -110,15 +110,18 @@ def read_entry(store: ReleaseStore, entry: Earlier, *, adapt: bool = False) -> R
     live = entry.kind == "live"
     others = [x for x in releases if x.id != entry.id]
     shared = [x for x in others if entry.shares(x)]
-    v, estimate = store.read(entry.id, entry.first, store.length(entry.id))
+    first, end = store.first_kept(entry.id), entry.first + store.length(entry.id)
+    v, estimate = store.read(entry.id, first, end - first)
     aligned = estimate[:, lag:] if live else estimate  # the first columns of a stream are of times before it
     groups = None if store.declaration is None else store.declaration.fields.get("groups")
     n = v.shape[-1] - (lag if entry.closed or not live else 0)  # behind them there are declared zeros
+    whole = first == entry.first
     if adapt:
-        check_adaptable(plan, n)
-    check = (check_growing if live else check_whole)(plan.evidence(v, n))
+        check_adaptable(plan, n if whole else 0)
+    evidence = plan.evidence(v, n) if whole else FirstPruned(plan.mechanism.model, n)
+    check = (check_growing if live else check_whole)(evidence)
     return Release(
-        entry.first,
+        first,
         plan.shaped(v),
         aligned,
         plan.predicted_rmse_if_model_holds,
@@ -126,13 +129,13 @@ def read_entry(store: ReleaseStore, entry: Earlier, *, adapt: bool = False) -> R
         check,
         entry.id,
         entry.name,
-        bin_edges(store.declaration, entry.first, aligned.shape[1]),
+        bin_edges(store.declaration, first, aligned.shape[1]),
         None if groups is None else tuple(groups),
         plan.explained_if_model_holds,
         None if store.declaration is None else store.declaration.fields,
         ledger=store.spent.said(entry.id),
         adapted=adapt_estimates(plan, v, n, check) if adapt else None,
-        released=plan.released(0, v.shape[-1], n if entry.closed or not live else None),
+        released=plan.released(first - entry.first, v.shape[-1], n if entry.closed or not live else None),
     )
 
 

@@ -6,13 +6,12 @@ import contextlib
 import threading
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from dpfast._support import validation
 from dpfast._support.errors import ReleaseError
-from dpfast._support.validation import Array
 from dpfast.releases.composed_releases import compose_guarantee
 from dpfast.releases.integer.exact_base import ExactBase
 from dpfast.releases.integer.inputs import Integers
@@ -20,40 +19,26 @@ from dpfast.releases.integer.receiver_parts import ReceiverParts
 from dpfast.releases.ledger.account import Account
 from dpfast.releases.ledger.ledger import Ledger
 from dpfast.releases.model_check.adapted_estimates import AdaptedEstimates, adapt_estimates, check_adaptable
-from dpfast.releases.model_check.verdict import ModelCheck, check_growing
+from dpfast.releases.model_check.verdict import Evidence, FirstPruned, ModelCheck, check_growing
 from dpfast.releases.noise import NoiseOfLaws
 from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.persons.person_events import Events
 from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.releases.persons.protection import Bounded, check_events, open_protection, published_steps
 from dpfast.releases.private_counts import PrivateCounts
-from dpfast.releases.store.earlier_releases import Earlier
+from dpfast.releases.published_steps import (
+    Published,
+    PublishedSteps,
+    declared_length,
+    live_release,
+    sharing_steps,
+)
 from dpfast.releases.store.push_limits import check_push
 from dpfast.releases.store.release_rows import PartState
 from dpfast.releases.store.release_store import ReleaseStore
 
 if TYPE_CHECKING:
     from dpfast.releases.guarantee import Guarantee
-
-
-class Published(NamedTuple):
-    """The published values and estimates of some steps, as a push or a read returns them.
-
-    Attributes
-    ----------
-    first : int
-        Number of the first step.
-    privatized : array of int64, (streams, n), or (streams, sums, n)
-        v, exact integers; of block sums 0 where no block ends.
-    estimate : array, (streams, n)
-        ``estimate[:, i]`` is of the target's output at step first + i - lag.
-    lag : int
-    """
-
-    first: int
-    privatized: Integers
-    estimate: Array
-    lag: int
 
 
 class Stream:
@@ -70,7 +55,7 @@ class Stream:
 
     Parameters
     ----------
-    store, plan, noise, persons, ledger, seen
+    store, plan, noise, persons, ledger, seen, keep_steps
         As :func:`open_stream` finds or makes them.
     """
 
@@ -82,12 +67,13 @@ class Stream:
         persons: Persons | None = None,
         ledger: Ledger | None = None,
         seen: PrivateCounts | None = None,
+        keep_steps: int | None = None,
     ) -> None:
         self._store, self._plan, self._noise = store, plan, noise
         self._lock, self._running = threading.RLock(), False
         self._receiver = ReceiverParts(plan)
         n_streams, entry = plan.inputs.n_streams, live_release(store)
-        self._persons, self._seen = persons, seen
+        self._persons, self._seen, self._keep_steps = persons, seen, keep_steps
         self._protection = open_protection(store, persons, plan)
         spans, beginning = None, None
         if self._protection is not None:
@@ -103,9 +89,8 @@ class Stream:
             self._release = entry.id
         # while it is open nothing else can be released
         others = [x for x in store.releases() if x.id != self._release]
-        self._guarantee = compose_guarantee(
-            plan, others, [] if entry is None else _sharing_steps(entry, others), store.unchecked, spans
-        )
+        self._guarantee = compose_guarantee(plan, others, sharing_steps(entry, others), store.unchecked, spans)
+        self._steps = PublishedSteps(store, self._release, plan)
         self._position, self._history, states = store.memory(self._release)
         self._state = "closed" if entry is not None and entry.closed else "open"
         if self._state == "open":
@@ -208,7 +193,7 @@ class Stream:
                     self._enter_spans(first + n)
                     published = True
                     self._publish(x[:, known:], bounded)
-                return self._read(first, n)
+                return self._steps.read(first, n)
         except BaseException:
             if published:  # and not returned: whoever tries again would publish the same values as further steps
                 self._give_up()
@@ -229,7 +214,7 @@ class Stream:
                     f"first + count must be at most the next step, {self._position}, got {first} + {count}: what lies "
                     "behind is not published"
                 )
-            return self._read(first, count)
+            return self._steps.read(first, count)
 
     def close(self) -> Published:
         """End the stream: publish the `lag` further steps that the last estimates wait for; their inputs are zeros.
@@ -243,7 +228,7 @@ class Stream:
                 self._noise.ready(n_streams, self._plan.n_draws(self._position, lag, self._position))
                 self._publish(np.zeros((n_streams, lag), np.int64), last=True)
                 self._store.empty_log()
-            return self._read(self._position - lag, lag)
+            return self._steps.read(self._position - lag, lag)
 
     def model_check(self) -> ModelCheck:
         """Compare all that was published so far with the model of the design, and estimate the error from it.
@@ -253,8 +238,7 @@ class Stream:
         found. The error is estimated from all steps. All of it is computed from the stored v, also after a restart.
         """
         with self._take_turn():
-            v, end = self._published()
-            return check_growing(self._plan.evidence(v, end))
+            return check_growing(self._evidence())
 
     def adapted(self) -> AdaptedEstimates:
         """Fit the receiver to all v so far, as :func:`adapt` does, and estimate all steps from the first on anew.
@@ -269,9 +253,10 @@ class Stream:
             For a receiver that is not linear, and for what is not a filtered input step by step.
         """
         with self._take_turn():
-            v, end = self._published()
-            check_adaptable(self._plan, end)
-            return adapt_estimates(self._plan, v, end, check_growing(self._plan.evidence(v, end)))
+            n = self._n_inputs
+            check_adaptable(self._plan, n)
+            v = self._steps.read(0, self._position).privatized
+            return adapt_estimates(self._plan, v, n, check_growing(self._evidence()))
 
     def suspend(self) -> None:
         """Leave without publishing anything; the stream can be opened again. In a forked child it does nothing."""
@@ -357,6 +342,7 @@ class Stream:
                 receivers=() if last else self._receiver.next_states(n),
                 last=last,
                 persons=None if bounded is None else bounded.change,
+                prune_before=self._unneeded(position),
             )
             if bounded is not None and self._protection is not None:
                 self._protection.settle(bounded)
@@ -370,37 +356,27 @@ class Stream:
         self._history, self._position = seen[:, seen.shape[1] - needed :], position
         self._state = "closed" if last else "open"
 
-    def _restore_receiver(self, states: Sequence[PartState]) -> None:
-        def read(first: int, count: int) -> Integers:
-            return self._plan.shaped(self._store.read(self._release, first, count)[0])
+    def _unneeded(self, position: int) -> int:
+        """Return the step before which what was published may be forgotten; 0 where all of it is kept."""
+        if self._keep_steps is None:
+            return 0
+        pushed_again = self._plan.needed(position)
+        return min(position - self._lag - max(self._keep_steps, pushed_again), self._receiver.needed_from)
 
+    def _restore_receiver(self, states: Sequence[PartState]) -> None:
         try:
-            self._receiver.restore(states, self._position, read)
-        except ValueError:
+            self._receiver.restore(states, self._position, lambda first, n: self._steps.read(first, n).privatized)
+        except (ValueError, ReleaseError):
             path = self._store.path
             raise ReleaseError(f"the store {path} is damaged: its receiver has no state to go on from") from None
 
-    def _published(self) -> tuple[Integers, int]:
-        """Return all of v, and how many of its steps have inputs."""
-        v, _ = self._store.read(self._release, 0, self._position)
-        return v, self._position - (self._lag if self._state == "closed" else 0)
+    @property
+    def _n_inputs(self) -> int:
+        """Count the steps with inputs."""
+        return self._position - (self._lag if self._state == "closed" else 0)
 
-    def _read(self, first: int, count: int) -> Published:
-        v, estimate = self._store.read(self._release, first, count)
-        return Published(first, self._plan.shaped(v), estimate, self._lag)
-
-
-def live_release(store: ReleaseStore) -> Earlier | None:
-    """Return the stream that a store has, open or over; None where it has none."""
-    return next((entry for entry in store.releases() if entry.kind == "live"), None)
-
-
-def declared_length(store: ReleaseStore) -> int | None:
-    """Return how many steps a store declares for its stream; None where that has no declared end."""
-    last = None if store.declaration is None else store.declaration.fields.get("last_step")
-    return None if last is None else int(last) + 1
-
-
-def _sharing_steps(entry: Earlier, others: list[Earlier]) -> list[Earlier]:
-    """Return those releases that have steps of a stream."""
-    return [x for x in others if entry.overlaps(x.first, x.count)]
+    def _evidence(self) -> Evidence:
+        """Return what all of v tells of the model; nothing where the first of it is not kept."""
+        if self._steps.first > 0:
+            return FirstPruned(self._plan.mechanism.model, self._n_inputs)
+        return self._plan.evidence(self._steps.read(0, self._position).privatized, self._n_inputs)

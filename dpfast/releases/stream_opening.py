@@ -20,9 +20,10 @@ from dpfast.releases.ledger.ledger import Ledger, as_ledger
 from dpfast.releases.noise import NoiseOfLaws
 from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.private_counts import PrivateCounts
+from dpfast.releases.published_steps import live_release
 from dpfast.releases.store.earlier_releases import Earlier
 from dpfast.releases.store.release_store import ReleaseStore
-from dpfast.releases.stream import Stream, live_release
+from dpfast.releases.stream import Stream
 
 
 def open_stream(
@@ -37,6 +38,7 @@ def open_stream(
     ledger: Ledger | str | os.PathLike[str] | None = None,
     last_block: LastBlockChoice | None = None,
     n_steps: int | None = None,
+    keep_steps: int | None = None,
 ) -> Stream:
     r"""Open a stream: begin it at step 0, or go on where it was left or interrupted.
 
@@ -72,6 +74,11 @@ def open_stream(
         default that of an ExactBlockSums, and "drop". It is the same at every opening.
     n_steps : int, optional
         The steps of the stream with "publish", declared before the first one; pushing further ones is refused.
+    keep_steps : int, optional
+        Keep what was published at the last so many steps, at least, for :meth:`Stream.read`, and delete it before; by
+        default all of it is kept. What the stream needs to go on, and a chain of hashes over all that it published,
+        stay in any case. It may be another number at every opening. What needs all of v is refused behind it:
+        :meth:`Stream.adapted`, and the comparison with the model.
 
     Returns
     -------
@@ -105,9 +112,13 @@ def open_stream(
     given = exact_or_none(mechanism)
     check_mechanism(mechanism if given is None else given.mechanism)
     account = as_ledger(ledger)
+    if keep_steps is not None:
+        keep_steps = validation.integer("keep_steps", keep_steps, 1)
     store = ReleaseStore.open(path, published, adopt=adopt)
     end = End(last_block, n_steps)
-    return open_in_store(store, mechanism, inputs, tolerance, persons=persons, ledger=account, end=end)
+    return open_in_store(
+        store, mechanism, inputs, tolerance, persons=persons, ledger=account, end=end, keep_steps=keep_steps
+    )
 
 
 def open_in_store(
@@ -122,6 +133,7 @@ def open_in_store(
     ledger: Ledger | None = None,
     seen: PrivateCounts | None = None,
     end: End = NOT_DECLARED,
+    keep_steps: int | None = None,
 ) -> Stream:
     """Open the stream of an open store, which is closed with it, or by an error.
 
@@ -138,7 +150,7 @@ def open_in_store(
             else _resume_plan(entry, mechanism, inputs, tolerance, end)
         )
         store.hold(declared_bounds(plan))
-        stream = Stream(store, plan, NoiseOfLaws.of(plan.drawn_laws), persons, ledger, seen)
+        stream = Stream(store, plan, NoiseOfLaws.of(plan.drawn_laws), persons, ledger, seen, keep_steps)
         stream.prepare()
         return stream
     except BaseException:

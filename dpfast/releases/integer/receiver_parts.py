@@ -52,6 +52,11 @@ class ReceiverParts:
             self._stored[i] = self._parts[i].position
         return tuple(PartState(i, self._stored[i], self._parts[i].state()) for i in oldest)
 
+    @property
+    def needed_from(self) -> int:
+        """Return the step from which on what was published may be needed to restore it."""
+        return min(self._stored)
+
     def restore(self, states: Sequence[PartState], position: int, read: Callable[[int, int], Integers]) -> None:
         """Go on from stored states, and from what was published since each of them.
 

@@ -180,6 +180,25 @@ class Evidence(Protocol):
         """Estimate the error, by a fitted spectrum where the model is contradicted; or say why there is none."""
 
 
+class FirstPruned(NamedTuple):
+    """Hold what a stream knows whose first steps are not kept: there is nothing to compare."""
+
+    model: Model | None
+    steps: int
+
+    def until(self, steps: int) -> FirstPruned:
+        """Return the first steps alone."""
+        return self._replace(steps=steps)
+
+    def judge(self, level: float) -> Judgement:
+        """Test nothing."""
+        return NOTHING_TO_TEST
+
+    def estimate_error(self, *, contradicted: bool) -> str:
+        """Say that there is none."""
+        return "What was published first is not kept: nothing is compared with the model, and no error is estimated."
+
+
 def check_whole(evidence: Evidence, level: float = LEVEL) -> ModelCheck:
     """Compare a whole release with the model, once."""
     return _conclude(evidence, evidence.judge(level), level, _TOO_FEW)
@@ -221,7 +240,8 @@ def _conclude(evidence: Evidence, judgement: Judgement, level: float, untested: 
     agrees, findings, p_values, statistics = judgement
     error = evidence.estimate_error(contradicted=agrees is False)
     known = agrees, findings, level, p_values, statistics, evidence.steps
-    why = "" if agrees is not None else untested if evidence.model is not None else _NO_MODEL
+    said = agrees is not None or isinstance(evidence, FirstPruned)
+    why = "" if said else untested if evidence.model is not None else _NO_MODEL
     if isinstance(error, str):
         return ModelCheck(*known, None, None, None, None, None, f"{why} {error}".strip())
     half = BAND * error.standard_error

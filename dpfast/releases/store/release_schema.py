@@ -95,7 +95,7 @@ def add_format_3(connection: sqlite.Connection) -> None:
 
 
 def add_format_4(connection: sqlite.Connection) -> None:
-    """Add what format 4 has and format 3 has not: states of receivers by parts of the streams; where history was pruned."""
+    """Add what format 4 has and format 3 has not: states of parts of receivers, and pruned history."""
     _execute_all(connection, _PARTS)
 
 

@@ -366,7 +366,8 @@ def test_a_byte_that_flips_is_found_or_was_not_used(folder):
     def everything():
         with fakes.stream_in(folder) as stream:
             arrays = *stream.read(0, 12)[1:3], stream._history
-            return stream.position, [x.tolist() for x in arrays], stream._receiver.next_states(0), stream._store.releases()
+            lists, states = [x.tolist() for x in arrays], stream._receiver.next_states(0)
+            return stream.position, lists, states, stream._store.releases()
 
     whole, found = everything(), 0
     used = [at for at in range(len(content)) if content[at]]
