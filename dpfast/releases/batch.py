@@ -16,6 +16,7 @@ from dpfast._support import validation
 from dpfast._support.dataframes import unwrap
 from dpfast._support.validation import Array
 from dpfast.mechanisms.mechanism_kinds import AnyMechanism
+from dpfast.releases.batch_run import run_mechanism
 from dpfast.releases.composed_releases import compose_guarantee, declared_bounds
 from dpfast.releases.guarantee import Guarantee, format_rounded_up
 from dpfast.releases.integer.exact_base import ExactBase, check_mechanism
@@ -26,12 +27,11 @@ from dpfast.releases.ledger.account import Account
 from dpfast.releases.ledger.ledger import Ledger, as_ledger
 from dpfast.releases.model_check.adapted_estimates import AdaptedEstimates, adapt_estimates, check_adaptable
 from dpfast.releases.model_check.verdict import ModelCheck, check_whole, warn_of_contradiction
-from dpfast.releases.noise import NoiseOfLaws
 from dpfast.releases.persons.declared_persons import Persons
 from dpfast.releases.persons.person_spans import PersonSpans
 from dpfast.releases.persons.protection import check_events, open_protection, published_steps
 from dpfast.releases.private_counts import PrivateCounts
-from dpfast.releases.store.push_limits import check_push
+from dpfast.releases.store.push_limits import MAX_BATCH, check_push
 from dpfast.releases.store.release_store import ReleaseStore
 
 Path = str | os.PathLike[str]
@@ -258,7 +258,7 @@ class Batch:
         n_steps = streams.shape[1] if self._events is None else self._events.n_steps
         plan = declare_end(plan, last_block, n_steps if last_block == "publish" else None)
         self._plan, self._compose, self._name, self._lag = plan, compose, name, plan.lag or 0
-        self._first = check_push(first, len(streams) * plan.per_step, n_steps + self._lag)
+        self._first = check_push(first, len(streams) * plan.per_step, n_steps + self._lag, MAX_BATCH)
         plan.check_steps(n_steps, whole=True)
         if adapt:
             check_adaptable(plan, n_steps)
@@ -286,7 +286,7 @@ class Batch:
             x = plan.inputs.integers(bounded.counts)
         guarantee = compose_guarantee(plan, store.releases(), earlier, store.unchecked, spans)
         account.enter(alone, first, n, name=self._name)
-        v, estimate = _run_mechanism(plan, x, self._lag)
+        v, estimate = run_mechanism(plan, x)
         number = store.enter_batch(
             plan.configuration,
             guarantee,
@@ -351,13 +351,3 @@ def as_exact(
         raise ValueError("inputs must be those of the ExactMechanism, got others: leave them out")
     check_mechanism(plan.mechanism)
     return declare_end(plan, last_block, n_steps)
-
-
-def _run_mechanism(plan: ExactBase, x: Integers, lag: int) -> tuple[Integers, Array]:
-    """Return v and the estimates of integers x, with noise that is drawn before."""
-    streams, n = x.shape
-    noise, n_draws = NoiseOfLaws.of(plan.drawn_laws), plan.n_draws(0, n + lag, end=n)
-    noise.ready(streams, n_draws)
-    inputs = np.concatenate([x, np.zeros((streams, lag), np.int64)], axis=1)
-    v = plan.privatize(np.empty((streams, 0), np.int64), inputs, noise.take(streams, n_draws), end=n)
-    return v, plan.estimate(v, end=n)[:, lag:]

@@ -18,7 +18,6 @@ import dpfast as dp
 from dpfast._support.errors import ReleaseError
 from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.releases.noise import Noise
-from dpfast.releases.store.push_limits import MAX_SAMPLES
 from dpfast.releases.store.release_rows import Records
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.witness import Witness
@@ -324,7 +323,7 @@ REFUSED = {
     "adopt": (simple, values(3), {"adopt": 1}, "adopt must be True or False"),
     "first": (simple, values(3), {"first": -1}, "first must be an integer"),
     "last": (simple, values(3), {"first": 2**62}, "first must be an integer"),
-    "length": (simple, np.broadcast_to(np.int64(1), (2, MAX_SAMPLES)), {}, "at most 50,000,000 samples"),
+    "length": (simple, np.broadcast_to(np.int64(1), (2, MAX_BATCH)), {}, "at most 2,000,000,000 samples"),
     "tolerance": (zero_forcing, values(3), {"inputs": INPUTS, "tolerance": 0}, "tolerance must be"),
 }
 

@@ -1,11 +1,10 @@
 """What was published is read back: values, estimates, guarantee, times; from stores of before too."""
 
-import contextlib
 import functools
-import sqlite3
 
 import numpy as np
 import pytest
+from helpers.old_stores import bring_back
 
 import dpfast as dp
 from dpfast._support.errors import ReleaseError
@@ -112,12 +111,7 @@ def test_a_store_of_before_is_read(tmp_path):
     result = dp.release(planned(), COUNTS, tmp_path / "store")
     (tmp_path / "store-published").rename(tmp_path / "store" / "published")
     (tmp_path / "store" / "mark").unlink()
-    with contextlib.closing(sqlite3.connect(tmp_path / "store" / "store.sqlite")) as connection, connection:
-        for statement in (
-            *(f"DROP TABLE {x}" for x in ("mark", "names", "declaration", "persons", "kept")),
-            "UPDATE meta SET format = 1",
-        ):
-            connection.execute(statement)
+    bring_back(tmp_path / "store", 1)
     for _ in range(2):
         assert same(dp.read_release(tmp_path / "store"), result)
 
@@ -125,9 +119,7 @@ def test_a_store_of_before_is_read(tmp_path):
 def test_a_store_of_format_2_is_read_and_protects_events(tmp_path):
     """It has no tables of persons."""
     result = dp.release(planned(), COUNTS, tmp_path / "store")
-    with contextlib.closing(sqlite3.connect(tmp_path / "store" / "store.sqlite")) as connection, connection:
-        for statement in ("DROP TABLE persons", "DROP TABLE kept", "UPDATE meta SET format = 2"):
-            connection.execute(statement)
+    bring_back(tmp_path / "store", 2)
     for _ in range(2):
         assert same(dp.read_release(tmp_path / "store"), result)
     with ReleaseStore.open(tmp_path / "store") as store:
@@ -139,3 +131,18 @@ def test_the_guarantee_says_what_becomes_of_an_event_whose_time_was_corrected(tm
     later = dp.release(planned(), COUNTS, tmp_path / "store", first=30)
     assert "whose time was corrected between two of them may be in both, and counts as two" in str(later.guarantee)
     assert later.guarantee.epsilon == planned().guarantee.epsilon
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_stream_of_before_goes_on_to_the_bit(tmp_path, version):
+    """Its receiver was stored with every push, in one piece; from then on it is made of what was published."""
+    plan, published = planned(), []
+    with dp.open_stream(plan, tmp_path / "store") as stream:
+        published.append(stream.push(COUNTS[:, :17]))
+        receiver = stream._receiver._parts[0].state()
+    bring_back(tmp_path / "store", version, receiver)
+    with dp.open_stream(plan, tmp_path / "store") as stream:
+        published += [stream.push(COUNTS[:, t : t + 1]) for t in range(17, COUNTS.shape[1])]
+    v = np.concatenate([x.privatized for x in published], axis=1)
+    assert np.concatenate([x.estimate for x in published], axis=1).tobytes() == plan.estimate(v).tobytes()
+    assert (dp.read_release(tmp_path / "store").privatized == v).all()

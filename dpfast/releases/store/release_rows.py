@@ -233,7 +233,9 @@ class Records:
             entry = releases.get(release)
             if entry is None or first != ends[release]:
                 raise release_store_errors.damage_error(self._file)
-            columns = count if entry.kind == "live" else entry.count  # a batch is cut to its inputs
+            columns = count
+            if entry.kind == "batch":  # whose estimates are cut to its inputs
+                columns = min(count, max(0, entry.first + entry.count - first))
             published, size = self._unpack(v), entry.streams * count  # of one number at each step; there may be several
             per_step = published.size // size if size else 1
             whole = 0 < per_step * size == published.size or published.size == size == 0

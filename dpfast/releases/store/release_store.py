@@ -15,7 +15,7 @@ from dpfast.releases.store import migration, opening_checks, private_files, rele
 from dpfast.releases.store.declaration import Declaration
 from dpfast.releases.store.earlier_releases import Earlier, StorableGuarantee, list_releases
 from dpfast.releases.store.private_connection import connect
-from dpfast.releases.store.push_limits import check_push
+from dpfast.releases.store.push_limits import MAX_BATCH, check_push, cut_rows
 from dpfast.releases.store.release_rows import Integers, Memory, PartState, PersonState
 from dpfast.releases.store.release_store_errors import (
     refusing_damage,
@@ -318,12 +318,15 @@ class ReleaseStore(StoreTransactions):
             For steps of an earlier release without `compose`.
         """
         n_streams, count = estimate.shape
-        first = check_push(first, math.prod(privatized.shape[:-1]), privatized.shape[-1])
+        n_steps = privatized.shape[-1]
+        first = check_push(first, math.prod(privatized.shape[:-1]), n_steps, MAX_BATCH)
         self.check_released(first, count, compose=compose)
         with self._publication(new=True, persons=persons):
             release = self._records.begin("batch", configuration, guarantee, n_streams, first)
             if name is not None:
                 self._records.name(release, name)
-            self._attestation = self._records.push(self._attestation, release, first, privatized, estimate)
-            self._records.progress(release, first + privatized.shape[-1], count, closed=True)
+            for steps in cut_rows(math.prod(privatized.shape[:-1]), n_steps):
+                row = first + steps.start, privatized[..., steps], estimate[:, steps]
+                self._attestation = self._records.push(self._attestation, release, *row)
+            self._records.progress(release, first + n_steps, count, closed=True)
         return release

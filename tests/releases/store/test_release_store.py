@@ -22,7 +22,7 @@ from helpers import fakes
 
 from dpfast._support.errors import ReleaseError
 from dpfast.releases.store import release_schema as database
-from dpfast.releases.store.push_limits import MAX_SAMPLES
+from dpfast.releases.store.push_limits import MAX_BATCH
 from dpfast.releases.store.release_rows import Records
 from dpfast.releases.store.release_store import ReleaseStore
 
@@ -584,7 +584,7 @@ def test_a_batch_that_does_not_fit_is_refused(tmp_path):
     with ReleaseStore.open(tmp_path / "store") as store:
         with pytest.raises(ValueError, match="first must be"):
             enter(store, 2**62, 1)
-        v = np.broadcast_to(np.int64(0), (1, MAX_SAMPLES + 1))
+        v = np.broadcast_to(np.int64(0), (1, MAX_BATCH + 1))
         with pytest.raises(ValueError, match="cut them in chunks"):
             store.enter_batch({}, fakes.Guarantee(), 0, v, v, compose=False)
 
