@@ -9,8 +9,10 @@ Others use ``exact``, ``release``, ``open_stream``, ``read_release`` and ``audit
 
 ========================  =====================================================
 ``batch``                 ``release``: a whole signal at once
+``batch_run``             a signal goes through a mechanism, in pieces where it is long
 ``stream``                ``Stream``: what is pushed is published once
 ``stream_opening``        ``open_stream``: it begins, or goes on
+``published_steps``       what a stream has published, as far as it is kept
 ``reading``               ``read_release``: what a store has published
 ``noise``                 exact integers from the system's randomness
 ``guarantee``             ``Guarantee``: what a release promises

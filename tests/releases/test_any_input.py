@@ -15,6 +15,7 @@ from scipy import sparse
 
 import dpfast as dp
 from dpfast.releases.noise import Noise, NoiseOfLaws
+from dpfast.releases.store.push_limits import MAX_BATCH
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.stream import Stream
 

@@ -18,6 +18,7 @@ import dpfast as dp
 from dpfast._support.errors import ReleaseError
 from dpfast.mechanisms.receivers.linear import LinearReceiver
 from dpfast.releases.noise import Noise
+from dpfast.releases.store.push_limits import MAX_BATCH
 from dpfast.releases.store.release_rows import Records
 from dpfast.releases.store.release_store import ReleaseStore
 from dpfast.releases.store.witness import Witness

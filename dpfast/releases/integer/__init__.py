@@ -27,6 +27,7 @@ Others use ``exact``, ``ExactMechanism`` and ``Inputs``::
 ``integer_taps``       integer prefilters and their exact sensitivity
 ``noise_calibration``  the least exact noise for the guarantee
 ``live_receiver``      receivers behind integers, all at once or piece by piece
+``receiver_parts``     a receiver in parts of the streams, stored by turns
 ``fft_error``          errors on many angles at once
 =====================  ========================================================
 """
