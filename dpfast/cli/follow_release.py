@@ -76,6 +76,7 @@ def publish_bins(
         ledger=ledger,
         seen=private,
         end=declared_end(options, layout.span),
+        keep_steps=options.keep_steps,
     )
     watch = Watch(layout, clock, private=private, quiet=options.quiet)
     with stream, Journal(path, layout) as journal, watch, Health(places.out / HEALTH, layout, grace, clock) as health:

@@ -61,6 +61,7 @@ DESCRIPTION = (
 )
 FORMATS = ("csv", "parquet")
 LAST_BLOCK = "publish a block of sums that the last bin leaves unfinished, or drop it (default: drop)"
+KEEP = "keep in the store what was published in the last N bins, and no longer (default: in all); files keep all"
 ADAPT = "fit the receiver to what was published too, at no cost of privacy, and write its estimates beside"
 DRY = "A dry run: nothing was published and nothing was spent. What lines marked PRIVATE say is for you alone."
 
@@ -93,6 +94,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="LENGTH",
         help="wait so long at the end of a bin for events on their way, such as 10s (default: publish at once)",
     )
+    stream.add_argument("--keep-steps", type=int, metavar="N", help=KEEP)
 
 
 class _Read(argparse.Action):
@@ -268,9 +270,15 @@ def _check_options(options: argparse.Namespace, span: Span) -> None:
     if not options.follow:
         if options.grace is not None:
             raise ValueError("grace must come with --follow: the events of a file are all there")
+        if options.keep_steps is not None:
+            raise ValueError("keep_steps must come with --follow: a release of a file is kept as a whole")
         return
     if options.compose or options.name is not None or options.format != "csv":
         raise ValueError("follow must come without --compose and --name, and with --format csv: its one file grows")
+    if options.keep_steps is not None:
+        validation.integer("keep_steps", options.keep_steps, 1)
+        if options.adapt:
+            raise ValueError("adapt must come without --keep-steps: the receiver is fitted to all that was published")
     if not span.utc:
         raise ValueError("start must have a UTC offset with --follow, such as Z: a local clock jumps twice a year")
 

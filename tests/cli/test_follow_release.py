@@ -174,6 +174,20 @@ def test_what_was_published_and_not_written_is_read_back(live, pushed, length):
     assert [x[0] for x in pushed] == list(range(8))
 
 
+def test_a_store_that_keeps_few_bins_leaves_the_file_whole(live, pushed):
+    """Also where the process was interrupted, and the file is behind the store by what it wrote last."""
+    live.keep_steps = 1
+    with pytest.raises(KeyboardInterrupt):
+        follow(live, Script(at(-5), ARRIVALS, interrupt=at(55)))
+    file = Path(live.out) / "estimates.csv"
+    whole = file.read_text()
+    file.write_text("".join(whole.splitlines(keepends=True)[:-2]))
+    follow(live, Script(at(55), ARRIVALS))
+    assert file.read_text().startswith(whole)
+    assert len(rows(Path(live.out))) == 1 + 2 * 8
+    assert dp.read_release(beside(Path(live.out)), published=live.out).first > 0
+
+
 def test_noise_is_drawn_between_bins(live, monkeypatch):
     calls, prepare, push = [], Stream.prepare, Stream.push
     monkeypatch.setattr(Stream, "prepare", lambda *x: calls.append("prepare") or prepare(*x))
@@ -233,6 +247,8 @@ def test_a_stream_goes_on_as_it_was_declared(live, change, message):
         ({"format": "parquet"}, "follow must come without --compose and --name, and with --format csv"),
         ({"start": "2020-01-01", "end": "2020-01-02"}, "start must have a UTC offset with --follow"),
         ({"grace": "soon"}, "period must be"),
+        ({"keep_steps": 0}, "keep_steps must be"),
+        ({"keep_steps": 9, "adapt": True}, "adapt must come without --keep-steps"),
         ({"time": "caf\udce9"}, "time must be text in the encoding of the terminal"),
         ({"count": "caf\udce9"}, "count must be text in the encoding of the terminal"),
         ({"dry_run": True}, "dry_run must come without --follow"),
