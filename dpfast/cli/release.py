@@ -22,7 +22,7 @@ from dpfast.cli.person_options import (
     person_fields,
     under_bounds,
 )
-from dpfast.cli.release_checks import check_shown, check_text
+from dpfast.cli.release_checks import check_follow, check_shown, check_text
 from dpfast.cli.release_input import count_file, declared_end, first_step, read_file, shown_counts
 from dpfast.cli.settings_option import add_settings
 from dpfast.mechanisms.serialization.mechanism_file import load
@@ -267,20 +267,7 @@ def _check_options(options: argparse.Namespace, span: Span) -> None:
         raise ValueError("events must be -, for standard input, with --follow, and the path of a file without it")
     check_shown(options)
     check_name(options.name)
-    if not options.follow:
-        if options.grace is not None:
-            raise ValueError("grace must come with --follow: the events of a file are all there")
-        if options.keep_steps is not None:
-            raise ValueError("keep_steps must come with --follow: a release of a file is kept as a whole")
-        return
-    if options.compose or options.name is not None or options.format != "csv":
-        raise ValueError("follow must come without --compose and --name, and with --format csv: its one file grows")
-    if options.keep_steps is not None:
-        validation.integer("keep_steps", options.keep_steps, 1)
-        if options.adapt:
-            raise ValueError("adapt must come without --keep-steps: the receiver is fitted to all that was published")
-    if not span.utc:
-        raise ValueError("start must have a UTC offset with --follow, such as Z: a local clock jumps twice a year")
+    check_follow(options, span)
 
 
 def _find_places(options: argparse.Namespace, declared: dict[str, Any]) -> Places:

@@ -73,9 +73,9 @@ class ExactPosteriorBlocks(ExactBlockSums):
         mean = shift * self.schedule.weighed(position, n)
         return np.where(self.schedule.due(position, n), (v - mean) * unit, 0.0)
 
-    def live(self) -> LivePosterior:
+    def live(self, n_streams: int | None = None) -> LivePosterior:
         """Return the receiver as it is at the beginning of a stream."""
-        return LivePosterior(self._posterior, self._values, self.inputs.n_streams)
+        return LivePosterior(self._posterior, self._values, n_streams or self.inputs.n_streams)
 
     def ending_after(self, n_steps: int) -> ExactBlockSums:
         """Refuse to publish an unfinished block.
@@ -142,9 +142,10 @@ class ExactPosteriorResponse(ExactResponse):
         low = [certain, truly, falsely, 0.0]
         return self.mechanism.receiver_behind(np.column_stack([low, low[::-1]]), _BETWEEN_ANSWERS, FOR_EVER)
 
-    def live(self) -> LivePosterior:
+    def live(self, n_streams: int | None = None) -> LivePosterior:
         """Return the receiver as it is at the beginning of a stream."""
-        return LivePosterior(self._posterior, lambda v, position: v.astype(np.float64), self.inputs.n_streams)
+        n_streams = n_streams or self.inputs.n_streams
+        return LivePosterior(self._posterior, lambda v, position: v.astype(np.float64), n_streams)
 
     def estimate(self, privatized: Integers, end: int | None = None) -> Array:
         """Return all estimates from all of v."""
