@@ -1,6 +1,7 @@
 """Pushes of a stream: durable ones beside what the disk takes to make one write last, and without the disk."""
 
 import itertools
+import json
 import os
 import tempfile
 import time
@@ -12,8 +13,10 @@ import pytest
 
 import dpfast as dp
 from benchmarks.harness.race import race, repeated
+from benchmarks.processes.bench_process import ROOT, python
 
 STREAMS, PAGE = 3, 4096
+MANY = 1_000_000
 CALLS = 20  # pushes, or writes, of one turn
 IN_MEMORY = Path("/dev/shm")  # a file system that is none of a disk
 FASTEST_DISK = 20e-6  # seconds of a write that lasts: what is faster keeps nothing
@@ -60,3 +63,14 @@ def bench_push_without_a_disk(benchmark, n):
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder, pushes(Path(folder, "store"), n) as subject:
         own, _ = race(benchmark, subject, {}, clock=time.process_time, rounds=25)
     benchmark.extra_info["figures"] = {what: float(np.median(own)) * 1e3}
+
+
+@pytest.mark.benchmark(group="stream")
+def bench_many_streams(benchmark, tmp_path):
+    """A process of its own, for its memory; sizes are those of the files behind a checkpoint."""
+    script, found = str(ROOT / "benchmarks/releases/many_streams.py"), []
+    arguments = [script, str(MANY), str(tmp_path)]
+    benchmark.pedantic(lambda: found.append(json.loads(python(arguments, tmp_path / "cache"))), rounds=1)
+    names = {"seconds": "s", "opening": "s to open", "bytes": "bytes of a value", "MB": "MB of memory"}
+    figures = {f"a step of {MANY} streams, {text}": found[0][name] for name, text in names.items()}
+    benchmark.extra_info["figures"] = figures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -34,7 +34,6 @@ from dpfast.releases.published_steps import (
     sharing_steps,
 )
 from dpfast.releases.store.push_limits import check_push
-from dpfast.releases.store.release_rows import PartState
 from dpfast.releases.store.release_store import ReleaseStore
 
 if TYPE_CHECKING:
@@ -91,10 +90,10 @@ class Stream:
         others = [x for x in store.releases() if x.id != self._release]
         self._guarantee = compose_guarantee(plan, others, sharing_steps(entry, others), store.unchecked, spans)
         self._steps = PublishedSteps(store, self._release, plan)
-        self._position, self._history, states = store.memory(self._release)
+        self._position, self._history = store.memory(self._release)
         self._state = "closed" if entry is not None and entry.closed else "open"
         if self._state == "open":
-            self._restore_receiver(states)
+            self._restore_receiver()
         if self._history.shape[1] != (0 if self._state == "closed" else plan.needed(self._position)):
             raise ReleaseError(f"the store {store.path} is damaged: inputs that the filter still needs are missing")
 
@@ -255,7 +254,7 @@ class Stream:
         with self._take_turn():
             n = self._n_inputs
             check_adaptable(self._plan, n)
-            v = self._steps.read(0, self._position).privatized
+            v = self._steps.read_v(0, self._position)
             return adapt_estimates(self._plan, v, n, check_growing(self._evidence()))
 
     def suspend(self) -> None:
@@ -363,9 +362,10 @@ class Stream:
         pushed_again = self._plan.needed(position)
         return min(position - self._lag - max(self._keep_steps, pushed_again), self._receiver.needed_from)
 
-    def _restore_receiver(self, states: Sequence[PartState]) -> None:
+    def _restore_receiver(self) -> None:
+        states = self._store.receivers(self._release)
         try:
-            self._receiver.restore(states, self._position, lambda first, n: self._steps.read(first, n).privatized)
+            self._receiver.restore(states, self._position, self._steps.read_v)
         except (ValueError, ReleaseError):
             path = self._store.path
             raise ReleaseError(f"the store {path} is damaged: its receiver has no state to go on from") from None
@@ -379,4 +379,4 @@ class Stream:
         """Return what all of v tells of the model; nothing where the first of it is not kept."""
         if self._steps.first > 0:
             return FirstPruned(self._plan.mechanism.model, self._n_inputs)
-        return self._plan.evidence(self._steps.read(0, self._position).privatized, self._n_inputs)
+        return self._plan.evidence(self._steps.read_v(0, self._position), self._n_inputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from dpfast.releases.integer.inputs import Integers
 from dpfast.releases.store.release_rows import PartState
 
 _STREAMS = 2**14  # of a part, at least
-_PARTS = 64  # at most: so many steps may have to be estimated again when a stream is opened
-_STEPS_AT_ONCE = 16  # that are read for that
+_PARTS = 16  # at most: so many steps may have to be estimated again when a stream is opened
+_VALUES_AT_ONCE = 2**21  # that are read for that
 
 
 class ReceiverParts:
@@ -57,12 +57,12 @@ class ReceiverParts:
         """Return the step from which on what was published may be needed to restore it."""
         return min(self._stored)
 
-    def restore(self, states: Sequence[PartState], position: int, read: Callable[[int, int], Integers]) -> None:
+    def restore(self, states: Iterable[PartState], position: int, read: Callable[[int, int], Integers]) -> None:
         """Go on from stored states, and from what was published since each of them.
 
         Parameters
         ----------
-        states : sequence of PartState
+        states : iterable of PartState
         position : int
             The next step.
         read : callable
@@ -80,7 +80,8 @@ class ReceiverParts:
             if self._parts[number].position != at:
                 raise ValueError("states must be of the steps that they are entered with")
             self._stored[number] = at
-        for first in range(min(self._stored), position, _STEPS_AT_ONCE):
-            v = read(first, min(_STEPS_AT_ONCE, position - first))
+        at_once = max(1, _VALUES_AT_ONCE // self._rows[-1].stop)
+        for first in range(min(self._stored), position, at_once):
+            v = read(first, min(at_once, position - first))
             for rows, part in zip(self._rows, self._parts, strict=True):
                 part.push(np.ascontiguousarray(v[rows, ..., max(0, part.position - first) :]))

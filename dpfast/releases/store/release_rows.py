@@ -46,11 +46,10 @@ class _Pruned(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """The memory of a stream that goes on: its next step, the inputs (n_streams, n) before it, states of receivers."""
+    """The memory of a stream that goes on: its next step, and the inputs (n_streams, n) before it."""
 
     position: int
     inputs: Integers
-    receivers: tuple[PartState, ...]
 
     def __repr__(self) -> str:
         """Show it without the inputs."""
@@ -166,12 +165,14 @@ class Records:
         if [step for _, step, _ in rows] != steps or any(len(x) != streams for x in found):
             raise release_store_errors.damage_error(self._file)
         x = np.stack(found, axis=1) if found else np.zeros((streams, 0), np.int64)
-        return Memory(position, x, self._receivers(release))
+        return Memory(position, x)
 
-    def _receivers(self, release: int) -> tuple[PartState, ...]:
-        """Return states of parts; a part without one begins at the first step."""
-        query = "SELECT release, part, position, state, seal FROM receivers WHERE release = ? ORDER BY part"
-        return tuple(PartState(*row) for _, *row in self._fetch_sealed(query, release))
+    def receivers(self, release: int) -> Iterator[PartState]:
+        """Yield states of parts, one after the other as all are large; a part without one begins at the first step."""
+        for (part,) in self._fetch("SELECT part FROM receivers WHERE release = ? ORDER BY part", release):
+            rows = self._fetch_sealed("SELECT * FROM receivers WHERE release = ? AND part = ?", release, part)
+            _, *row = self._only(rows)
+            yield PartState(*row)
 
     def _unpack(self, content: bytes) -> Integers:
         try:
@@ -184,13 +185,15 @@ class Records:
         ((first,),) = self._fetch("SELECT first FROM releases WHERE id = ?", release)
         return int(self._progress(release)[1] - first)
 
-    def read(self, release: int, first: int, count: int) -> tuple[Integers, Array]:
+    def read(self, release: int, first: int, count: int, *, estimates: bool = True) -> tuple[Integers, Array]:
         """Return what was published of some steps: v (n_streams, count), and the estimate of those that have one.
 
-        Of a mechanism that publishes several numbers at a step v is (n_streams, numbers, count).
+        Of a mechanism that publishes several numbers at a step v is (n_streams, numbers, count). Where estimates are
+        not asked for there are none.
         """
+        estimate = "estimate" if estimates else "x''"
         rows = self._fetch(
-            "SELECT first, privatized, estimate, count FROM pushes WHERE release = ? AND first < ? AND first >= "
+            f"SELECT first, privatized, {estimate}, count FROM pushes WHERE release = ? AND first < ? AND first >= "
             "(SELECT max(first) FROM pushes WHERE release = ? AND first <= ?) ORDER BY first",
             *(release, first + count, release, first),
         )
@@ -204,7 +207,7 @@ class Records:
             return np.concatenate(whole, axis=-1, dtype=dtype)[..., offset : offset + count]
 
         v = join(published, np.int64, *((streams,) if per_step == 1 else (streams, per_step)))
-        return v, join([np.frombuffer(estimate, "<f8") for *_, estimate, _ in rows], np.float64, streams)
+        return v, join([np.frombuffer(found, "<f8") for *_, found, _ in rows], np.float64, streams)
 
     def first_kept(self, release: int) -> int:
         """Return the first step of a release that was not pruned."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -165,6 +165,11 @@ class ReleaseStore(StoreTransactions):
         self.check_usable()
         return self._records.memory(release)
 
+    def receivers(self, release: int) -> Iterator[PartState]:
+        """Yield the stored states of parts of the receiver of a stream."""
+        self.check_usable()
+        return self._records.receivers(release)
+
     def first_kept(self, release: int) -> int:
         """Return the first step of a release that was not pruned."""
         self.check_usable()
@@ -175,10 +180,10 @@ class ReleaseStore(StoreTransactions):
         self.check_usable()
         return self._records.length(release)
 
-    def read(self, release: int, first: int, count: int) -> tuple[Integers, Array]:
+    def read(self, release: int, first: int, count: int, *, estimates: bool = True) -> tuple[Integers, Array]:
         """Return what was published of some steps: v (n_streams, count), and the estimate of those that have one."""
         self.check_usable()
-        return self._records.read(release, first, count)
+        return self._records.read(release, first, count, estimates=estimates)
 
     # --- writing ----------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ N = 60
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     monkeypatch.setattr(receiver_parts, "_STREAMS", 2)
-    monkeypatch.setattr(receiver_parts, "_STEPS_AT_ONCE", 4)
+    monkeypatch.setattr(receiver_parts, "_VALUES_AT_ONCE", 4 * 7)
 
 
 def published(plan):
